@@ -79,10 +79,10 @@ _rules_of: dict[int, tuple[Any, Any]] = {}
 
 def _rules_once(**ruleset: Any) -> Any:
     """Caches rule sets by the identity of their rule list, which the shared loader returns."""
-    told = ruleset["rules"]
-    if id(told) not in _rules_of:
-        _rules_of[id(told)] = told, _rules(**ruleset)
-    return _rules_of[id(told)][1]
+    rules = ruleset["rules"]
+    if id(rules) not in _rules_of:
+        _rules_of[id(rules)] = rules, _rules(**ruleset)
+    return _rules_of[id(rules)][1]
 
 
 botocore.endpoint_provider.RuleSet = _rules_once

@@ -123,8 +123,8 @@ class AuditFlow:
         named = answers if isinstance(answers, Mapping) else {NAME: answers}
         self.jobs = FakeJobs(
             {
-                name: list(said) if isinstance(said, list) else [said]
-                for name, said in named.items()
+                name: list(job_answers) if isinstance(job_answers, list) else [job_answers]
+                for name, job_answers in named.items()
             },
             tags or {},
         )

@@ -57,10 +57,12 @@ class TimedJobs(FakeJobs):
     timed: dict[str, list[tuple[datetime, Answer | None]]] = field(default_factory=dict)
 
     def answer(self, name: str) -> Answer:
-        said = [one for since, one in self.timed.get(name, ()) if since <= self.clock()]
-        if not said or said[-1] is None:
+        valid_answers = [
+            answer for since, answer in self.timed.get(name, ()) if since <= self.clock()
+        ]
+        if not valid_answers or valid_answers[-1] is None:
             return JobNotFound(f"there is no training job {name}")
-        return said[-1]
+        return valid_answers[-1]
 
 
 class AuditFunction:
@@ -109,8 +111,10 @@ class AuditFunction:
 
     def job(self, name: str = NAME, *answers: tuple[float, Answer | None]) -> None:
         """Sets SageMaker's answers about a job, each valid from minutes after END."""
-        said = answers or ((-60, answer(name)),)
-        self.jobs.timed[name] = [(at(minute), one) for minute, one in said]
+        timed_answers = answers or ((-60, answer(name)),)
+        self.jobs.timed[name] = [
+            (at(minute), timed_answer) for minute, timed_answer in timed_answers
+        ]
 
     def outage(self, operations: str, error: Exception, until_min: float) -> None:
         """Lets these operations (separated by spaces) fail until then."""
@@ -126,9 +130,9 @@ class AuditFunction:
     def run(self, until_min: float | None = None) -> None:
         """Delivers messages that become visible until then; by default until the queue is empty."""
         until = at(_DAYS * 24 * 60 if until_min is None else until_min)
-        while (one := self.queue.next()) is not None and one.visible_at <= until:
-            self.clock.now = max(self.clock.now, one.visible_at)
-            self.queue.deliver(one, self._function, self.dead)
+        while (message := self.queue.next()) is not None and message.visible_at <= until:
+            self.clock.now = max(self.clock.now, message.visible_at)
+            self.queue.deliver(message, self._function, self.dead)
         if until_min is not None:
             self.clock.now = max(self.clock.now, until)
 
@@ -161,6 +165,6 @@ def answer(name: str = NAME, **changes: Any) -> dict[str, Any]:
 def running(name: str = NAME, **changes: Any) -> dict[str, Any]:
     """Returns a stale Describe answer, in which the same job still runs."""
     behind = answer(name, TrainingJobStatus="InProgress", SecondaryStatus="Training", **changes)
-    for gone in ("TrainingEndTime", "TrainingTimeInSeconds", "BillableTimeInSeconds"):
-        del behind[gone]
+    for key in ("TrainingEndTime", "TrainingTimeInSeconds", "BillableTimeInSeconds"):
+        del behind[key]
     return {**behind, "LastModifiedTime": "2026-05-20T10:10:00Z"}

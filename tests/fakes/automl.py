@@ -57,9 +57,11 @@ def candidates(number: int = 4) -> list[RecordedJob]:
 def _launched(source: str, name: str, created_at: datetime) -> RecordedJob:
     """Returns a recorded job under another name, shifted so that it was created at `created_at`."""
     [job] = jobs_in_file(RECORDINGS / f"{source}.json")
-    row, was = job.kind.spec, fields.time(job.describe, "CreationTime")
-    assert was is not None
-    answer = {key: _moved(value, key, created_at - was) for key, value in job.describe.items()}
+    row, created_before = job.kind.spec, fields.time(job.describe, "CreationTime")
+    assert created_before is not None
+    answer = {
+        key: _moved(value, key, created_at - created_before) for key, value in job.describe.items()
+    }
     answer |= {
         row.name_key: name,
         row.arn_key: f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{row.arn_word}/{name}",

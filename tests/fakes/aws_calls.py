@@ -74,11 +74,11 @@ def aws_calls() -> Iterator[AwsCalls]:
         key = client._request_signer._credentials
         account = "" if key is None else get_account_id_from(key.access_key)
         service = client.meta.service_model.service_name
-        made = Call(account, service, operation, dict(params))
-        calls.made.append(made)
-        answer = calls.answers.get(made.name)
-        found = None if answer is None else answer(account, params)
-        return original(client, operation, params) if found is None else found
+        request = Call(account, service, operation, dict(params))
+        calls.made.append(request)
+        answer = calls.answers.get(request.name)
+        replaced = None if answer is None else answer(account, params)
+        return original(client, operation, params) if replaced is None else replaced
 
     with mock.patch.object(BaseClient, "_make_api_call", call):
         yield calls

@@ -117,13 +117,13 @@ def with_curves(*curves: Points, period_s: int = 60, start_s: int = 1200) -> Ite
     for run in workers():
         for values in curves:
             start = START + timedelta(seconds=start_s)
-            told = [
+            curve_series = [
                 RawSeries(run.name, name, start, period_s, tuple(values))
                 for name in ("validation:loss", "validation:accuracy", "strange", "")
             ]
-            of = measured(run, [*host(f"{run.name}/algo-1"), *told])
-            yield case(run, of)
-            yield case(replace(run, objective=tuned), of)
+            use = measured(run, [*host(f"{run.name}/algo-1"), *curve_series])
+            yield case(run, use)
+            yield case(replace(run, objective=tuned), use)
 
 
 def large(points: int, period_s: int, hosts: int = 64) -> Iterator[FamilyCase]:
@@ -255,8 +255,8 @@ def every_threshold(value: float) -> Iterator[FamilyCase]:
     """Yields cases whose policy sets all thresholds to `value`, percents to at most 100."""
     limits = {
         rule.info.name: {
-            one.key: min(value, 100.0) if one.unit.startswith("percent of ") else value
-            for one in rule.thresholds
+            threshold.key: min(value, 100.0) if threshold.unit.startswith("percent of ") else value
+            for threshold in rule.thresholds
         }
         for rule in catalogue.load()
     }
@@ -276,4 +276,4 @@ def every_threshold(value: float) -> Iterator[FamilyCase]:
             strange = replace(run, **changes)  # type: ignore[arg-type]
             yield case(strange, unmeasured, policy=policy, earlier=earlier)
     curve = [math.exp(-n) for n in range(150)]
-    yield from (replace(one, policy=policy) for one in with_curves(curve))
+    yield from (replace(case, policy=policy) for case in with_curves(curve))

@@ -128,7 +128,7 @@ class Faults:
     @property
     def left(self) -> list[str]:
         """The names of planned single faults that no call has met."""
-        return [one.call for one in self._planned if one.errors and one.until is None]
+        return [fault.call for fault in self._planned if fault.errors and fault.until is None]
 
     def before(self, call: str) -> None:
         """Counts a call, and raises its planned error, if any."""

@@ -121,10 +121,10 @@ def secret_error(code: str) -> ClientError:
 
 def first(*behaviours: Behaviour, then: Behaviour = works) -> Behaviour:
     """Returns a behaviour that uses these in turn, one per request, then `then`."""
-    left = list(behaviours)
+    remaining = list(behaviours)
 
     def behave(service: Service, text: str) -> Any:
-        return (left.pop(0) if left else then)(service, text)
+        return (remaining.pop(0) if remaining else then)(service, text)
 
     return behave
 

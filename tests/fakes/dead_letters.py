@@ -72,21 +72,21 @@ class Stack:
 
     def waiting(self, output: str) -> list[Mapping[str, Any]]:
         """Returns the messages that a queue delivers now, and makes them visible again."""
-        found: dict[str, Mapping[str, Any]] = {}
+        messages_by_id: dict[str, Mapping[str, Any]] = {}
         while messages := self.sqs.receive_message(
             QueueUrl=self.outputs[output],
             MaxNumberOfMessages=10,
             VisibilityTimeout=60,
             MessageAttributeNames=["All"],
         ).get("Messages"):
-            found |= {message["MessageId"]: message for message in messages}
-        for message in found.values():
+            messages_by_id |= {message["MessageId"]: message for message in messages}
+        for message in messages_by_id.values():
             self.sqs.change_message_visibility(
                 QueueUrl=self.outputs[output],
                 ReceiptHandle=message["ReceiptHandle"],
                 VisibilityTimeout=0,
             )
-        return list(found.values())
+        return list(messages_by_id.values())
 
     def left(self, kind: str) -> int:
         """Returns how many dead letters can be received now."""

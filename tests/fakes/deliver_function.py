@@ -155,9 +155,9 @@ class DeliverFunction:
         """Delivers due messages until none waits, or until this many seconds from now."""
         end = self.clock().timestamp() + until_s
         while waiting := [
-            (one.visible_at, name)
+            (message.visible_at, name)
             for name, queue in self.queues.items()
-            if (one := queue.next()) is not None
+            if (message := queue.next()) is not None
         ]:
             at, name = min(waiting)
             if at.timestamp() > end:

@@ -286,9 +286,9 @@ def sums(findings: Iterable[FindingDocument], total_usd: Decimal | None) -> dict
     dollars: dict[str, Any] = {}
     for bucket in ("avoidable", "lost", "possible"):
         parts = [item["saving_usd"] for item in counted if item["bucket"] == bucket]
-        known = [usd for usd in parts if usd is not None]
-        is_unknown = total_usd is None or (parts and not known)
-        dollars[f"{bucket}_usd"] = None if is_unknown else sum(known, Decimal(0))
+        known_usd = [usd for usd in parts if usd is not None]
+        is_unknown = total_usd is None or (parts and not known_usd)
+        dollars[f"{bucket}_usd"] = None if is_unknown else sum(known_usd, Decimal(0))
     most = [max_saving_usd(item) or Decimal(0) for item in counted if item["bucket"] == "lost"]
     up_to = None if dollars["lost_usd"] is None else sum(most, Decimal(0))
     return {**dollars, "lost_up_to_usd": up_to}

@@ -26,10 +26,10 @@ def key(name: str = "train-1", created_at: datetime = NOON - timedelta(hours=2))
 
 def finding(rule: str = "gpu-underused", **changes: Any) -> dict[str, Any]:
     """Returns a finding that avoids $1.50; its id is `SA-` and the rule's name."""
-    made = documents.finding(
+    sample = documents.finding(
         rule, **{"id": f"SA-{rule}", "saving_usd": Decimal("1.500000")} | changes
     )
-    return cast("dict[str, Any]", made)
+    return cast("dict[str, Any]", sample)
 
 
 def document(name: str = "train-1", **changes: Any) -> AuditDocument:

@@ -13,7 +13,7 @@ from tests.fakes.jobs import START
 
 def run_summary(purchase: Purchase = Purchase.ON_DEMAND, **fields: Any) -> AuditSummary:
     """Returns a completed training job with only the required fields set."""
-    known: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "key": JobKey("arn:aws:sagemaker:eu-west-1:111122223333:training-job/run", START),
         "settled": True,
         "last_modified_at": START,
@@ -26,7 +26,7 @@ def run_summary(purchase: Purchase = Purchase.ON_DEMAND, **fields: Any) -> Audit
         "ended_at": START,
         "rollup": False,
     }
-    return AuditSummary(purchase=purchase, **known | fields)
+    return AuditSummary(purchase=purchase, **defaults | fields)
 
 
 def run_fields(run: AuditSummary) -> dict[str, Any]:

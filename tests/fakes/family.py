@@ -114,7 +114,9 @@ class FamilyHistory:
     facts: dict[JobKey, AuditSummary] = field(default_factory=dict)
 
     def newest(self, key: JobKey) -> int:
-        return max((version for one, version in self.documents if one == key), default=0)
+        return max(
+            (version for other_key, version in self.documents if other_key == key), default=0
+        )
 
     def summary(self, key: JobKey) -> AuditSummary | None:
         version = self.newest(key)
@@ -127,7 +129,7 @@ class FamilyHistory:
     def runs(self, query: RunQuery[AuditSummary], **_: Any) -> Iterator[AuditSummary]:
         """Yields the runs of the queried family, newest first; other queries yield nothing."""
         ends = {key: whole["job"]["ended_at"] for (key, _), whole in self.documents.items()}
-        for key in sorted(ends, key=lambda one: str(ends[one]), reverse=True):
+        for key in sorted(ends, key=lambda key: str(ends[key]), reverse=True):
             head = self.summary(key)
             if head and (head.account, head.region, head.family) == query.values:
                 yield head

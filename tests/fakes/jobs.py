@@ -244,15 +244,15 @@ def batch_job(
 
 def phases(*parts: tuple[str, int], at: datetime = START) -> tuple[Phase, ...]:
     """Returns consecutive phases; a negative length lies before the start and is not billed."""
-    made, moment = [], at
+    phase_list, moment = [], at
     for name, seconds in parts:
         if seconds < 0:
             begun = at + timedelta(seconds=seconds)
-            made.append(Phase(name, begun, Decimal(-seconds), billed=False))
+            phase_list.append(Phase(name, begun, Decimal(-seconds), billed=False))
         else:
-            made.append(Phase(name, moment, Decimal(seconds), billed=True))
+            phase_list.append(Phase(name, moment, Decimal(seconds), billed=True))
             moment += timedelta(seconds=seconds)
-    return tuple(made)
+    return tuple(phase_list)
 
 
 def series(
@@ -336,8 +336,8 @@ def flat(on: Job, minutes: int, hosts: int = 1, **percent: float) -> Measurement
 
 def transition(status: str, start: str, end: str | None = None) -> dict[str, Any]:
     """Returns one secondary status transition on 2026-05-20; times are HH:MM:SS."""
-    made: dict[str, Any] = {"Status": status, "StartTime": f"2026-05-20T{start}Z"}
-    return made if end is None else made | {"EndTime": f"2026-05-20T{end}Z"}
+    row: dict[str, Any] = {"Status": status, "StartTime": f"2026-05-20T{start}Z"}
+    return row if end is None else row | {"EndTime": f"2026-05-20T{end}Z"}
 
 
 def training_answer(**changes: Any) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def outcome(
 
 def card(rule: str) -> Rule:
     """Returns a rule by its name."""
-    return next(one for one in catalogue.load() if one.info.name == rule)
+    return next(loaded for loaded in catalogue.load() if loaded.info.name == rule)
 
 
 def case(
@@ -88,7 +88,7 @@ def savings_of(rules: Sequence[str], job: Job, *usage: Any, **more: Any) -> Savi
 
 
 def _saved(job: Job, founds: Mapping[str, Detection], market: Market | None) -> Savings:
-    pairs = [(card(rule).info, one) for rule, one in founds.items()]
+    pairs = [(card(rule).info, detection) for rule, detection in founds.items()]
     prices = market or jobs.market()
     return allocate_savings(job, bill(job, prices), pairs, prices, Severities(), {})
 

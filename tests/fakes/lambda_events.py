@@ -126,7 +126,7 @@ def job_event(
     """
     arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.spec.arn_word}/{name}"
     prefix = kind.spec.prefix
-    said = {
+    fields = {
         f"{prefix}JobName": name,
         f"{prefix}JobArn": arn,
         f"{prefix}JobStatus": "Completed",
@@ -140,7 +140,7 @@ def job_event(
         "region": REGION,
         "time": "2026-05-20T11:00:02Z",
         **(envelope or {}),
-        "detail": {key: value for key, value in said.items() if value is not None},
+        "detail": {key: value for key, value in fields.items() if value is not None},
     }
     return json.dumps({key: value for key, value in body.items() if value is not None})
 

@@ -51,11 +51,11 @@ class LiveAccount:
     def refuse(self, operation: str, code: str, message: str = "refused", after: int = 0) -> None:
         """Lets one operation fail after `after` successful answers."""
         body = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {}}
-        left = [after]
+        remaining = [after]
 
         def answer(**_: Any) -> Any:
-            left[0] -= 1
-            return None if left[0] >= 0 else (AWSResponse("https://aws", 400, {}, None), body)
+            remaining[0] -= 1
+            return None if remaining[0] >= 0 else (AWSResponse("https://aws", 400, {}, None), body)
 
         self.session.events.register_first(f"before-call.{operation}", answer)
 
@@ -70,8 +70,10 @@ class LiveAccount:
             TUNING,
             HyperParameterTuningJobName=parent.rpartition("/")[2],
             HyperParameterTuningJobArn=parent,
-            CreationTime=min(one.describe["TrainingStartTime"] for one in children),
-            HyperParameterTuningEndTime=max(one.describe["TrainingEndTime"] for one in children),
+            CreationTime=min(child.describe["TrainingStartTime"] for child in children),
+            HyperParameterTuningEndTime=max(
+                child.describe["TrainingEndTime"] for child in children
+            ),
             TrainingJobStatusCounters={"Completed": len(children)},
         )
         rows = [{"TrainingJobName": child.name, "TrainingJobArn": child.arn} for child in children]

@@ -75,8 +75,8 @@ class StudyClient:
 
     def __getattr__(self, method: str) -> Any:
         """Returns the describe method of a run."""
-        found = {run.kind.spec.describe_method for run in self._runs}
-        assert method in found, method
+        methods = {run.kind.spec.describe_method for run in self._runs}
+        assert method in methods, method
         return lambda **call: next(
             dict(run.describe) for run in self._runs if run.name in call.values()
         )
@@ -164,10 +164,10 @@ def main() -> None:
     )
     events = [JobEndEvent(JobRef.from_arn(r.arn, r.name), "Failed", None, None, {}) for r in runs]  # type: ignore[arg-type]
     documents = []
-    for event in (*events, *(replace(one, created_at=None) for one in ended)):
-        done = audit_finished_job(event, deps, now=NOW, caller=AuditTrigger.PERSON)
-        assert isinstance(done, AuditRecorded)
-        documents.append(done.document)
+    for event in (*events, *(replace(ended_event, created_at=None) for ended_event in ended)):
+        outcome = audit_finished_job(event, deps, now=NOW, caller=AuditTrigger.PERSON)
+        assert isinstance(outcome, AuditRecorded)
+        documents.append(outcome.document)
     *children, rollup = documents
     sys.stdout.write(
         json.dumps(

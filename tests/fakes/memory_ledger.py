@@ -43,9 +43,9 @@ class MemoryAlertLedger:
 
     def _past(self, run: str, group: str) -> PastAlerts:
         empty = PastAlerts(run, group)
-        known = self._groups.get(group, empty)
+        group_alerts = self._groups.get(group, empty)
         last = self._runs.get(run, empty).last_run_alert
-        return replace(known, run=run, last_run_alert=last)
+        return replace(group_alerts, run=run, last_run_alert=last)
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """Returns the messages of one clock hour."""
@@ -66,10 +66,10 @@ class MemoryAlertLedger:
         includes_job_line: bool = False,
     ) -> bool:
         """Writes all, or nothing if another process has written since; returns whether it did."""
-        known = self._past(previous_alerts.run, previous_alerts.group)
+        stored = self._past(previous_alerts.run, previous_alerts.group)
         seen, last = previous_alerts.last_run_alert, new_alerts.last_run_alert
-        if known.last_run_alert != seen or (
-            new_alerts is not previous_alerts and known != previous_alerts
+        if stored.last_run_alert != seen or (
+            new_alerts is not previous_alerts and stored != previous_alerts
         ):
             return False
         alert = last if last is not seen else None
@@ -79,10 +79,10 @@ class MemoryAlertLedger:
         if includes_job_line and previous_alerts.run in self.lines:
             return False
         if any(
-            self.channel_hour(one.channel, one.began_at).count != one.count - 1 for one in hours
+            self.channel_hour(hour.channel, hour.began_at).count != hour.count - 1 for hour in hours
         ):
             return False
-        self.hours |= {(one.channel, one.began_at): one for one in hours}
+        self.hours |= {(hour.channel, hour.began_at): hour for hour in hours}
         if includes_job_line:
             self.lines.add(new_alerts.run)
         if new_alerts is not previous_alerts:

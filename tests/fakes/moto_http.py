@@ -81,5 +81,5 @@ def _request(method: str, path: str, headers: Message, body: bytes) -> AWSPrepar
     unsigned = ("us-east-1", "sts" if b"Action=GetCallerIdentity" in body else "s3")
     region, service = scope.groups() if scope else unsigned
     host = _HOSTS.get(service, f"{service}.{{}}.amazonaws.com").format(region)
-    kept = {key: value for key, value in headers.items() if key != "Host"}
-    return AWSPreparedRequest(method, f"https://{host}{path}", kept, body, None)
+    kept_headers = {key: value for key, value in headers.items() if key != "Host"}
+    return AWSPreparedRequest(method, f"https://{host}{path}", kept_headers, body, None)

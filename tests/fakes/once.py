@@ -13,12 +13,12 @@ def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None
     folder = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
-    made = folder / name
+    folder_path = folder / name
     with (folder / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not made.exists():
+        if not folder_path.exists():
             unfinished = folder / f"{name}.unfinished"
             unfinished.mkdir()
             make(unfinished)
-            unfinished.rename(made)
-    return made
+            unfinished.rename(folder_path)
+    return folder_path

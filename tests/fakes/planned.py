@@ -112,17 +112,17 @@ def body(
 
     `changes` by path; None removes the parameter.
     """
-    made: dict[str, Any] = copy.deepcopy(_BODIES[kind])
+    request: dict[str, Any] = copy.deepcopy(_BODIES[kind])
     for path, value in (changes or {}).items():
         *around, last = path.split(".")
-        inside = made
+        inside = request
         for step in around:
             inside = inside.setdefault(step, {})
         if value is None:
             inside.pop(last, None)
         else:
             inside[last] = value
-    return made
+    return request
 
 
 def planned(
@@ -143,10 +143,10 @@ def planned(
     request = Request(kind, body(kind, changes), f"{kind.value} job", REQUEST_SHAPES[kind])
     problems = find_problems(request, api_model())
     rules = policy or Policy()
-    one = plan_job(request, problems, region, rules)
+    planned_job = plan_job(request, problems, region, rules)
     history = None if earlier is None else FamilyHistory(tuple(earlier), tuple(audits))
     return check_request(
-        one,
+        planned_job,
         problems,
         market or jobs.market(),
         rules,
@@ -167,6 +167,6 @@ def request_answer(
     rule: str, changes: Mapping[str, Any] | None = None, **more: Any
 ) -> Finding | Outcome:
     """Returns the rule's outcome for a request; a detection as a finding with its dollars."""
-    of = planned(changes, **more)
-    found = [f for f in of.findings if f.rule.name == rule]
-    return found[0] if found else next(o for name, o in of.outcomes if name.name == rule)
+    checked = planned(changes, **more)
+    findings = [f for f in checked.findings if f.rule.name == rule]
+    return findings[0] if findings else next(o for name, o in checked.outcomes if name.name == rule)

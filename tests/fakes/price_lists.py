@@ -66,8 +66,8 @@ def dimension_of(document: Any) -> dict[str, Any]:
     """Returns the only price dimension of a document, to be changed."""
     [term] = document["terms"]["OnDemand"].values()
     [dimension] = term["priceDimensions"].values()
-    made: dict[str, Any] = dimension
-    return made
+    result: dict[str, Any] = dimension
+    return result
 
 
 class PricingClient:
@@ -79,20 +79,20 @@ class PricingClient:
         self.refusal: ClientError | None = None
         self._page = page
 
-    def get_products(self, **asked: Any) -> dict[str, Any]:
-        self.calls.append(asked)
+    def get_products(self, **request: Any) -> dict[str, Any]:
+        self.calls.append(request)
         if self.refusal is not None:
             raise self.refusal
-        found = [one for one in self.products if _matches(one, asked["Filters"])]
-        start = int(asked.get("NextToken", 0))
+        matching = [product for product in self.products if _matches(product, request["Filters"])]
+        start = int(request.get("NextToken", 0))
         answer: dict[str, Any] = {
             "FormatVersion": "aws_v1",
             "PriceList": [
-                one if isinstance(one, str) else json.dumps(one)
-                for one in found[start : start + self._page]
+                condition if isinstance(condition, str) else json.dumps(condition)
+                for condition in matching[start : start + self._page]
             ],
         }
-        if start + self._page < len(found):
+        if start + self._page < len(matching):
             answer["NextToken"] = str(start + self._page)
         return answer
 
@@ -102,8 +102,8 @@ def _matches(document: Any, filters: list[dict[str, str]]) -> bool:
         return True
     product = document["product"]
     values = {**product["attributes"], "productFamily": product.get("productFamily")}
-    assert all(one["Type"] == "TERM_MATCH" for one in filters)
-    return all(values.get(one["Field"]) == one["Value"] for one in filters)
+    assert all(condition["Type"] == "TERM_MATCH" for condition in filters)
+    return all(values.get(condition["Field"]) == condition["Value"] for condition in filters)
 
 
 def denied(operation: str = "GetProducts") -> ClientError:

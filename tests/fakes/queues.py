@@ -70,9 +70,9 @@ class FakeQueue:
         error = self.errors.pop(0) if self.errors else None
         if error is not None and not isinstance(error, Unavailable):
             raise error
-        kept = {name: value for name, value in (attributes or {}).items() if value}
+        set_attributes = {name: value for name, value in (attributes or {}).items() if value}
         at = self.clock()
-        self._add(body, kept, at, at + timedelta(seconds=delay_s or self.delay_s))
+        self._add(body, set_attributes, at, at + timedelta(seconds=delay_s or self.delay_s))
         if error is not None:
             raise error
 
@@ -85,32 +85,32 @@ class FakeQueue:
 
     def next(self) -> Message | None:
         """Returns the message that becomes visible next."""
-        return min(self.messages.values(), key=lambda one: one.visible_at, default=None)
+        return min(self.messages.values(), key=lambda message: message.visible_at, default=None)
 
-    def deliver(self, one: Message, handle: Handle, dead: "FakeQueue") -> None:
+    def deliver(self, message: Message, handle: Handle, dead: "FakeQueue") -> None:
         """Invokes the function once with one message."""
-        one.received += 1
-        one.visible_at = self.clock() + timedelta(seconds=self.hidden_s)
-        if one.received > MAX_RECEIVES:
-            dead.messages[one.id] = self.messages.pop(one.id)
+        message.received += 1
+        message.visible_at = self.clock() + timedelta(seconds=self.hidden_s)
+        if message.received > MAX_RECEIVES:
+            dead.messages[message.id] = self.messages.pop(message.id)
             return
         try:
-            answer = handle(batch(one.record(self.name)), None)
+            answer = handle(batch(message.record(self.name)), None)
         except ProcessKilled:
             return
         if self.deletes_fail:
             self.deletes_fail -= 1
         elif not answer["batchItemFailures"]:
-            del self.messages[one.id]
+            del self.messages[message.id]
 
     @property
     def sent(self) -> list[tuple[str, dict[str, str]]]:
         """Body and attributes of each message, in the order of sending."""
-        return [(one.body, one.attributes) for one in self.messages.values()]
+        return [(message.body, message.attributes) for message in self.messages.values()]
 
     def attributes(self) -> list[dict[str, str]]:
         """Returns the attributes of each message."""
-        return [one.attributes for one in self.messages.values()]
+        return [message.attributes for message in self.messages.values()]
 
     def _add(
         self, body: str, attributes: dict[str, str], sent_at: datetime, visible_at: datetime

@@ -61,8 +61,8 @@ def quick_moto() -> Iterator[None]:
             return query(self, hash_key, *args, **words)
 
     def get_value(self: Any, value: Any, key: str, shape: Any) -> Any:
-        of = getattr(shape, "parent", None)
-        if of is not None and of.name == "AttributeValue" and type(value) is dict:
+        parent = getattr(shape, "parent", None)
+        if parent is not None and parent.name == "AttributeValue" and type(value) is dict:
             return value.get(key)
         return pick(self, value, key, shape)
 

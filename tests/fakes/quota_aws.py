@@ -39,8 +39,8 @@ class QuotaAws:
     _buckets: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def client(self, service: str) -> Callable[[str, str], Any]:
-        made: dict[str, _Client] = {}
-        return lambda _, region: made.setdefault(region, _Client(self, service, region))
+        clients: dict[str, _Client] = {}
+        return lambda _, region: clients.setdefault(region, _Client(self, service, region))
 
     def name(self, number: int) -> str:
         return f"bert-{number % 40:02}-{number:06}"
@@ -94,10 +94,10 @@ class QuotaAws:
     def take(self, api: str, place: str, limit: int, amount: int = 1) -> bool:
         """Whether the quota grants a request: a token bucket with one second's requests."""
         now = self.time.now_s
-        left, seen_at = self._buckets.get(place + api, (float(limit), now))
-        left = min(float(limit), left + (now - seen_at) * limit)
-        granted = left + 1e-6 >= amount
-        self._buckets[place + api] = (left - amount if granted else left, now)
+        tokens, seen_at = self._buckets.get(place + api, (float(limit), now))
+        tokens = min(float(limit), tokens + (now - seen_at) * limit)
+        granted = tokens + 1e-6 >= amount
+        self._buckets[place + api] = (tokens - amount if granted else tokens, now)
         return granted
 
 

@@ -39,8 +39,8 @@ def audits(count: int, *, seed: int = 1, days: int = 40) -> Iterator[AuditEntry]
 
 def fill(history: History, count: int, *, seed: int = 1, days: int = 40) -> None:
     """Records such audits in a history."""
-    for made in audits(count, seed=seed, days=days):
-        history.record(made)
+    for entry in audits(count, seed=seed, days=days):
+        history.record(entry)
 
 
 def remembered(history: History) -> History:
@@ -49,10 +49,10 @@ def remembered(history: History) -> History:
     def once(ask: Callable[..., Iterable[Any]]) -> Callable[..., list[Any]]:
         return cache(lambda *words, **more: [*ask(*words, **more)])
 
-    kept: Any = SimpleNamespace(
+    cached: Any = SimpleNamespace(
         runs=once(history.runs), daily_sums=once(history.daily_sums), summary=cache(history.summary)
     )
-    return cast("History", kept)
+    return cast("History", cached)
 
 
 def _audit(chance: random.Random, number: int, days: int) -> AuditEntry:
@@ -77,19 +77,19 @@ def _audit(chance: random.Random, number: int, days: int) -> AuditEntry:
         "created_at": ended_at - timedelta(hours=2),
         "ended_at": ended_at,
     }
-    saved = sum((one["saving_usd"] for one in findings), Decimal(0))
+    saved = sum((finding["saving_usd"] for finding in findings), Decimal(0))
     total = saved + Decimal(chance.randrange(1, 9_000_000)).scaleb(-6)
     changes: dict[str, Any] = {
         "bill": _bill(None if chance.random() < 0.05 else total, number),
         "judged": judged,
         "rollup": rollup,
-        "rollup_rules": [found["rule"] for found in findings][:1] if rollup else [],
+        "rollup_rules": [finding["rule"] for finding in findings][:1] if rollup else [],
         **documents.sums(findings, total),
     }
     if judged == "no" and not changes["avoidable_usd"]:
         changes["avoidable_usd"] = None
-    made = document(name, job=job, findings=findings, **changes)
-    return replace(entry_of(made, _FACTS[number % 3]), last_modified_at=NOON)
+    audit = document(name, job=job, findings=findings, **changes)
+    return replace(entry_of(audit, _FACTS[number % 3]), last_modified_at=NOON)
 
 
 def _bill(total_usd: Decimal | None, number: int) -> dict[str, Any]:

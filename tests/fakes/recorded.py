@@ -41,8 +41,10 @@ class Recorded:
     @cached_property
     def job(self) -> Job:
         """The parsed job."""
-        one = self.recording
-        return parse(one.describe, one.tags, account=one.account, region=one.region)
+        recording = self.recording
+        return parse(
+            recording.describe, recording.tags, account=recording.account, region=recording.region
+        )
 
     def measured(self, recording: Recording | None = None) -> Measurements:
         """Returns the measurements of the job's series, or of a changed recording's."""
@@ -54,9 +56,9 @@ class Recorded:
         """The bill at the packaged prices."""
         return bill(self.job, packaged_market())
 
-    def outcomes(self, of: Measurements | None = None) -> dict[str, Outcome]:
+    def outcomes(self, usage: Measurements | None = None) -> dict[str, Outcome]:
         """Returns each rule's outcome for the job's own measurements, or for others."""
-        audit = self.audit if of is None else self._audited(of)
+        audit = self.audit if usage is None else self._audited(usage)
         return {name.name: outcome for name, outcome in audit.outcomes}
 
     @cached_property
@@ -69,9 +71,9 @@ class Recorded:
         """The audit with the default rules."""
         return self._audited(self.measured())
 
-    def _audited(self, of: Measurements) -> Audit:
+    def _audited(self, usage: Measurements) -> Audit:
         rules, now = Ruleset(catalogue.load(), "test"), self.job.ended_at or START
-        return audit_job(self.job, of, packaged_market(), Policy(), rules, now=now)
+        return audit_job(self.job, usage, packaged_market(), Policy(), rules, now=now)
 
 
 def files() -> list[Path]:
@@ -91,8 +93,8 @@ def each() -> list[Any]:
     """
     stems = [path.stem for path in files()]
     kinds = {stem.partition("-")[0]: stem for stem in reversed(stems)}
-    few = {*kinds.values(), *stems[::6]}
-    return [s if s in few else pytest.param(s, marks=pytest.mark.more) for s in stems]
+    quick_stems = {*kinds.values(), *stems[::6]}
+    return [s if s in quick_stems else pytest.param(s, marks=pytest.mark.more) for s in stems]
 
 
 @cache

@@ -87,10 +87,10 @@ def of_runs(runs: list[list[tuple[str, str, int]]]) -> AccountReport:
     Each run lists rule, bucket and USD of its findings.
     """
     entries = []
-    for day, found in enumerate(runs):
+    for day, rows in enumerate(runs):
         findings = [
             documents.finding(rule, bucket=bucket, saving_usd=Decimal(usd))
-            for rule, bucket, usd in found
+            for rule, bucket, usd in rows
         ]
         has_failed = any(finding["bucket"] == "lost" for finding in findings)
         audit = documents.document(
@@ -184,7 +184,7 @@ def _attacked(document: AuditDocument, text: str, number: int) -> AuditDocument:
     attacked["not_applicable"] = [{"rule": text, "reason": text}]
     attacked["clear"] = [text]
     attacked["idle_capacity"] = None
-    kept = (
+    kept_keys = (
         "severity",
         "confidence",
         "bucket",
@@ -194,7 +194,7 @@ def _attacked(document: AuditDocument, text: str, number: int) -> AuditDocument:
         "exempt",
     )
     for finding, before in zip(attacked["findings"], document["findings"], strict=True):
-        for key in kept:
+        for key in kept_keys:
             cast("dict[str, Any]", finding)[key] = cast("dict[str, Any]", before)[key]
         finding["fix"] = [{"parameter": f"Environment.{text}", "old": text, "new": text}]
         finding["evidence"] = {text: text, "plain": text}
@@ -202,8 +202,8 @@ def _attacked(document: AuditDocument, text: str, number: int) -> AuditDocument:
         finding["alternatives"] = [finding["fix"], finding["fix"]]
     for line in attacked["bill"]["lines"]:
         line["price_kind"] = "list"
-    for part, was in zip(attacked["waterfall"], document["waterfall"], strict=True):
-        part["slice"] = text if was["slice"] != "rest" else "rest"
+    for part, original in zip(attacked["waterfall"], document["waterfall"], strict=True):
+        part["slice"] = text if original["slice"] != "rest" else "rest"
     return attacked
 
 

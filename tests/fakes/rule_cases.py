@@ -151,8 +151,8 @@ def _fits(pattern: str, text: str) -> bool:
 
 
 def _has(finding: Finding | Detection, part: str, value: Any) -> bool:
-    found = finding.detection if isinstance(finding, Finding) else finding
-    return _PARTS[part](found, value) if part in _PARTS else _dollars(finding, part) == value
+    detection = finding.detection if isinstance(finding, Finding) else finding
+    return _PARTS[part](detection, value) if part in _PARTS else _dollars(finding, part) == value
 
 
 _BUILDERS = {
@@ -166,20 +166,21 @@ _BUILDERS = {
 }
 """Confidence and bucket that each builder of `rules/api.py` sets."""
 _PARTS: dict[str, Callable[[Detection, Any], bool]] = {
-    "summary": lambda found, text: _fits(text, found.summary),
-    "caution": lambda found, text: _fits(text, found.caution or ""),
-    "first_step": lambda found, text: _fits(text, found.first_step or ""),
-    "builder": lambda found, name: (found.confidence, found.bucket) == _BUILDERS[name],
-    "without": lambda found, text: text not in f"{found.summary} {found.caution}",
-    "lacks": lambda found, key: key not in found.evidence,
-    "fix": lambda found, value: _parameters(found.fix, value),
-    "paths": lambda found, value: [one.path for one in found.fix] == value,
-    "ways": lambda found, value: (
-        len(found.alternatives) == len(value) and all(map(_parameters, found.alternatives, value))
+    "summary": lambda detection, text: _fits(text, detection.summary),
+    "caution": lambda detection, text: _fits(text, detection.caution or ""),
+    "first_step": lambda detection, text: _fits(text, detection.first_step or ""),
+    "builder": lambda detection, name: (detection.confidence, detection.bucket) == _BUILDERS[name],
+    "without": lambda detection, text: text not in f"{detection.summary} {detection.caution}",
+    "lacks": lambda detection, key: key not in detection.evidence,
+    "fix": lambda detection, value: _parameters(detection.fix, value),
+    "paths": lambda detection, value: [parameter.path for parameter in detection.fix] == value,
+    "ways": lambda detection, value: (
+        len(detection.alternatives) == len(value)
+        and all(map(_parameters, detection.alternatives, value))
     ),
-    "evidence": lambda found, value: value.items() <= found.evidence.items(),
+    "evidence": lambda detection, value: value.items() <= detection.evidence.items(),
     **{
-        part: lambda found, value, part=part: getattr(found, part) == value  # type: ignore[misc]
+        part: lambda detection, value, part=part: getattr(detection, part) == value  # type: ignore[misc]
         for part in ("bucket", "confidence", "change", "best", "reported_for_run")
     },
 }
@@ -196,10 +197,10 @@ def _dollars(finding: Finding | Detection, part: str) -> object:
 
 
 def _parameters(parameters: Sequence[Parameter], expected: Sequence[Any]) -> bool:
-    said = [(one.path, one.old, one.new) for one in parameters]
-    if len(said) != len(expected):
+    actual = [(parameter.path, parameter.old, parameter.new) for parameter in parameters]
+    if len(actual) != len(expected):
         return False
-    return all(_is(*one, wanted) for one, wanted in zip(said, expected, strict=True))
+    return all(_is(*parameter, wanted) for parameter, wanted in zip(actual, expected, strict=True))
 
 
 def _is(path: str, old: object, new: object, wanted: Any) -> bool:

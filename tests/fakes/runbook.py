@@ -42,8 +42,8 @@ def commands(text: str) -> Iterator[str]:
 def queries(text: str) -> Iterator[tuple[str, str]]:
     """Yields the Logs Insights queries with the function whose log they read."""
     for command in commands(text):
-        if found := re.fullmatch(r"insights (\w+) '(.+)'", command.strip()):
-            yield found[1].lower(), found[2]
+        if matched := re.fullmatch(r"insights (\w+) '(.+)'", command.strip()):
+            yield matched[1].lower(), matched[2]
 
 
 def aws_commands(text: str) -> Iterator[str]:

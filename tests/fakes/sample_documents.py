@@ -172,13 +172,13 @@ def trial(number: int, usd: str, saving: str | None) -> AuditDocument:
 
 def rollup_document() -> AuditDocument:
     """Returns a tuning job with three trials, two of them with an underused GPU."""
-    one = finding("gpu-underused")
+    underused = finding("gpu-underused")
     of_trials = finding(
         "gpu-underused",
-        summary=f"In 2 of 3 training jobs, such as: {one['summary']}",
+        summary=f"In 2 of 3 training jobs, such as: {underused['summary']}",
         saving_usd=Decimal("3.80"),
         saving_alone_usd=None,
-        evidence={"training_jobs": 2, **one["evidence"]},
+        evidence={"training_jobs": 2, **underused["evidence"]},
     )
     return document(
         job=job(

@@ -19,5 +19,5 @@ def validator(name: str) -> Draft202012Validator:
 
 def wrong(name: str, value: Any) -> list[str]:
     """Returns the first errors of a document; an empty list if it is valid."""
-    found = islice(validator(name).iter_errors(value), 5)
-    return [f"{error.json_path}: {error.message[:200]}" for error in found]
+    errors = islice(validator(name).iter_errors(value), 5)
+    return [f"{error.json_path}: {error.message[:200]}" for error in errors]

@@ -73,37 +73,37 @@ def sinks(
     answer: Mapping[str, Any], tags: Mapping[str, str], kind: JobKind = JobKind.TRAINING
 ) -> dict[str, str]:
     """Returns the text of each sink by name; the audit runs as in the Lambda function."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     with TemporaryDirectory() as folder, SqliteHistory(Path(folder) / "history.db") as history:
         jobs = FakeJobs({NAME: [answer]}, tags)
         deps = dependencies(jobs, metrics=_AnyMetrics(), history=history, policy=POLICY)
-        found["log"] = _log(deps, tags, kind)
+        texts["log"] = _log(deps, tags, kind)
         key = JobKey(arn(kind), CREATED)
         document, head, detail = history.audit(key), history.summary(key), history.detail(key)
         if document is not None and head is not None:
             items = [head_item(head, 1), audit_item(head, document)]
             items += map(finding_item, history.runs(RunQuery.for_rule("failed-spend")))
-            found["items"] = _text_of(items)
-            found |= _views(document)
+            texts["items"] = _text_of(items)
+            texts |= _views(document)
         if detail is not None:
-            kept = [detail.describe, detail.tags]
-            found["detail"] = json.dumps(kept, default=str, ensure_ascii=False)
+            stored_parts = [detail.describe, detail.tags]
+            texts["detail"] = json.dumps(stored_parts, default=str, ensure_ascii=False)
             assert detail_item(key, detail, _NOW)["description"]
-            found["judged again"] = repr(parse(detail.describe, detail.tags))
-        found["file"] = "".join(
+            texts["judged again"] = repr(parse(detail.describe, detail.tags))
+        texts["file"] = "".join(
             path.read_bytes().decode("utf-8", "replace")
             for path in Path(folder).glob("history.db*")
         )
-        found["file"] += _text_of(_rows(Path(folder) / "history.db"))
-    return found | _recordings(answer, tags)
+        texts["file"] += _text_of(_rows(Path(folder) / "history.db"))
+    return texts | _recordings(answer, tags)
 
 
 def _rows(file: Path) -> list[tuple[Any, ...]]:
     """Returns all rows of all tables."""
     with closing(sqlite3.connect(file)) as opened:
         tables = opened.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-        asked = [f"SELECT * FROM {name}" for (name,) in tables]  # noqa: S608
-        return [row for query in asked for row in opened.execute(query)]
+        statements = [f"SELECT * FROM {name}" for (name,) in tables]  # noqa: S608
+        return [row for query in statements for row in opened.execute(query)]
 
 
 def _text_of(stored: object) -> str:
@@ -119,7 +119,9 @@ def _text_of(stored: object) -> str:
 
 
 def _views(document: AuditDocument) -> Iterator[tuple[str, str]]:
-    for channel, writer in channel_writers({one: ChannelConfig(one) for one in SERVICES}).items():
+    for channel, writer in channel_writers(
+        {service: ChannelConfig(service) for service in SERVICES}
+    ).items():
         with suppress(ValueError):  # an audit without findings has no message
             payload = writer(document_card(document), POLICY.mentions)
             yield f"posted to {channel}", json.dumps(payload, ensure_ascii=False)
@@ -172,10 +174,10 @@ Leaf = tuple[str, ...]
 
 def answer_of(kind: JobKind, texts: Mapping[Leaf, Any], other: Any = None) -> dict[str, Any]:
     """Returns a Describe answer with all fields: texts by path, and `other` for all other types."""
-    made: dict[str, Any] = _filled(_response(kind), (), texts.get, other)
+    answer: dict[str, Any] = _filled(_response(kind), (), texts.get, other)
     start = CREATED + timedelta(minutes=2)
     prefix = kind.spec.prefix
-    return made | {
+    return answer | {
         f"{prefix}JobName": NAME,
         f"{prefix}JobArn": arn(kind),
         "CreationTime": CREATED,
@@ -192,9 +194,9 @@ def _response(kind: JobKind) -> str:
 
 def text_fields(kind: JobKind) -> list[Leaf]:
     """Returns the paths of all text fields in the Describe answer of a kind."""
-    found: dict[Leaf, Any] = {}
-    _filled(_response(kind), (), found.setdefault, None)
-    return list(found)
+    paths: dict[Leaf, Any] = {}
+    _filled(_response(kind), (), paths.setdefault, None)
+    return list(paths)
 
 
 def _filled(shape: str, path: Leaf, text: Callable[[Leaf, str], Any], other: Any) -> Any:

@@ -73,9 +73,9 @@ def _checked(answers: Answers, kind: JobKind | None) -> Sequence[tuple[RuleInfo,
         for text in _texts(outcome):
             assert text.strip(), (name, outcome)
             assert not _NO_WORD.search(text), (name, text)
-    founds = [(name, found) for name, found in answers if isinstance(found, Detection)]
-    for name, found in founds:
-        _check(name.name, found, kind)
+    founds = [(name, detection) for name, detection in answers if isinstance(detection, Detection)]
+    for name, detection in founds:
+        _check(name.name, detection, kind)
     return founds
 
 
@@ -85,18 +85,21 @@ def _texts(outcome: object) -> list[str]:
     return [text for text in words if text is not None]
 
 
-def _check(name: str, found: Detection, kind: JobKind | None) -> None:
-    assert found.confidence in _CONFIDENCE[found.bucket], name
-    if found.change is None:
-        assert found.caution, f"{name}: no dollars and no reason"
-        assert found.best is None, name
+def _check(name: str, detection: Detection, kind: JobKind | None) -> None:
+    assert detection.confidence in _CONFIDENCE[detection.bucket], name
+    if detection.change is None:
+        assert detection.caution, f"{name}: no dollars and no reason"
+        assert detection.best is None, name
     else:
-        assert found.bucket is not Bucket.NONE, f"{name}: dollars in no sum"
-    for key, value in found.evidence.items():
+        assert detection.bucket is not Bucket.NONE, f"{name}: dollars in no sum"
+    for key, value in detection.evidence.items():
         assert value is None or isinstance(value, str | int | float | Decimal | list), (name, key)
         if isinstance(value, float | Decimal):
             assert math.isfinite(value), (name, key)
-    for parameter in (*found.fix, *(one for way in found.alternatives for one in way)):
+    for parameter in (
+        *detection.fix,
+        *(parameter for way in detection.alternatives for parameter in way),
+    ):
         assert kind is None or request.known(kind, parameter.path), (name, parameter)
         assert kind is None or fix_code.mapped_parameter(kind, parameter.path), (name, parameter)
         assert parameter.old != parameter.new, (name, parameter)

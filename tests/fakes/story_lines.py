@@ -57,7 +57,8 @@ class Family:
     def recommendations(self, now: datetime) -> dict[str, FamilyRecommendation]:
         """Returns the recommendations by id."""
         return {
-            one.id: one for one in derive_recommendations(self.heads.values(), self.decisions, now)
+            recommendation.id: recommendation
+            for recommendation in derive_recommendations(self.heads.values(), self.decisions, now)
         }
 
     def heard(self, run: AuditSummary, now: datetime, policy: Policy) -> AlertDecision | None:
@@ -65,21 +66,26 @@ class Family:
         self.heads[run.key] = run
         advised = run.recommendations or ()
         counted = [
-            one.amount or Decimal(0) for one in advised if one.amount_kind is AmountKind.COUNTED
+            recommendation.amount or Decimal(0)
+            for recommendation in advised
+            if recommendation.amount_kind is AmountKind.COUNTED
         ]
         severity = Severity.LOW if counted else Severity.INFO
         figures = AlertFigures(severity, sum(counted, Decimal(0)), Decimal(0))
-        others = [one for one in self.heads.values() if one.key != run.key]
-        found = [recommendation_id("1", self.region, run.family, one) for one in advised]
-        same_family = [one for one in others if one.family == run.family]
+        other_runs = [other for other in self.heads.values() if other.key != run.key]
+        found_ids = [
+            recommendation_id("1", self.region, run.family, recommendation)
+            for recommendation in advised
+        ]
+        same_family = [other for other in other_runs if other.family == run.family]
         self.decided_by = self.recommendations(now)
         case = AlertCase(
             family=run.family,
             figures=figures,
-            recommendation_ids=found,
+            recommendation_ids=found_ids,
             recommendations=self.decided_by,
             spike=find_cost_spike(run, same_family, policy),
-            alerts=[one for one in self.past.subject_alerts if one.is_standing],
+            alerts=[alert for alert in self.past.subject_alerts if alert.is_standing],
             policy=policy,
             now=now,
             history_since=now - YEAR_BACK,
@@ -112,26 +118,31 @@ class Story:
     def recommendation(self, letter: str, now: datetime, region: str = "") -> FamilyRecommendation:
         """Returns the recommendation with this letter at a time."""
         family = self.families[region]
-        one = _advised(AmountKind.COUNTED, letter, None)
-        return family.recommendations(now)[recommendation_id("1", region, "f", one)]
+        recommendation = _advised(AmountKind.COUNTED, letter, None)
+        return family.recommendations(now)[recommendation_id("1", region, "f", recommendation)]
 
     def _play(self, heard_at: datetime, ended_at: datetime, what: str) -> None:
-        where = re.search(r"@(\w+)", what)
-        region = where[1] if where else ""
+        region_match = re.search(r"@(\w+)", what)
+        region = region_match[1] if region_match else ""
         family = self.families.setdefault(region, Family(region))
         if what.startswith("["):
             family.decisions.append(_decision(what, heard_at, region))
             return
-        again = re.fullmatch(r"again (\d\d-\d\d) (.+)", what)
-        if again:
-            old = self._runs[region, _day(again[1]).date()]
-            runs = [replace(_run(again[2], old.ended_at, old.job, region), version=2)]
+        reaudit = re.fullmatch(r"again (\d\d-\d\d) (.+)", what)
+        if reaudit:
+            old = self._runs[region, _day(reaudit[1]).date()]
+            runs = [replace(_run(reaudit[2], old.ended_at, old.job, region), version=2)]
         else:
-            many = re.search(r"x(\d+) ", what)
+            repeat = re.search(r"x(\d+) ", what)
             number = len(family.heads)
             runs = [
-                _run(what, ended_at + timedelta(seconds=one), f"run-{number + one:05d}", region)
-                for one in range(int(many[1]) if many else 1)
+                _run(
+                    what,
+                    ended_at + timedelta(seconds=seconds),
+                    f"run-{number + seconds:05d}",
+                    region,
+                )
+                for seconds in range(int(repeat[1]) if repeat else 1)
             ]
             self._runs[region, ended_at.date()] = runs[0]
         for run in runs:
@@ -170,8 +181,10 @@ def _events(part: str) -> Iterator[tuple[datetime, datetime, str]]:
 def _decision(what: str, at: datetime, region: str) -> Decision:
     verb, letter, *until = what.strip("[]").split()
     last = _day(until[0]).date() - timedelta(days=1) if until else None
-    one = _advised(AmountKind.COUNTED, letter, None)
-    return Decision(recommendation_id("1", region, "f", one), DecisionAction(verb), "ana", at, last)
+    recommendation = _advised(AmountKind.COUNTED, letter, None)
+    return Decision(
+        recommendation_id("1", region, "f", recommendation), DecisionAction(verb), "ana", at, last
+    )
 
 
 def _advised(worth: AmountKind, name: str, amount: Decimal | None) -> Recommendation:
@@ -188,17 +201,20 @@ def _found(what: str) -> Iterator[Recommendation]:
 
 def _run(what: str, ended_at: datetime, name: str, region: str) -> AuditSummary:
     advised = tuple(_found(what))
-    values = defaultdict(str, {one.parameter: "old" for one in advised if one.parameter})
+    values = defaultdict(
+        str,
+        {recommendation.parameter: "old" for recommendation in advised if recommendation.parameter},
+    )
     for word, letter in re.findall(r"(new|other) ([A-Z]'*)", what):
         values[f"P.{letter[0]}"] = letter if word == "new" else "third"
-    asked = {word: _number(rf"{word} (\d+)", what) for word in ("code", "count", "data")}
+    numbers = {word: _number(rf"{word} (\d+)", what) for word in ("code", "count", "data")}
     facts = run_summary(
         Purchase.SPOT if "spot" in what else Purchase.ON_DEMAND,
         elapsed_s=Decimal(3600),
         instance_type="ml.g5.xlarge",
-        instance_count=int(asked["count"] or 1),
-        fingerprint=f"code-{asked['code'] or 1}",
-        phase_s={"Downloading": (asked["data"] or Decimal(20)) * 10},
+        instance_count=int(numbers["count"] or 1),
+        fingerprint=f"code-{numbers['code'] or 1}",
+        phase_s={"Downloading": (numbers["data"] or Decimal(20)) * 10},
         recommendations=advised,
         settings=dict(values),
     )
@@ -210,8 +226,8 @@ def _run(what: str, ended_at: datetime, name: str, region: str) -> AuditSummary:
 
 
 def _number(pattern: str, what: str) -> Decimal | None:
-    found = re.search(pattern, what)
-    return Decimal(found[1]) if found else None
+    matched = re.search(pattern, what)
+    return Decimal(matched[1]) if matched else None
 
 
 def head(

@@ -69,11 +69,11 @@ class Stream:
             {**record, "dynamodb": {**record["dynamodb"], "SequenceNumber": str(number)}}
             for number, record in enumerate(self.records[:most])
         ]
-        done = 0
+        handled = 0
         with suppress(ProcessKilled):
             failed = failures(self.handler(step)(batch(*records), None))
-            done = int(failed[0]) if failed else len(records)
-        del self.records[:done]
+            handled = int(failed[0]) if failed else len(records)
+        del self.records[:handled]
         self._insert_notices()
 
     def read_decisions(self, step: Callable[[], None] = no_step) -> None:

@@ -67,8 +67,8 @@ class KnownRuns:
     unreadable: set[JobKey] = field(default_factory=set)
 
     def audited(self, *rows: ListedJob, due_at: datetime | None = None) -> None:
-        for one in rows:
-            self.heads[key_of(one)] = head_of(one, due_at=due_at)
+        for listed in rows:
+            self.heads[key_of(listed)] = head_of(listed, due_at=due_at)
 
     def summary(self, key: JobKey) -> AuditSummary | None:
         if self.fails:
@@ -133,20 +133,21 @@ class FakePages:
             if start >= len(rows):
                 return
 
-    def _rows(self, of: JobList, after: datetime, before: datetime) -> list[ListedJob]:
+    def _rows(self, job_list: JobList, after: datetime, before: datetime) -> list[ListedJob]:
         now = self.flow.now
-        there = [
-            one if one.ended_at is None or one.ended_at <= now else _running(one)
-            for one in self.rows
-            if (one.ref.account, one.ref.region, one.ref.kind) == (of.account, of.region, of.kind)
-            and one.created_at <= now
-            and after < one.created_at < before
+        listed_now = [
+            row if row.ended_at is None or row.ended_at <= now else _running(row)
+            for row in self.rows
+            if (row.ref.account, row.ref.region, row.ref.kind)
+            == (job_list.account, job_list.region, job_list.kind)
+            and row.created_at <= now
+            and after < row.created_at < before
         ]
-        return sorted(there, key=lambda one: one.created_at, reverse=True)
+        return sorted(listed_now, key=lambda row: row.created_at, reverse=True)
 
 
-def _running(one: ListedJob) -> ListedJob:
-    return replace(one, status="InProgress", ended_at=None, modified_at=one.created_at)
+def _running(row: ListedJob) -> ListedJob:
+    return replace(row, status="InProgress", ended_at=None, modified_at=row.created_at)
 
 
 class SweepFlow:
@@ -167,7 +168,7 @@ class SweepFlow:
         """Runs one sweep; checks that it reads no more pages than it has time for."""
         already, most = len(self.pages.asked), self.pages_a_sweep
         parts = list(self.sweep_parts())
-        waits = {one.visible_at - one.sent_at for one in self.queue.messages.values()}
+        waits = {message.visible_at - message.sent_at for message in self.queue.messages.values()}
         assert waits <= {timedelta(seconds=1)}, "the queue's own delay is for metrics"
         assert not any(self.queue.attributes())
         assert most is None or len(self.pages.asked) - already <= most
@@ -201,12 +202,12 @@ class SweepFlow:
 
     def is_killed_at(self, number: int) -> bool:
         """Whether a sweep that dies at this step of its queue or notes came to that step."""
-        self.step, done = dying(number), False
+        self.step, completed = dying(number), False
         with suppress(ProcessKilled):
             self.sweep()
-            done = True
+            completed = True
         self.step = no_step
-        return not done
+        return not completed
 
     def sweeps(
         self, until: datetime, *, audits: bool = True
@@ -242,7 +243,7 @@ class SweepFlow:
 
     def audit_sent(self) -> None:
         """Audits all jobs in the queue, so that they are no longer due."""
-        by_arn = {one.ref.arn: one for one in self.pages.rows}
+        by_arn = {row.ref.arn: row for row in self.pages.rows}
         for body in self.events:
             arn = next(v for k, v in body["detail"].items() if k.endswith("JobArn"))
             if arn in by_arn:
@@ -264,8 +265,8 @@ def flow_with(*rows: ListedJob, accounts: tuple[str, ...] = (ACCOUNT,)) -> Sweep
 def refuses(of: JobList, error: Exception, *, from_page: int = 1) -> Any:
     """Returns a function for `spoils` that lets a list fail from a page on."""
 
-    def spoil(asked: JobList, number: int, rows: list[ListedJob]) -> list[ListedJob]:
-        if asked == of and number >= from_page:
+    def spoil(requested_list: JobList, number: int, rows: list[ListedJob]) -> list[ListedJob]:
+        if requested_list == of and number >= from_page:
             raise error
         return rows
 
@@ -277,12 +278,12 @@ def together(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> List
     lists = [part for part in parts if isinstance(part, ListSweepResult)]
     return ListSweepResult(
         lists[0].job_list,
-        ended=sum(one.ended for one in lists),
-        missing=sum(one.missing for one in lists),
-        lost_events=sum(one.lost_events for one in lists),
-        sent_without_event=sum(one.sent_without_event for one in lists),
-        sent_from_before=sum(one.sent_from_before for one in lists),
-        is_complete=all(one.is_complete for one in lists),
-        error=next((one.error for one in lists if one.error), None),
-        unreadable=tuple(why for one in lists for why in one.unreadable),
+        ended=sum(result.ended for result in lists),
+        missing=sum(result.missing for result in lists),
+        lost_events=sum(result.lost_events for result in lists),
+        sent_without_event=sum(result.sent_without_event for result in lists),
+        sent_from_before=sum(result.sent_from_before for result in lists),
+        is_complete=all(result.is_complete for result in lists),
+        error=next((result.error for result in lists if result.error), None),
+        unreadable=tuple(why for result in lists for why in result.unreadable),
     )

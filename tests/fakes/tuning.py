@@ -29,8 +29,8 @@ def tuning_job(status: str = "Completed", **changes: Any) -> Job:
         max_jobs=20,
         max_parallel=1,
     )
-    of = replace(plain, **changes)
-    return job(kind=JobKind.TUNING, name="tune", status=status, groups=(), tuning=of)
+    tuning = replace(plain, **changes)
+    return job(kind=JobKind.TUNING, name="tune", status=status, groups=(), tuning=tuning)
 
 
 def tuning_outcome(

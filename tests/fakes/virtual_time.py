@@ -75,9 +75,9 @@ class VirtualTime:
         call.go.wait()
 
     def submit(self, call: Callable[[], T]) -> VirtualCall[T]:
-        made = VirtualCall(self, call)
-        self._waiting.append(made)
-        return made
+        call_handle = VirtualCall(self, call)
+        self._waiting.append(call_handle)
+        return call_handle
 
     def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
         calls: list[Any] = list(pending)

@@ -36,8 +36,8 @@ class WorkedOff:
         self._until_now()
         if self.fails:
             raise self.fails.pop(0)
-        taken = [body for place, body in enumerate(bodies) if place not in self.refuses]
-        for body in taken:
+        accepted = [body for place, body in enumerate(bodies) if place not in self.refuses]
+        for body in accepted:
             self.names += _names(json.loads(body)["detail"])
             self._take(self.clock(), "past")
         return dict.fromkeys(self.refuses, "InternalError")

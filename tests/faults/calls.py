@@ -63,23 +63,25 @@ def call_name(operation: str, request: AWSPreparedRequest) -> str:
 
 def attempt_of(request: AWSPreparedRequest) -> int:
     """Returns which attempt of the SDK this request is, from 1."""
-    said = request.headers.get("amz-sdk-request", b"attempt=1")
-    found = _ATTEMPT.search(said.decode() if isinstance(said, bytes) else said)
-    return int(found[1]) if found else 1
+    attempt_header = request.headers.get("amz-sdk-request", b"attempt=1")
+    matched = _ATTEMPT.search(
+        attempt_header.decode() if isinstance(attempt_header, bytes) else attempt_header
+    )
+    return int(matched[1]) if matched else 1
 
 
 def _about(operation: str, request: AWSPreparedRequest) -> str:
     service = operation.split(".", maxsplit=1)[0]
     body = request.body.decode() if isinstance(request.body, bytes) else str(request.body or "")
     try:
-        asked: dict[str, Any] = json.loads(body)
+        body_json: dict[str, Any] = json.loads(body)
     except ValueError:
         return ""
     if service == "sqs":
-        return queue_name(urlsplit(asked["QueueUrl"]).path.rpartition("/")[2])
+        return queue_name(urlsplit(body_json["QueueUrl"]).path.rpartition("/")[2])
     if service == "secrets-manager":
-        return str(asked["SecretId"]).rpartition(":")[2]
-    return _item(asked) if service == "dynamodb" else ""
+        return str(body_json["SecretId"]).rpartition(":")[2]
+    return _item(body_json) if service == "dynamodb" else ""
 
 
 def queue_name(physical: str) -> str:
@@ -87,18 +89,24 @@ def queue_name(physical: str) -> str:
     return _GENERATED.sub("", physical).removeprefix("sageaudit-")
 
 
-def _item(asked: dict[str, Any]) -> str:
+def _item(body_json: dict[str, Any]) -> str:
     """Returns the kind of an item by its keys, or the index that a query uses."""
-    key = asked.get("Key") or asked.get("Item")
+    key = body_json.get("Key") or body_json.get("Item")
     if key is not None and "pk" in key:
         return f"{_kind(key['pk']['S'])} {_kind(key['sk']['S'])}".strip()
-    if "TransactItems" in asked:
-        items = [part for one in asked["TransactItems"] for part in one.values()]
-        keys = [one.get("Key") or one.get("Item") for one in items]
+    if "TransactItems" in body_json:
+        items = [
+            part
+            for operation_input in body_json["TransactItems"]
+            for part in operation_input.values()
+        ]
+        keys = [
+            operation_input.get("Key") or operation_input.get("Item") for operation_input in items
+        ]
         return "+".join(sorted({_kind(key["pk"]["S"]) for key in keys if key}))
-    if "IndexName" in asked:
-        return str(asked["IndexName"])
-    values = asked.get("ExpressionAttributeValues", {})
+    if "IndexName" in body_json:
+        return str(body_json["IndexName"])
+    values = body_json.get("ExpressionAttributeValues", {})
     texts = sorted(value["S"] for value in values.values() if "S" in value)
     return min(filter(None, map(_kind, texts)), default="")
 

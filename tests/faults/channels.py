@@ -149,39 +149,41 @@ def channel_cells() -> tuple[Case, ...]:
 
 def _cells() -> Iterator[Case]:
     story = stories()[0]
-    [on_teams] = [one for one in stories() if one.name == "on Teams"]
-    for service, of, row in (
+    [on_teams] = [
+        story_on_teams for story_on_teams in stories() if story_on_teams.name == "on Teams"
+    ]
+    for service, story_of_service, row in (
         *(("slack", story, row) for row in SLACK),
         *(("teams", on_teams, row) for row in TEAMS),
     ):
         for often, lasts, ends in (("once", None, row.once), ("hours", HOURS, row.for_hours)):
             breaks, met = _slack(row.says, lasts), _slack_met
-            yield Case(f"{service}/{row.name}/{often}", of, ends, breaks, met)
+            yield Case(f"{service}/{row.name}/{often}", story_of_service, ends, breaks, met)
     for status, code, once, for_hours in SNS:
         for often, lasts, ends in (("once", None, once), ("hours", HOURS, for_hours)):
             breaks = _sns(status, code, lasts)
             yield Case(
-                f"sns/{code}/{often}", story, ends, breaks, lambda one: one.network.struck > 0
+                f"sns/{code}/{often}", story, ends, breaks, lambda world: world.network.struck > 0
             )
 
 
 def _slack(says: Says, lasts: timedelta | None) -> Callable[[World], None]:
-    def breaks(one: World) -> None:
+    def breaks(world: World) -> None:
         if lasts is None:
-            one.slack.script.append(says)
+            world.slack.script.append(says)
         else:
-            one.slack.always, one.slack.always_until = says, one.now + lasts
+            world.slack.always, world.slack.always_until = says, world.now + lasts
 
     return breaks
 
 
-def _slack_met(one: World) -> bool:
-    return one.slack.tried > 0
+def _slack_met(world: World) -> bool:
+    return world.slack.tried > 0
 
 
 def _sns(status: int, code: str, lasts: timedelta | None) -> Callable[[World], None]:
-    def breaks(one: World) -> None:
-        until = None if lasts is None else one.now + lasts
-        one.network.broken.append(Broken(PUBLISH, Fault.DENIED, until, (status, code)))
+    def breaks(world: World) -> None:
+        until = None if lasts is None else world.now + lasts
+        world.network.broken.append(Broken(PUBLISH, Fault.DENIED, until, (status, code)))
 
     return breaks

@@ -43,18 +43,18 @@ class Kills:
 @cache
 def crash_cells() -> tuple[Case, ...]:
     """Returns cells for each step of each story, without steps that earlier stories had."""
-    known: set[tuple[str, int]] = set()
-    return tuple(case for story in stories() for case in crash_cells_of(story, known))
+    seen_before: set[tuple[str, int]] = set()
+    return tuple(case for story in stories() for case in crash_cells_of(story, seen_before))
 
 
-def crash_cells_of(story: Story, known: set[tuple[str, int]]) -> Iterator[Case]:
+def crash_cells_of(story: Story, seen_before: set[tuple[str, int]]) -> Iterator[Case]:
     """Yields the cells of the story's steps that are not in `known`, and adds them to it."""
     seen: Counter[str] = Counter()
     for name in fair(story).steps:
         seen[name] += 1
         place = (name, seen[name])
-        if place not in known and seen[name] <= MOST_OF_A_STEP:
-            known.add(place)
+        if place not in seen_before and seen[name] <= MOST_OF_A_STEP:
+            seen_before.add(place)
             yield _case(story, name, seen[name], 1)
             if seen[name] == 1:
                 yield _case(story, name, 1, 2)

@@ -33,29 +33,29 @@ class Cell(Struct, frozen=True):
             f"{self.story.name}/{self.call}/{self.fault}",
             self.story,
             expected(self.story, self.call, self.fault),
-            breaks=lambda one: one.network.broken.append(broken),
-            met=lambda one: one.network.struck > 0,
+            breaks=lambda world: world.network.broken.append(broken),
+            met=lambda world: world.network.struck > 0,
         )
 
 
 @cache
 def cells() -> tuple[Case, ...]:
     """Returns cells for every call with every possible fault, without calls of earlier stories."""
-    known: set[Call] = set()
-    found: list[Case] = []
+    seen_before: set[Call] = set()
+    cases: list[Case] = []
     for story in stories():
-        found += cells_of(story, known)
-        known.update(fair(story).calls)
-    return tuple(found)
+        cases += cells_of(story, seen_before)
+        seen_before.update(fair(story).calls)
+    return tuple(cases)
 
 
-def cells_of(story: Story, known: Container[Call] = ()) -> Iterator[Case]:
+def cells_of(story: Story, seen_before: Container[Call] = ()) -> Iterator[Case]:
     """Yields the cells of the story's calls that are not in `known`."""
     calls = [call for call in fair(story).calls if call.number <= story.most_of_a_call]
     return (
         Cell(story, call, fault).case()
         for call in calls
-        if call not in known
+        if call not in seen_before
         for fault in Fault
         if _possible(call, fault) and _chosen(story, calls, call, fault)
     )

@@ -76,15 +76,21 @@ class Network:
             self._numbers[function, name] += 1
             self.seen.append(Call(function, name, self._numbers[function, name]))
         number = self._numbers[function, name]
-        for one in self.broken:
-            if (one.call.function, one.call.name) == (function, name) and (
-                (one.until is None and first and number == one.call.number)
-                or (one.until is not None and number >= one.call.number and self.now() < one.until)
+        for broken_call in self.broken:
+            if (broken_call.call.function, broken_call.call.name) == (function, name) and (
+                (broken_call.until is None and first and number == broken_call.call.number)
+                or (
+                    broken_call.until is not None
+                    and number >= broken_call.call.number
+                    and self.now() < broken_call.until
+                )
             ):
                 self.struck += 1
-                if one.error is not None:
-                    return _refused(operation.split(".", maxsplit=1)[0], request.url, *one.error)
-                return self._struck(one.fault, operation, request, send)
+                if broken_call.error is not None:
+                    return _refused(
+                        operation.split(".", maxsplit=1)[0], request.url, *broken_call.error
+                    )
+                return self._struck(broken_call.fault, operation, request, send)
         planned = self.plan(function, name)
         if planned is None:
             return send()

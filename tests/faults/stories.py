@@ -20,7 +20,7 @@ from sageaudit.structs import replace
 from tests.faults.calls import Call
 from tests.faults.network import Broken, Fault
 from tests.faults.webhook import Says
-from tests.faults.world import World, world
+from tests.faults.world import World, open_world
 from tests.integration.test_running import BUSY, HUNG, running
 from tests.integration.whole_flow import a_failed_job, recorded, renamed, tuning_set
 
@@ -52,96 +52,97 @@ class Story(Struct, frozen=True, eq=False):
         """When the story begins."""
         return min(job.ended_at for job in self.jobs) - self.early
 
-    def begin(self, one: World) -> None:
+    def begin(self, world: World) -> None:
         """Sets up what is broken, and plays the jobs."""
-        one.slack.script.extend(self.slack)
-        one.network.broken += [
+        world.slack.script.extend(self.slack)
+        world.network.broken += [
             Broken(call, fault, self.start + lasts) for call, fault, lasts in self.broken
         ]
-        self.play(one, self.jobs)
+        self.play(world, self.jobs)
 
 
-def _ends(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+def _ends(world: World, jobs: tuple[RecordedJob, ...]) -> None:
     for job in jobs:
-        one.aws.end_job(job)
-    one.quiet()
+        world.aws.end_job(job)
+    world.quiet()
 
 
-def _late(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+def _late(world: World, jobs: tuple[RecordedJob, ...]) -> None:
     """Metrics arrive ten minutes after the end."""
     [job] = jobs
-    one.aws.end_job(job, with_metrics=False)
-    one.quiet(job.ended_at + timedelta(minutes=10))
-    one.aws.put_metrics(job)
-    one.quiet()
+    world.aws.end_job(job, with_metrics=False)
+    world.quiet(job.ended_at + timedelta(minutes=10))
+    world.aws.put_metrics(job)
+    world.quiet()
 
 
-def _roll_up_first(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+def _roll_up_first(world: World, jobs: tuple[RecordedJob, ...]) -> None:
     """The tuning job's event arrives before those of its children."""
     *children, tuning = jobs
-    one.aws.end_job(tuning)
-    one.quiet(tuning.ended_at + timedelta(minutes=10))
+    world.aws.end_job(tuning)
+    world.quiet(tuning.ended_at + timedelta(minutes=10))
     for child in children:
-        one.aws.end_job(child)
-    one.quiet()
+        world.aws.end_job(child)
+    world.quiet()
 
 
-def _forged(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+def _forged(world: World, jobs: tuple[RecordedJob, ...]) -> None:
     """One message next to the job's event is not an event."""
-    queue = one.aws.physical_id("TriggerFinishedJobs")
-    one.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
-    _ends(one, jobs)
+    queue = world.aws.physical_id("TriggerFinishedJobs")
+    world.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
+    _ends(world, jobs)
 
 
-def _gone_notice(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+def _gone_notice(world: World, jobs: tuple[RecordedJob, ...]) -> None:
     """One message among the notices is not a notice."""
-    queue = one.aws.physical_id("NoticesQueueSlack")
-    one.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
-    _ends(one, jobs)
+    queue = world.aws.physical_id("NoticesQueueSlack")
+    world.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
+    _ends(world, jobs)
 
 
-def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+def _lost_event(world: World, jobs: tuple[RecordedJob, ...]) -> None:
     """No event arrives: a sweep finds the job."""
     [job] = jobs
-    one.sweep()
-    one.aws.clock.advance_to(job.ended_at)
-    one.aws.sagemaker.add(job)
-    one.aws.put_metrics(job)
+    world.sweep()
+    world.aws.clock.advance_to(job.ended_at)
+    world.aws.sagemaker.add(job)
+    world.aws.put_metrics(job)
     for _ in range(4):
-        one.quiet(one.now + HOUR)
-        one.sweep()
+        world.quiet(world.now + HOUR)
+        world.sweep()
 
 
-def _hangs(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+def _hangs(world: World, jobs: tuple[RecordedJob, ...]) -> None:
     """A running job hangs for hours and then works again; sweeps notice both."""
     [job] = jobs
-    one.aws.sagemaker.add_running(job)
-    one.aws.put_metrics(job)
+    world.aws.sagemaker.add_running(job)
+    world.aws.put_metrics(job)
     for _ in range(9):
-        one.quiet(one.now + HOUR)
-        one.sweep()
+        world.quiet(world.now + HOUR)
+        world.sweep()
 
 
-def _digest(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+def _digest(world: World, jobs: tuple[RecordedJob, ...]) -> None:
     """The digest starts repeatedly, eight days after the job's end."""
-    _ends(one, jobs)
-    one.aws.clock.advance_to(jobs[0].ended_at + DIGEST_AFTER)
-    one.digest()
+    _ends(world, jobs)
+    world.aws.clock.advance_to(jobs[0].ended_at + DIGEST_AFTER)
+    world.digest()
 
 
-def _in_turn(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+def _in_turn(world: World, jobs: tuple[RecordedJob, ...]) -> None:
     """Each job is decided about before the next one ends."""
     for job in jobs:
-        one.aws.end_job(job)
-        one.quiet(one.now + timedelta(minutes=7))
-    one.quiet()
+        world.aws.end_job(job)
+        world.quiet(world.now + timedelta(minutes=7))
+    world.quiet()
 
 
 def _to(*channels: str, max_per_hour: int = 20) -> Policy:
     """Returns the policy of the local AWS, with messages to these channels only."""
     policy = load_policy(POLICY)
     chosen = {
-        name: replace(one, max_per_hour=max_per_hour) for name, one in policy.channels.items()
+        name: replace(channel, max_per_hour=max_per_hour)
+        for name, channel in policy.channels.items()
     }
     return replace(policy, channels=chosen, routes=Routes(channels))
 
@@ -149,8 +150,8 @@ def _to(*channels: str, max_per_hour: int = 20) -> Policy:
 def _line_to(channel: str) -> Policy:
     """Returns a policy with messages to SNS, and a line about each job to this channel."""
     policy = _to("sns")
-    asked = replace(policy.channels[channel], job_lines=True)
-    return replace(policy, channels={**policy.channels, channel: asked})
+    with_lines = replace(policy.channels[channel], job_lines=True)
+    return replace(policy, channels={**policy.channels, channel: with_lines})
 
 
 _TIMES = r" for .* min"
@@ -211,10 +212,10 @@ def played(
     on_step: OnStep = lambda _: None,
 ) -> Iterator[World]:
     """Plays a story in which `breaks` breaks something more; yields the resulting world."""
-    with world(story.start, policy=story.policy, on_step=on_step) as one:
-        breaks(one)
-        story.begin(one)
-        yield one
+    with open_world(story.start, policy=story.policy, on_step=on_step) as world:
+        breaks(world)
+        story.begin(world)
+        yield world
 
 
 @cache

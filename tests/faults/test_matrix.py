@@ -89,8 +89,8 @@ def test_a_sample_of_the_matrix(record_property: Record) -> None:
     for story in stories():
         if any(name.startswith(f"{story.name}/") for name in SAMPLE):
             cases += [*cells_of(story), *crash_cells_of(story, set())]
-    known = {case.name: case for case in cases}
-    run([known[name] for name in SAMPLE], record_property)
+    by_name = {case.name: case for case in cases}
+    run([by_name[name] for name in SAMPLE], record_property)
 
 
 @pytest.mark.parametrize("part", range(2))

@@ -23,7 +23,7 @@ from tests.faults.network import Fault
 from tests.faults.stories import HOUR, Story, stories
 from tests.faults.verdict import fair
 from tests.faults.webhook import Says
-from tests.faults.world import REPEAT, World, world
+from tests.faults.world import REPEAT, World, open_world
 from tests.integration.whole_flow import a_failed_job, recorded, renamed, tuning_set
 
 DAY = 24 * HOUR
@@ -50,7 +50,12 @@ class Week(Struct, frozen=True):
     @property
     def audited(self) -> tuple[RecordedJob, ...]:
         """All jobs except those that were deleted before their audit."""
-        return (*self.plain, *self.late, *self.old, *(job for one in self.tuning for job in one))
+        return (
+            *self.plain,
+            *self.late,
+            *self.old,
+            *(job for tuning_set in self.tuning for job in tuning_set),
+        )
 
 
 def _word(number: int) -> str:
@@ -115,13 +120,13 @@ class Troubles:
     invocations: int = 0
     dies_at: int = 0
     steps: int = 0
-    one: World | None = None
+    world: World | None = None
     died: Counter[str] = field(default_factory=Counter)
 
     def hour(self) -> float:
         """Returns the current hour of the week."""
-        assert self.one is not None
-        return (self.one.now - self.start) / HOUR
+        assert self.world is not None
+        return (self.world.now - self.start) / HOUR
 
     def of_slack(self, now: datetime) -> Says | None:
         """Returns the webhook's answer to a post now."""
@@ -144,7 +149,7 @@ class Troubles:
 
     def step(self, name: str) -> None:
         """Kills every 37th invocation at one of its first 12 steps."""
-        if self.one is None or self.hour() >= MENDED:
+        if self.world is None or self.hour() >= MENDED:
             return
         if name.startswith("answered"):
             self.invocations += 1
@@ -158,45 +163,47 @@ class Troubles:
             raise ProcessKilled(name)
 
 
-def _happenings(of: Week, dice: Random) -> Iterator[tuple[datetime, str, RecordedJob]]:
+def _happenings(jobs_of_week: Week, dice: Random) -> Iterator[tuple[datetime, str, RecordedJob]]:
     """Yields what happens when: ends, events (late, repeated or none), late metrics, deletions."""
-    lost = set(dice.sample([job.name for job in of.plain], LOST - 2))
-    lost |= {jobs[0].name for jobs in of.tuning}
-    many = {job.name for job in dice.sample(of.plain, 5)}
-    for job in (*of.audited, *of.deleted):
+    lost = set(dice.sample([job.name for job in jobs_of_week.plain], LOST - 2))
+    lost |= {jobs[0].name for jobs in jobs_of_week.tuning}
+    repeated_names = {job.name for job in dice.sample(jobs_of_week.plain, 5)}
+    for job in (*jobs_of_week.audited, *jobs_of_week.deleted):
         yield job.ended_at, "ends", job
-        if job in of.old:
+        if job in jobs_of_week.old:
             continue
         copies = 0 if job.name in lost else 1 + dice.randrange(3)
-        for _ in range(20 if job.name in many else copies):
+        for _ in range(20 if job.name in repeated_names else copies):
             yield job.ended_at + timedelta(minutes=dice.randrange(20)), "event", job
-    for job in of.late:
+    for job in jobs_of_week.late:
         yield job.ended_at + timedelta(minutes=dice.choice((8, 40))), "measured", job
-    for job in of.deleted:
+    for job in jobs_of_week.deleted:
         yield job.ended_at + timedelta(seconds=10), "deleted", job
-    for job in dice.sample(of.plain[:40], 10):
+    for job in dice.sample(jobs_of_week.plain[:40], 10):
         yield job.ended_at + 5 * DAY, "event", job
 
 
-def _live(one: World, of: Week, dice: Random) -> None:
-    swept = one.now
-    for moment, what, job in sorted(_happenings(of, dice), key=lambda one: one[0]):
+def _live(world: World, jobs_of_week: Week, dice: Random) -> None:
+    swept = world.now
+    for moment, what, job in sorted(
+        _happenings(jobs_of_week, dice), key=lambda happening: happening[0]
+    ):
         while swept + HOUR < moment:
             swept += HOUR
-            one.quiet(swept)
-            one.aws.sweep()
-        one.quiet(moment)
+            world.quiet(swept)
+            world.aws.sweep()
+        world.quiet(moment)
         match what:
             case "ends":
-                one.aws.sagemaker.add(job)
-                if job not in of.late:
-                    one.aws.put_metrics(job)
+                world.aws.sagemaker.add(job)
+                if job not in jobs_of_week.late:
+                    world.aws.put_metrics(job)
             case "event":
-                one.aws.put_event(job.event())
+                world.aws.put_event(job.event())
             case "measured":
-                one.aws.put_metrics(job)
+                world.aws.put_metrics(job)
             case "deleted":
-                one.aws.sagemaker.delete(job)
+                world.aws.sagemaker.delete(job)
 
 
 def _right(job: RecordedJob) -> AuditDocument:
@@ -219,59 +226,61 @@ def _sample(job: RecordedJob) -> RecordedJob:
 @pytest.mark.parametrize("seed", [1])
 def test_after_the_worst_days_everything_is_right_and_told(seed: int) -> None:
     """Each audit is right and final; each message is sent or a dead letter that a redrive sends."""
-    of, dice = week(), Random(seed)
-    for jobs in (of.plain, of.late, of.old):
+    jobs_of_week, dice = week(), Random(seed)
+    for jobs in (jobs_of_week.plain, jobs_of_week.late, jobs_of_week.old):
         _right(jobs[0])  # first, because only one local AWS can exist at a time
-    troubles = Troubles(of.start, dice)
-    with world(of.start + 6 * HOUR, on_step=troubles.step) as one:
-        troubles.one = one
-        one.slack.plan, one.network.plan = troubles.of_slack, troubles.of_aws
-        for job in of.old:
-            one.aws.sagemaker.add(job)
-        _live(one, of, dice)
-        one.quiet(max(one.now, of.start + MENDED * HOUR))
+    troubles = Troubles(jobs_of_week.start, dice)
+    with open_world(jobs_of_week.start + 6 * HOUR, on_step=troubles.step) as world:
+        troubles.world = world
+        world.slack.plan, world.network.plan = troubles.of_slack, troubles.of_aws
+        for job in jobs_of_week.old:
+            world.aws.sagemaker.add(job)
+        _live(world, jobs_of_week, dice)
+        world.quiet(max(world.now, jobs_of_week.start + MENDED * HOUR))
         assert troubles.died
-        for letter in one.letters():
+        for letter in world.letters():
             assert letter.reason, letter
             assert letter.why, letter
         for _ in range(8):
-            one.sweep()
-            one.quiet(one.now + HOUR)
-        one.settle()
-        one.redrive_by_command()
-        one.quiet()
-        _all_is_well(one, of)
+            world.sweep()
+            world.quiet(world.now + HOUR)
+        world.settle()
+        world.redrive_by_command()
+        world.quiet()
+        _all_is_well(world, jobs_of_week)
 
 
-def _all_is_well(one: World, of: Week) -> None:
-    assert not one.letters()
-    assert not one.waiting()
-    assert not one.due()
-    assert not one.count("GivenUp")
-    assert one.slack.strangers == []
-    for job in (*of.audited, *of.deleted):
-        head = one.head(job)
+def _all_is_well(world: World, jobs_of_week: Week) -> None:
+    assert not world.letters()
+    assert not world.waiting()
+    assert not world.due()
+    assert not world.count("GivenUp")
+    assert world.slack.strangers == []
+    for job in (*jobs_of_week.audited, *jobs_of_week.deleted):
+        head = world.head(job)
         assert head is not None, job.name
         assert head.settled, job.name
-        assert (head.unauditable is not None) == (job in of.deleted), job.name
-    for job in (*of.plain, *of.late, *of.old):
-        audit, right = one.audit(job), _right(job)
+        assert (head.unauditable is not None) == (job in jobs_of_week.deleted), job.name
+    for job in (*jobs_of_week.plain, *jobs_of_week.late, *jobs_of_week.old):
+        audit, right = world.audit(job), _right(job)
         assert audit is not None
         assert audit["bill"]["total_usd"] == right["bill"]["total_usd"], job.name
         assert audit["avoidable_usd"] == right["avoidable_usd"], job.name
         assert audit["lost_usd"] == right["lost_usd"], job.name
         assert audit["possible_usd"] == right["possible_usd"], job.name
-    for *children, tuning in of.tuning:
-        audits = [one.audit(child) for child in children]
-        whole = one.audit(tuning)
+    for *children, tuning in jobs_of_week.tuning:
+        audits = [world.audit(child) for child in children]
+        whole = world.audit(tuning)
         assert whole is not None
         totals = [audit["bill"]["total_usd"] or 0 for audit in audits if audit is not None]
         assert len(totals) == len(children)
         assert whole["bill"]["total_usd"] == sum(totals)
-    should = {job.name for job in of.plain} | {jobs[-1].name for jobs in of.tuning}
+    should = {job.name for job in jobs_of_week.plain} | {
+        jobs[-1].name for jobs in jobs_of_week.tuning
+    }
     for channel in ("slack", "sns"):
-        lines = [line for line in one.shown(channel) if "late-" not in line]
-        told = Counter(line.replace(REPEAT, "").strip(" *").partition(" ")[0] for line in lines)
-        assert set(told) == should, (channel, should ^ set(told))
+        lines = [line for line in world.shown(channel) if "late-" not in line]
+        shown = Counter(line.replace(REPEAT, "").strip(" *").partition(" ")[0] for line in lines)
+        assert set(shown) == should, (channel, should ^ set(shown))
         plain = Counter(line for line in lines if REPEAT not in line)
         assert max(plain.values()) == 1, channel

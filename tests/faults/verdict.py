@@ -44,20 +44,20 @@ class Fair(Struct, frozen=True):
 def fair(story: Story) -> Fair:
     """Plays a story without further faults; returns its end and what happened."""
     names: list[str] = []
-    with played(story, on_step=names.append) as one:
-        calls, steps = tuple(dict.fromkeys(one.network.seen)), tuple(names)
-        one.settle()
-        return _fair(one, story, calls, steps)
+    with played(story, on_step=names.append) as world:
+        calls, steps = tuple(dict.fromkeys(world.network.seen)), tuple(names)
+        world.settle()
+        return _fair(world, story, calls, steps)
 
 
-def _fair(one: World, story: Story, calls: tuple[Call, ...], steps: tuple[str, ...]) -> Fair:
-    audits = {job.name: found for job in story.jobs if (found := one.audit(job)) is not None}
+def _fair(world: World, story: Story, calls: tuple[Call, ...], steps: tuple[str, ...]) -> Fair:
+    audits = {job.name: audit for job in story.jobs if (audit := world.audit(job)) is not None}
     return Fair(
         audits,
-        {channel: tuple(one.shown(channel)) for channel in CHANNELS},
-        {name: one.count(name) for name in (*COUNTED, *NEVER)},
-        one.invocations,
-        len(_different(one.letters())),
+        {channel: tuple(world.shown(channel)) for channel in CHANNELS},
+        {name: world.count(name) for name in (*COUNTED, *NEVER)},
+        world.invocations,
+        len(_different(world.letters())),
         calls,
         steps,
     )
@@ -91,63 +91,63 @@ def judge(case: Case) -> Verdict:
     """Runs a case and returns its verdict."""
     for story in (case.story, without_faults(case.story)):
         fair(story)  # first, because only one local AWS can exist at a time
-    with played(case.story, case.breaks, on_step=case.on_step) as one:
-        if not case.met(one):
+    with played(case.story, case.breaks, on_step=case.on_step) as world:
+        if not case.met(world):
             return Verdict(case, (), met=False)
         wrong: list[str] = []
-        ended = _end(one, case, wrong)
-        one.settle()
-        if one.letters() and fair(case.story).shown != fair(without_faults(case.story)).shown:
-            one.redrive()  # the story's own faults end in a dead letter
-            one.quiet()
-        wrong += _not_right(one, case, ended)
+        ended = _end(world, case, wrong)
+        world.settle()
+        if world.letters() and fair(case.story).shown != fair(without_faults(case.story)).shown:
+            world.redrive()  # the story's own faults end in a dead letter
+            world.quiet()
+        wrong += _not_right(world, case, ended)
         return Verdict(case, tuple(wrong), met=True, ended=ended)
 
 
-def _end(one: World, case: Case, wrong: list[str]) -> End:
+def _end(world: World, case: Case, wrong: list[str]) -> End:
     """Returns how the case ended; sends dead letters again."""
-    before, letters = fair(case.story), one.letters()
+    before, letters = fair(case.story), world.letters()
     if len(_different(letters)) > before.letters:
         wrong += [
             f"a dead letter of {letter.queue} has no reason: {letter.body[:200]}"
             for letter in letters
             if not letter.reason or not letter.why
         ]
-        one.settle()
-        one.redrive()
-        one.quiet()
+        world.settle()
+        world.redrive()
+        world.quiet()
         return End.DEAD
     right = {
-        name: essence(found) for name, found in fair(without_faults(case.story)).audits.items()
+        name: essence(audit) for name, audit in fair(without_faults(case.story)).audits.items()
     }
-    found = {job.name: audit for job in case.story.jobs if (audit := one.audit(job))}
-    if any(essence(audit) != right.get(name) for name, audit in found.items()):
+    audits = {job.name: audit for job in case.story.jobs if (audit := world.audit(job))}
+    if any(essence(audit) != right.get(name) for name, audit in audits.items()):
         return End.INCOMPLETE
-    later = one.invocations > before.invocations
+    later = world.invocations > before.invocations
     return End.LATER if later else End.UNSEEN
 
 
-def _not_right(one: World, case: Case, ended: End) -> Iterator[str]:
+def _not_right(world: World, case: Case, ended: End) -> Iterator[str]:
     should, before = case.expected, fair(case.story)
     if ended not in should.ends:
         yield f"ended: {ended}; expected: {' or '.join(sorted(should.ends))}"
-    yield from _audits(one, case.story, said=ended is End.INCOMPLETE)
+    yield from _audits(world, case.story, is_incomplete=ended is End.INCOMPLETE)
     copies = 1 + should.marked + (should.marked and ended is End.DEAD)
-    yield from _messages(one, case.story, copies)
-    if one.due():
-        yield f"{len(one.due())} audits remain due"
-    if one.waiting():
-        yield f"{one.waiting()} messages still wait"
-    if len(_different(one.letters())) > before.letters:
-        yield f"dead letters: {[(letter.queue, letter.reason) for letter in one.letters()]}"
-    if should.counted and one.count(should.counted) <= before.counts.get(should.counted, 0):
+    yield from _messages(world, case.story, copies)
+    if world.due():
+        yield f"{len(world.due())} audits remain due"
+    if world.waiting():
+        yield f"{world.waiting()} messages still wait"
+    if len(_different(world.letters())) > before.letters:
+        yield f"dead letters: {[(letter.queue, letter.reason) for letter in world.letters()]}"
+    if should.counted and world.count(should.counted) <= before.counts.get(should.counted, 0):
         yield f"{should.counted} is not counted"
     if ended is End.UNSEEN:
         yield from (
-            f"{name} is counted" for name in FAILURES if one.count(name) > before.counts[name]
+            f"{name} is counted" for name in FAILURES if world.count(name) > before.counts[name]
         )
-    yield from (f"{name} is counted" for name in NEVER if one.count(name) > before.counts[name])
-    yield from _not_well(one)
+    yield from (f"{name} is counted" for name in NEVER if world.count(name) > before.counts[name])
+    yield from _not_well(world)
 
 
 def _different(letters: list[Letter]) -> set[Letter]:
@@ -155,11 +155,11 @@ def _different(letters: list[Letter]) -> set[Letter]:
     return set(letters)
 
 
-def _not_well(one: World) -> Iterator[str]:
+def _not_well(world: World) -> Iterator[str]:
     """Yields timeouts, exceptions and secrets in the logs of the functions."""
-    if one.timeouts:
-        yield f"Lambda ended {len(one.timeouts)} invocations of {sorted(set(one.timeouts))}"
-    for function in one.aws.functions.values():
+    if world.timeouts:
+        yield f"Lambda ended {len(world.timeouts)} invocations of {sorted(set(world.timeouts))}"
+    for function in world.aws.functions.values():
         # digest raises errors so that Lambda retries it; a defect is also counted
         for failure in function.failures[: int(function.name != "digest")]:
             yield f"{function.name} raised {failure}"
@@ -167,29 +167,29 @@ def _not_well(one: World) -> Iterator[str]:
             yield f"the log of {function.name} has a secret"
 
 
-def _audits(one: World, story: Story, *, said: bool) -> Iterator[str]:
+def _audits(world: World, story: Story, *, is_incomplete: bool) -> Iterator[str]:
     """Yields missing audits, version gaps, and wrong audits that do not say what they lack."""
     for name, right in fair(without_faults(story)).audits.items():
         [job] = [job for job in story.jobs if job.name == name]
-        found, head = one.audit(job), one.head(job)
-        if found is None or head is None:
+        audit, head = world.audit(job), world.head(job)
+        if audit is None or head is None:
             yield f"{name} has no audit"
             continue
-        history = one.aws.history()
+        history = world.aws.history()
         versions = [history.audit(job.key, number) for number in range(1, head.version + 1)]
         if None in versions or history.audit(job.key, head.version + 1) is not None:
             yield f"{name}: its versions have a gap"
-        if essence(found) == essence(right):
+        if essence(audit) == essence(right):
             continue
-        where = ", ".join(sorted(differences(essence(found), essence(right)))[:6])
-        if not said or sayings(found) == sayings(right):
-            yield f"{name}: its audit is wrong and does not say so: {where}"
+        paths = ", ".join(sorted(differences(essence(audit), essence(right)))[:6])
+        if not is_incomplete or sayings(audit) == sayings(right):
+            yield f"{name}: its audit is wrong and does not say so: {paths}"
 
 
-def _messages(one: World, story: Story, most: int) -> Iterator[str]:
+def _messages(world: World, story: Story, most: int) -> Iterator[str]:
     """Yields wrong, unmarked or too many messages; at most `most` copies may be posted."""
     for channel in CHANNELS:
-        lines = one.shown(channel)
+        lines = world.shown(channel)
         plain = [_bare(line, story) for line in lines]
         should = [_bare(line, story) for line in fair(without_faults(story)).shown[channel]]
         if sorted(set(plain)) != sorted(set(should)):
@@ -225,10 +225,10 @@ def sayings(value: Any) -> list[str]:
     return [text for item in value for text in sayings(item)] if isinstance(value, list) else []
 
 
-def differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
+def differences(before: Any, other: Any, path: str = "") -> Iterator[str]:
     """Yields the paths at which two documents differ."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in one.keys() | other.keys():
-            yield from differences(one.get(key), other.get(key), f"{path}.{key}")
-    elif one != other:
-        yield f"{path} {str(one)[:60]} for {str(other)[:60]}"
+    if isinstance(before, dict) and isinstance(other, dict):
+        for key in before.keys() | other.keys():
+            yield from differences(before.get(key), other.get(key), f"{path}.{key}")
+    elif before != other:
+        yield f"{path} {str(before)[:60]} for {str(other)[:60]}"

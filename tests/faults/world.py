@@ -124,13 +124,17 @@ class World:
 
     def letters(self) -> list[Letter]:
         """Returns the dead letters, which stay in their queues."""
-        found = []
+        letters = []
         for physical, queue in self._queues.items():
             name = queue_name(physical)
             for message in queue._messages if name in DEAD else ():
-                said = message.message_attributes
-                found.append(Letter(name, _text(said, "reason"), _text(said, "why"), message.body))
-        return found
+                attributes = message.message_attributes
+                letters.append(
+                    Letter(
+                        name, _text(attributes, "reason"), _text(attributes, "why"), message.body
+                    )
+                )
+        return letters
 
     def waiting(self) -> int:
         """Returns how many messages of work queues are not handled yet."""
@@ -158,10 +162,10 @@ class World:
         stack = ("--stack", "sageaudit", "--region", REGION, "--output", "json", "--yes")
         with mock.patch.object(sqs, "LONG_POLL_S", 0):  # the simulated clock stands still
             for kind in LetterKind:
-                done = CliRunner().invoke(
+                result = CliRunner().invoke(
                     cli, ["redrive", kind.value, *stack], standalone_mode=False
                 )
-                assert done.return_value == 0, (done.output, done.exception)
+                assert result.return_value == 0, (result.output, result.exception)
         self.aws.clock.advance(1)  # moto shows a released message only after its time
 
     def counts(self) -> dict[tuple[str, str | None], int]:
@@ -210,7 +214,7 @@ _context = cache(ssl.create_default_context)
 
 
 @contextmanager
-def world(
+def open_world(
     start: datetime, *, policy: Policy | None = None, on_step: OnStep = lambda _: None
 ) -> Iterator[World]:
     """Opens a world at `start`. `on_step` runs before and after each call and post of a handler."""

@@ -51,10 +51,10 @@ def mutated(value: Any, dice: Random) -> Any:
     """Returns a copy with one to three mutations; one time in 20 only nonsense."""
     if not dice.randrange(20):
         return _nonsense(dice)
-    made = deepcopy(value)
+    document = deepcopy(value)
     for _ in range(dice.randint(1, 3)):
-        made = _once(made, dice)
-    return made
+        document = _once(document, dice)
+    return document
 
 
 def mutated_text(text: str, dice: Random) -> str:
@@ -74,12 +74,12 @@ def mutated_text(text: str, dice: Random) -> str:
     return json.dumps(mutated(json.loads(text), dice))
 
 
-def _once(made: Any, dice: Random) -> Any:
-    found = list(_places(made))
-    if not found:
+def _once(document: Any, dice: Random) -> Any:
+    places = list(_places(document))
+    if not places:
         return _nonsense(dice)
-    *folders, key = dice.choice(found)
-    place = made
+    *folders, key = dice.choice(places)
+    place = document
     for folder in folders:
         place = place[folder]
     way = dice.randrange(5)
@@ -90,11 +90,11 @@ def _once(made: Any, dice: Random) -> Any:
     elif way == 2 and isinstance(place[key], int | float) and not isinstance(place[key], bool):
         place[key] = -place[key] if dice.randrange(2) else place[key] * 10 ** dice.randint(1, 12)
     else:
-        other = list(_places(made))
+        other = list(_places(document))
         place[key] = (
-            _nonsense(dice) if dice.randrange(3) or not other else _at(made, dice.choice(other))
+            _nonsense(dice) if dice.randrange(3) or not other else _at(document, dice.choice(other))
         )
-    return made
+    return document
 
 
 def _nonsense(dice: Random) -> Any:

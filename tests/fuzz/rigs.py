@@ -47,9 +47,9 @@ def _report() -> RecordedReport:
 
 def report() -> RecordedReport:
     """Returns the shared report, cleared: a new logger takes long to create."""
-    kept = _report()
-    kept.clear()
-    return kept
+    recorded_report = _report()
+    recorded_report.clear()
+    return recorded_report
 
 
 @cache
@@ -58,18 +58,18 @@ def jobs() -> tuple[RecordedJob, ...]:
     return tuple(recorded_jobs())
 
 
-def as_parsed(operation: str, said: Any, dice: Random) -> Any:
+def as_parsed(operation: str, answer: Any, dice: Random) -> Any:
     """Returns the answer with mutated JSON as the SDK parses it; unchanged if the SDK fails."""
     service = "cloudwatch" if operation in {"GetMetricData", "ListMetrics"} else "sagemaker"
     shape = _model(service).operation_model(operation).output_shape
-    wire = to_wire(said, shape)
-    made = mutated(wire, dice)
-    body = json.dumps(made if isinstance(made, dict) else {}).encode()
+    wire = to_wire(answer, shape)
+    mutated_wire = mutated(wire, dice)
+    body = json.dumps(mutated_wire if isinstance(mutated_wire, dict) else {}).encode()
     response = {"status_code": 200, "headers": {}, "body": body}
     try:
         parsed = create_parser("json").parse(response, shape)
     except Exception:  # noqa: BLE001 - whatever the SDK raises, no code of this project runs
-        return said
+        return answer
     parsed.pop("ResponseMetadata", None)
     return parsed
 
@@ -79,8 +79,8 @@ def to_wire(value: Any, shape: Any) -> Any:
     if value is None:
         return None
     if shape.type_name == "structure":
-        known = shape.members
-        return {key: to_wire(item, known[key]) for key, item in value.items() if key in known}
+        members = shape.members
+        return {key: to_wire(item, members[key]) for key, item in value.items() if key in members}
     if shape.type_name == "list":
         return [to_wire(item, shape.member) for item in value]
     if shape.type_name == "timestamp":
@@ -109,21 +109,21 @@ class _SageMaker:
     left: int = HEALS_AFTER
 
     def __getattr__(self, name: str) -> Any:
-        def answer(**asked: Any) -> Any:
-            return self._said(name, self._answer(name, asked))
+        def answer(**request: Any) -> Any:
+            return self._said(name, self._answer(name, request))
 
         return answer
 
     def get_paginator(self, name: str) -> Any:
         return _Pages(self, name)
 
-    def _said(self, name: str, said: Any) -> Any:
+    def _said(self, name: str, answer: Any) -> Any:
         if not name.startswith(self.spoils) or not self.left:
-            return said
+            return answer
         self.left -= 1
-        return as_parsed(_operation(name), said, self.dice)
+        return as_parsed(_operation(name), answer, self.dice)
 
-    def _answer(self, name: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
         if name.startswith("describe"):
             return dict(self.of.describe)
         if name == "list_tags":
@@ -132,7 +132,7 @@ class _SageMaker:
             dimensions = [{"Name": "Host", "Value": f"{self.of.name}/algo-1"}]
             return {"Metrics": [{"MetricName": "CPUUtilization", "Dimensions": dimensions}]}
         return {
-            "MetricDataResults": [_points(query, asked) for query in asked["MetricDataQueries"]]
+            "MetricDataResults": [_points(query, request) for query in request["MetricDataQueries"]]
         }
 
 
@@ -141,14 +141,14 @@ class _Pages:
     client: _SageMaker
     name: str
 
-    def paginate(self, **asked: Any) -> Iterator[Any]:
+    def paginate(self, **request: Any) -> Iterator[Any]:
         """Yields one page."""
-        yield getattr(self.client, self.name)(**asked)
+        yield getattr(self.client, self.name)(**request)
 
 
-def _points(query: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+def _points(query: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
     period = timedelta(seconds=query["MetricStat"]["Period"])
-    times = [asked["StartTime"] + period * n for n in range(20)]
+    times = [request["StartTime"] + period * n for n in range(20)]
     return {
         "Id": query["Id"],
         "Label": "x",
@@ -166,29 +166,29 @@ OUTCOMES = frozenset(
 
 def audit_one(dice: Random) -> list[str]:
     """Audits with a mutated event, message or AWS answer; returns what is wrong."""
-    of, spoils = dice.choice(jobs()), dice.choice(SPOILS)
-    aws = _SageMaker(of, dice, spoils)
-    kept = report()
-    made = AuditFunction(
-        report=kept,
+    recorded_job, spoils = dice.choice(jobs()), dice.choice(SPOILS)
+    aws = _SageMaker(recorded_job, dice, spoils)
+    recorded_report = report()
+    function = AuditFunction(
+        report=recorded_report,
         jobs=SageMakerJobs(lambda *_: aws),
         metrics=CloudWatchMetrics(lambda *_: aws, packaged.instance_types()),
     )
-    made.clock.now = of.ended_at
-    body = delivered(of)
+    function.clock.now = recorded_job.ended_at
+    body = delivered(recorded_job)
     sent = mutated_text(body, dice) if spoils == "event" else body
     attributes = {"waited-late_metrics": "x", "first-sent": "-5"} if spoils == "message" else {}
-    made.send(sent, **{name: str(mutated(value, dice)) for name, value in attributes.items()})
-    made.run()
-    wrong = [f"defect: {one}" for one in kept.defects]
-    if made.queue.messages:
+    function.send(sent, **{name: str(mutated(value, dice)) for name, value in attributes.items()})
+    function.run()
+    wrong = [f"defect: {defect}" for defect in recorded_report.defects]
+    if function.queue.messages:
         wrong.append("the message still waits")
-    if not OUTCOMES & kept.names.keys():
-        wrong.append(f"nothing came of it: {dict(kept.names)}")
-    letters = made.dead.attributes()
+    if not OUTCOMES & recorded_report.names.keys():
+        wrong.append(f"nothing came of it: {dict(recorded_report.names)}")
+    letters = function.dead.attributes()
     if any(not letter.get("reason") or not letter.get("why") for letter in letters):
         wrong.append("a dead letter has no reason")
-    if kept.names["RejectedEvents"] + kept.names["GivenUp"] != len(letters):
+    if recorded_report.names["RejectedEvents"] + recorded_report.names["GivenUp"] != len(letters):
         wrong.append("a dead letter is lost")
     return wrong
 
@@ -207,19 +207,19 @@ def documents() -> tuple[Any, ...]:
 def notify_one(dice: Random) -> list[str]:
     """Notifies of a mutated record, document or letter next to a valid one; returns errors."""
     queue, decisions, undecided = FakeQueue(), FakeQueue(), FakeQueue()
-    kept, story = report(), FamilyStory(Policy(floor_usd=1))  # type: ignore[arg-type]
+    recorded_report, story = report(), FamilyStory(Policy(floor_usd=1))  # type: ignore[arg-type]
     handle = notify_wired(
         story.dependencies(),
         queues=dict.fromkeys(("sns", "slack"), cast("Queue", queue)),
         decisions=cast("SqsQueue", decisions),
         undecided=cast("Queue", undecided),
         clock=Clock(),
-        report=kept,
+        report=recorded_report,
     )
     whole, next_one = dice.choice(documents()), document(job=job(name="train-0001", family="f-1"))
     records = [
-        stream_record(one, number=number, pk=story.audit(one, NOON).pk)
-        for number, one in enumerate((whole, next_one), start=1)
+        stream_record(audit, number=number, pk=story.audit(audit, NOON).pk)
+        for number, audit in enumerate((whole, next_one), start=1)
     ]
     keys = records[0]["dynamodb"]["Keys"]["pk"]["S"]
     way = dice.randrange(4)
@@ -228,7 +228,9 @@ def notify_one(dice: Random) -> list[str]:
         spoiled = sqs_record(mutated_text(json.dumps(letter), dice))
         answer = handle({"Records": [spoiled]}, None)
         waits = undecided.sent or answer["batchItemFailures"]
-        decided = {"notified", "quiet", "queued"} & {message for message, _ in kept.lines}
+        decided = {"notified", "quiet", "queued"} & {
+            message for message, _ in recorded_report.lines
+        }
         wrong = [] if waits or decided else ["a decision is lost"]
     else:
         spoiled = records[0]
@@ -238,28 +240,36 @@ def notify_one(dice: Random) -> list[str]:
         if way == 1:
             spoiled = stream_record(mutated_text(to_stored_json(whole, 1), dice), pk=keys)
         else:
-            made = mutated(spoiled, dice)
-            spoiled = made if isinstance(made, dict) else {}
+            mutated_wire = mutated(spoiled, dice)
+            spoiled = mutated_wire if isinstance(mutated_wire, dict) else {}
             if spoiled.get("eventSource") == "aws:sqs":
                 return []
         answer = handle({"Records": [spoiled, records[1]]}, None)
         notified = any("train-0001" in body for _, body in story.ledger.notices.values())
         wrong = [] if notified else ["its neighbour is not notified"]
     # A failing writer counts as a defect, also for a corrupt document, and the record is set aside.
-    if way == 2 or len(kept.defects) > len(decisions.sent):
-        wrong += [f"defect: {one}" for one in kept.defects]
+    if way == 2 or len(recorded_report.defects) > len(decisions.sent):
+        wrong += [f"defect: {defect}" for defect in recorded_report.defects]
     if not _well_formed(answer):
         wrong.append(f"no answer to a batch: {answer}")
-    if any(not said.get("reason") or not said.get("why") for _, said in undecided.sent):
+    if any(
+        not attributes.get("reason") or not attributes.get("why")
+        for _, attributes in undecided.sent
+    ):
         wrong.append("an undecided audit has no reason")
     return wrong
 
 
 def deliver_one(dice: Random) -> list[str]:
     """Delivers a mutated notice next to a valid one; returns what is wrong."""
-    slack, sns, dead, kept = RecordingChannel(), RecordingChannel(), FakeQueue(), report()
+    slack, sns, dead, recorded_report = (
+        RecordingChannel(),
+        RecordingChannel(),
+        FakeQueue(),
+        report(),
+    )
     handle = deliverer(
-        MemorySendLedger(), {"slack": slack, "sns": sns}, dead_letters=dead, report=kept
+        MemorySendLedger(), {"slack": slack, "sns": sns}, dead_letters=dead, report=recorded_report
     )
     name = dice.choice(("slack", "sns"))
     spoiled = sqs_record(mutated_text(notice_body(name), dice))
@@ -269,15 +279,19 @@ def deliver_one(dice: Random) -> list[str]:
         spoiled["messageAttributes"] = {"first-sent": {"stringValue": str(dice.choice(NONSENSE))}}
     healthy = sqs_record(notice_body("slack", version=2), message_id="m2")
     answer = handle({"Records": [spoiled, healthy]}, None)
-    wrong = [f"defect: {one}" for one in kept.defects]
+    wrong = [f"defect: {defect}" for defect in recorded_report.defects]
     if not slack.posted:
         wrong.append("its neighbour is not posted")
     if not _well_formed(answer):
         wrong.append(f"no answer to a batch: {answer}")
-    done = len(slack.posted) + len(sns.posted) + len(dead.sent) + len(answer["batchItemFailures"])
-    if done + kept.names["DuplicateNotices"] != 2:
+    outcomes = (
+        len(slack.posted) + len(sns.posted) + len(dead.sent) + len(answer["batchItemFailures"])
+    )
+    if outcomes + recorded_report.names["DuplicateNotices"] != 2:
         wrong.append("a notice is lost")
-    if any(not said.get("reason") or not said.get("why") for _, said in dead.sent):
+    if any(
+        not attributes.get("reason") or not attributes.get("why") for _, attributes in dead.sent
+    ):
         wrong.append("a dead letter has no reason")
     return wrong
 
@@ -307,15 +321,15 @@ class _Lists:
     asked: int = 0
 
     def __getattr__(self, name: str) -> Any:
-        kind = next(one for one in JobKind if name == f"list_{one.spec.sdk_noun}s")
+        kind = next(kind for kind in JobKind if name == f"list_{kind.spec.sdk_noun}s")
 
         def answer(**_: Any) -> Any:
             self.asked += 1
             rows = [_listing(kind, f"{kind.value}-{n}") for n in range(2)]
-            said = {kind.spec.list_key: rows}
+            page = {kind.spec.list_key: rows}
             if self.asked != self.spoils:
-                return said
-            return as_parsed(kind.spec.list_call, said, self.dice)
+                return page
+            return as_parsed(kind.spec.list_call, page, self.dice)
 
         return answer
 
@@ -349,7 +363,7 @@ def sweep_one(dice: Random) -> list[str]:
 def _well_formed(answer: Any) -> bool:
     failures = answer.get("batchItemFailures") if isinstance(answer, dict) else None
     return isinstance(failures, list) and all(
-        isinstance(one.get("itemIdentifier"), str) for one in failures
+        isinstance(failure.get("itemIdentifier"), str) for failure in failures
     )
 
 

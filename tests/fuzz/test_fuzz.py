@@ -24,13 +24,13 @@ def run(handler: str, seeds: range, record: Record) -> None:
     wrong: dict[str, list[int]] = {}
     kinds: Counter[str] = Counter()
     for seed in seeds:
-        for said in HANDLERS[handler](Random(seed)):
-            kinds[said[:150]] += 1
-            wrong.setdefault(said[:150], []).append(seed)
+        for problem in HANDLERS[handler](Random(seed)):
+            kinds[problem[:150]] += 1
+            wrong.setdefault(problem[:150], []).append(seed)
     record(INPUTS, len(seeds))
     assert not wrong, "\n" + "\n".join(
-        f"{kinds[said]} x {said} (seeds {', '.join(map(str, seeds[:3]))})"
-        for said, seeds in wrong.items()
+        f"{kinds[problem]} x {problem} (seeds {', '.join(map(str, seeds[:3]))})"
+        for problem, seeds in wrong.items()
     )
 
 

@@ -106,20 +106,20 @@ class RecordedMetrics(Struct, frozen=True):
 
 def audit_in_turn(recordings: Iterable[Json]) -> list[AuditDocument]:
     """Audits recordings in order as the Lambda function does, with default rules."""
-    read = [recording.parse_job(one) for one in recordings]
-    named = [(*_name(one.describe), one) for one in read]
-    of = dependencies(
-        FakeJobs({name: [dict(one.describe)] for _, name, one in named}),
-        RecordedMetrics({name: one.series for _, name, one in named}),  # type: ignore[arg-type]
+    read = [recording.parse_job(recorded) for recorded in recordings]
+    named = [(*_name(recorded.describe), recorded) for recorded in read]
+    deps = dependencies(
+        FakeJobs({name: [dict(recorded.describe)] for _, name, recorded in named}),
+        RecordedMetrics({name: recorded.series for _, name, recorded in named}),  # type: ignore[arg-type]
         markets=sources.offline_markets(),
     )
     documents = []
-    for kind, name, one in named:
-        now = max(_ends(one.describe)) + timedelta(minutes=25)
+    for kind, name, recorded in named:
+        now = max(_ends(recorded.describe)) + timedelta(minutes=25)
         event = ended(name, kind, CreationTime=None)
-        done = audit_finished_job(event, of, now=now, caller=AuditTrigger.PERSON)
-        assert isinstance(done, AuditRecorded)
-        documents.append(done.document)
+        outcome = audit_finished_job(event, deps, now=now, caller=AuditTrigger.PERSON)
+        assert isinstance(outcome, AuditRecorded)
+        documents.append(outcome.document)
     return documents
 
 
@@ -214,9 +214,9 @@ def expert_judged_jobs() -> tuple[LabelledJob, ...]:
 
 def _judged(job: ExpertJob) -> LabelledJob:
     last = expert_documents(job.name)[-1]
-    said = {finding["rule"] for finding in last["findings"] if not finding["subsumed_by"]}
+    reported = {finding["rule"] for finding in last["findings"] if not finding["subsumed_by"]}
     must = {topic for topic in job.must_say if isinstance(topic, str)}
     any_one = {rule for topic in job.must_say if not isinstance(topic, str) for rule in topic}
     truths = dict.fromkeys(job.must_not_say, False)
-    truths |= dict.fromkeys(must | any_one & said, True)
+    truths |= dict.fromkeys(must | any_one & reported, True)
     return LabelledJob(job.name, job.what_happened, last, truths, frozenset(truths) | any_one)

@@ -56,19 +56,23 @@ def _real(name: str) -> Iterator[JudgedRule]:
         return
     run = measure_recording(read)
     audit = audit_job(run.job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)
-    found = {one.rule.name for one in audit.savings.findings if not one.subsumed_by}
+    found_rules = {
+        finding.rule.name for finding in audit.savings.findings if not finding.subsumed_by
+    }
     if run.job.finished and run.job.kind.value != "tuning" and run.job.status != "Stopped":
         lost = run.job.status == "Failed" and not run.job.has_never_started
-        yield JudgedRule(name, "failed-spend", lost, bool(found & {"failed-spend", "limit-hit"}))
+        yield JudgedRule(
+            name, "failed-spend", lost, bool(found_rules & {"failed-spend", "limit-hit"})
+        )
     quartile = _gpu_upper_quartile(json.loads(path.read_text()))
     if quartile and run.usage.series:
-        yield JudgedRule(name, "gpu-idle", False, "gpu-idle" in found)
+        yield JudgedRule(name, "gpu-idle", False, "gpu-idle" in found_rules)
 
 
 def _gpu_upper_quartile(document: dict[str, object]) -> float | None:
     """Returns the upper quartile of Debugger's samples of the first GPU, if its report has it."""
-    said = document.get("debugger")
-    details = said["BatchSize"].get("details") if isinstance(said, dict) else None
+    debugger = document.get("debugger")
+    details = debugger["BatchSize"].get("details") if isinstance(debugger, dict) else None
     gpu = (details or {}).get("algo-1", {}).get("gpu0")
     return gpu["p75"] if gpu else None
 
@@ -76,13 +80,13 @@ def _gpu_upper_quartile(document: dict[str, object]) -> float | None:
 def counted(answers: Iterable[JudgedRule]) -> dict[str, AnswerCounts]:
     """Returns the right and wrong answers by rule, in the catalogue's order."""
     by_rule: dict[str, list[JudgedRule]] = {rule: [] for rule in rules()}
-    for one in answers:
-        by_rule[one.rule].append(one)
+    for judged_rule in answers:
+        by_rule[judged_rule.rule].append(judged_rule)
     return {
         rule: AnswerCounts(
-            found=sum(one.truth and one.found for one in judged),
-            missed=sum(one.truth and not one.found for one in judged),
-            false=sum(one.found and not one.truth for one in judged),
+            found=sum(judged_rule.truth and judged_rule.found for judged_rule in judged),
+            missed=sum(judged_rule.truth and not judged_rule.found for judged_rule in judged),
+            false=sum(judged_rule.found and not judged_rule.truth for judged_rule in judged),
         )
         for rule, judged in by_rule.items()
         if judged
@@ -97,14 +101,20 @@ def below_the_bar(answers: Sequence[JudgedRule]) -> list[str]:
         low = {name: share for name, share in shares.items() if share is not None}
         named = [f"{name} {share:.0%}" for name, share in low.items() if share < AT_LEAST]
         if named:
-            wrong = [one for one in answers if one.rule == rule and one.truth != one.found]
-            stories = ", ".join(f"{_wrong(one)} {one.recording}" for one in wrong)
+            wrong = [
+                judged_rule
+                for judged_rule in answers
+                if judged_rule.rule == rule and judged_rule.truth != judged_rule.found
+            ]
+            stories = ", ".join(
+                f"{_wrong(judged_rule)} {judged_rule.recording}" for judged_rule in wrong
+            )
             below.append(f"{rule}: {' and '.join(named)}, under {AT_LEAST:.0%}: {stories}")
     return below
 
 
-def _wrong(one: JudgedRule) -> str:
-    return "not found on" if one.truth else "found on"
+def _wrong(judged_rule: JudgedRule) -> str:
+    return "not found on" if judged_rule.truth else "found on"
 
 
 def table() -> str:

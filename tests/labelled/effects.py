@@ -31,8 +31,8 @@ _CLUSTERS = ("ResourceConfig", "TransformResources", "ProcessingResources")
 def cluster(answer: Json) -> Json:
     """Returns the part of the answer that has instance type and count."""
     part = next(answer[name] for name in _CLUSTERS if name in answer)
-    found: Json = part.get("ClusterConfig", part)
-    return found
+    resources: Json = part.get("ClusterConfig", part)
+    return resources
 
 
 def apply_change(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> None:
@@ -73,8 +73,8 @@ def move_to_type(tape: Tape, name: str, times: float) -> None:
         busy = _busy(tape, before.gpus)
         weaker = 1 + (times - 1) / busy if busy else 1.0
         tape.each(GPU, lambda value: min(value * weaker / times, 100 * after.gpus))
-        held = float((before.gpu_memory_gib or 16) / (after.gpu_memory_gib or 16))
-        tape.each(GPU_MEMORY, lambda value: min(value * held, 100 * after.gpus))
+        memory_ratio = float((before.gpu_memory_gib or 16) / (after.gpu_memory_gib or 16))
+        tape.each(GPU_MEMORY, lambda value: min(value * memory_ratio, 100 * after.gpus))
     tape.stretch(times)
     cluster(tape.describe)["InstanceType"] = name
 
@@ -83,16 +83,16 @@ def _busy(tape: Tape, gpus: int) -> float:
     """Returns the mean busy share (0..1) of the GPUs of the busiest host."""
     means = []
     for line in tape.lines:
-        known = [value for value in line.values if value is not None]
-        if line.metric == GPU and known:
-            means.append(sum(known) / len(known) / 100 / gpus)
+        known_values = [value for value in line.values if value is not None]
+        if line.metric == GPU and known_values:
+            means.append(sum(known_values) / len(known_values) / 100 / gpus)
     return max(means, default=0.0)
 
 
 def _mean(tape: Tape, metric: str) -> float:
     """Returns the mean of all hosts' points of a metric."""
-    known = [v for x in tape.lines if x.metric == metric for v in x.values if v is not None]
-    return sum(known) / len(known)
+    known_values = [v for x in tape.lines if x.metric == metric for v in x.values if v is not None]
+    return sum(known_values) / len(known_values)
 
 
 def run_on_fewer_hosts(tape: Tape, count: int, times: float) -> None:
@@ -130,8 +130,8 @@ def _sum(lines: list[Line]) -> list[float | None]:
     """Returns the sum over all hosts by minute; None if one has no point."""
     total: list[float | None] = []
     for values in zip(*(line.values for line in lines), strict=True):
-        known = [value for value in values if value is not None]
-        total.append(sum(known) if len(known) == len(values) else None)
+        known_values = [value for value in values if value is not None]
+        total.append(sum(known_values) if len(known_values) == len(values) else None)
     return total
 
 
@@ -163,9 +163,9 @@ def _cut_head(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> 
 def _send_several_requests(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> None:
     """Sends as many concurrent requests as the cores can serve, up to 80% use."""
     on = machine(cluster(tape.describe)["InstanceType"])
-    asked = next((p.new for p in fix if p.path == "MaxConcurrentTransforms"), 4)
-    assert isinstance(asked, int)
-    times = max(min(asked, 80 * on.vcpu / _mean(tape, CPU)), 1.0)
+    concurrent = next((p.new for p in fix if p.path == "MaxConcurrentTransforms"), 4)
+    assert isinstance(concurrent, int)
+    times = max(min(concurrent, 80 * on.vcpu / _mean(tape, CPU)), 1.0)
     tape.each(CPU, lambda value: min(value * times, 100 * on.vcpu))
     tape.stretch(1 / times)
 

@@ -124,9 +124,9 @@ class Compared(Struct, frozen=True):
             yield "judged"
         if not self._idle_agrees():
             yield "idle"
-        said = {finding["rule"] for finding in document["findings"]}
+        reported = {finding["rule"] for finding in document["findings"]}
         wanted = ({topic} if isinstance(topic, str) else topic for topic in job.must_say)
-        if not all(said & topic for topic in wanted):
+        if not all(reported & topic for topic in wanted):
             yield "says"
         if self.reported_rules & set(job.must_not_say):
             yield "noise"
@@ -200,11 +200,19 @@ class Recall(Struct, frozen=True):
 
 def recall() -> Recall:
     """Returns how much of the certain waste is found."""
-    known = [(one, one.wasted_usd[0]) for one in all_compared() if one.wasted_usd]
+    with_known_waste = [
+        (comparison, comparison.wasted_usd[0])
+        for comparison in all_compared()
+        if comparison.wasted_usd
+    ]
     return Recall(
-        certain_usd=sum((low for _, low in known), Decimal(0)),
-        counted_usd=sum((min(one.counted_usd, low) for one, low in known), Decimal(0)),
-        most_usd=sum((min(one.most_usd, low) for one, low in known), Decimal(0)),
+        certain_usd=sum((low for _, low in with_known_waste), Decimal(0)),
+        counted_usd=sum(
+            (min(comparison.counted_usd, low) for comparison, low in with_known_waste), Decimal(0)
+        ),
+        most_usd=sum(
+            (min(comparison.most_usd, low) for comparison, low in with_known_waste), Decimal(0)
+        ),
     )
 
 
@@ -212,20 +220,24 @@ def table() -> str:
     """Returns a table of found and wasted dollars by job, as text."""
     heads = f"{'job':<48}{'bill':>10}{'found':>10}{'at most':>10}{'wasted, to an expert':>24}"
     lines = [f"{heads}  differs in"]
-    found = low = high = Decimal(0)
-    for one in all_compared():
-        truth, points = one.wasted_usd, ", ".join(one.differs)
-        bills = [document["bill"]["total_usd"] for document in one.documents]
+    found_usd = low = high = Decimal(0)
+    for comparison in all_compared():
+        truth, points = comparison.wasted_usd, ", ".join(comparison.differs)
+        bills = [document["bill"]["total_usd"] for document in comparison.documents]
         bill = "?" if None in bills else f"{sum(filter(None, bills)):.2f}"
         shown = "not known" if truth is None else f"{truth[0]:.2f} to {truth[1]:.2f}"
         lines.append(
-            f"{one.job.name:<48}{bill:>10}{one.counted_usd:>10.2f}{one.most_usd:>10.2f}"
+            f"{comparison.job.name:<48}{bill:>10}{comparison.counted_usd:>10.2f}{comparison.most_usd:>10.2f}"
             f"{shown:>24}  {points}".rstrip()
         )
         if truth is not None:
-            found, low, high = found + one.counted_usd, low + truth[0], high + truth[1]
+            found_usd, low, high = (
+                found_usd + comparison.counted_usd,
+                low + truth[0],
+                high + truth[1],
+            )
     shares = recall()
     with_more = f"{shares.with_upper_ends:.0%} with upper ends and possible ones"
     lines.append(f"of the certain dollars {shares.counted:.0%} are counted, {with_more}")
-    lines.append(f"{'together':<58}{found:>10.2f}{f'{low:.2f} to {high:.2f}':>34}")
+    lines.append(f"{'together':<58}{found_usd:>10.2f}{f'{low:.2f} to {high:.2f}':>34}")
     return "\n".join(lines) + "\n"

@@ -31,8 +31,10 @@ class Way(Struct, frozen=True):
     change: Change | None
 
     def __str__(self) -> str:
-        told = ", ".join(f"{one.path} {one.old} -> {one.new}" for one in self.fix)
-        return f"{self.rule}: {told}"
+        settings = ", ".join(
+            f"{parameter.path} {parameter.old} -> {parameter.new}" for parameter in self.fix
+        )
+        return f"{self.rule}: {settings}"
 
 
 def ways_to_follow(finding: Finding) -> Iterator[Way]:
@@ -40,23 +42,23 @@ def ways_to_follow(finding: Finding) -> Iterator[Way]:
 
     Left out are an end without effect, and fixes that leave a value open.
     """
-    name, found = finding.rule.name, finding.detection
-    last = found.best or found.change
-    if found.fix and not has_open_value(found.fix):
-        nothing = isinstance(found.change, CutPhase) and found.change.seconds == 0
+    name, detection = finding.rule.name, finding.detection
+    last = detection.best or detection.change
+    if detection.fix and not has_open_value(detection.fix):
+        nothing = isinstance(detection.change, CutPhase) and detection.change.seconds == 0
         if not nothing:
-            yield Way(name, found.fix, found.change)
-        if found.best is not None:
-            yield Way(name, found.fix, found.best)
-    for fix in found.alternatives:
+            yield Way(name, detection.fix, detection.change)
+        if detection.best is not None:
+            yield Way(name, detection.fix, detection.best)
+    for fix in detection.alternatives:
         if not has_open_value(fix):
             yield Way(name, fix, None if isinstance(last, SetType | SetCount) else last)
 
 
-def next_recording(recorded: Json, taken: Iterable[Way], *, later: timedelta) -> Json:
+def next_recording(recorded: Json, ways: Iterable[Way], *, later: timedelta) -> Json:
     """Returns the recording of the next run, `later`, in which all these ways were followed."""
     tape = take_apart(recorded)
-    for way in taken:
+    for way in ways:
         change = way.change or _change_of_cluster(tape, way.fix)
         EFFECTS.get(way.rule, apply_change)(tape, change, way.fix)
         for parameter in way.fix:
@@ -76,7 +78,9 @@ def set_parameter(answer: Json, path: str, value: Scalar) -> None:
             place = place.setdefault(name, {})
             continue
         label, elements = ELEMENT_NAMES[name], place.setdefault(name, [])
-        named = next((one for one in elements if one.get(label) == element), None)
+        named = next(
+            (element_row for element_row in elements if element_row.get(label) == element), None
+        )
         if named is None:
             named = {label: element}
             elements.append(named)
@@ -92,7 +96,10 @@ def has_open_value(fix: tuple[Parameter, ...]) -> bool:
 
     Free text can be made up; for a size, the number in the recommendation is used.
     """
-    return any(_is_blank(one) and not (request.free_text(one.path) or _number(one)) for one in fix)
+    return any(
+        _is_blank(parameter) and not (request.free_text(parameter.path) or _number(parameter))
+        for parameter in fix
+    )
 
 
 def _is_blank(parameter: Parameter) -> bool:

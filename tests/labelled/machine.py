@@ -77,11 +77,11 @@ class Doing(Struct, frozen=True):
             gpu_ceiling=100.0 * at_work if at_work < machine.gpus else None,
         )
 
-    def _spread(self, wanted: float, there: float) -> float:
+    def _spread(self, wanted: float, available: float) -> float:
         """Returns the variation as a share of the value, limited by what the machine has."""
         if not wanted:
             return 0.0
-        return min(self.jitter, _SETTLES * (there - wanted) / wanted + 0.01)
+        return min(self.jitter, _SETTLES * (available - wanted) / wanted + 0.01)
 
 
 Host = tuple[Doing, ...]

@@ -46,8 +46,10 @@ def by_kind() -> dict[str, Counted]:
     """Returns the sums by kind of waste; `together` comes last."""
     counted = list(_counted())
     kinds = sorted({kind for kind, _ in counted})
-    sums = {kind: _sum([one for of, one in counted if of == kind]) for kind in kinds}
-    return {**sums, "together": _sum([one for _, one in counted])}
+    sums = {
+        kind: _sum([case for case_kind, case in counted if case_kind == kind]) for kind in kinds
+    }
+    return {**sums, "together": _sum([case for _, case in counted])}
 
 
 def cases() -> Iterator[dict[str, Any]]:
@@ -66,7 +68,7 @@ def _counted() -> Iterator[tuple[str, Counted]]:
     for case in cases():
         audited = documents(case)
         counted, possible = (
-            sum((one[key] or Decimal(0) for one in audited for key in keys), Decimal(0))
+            sum((document[key] or Decimal(0) for document in audited for key in keys), Decimal(0))
             for keys in (("avoidable_usd", "lost_usd"), ("possible_usd",))
         )
         proven = Decimal(str(case["proven_usd"]))

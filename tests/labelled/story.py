@@ -54,9 +54,9 @@ def labelled() -> tuple[Story, ...]:
     folder = str(Path(__file__).parent / "stories")
     names = sorted(info.name for info in pkgutil.iter_modules([folder]))
     modules = [importlib.import_module(f"tests.labelled.stories.{name}") for name in names]
-    found = tuple(story for module in modules for story in module.STORIES)
-    assert len({story.name for story in found}) == len(found), "two stories have one name"
-    return found
+    stories = tuple(story for module in modules for story in module.STORIES)
+    assert len({story.name for story in stories}) == len(stories), "two stories have one name"
+    return stories
 
 
 def stories_of_kind(*kinds: str) -> tuple[Story, ...]:

@@ -43,11 +43,11 @@ class Tape:
 
     def take(self, name: str, seconds: float) -> None:
         """Removes seconds from a phase in which the program does not run."""
-        left = seconds
+        remaining_s = seconds
         for place, (phase_name, lasted) in enumerate(self.phases):
             if phase_name == name:
-                cut = max(min(left, lasted - _LEAST_S), 0)
-                left -= cut
+                cut = max(min(remaining_s, lasted - _LEAST_S), 0)
+                remaining_s -= cut
                 self.phases[place] = (name, lasted - cut)
 
     def stretch(self, times: float) -> None:
@@ -69,16 +69,18 @@ class Tape:
             elif line.lead + len(line.values) > minutes:
                 line.values = line.values[max(minutes - line.lead, 0) :]
 
-    def each(self, metric: str, of: Callable[[float], float]) -> None:
+    def each(self, metric: str, change: Callable[[float], float]) -> None:
         """Changes every point of a metric."""
         for line in self.lines:
             if line.metric == metric:
-                line.values = [None if v is None else of(v) for v in line.values]
+                line.values = [None if v is None else change(v) for v in line.values]
 
     def drop(self, metrics: Iterable[str] = (), hosts: Iterable[str] = ()) -> None:
         """Removes these metrics and these hosts."""
-        gone, away = set(metrics), set(hosts)
-        self.lines = [x for x in self.lines if x.metric not in gone and x.host not in away]
+        removed_metrics, away = set(metrics), set(hosts)
+        self.lines = [
+            x for x in self.lines if x.metric not in removed_metrics and x.host not in away
+        ]
 
     def _work(self, change: Callable[[float], float]) -> None:
         self.phases = [(n, change(s) if n in WORK else s) for n, s in self.phases]

@@ -169,22 +169,22 @@ def is_missing(row: dict[str, Any]) -> bool:
 
 def reported_words(name: str) -> dict[str, list[str]]:
     """Returns the expert's words for the findings, each with its severities."""
-    found = defaultdict(list)
+    words = defaultdict(list)
     for row in rows(name):
         rule = row["rule"]
         if row["source"] == "api" or is_missing(row):
             continue
         parts = [word for part, word in PARTS.get(rule, {}).items() if part in row["summary"]]
         for word in parts or [WORDS.get(rule, rule)]:
-            found[word].append(row["severity"])
+            words[word].append(row["severity"])
     for job in checked(name)["jobs"]:
         why = job["cost"]["why_not_known"] or ""
         for part, word in (("training plan", "training-plan"), ("price", "price-unknown")):
             if part in why and "serverless" not in why:
-                found[word].append("info")
+                words[word].append("info")
         if job["not_known"]:
-            found["value-unknown"].append("info")
-    return found
+            words["value-unknown"].append("info")
+    return words
 
 
 def rank(severity: str) -> int:
@@ -223,17 +223,17 @@ def test_what_must_be_told_is_told_and_no_false_alarm_is_raised(name: str) -> No
     Remarks are no alarm, and Spot is an opinion. What the expert bans at one path may be right at
     another.
     """
-    found, verdict = reported_words(name), BY_NAME[name].verdict
+    words, verdict = reported_words(name), BY_NAME[name].verdict
     for issue in verdict["must"]:
-        assert issue["word"] in found, issue
-        steps = (abs(rank(s) - rank(issue["severity"])) for s in found[issue["word"]])
+        assert issue["word"] in words, issue
+        steps = (abs(rank(s) - rank(issue["severity"])) for s in words[issue["word"]])
         assert min(steps) <= 1, issue
     must = {issue["word"] for issue in verdict["must"]}
     loudest = {issue["word"]: rank(issue["severity"]) for issue in verdict["may"]}
     banned = {ban["word"] for ban in verdict["must_not"] if not ban.get("path")}
-    assert not (banned - must - loudest.keys() - {"value-unknown"}) & set(found)
+    assert not (banned - must - loudest.keys() - {"value-unknown"}) & set(words)
     loudest.setdefault("spot-candidate", rank("low"))
-    for word, severities in found.items():
+    for word, severities in words.items():
         most = max(map(rank, severities))
         assert word in must or most <= loudest.get(word, rank("info")), (word, severities)
 
@@ -241,13 +241,15 @@ def test_what_must_be_told_is_told_and_no_false_alarm_is_raised(name: str) -> No
 @EVERY
 def test_parameters_are_compared_with_the_api(name: str) -> None:
     """Validation finds each problem with its path and kind, and no other."""
-    found = sorted(
+    problems_found = sorted(
         (last_part(row["path"]), FAULTS.get(row["rule"], "missing"))
         for row in rows(name)
         if row["source"] == "api" or is_missing(row)
     )
     problems = BY_NAME[name].verdict["problems"]
-    assert found == sorted((last_part(one["path"]), one["kind"]) for one in problems)
+    assert problems_found == sorted(
+        (last_part(problem["path"]), problem["kind"]) for problem in problems
+    )
 
 
 @EVERY

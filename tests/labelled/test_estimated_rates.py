@@ -25,8 +25,8 @@ def test_a_hung_end_is_counted_at_the_estimated_rate() -> None:
     audit = audited(ESTIMATED, Doing(120, cores=14, gib=50), idle(60))
     assert audit["avoidable_usd"] == pytest.approx(TODAY_USD, rel=Decimal("0.05"))
     assert audit["avoidable_usd"] <= TODAY_USD * Decimal("1.05")
-    assert [one["estimated"] for one in audit["findings"] if one["saving_usd"]] != []
-    assert all(one["estimated"] for one in audit["findings"])
+    assert [finding["estimated"] for finding in audit["findings"] if finding["saving_usd"]] != []
+    assert all(finding["estimated"] for finding in audit["findings"])
     assert audit["bill"]["complete"] is False
     assert len(audit["bill"]["estimated"]) == 1
 
@@ -34,11 +34,14 @@ def test_a_hung_end_is_counted_at_the_estimated_rate() -> None:
 def test_the_same_machine_at_a_known_rate_has_the_same_findings() -> None:
     """The same work on m5.4xlarge, at $0.922, has the same findings."""
     doings = (Doing(120, cores=14, gib=50), idle(60))
-    guess, known = (audited(name, *doings) for name in (ESTIMATED, KNOWN))
-    rules = [{one["rule"]: one["bucket"] for one in audit["findings"]} for audit in (guess, known)]
+    guess, exact = (audited(name, *doings) for name in (ESTIMATED, KNOWN))
+    rules = [
+        {finding["rule"]: finding["bucket"] for finding in audit["findings"]}
+        for audit in (guess, exact)
+    ]
     assert rules[0] == rules[1]
-    assert not any(one["estimated"] for one in known["findings"])
-    assert known["bill"]["estimated"] == []
+    assert not any(finding["estimated"] for finding in exact["findings"])
+    assert exact["bill"]["estimated"] == []
 
 
 def test_a_host_at_work_has_no_counted_dollars() -> None:
@@ -50,7 +53,7 @@ def test_a_host_at_work_has_no_counted_dollars() -> None:
 def test_a_smaller_type_that_only_an_estimate_prices_is_possible() -> None:
     """With 3 of 16 cores busy, half the size fits, but SageMaker may not sell m8i there."""
     audit = audited("ml.m8i.4xlarge", Doing(120, cores=3, gib=6, jitter=0.2))
-    [finding] = [one for one in audit["findings"] if one["rule"] == "cpu-underused"]
+    [finding] = [finding for finding in audit["findings"] if finding["rule"] == "cpu-underused"]
     assert finding["bucket"] == "possible"
     assert (finding["saving_usd"] or 0) > 0
     assert "SageMaker may not sell the type here" in (finding["caution"] or "")

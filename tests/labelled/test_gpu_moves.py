@@ -70,21 +70,25 @@ class GpuRun(Struct, frozen=True):
         )
         return audit(training(plot, 1))
 
-    def times_as_long(self, other: str, where: float) -> float:
+    def times_as_long(self, other: str, position: float) -> float:
         """Returns the true factor of the run time on another type.
 
         Only the GPU's part takes longer; GPUs that remain take turns.
         """
-        today, there = machine(self.instance), machine(other)
-        found = runtime_range(
+        today, new_type = machine(self.instance), machine(other)
+        measured_range = runtime_range(
             today.gpu_model or "",
-            there.gpu_model or "",
+            new_type.gpu_model or "",
             today.gpu_ratios,
             frozenset({self.precision}),
         )
-        assert isinstance(found, RuntimeRange), f"{self.instance} -> {other} was never measured"
-        times = float(found.low) + where * float(found.high - found.low)
-        spread = sum(self.gpu_shares) / min(len(self.gpu_shares), there.gpus)
+        assert isinstance(measured_range, RuntimeRange), (
+            f"{self.instance} -> {other} was never measured"
+        )
+        times = float(measured_range.low) + position * float(
+            measured_range.high - measured_range.low
+        )
+        spread = sum(self.gpu_shares) / min(len(self.gpu_shares), new_type.gpus)
         return 1 - max(self.gpu_shares) + times * spread
 
 
@@ -170,11 +174,11 @@ def to_another_gpu(audit: Audit) -> list[tuple[Finding, SetType]]:
     """Returns the counted findings that move to another GPU model."""
     own = audit.job.groups[0].instance_type
     return [
-        (one, one.detection.change)
-        for one in standing_findings(audit)
-        if isinstance(one.detection.change, SetType)
-        and machine(one.detection.change.instance_type).gpus
-        and machine(one.detection.change.instance_type).gpu_model != machine(own).gpu_model
+        (finding, finding.detection.change)
+        for finding in standing_findings(audit)
+        if isinstance(finding.detection.change, SetType)
+        and machine(finding.detection.change.instance_type).gpus
+        and machine(finding.detection.change.instance_type).gpu_model != machine(own).gpu_model
     ]
 
 
@@ -182,12 +186,12 @@ def to_another_gpu(audit: Audit) -> list[tuple[Finding, SetType]]:
 def test_a_move_saves_what_it_promises_wherever_in_the_range_the_truth_lies(run: GpuRun) -> None:
     """A move saves the counted dollars or more, at every factor measured for the precision."""
     audit = run.audit()
-    found = to_another_gpu(audit)
-    assert bool(found) == run.should_move, [
-        one.detection.summary for one in standing_findings(audit)
+    gpu_moves = to_another_gpu(audit)
+    assert bool(gpu_moves) == run.should_move, [
+        finding.detection.summary for finding in standing_findings(audit)
     ]
     market, total = packaged_market(), audit.bill.total_usd
-    for one, change in found:
+    for finding, change in gpu_moves:
         rates = [
             market.hourly(REGION, JobKind.TRAINING, kind)
             for kind in (run.instance, change.instance_type)
@@ -195,21 +199,21 @@ def test_a_move_saves_what_it_promises_wherever_in_the_range_the_truth_lies(run:
         assert rates[0] is not None
         assert rates[1] is not None
         assert total is not None
-        for where in PLACES:
-            longer = Decimal(str(run.times_as_long(change.instance_type, where)))
+        for position in PLACES:
+            longer = Decimal(str(run.times_as_long(change.instance_type, position)))
             saves = total - total * longer * rates[1].usd / rates[0].usd
-            assert (one.saving_usd or 0) <= saves + _NOISE_USD, (str(change), where)
+            assert (finding.saving_usd or 0) <= saves + _NOISE_USD, (str(change), position)
 
 
 @EVERY_RUN
 def test_no_type_is_named_on_which_the_image_does_not_run(run: GpuRun) -> None:
     """No fix or alternative names a type that the image does not support."""
-    for one in standing_findings(run.audit()):
-        for fix in (one.detection.fix, *one.detection.alternatives):
+    for finding in standing_findings(run.audit()):
+        for fix in (finding.detection.fix, *finding.detection.alternatives):
             for parameter in fix:
                 if parameter.path.endswith("InstanceType") and "<" not in str(parameter.new):
-                    there = machine(str(parameter.new))
-                    assert there.gpu_model is None or there.gpu_model in run.image_runs_on
+                    named_type = machine(str(parameter.new))
+                    assert named_type.gpu_model is None or named_type.gpu_model in run.image_runs_on
 
 
 def test_a_built_in_algorithm_keeps_to_the_families_of_its_guide() -> None:
@@ -217,8 +221,8 @@ def test_a_built_in_algorithm_keeps_to_the_families_of_its_guide() -> None:
     run = GpuRun(
         instance="ml.p3.2xlarge", gpu_shares=[0.2], precision=FP32, image=ALGORITHM, gib=40
     )
-    for one in standing_findings(run.audit()):
-        for fix in (one.detection.fix, *one.detection.alternatives):
+    for finding in standing_findings(run.audit()):
+        for fix in (finding.detection.fix, *finding.detection.alternatives):
             for parameter in fix:
                 if parameter.path.endswith("InstanceType"):
                     assert machine(str(parameter.new)).family in {"g4dn", "g5", "p3"}
@@ -235,8 +239,8 @@ def test_a_busier_gpu_never_saves_more_on_a_slower_one(instance: str) -> None:
             precision=FP32,
             cores=5 if "g5" in instance else 2,
         )
-        for one, change in to_another_gpu(run.audit()):
-            counted.setdefault(change.instance_type, []).append(one.saving_usd or Decimal(0))
+        for finding, change in to_another_gpu(run.audit()):
+            counted.setdefault(change.instance_type, []).append(finding.saving_usd or Decimal(0))
     assert counted
     for kind, savings in counted.items():
         assert savings == sorted(savings, reverse=True), kind

@@ -22,7 +22,7 @@ def recorded(name: str) -> Json:
 
 def finding(document: AuditDocument, rule: str) -> FindingDocument:
     """Returns the rule's finding."""
-    return next(one for one in document["findings"] if one["rule"] == rule)
+    return next(candidate for candidate in document["findings"] if candidate["rule"] == rule)
 
 
 def cents(usd: Decimal | None) -> Decimal | None:
@@ -33,11 +33,11 @@ def cents(usd: Decimal | None) -> Decimal | None:
 def test_a_hang_that_a_limit_ended_was_idle_first_and_gets_no_longer_limit() -> None:
     """The whole bill is lost once, and the fix is checkpoints, not a longer limit."""
     document = audit_file(recorded("hang-limit-g5"))
-    found = finding(document, "limit-hit")
-    assert found["summary"].startswith("The run was idle from minute 56 on, for 11 h 3 min. ")
-    assert (found["first_step"] or "").startswith("Read its log after 56 min for what it waited")
-    assert [one["parameter"] for one in found["fix"]] == ["CheckpointConfig.S3Uri"]
-    assert "MaxRuntime" not in fix_text("training", found["fix"], "boto3")
+    reported = finding(document, "limit-hit")
+    assert reported["summary"].startswith("The run was idle from minute 56 on, for 11 h 3 min. ")
+    assert (reported["first_step"] or "").startswith("Read its log after 56 min for what it waited")
+    assert [parameter["parameter"] for parameter in reported["fix"]] == ["CheckpointConfig.S3Uri"]
+    assert "MaxRuntime" not in fix_text("training", reported["fix"], "boto3")
     assert cents(document["lost_usd"]) == cents(document["bill"]["total_usd"]) == Decimal("16.97")
     assert document["avoidable_usd"] == 0
 
@@ -51,9 +51,9 @@ def test_a_run_that_slept_before_it_failed_says_so_first() -> None:
     describe |= {"TrainingJobStatus": "Failed", "SecondaryStatus": "Failed"}
     describe["FailureReason"] = "AlgorithmError: ExecuteUserScriptError: exit code 1"
     document = audit_file(slept)
-    found = finding(document, "failed-spend")
-    assert found["summary"].startswith("The run was idle from minute 5 on, for 7 h 55 min. ")
-    assert (found["first_step"] or "").startswith("Read its log after 5 min for what it waited")
+    reported = finding(document, "failed-spend")
+    assert reported["summary"].startswith("The run was idle from minute 5 on, for 7 h 55 min. ")
+    assert (reported["first_step"] or "").startswith("Read its log after 5 min for what it waited")
     assert cents(document["lost_usd"]) == cents(document["bill"]["total_usd"]) == Decimal("3.76")
     assert document["avoidable_usd"] == 0
 
@@ -66,7 +66,7 @@ def test_hosts_of_a_transform_job_move_to_another_gpu_as_one_host_does() -> None
     assert finding(document, "old-generation")["fix"][0]["new"] == "ml.g4dn.xlarge"
     two["describe"]["TransformResources"]["InstanceCount"] = 1
     two["metrics"]["series"] = [
-        one for one in two["metrics"]["series"] if one["host"].endswith("ffee0")
+        line for line in two["metrics"]["series"] if line["host"].endswith("ffee0")
     ]
     alone = audit_file(two)["avoidable_usd"]
     assert alone is not None
@@ -76,13 +76,13 @@ def test_hosts_of_a_transform_job_move_to_another_gpu_as_one_host_does() -> None
 def test_an_evaluation_on_one_core_is_no_hang() -> None:
     """Three regular spells of 44 minutes on one core: nothing counts, and $15.60 are possible."""
     document = audit_file(recorded("evaluation-on-one-core"))
-    found = finding(document, "idle-middle")
+    reported = finding(document, "idle-middle")
     assert document["avoidable_usd"] == 0
-    assert found["bucket"] == "possible"
-    low, high = found["saving_range_usd"] or (None, None)
+    assert reported["bucket"] == "possible"
+    low, high = reported["saving_range_usd"] or (None, None)
     assert (cents(low), cents(high)) == (0, Decimal("15.60"))
-    assert (found["first_step"] or "").startswith("If the core evaluates, do that in a separate")
-    assert "timeout" not in json.dumps(found, default=str)
+    assert (reported["first_step"] or "").startswith("If the core evaluates, do that in a separate")
+    assert "timeout" not in json.dumps(reported, default=str)
 
 
 def test_a_cluster_of_several_types_whose_hosts_all_work_wastes_nothing() -> None:

@@ -55,7 +55,7 @@ def test_golden(name: str) -> None:
 
 def test_a_rule_has_stories_in_which_it_is_true_and_others() -> None:
     """Each rule has stories in which it is right, and others in which it is not."""
-    truths = {(one.rule, one.truth) for one in judged_stories()}
+    truths = {(judged_rule.rule, judged_rule.truth) for judged_rule in judged_stories()}
     assert truths == {(rule, truth) for rule in rules() for truth in (True, False)}
 
 
@@ -98,7 +98,9 @@ def test_no_golden_file_is_written_of_a_rule_under_the_bar(
 
 def test_real_jobs_are_judged_as_their_own_records_say() -> None:
     """If a real job's record leaves no doubt, the rule agrees with it."""
-    assert [one for one in judged_recordings() if one.truth != one.found] == []
+    assert [
+        judged_rule for judged_rule in judged_recordings() if judged_rule.truth != judged_rule.found
+    ] == []
 
 
 @pytest.mark.parametrize("name", EXPERTS)
@@ -108,10 +110,10 @@ def test_a_job_is_judged_as_an_expert_would(name: str) -> None:
     Differences are listed with their reasons and must leave the list once they are gone. No more
     may be counted than was wasted: users forgive missed waste, but never invented waste.
     """
-    one, (points, _) = compared(name), DISAGREED.get(name, ((), ""))
-    assert one.differs == points, one.job.expert_says
-    if one.wasted_usd is not None:
-        assert one.counted_usd <= one.wasted_usd[1] * TOO_MUCH + 1
+    comparison, (points, _) = compared(name), DISAGREED.get(name, ((), ""))
+    assert comparison.differs == points, comparison.job.expert_says
+    if comparison.wasted_usd is not None:
+        assert comparison.counted_usd <= comparison.wasted_usd[1] * TOO_MUCH + 1
 
 
 def test_most_of_the_certain_dollars_are_counted() -> None:
@@ -169,9 +171,9 @@ def healthy() -> Iterator[AuditDocument]:
     """Yields the audits of all healthy labelled jobs with default rules; for a roll-up its jobs."""
     documents = [expert_documents(job.name)[0] for job in expert_jobs() if is_healthy(job)]
     documents += [
-        audit_file(one.recordings(1)[0]) for one in stories_of_kind(ONE) if not one.must_find
+        audit_file(story.recordings(1)[0]) for story in stories_of_kind(ONE) if not story.must_find
     ]
-    fine = {f"{one.name} 1" for one in stories_of_kind(FAMILY) if not one.must_find}
+    fine = {f"{story.name} 1" for story in stories_of_kind(FAMILY) if not story.must_find}
     documents += [job.document for job in story_jobs() if job.name in fine]
     for document in documents:
         yield from (document["children"] or ()) if document["rollup"] else (document,)
@@ -183,7 +185,7 @@ def test_no_rule_speaks_of_more_than_a_tenth_of_the_healthy_jobs() -> None:
     kinds = Counter(document["job"]["kind"] for document in jobs)
     assert kinds["training"] >= 40
     assert set(kinds) == {"training", "processing", "transform"}
-    found = Counter(
+    reports = Counter(
         (finding["rule"], document["job"]["kind"])
         for document in jobs
         for finding in document["findings"]
@@ -191,7 +193,7 @@ def test_no_rule_speaks_of_more_than_a_tenth_of_the_healthy_jobs() -> None:
     )
     loud = {
         (rule, kind): f"{count} of {kinds[kind]}"
-        for (rule, kind), count in found.items()
+        for (rule, kind), count in reports.items()
         if rule not in ONCE and 100 * count > AT_MOST_PERCENT * kinds[kind]
     }
     assert loud == {}
@@ -203,54 +205,63 @@ def test_advice_about_a_setting_is_told_of_a_familys_first_run_only() -> None:
     first, second = (
         audit_in_turn(runs([usual] * count, 1, every=timedelta(days=1)))[-1] for count in (1, 2)
     )
-    said = {finding["rule"]: finding["reported_for_run"] for finding in first["findings"]}
-    again = {finding["rule"]: finding["reported_for_run"] for finding in second["findings"]}
-    assert "spot-not-used" in said
-    assert said.keys() == again.keys()
-    assert set(said.values()) == {None}
-    assert {again[rule] for rule in ONCE & again.keys()} == {first["job"]["name"]}
+    first_reports = {finding["rule"]: finding["reported_for_run"] for finding in first["findings"]}
+    second_reports = {
+        finding["rule"]: finding["reported_for_run"] for finding in second["findings"]
+    }
+    assert "spot-not-used" in first_reports
+    assert first_reports.keys() == second_reports.keys()
+    assert set(first_reports.values()) == {None}
+    assert {second_reports[rule] for rule in ONCE & second_reports.keys()} == {first["job"]["name"]}
     assert first["possible_usd"] == second["possible_usd"]
     assert first["possible_usd"]
 
 
 def findings() -> Iterator[FindingDocument]:
     """Returns the shown findings of all labelled jobs."""
-    return (one for job in story_jobs() for one in job.document["findings"] if is_standing(one))
+    return (
+        finding
+        for job in story_jobs()
+        for finding in job.document["findings"]
+        if is_standing(finding)
+    )
 
 
 def test_a_finding_without_a_parameter_says_what_to_do_first() -> None:
     """A finding without a fix has a short first step, on one line."""
-    without = [one for one in findings() if not (one["fix"] or one["alternatives"])]
-    assert len({one["rule"] for one in without}) > 8
-    for one in without:
-        assert one["first_step"], one["rule"]
-        assert len(one["first_step"]) < 400
-        assert "\n" not in one["first_step"]
+    without = [finding for finding in findings() if not (finding["fix"] or finding["alternatives"])]
+    assert len({finding["rule"] for finding in without}) > 8
+    for finding in without:
+        assert finding["first_step"], finding["rule"]
+        assert len(finding["first_step"]) < 400
+        assert "\n" not in finding["first_step"]
 
 
 def test_another_type_beside_the_first_has_its_dollars() -> None:
     """An alternative type has its dollars, at most those of the first type."""
     compared = 0
-    for one in findings():
-        ways = [way for way in one["alternatives"] if way[0]["parameter"].endswith("InstanceType")]
+    for finding in findings():
+        ways = [
+            way for way in finding["alternatives"] if way[0]["parameter"].endswith("InstanceType")
+        ]
         if (
-            one["bucket"] == "avoidable"
+            finding["bucket"] == "avoidable"
             and ways
-            and one["fix"][0]["parameter"].endswith("InstanceType")
+            and finding["fix"][0]["parameter"].endswith("InstanceType")
         ):
-            [second] = one["alternatives_usd"]
-            assert second is not None, one["rule"]
-            assert 0 < second <= (one["saving_alone_usd"] or 0), one["rule"]
+            [second] = finding["alternatives_usd"]
+            assert second is not None, finding["rule"]
+            assert 0 < second <= (finding["saving_alone_usd"] or 0), finding["rule"]
             compared += 1
     assert compared > 20
 
 
 def test_a_caution_does_not_take_back_what_is_counted() -> None:
     """Only a finding without counted dollars may say that nothing is counted."""
-    for one in findings():
-        if one["saving_usd"] and one["bucket"] != "possible":
+    for finding in findings():
+        if finding["saving_usd"] and finding["bucket"] != "possible":
             for words in ("othing is counted", "none of it is counted", "nothing is saved"):
-                assert words not in (one["caution"] or ""), one["summary"]
+                assert words not in (finding["caution"] or ""), finding["summary"]
 
 
 def test_no_headline_says_none_where_a_sum_is_worth_a_trial() -> None:

@@ -127,13 +127,20 @@ def test_one_advice_is_not_reversed(name: str) -> None:
 def test_after_the_second_best_type_only_the_best_one_may_be_advised() -> None:
     """After an alternative, a third type or the original one would be a reversal."""
     run = last_run("one-well-fed-gpu-on-a-host-for-many-loaders")
-    [finding] = [one for one in standing_findings(run.audit) if one.rule.name == "cheaper-type"]
+    [finding] = [
+        candidate
+        for candidate in standing_findings(run.audit)
+        if candidate.rule.name == "cheaper-type"
+    ]
     [_, second] = ways_to_follow(finding)
     after = run.audit_after(second)
     assert list(reversals([second], after, parameter_values(finding.detection.fix))) == []
-    [again] = reversals([second], after, parameter_values(second.fix))
-    assert again.startswith("again: ")
-    back = replace(second, fix=tuple(replace(one, old=one.new) for one in finding.detection.fix))
+    [repeated] = reversals([second], after, parameter_values(second.fix))
+    assert repeated.startswith("again: ")
+    back = replace(
+        second,
+        fix=tuple(replace(parameter, old=parameter.new) for parameter in finding.detection.fix),
+    )
     lines = list(reversals([back], after, parameter_values(back.fix)))
     assert any(line.startswith("back: ") for line in lines)
 

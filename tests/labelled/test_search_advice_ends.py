@@ -44,7 +44,9 @@ def advised_search(
             most = min(most, 2 + 5)
     counters = {"Completed": most}
     own["describe"]["TrainingJobStatusCounters"] = counters
-    return [*trials[:most], own], {(one["parameter"], str(one["old"])) for one in fix}
+    return [*trials[:most], own], {
+        (parameter["parameter"], str(parameter["old"])) for parameter in fix
+    }
 
 
 @pytest.mark.parametrize("name", [*SWEEPS, *(story.name for story in stories_of_kind(SEARCH))])
@@ -56,11 +58,20 @@ def test_advice_on_a_search_is_not_reversed(name: str) -> None:
             recordings, undone = advised_search(search, fix)
             for after in own_findings(recordings):
                 assert after["rule"] != finding["rule"], (fix, after["summary"])
-                said = [one for way in (after["fix"], *after["alternatives"]) for one in way]
-                assert not {(one["parameter"], str(one["new"])) for one in said} & undone, fix
+                parameters = [
+                    parameter for way in (after["fix"], *after["alternatives"]) for parameter in way
+                ]
+                assert (
+                    not {
+                        (parameter["parameter"], str(parameter["new"])) for parameter in parameters
+                    }
+                    & undone
+                ), fix
 
 
 def own_findings(recordings: list[Json]) -> list[FindingDocument]:
     """Returns the findings on the tuning job itself, not on its trials."""
     document = audit_in_turn(recordings)[-1]
-    return [one for one in document["findings"] if "training_jobs" not in one["evidence"]]
+    return [
+        finding for finding in document["findings"] if "training_jobs" not in finding["evidence"]
+    ]

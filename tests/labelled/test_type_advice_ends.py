@@ -80,7 +80,9 @@ def steps(document: Json, dice: random.Random) -> Iterator[tuple[Way, Json]]:
             way
             for finding in standing_findings(audit)
             for way in ways_to_follow(finding)
-            if any(one.path.endswith(("InstanceType", "InstanceCount")) for one in way.fix)
+            if any(
+                parameter.path.endswith(("InstanceType", "InstanceCount")) for parameter in way.fix
+            )
         ]
         if not moves:
             return

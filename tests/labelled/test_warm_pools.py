@@ -18,7 +18,7 @@ LAST_POOL_RUNS_OUT = Loop(keep_alive_s=3600, gaps_s=(*EDIT_GAPS_S, None))
 def pool_finding(loop: Loop) -> FindingDocument | None:
     """Returns the last run's finding about its pool."""
     findings = audit_in_turn(recordings("dev-loop", loop, 1))[-1]["findings"]
-    return next((one for one in findings if one["rule"] == "warm-pool-idle"), None)
+    return next((finding for finding in findings if finding["rule"] == "warm-pool-idle"), None)
 
 
 @pytest.mark.parametrize(

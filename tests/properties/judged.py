@@ -57,29 +57,29 @@ def _ruleset() -> Ruleset:
     return catalogue.ruleset()
 
 
-def audited(told: Document) -> Audit:
+def audited(job_recording: Document) -> Audit:
     """Audits a recording as `sageaudit audit --recording` does, with the default policy."""
-    run = measure_recording(recording.parse_job(told))
+    run = measure_recording(recording.parse_job(job_recording))
     return audit_job(run.job, run.usage, run.market, Policy(), _ruleset(), now=run.now)
 
 
-def judged(told: Document) -> AuditDocument:
+def judged(job_recording: Document) -> AuditDocument:
     """Returns the document of a recording's audit."""
-    return document(audited(told))
+    return document(audited(job_recording))
 
 
-def candidates(told: Document) -> list[Document]:
+def candidates(job_recording: Document) -> list[Document]:
     """Returns the rows of `what-if` with the policy's default headroom."""
-    run = measure_recording(recording.parse_job(told))
+    run = measure_recording(recording.parse_job(job_recording))
     rows: list[Document] = what_if_document(run, ())["candidates"]
     return rows
 
 
-def savings(told: Document) -> dict[str, Decimal]:
+def savings(job_recording: Document) -> dict[str, Decimal]:
     """Returns certain savings by type: types with known rates that fit and cost less."""
     return {
         row["type"]: row["saving_usd"]
-        for row in candidates(told)
+        for row in candidates(job_recording)
         if row["fits"]
         and not row["estimated"]
         and row["saving_usd"] is not None
@@ -87,54 +87,64 @@ def savings(told: Document) -> dict[str, Decimal]:
     }
 
 
-def counted(of: AuditDocument) -> Decimal:
+def counted(audit: AuditDocument) -> Decimal:
     """Returns avoidable, lost and exempt dollars together; unknown ones count as 0."""
-    exempt = [one["saving_alone_usd"] or Decimal(0) for one in of["findings"] if one["exempt"]]
-    known = (of["avoidable_usd"] or Decimal(0)) + (of["lost_usd"] or Decimal(0))
-    return known + sum(exempt, Decimal(0))
+    exempt = [
+        finding["saving_alone_usd"] or Decimal(0)
+        for finding in audit["findings"]
+        if finding["exempt"]
+    ]
+    counted_usd = (audit["avoidable_usd"] or Decimal(0)) + (audit["lost_usd"] or Decimal(0))
+    return counted_usd + sum(exempt, Decimal(0))
 
 
-def of_the_machine(of: AuditDocument) -> Iterator[FindingDocument]:
+def of_the_machine(audit: AuditDocument) -> Iterator[FindingDocument]:
     """Yields the counted findings except those of EXEMPT rules."""
-    for one in of["findings"]:
-        if one["bucket"] in {"avoidable", "lost"} and one["rule"] not in EXEMPT:
-            yield one
+    for finding in audit["findings"]:
+        if finding["bucket"] in {"avoidable", "lost"} and finding["rule"] not in EXEMPT:
+            yield finding
 
 
 def dollars(findings: Iterable[FindingDocument]) -> Decimal:
     """Returns the sum of the findings' savings."""
-    return sum((one["saving_usd"] or Decimal(0) for one in findings), Decimal(0))
+    return sum((finding["saving_usd"] or Decimal(0) for finding in findings), Decimal(0))
 
 
-def told_otherwise(told: Document, change: Callable[[Document], Document | None]) -> Document:
+def told_otherwise(
+    job_recording: Document, change: Callable[[Document], Document | None]
+) -> Document:
     """Returns the recording with each series changed, or removed if `change` returns None."""
-    series = (change({**one, "values": [*one["values"]]}) for one in told["metrics"]["series"])
-    metrics = {**told["metrics"], "series": [one for one in series if one is not None]}
-    return {**told, "metrics": metrics}
+    series = (
+        change({**line, "values": [*line["values"]]}) for line in job_recording["metrics"]["series"]
+    )
+    metrics = {**job_recording["metrics"], "series": [line for line in series if line is not None]}
+    return {**job_recording, "metrics": metrics}
 
 
 def with_values(
-    told: Document, chosen: Callable[[Document], object], change: Callable[[int, float], Any]
+    job_recording: Document,
+    chosen: Callable[[Document], object],
+    change: Callable[[int, float], Any],
 ) -> Document:
     """Returns the recording with the known values of the chosen series changed, by minute."""
 
-    def changed(one: Document) -> Document:
-        if chosen(one):
-            one["values"] = [
+    def changed(line: Document) -> Document:
+        if chosen(line):
+            line["values"] = [
                 value if value is None else change(minute, value)
-                for minute, value in enumerate(one["values"])
+                for minute, value in enumerate(line["values"])
             ]
-        return one
+        return line
 
-    return told_otherwise(told, changed)
+    return told_otherwise(job_recording, changed)
 
 
-def says(of: AuditDocument) -> str:
+def says(audit: AuditDocument) -> str:
     """Returns the counted findings in one line, for the message of a failure."""
-    told = [
-        f"{one['rule']} ({one['confidence']}) ${one['saving_usd']}: "
-        + ", ".join(f"{fix['old']} -> {fix['new']}" for fix in one["fix"])
-        for one in of["findings"]
-        if one["bucket"] in {"avoidable", "lost"} and one["saving_usd"]
+    lines = [
+        f"{finding['rule']} ({finding['confidence']}) ${finding['saving_usd']}: "
+        + ", ".join(f"{fix['old']} -> {fix['new']}" for fix in finding["fix"])
+        for finding in audit["findings"]
+        if finding["bucket"] in {"avoidable", "lost"} and finding["saving_usd"]
     ]
-    return f"total ${of['bill']['total_usd']}; " + ("; ".join(told) or "nothing counted")
+    return f"total ${audit['bill']['total_usd']}; " + ("; ".join(lines) or "nothing counted")

@@ -80,7 +80,7 @@ class Run(Struct, frozen=True, dict=True):
     def told(self) -> Document:
         """Returns the recording of the run."""
         hosts = tuple(tuple(self._doings(pace)) for pace in self.paces)
-        told = training(
+        job_recording = training(
             Plot(
                 self.instance,
                 hosts,
@@ -90,9 +90,9 @@ class Run(Struct, frozen=True, dict=True):
             ),
             self.seed,
         )
-        metrics = told["metrics"]
-        metrics["series"] = [one for one in metrics["series"] if one["metric"] in self.recorded]
-        return told
+        metrics = job_recording["metrics"]
+        metrics["series"] = [line for line in metrics["series"] if line["metric"] in self.recorded]
+        return job_recording
 
     def loads(self, spell: Spell) -> tuple[float, ...]:
         """Returns how busy each used device of the busiest host is in these minutes."""
@@ -135,7 +135,7 @@ class Run(Struct, frozen=True, dict=True):
 
     def _doings(self, paced: float) -> Iterator[Doing]:
         program = self.program
-        held = tuple(program.gpu_gib)
+        gpu_gib = tuple(program.gpu_gib)
         for spell in program.spells:
             pace = 0.0 if spell.loading else spell.pace * paced
             feeding = program.loader_cores * (paced if spell.loading else pace)
@@ -145,7 +145,7 @@ class Run(Struct, frozen=True, dict=True):
                 cores=cores,
                 gpus=tuple(share * pace for share in program.shares),
                 gib=program.gib,
-                gpu_gib=held,
+                gpu_gib=gpu_gib,
                 jitter=self.jitter,
             )
 
@@ -162,9 +162,11 @@ def plain(
     hosts: int = 1,
 ) -> Run:
     """Returns a perfectly steady run with the same program on each host, for examples."""
-    held = (gpu_gib,) * len(shares)
+    used_gib = (gpu_gib,) * len(shares)
     return Run(
-        instance, Program(layout, shares, held, cores, loader_cores, gib, spells), (1.0,) * hosts
+        instance,
+        Program(layout, shares, used_gib, cores, loader_cores, gib, spells),
+        (1.0,) * hosts,
     )
 
 
@@ -196,44 +198,44 @@ SEVERAL_GPUS = [name for name in GPU_TYPES if machine(name).gpus > 1]
 CPU_TYPES = _priced(gpus=False)
 
 
-def percents(*telling: int, least: int = 0, most: int = 100) -> st.SearchStrategy[float]:
+def percents(*telling: int, minimum: int = 0, maximum: int = 100) -> st.SearchStrategy[float]:
     """Returns a strategy for shares in whole percents; examples shrink to the first given."""
-    whole = st.sampled_from(telling) | st.integers(least, most)
+    whole = st.sampled_from(telling) | st.integers(minimum, maximum)
     return whole.map(lambda number: number / 100)
 
 
-BUSY = percents(30, 10, 3, 60, 85, 96, 1, least=1, most=98)
+BUSY = percents(30, 10, 3, 60, 85, 96, 1, minimum=1, maximum=98)
 """How busy a device is while the program works."""
-HELD = percents(10, 25, 40, 70, 95, least=2, most=97)
+HELD = percents(10, 25, 40, 70, 95, minimum=2, maximum=97)
 """How much of a device's or a host's memory is in use."""
-FED = percents(5, 0, 20, 45, 90, most=98)
+FED = percents(5, 0, 20, 45, 90, maximum=98)
 """How many of a host's cores the loader keeps busy."""
-PACE = percents(100, 50, 70, least=30)
+PACE = percents(100, 50, 70, minimum=30)
 """The share of minutes in which a program that waits now and then works."""
 
 
-def _minutes(*telling: int, least: int, most: int) -> st.SearchStrategy[int]:
-    return st.sampled_from(telling) | st.integers(least, most)
+def _minutes(*telling: int, minimum: int, maximum: int) -> st.SearchStrategy[int]:
+    return st.sampled_from(telling) | st.integers(minimum, maximum)
 
 
 @st.composite
 def spells(draw: st.DrawFn, *, pauses: bool) -> tuple[Spell, ...]:
     """Draws 20 to 600 minutes: steady work, bursts, loading only, and idleness anywhere."""
-    runs_on = st.builds(Spell, _minutes(120, 60, 30, least=20, most=150), PACE)
+    runs_on = st.builds(Spell, _minutes(120, 60, 30, minimum=20, maximum=150), PACE)
     if not pauses:
         return tuple(draw(st.lists(runs_on, min_size=1, max_size=2)))
-    stands = st.builds(Spell, _minutes(40, 60, least=5, most=90), st.just(0.0))
-    loads = st.builds(Spell, _minutes(5, 20, least=1, most=30), st.just(0.0), st.just(True))
+    stands = st.builds(Spell, _minutes(40, 60, minimum=5, maximum=90), st.just(0.0))
+    loads = st.builds(Spell, _minutes(5, 20, minimum=1, maximum=30), st.just(0.0), st.just(True))
     drawn = draw(st.lists(runs_on | runs_on | stands | loads, min_size=1, max_size=5))
     if sum(spell.minutes for spell in drawn) < 20:
         drawn = [replace(drawn[0], minutes=drawn[0].minutes + 20), *drawn[1:]]
     if draw(st.sampled_from((False, False, False, True))):
         drawn = drawn * draw(st.integers(2, 4))
-    cut, left = [], 600
+    cut, remaining = [], 600
     for spell in drawn:
-        if left:
-            cut.append(replace(spell, minutes=min(spell.minutes, left)))
-            left -= cut[-1].minutes
+        if remaining:
+            cut.append(replace(spell, minutes=min(spell.minutes, remaining)))
+            remaining -= cut[-1].minutes
     return tuple(cut)
 
 
@@ -252,13 +254,13 @@ def programs(draw: st.DrawFn, on: InstanceType, *, pauses: bool) -> Program:
     else:
         busy = tuple(draw(BUSY) for _ in range(used))
     memory = float(on.gpu_memory_gib or 16)
-    held = round(draw(HELD) * memory, 2)
+    gpu_gib = round(draw(HELD) * memory, 2)
     processes = max(used, 1)
     return Program(
         layout,
         busy,
-        (held,) * used,
-        cores=round(draw(percents(50, 100, 10, least=1)) * processes, 2),
+        (gpu_gib,) * used,
+        cores=round(draw(percents(50, 100, 10, minimum=1)) * processes, 2),
         loader_cores=round(draw(FED) * on.vcpu, 2),
         gib=round(draw(HELD) * float(on.memory_gib), 1),
         spells=draw(spells(pauses=pauses)),
@@ -273,12 +275,12 @@ def runs(
 
     `whole`: no metric or point is missing. Without `pauses`: it always does some work.
     """
-    of = types or draw(st.sampled_from((GPU_TYPES, GPU_TYPES, GPU_TYPES, CPU_TYPES)))
-    instance = draw(st.sampled_from(of))
+    names = types or draw(st.sampled_from((GPU_TYPES, GPU_TYPES, GPU_TYPES, CPU_TYPES)))
+    instance = draw(st.sampled_from(names))
     on = machine(instance)
     hosts = draw(st.sampled_from((1, 1, 1, 2, 4, 8)))
     uneven = hosts > 1 and draw(st.booleans())
-    lazy = percents(50, 0, 100) if pauses else percents(50, 100, least=40)
+    lazy = percents(50, 0, 100) if pauses else percents(50, 100, minimum=40)
     paces = (1.0, *((draw(lazy) if uneven else 1.0) for _ in range(hosts - 1)))
     recorded = METRICS if whole else tuple(name for name in METRICS if draw(st.integers(0, 5)) < 5)
     return Run(

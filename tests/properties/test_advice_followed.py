@@ -32,48 +32,49 @@ def hourly_usd(name: str) -> Decimal:
 def types_named(finding: Finding) -> list[str]:
     """Returns the types that the finding's fix and alternatives name."""
     return [
-        str(one.new)
+        str(parameter.new)
         for fix in (finding.detection.fix, *finding.detection.alternatives)
-        for one in fix
-        if one.path.endswith("InstanceType") and str(one.new) in packaged.instance_types()
+        for parameter in fix
+        if parameter.path.endswith("InstanceType")
+        and str(parameter.new) in packaged.instance_types()
     ]
 
 
 def best_way(findings: tuple[Finding, ...]) -> Way | None:
     """Returns the fix of the first counted finding whose fix sets every value."""
-    for one in findings:
-        if one.is_standing and one.saving_usd and one.rule.name not in EXEMPT:
-            for way in ways_to_follow(one):
+    for finding in findings:
+        if finding.is_standing and finding.saving_usd and finding.rule.name not in EXEMPT:
+            for way in ways_to_follow(finding):
                 return way
     return None
 
 
-def type_of(told: Document) -> str:
+def type_of(job_recording: Document) -> str:
     """Returns the instance type of a recording."""
-    return str(told["describe"]["ResourceConfig"]["InstanceType"])
+    return str(job_recording["describe"]["ResourceConfig"]["InstanceType"])
 
 
 @held(120)
 @given(runs(whole=True))
 def test_no_advice_leads_back_or_to_a_dearer_type(run: Run) -> None:
     """Applies the best finding's fix, does the same work, audits again, and repeats."""
-    told = run.told()
-    left: list[str] = []
-    audit = audited(told)
+    job_recording = run.told()
+    left_types: list[str] = []
+    audit = audited(job_recording)
     for _ in range(_ROUNDS):
         way = best_way(audit.savings.findings)
         if way is None:
             return
-        before = type_of(told)
-        told = next_recording(told, [way], later=_DAY)
-        after = type_of(told)
-        left += [before] if before != after else []
-        audit = audited(told)
-        if not left:
+        before = type_of(job_recording)
+        job_recording = next_recording(job_recording, [way], later=_DAY)
+        after = type_of(job_recording)
+        left_types += [before] if before != after else []
+        audit = audited(job_recording)
+        if not left_types:
             continue
         for finding in audit.savings.findings:
             for name in types_named(finding):
-                assert name not in left, f"{way}; then {finding.detection.summary} -> {name}"
+                assert name not in left_types, f"{way}; then {finding.detection.summary} -> {name}"
                 dearer = hourly_usd(name) > hourly_usd(after)
                 assert not dearer or finding.rule.name in TRIALS, (
                     f"{way}; then {finding.rule.name}: {finding.detection.summary} -> {name}"

@@ -50,14 +50,14 @@ def audit(document: dict[str, Any]) -> Any:
 
 def dollars(audited: Any) -> Any:
     """Returns sums, bill lines and findings, without their texts."""
-    kept = ("rule", "severity", "confidence", "bucket", "saving_usd", "saving_range_usd")
+    keys = ("rule", "severity", "confidence", "bucket", "saving_usd", "saving_range_usd")
     return (
         [audited[key] for key in ("judged", "avoidable_usd", "lost_usd", "possible_usd")],
         [audited["bill"]["total_usd"], *(line["usd"] for line in audited["bill"]["lines"])],
-        [[one[key] for key in kept] for one in audited["findings"]],
+        [[finding[key] for key in keys] for finding in audited["findings"]],
         audited["clear"],
-        [one["rule"] for one in audited["not_applicable"]],
-        [(one["rule"], one["code"]) for one in audited["unknown"]],
+        [row["rule"] for row in audited["not_applicable"]],
+        [(row["rule"], row["code"]) for row in audited["unknown"]],
     )
 
 
@@ -117,10 +117,10 @@ def test_the_names_of_job_and_account_do_not_survive() -> None:
 def test_pseudonyms_are_stable_for_a_salt_and_others_for_another() -> None:
     """Pseudonyms are the same for the same salt, and different for another one."""
     document = named("acme", JobKind.TRAINING)
-    one, other = shared(document), shared(document, b"another salt")
-    assert one == shared(document)
-    assert other["describe"]["TrainingJobName"] != one["describe"]["TrainingJobName"]
-    assert other["account"] != one["account"]
+    first, other = shared(document), shared(document, b"another salt")
+    assert first == shared(document)
+    assert other["describe"]["TrainingJobName"] != first["describe"]["TrainingJobName"]
+    assert other["account"] != first["account"]
 
 
 @pytest.mark.parametrize("path", recorded.files()[::6], ids=lambda path: path.stem)
@@ -137,10 +137,10 @@ def test_an_anonymised_recording_is_read_and_anonymised_again_without_a_fault(pa
     st.sampled_from(["-2026-05-21-10-11-12-999", "-18", ""]),
 )
 def test_two_runs_have_one_family_after_it_if_they_had_one_before(
-    name: str, one: str, other: str
+    name: str, first_suffix: str, other: str
 ) -> None:
     """Two jobs have the same family after anonymisation exactly if they had it before."""
-    first, second = f"{name}{one}", f"{name}{other}"
+    first, second = f"{name}{first_suffix}", f"{name}{other}"
     same = stem(first) == stem(second)
     assert (stem(NAMES.job(first)) == stem(NAMES.job(second))) == same
     assert (NAMES.job(first) == NAMES.job(second)) == (first == second)
@@ -153,9 +153,9 @@ def test_the_runs_of_a_recorded_family_stay_one_family() -> None:
         read = recording.read(path)
         if isinstance(read, recording.Recording):
             own = family(measure_recording(read).job)
-            again = recording.parse(shared(recording_file.make_document(read)))
-            assert isinstance(again, recording.Recording)
-            families.setdefault(own, set()).add(family(measure_recording(again).job))
+            anonymised = recording.parse(shared(recording_file.make_document(read)))
+            assert isinstance(anonymised, recording.Recording)
+            families.setdefault(own, set()).add(family(measure_recording(anonymised).job))
     assert max(map(len, families.values())) == 1
     assert len({name for names in families.values() for name in names}) == len(families)
 
@@ -192,18 +192,18 @@ def test_other_images_keep_what_their_names_say_of_the_toolkit(image: str) -> No
 
 def test_an_address_keeps_its_bucket_and_that_it_names_a_version() -> None:
     """An S3 address keeps its bucket's pseudonym and the fact that it names a version."""
-    found = NAMES.address("s3://acme-data/?versionId=kept")
-    assert bucket_name(found) == NAMES.bucket("acme-data")
-    assert is_data_pinned([("train", found)]) is True
+    address = NAMES.address("s3://acme-data/?versionId=kept")
+    assert bucket_name(address) == NAMES.bucket("acme-data")
+    assert is_data_pinned([("train", address)]) is True
     assert NAMES.address("s3://-/") == "s3://-/"
 
 
 @given(st.text(max_size=20), st.binary(min_size=1, max_size=40))
 def test_an_account_is_twelve_digits_that_are_nobodys_image(account: str, salt: bytes) -> None:
     """An account's pseudonym has 12 digits and is never an account of AWS's images."""
-    found = Pseudonyms(salt).account(account)
-    assert (len(found), found.isdigit()) == (12, True)
-    assert found[:3] not in {account[:3] for account in AWS_REGISTRIES}
+    pseudonym = Pseudonyms(salt).account(account)
+    assert (len(pseudonym), pseudonym.isdigit()) == (12, True)
+    assert pseudonym[:3] not in {account[:3] for account in AWS_REGISTRIES}
 
 
 def test_an_exemption_stays_in_force_and_its_other_words_do_not() -> None:

@@ -28,10 +28,10 @@ IDLE = plain("ml.g5.12xlarge", 0.02, 0.02, 0.02, 0.02, hosts=8)
 def _sum_of_gpus(instance: str, value: float, cores: float = 1.0) -> Document:
     run = plain(instance, 0.3, cores=cores).told()
 
-    def steady(one: Document) -> Document:
-        if one["metric"] == "GPUUtilization":
-            one["values"] = [value] * len(one["values"])
-        return one
+    def steady(line: Document) -> Document:
+        if line["metric"] == "GPUUtilization":
+            line["values"] = [value] * len(line["values"])
+        return line
 
     return told_otherwise(run, steady)
 
@@ -54,29 +54,39 @@ def test_one_busy_gpu_of_eight_is_no_faster_on_a_weaker_one(busy: int, share: fl
 def test_a_launcher_is_no_proof_that_each_gpu_holds_a_copy(more: dict[str, str]) -> None:
     """70 GiB on one GPU do not fit on one of 22 GiB, even if torchrun started the program."""
     run = plain("ml.p5.48xlarge", 0.05, layout=Layout.PROCESSES, gpu_gib=70)
-    told = run.told()
-    told["describe"]["HyperParameters"] |= {"sagemaker_torch_distributed_enabled": "true", **more}
+    job_recording = run.told()
+    job_recording["describe"]["HyperParameters"] |= {
+        "sagemaker_torch_distributed_enabled": "true",
+        **more,
+    }
     types = packaged.instance_types()
-    for one in judged(told)["findings"]:
-        for fix in one["fix"]:
-            if fix["parameter"].endswith("InstanceType") and one["saving_usd"]:
+    for finding in judged(job_recording)["findings"]:
+        for fix in finding["fix"]:
+            if fix["parameter"].endswith("InstanceType") and finding["saving_usd"]:
                 row = types[fix["new"]]
-                assert float(row.gpu_memory_gib or 0) >= 70, f"{fix['new']}: ${one['saving_usd']}"
+                assert float(row.gpu_memory_gib or 0) >= 70, (
+                    f"{fix['new']}: ${finding['saving_usd']}"
+                )
 
 
 def test_a_gpu_at_eight_percent_works_however_many_stand_beside_it() -> None:
     """8% of one GPU of eight is 1% on average, but it is no idle tail."""
     audit = judged(_sum_of_gpus("ml.p5.48xlarge", 7.9, cores=0.19))
-    assert not [one["summary"] for one in audit["findings"] if one["rule"] == "idle-tail"]
+    assert not [
+        finding["summary"] for finding in audit["findings"] if finding["rule"] == "idle-tail"
+    ]
 
 
 def test_two_series_of_one_metric_that_differ_are_not_judged_by_the_last() -> None:
     """A second series of zeros next to a real one does not prove idleness."""
-    told = plain("ml.g5.12xlarge", 0.3, 0.3, 0.3, 0.3, hosts=2, cores=5).told()
-    once = counted(judged(told))
-    zeros = [{**one, "values": [0.0] * len(one["values"])} for one in told["metrics"]["series"]]
-    told["metrics"]["series"] += zeros
-    assert counted(judged(told)) <= once + MICRO
+    job_recording = plain("ml.g5.12xlarge", 0.3, 0.3, 0.3, 0.3, hosts=2, cores=5).told()
+    once = counted(judged(job_recording))
+    zeros = [
+        {**line, "values": [0.0] * len(line["values"])}
+        for line in job_recording["metrics"]["series"]
+    ]
+    job_recording["metrics"]["series"] += zeros
+    assert counted(judged(job_recording)) <= once + MICRO
 
 
 def test_a_gpu_at_its_ceiling_beside_idle_ones_that_report_half_a_percent() -> None:
@@ -95,12 +105,12 @@ def test_idle_capacity_counts_no_more_than_the_audit_does() -> None:
 
 
 def _without(host: str) -> Callable[[Document], Document | None]:
-    return lambda one: None if one["host"].endswith(host) else one
+    return lambda line: None if line["host"].endswith(host) else line
 
 
-def _cut(one: Document) -> Document:
-    one["values"] = one["values"][:70]
-    return one
+def _cut(line: Document) -> Document:
+    line["values"] = line["values"][:70]
+    return line
 
 
 @pytest.mark.parametrize("change", [_without("algo-8"), _cut])
@@ -115,13 +125,13 @@ def test_a_run_that_no_rule_could_judge_does_not_pass_the_gate(
 
 def test_a_gpu_job_without_a_judgement_of_its_gpus_has_no_sum_of_zero() -> None:
     """If one host's GPU series is missing, the avoidable sum is unknown and not 0."""
-    told = IDLE.told()
-    told["metrics"]["series"] = [
-        one
-        for one in told["metrics"]["series"]
-        if not (one["host"].endswith("algo-8") and one["metric"] == "GPUUtilization")
+    job_recording = IDLE.told()
+    job_recording["metrics"]["series"] = [
+        line
+        for line in job_recording["metrics"]["series"]
+        if not (line["host"].endswith("algo-8") and line["metric"] == "GPUUtilization")
     ]
-    assert judged(told)["avoidable_usd"] is None
+    assert judged(job_recording)["avoidable_usd"] is None
 
 
 def test_a_set_of_which_a_cent_was_judged_has_no_sum_of_zero(tmp_path: Path) -> None:
@@ -148,20 +158,23 @@ def test_a_set_of_upper_bounds_is_no_lower_bound(tmp_path: Path) -> None:
 
 def test_no_screen_says_zero_dollars_avoidable_beside_a_saving() -> None:
     """A failed run of an idle GPU is lost as a whole; no text says $0.00 next to a saving."""
-    told = plain("ml.g6.16xlarge", spells=(Spell(60),)).told()
-    told["describe"] |= {"TrainingJobStatus": "Failed", "FailureReason": "AlgorithmError: x"}
-    del told["describe"]["ModelArtifacts"]
-    screen = _screen(judged(told))
+    job_recording = plain("ml.g6.16xlarge", spells=(Spell(60),)).told()
+    job_recording["describe"] |= {
+        "TrainingJobStatus": "Failed",
+        "FailureReason": "AlgorithmError: x",
+    }
+    del job_recording["describe"]["ModelArtifacts"]
+    screen = _screen(judged(job_recording))
     assert "$0.00 avoidable" not in screen
     assert "saves $0.00" not in screen
 
 
 def test_no_change_is_certain_is_not_said_beside_a_certain_change() -> None:
     """The text "No change is certain" is not shown if g5.xlarge certainly fits."""
-    told = IDLE.told()
-    told["describe"]["EnableManagedSpotTraining"] = True
-    del told["describe"]["BillableTimeInSeconds"]
-    screen = _screen(judged(told))
+    job_recording = IDLE.told()
+    job_recording["describe"]["EnableManagedSpotTraining"] = True
+    del job_recording["describe"]["BillableTimeInSeconds"]
+    screen = _screen(judged(job_recording))
     assert "ml.g5.xlarge" in screen
     assert "No change is certain" not in screen
 

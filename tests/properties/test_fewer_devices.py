@@ -25,10 +25,10 @@ _ROUNDED = Decimal("0.0001")
 def moves(audit: Audit) -> list[SetType]:
     """Returns the counted moves to another type."""
     return [
-        one.detection.change
-        for one in audit.savings.findings
-        if one.is_standing and one.detection.bucket.is_counted and one.saving_usd
-        if isinstance(one.detection.change, SetType)
+        finding.detection.change
+        for finding in audit.savings.findings
+        if finding.is_standing and finding.detection.bucket.is_counted and finding.saving_usd
+        if isinstance(finding.detection.change, SetType)
     ]
 
 
@@ -42,21 +42,27 @@ def fewer_of_the_same(run: Run, audit: Audit) -> list[SetType]:
     ]
 
 
-def gpu_points(told: Document) -> list[list[float | None]]:
+def gpu_points(job_recording: Document) -> list[list[float | None]]:
     """Returns each host's summed GPU points by minute, busiest host first."""
-    series = told["metrics"]["series"]
-    return [one["values"] for one in series if one["metric"] == "GPUUtilization"]
+    series = job_recording["metrics"]["series"]
+    return [line["values"] for line in series if line["metric"] == "GPUUtilization"]
 
 
-def looks_like_one(told: Document) -> bool:
+def looks_like_one(job_recording: Document) -> bool:
     """Whether a host's points look like one device at work: see ONE_DEVICE_AT_WORK."""
-    hosts = (sorted(value for value in of if value is not None) for of in gpu_points(told))
-    return any(of and of[-1] <= 100.5 and of[len(of) * 95 // 100] >= 89.5 for of in hosts)
+    hosts = (
+        sorted(value for value in points if value is not None)
+        for points in gpu_points(job_recording)
+    )
+    return any(
+        points and points[-1] <= 100.5 and points[len(points) * 95 // 100] >= 89.5
+        for points in hosts
+    )
 
 
-def late(told: Document) -> int:
+def late(job_recording: Document) -> int:
     """Returns the minutes before the first GPU point of the busiest host."""
-    first = next(iter(gpu_points(told)), [0])
+    first = next(iter(gpu_points(job_recording)), [0])
     return next(minute for minute, value in enumerate(first) if value is not None)
 
 
@@ -73,13 +79,13 @@ def steady(draw: st.DrawFn, layouts: Sequence[Layout]) -> Run:
 
 def holds(run: Run, most: int = 8) -> None:
     """Checks that a counted move to at most `most` devices assumes at least the true run time."""
-    told = run.told()
+    job_recording = run.told()
     at_work = sum(1 for share in run.program.shares if share)
-    audit = audited(told)
+    audit = audited(job_recording)
     for change in fewer_of_the_same(run, audit):
         assume(machine(change.instance_type).gpus <= most)
-        assume(not (at_work > 1 and looks_like_one(told)))
-        truth = run.times_as_long(machine(change.instance_type).gpus, late(told))
+        assume(not (at_work > 1 and looks_like_one(job_recording)))
+        truth = run.times_as_long(machine(change.instance_type).gpus, late(job_recording))
         assert change.time_factor >= Decimal(str(truth)) - _ROUNDED, (
             f"{run.instance} -> {change}: {truth:.4f} times as long in truth"
         )
@@ -113,25 +119,25 @@ def test_processes_that_cannot_be_split_take_no_longer_on_one_device_than_counte
 @example(plain("ml.p3.2xlarge", 0.2), 1.0)
 @example(plain("ml.p3.8xlarge", *[0.1] * 4), 0.0)
 def test_another_gpu_takes_no_longer_than_counted_whatever_it_is_within_its_range(
-    run: Run, where: float
+    run: Run, position: float
 ) -> None:
     """One host moves to another GPU model, with the truth at any point of the measured range."""
     run = replace(run, paces=(1.0,))
-    told = run.told()
+    job_recording = run.told()
     at_work = sum(1 for share in run.program.shares if share)
-    for change in moves(audited(told)):
+    for change in moves(audited(job_recording)):
         other = machine(change.instance_type)
         if other.gpu_model == run.on.gpu_model or not other.gpu_model:
             continue
         measured = runtime_range(
             run.on.gpu_model or "", other.gpu_model, run.on.gpu_ratios, UNKNOWN_PRECISION
         )
-        assume(not (at_work > 1 and looks_like_one(told)))
+        assume(not (at_work > 1 and looks_like_one(job_recording)))
         if not isinstance(measured, RuntimeRange):
             assert not run.device_seconds, f"{run.instance} -> {change} was never measured"
             continue
-        times = float(measured.low) + where * float(measured.high - measured.low)
-        truth = run.times_as_long(other.gpus, late(told), times)
+        times = float(measured.low) + position * float(measured.high - measured.low)
+        truth = run.times_as_long(other.gpus, late(job_recording), times)
         assert change.time_factor >= Decimal(str(truth)) - _ROUNDED, (
             f"{run.instance} -> {change}: {truth:.4f} times as long, each takes {times:.2f} times"
         )
@@ -146,10 +152,12 @@ def test_work_of_devices_is_not_counted_as_held_by_a_type_without_them(run: Run)
 
     Devices that together report at most 1% count as idle: a driver alone uses that.
     """
-    told = run.told()
-    gone = [change for change in moves(audited(told)) if not machine(change.instance_type).gpus]
-    most = max((value or 0 for of in gpu_points(told) for value in of), default=0)
-    assert not (gone and most > 1), f"{run.instance} -> {gone}"
+    job_recording = run.told()
+    cpu_moves = [
+        change for change in moves(audited(job_recording)) if not machine(change.instance_type).gpus
+    ]
+    most = max((value or 0 for points in gpu_points(job_recording) for value in points), default=0)
+    assert not (cpu_moves and most > 1), f"{run.instance} -> {cpu_moves}"
 
 
 @held(60)
@@ -160,6 +168,8 @@ def test_what_several_devices_hold_together_is_held_by_those_that_are_left(run: 
     """The remaining devices have memory for all, because nothing shows that these are copies."""
     audit = audited(run.told())
     for change in fewer_of_the_same(run, audit):
-        left = machine(change.instance_type)
-        there = float(left.gpu_memory_gib or 0) * left.gpus
-        assert sum(run.program.gpu_gib) <= there, f"{run.instance} -> {change.instance_type}"
+        remaining = machine(change.instance_type)
+        available_gib = float(remaining.gpu_memory_gib or 0) * remaining.gpus
+        assert sum(run.program.gpu_gib) <= available_gib, (
+            f"{run.instance} -> {change.instance_type}"
+        )

@@ -14,9 +14,9 @@ from tests.properties.programs import Run, Spell, runs
 WORK = {"CPUUtilization", "GPUUtilization"}
 
 
-def idle_hours(told: Document) -> Decimal | None:
+def idle_hours(job_recording: Document) -> Decimal | None:
     """Returns idle GPU-hours, or vCPU-hours of a CPU job; None: unknown."""
-    audit: Any = judged(told)
+    audit: Any = judged(job_recording)
     capacity = audit["idle_capacity"]
     return None if capacity is None else capacity["idle"]
 
@@ -52,28 +52,28 @@ def test_devices_that_work_less_are_no_less_idle(run: Run, lull: Lull) -> None:
     """Reducing the work in some minutes of some hosts does not reduce the idle hours."""
     lasts = range(lull.first, lull.first + lull.minutes)
 
-    def chosen(one: Document) -> bool:
-        lulled = lull.host == 0 or one["host"].endswith(f"/algo-{lull.host}")
-        return one["metric"] in WORK and lulled
+    def chosen(line: Document) -> bool:
+        lulled = lull.host == 0 or line["host"].endswith(f"/algo-{lull.host}")
+        return line["metric"] in WORK and lulled
 
-    told = run.told()
+    job_recording = run.told()
     idler = with_values(
-        told, chosen, lambda minute, value: value * lull.left if minute in lasts else value
+        job_recording, chosen, lambda minute, value: value * lull.left if minute in lasts else value
     )
-    before, after = idle_hours(told), idle_hours(idler)
+    before, after = idle_hours(job_recording), idle_hours(idler)
     assert no_fewer(before, after), f"{before} idle hours, then {after}"
 
 
-def on_time(told: Document) -> Document:
+def on_time(job_recording: Document) -> Document:
     """Returns the recording without late first points, whose number is random per recording."""
 
-    def filled(one: Document) -> Document:
-        known = [value for value in one["values"] if value is not None]
-        late = next((n for n, value in enumerate(one["values"]) if value is not None), 0)
-        one["values"] = known[:1] * late + one["values"][late:]
-        return one
+    def filled(line: Document) -> Document:
+        known_values = [value for value in line["values"] if value is not None]
+        late = next((n for n, value in enumerate(line["values"]) if value is not None), 0)
+        line["values"] = known_values[:1] * late + line["values"][late:]
+        return line
 
-    return told_otherwise(told, filled)
+    return told_otherwise(job_recording, filled)
 
 
 @held(60)

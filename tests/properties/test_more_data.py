@@ -28,7 +28,9 @@ from tests.properties.programs import METRICS, Run, Spell, plain, runs
 def certain(audit: AuditDocument) -> Decimal:
     """Returns the counted dollars of measured and derived findings."""
     return dollars(
-        one for one in of_the_machine(audit) if one["confidence"] in {"measured", "derived"}
+        finding
+        for finding in of_the_machine(audit)
+        if finding["confidence"] in {"measured", "derived"}
     )
 
 
@@ -37,14 +39,14 @@ def certain(audit: AuditDocument) -> Decimal:
 @given(run=runs(whole=True))
 def test_one_more_metric_takes_no_measured_finding_back(metric: str, run: Run) -> None:
     """A finding that is measured without a metric is also found with it."""
-    told = run.told()
-    less = told_otherwise(told, lambda one: None if one["metric"] == metric else one)
+    job_recording = run.told()
+    less = told_otherwise(job_recording, lambda line: None if line["metric"] == metric else line)
     measured = {
-        one["rule"]
-        for one in judged(less)["findings"]
-        if one["confidence"] == "measured" and one["rule"] not in EXEMPT
+        finding["rule"]
+        for finding in judged(less)["findings"]
+        if finding["confidence"] == "measured" and finding["rule"] not in EXEMPT
     }
-    assert measured <= {one["rule"] for one in judged(told)["findings"]}
+    assert measured <= {finding["rule"] for finding in judged(job_recording)["findings"]}
 
 
 class Loss(Struct, frozen=True):
@@ -56,60 +58,64 @@ class Loss(Struct, frozen=True):
     minutes: int = 600
 
 
-def nulls(told: Document, loss: Loss) -> Document:
+def nulls(job_recording: Document, loss: Loss) -> Document:
     """Sets all points of some metrics, or those of some minutes, to null."""
     lost = range(loss.first, loss.first + loss.minutes)
     return with_values(
-        told,
-        lambda one: one["metric"] in loss.metrics,
+        job_recording,
+        lambda line: line["metric"] in loss.metrics,
         lambda minute, value: None if minute in lost else value,
     )
 
 
-def one_host_missing(told: Document, loss: Loss) -> Document:
+def one_host_missing(job_recording: Document, loss: Loss) -> Document:
     """Removes the series of some metrics of one host."""
-    hosts = sorted({one["host"] for one in told["metrics"]["series"]})
+    hosts = sorted({line["host"] for line in job_recording["metrics"]["series"]})
     host = hosts[loss.host % len(hosts)]
     return told_otherwise(
-        told, lambda one: None if one["host"] == host and one["metric"] in loss.metrics else one
+        job_recording,
+        lambda line: None if line["host"] == host and line["metric"] in loss.metrics else line,
     )
 
 
-def early_end(told: Document, loss: Loss) -> Document:
+def early_end(job_recording: Document, loss: Loss) -> Document:
     """Cuts off the series of some metrics."""
 
-    def ended(one: Document) -> Document:
-        if one["metric"] in loss.metrics:
-            one["values"] = one["values"][: max(loss.first, 1)]
-        return one
+    def ended(line: Document) -> Document:
+        if line["metric"] in loss.metrics:
+            line["values"] = line["values"][: max(loss.first, 1)]
+        return line
 
-    return told_otherwise(told, ended)
+    return told_otherwise(job_recording, ended)
 
 
-def another_job(told: Document, loss: Loss) -> Document:
+def another_job(job_recording: Document, loss: Loss) -> Document:
     """Renames the hosts of some metrics to those of another job."""
 
-    def foreign(one: Document) -> Document:
-        if one["metric"] in loss.metrics:
-            one["host"] = f"another-{one['host']}"
-        return one
+    def foreign(line: Document) -> Document:
+        if line["metric"] in loss.metrics:
+            line["host"] = f"another-{line['host']}"
+        return line
 
-    return told_otherwise(told, foreign)
+    return told_otherwise(job_recording, foreign)
 
 
-def hourly(told: Document, loss: Loss) -> Document:
+def hourly(job_recording: Document, loss: Loss) -> Document:
     """Replaces each hour's points by their mean."""
 
-    def coarser(one: Document) -> Document:
-        values = one["values"]
+    def coarser(line: Document) -> Document:
+        values = line["values"]
         hours = [
             [value for value in values[first : first + 60] if value is not None]
             for first in range(0, len(values), 60)
         ]
-        one["values"] = [sum(known) / len(known) if known else None for known in hours]
-        return one
+        line["values"] = [
+            sum(known_values) / len(known_values) if known_values else None
+            for known_values in hours
+        ]
+        return line
 
-    other = told_otherwise(told, coarser)
+    other = told_otherwise(job_recording, coarser)
     other["metrics"]["period_s"] = 3600
     return other
 
@@ -209,6 +215,6 @@ def test_lost_data_adds_no_dollar_that_more_data_would_take_back(
 
 def adds_nothing(lost: Callable[[Document, Loss], Document], run: Run, loss: Loss) -> None:
     """Checks that what is certain without some data is also certain with it."""
-    told = run.told()
-    whole, partial = judged(told), judged(lost(told, loss))
+    job_recording = run.told()
+    whole, partial = judged(job_recording), judged(lost(job_recording, loss))
     assert certain(partial) <= certain(whole) + MICRO, f"{says(whole)}\n{says(partial)}"

@@ -33,14 +33,14 @@ OFFERED: dict[str, Callable[[InstanceType], float]] = {
 _ZERO = Decimal(0)
 
 
-def step(told: Document, host: str, metric: str, span: range, by: int) -> Document:
+def step(job_recording: Document, host: str, metric: str, span: range, by: int) -> Document:
     """Shifts one series by `by` percent of one core, device or the memory in these minutes."""
-    on = machine(told["describe"]["ResourceConfig"]["InstanceType"])
+    on = machine(job_recording["describe"]["ResourceConfig"]["InstanceType"])
     units = {"CPUUtilization": on.vcpu, "MemoryUtilization": 1}.get(metric, on.gpus)
 
     return with_values(
-        told,
-        lambda one: (one["host"], one["metric"]) == (host, metric),
+        job_recording,
+        lambda line: (line["host"], line["metric"]) == (host, metric),
         lambda at, value: min(max(value + by, 0), 100 * units) if at in span else value,
     )
 
@@ -78,13 +78,13 @@ def allowed(before: dict[str, Decimal], after: dict[str, Decimal], metric: str) 
     offered = OFFERED[metric]
     gaps = []
     for rung in {offered(machine(name)) for name in worth.keys() - both}:
-        here = [usd for name, usd in worth.items() if offered(machine(name)) >= rung]
+        best_from = [usd for name, usd in worth.items() if offered(machine(name)) >= rung]
         above = [usd for name, usd in worth.items() if offered(machine(name)) > rung]
-        gaps.append(max(here) - max(above, default=_ZERO))
+        gaps.append(max(best_from) - max(above, default=_ZERO))
     return max(gaps, default=_ZERO) + drift
 
 
-def one_host(was: AuditDocument, now: AuditDocument, run: Run) -> Decimal:
+def one_host(before: AuditDocument, now: AuditDocument, run: Run) -> Decimal:
     """Returns one host's share of the bill if only one of the audits asks for fewer hosts, else 0.
 
     One host fewer is a neighbouring candidate too, but `what-if` does not rank it.
@@ -92,18 +92,18 @@ def one_host(was: AuditDocument, now: AuditDocument, run: Run) -> Decimal:
     asks = [
         any(
             fix["parameter"].endswith("InstanceCount")
-            for one in of_the_machine(audit)
-            for fix in one["fix"]
+            for finding in of_the_machine(audit)
+            for fix in finding["fix"]
         )
-        for audit in (was, now)
+        for audit in (before, now)
     ]
-    total = was["bill"]["total_usd"] or _ZERO
+    total = before["bill"]["total_usd"] or _ZERO
     return total / len(run.paces) if asks[0] != asks[1] else _ZERO
 
 
-def counts(told: Document) -> Decimal:
+def counts(job_recording: Document) -> Decimal:
     """Returns the counted dollars of findings on the machine's use."""
-    return dollars(of_the_machine(judged(told)))
+    return dollars(of_the_machine(judged(job_recording)))
 
 
 def steepest(moved: Callable[[int], Document], by: int) -> int:
@@ -162,19 +162,21 @@ def test_one_point_moves_the_dollars_by_one_neighbouring_type_at_most(run: Run, 
     The program never waits. The dollars of a pause depend on its start and end, and a point that
     ends a pause of hours makes another run.
     """
-    told = run.told()
-    host = f"{told['describe']['TrainingJobName']}/algo-{min(way.host, len(run.paces))}"
+    job_recording = run.told()
+    host = f"{job_recording['describe']['TrainingJobName']}/algo-{min(way.host, len(run.paces))}"
     span = range(way.first, way.first + way.minutes)
 
     def moved(points: int) -> Document:
-        return step(told, host, way.metric, span, points)
+        return step(job_recording, host, way.metric, span, points)
 
     at = steepest(moved, way.far)
-    here, there = moved(at), moved(at + 1)
-    was, now = judged(here), judged(there)
-    change = abs(dollars(of_the_machine(was)) - dollars(of_the_machine(now)))
-    most = allowed(savings(here), savings(there), way.metric) + one_host(was, now, run)
+    before_step, after_step = moved(at), moved(at + 1)
+    before, now = judged(before_step), judged(after_step)
+    change = abs(dollars(of_the_machine(before)) - dollars(of_the_machine(now)))
+    most = allowed(savings(before_step), savings(after_step), way.metric) + one_host(
+        before, now, run
+    )
     assert change <= most + CENT, (
         f"{way.metric} of {host}, moved by {at} and by {at + 1} points: ${change} moved, "
-        f"${most} allowed\n{says(was)}\n{says(now)}"
+        f"${most} allowed\n{says(before)}\n{says(now)}"
     )

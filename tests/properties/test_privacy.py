@@ -26,10 +26,10 @@ from tests.fakes.sinks import Leaf, answer_of, sinks, text_fields
 KINDS = list(JobKind)
 
 
-def holding(text: str, found: Mapping[str, str]) -> list[str]:
+def holding(text: str, texts: Mapping[str, str]) -> list[str]:
     """Returns the sinks that contain a text, plain or as JSON writes it."""
     forms = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
-    return [name for name, sink in found.items() if any(form in sink for form in forms)]
+    return [name for name, sink in texts.items() if any(form in sink for form in forms)]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
@@ -53,7 +53,9 @@ def test_of_all_fields_of_an_answer_those_are_read_that_are_shown_by_design(kind
     assert not [path for path, word in words.items() if word in shared]
 
 
-@pytest.mark.parametrize("secret", SECRETS, ids=lambda one: f"{one.place}: {one.text[:20]!a}")
+@pytest.mark.parametrize(
+    "secret", SECRETS, ids=lambda secret: f"{secret.place}: {secret.text[:20]!a}"
+)
 def test_none_of_sixty_secrets_reaches_a_sink(secret: Secret) -> None:
     """No secret reaches a sink, whatever its form and place."""
     assert holding(secret.secret, sinks(*placed(secret.place, secret.text))) == []
@@ -160,10 +162,10 @@ _AROUND = st.sampled_from(["{}", "s3://{}/x", "train-{}", "loss {}", "a/b:{}", "
 def test_of_all_tags_those_are_read_that_the_policy_names() -> None:
     """Only tags that the policy names are stored; an anonymised recording has none."""
     tags = {"project": "quokka-one", "note": "quokka-two", "quokka-three": "x"}
-    found = sinks(answer_of(JobKind.TRAINING, {("TrainingJobStatus",): "Failed"}), tags)
-    assert {"items", "file", "JSON"} <= {*holding("quokka-one", found)}
-    assert "anonymised recording" not in holding("quokka-one", found)
-    assert holding("quokka-two", found) == holding("quokka-three", found) == []
+    texts = sinks(answer_of(JobKind.TRAINING, {("TrainingJobStatus",): "Failed"}), tags)
+    assert {"items", "file", "JSON"} <= {*holding("quokka-one", texts)}
+    assert "anonymised recording" not in holding("quokka-one", texts)
+    assert holding("quokka-two", texts) == holding("quokka-three", texts) == []
 
 
 @settings(max_examples=60)
@@ -190,6 +192,6 @@ def test_free_text_is_in_no_sink_and_in_no_error(text: str, kind: JobKind) -> No
 def test_what_is_kept_of_a_recorded_job_gives_the_same_job() -> None:
     """A sanitised answer parses to the same job: live, recorded and reaudited jobs are equal."""
     for item in recorded.everything():
-        kept = json.loads(json.dumps(sanitize_answer(item.recording.describe)))
-        assert sanitize_answer(kept) == kept, item.file
-        assert parse(kept, {}) == parse(item.recording.describe, {}), item.file
+        stored = json.loads(json.dumps(sanitize_answer(item.recording.describe)))
+        assert sanitize_answer(stored) == stored, item.file
+        assert parse(stored, {}) == parse(item.recording.describe, {}), item.file

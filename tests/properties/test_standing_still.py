@@ -15,13 +15,13 @@ ONE_CORE = 1.2
 _MICRO = Decimal("0.00001")
 
 
-def counted(told: Document) -> Decimal:
+def counted(job_recording: Document) -> Decimal:
     """Returns the avoidable dollars of idle-time findings."""
     return sum(
         (
-            one["saving_usd"] or Decimal(0)
-            for one in judged(told)["findings"]
-            if one["rule"] in IDLE_RULES and one["bucket"] == "avoidable"
+            finding["saving_usd"] or Decimal(0)
+            for finding in judged(job_recording)["findings"]
+            if finding["rule"] in IDLE_RULES and finding["bucket"] == "avoidable"
         ),
         Decimal(0),
     )
@@ -34,19 +34,19 @@ def stands_still(run: Run, spell: Spell) -> bool:
     return spell.pace == 0
 
 
-def truly_idle_usd(run: Run, told: Document) -> Decimal:
+def truly_idle_usd(run: Run, job_recording: Document) -> Decimal:
     """Returns the bill's share of the idle minutes, and of one partial minute after them."""
     still = sum(spell.minutes for spell in run.program.spells if stands_still(run, spell))
-    total = judged(told)["bill"]["total_usd"]
+    total = judged(job_recording)["bill"]["total_usd"]
     assert total is not None
-    return total * (60 * still + 60) / Decimal(told["describe"]["TrainingTimeInSeconds"])
+    return total * (60 * still + 60) / Decimal(job_recording["describe"]["TrainingTimeInSeconds"])
 
 
 def shows_its_work(run: Run) -> bool:
     """Whether CloudWatch shows the program's work, on every host that works."""
-    least = min(pace for pace in run.paces if pace)
+    lowest_pace = min(pace for pace in run.paces if pace)
     return all(
-        stands_still(run, spell) or spell.loading or spell.pace * least * share >= 0.03
+        stands_still(run, spell) or spell.loading or spell.pace * lowest_pace * share >= 0.03
         for spell in run.program.spells
         for share in (sum(run.program.shares),)
         if run.program.shares
@@ -58,9 +58,11 @@ def shows_its_work(run: Run) -> bool:
 def test_idle_dollars_are_never_above_the_truth(run: Run) -> None:
     """Idle dollars are at most 5% above the truth, for idleness at the start, middle or end."""
     assume(shows_its_work(run))
-    told = run.told()
-    truth = truly_idle_usd(run, told)
-    assert counted(told) <= truth * Decimal("1.05") + _MICRO, f"{truth} true; {says(judged(told))}"
+    job_recording = run.told()
+    truth = truly_idle_usd(run, job_recording)
+    assert counted(job_recording) <= truth * Decimal("1.05") + _MICRO, (
+        f"{truth} true; {says(judged(job_recording))}"
+    )
 
 
 @held(80)
@@ -68,8 +70,8 @@ def test_idle_dollars_are_never_above_the_truth(run: Run) -> None:
 def test_a_run_that_always_works_has_no_idle_dollars(run: Run) -> None:
     """A run that always works has no idle dollars, slow or fast, on some or all devices."""
     assume(shows_its_work(run))
-    told = run.told()
-    assert counted(told) == 0, says(judged(told))
+    job_recording = run.told()
+    assert counted(job_recording) == 0, says(judged(job_recording))
 
 
 @st.composite
@@ -91,14 +93,14 @@ def hung(draw: st.DrawFn) -> Run:
 @given(hung().filter(lambda run: len(run.program.shares) <= run.on.gpus))
 def test_a_wait_of_half_an_hour_is_found_in_full(run: Run) -> None:
     """A wait above 30 minutes counts except its last, partial minute; shorter ones do not."""
-    told = run.told()
+    job_recording = run.told()
     waits = run.program.spells[1]
-    most = truly_idle_usd(run, told)
+    most = truly_idle_usd(run, job_recording)
     if waits.minutes > 30:
-        least = most * (waits.minutes - 1) / (waits.minutes + 1)
-        assert least - _MICRO <= counted(told) <= most + _MICRO
+        lowest = most * (waits.minutes - 1) / (waits.minutes + 1)
+        assert lowest - _MICRO <= counted(job_recording) <= most + _MICRO
     elif waits.minutes < 30 and (waits.loading or len(run.program.spells) == 3):
-        assert counted(told) == 0
+        assert counted(job_recording) == 0
 
 
 @held(60)
@@ -114,23 +116,25 @@ def test_a_longer_wait_counts_no_fewer_dollars(run: Run, minutes: int) -> None:
 
 @held(80)
 @given(runs(GPU_TYPES, whole=True), st.integers(1, 400), st.integers(1, 200))
-def test_minutes_that_fall_asleep_count_no_fewer_dollars(run: Run, first: int, many: int) -> None:
+def test_minutes_that_fall_asleep_count_no_fewer_dollars(
+    run: Run, first: int, minutes: int
+) -> None:
     """Idle minutes of all hosts after the first GPU work do not reduce the dollars."""
-    told = run.told()
+    job_recording = run.told()
     work = [
         at
-        for one in told["metrics"]["series"]
-        if one["metric"] == "GPUUtilization"
-        for at, value in enumerate(one["values"])
+        for line in job_recording["metrics"]["series"]
+        if line["metric"] == "GPUUtilization"
+        for at, value in enumerate(line["values"])
         if value is not None and value > 1
     ]
     assume(work)
-    asleep = range(min(work) + first, min(work) + first + many)
+    asleep = range(min(work) + first, min(work) + first + minutes)
 
     sleeps = with_values(
-        told,
-        lambda one: one["metric"] in {"CPUUtilization", "GPUUtilization"},
+        job_recording,
+        lambda line: line["metric"] in {"CPUUtilization", "GPUUtilization"},
         lambda at, value: min(value, 0.5) if at in asleep else value,
     )
-    before, after = counted(told), counted(sleeps)
+    before, after = counted(job_recording), counted(sleeps)
     assert after >= before - _MICRO, f"{before}, then {after}"

@@ -26,8 +26,8 @@ def test_what_is_counted_and_what_may_be_lost_are_no_more_than_the_bill(
     run: Run, status: str, checkpoints: bool, retained_s: int, keep_s: int, pool: str
 ) -> None:
     """Counted and possibly lost dollars stay within the bill, even if a pool was kept for years."""
-    told = run.told()
-    answer = told["describe"]
+    job_recording = run.told()
+    answer = job_recording["describe"]
     answer["TrainingJobStatus"] = answer["SecondaryStatus"] = status
     if status == "Failed":
         answer["FailureReason"] = "AlgorithmError: CUDA out of memory"
@@ -35,8 +35,8 @@ def test_what_is_counted_and_what_may_be_lost_are_no_more_than_the_bill(
         answer["CheckpointConfig"] = {"S3Uri": "s3://checkpoints/here"}
     answer["ResourceConfig"]["KeepAlivePeriodInSeconds"] = keep_s
     answer["WarmPoolStatus"] = {"Status": pool, "ResourceRetainedBillableTimeInSeconds": retained_s}
-    audit = judged(told)
-    assert not [one for one in audit["unknown"] if one["code"] == "rule_failed"]
+    audit = judged(job_recording)
+    assert not [row for row in audit["unknown"] if row["code"] == "rule_failed"]
     total, lost = audit["bill"]["total_usd"], audit["lost_usd"] or ZERO
     assert total is not None, audit["bill"]["missing"]
     avoidable, most = audit["avoidable_usd"] or ZERO, audit["lost_up_to_usd"] or ZERO

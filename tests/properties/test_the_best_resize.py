@@ -19,8 +19,8 @@ from tests.properties.programs import Run, Spell, plain, runs
 @example(plain("ml.g6.24xlarge", cores=43, gib=153, hosts=2))
 def test_the_audit_counts_no_less_than_the_best_certain_saving_of_what_if(run: Run) -> None:
     """Avoidable, lost and exempt dollars are at least the low end of the best type's saving."""
-    told = run.told()
-    audit, certain = judged(told), savings(told)
+    job_recording = run.told()
+    audit, certain = judged(job_recording), savings(job_recording)
     best = max(certain, key=lambda name: certain[name], default=None)
     if best is not None:
         assert counted(audit) >= certain[best] - MICRO, f"{best}: ${certain[best]}; {says(audit)}"
@@ -34,10 +34,10 @@ def test_no_saving_is_more_than_the_bill(run: Run) -> None:
     total = audit["bill"]["total_usd"]
     assert total is not None
     assert (audit["avoidable_usd"] or 0) + (audit["lost_usd"] or 0) <= total + MICRO
-    for one in audit["findings"]:
-        assert Decimal(0) <= (one["saving_usd"] or 0) <= total, one["summary"]
-        assert (one["saving_alone_usd"] or 0) <= total, one["summary"]
-        if one["saving_range_usd"]:
-            low, high = one["saving_range_usd"]
-            assert Decimal(0) <= low <= high <= total, one["summary"]
-            assert (one["saving_usd"] or 0) <= high + MICRO, one["summary"]
+    for finding in audit["findings"]:
+        assert Decimal(0) <= (finding["saving_usd"] or 0) <= total, finding["summary"]
+        assert (finding["saving_alone_usd"] or 0) <= total, finding["summary"]
+        if finding["saving_range_usd"]:
+            low, high = finding["saving_range_usd"]
+            assert Decimal(0) <= low <= high <= total, finding["summary"]
+            assert (finding["saving_usd"] or 0) <= high + MICRO, finding["summary"]

@@ -17,7 +17,7 @@ def document(name: str) -> AuditDocument:
 
 def finding(audit: AuditDocument, rule: str) -> FindingDocument:
     """Returns the finding of a rule."""
-    return next(one for one in audit["findings"] if one["rule"] == rule)
+    return next(candidate for candidate in audit["findings"] if candidate["rule"] == rule)
 
 
 def cents(usd: Decimal | None) -> Decimal:
@@ -58,7 +58,7 @@ def test_a_volume_that_the_download_cannot_have_filled_is_possible() -> None:
     """Of 1,000 GB 2% are used: $0.37 possible if data is streamed, less in File mode."""
     streamed = finding(document("volume-fastfile-mode"), "volume-oversized")
     copied = finding(document("volume-file-mode"), "volume-oversized")
-    assert {one["bucket"] for one in (streamed, copied)} == {"possible"}
+    assert {volume["bucket"] for volume in (streamed, copied)} == {"possible"}
     assert cents(streamed["saving_usd"]) == Decimal("0.37")
     assert copied["saving_range_usd"] is not None
     assert [cents(end) for end in copied["saving_range_usd"]] == [Decimal("0.34"), Decimal("0.37")]
@@ -67,16 +67,16 @@ def test_a_volume_that_the_download_cannot_have_filled_is_possible() -> None:
 
 def test_fifty_minutes_with_one_file_system_are_no_image_pull() -> None:
     """They are the file system's mount or reads, with a first step of its own."""
-    found = finding(document("efs-slow-mount"), "image-pull-heavy")
-    assert "mounting EFS or fetching from there" in found["summary"]
-    assert "NFS (port 2049)" in (found["first_step"] or "")
-    assert "smaller image" not in str(found)
+    reported = finding(document("efs-slow-mount"), "image-pull-heavy")
+    assert "mounting EFS or fetching from there" in reported["summary"]
+    assert "NFS (port 2049)" in (reported["first_step"] or "")
+    assert "smaller image" not in str(reported)
 
 
 def test_outputs_that_a_script_writes_to_s3_may_hold_its_work() -> None:
     """With `output_dir` in S3, $0 to $6.14 are lost, and the address is not stored."""
     audit = document("limit-hit-own-output-dir")
-    found = finding(audit, "limit-hit")
+    reported = finding(audit, "limit-hit")
     assert (cents(audit["lost_usd"]), cents(audit["lost_up_to_usd"])) == (0, Decimal("6.14"))
-    assert "checkpoints or outputs of its script's own may hold" in found["summary"]
+    assert "checkpoints or outputs of its script's own may hold" in reported["summary"]
     assert "run7" not in str(audit)

@@ -56,14 +56,14 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def spoiled(document: Any, dice: Random) -> Any:
     """Returns the document with nonsense in one to three places."""
-    made = deepcopy(document)
+    mutated = deepcopy(document)
     for _ in range(dice.randint(1, 3)):
-        *folders, key = dice.choice(list(places(made)) or [("gone",)])
-        place = made
+        *folders, key = dice.choice(list(places(mutated)) or [("gone",)])
+        place = mutated
         for folder in folders:
             place = place[folder]
         place[key] = dice.choice(NONSENSE)
-    return made
+    return mutated
 
 
 @pytest.mark.parametrize("part", [0, *MORE])

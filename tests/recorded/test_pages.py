@@ -14,24 +14,30 @@ def test_the_pages_are_fresh() -> None:
 
 def test_every_recording_that_carries_debuggers_words_is_compared() -> None:
     """All 18 recordings with Debugger results are compared, for each rule."""
-    jobs = {one.recording for one in verdicts()}
+    jobs = {verdict.recording for verdict in verdicts()}
     assert len(jobs) == 18
     assert len(verdicts()) == len(OURS) * len(jobs)
 
 
 def test_every_disagreement_with_debugger_is_explained() -> None:
     """Each disagreement with Debugger has an explanation, and no explanation is left over."""
-    differ = [one for one in verdicts() if one.agrees is False]
-    assert all(one.because for one in differ)
-    assert explained() == {(one.recording, one.rule) for one in differ}
+    differ = [verdict for verdict in verdicts() if verdict.agrees is False]
+    assert all(verdict.because for verdict in differ)
+    assert explained() == {(verdict.recording, verdict.rule) for verdict in differ}
 
 
 def test_where_minute_means_exist_low_gpus_are_seen_alike() -> None:
     """For each job with GPU points, Debugger and gpu-underused agree."""
-    low_gpus = [one for one in verdicts() if one.rule == "LowGPUUtilization" and one.triggered]
-    usage = [one for one in low_gpus if isinstance(one.ungated["gpu-underused"], Detection)]
+    low_gpus = [
+        verdict
+        for verdict in verdicts()
+        if verdict.rule == "LowGPUUtilization" and verdict.triggered
+    ]
+    usage = [
+        verdict for verdict in low_gpus if isinstance(verdict.ungated["gpu-underused"], Detection)
+    ]
     assert len(usage) == 8
-    assert {one.because for one in low_gpus if one not in usage} == {
+    assert {verdict.because for verdict in low_gpus if verdict not in usage} == {
         "the recording has no series, so our rules answer unknown, never clear"
     }
 

@@ -34,8 +34,8 @@ def test_all_161_files_are_here() -> None:
     assert len(list(everything())) > 161
 
 
-@pytest.mark.parametrize(("composed", "within_s", "least"), [(False, 2, 40), (True, 30, 30)])
-def test_billed_phases_are_the_training_time(composed: bool, within_s: int, least: int) -> None:
+@pytest.mark.parametrize(("composed", "within_s", "minimum"), [(False, 2, 40), (True, 30, 30)])
+def test_billed_phases_are_the_training_time(composed: bool, within_s: int, minimum: int) -> None:
     """Billed phases equal the training time within 2 s: it is floor(end) - floor(start).
 
     If composed from logs, within 30 s: their lines come up to a minute late.
@@ -43,13 +43,13 @@ def test_billed_phases_are_the_training_time(composed: bool, within_s: int, leas
     compared = 0
     for item in everything():
         job = item.job
-        told = "SecondaryStatusTransitions" in item.recording.describe
+        has_transitions = "SecondaryStatusTransitions" in item.recording.describe
         cut = any(phase.name == "Interrupted" for phase in job.phases)
-        if job.training_s is not None and told and not cut and item.composed == composed:
+        if job.training_s is not None and has_transitions and not cut and item.composed == composed:
             billed = sum((p.seconds or Decimal(0) for p in job.phases if p.billed), Decimal(0))
             assert abs(billed - job.training_s) <= within_s, item.file
             compared += 1
-    assert compared >= least
+    assert compared >= minimum
 
 
 def test_the_fsx_spot_jobs_phases_sum_to_its_compute_line() -> None:
@@ -222,13 +222,13 @@ def test_every_stored_recording_is_the_same_job() -> None:
     """A stored answer parses to the same job; only the fingerprint is stored separately."""
     for item in everything():
         answer = json.loads(json.dumps(sanitize_answer(item.recording.describe)))
-        again = parse(
+        stored_job = parse(
             answer,
             item.recording.tags,
             account=item.recording.account,
             region=item.recording.region,
         )
-        assert again == item.job, item.file
+        assert stored_job == item.job, item.file
 
 
 def test_since_2024_downloading_names_the_image() -> None:
@@ -243,8 +243,8 @@ def test_since_2024_downloading_names_the_image() -> None:
 
 def test_a_real_spot_job_on_p3_shows_its_hints() -> None:
     """The hints are fp16, SMDDP, a synchronised output folder, and a pretrained model's name."""
-    told = one("training-004-p3-16xlarge-spot-completed").job
-    assert to_stored(told.hints) == {
+    job = one("training-004-p3-16xlarge-spot-completed").job
+    assert to_stored(job.hints) == {
         "deep_learning": True,
         "mixed_precision": True,
         "own_checkpoints": True,
@@ -252,16 +252,16 @@ def test_a_real_spot_job_on_p3_shows_its_hints() -> None:
         "distribution": "smddp",
         "pretrained": True,
     }
-    assert told.metric_names == ("epoch",)
+    assert job.metric_names == ("epoch",)
 
 
 def test_real_inputs_are_mostly_moving_prefixes() -> None:
     """Only copies under a job's name or a day are pinned."""
-    asked = [item for item in everything() if item.job.is_data_pinned is not None]
-    pinned = {item.file for item in asked if item.job.is_data_pinned}
-    assert len(asked) > 80
+    with_answer = [item for item in everything() if item.job.is_data_pinned is not None]
+    pinned = {item.file for item in with_answer if item.job.is_data_pinned}
+    assert len(with_answer) > 80
     assert "training-021-c4-8xlarge-x2-completed" in pinned
-    assert len(pinned) < len(asked) / 5
+    assert len(pinned) < len(with_answer) / 5
 
 
 def test_real_tuning_jobs_name_their_objective() -> None:

@@ -45,14 +45,16 @@ def audited(run: MeasuredJob, earlier: list[MeasuredJob]) -> Audit:
         catalogue.ruleset(),
         now=run.now,
         earlier_runs=(),
-        pool=pool_runs(own, ((one.job.name, stored(one)) for one in earlier)),
+        pool=pool_runs(
+            own, ((earlier_run.job.name, stored(earlier_run)) for earlier_run in earlier)
+        ),
     )
 
 
-def judged_use(made: AuditDocument) -> bool:
+def judged_use(audit: AuditDocument) -> bool:
     """Whether a rule judged the use of its GPUs."""
-    found = {finding["rule"] for finding in made["findings"]}
-    return bool(JUDGES_USE & (found | set(made["clear"])))
+    found_rules = {finding["rule"] for finding in audit["findings"]}
+    return bool(JUDGES_USE & (found_rules | set(audit["clear"])))
 
 
 def test_a_short_job_is_judged_with_runs_like_it() -> None:
@@ -68,29 +70,29 @@ def test_a_short_job_is_judged_with_runs_like_it() -> None:
         assert not judged_use(alone), name
         own = short_run_usage(run.usage)
         assert own is not None
-        made = document(audited(run, [run] * 9))
-        pooled = made["audit"]["pool"]
+        audit = document(audited(run, [run] * 9))
+        pooled = audit["audit"]["pool"]
         if 10 * own.minutes < MIN_ACTIVE_MINUTES:
             assert pooled is None, name
             continue
         assert pooled is not None, name
         assert pooled["active_minutes"] >= MIN_ACTIVE_MINUTES
-        assert judged_use(made), name
-        assert made["bill"] == alone["bill"]
-        total, avoidable = made["bill"]["total_usd"], made["avoidable_usd"]
+        assert judged_use(audit), name
+        assert audit["bill"] == alone["bill"]
+        total, avoidable = audit["bill"]["total_usd"], audit["avoidable_usd"]
         assert total is None or (avoidable is not None and 0 <= avoidable <= total), name
-        [finding] = [one for one in made["findings"] if one["rule"] in JUDGES_USE]
+        [finding] = [finding for finding in audit["findings"] if finding["rule"] in JUDGES_USE]
         assert f"active minutes of this family's last {pooled['runs']} runs" in finding["summary"]
 
 
 def test_runs_of_one_script_are_judged_together() -> None:
     """Three runs of 10 or 11 minutes with the GPU at 22% have 30 minutes together."""
     first, second, third = map(recorded_run, SIBLINGS)
-    made = document(audited(third, [second, first]))
-    pooled = made["audit"]["pool"]
+    audit = document(audited(third, [second, first]))
+    pooled = audit["audit"]["pool"]
     assert pooled is not None
     assert pooled["runs"] == 3
-    assert judged_use(made)
+    assert judged_use(audit)
 
 
 def test_a_healthy_run_among_them_is_not_blamed() -> None:
@@ -99,5 +101,5 @@ def test_a_healthy_run_among_them_is_not_blamed() -> None:
         recorded_run("cloudwatch-010-g4dn-xlarge"),
         recorded_run("profiled-024-g4dn-xlarge"),
     )
-    made = document(audited(healthy, [idle] * 9))
-    assert not {finding["rule"] for finding in made["findings"]} & JUDGES_USE
+    audit = document(audited(healthy, [idle] * 9))
+    assert not {finding["rule"] for finding in audit["findings"]} & JUDGES_USE

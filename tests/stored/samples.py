@@ -66,14 +66,17 @@ def played() -> list[Item]:
     """
     failed = {**_HANGS.describe, "TrainingJobStatus": "Failed", "SecondaryStatus": "Failed"}
     job = replace(_HANGS, describe=failed)
-    with scene(NOON - MINUTE, sweeps=True, routes=Routes(("sns", "slack"))) as one:
-        one.aws.sagemaker.add_running(job)
-        one.aws.put_metrics(job)
-        one.aws.advance(NOON + 6 * HOUR)
-        one.aws.clock.advance(7 * 86_400)
-        one.aws.digest()
-        one.aws.advance()
-        place = one.aws.session.client("dynamodb"), one.aws.physical_id("HistoryTable")
+    with scene(NOON - MINUTE, sweeps=True, routes=Routes(("sns", "slack"))) as played_scene:
+        played_scene.aws.sagemaker.add_running(job)
+        played_scene.aws.put_metrics(job)
+        played_scene.aws.advance(NOON + 6 * HOUR)
+        played_scene.aws.clock.advance(7 * 86_400)
+        played_scene.aws.digest()
+        played_scene.aws.advance()
+        place = (
+            played_scene.aws.session.client("dynamodb"),
+            played_scene.aws.physical_id("HistoryTable"),
+        )
         DynamoSendLedger(*place).replace_circuit("slack", Circuit(), Circuit(3, 1779300000), NOON)
         DynamoHistory(*place).save_decision(_DECISION)
         PriceCache(*place).write(Stored(PriceListing(REGION, Component.TRAINING, _RATES), NOON))
@@ -126,7 +129,9 @@ def asked_table(items: Iterable[Item]) -> dict[str, Any]:
                 ],
                 "hour": [ledger.channel_hour("slack", NOON + hours * HOUR) for hours in range(6)],
                 "circuit": sends.circuit("slack"),
-                "lists": {str(of): state for of, state in notes.all_list_states().items()},
+                "lists": {
+                    str(job_list): state for job_list, state in notes.all_list_states().items()
+                },
                 "sent": notes.event_record(key),
                 "installed": DynamoSweepStore(*place).installed_at(),
                 "decisions": DynamoHistory(*place).decisions(),
@@ -148,25 +153,25 @@ def asked_file(path: Path) -> dict[str, Any]:
 
 def _asked(history: History, keys: Iterable[JobKey]) -> dict[str, Any]:
     since, until = date(2026, 1, 1), date(2026, 12, 31)
-    asked = {}
+    answers = {}
     for key in keys:
         head = history.summary(key)
         assert head is not None
         family = RunQuery.for_family(head.account, head.region, head.family)
-        found = [
+        finding_rows = [
             row
             for rule in head.rules_with_findings
             for row in history.runs(RunQuery.for_rule(rule))
         ]
-        asked[head.job] = {
+        answers[head.job] = {
             "head": head,
             "audit": history.audit(key),
             "detail": history.detail(key),
-            "findings": found,
+            "findings": finding_rows,
             "family": [run.job for run in history.runs(family)],
         }
     sums = {scope.value: [*history.daily_sums(scope, since, until)] for scope in Scope}
-    return {"runs": asked, "sums": sums}
+    return {"runs": answers, "sums": sums}
 
 
 def _plain(value: object) -> Any:
@@ -175,7 +180,7 @@ def _plain(value: object) -> Any:
         return {name: _plain(part) for name, part in asdict(value).items()}
     match value:
         case Mapping():
-            return {str(key): _plain(one) for key, one in value.items()}
+            return {str(key): _plain(inner) for key, inner in value.items()}
         case str() | None | bool():
             return value
         case Enum():
@@ -183,14 +188,14 @@ def _plain(value: object) -> Any:
         case AbstractSet():
             return sorted(map(_plain, value))
         case Sequence():
-            return [_plain(one) for one in value]
+            return [_plain(inner) for inner in value]
     return str(value)
 
 
 def releases() -> list[Path]:
     """Returns the folders of samples, oldest version first."""
-    found = (path.parent for path in HERE.glob(f"*/{ANSWERS}"))
-    return sorted(found, key=lambda path: [int(part) for part in path.name.split(".")])
+    folders = (path.parent for path in HERE.glob(f"*/{ANSWERS}"))
+    return sorted(folders, key=lambda path: [int(part) for part in path.name.split(".")])
 
 
 def read_table(folder: Path) -> list[Item]:

@@ -27,7 +27,7 @@ from tests.stored.samples import (
     write_file,
 )
 
-RELEASES = pytest.mark.parametrize("release", releases(), ids=lambda one: one.name)
+RELEASES = pytest.mark.parametrize("release", releases(), ids=lambda path: path.name)
 NEWEST = releases()[-1]
 DATA_MODEL = HERE.parents[1] / "docs" / "data-model.md"
 
@@ -35,10 +35,10 @@ DATA_MODEL = HERE.parents[1] / "docs" / "data-model.md"
 def lost(before: Any, now: Any, path: str = "") -> list[str]:
     """Returns the paths at which `now` lacks or changes something; new keys are allowed."""
     if isinstance(before, dict) and isinstance(now, dict):
-        return [gone for key in before for gone in lost(before[key], now.get(key), f"{path}/{key}")]
+        return [loss for key in before for loss in lost(before[key], now.get(key), f"{path}/{key}")]
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         pairs = enumerate(zip(before, now, strict=True))
-        return [gone for at, both in pairs for gone in lost(*both, f"{path}/{at}")]
+        return [loss for at, both in pairs for loss in lost(*both, f"{path}/{at}")]
     return [] if before == now else [f"{path}: {before!r} is {now!r}"]
 
 
@@ -85,19 +85,19 @@ def test_each_item_of_the_data_model_has_a_sample() -> None:
 
 def forms(items: Iterable[Item]) -> dict[str, set[str]]:
     """Returns the attributes of each kind of item with their types, and the fields inside gzip."""
-    found: dict[str, set[str]] = defaultdict(set)
+    attributes: dict[str, set[str]] = defaultdict(set)
     for item in items:
-        kind = found[kind_of(item["pk"]["S"], item["sk"]["S"])]
+        kind = attributes[kind_of(item["pk"]["S"], item["sk"]["S"])]
         for name, value in item.items():
             [(letter, stored)] = value.items()
             kind.add(f"{name} {letter}")
             if letter == "B" and name != "series":
                 kind.update(f"{name}.{field}" for field in read_gzip_json(stored))
-    return found
+    return attributes
 
 
 def schema(path: Path) -> list[tuple[str, ...]]:
     """Returns the SQL of a file's tables, and the version of its format."""
     with closing(sqlite3.connect(path)) as file:
-        made = file.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
-        return [*made, *file.execute("PRAGMA user_version")]
+        tables = file.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+        return [*tables, *file.execute("PRAGMA user_version")]

@@ -26,6 +26,6 @@ class Case(Struct, frozen=True):
 
 
 CASES = tuple(
-    Case(one["name"], one["form"], one["region"], one)
-    for one in json.loads((_HERE / "cases.json").read_text(encoding="utf-8"))["cases"]
+    Case(case["name"], case["form"], case["region"], case)
+    for case in json.loads((_HERE / "cases.json").read_text(encoding="utf-8"))["cases"]
 )
