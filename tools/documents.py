@@ -27,7 +27,7 @@ _RULESET = "audit.ruleset"
 
 def documents() -> Iterator[tuple[str, AuditDocument]]:
     """Names and documents: recordings, stories of each day, experts' jobs, simulated jobs."""
-    for one in recorded.everything():
+    for one in recorded.all_recorded_jobs():
         yield f"recorded/{one.file}", one.document
     for job in audits.story_jobs():
         yield f"story/{job.name}", job.document

@@ -30,7 +30,7 @@ from tests.fakes import documents
 from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import ACCOUNT, REGION, Stack
-from tests.fakes.entries import DETAIL, ended, key, with_detail
+from tests.fakes.entries import DETAIL, entry_ending_at, key, with_detail
 
 OTHER = "222233334444"
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -134,7 +134,11 @@ def test_it_calls_what_it_declares(deployed: Deployed, tmp_path: Path) -> None:
     called = {one.removesuffix("Batch") for one in deployed.stack.calls.names}
     assert called - FREE == needs.actions(())
     deployed.stack.calls.made.clear()
-    path = a_history(tmp_path, ended("train-1", NOW - 40 * DAY), ended("train-2", NOW - 39 * DAY))
+    path = a_history(
+        tmp_path,
+        entry_ending_at("train-1", NOW - 40 * DAY),
+        entry_ending_at("train-2", NOW - 39 * DAY),
+    )
     assert deployed("--from-history", path, "--yes").exit_code == 0
     called = deployed.stack.calls.names
     assert called <= {*needs.actions((permissions.FROM_HISTORY,)), "dynamodb:TransactWriteItems"}
@@ -258,10 +262,10 @@ def test_a_scans_audits_are_written_once_and_no_newer_one_is_touched(
     deployed: Deployed, tmp_path: Path
 ) -> None:
     """With what they were judged by; what the table has stays, and what ended lately is left."""
-    old = with_detail(ended("train-1", NOW - 200 * DAY), DETAIL)
-    known = ended("train-2", NOW - 190 * DAY)
+    old = with_detail(entry_ending_at("train-1", NOW - 200 * DAY), DETAIL)
+    known = entry_ending_at("train-2", NOW - 190 * DAY)
     deployed.table.record(replace(known, last_modified_at=NOW))
-    recent = ended("train-3", datetime.now(UTC))  # after the installation
+    recent = entry_ending_at("train-3", datetime.now(UTC))  # after the installation
     path = a_history(tmp_path, old, known, recent)
     found = deployed("--from-history", path, "--yes")
     words = "3 jobs: 1 written to history-"
@@ -282,7 +286,7 @@ def test_an_audit_of_the_file_that_cannot_be_read_stops_no_other(
     deployed: Deployed, tmp_path: Path
 ) -> None:
     """It is counted, and the others are written."""
-    runs = [ended(f"train-{day}", NOW - day * DAY) for day in (200, 190, 180)]
+    runs = [entry_ending_at(f"train-{day}", NOW - day * DAY) for day in (200, 190, 180)]
     path = a_history(tmp_path, *runs)
     with sqlite3.connect(path) as sql:
         sql.execute(

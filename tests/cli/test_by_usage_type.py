@@ -16,7 +16,7 @@ from sageaudit.queries.question import Question
 from sageaudit.queries.total import SumsRow
 from sageaudit.queries.window import parse_window
 from tests.fakes.command_line import Run
-from tests.fakes.entries import ended
+from tests.fakes.entries import entry_ending_at
 from tests.fakes.random_history import NOW
 from tests.queries.test_by import TODAY, WINDOW
 
@@ -45,7 +45,7 @@ def rows(*bills: tuple[LineDocument, ...]) -> dict[str | None, SumsRow]:
         for number, lines in enumerate(bills):
             known = [one["usd"] for one in lines if one["usd"] is not None]
             bill = {"lines": [*lines], "total_usd": sum(known, Decimal(0))}
-            history.record(ended(f"job-{number}", NOW, bill=bill))
+            history.record(entry_ending_at(f"job-{number}", NOW, bill=bill))
         found = sum_by(
             HistoryLists(history, WINDOW),
             Question(WINDOW),
@@ -107,7 +107,7 @@ def test_nor_has_one_of_a_period(columns: str) -> None:
     """In the period before it neither."""
     with SqliteHistory() as history:
         bill = {"lines": [line("compute", "USE1-Train:ml.m5.large", "")], "total_usd": Decimal(2)}
-        history.record(ended("job", NOW, bill=bill))
+        history.record(entry_ending_at("job", NOW, bill=bill))
         found = sum_by(
             HistoryLists(history, WINDOW), Question(WINDOW), parse_columns(columns), today=TODAY
         )
@@ -122,7 +122,7 @@ def test_a_change_of_a_usage_type_is_one_of_spend_alone() -> None:
         for name, days in (("new", 1), ("old", 9)):
             lines = [line("compute", f"USE1-Train:ml.{name}5.large", "")]
             bill = {"lines": lines, "total_usd": Decimal(2)}
-            history.record(ended(name, NOW - timedelta(days=days), bill=bill))
+            history.record(entry_ending_at(name, NOW - timedelta(days=days), bill=bill))
         span = parse_window("7d", None, NOW)
         [column] = parse_columns("usage_type")
         found = find_changes(HistoryLists(history, span), Question(span), column, today=NOW.date())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.command_line import Run
-from tests.fakes.schemas import wrong
+from tests.fakes.schemas import schema_errors
 
 ROOT = Path(__file__).parents[2]
 JOB = str(ROOT / "tests" / "recorded" / "data" / "jobs" / "profiled-053-g4dn-xlarge.json")
@@ -26,8 +26,8 @@ JOB = str(ROOT / "tests" / "recorded" / "data" / "jobs" / "profiled-053-g4dn-xla
 def test_what_a_command_prints_is_valid(run: Run, name: str, words: tuple[str, ...]) -> None:
     """And without its `schema` it is not."""
     printed = run(*words, "--output", "json").document(parse_float=Decimal)
-    assert wrong(name, printed) == []
-    assert wrong(name, {key: value for key, value in printed.items() if key != "schema"})
+    assert schema_errors(name, printed) == []
+    assert schema_errors(name, {key: value for key, value in printed.items() if key != "schema"})
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_lists_of_a_history_are_valid(run: Run, scanned: Path, words: tuple[str,
     asked = (*words, "--history", scanned, "--since", "2017-01-01", "--output", "json")
     printed = run(*asked).document(parse_float=Decimal)
     assert printed["rows"]
-    assert wrong("rows", printed) == []
+    assert schema_errors("rows", printed) == []
     printed["rows"][0] = {name: [] for name in printed["rows"][0]}
-    assert wrong("rows", printed)
+    assert schema_errors("rows", printed)
 
 
 @pytest.mark.parametrize(("name", "more"), [("scan", ()), ("scan-plan", ("--dry-run",))])
@@ -58,15 +58,15 @@ def test_a_scan_is_valid(run: Run, tmp_path: Path, name: str, more: tuple[str, .
     """Its ranking too."""
     words = ("scan", "--recordings", ROOT / "local" / "recordings", "--history", tmp_path / "a.db")
     printed = run(*words, "--output", "json", *more).document(parse_float=Decimal)
-    assert wrong(name, printed) == []
-    assert wrong(name, {key: value for key, value in printed.items() if key != "schema"})
+    assert schema_errors(name, printed) == []
+    assert schema_errors(name, {key: value for key, value in printed.items() if key != "schema"})
 
 
 def test_an_account_is_valid(run: Run, scanned: Path) -> None:
     """The demo's."""
     asked = ("account", "111122223333", "--history", scanned, "--since", "2017-01-01")
     printed = run(*asked, "--output", "json").document(parse_float=Decimal)
-    assert wrong("account", printed) == []
+    assert schema_errors("account", printed) == []
 
 
 def test_a_shown_audit_is_an_audit(run: Run, scanned: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_shown_audit_is_an_audit(run: Run, scanned: Path) -> None:
     listed = run("history", "--history", scanned, "--since", "2017-01-01", "--output", "json")
     arn = listed.document()["rows"][0]["arn"]
     shown = run("show", arn, "--history", scanned, "--output", "json")
-    assert wrong("audit", shown.document(parse_float=Decimal)) == []
+    assert schema_errors("audit", shown.document(parse_float=Decimal)) == []
 
 
 def test_a_checked_request_is_valid(run: Run, tmp_path: Path) -> None:
@@ -94,5 +94,5 @@ def test_a_checked_request_is_valid(run: Run, tmp_path: Path) -> None:
     path.write_text(json.dumps(request), encoding="utf-8")
     done = run("check", path, "--region", "eu-west-1", "--output", "json")
     printed = json.loads(done.stdout, parse_float=Decimal)
-    assert wrong("check", printed) == []
+    assert schema_errors("check", printed) == []
     assert printed["jobs"][0]["findings"]

@@ -23,9 +23,9 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.fakes.documents import idle_capacity, line
-from tests.fakes.entries import ended, finding
+from tests.fakes.entries import entry_ending_at, finding
 from tests.fakes.families import run_summary
-from tests.fakes.random_history import remembered
+from tests.fakes.random_history import cached_reads
 
 MONDAY = datetime(2026, 11, 23, 9, 0, tzinfo=UTC)
 PAGE = (Path(__file__).parents[2] / "docs" / "queries.md").read_text(encoding="utf-8")
@@ -309,7 +309,7 @@ def _entry(
         line(item="storage", usd=Decimal(more.get("storage", 0))),
         line(item="warm_pool", usd=Decimal(more.get("pool", 0))),
     ]
-    made = ended(
+    made = entry_ending_at(
         name,
         at,
         job={
@@ -356,7 +356,7 @@ def kept() -> Iterator[Any]:
     with SqliteHistory() as history:
         for made in entries():
             history.record(made)
-        whole: Any = remembered(history)
+        whole: Any = cached_reads(history)
         whole.audit, whole.detail = history.audit, history.detail
         yield whole, history
 

@@ -21,7 +21,7 @@ from sageaudit.workflows.redrive import NOT_RETRYABLE, LetterKind, LetterStatus,
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import REGION, Stack, decision, event, failed_batch, notice
-from tests.fakes.schemas import wrong
+from tests.fakes.schemas import schema_errors
 
 WORK = {
     "finished": "FinishedJobsQueueUrl",
@@ -64,7 +64,7 @@ def redrive(run: Run) -> Redrive:
 def printed(done: Result) -> Any:
     """What it prints as JSON, which is valid by its schema."""
     document = json.loads(done.stdout)
-    assert wrong("redrive", document) == []
+    assert schema_errors("redrive", document) == []
     return document
 
 

@@ -24,9 +24,9 @@ from sageaudit.workflows.audit.attempt import (
     AuditTrigger,
 )
 from sageaudit.workflows.audit.run import audit_finished_job
-from tests.fakes.entries import due
+from tests.fakes.entries import due_audits
 from tests.fakes.jobs import ACCOUNT, REGION, flat, market, usage
-from tests.fakes.lambda_events import CREATED, ended
+from tests.fakes.lambda_events import CREATED, end_event
 
 Answer = Mapping[str, Any] | Exception
 NAME = "train-vision"
@@ -143,7 +143,7 @@ class AuditFlow:
         **detail: Any,
     ) -> AuditOutcome:
         """Delivers a job's event once, after the given numbers of waits by reason."""
-        event = ended(name, kind, **detail)
+        event = end_event(name, kind, **detail)
         result = audit_finished_job(
             event, self.deps, now=at, caller=caller, wait_counts=waited or {}
         )
@@ -159,10 +159,10 @@ class AuditFlow:
     def sweeps(self, since: datetime, *, days: int = 40) -> int:
         """Reaudits all jobs when they are due, for at most `days`; returns how often."""
         before, now = self.reaudits, since
-        while now < since + timedelta(days=days) and (heads := due(self.history, FAR)):
+        while now < since + timedelta(days=days) and (heads := due_audits(self.history, FAR)):
             late = min(head.due_at or now for head in heads)
             now = max(now, late) + timedelta(minutes=15)
-            for head in due(self.history, now):
+            for head in due_audits(self.history, now):
                 created = int(head.key.created_at.timestamp() * 1000)
                 self.event(now, head.job, JobKind(head.kind), CreationTime=created)
         return self.reaudits - before

@@ -20,10 +20,10 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import JobNotFound
 from sageaudit.structs import replace
 from tests.fakes.audit_flow import END, NAME, Answer, FakeJobs, FakeMetrics, dependencies
-from tests.fakes.calls import Clock, Faults, Watched
+from tests.fakes.calls import CallProxy, Clock, Faults
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 from tests.fakes.lambda_events import RecordedReport, job_event
-from tests.fakes.memory_ledger import MemoryNotes
+from tests.fakes.memory_ledger import MemorySweepStore
 from tests.fakes.queues import FakeQueue
 
 OPERATIONS = {
@@ -74,7 +74,7 @@ class AuditFunction:
         self.clock = Clock(END)
         self.faults = Faults(self.clock)
         self.jobs, self.metrics = TimedJobs(clock=self.clock), FakeMetrics()
-        self.history, self.notes = SqliteHistory(), MemoryNotes()
+        self.history, self.notes = SqliteHistory(), MemorySweepStore()
         self.report = report or RecordedReport()
         self.queue = FakeQueue("finished", self.clock, delay_s=300, hidden_s=18 * 60)
         self.dead = FakeQueue("dead", self.clock)
@@ -101,7 +101,7 @@ class AuditFunction:
         def name(call: str) -> str:
             return OPERATIONS.get(call, call)
 
-        return Watched(
+        return CallProxy(
             port,
             lambda call: self.faults.before(name(call)),
             lambda call: self.faults.after(name(call)),
@@ -111,15 +111,17 @@ class AuditFunction:
 
     def job(self, name: str = NAME, *answers: tuple[float, Answer | None]) -> None:
         """Sets SageMaker's answers about a job, each valid from minutes after END."""
-        timed_answers = answers or ((-60, answer(name)),)
+        timed_answers = answers or ((-60, describe_answer(name)),)
         self.jobs.timed[name] = [
-            (at(minute), timed_answer) for minute, timed_answer in timed_answers
+            (minutes_after_end(minute), timed_answer) for minute, timed_answer in timed_answers
         ]
 
     def outage(self, operations: str, error: Exception, until_min: float) -> None:
         """Lets these operations (separated by spaces) fail until then."""
         for operation in operations.split():
-            self.faults.outage(operation, error, at(-60), at(until_min))
+            self.faults.outage(
+                operation, error, minutes_after_end(-60), minutes_after_end(until_min)
+            )
 
     def send(self, body: str | None = None, **attributes: str) -> None:
         """Queues a message; by default the end event of the job NAME."""
@@ -129,7 +131,7 @@ class AuditFunction:
 
     def run(self, until_min: float | None = None) -> None:
         """Delivers messages that become visible until then; by default until the queue is empty."""
-        until = at(_DAYS * 24 * 60 if until_min is None else until_min)
+        until = minutes_after_end(_DAYS * 24 * 60 if until_min is None else until_min)
         while (message := self.queue.next()) is not None and message.visible_at <= until:
             self.clock.now = max(self.clock.now, message.visible_at)
             self.queue.deliver(message, self._function, self.dead)
@@ -152,19 +154,21 @@ class AuditFunction:
         ]
 
 
-def at(minutes: float) -> datetime:
+def minutes_after_end(minutes: float) -> datetime:
     """Returns the time that is `minutes` after END."""
     return END + timedelta(minutes=minutes)
 
 
-def answer(name: str = NAME, **changes: Any) -> dict[str, Any]:
+def describe_answer(name: str = NAME, **changes: Any) -> dict[str, Any]:
     """Returns the Describe answer of a job that ended at END."""
     return training_answer(**{"TrainingJobName": name, **changes})
 
 
-def running(name: str = NAME, **changes: Any) -> dict[str, Any]:
+def stale_answer(name: str = NAME, **changes: Any) -> dict[str, Any]:
     """Returns a stale Describe answer, in which the same job still runs."""
-    behind = answer(name, TrainingJobStatus="InProgress", SecondaryStatus="Training", **changes)
+    behind = describe_answer(
+        name, TrainingJobStatus="InProgress", SecondaryStatus="Training", **changes
+    )
     for key in ("TrainingEndTime", "TrainingTimeInSeconds", "BillableTimeInSeconds"):
         del behind[key]
     return {**behind, "LastModifiedTime": "2026-05-20T10:10:00Z"}

@@ -38,7 +38,7 @@ def ignore(_: str) -> None:
 
 
 @dataclass
-class Watched:
+class CallProxy:
     """Passes each call on to `target`.
 
     `before` and `after` are called with its name, and may raise.
@@ -61,9 +61,9 @@ class Watched:
         return call
 
 
-def stepped(target: Any, step: Callable[[], None]) -> Any:
+def with_steps(target: Any, step: Callable[[], None]) -> Any:
     """Returns a proxy that runs `step` before and after each call."""
-    return Watched(target, lambda _: step(), lambda _: step())
+    return CallProxy(target, lambda _: step(), lambda _: step())
 
 
 def no_step() -> None:
@@ -86,7 +86,7 @@ def die() -> None:
     raise ProcessKilled
 
 
-def dying(number: int) -> Callable[[], None]:
+def die_at_step(number: int) -> Callable[[], None]:
     """Returns a step that simulates the end of the process at its call number `number`."""
     return at_step(number, die)
 

@@ -24,7 +24,7 @@ class Consumed:
 
 
 @contextmanager
-def consumed(client: Any) -> Iterator[Consumed]:
+def measure_capacity(client: Any) -> Iterator[Consumed]:
     """Measures the Query and GetItem calls of a client in this block."""
     counted = Consumed()
     consistent: list[bool] = []

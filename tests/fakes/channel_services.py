@@ -91,7 +91,7 @@ def refuses(error: BaseException) -> Behaviour:
     return behave
 
 
-def says(error: BaseException, *, shown: bool = False) -> Behaviour:
+def fails_with(error: BaseException, *, shown: bool = False) -> Behaviour:
     """Returns a behaviour in which the request arrives and `error` comes back."""
 
     def behave(service: Service, text: str) -> Response:
@@ -119,7 +119,7 @@ def secret_error(code: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": "no"}}, "GetSecretValue")
 
 
-def first(*behaviours: Behaviour, then: Behaviour = works) -> Behaviour:
+def in_turn(*behaviours: Behaviour, then: Behaviour = works) -> Behaviour:
     """Returns a behaviour that uses these in turn, one per request, then `then`."""
     remaining = list(behaviours)
 
@@ -129,7 +129,7 @@ def first(*behaviours: Behaviour, then: Behaviour = works) -> Behaviour:
     return behave
 
 
-def until(seconds: float, behaviour: Behaviour) -> Behaviour:
+def for_seconds(seconds: float, behaviour: Behaviour) -> Behaviour:
     """Returns a behaviour that lasts this many seconds and then works."""
 
     def behave(service: Service, text: str) -> Any:
@@ -138,7 +138,7 @@ def until(seconds: float, behaviour: Behaviour) -> Behaviour:
     return behave
 
 
-def bucket(retry_after: str, *, size: int = 30) -> Behaviour:
+def rate_limit(retry_after: str, *, size: int = 30) -> Behaviour:
     """Returns a rate limit of one post a second with a burst of `size`."""
     level, at = [0.0], [0.0]
 

@@ -25,7 +25,7 @@ from sageaudit.domain.policy.routes import ChannelConfig
 from sageaudit.output.text.card import Notice, Payload, to_json
 from sageaudit.ports import Channel, Queue, SendLedger
 from sageaudit.workflows.deliver import DeliverDependencies
-from tests.fakes.calls import Clock, Faults, Watched
+from tests.fakes.calls import CallProxy, Clock, Faults
 from tests.fakes.channel_services import WEBHOOK, Behaviour, Service, Store, works
 from tests.fakes.lambda_events import PK, RecordedReport
 from tests.fakes.memory_ledger import MemorySendLedger
@@ -108,9 +108,9 @@ def deliverer(
     )
 
 
-def slow_claims(ledger: MemorySendLedger, clock: Clock, seconds: float) -> Watched:
+def slow_claims(ledger: MemorySendLedger, clock: Clock, seconds: float) -> CallProxy:
     """Returns a proxy of the ledger whose claims take this many seconds."""
-    return Watched(ledger, after=lambda call: clock.move(seconds if call == "claim_send" else 0))
+    return CallProxy(ledger, after=lambda call: clock.move(seconds if call == "claim_send" else 0))
 
 
 class DeliverFunction:
@@ -129,7 +129,7 @@ class DeliverFunction:
         self.queues = {name: FakeQueue(name, self.clock) for name in self.services}
         self.dead = FakeQueue("dead", self.clock)
         store, ledger = (
-            Watched(target, self.faults.before, self.faults.after)
+            CallProxy(target, self.faults.before, self.faults.after)
             for target in (self.store, self.ledger)
         )
         secret = SecretReader(store, "slack-webhook", lambda: self.clock().timestamp())

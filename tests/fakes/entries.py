@@ -84,12 +84,14 @@ def entry(
     )
 
 
-def unsettled(name: str = "train-1", *, due_at: str | None = None, **changes: Any) -> AuditEntry:
+def unsettled_entry(
+    name: str = "train-1", *, due_at: str | None = None, **changes: Any
+) -> AuditEntry:
     """Returns an entry of an audit that is not final and will be made again."""
     return entry(name, audit={"settled": False, "due_at": due_at}, **changes)
 
 
-def ended(name: str, at: datetime, **changes: Any) -> AuditEntry:
+def entry_ending_at(name: str, at: datetime, **changes: Any) -> AuditEntry:
     """Returns an entry of a job that ended then."""
     job = {"ended_at": at} | changes.pop("job", {})
     return entry(name, job=job, **changes)
@@ -136,21 +138,21 @@ def record_run(
     history.record(entry_of(audit, None if unauditable else run))
 
 
-def head_of(history: History, name: str = "train-1") -> AuditSummary:
+def summary_of(history: History, name: str = "train-1") -> AuditSummary:
     """Returns the summary of a recorded job."""
     head = history.summary(key(name))
     assert head is not None
     return head
 
 
-def stored(history: History, version: int | None = None) -> AuditDocument:
+def stored_document(history: History, version: int | None = None) -> AuditDocument:
     """Returns an audit version of the job `train-1`, the newest by default."""
     document = history.audit(key(), version)
     assert document is not None
     return document
 
 
-def due(history: History, until: datetime) -> list[AuditSummary]:
+def due_audits(history: History, until: datetime) -> list[AuditSummary]:
     """Returns the audits due by then, oldest first; all must be readable."""
     heads = []
     for head in history.runs(RunQuery.due_until(until)):

@@ -166,14 +166,14 @@ def is_sent(outcome: AlertDecision | AwsError) -> TypeGuard[AlertDecision]:
     return isinstance(outcome, AlertDecision) and not outcome.suppressed_because
 
 
-def is_first(outcome: AlertDecision | AwsError) -> bool:
+def is_first_alert(outcome: AlertDecision | AwsError) -> bool:
     """Whether it is a subject's first message, without any text about what changed."""
     if not is_sent(outcome) or outcome.kind is not AlertKind.FIRST:
         return False
     return not any((outcome.why, outcome.follow_up_reason, outcome.previous_alert, outcome.spike))
 
 
-def is_quiet(outcome: AlertDecision | AwsError) -> TypeGuard[AlertDecision]:
+def is_suppressed(outcome: AlertDecision | AwsError) -> TypeGuard[AlertDecision]:
     """Whether the outcome is a decision to send nothing."""
     return isinstance(outcome, AlertDecision) and bool(outcome.suppressed_because)
 

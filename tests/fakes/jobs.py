@@ -24,7 +24,7 @@ Points = Sequence[float | None]
 _T = TypeVar("_T")
 
 
-def known(value: _T | None) -> _T:
+def not_none(value: _T | None) -> _T:
     """Returns the value, which must not be None."""
     assert value is not None
     return value
@@ -115,7 +115,7 @@ class FixedPrices(Struct, frozen=True):
     def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
         usd = self.hourly_usd.get(instance_type) if region == self.region else None
         if usd is not None and instance_type in self.estimated:
-            how = guessed(instance_type)
+            how = estimate_note(instance_type)
             return Rate(Decimal(usd), "2026-05-20", "fixed", kind="estimate", estimated=how)
         return None if usd is None else Rate(Decimal(usd), "2026-05-20", "fixed")
 
@@ -134,7 +134,7 @@ class FixedPrices(Struct, frozen=True):
         return f"USE1-{component.value}:{product}" if region == self.region else None
 
 
-def guessed(instance_type: str) -> str:
+def estimate_note(instance_type: str) -> str:
     """Returns a bill's note about an estimated rate."""
     return (
         f"SageMaker's rate for {instance_type} is not known here; estimated from EC2's rate x 1.20"

@@ -41,11 +41,11 @@ def outcome(
     )
     measured = usage(job) if callable(usage) else usage
     judged = case(job, measured, market=market, earlier=earlier, policy=set_by)
-    [(_, answer)] = judge(judged, [card(rule)])
+    [(_, answer)] = judge(judged, [rule_named(rule)])
     return answer
 
 
-def card(rule: str) -> Rule:
+def rule_named(rule: str) -> Rule:
     """Returns a rule by its name."""
     return next(loaded for loaded in catalogue.load() if loaded.info.name == rule)
 
@@ -67,7 +67,7 @@ def case(
     )
 
 
-def expect_found(rule: str, job: Job, *usage: Any, **more: Any) -> Detection:
+def expect_detection(rule: str, job: Job, *usage: Any, **more: Any) -> Detection:
     """Returns the rule's detection; fails with the outcome if it is not one."""
     answer = outcome(rule, job, *usage, **more)
     assert isinstance(answer, Detection), answer
@@ -83,12 +83,12 @@ def unknown_code(rule: str, job: Job, *usage: Any, **more: Any) -> str:
 
 def savings_of(rules: Sequence[str], job: Job, *usage: Any, **more: Any) -> Savings:
     """Returns the savings of what these rules detect in a job, allocated together."""
-    founds = {rule: expect_found(rule, job, *usage, **more) for rule in rules}
+    founds = {rule: expect_detection(rule, job, *usage, **more) for rule in rules}
     return _saved(job, founds, more.get("market"))
 
 
 def _saved(job: Job, founds: Mapping[str, Detection], market: Market | None) -> Savings:
-    pairs = [(card(rule).info, detection) for rule, detection in founds.items()]
+    pairs = [(rule_named(rule).info, detection) for rule, detection in founds.items()]
     prices = market or jobs.market()
     return allocate_savings(job, bill(job, prices), pairs, prices, Severities(), {})
 

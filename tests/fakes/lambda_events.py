@@ -92,7 +92,7 @@ class RecordedReport(RecordReport):
         super().flush()
 
 
-def counted(printed: str) -> dict[tuple[str, str | None], int]:
+def parse_counts(printed: str) -> dict[tuple[str, str | None], int]:
     """Returns the counts in the lines of standard output, by metric and channel."""
     lines = [json.loads(line) for line in printed.splitlines() if line.startswith('{"_aws"')]
     counts: Counter[tuple[str, str | None]] = Counter()
@@ -145,7 +145,7 @@ def job_event(
     return json.dumps({key: value for key, value in body.items() if value is not None})
 
 
-def ended(name: str, kind: JobKind = JobKind.TRAINING, **detail: Any) -> JobEndEvent:
+def end_event(name: str, kind: JobKind = JobKind.TRAINING, **detail: Any) -> JobEndEvent:
     """Returns the same event, parsed as from the queue."""
     return parse_job_end_event(
         job_event(name, kind=kind, **detail), accounts={ACCOUNT}, regions={REGION}

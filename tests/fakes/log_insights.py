@@ -13,7 +13,7 @@ _TOKEN = re.compile(
 )
 
 
-def ask(log: str, query: str) -> list[dict[str, Any]]:
+def run_query(log: str, query: str) -> list[dict[str, Any]]:
     """Returns the rows of a query; raises ValueError if it uses anything unsupported."""
     rows = list(_lines(log))
     for command in _commands(query):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 
-def rows(page: str, heading: str) -> list[tuple[str, ...]]:
+def table_rows(page: str, heading: str) -> list[tuple[str, ...]]:
     """Returns the rows of the first table under a heading, without backticks."""
     return table(page, heading)[1:]
 

@@ -191,7 +191,7 @@ class MemorySendLedger:
 
 
 @dataclass
-class MemoryNotes:
+class MemorySweepStore:
     """Implements SweepStore."""
 
     states: dict[JobList, ListState] = field(default_factory=dict)

@@ -35,7 +35,7 @@ def alert(
 _MONTH = Month(AmountKind.COUNTED, Decimal(540), Decimal(540), 12, occasions=12)
 
 
-def decided(**more: Any) -> AlertDecision:
+def first_decision(**more: Any) -> AlertDecision:
     """Returns the decision for a first message about 12 runs in a month, as `notify` makes it."""
     return AlertDecision(**({"month": _MONTH, "saves": _MONTH} | more))
 
@@ -46,7 +46,7 @@ def document_card(
     place: HistoryLocation = DEFAULT_HISTORY,
 ) -> MessageCard:
     """Returns the message card that `notify` writes for a document."""
-    return alert_card(MessageAudit.parse(document), decision or decided(), place)
+    return alert_card(MessageAudit.parse(document), decision or first_decision(), place)
 
 
 def open_advice(

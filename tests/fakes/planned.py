@@ -125,7 +125,7 @@ def body(
     return request
 
 
-def planned(
+def checked_request(
     changes: Mapping[str, Any] | None = None,
     *,
     kind: JobKind = JobKind.TRAINING,
@@ -159,7 +159,7 @@ def planned(
 
 def request_finding(rule: str, changes: Mapping[str, Any] | None = None, **more: Any) -> Finding:
     """Returns the rule's finding about a request."""
-    [finding] = [f for f in planned(changes, **more).findings if f.rule.name == rule]
+    [finding] = [f for f in checked_request(changes, **more).findings if f.rule.name == rule]
     return finding
 
 
@@ -167,6 +167,6 @@ def request_answer(
     rule: str, changes: Mapping[str, Any] | None = None, **more: Any
 ) -> Finding | Outcome:
     """Returns the rule's outcome for a request; a detection as a finding with its dollars."""
-    checked = planned(changes, **more)
+    checked = checked_request(changes, **more)
     findings = [f for f in checked.findings if f.rule.name == rule]
     return findings[0] if findings else next(o for name, o in checked.outcomes if name.name == rule)

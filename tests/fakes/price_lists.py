@@ -17,7 +17,7 @@ from sageaudit.domain.prices.price_list import ROLES, STORAGE, ListedRate, Price
 DOCUMENTS = Path(__file__).parents[1] / "recorded" / "data" / "price-list-documents"
 
 
-def recorded(name: str) -> Any:
+def recorded_document(name: str) -> Any:
     """Returns one of the reconstructed Price List documents."""
     return json.loads((DOCUMENTS / f"{name}.json").read_text(encoding="utf-8"))
 
@@ -32,7 +32,7 @@ def product(
     **attributes: str,
 ) -> Any:
     """Returns a product with one price and changed attributes."""
-    document = copy.deepcopy(recorded("training_eu-west-1_ml.m5.xlarge"))
+    document = copy.deepcopy(recorded_document("training_eu-west-1_ml.m5.xlarge"))
     document["product"]["attributes"] |= {
         "instanceName": instance_type,
         "instanceType": f"{instance_type}-{component.value}",
@@ -50,7 +50,7 @@ def product(
 
 def volume(usd: str, *, region: str = "eu-west-1", component: Component) -> Any:
     """Returns the storage product of a component."""
-    document = copy.deepcopy(recorded("volume_training_eu-west-1_gp2"))
+    document = copy.deepcopy(recorded_document("volume_training_eu-west-1_gp2"))
     document["product"]["attributes"] |= {
         "regionCode": region,
         "volumeType": f"General Purpose-{component.value}",
@@ -106,7 +106,7 @@ def _matches(document: Any, filters: list[dict[str, str]]) -> bool:
     return all(values.get(condition["Field"]) == condition["Value"] for condition in filters)
 
 
-def denied(operation: str = "GetProducts") -> ClientError:
+def denied_error(operation: str = "GetProducts") -> ClientError:
     """Returns AWS's error for a role without the permission."""
     message = (
         "User: arn:aws:sts::111122223333:assumed-role/audit/x is not authorized to perform:"
@@ -134,6 +134,6 @@ def listing(
     )
 
 
-def stored(rates: dict[str, str], read_at: datetime) -> Stored:
+def stored_listing(rates: dict[str, str], read_at: datetime) -> Stored:
     """Returns the same listing as stored at a time."""
     return Stored(listing(rates), read_at)

@@ -43,7 +43,7 @@ def fill(history: History, count: int, *, seed: int = 1, days: int = 40) -> None
         history.record(entry)
 
 
-def remembered(history: History) -> History:
+def cached_reads(history: History) -> History:
     """Returns the history with cached reads."""
 
     def once(ask: Callable[..., Iterable[Any]]) -> Callable[..., list[Any]]:

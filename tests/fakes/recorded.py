@@ -86,7 +86,7 @@ def file(stem: str) -> Path:
     return DATA / "jobs" / f"{stem}.json"
 
 
-def each() -> list[Any]:
+def stem_params() -> list[Any]:
     """Returns the names of all recordings as test parameters.
 
     `make test` runs the first of each kind and a sample; `make test-all` runs all.
@@ -98,7 +98,7 @@ def each() -> list[Any]:
 
 
 @cache
-def of_file(stem: str) -> tuple[Recorded, ...]:
+def jobs_of_file(stem: str) -> tuple[Recorded, ...]:
     """Returns the job of a recording file, or the jobs of a set."""
     path = file(stem)
     provenance = json.loads(path.read_text(encoding="utf-8"))["provenance"]
@@ -109,11 +109,11 @@ def of_file(stem: str) -> tuple[Recorded, ...]:
             return (Recorded(stem, bool(provenance.get("composed")), single),)
 
 
-def everything() -> Iterator[Recorded]:
+def all_recorded_jobs() -> Iterator[Recorded]:
     """Yields all jobs of all recordings."""
-    return chain.from_iterable(of_file(path.stem) for path in files())
+    return chain.from_iterable(jobs_of_file(path.stem) for path in files())
 
 
-def one(stem: str) -> Recorded:
+def recorded_job(stem: str) -> Recorded:
     """Returns the job of the first recording whose name begins with `stem`."""
-    return of_file(next(path.stem for path in files() if path.stem.startswith(stem)))[0]
+    return jobs_of_file(next(path.stem for path in files() if path.stem.startswith(stem)))[0]

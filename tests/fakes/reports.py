@@ -66,7 +66,7 @@ def report_of(entries: Iterable[AuditEntry], days: int) -> AccountReport:
     )
 
 
-def many(jobs: int, before: int = 0, seed: int = 11) -> AccountReport:
+def large_account_report(jobs: int, before: int = 0, seed: int = 11) -> AccountReport:
     """Returns the report of an account with `jobs` random jobs in 30 days.
 
     `before`: jobs in the 30 days before; if there are enough, each of these days but the last has
@@ -81,7 +81,7 @@ def many(jobs: int, before: int = 0, seed: int = 11) -> AccountReport:
     return report_of(entries, 30)
 
 
-def of_runs(runs: list[list[tuple[str, str, int]]]) -> AccountReport:
+def family_report(runs: list[list[tuple[str, str, int]]]) -> AccountReport:
     """Returns the report of one family with one run a day.
 
     Each run lists rule, bucket and USD of its findings.

@@ -17,20 +17,20 @@ def _model() -> ServiceModel:
 
 
 @cache
-def known(kind: JobKind, path: str) -> bool:
+def has_parameter(kind: JobKind, path: str) -> bool:
     """Whether the request that creates a job of this kind has this parameter."""
     return _shape(kind, path) is not None
 
 
 @cache
-def free_text(path: str) -> bool:
+def is_free_text(path: str) -> bool:
     """Whether a request of any kind takes any text for this parameter (no enum, no number)."""
     shapes = [_shape(kind, path) for kind in JobKind]
     return any(shape and shape.type_name == "string" and not shape.enum for shape in shapes)
 
 
 @cache
-def number(path: str) -> bool:
+def is_number(path: str) -> bool:
     """Whether a request of any kind takes a number for this parameter."""
     shapes = [_shape(kind, path) for kind in JobKind]
     return any(shape and shape.type_name in {"integer", "long", "float"} for shape in shapes)

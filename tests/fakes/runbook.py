@@ -27,7 +27,7 @@ def entries() -> dict[str, str]:
     return {anchor: body for anchor, body in sections().items() if "Alarms: " in body}
 
 
-def named(body: str) -> list[str]:
+def alarm_names(body: str) -> list[str]:
     """Returns the alarm names of an entry."""
     [line] = re.findall(r"^Alarms: (.+?)\n\n", body, re.MULTILINE | re.DOTALL)
     return re.findall(r"`(\w+)`", line)
@@ -53,7 +53,7 @@ def aws_commands(text: str) -> Iterator[str]:
         yield from (f"aws {rest}" for rest in re.findall(r"\$\(aws (.+)\)$", command))
 
 
-def parsed(command: str) -> tuple[str, str, dict[str, Any], str | None]:
+def parse_command(command: str) -> tuple[str, str, dict[str, Any], str | None]:
     """Returns service, operation, parameters and --query of an AWS CLI command.
 
     Raises if AWS's models do not have the service, operation or option.
@@ -79,7 +79,7 @@ def parsed(command: str) -> tuple[str, str, dict[str, Any], str | None]:
 
 def run(session: Any, command: str) -> Any:
     """Runs an AWS CLI command through boto3; returns what it would print, as data."""
-    service, operation, parameters, query = parsed(command)
+    service, operation, parameters, query = parse_command(command)
     answer = getattr(session.client(service), operation.replace("-", "_"))(**parameters)
     return jmespath.search(query, answer) if query else answer
 

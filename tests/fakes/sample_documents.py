@@ -23,7 +23,7 @@ LOOK_AT = ("communication", "profile")
 NO_RULES: dict[str, Any] = {"unknown": [], "not_applicable": [], "clear": []}
 
 
-def set_aside_document() -> AuditDocument:
+def uncounted_document() -> AuditDocument:
     """Returns exempt, superseded and already reported findings, and one with alternatives."""
     way = [fix("A.B", 2, 1)]
     return document(
@@ -38,7 +38,7 @@ def set_aside_document() -> AuditDocument:
     )
 
 
-def perhaps_lost_document() -> AuditDocument:
+def possibly_lost_document() -> AuditDocument:
     """Returns a failed run of $4.5534 whose checkpoints may hold part of its work."""
     perhaps = finding(
         "failed-spend",
@@ -118,7 +118,9 @@ def unpriced_idle_document() -> AuditDocument:
     )
 
 
-GUESSED = "SageMaker's rate for ml.m6i.2xlarge is not known here; estimated from EC2's rate x 1.20"
+ESTIMATE_NOTE = (
+    "SageMaker's rate for ml.m6i.2xlarge is not known here; estimated from EC2's rate x 1.20"
+)
 
 
 def estimated_document() -> AuditDocument:
@@ -144,8 +146,8 @@ def estimated_document() -> AuditDocument:
         job=job(instances="1 x ml.m6i.2xlarge"),
         bill=bill(
             total_usd=Decimal("1.3908"),
-            missing=[GUESSED],
-            estimated=[GUESSED],
+            missing=[ESTIMATE_NOTE],
+            estimated=[ESTIMATE_NOTE],
             price_kind="estimate",
             lines=[compute, *bill()["lines"][1:]],
         ),
@@ -274,7 +276,7 @@ def running_document() -> AuditDocument:
     )
 
 
-def dearer_document() -> AuditDocument:
+def cost_spike_document() -> AuditDocument:
     """Returns a run that cost far more than comparable runs, with nothing avoidable."""
     spike = finding(
         "cost-regression",

@@ -17,7 +17,7 @@ def validator(name: str) -> Draft202012Validator:
     return Draft202012Validator(json.loads(path.read_text(encoding="utf-8")))
 
 
-def wrong(name: str, value: Any) -> list[str]:
+def schema_errors(name: str, value: Any) -> list[str]:
     """Returns the first errors of a document; an empty list if it is valid."""
     errors = islice(validator(name).iter_errors(value), 5)
     return [f"{error.json_path}: {error.message[:200]}" for error in errors]

@@ -43,7 +43,7 @@ from tests.fakes.audit_flow import NAME, FakeJobs, FakeMetrics, dependencies
 from tests.fakes.audit_function import SETTINGS
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES
 from tests.fakes.lambda_events import CREATED, job_event, sqs_record
-from tests.fakes.memory_ledger import MemoryNotes
+from tests.fakes.memory_ledger import MemorySweepStore
 from tests.fakes.messages import document_card
 from tests.fakes.queues import FakeQueue
 
@@ -157,7 +157,9 @@ def _log(deps: Any, tags: Mapping[str, str], kind: JobKind) -> str:
     with redirect_stdout(lines):
         report = RecordReport({"POWERTOOLS_SERVICE_NAME": "sinks"})
         try:
-            audit_message(message, deps, SETTINGS, FakeQueue(), report, MemoryNotes(), now=_NOW)
+            audit_message(
+                message, deps, SETTINGS, FakeQueue(), report, MemorySweepStore(), now=_NOW
+            )
         except SageauditError as error:
             report.defect("failed", error)
             lines.write(str(error))

@@ -28,7 +28,7 @@ _CONFIDENCE = {
 }
 
 
-def sound(case: FamilyCase) -> Answers:
+def check_answers(case: FamilyCase) -> Answers:
     """Runs all rules on a job and checks their outcomes and savings; returns the outcomes."""
     answers = judge(case, catalogue.load())
     founds = _checked(answers, case.job.kind)
@@ -45,7 +45,7 @@ def sound(case: FamilyCase) -> Answers:
     return answers
 
 
-def sound_tuning(case: RollUpCase) -> Answers:
+def check_tuning_answers(case: RollUpCase) -> Answers:
     """Checks a tuning job likewise: its savings are at most what its trials cost."""
     answers = judge(case, catalogue.load())
     founds = _checked(answers, JobKind.TUNING)
@@ -55,7 +55,7 @@ def sound_tuning(case: RollUpCase) -> Answers:
     return answers
 
 
-def sound_account(case: AccountCase) -> Answers:
+def check_account_answers(case: AccountCase) -> Answers:
     """Checks an account likewise."""
     answers = judge(case, catalogue.load())
     _checked(answers, None)
@@ -100,6 +100,6 @@ def _check(name: str, detection: Detection, kind: JobKind | None) -> None:
         *detection.fix,
         *(parameter for way in detection.alternatives for parameter in way),
     ):
-        assert kind is None or request.known(kind, parameter.path), (name, parameter)
+        assert kind is None or request.has_parameter(kind, parameter.path), (name, parameter)
         assert kind is None or fix_code.mapped_parameter(kind, parameter.path), (name, parameter)
         assert parameter.old != parameter.new, (name, parameter)

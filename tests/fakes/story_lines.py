@@ -222,7 +222,9 @@ def _run(what: str, ended_at: datetime, name: str, region: str) -> AuditSummary:
     cost = _number(r"cost \$([\d.]+)", what)
     step = re.search(r"~(\w+)", what)
     family = f"pipeline/f/{step[1]}" if step else "f"
-    return head(name, ended_at, facts, region=region, status=status, total_usd=cost, family=family)
+    return run_head(
+        name, ended_at, facts, region=region, status=status, total_usd=cost, family=family
+    )
 
 
 def _number(pattern: str, what: str) -> Decimal | None:
@@ -230,7 +232,7 @@ def _number(pattern: str, what: str) -> Decimal | None:
     return Decimal(matched[1]) if matched else None
 
 
-def head(
+def run_head(
     name: str,
     ended_at: datetime,
     facts: AuditSummary,

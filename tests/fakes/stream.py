@@ -12,7 +12,7 @@ from sageaudit.adapters.lambda_runtime.batch import Handler
 from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.structs import replace
-from tests.fakes.calls import Clock, no_step, stepped
+from tests.fakes.calls import Clock, no_step, with_steps
 from tests.fakes.family import FamilyStory, WrittenAudit
 from tests.fakes.lambda_events import batch, failures, notice_record, stream_record
 from tests.fakes.queues import FakeQueue
@@ -54,9 +54,11 @@ class Stream:
         """Returns the function of one process."""
         deps, queues = self.story.dependencies(), self.story.queues
         return assemble(
-            replace(deps, ledger=stepped(deps.ledger, step), history=stepped(deps.history, step)),
-            queues={name: stepped(queues[name], step) for name in self.channels},
-            decisions=stepped(self.decisions, step),
+            replace(
+                deps, ledger=with_steps(deps.ledger, step), history=with_steps(deps.history, step)
+            ),
+            queues={name: with_steps(queues[name], step) for name in self.channels},
+            decisions=with_steps(self.decisions, step),
             undecided=self.undecided,
             clock=self.clock,
             report=RecordReport({"POWERTOOLS_SERVICE_NAME": self.service}),

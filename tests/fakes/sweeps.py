@@ -18,10 +18,10 @@ from sageaudit.errors import AwsError, BadHistory
 from sageaudit.structs import replace
 from sageaudit.workflows.sweep.run import DueAuditsSent, ListSweepResult, SweepDependencies, sweep
 from sageaudit.workflows.sweep.watch import WatchResult
-from tests.fakes.calls import dying, no_step, stepped
+from tests.fakes.calls import die_at_step, no_step, with_steps
 from tests.fakes.families import run_summary
 from tests.fakes.jobs import ACCOUNT, REGION
-from tests.fakes.memory_ledger import MemoryNotes
+from tests.fakes.memory_ledger import MemorySweepStore
 from tests.fakes.queues import FakeQueue
 
 NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
@@ -68,7 +68,7 @@ class KnownRuns:
 
     def audited(self, *rows: ListedJob, due_at: datetime | None = None) -> None:
         for listed in rows:
-            self.heads[key_of(listed)] = head_of(listed, due_at=due_at)
+            self.heads[key_of(listed)] = summary_of(listed, due_at=due_at)
 
     def summary(self, key: JobKey) -> AuditSummary | None:
         if self.fails:
@@ -90,7 +90,7 @@ class KnownRuns:
             yield BadHistory(f"{head.key.arn} cannot be read") if broken else head
 
 
-def head_of(listed: ListedJob, *, due_at: datetime | None = None) -> AuditSummary:
+def summary_of(listed: ListedJob, *, due_at: datetime | None = None) -> AuditSummary:
     """Returns the summary of the job's audit."""
     return run_summary(
         key=key_of(listed),
@@ -157,7 +157,7 @@ class SweepFlow:
         self.now = now
         self.pages = FakePages(self)
         self.history = KnownRuns()
-        self.notes = MemoryNotes()
+        self.notes = MemorySweepStore()
         self.queue = FakeQueue()
         self.accounts = accounts
         self.regions: tuple[str, ...] = (REGION,)
@@ -179,8 +179,8 @@ class SweepFlow:
         return SweepDependencies(
             job_pages=self.pages,
             history=cast("Any", self.history),
-            sweep_store=cast("Any", stepped(self.notes, self._step)),
-            queue=cast("Any", stepped(self.queue, self._step)),
+            sweep_store=cast("Any", with_steps(self.notes, self._step)),
+            queue=cast("Any", with_steps(self.queue, self._step)),
             accounts=self.accounts,
             regions=self.regions,
             clock=lambda: self.now,
@@ -202,7 +202,7 @@ class SweepFlow:
 
     def is_killed_at(self, number: int) -> bool:
         """Whether a sweep that dies at this step of its queue or notes came to that step."""
-        self.step, completed = dying(number), False
+        self.step, completed = die_at_step(number), False
         with suppress(ProcessKilled):
             self.sweep()
             completed = True
@@ -224,7 +224,7 @@ class SweepFlow:
 
     def sweeps_until(self, moment: datetime, *, audits: bool = True) -> ListSweepResult:
         """Runs the same sweeps; returns the results of all lists added up."""
-        return together(self.sweeps(moment, audits=audits))
+        return add_up(self.sweeps(moment, audits=audits))
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -262,7 +262,7 @@ def flow_with(*rows: ListedJob, accounts: tuple[str, ...] = (ACCOUNT,)) -> Sweep
     return flow
 
 
-def refuses(of: JobList, error: Exception, *, from_page: int = 1) -> Any:
+def refuse_list(of: JobList, error: Exception, *, from_page: int = 1) -> Any:
     """Returns a function for `spoils` that lets a list fail from a page on."""
 
     def spoil(requested_list: JobList, number: int, rows: list[ListedJob]) -> list[ListedJob]:
@@ -273,7 +273,7 @@ def refuses(of: JobList, error: Exception, *, from_page: int = 1) -> Any:
     return spoil
 
 
-def together(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> ListSweepResult:
+def add_up(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> ListSweepResult:
     """Adds up the results of all lists."""
     lists = [part for part in parts if isinstance(part, ListSweepResult)]
     return ListSweepResult(

@@ -14,7 +14,7 @@ from sageaudit.rules.card import RollUpCase
 from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
 from tests.fakes.jobs import job
-from tests.fakes.judging import card
+from tests.fakes.judging import rule_named
 
 AUC = Objective("validation:auc", Direction.MAXIMIZE)
 
@@ -43,7 +43,7 @@ def tuning_outcome(
 ) -> Outcome:
     """Returns the rule's outcome for a tuning job and its trials, in the order of their ends."""
     set_by = replace(policy or Policy(), thresholds={rule: limits or {}})
-    [(_, answer)] = judge(RollUpCase(of, tuple(trials), policy=set_by), [card(rule)])
+    [(_, answer)] = judge(RollUpCase(of, tuple(trials), policy=set_by), [rule_named(rule)])
     return answer
 
 
@@ -54,5 +54,5 @@ def tuning_answer(
     answer = tuning_outcome(rule, trials, of, **more)
     if not isinstance(answer, Detection):
         return answer
-    named = [(card(rule).info, answer)]
+    named = [(rule_named(rule).info, answer)]
     return allocate_trial_savings(named, trials, Severities(), {}).findings[0]

@@ -7,7 +7,7 @@ from functools import cache
 from local.functions import ProcessKilled
 from tests.faults.expected import End, Expected
 from tests.faults.stories import Story, stories
-from tests.faults.verdict import Case, fair
+from tests.faults.verdict import Case, baseline
 
 MOST_OF_A_STEP = 2
 """How many steps with the same name are tried: later ones behave alike."""
@@ -50,7 +50,7 @@ def crash_cells() -> tuple[Case, ...]:
 def crash_cells_of(story: Story, seen_before: set[tuple[str, int]]) -> Iterator[Case]:
     """Yields the cells of the story's steps that are not in `known`, and adds them to it."""
     seen: Counter[str] = Counter()
-    for name in fair(story).steps:
+    for name in baseline(story).steps:
         seen[name] += 1
         place = (name, seen[name])
         if place not in seen_before and seen[name] <= MOST_OF_A_STEP:

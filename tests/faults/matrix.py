@@ -11,7 +11,7 @@ from tests.faults.calls import Call
 from tests.faults.expected import expected
 from tests.faults.network import LASTING, Broken, Fault
 from tests.faults.stories import DIGEST_AFTER, HOUR, Story, stories
-from tests.faults.verdict import Case, fair
+from tests.faults.verdict import Case, baseline
 
 LASTS = 3 * HOUR
 """How long "for ever" is here: an outage of hours must not cause a dead letter."""
@@ -45,13 +45,13 @@ def cells() -> tuple[Case, ...]:
     cases: list[Case] = []
     for story in stories():
         cases += cells_of(story, seen_before)
-        seen_before.update(fair(story).calls)
+        seen_before.update(baseline(story).calls)
     return tuple(cases)
 
 
 def cells_of(story: Story, seen_before: Container[Call] = ()) -> Iterator[Case]:
     """Yields the cells of the story's calls that are not in `known`."""
-    calls = [call for call in fair(story).calls if call.number <= story.most_of_a_call]
+    calls = [call for call in baseline(story).calls if call.number <= story.most_of_a_call]
     return (
         Cell(story, call, fault).case()
         for call in calls

@@ -19,7 +19,7 @@ from sageaudit.domain.policy.routes import Routes
 from sageaudit.structs import replace
 from tests.faults.calls import Call
 from tests.faults.network import Broken, Fault
-from tests.faults.webhook import Says
+from tests.faults.webhook import WebhookAnswer
 from tests.faults.world import World, open_world
 from tests.integration.test_running import BUSY, HUNG, running
 from tests.integration.whole_flow import a_failed_job, recorded, renamed, tuning_set
@@ -37,7 +37,7 @@ class Story(Struct, frozen=True, eq=False):
     play: Callable[[World, tuple[RecordedJob, ...]], None]
     broken: tuple[tuple[Call, Fault, timedelta], ...] = ()
     """What fails from the start, and how long."""
-    slack: tuple[Says, ...] = ()
+    slack: tuple[WebhookAnswer, ...] = ()
     policy: Policy | None = None
     """The policy, if not that of the local AWS."""
     early: timedelta = timedelta(0)
@@ -155,7 +155,7 @@ def _line_to(channel: str) -> Policy:
 
 
 _TIMES = r" for .* min"
-SLOWLY = Says(429, "rate_limited", (("Retry-After", "600"),))
+SLOWLY = WebhookAnswer(429, "rate_limited", (("Retry-After", "600"),))
 DESCRIBE = Call("audit", "sagemaker.DescribeTrainingJob", 1)
 DECIDES = Call("notify", "dynamodb.GetItem ALERTS ALERTS", 1)
 QUEUES = Call("notify", "sqs.SendMessage NoticesQueueSns", 1)
@@ -184,7 +184,7 @@ def stories() -> tuple[Story, ...]:
         Story("set aside", (failed,), _ends, broken=((DECIDES, Fault.THROTTLED_LONG, HOUR),)),
         Story("queued late", (failed,), _ends, broken=((QUEUES, Fault.THROTTLED_LONG, HOUR),)),
         Story("slow channel", (failed,), _ends, slack=(SLOWLY,)),
-        Story("revoked", (failed,), _ends, slack=(Says(404, "no_service"),) * 4),
+        Story("revoked", (failed,), _ends, slack=(WebhookAnswer(404, "no_service"),) * 4),
         Story("no event", (failed,), _forged),
         Story("lost event", (failed,), _lost_event, early=HOUR, most_of_a_call=1),
         Story("no notice", (failed,), _gone_notice),

@@ -21,8 +21,8 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.structs import replace
 from tests.faults.network import Fault
 from tests.faults.stories import HOUR, Story, stories
-from tests.faults.verdict import fair
-from tests.faults.webhook import Says
+from tests.faults.verdict import baseline
+from tests.faults.webhook import WebhookAnswer
 from tests.faults.world import REPEAT, World, open_world
 from tests.integration.whole_flow import a_failed_job, recorded, renamed, tuning_set
 
@@ -91,11 +91,11 @@ def week() -> Week:
 
 
 SLACK = (
-    (34.0, 34.04, Says(hangs=True)),
-    (38.0, 38.33, Says(body="<html>a hotel</html>", accepts=False)),
-    (38.33, 38.42, Says(302, "", (("Location", "http://169.254.169.254/"),))),
-    (42.0, 42.5, Says(502, "", accepts=True)),
-    (81.0, MENDED, Says(404, "no_service")),
+    (34.0, 34.04, WebhookAnswer(hangs=True)),
+    (38.0, 38.33, WebhookAnswer(body="<html>a hotel</html>", accepts=False)),
+    (38.33, 38.42, WebhookAnswer(302, "", (("Location", "http://169.254.169.254/"),))),
+    (42.0, 42.5, WebhookAnswer(502, "", accepts=True)),
+    (81.0, MENDED, WebhookAnswer(404, "no_service")),
 )
 AWS: tuple[tuple[float, float, str, Fault | tuple[int, str]], ...] = (
     (33, 81, "sns.Publish", (400, "KMSDisabled")),
@@ -128,7 +128,7 @@ class Troubles:
         assert self.world is not None
         return (self.world.now - self.start) / HOUR
 
-    def of_slack(self, now: datetime) -> Says | None:
+    def of_slack(self, now: datetime) -> WebhookAnswer | None:
         """Returns the webhook's answer to a post now."""
         hour = (now - self.start) / HOUR
         return next((says for since, until, says in SLACK if since <= hour < until), None)
@@ -208,7 +208,7 @@ def _live(world: World, jobs_of_week: Week, dice: Random) -> None:
 
 def _right(job: RecordedJob) -> AuditDocument:
     """Returns the audit of an undisturbed run of the job."""
-    return fair(_alone(job.kind.value, job.name.split("-")[0])).audits[_sample(job).name]
+    return baseline(_alone(job.kind.value, job.name.split("-")[0])).audits[_sample(job).name]
 
 
 @cache

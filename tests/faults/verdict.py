@@ -26,7 +26,7 @@ _SAYS = frozenset({"note", "notes", "missing", "unknown", "price_source", "not_j
 _OF_TIME = frozenset({"version", "due_at", "settled"})
 
 
-class Fair(Struct, frozen=True):
+class Baseline(Struct, frozen=True):
     """The end of a story without further faults."""
 
     audits: Mapping[str, AuditDocument]
@@ -41,7 +41,7 @@ class Fair(Struct, frozen=True):
 
 
 @cache
-def fair(story: Story) -> Fair:
+def baseline(story: Story) -> Baseline:
     """Plays a story without further faults; returns its end and what happened."""
     names: list[str] = []
     with played(story, on_step=names.append) as world:
@@ -50,9 +50,9 @@ def fair(story: Story) -> Fair:
         return _fair(world, story, calls, steps)
 
 
-def _fair(world: World, story: Story, calls: tuple[Call, ...], steps: tuple[str, ...]) -> Fair:
+def _fair(world: World, story: Story, calls: tuple[Call, ...], steps: tuple[str, ...]) -> Baseline:
     audits = {job.name: audit for job in story.jobs if (audit := world.audit(job)) is not None}
-    return Fair(
+    return Baseline(
         audits,
         {channel: tuple(world.shown(channel)) for channel in CHANNELS},
         {name: world.count(name) for name in (*COUNTED, *NEVER)},
@@ -90,14 +90,17 @@ class Verdict(Struct, frozen=True):
 def judge(case: Case) -> Verdict:
     """Runs a case and returns its verdict."""
     for story in (case.story, without_faults(case.story)):
-        fair(story)  # first, because only one local AWS can exist at a time
+        baseline(story)  # first, because only one local AWS can exist at a time
     with played(case.story, case.breaks, on_step=case.on_step) as world:
         if not case.met(world):
             return Verdict(case, (), met=False)
         wrong: list[str] = []
         ended = _end(world, case, wrong)
         world.settle()
-        if world.letters() and fair(case.story).shown != fair(without_faults(case.story)).shown:
+        if (
+            world.letters()
+            and baseline(case.story).shown != baseline(without_faults(case.story)).shown
+        ):
             world.redrive()  # the story's own faults end in a dead letter
             world.quiet()
         wrong += _not_right(world, case, ended)
@@ -106,7 +109,7 @@ def judge(case: Case) -> Verdict:
 
 def _end(world: World, case: Case, wrong: list[str]) -> End:
     """Returns how the case ended; sends dead letters again."""
-    before, letters = fair(case.story), world.letters()
+    before, letters = baseline(case.story), world.letters()
     if len(_different(letters)) > before.letters:
         wrong += [
             f"a dead letter of {letter.queue} has no reason: {letter.body[:200]}"
@@ -118,7 +121,7 @@ def _end(world: World, case: Case, wrong: list[str]) -> End:
         world.quiet()
         return End.DEAD
     right = {
-        name: essence(audit) for name, audit in fair(without_faults(case.story)).audits.items()
+        name: essence(audit) for name, audit in baseline(without_faults(case.story)).audits.items()
     }
     audits = {job.name: audit for job in case.story.jobs if (audit := world.audit(job))}
     if any(essence(audit) != right.get(name) for name, audit in audits.items()):
@@ -128,7 +131,7 @@ def _end(world: World, case: Case, wrong: list[str]) -> End:
 
 
 def _not_right(world: World, case: Case, ended: End) -> Iterator[str]:
-    should, before = case.expected, fair(case.story)
+    should, before = case.expected, baseline(case.story)
     if ended not in should.ends:
         yield f"ended: {ended}; expected: {' or '.join(sorted(should.ends))}"
     yield from _audits(world, case.story, is_incomplete=ended is End.INCOMPLETE)
@@ -169,7 +172,7 @@ def _not_well(world: World) -> Iterator[str]:
 
 def _audits(world: World, story: Story, *, is_incomplete: bool) -> Iterator[str]:
     """Yields missing audits, version gaps, and wrong audits that do not say what they lack."""
-    for name, right in fair(without_faults(story)).audits.items():
+    for name, right in baseline(without_faults(story)).audits.items():
         [job] = [job for job in story.jobs if job.name == name]
         audit, head = world.audit(job), world.head(job)
         if audit is None or head is None:
@@ -191,7 +194,7 @@ def _messages(world: World, story: Story, most: int) -> Iterator[str]:
     for channel in CHANNELS:
         lines = world.shown(channel)
         plain = [_bare(line, story) for line in lines]
-        should = [_bare(line, story) for line in fair(without_faults(story)).shown[channel]]
+        should = [_bare(line, story) for line in baseline(without_faults(story)).shown[channel]]
         if sorted(set(plain)) != sorted(set(should)):
             yield f"{channel} got {lines}, not {should}"
         for text in set(plain):

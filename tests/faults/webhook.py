@@ -18,7 +18,7 @@ from sageaudit.adapters.channels.services import TeamsChannel
 CONNECT_S = 3
 
 
-class Says(Struct, frozen=True):
+class WebhookAnswer(Struct, frozen=True):
     """A webhook's answer to one post.
 
     `accepts`: whether people see the post. `raw` replaces the whole answer. `cut`: the connection
@@ -56,7 +56,7 @@ class Says(Struct, frozen=True):
         return f"HTTP/1.1 {self.status} said\r\n{lines}\r\n".encode() + body
 
 
-OK, ACCEPTED = Says(), Says(202, "")
+OK, ACCEPTED = WebhookAnswer(), WebhookAnswer(202, "")
 SLACK_HOST = "hooks.slack.com"
 TEAMS_HOST = str(urlsplit(TeamsChannel.secret_format.example).hostname)
 USUAL = {SLACK_HOST: OK, TEAMS_HOST: ACCEPTED}
@@ -71,19 +71,19 @@ class Webhooks:
 
     wait: Callable[[float], None]
     now: Callable[[], datetime]
-    script: list[Says] = field(default_factory=list)
-    always: Says | None = None
+    script: list[WebhookAnswer] = field(default_factory=list)
+    always: WebhookAnswer | None = None
     always_until: datetime | None = None
     seen: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     seen_at: list[datetime] = field(default_factory=list)
     tried: int = 0
     strangers: list[str] = field(default_factory=list)
     """Hosts that belong to no channel."""
-    plan: Callable[[datetime], Says | None] = lambda _: None
+    plan: Callable[[datetime], WebhookAnswer | None] = lambda _: None
     """The answer at a time; it overrides `always`."""
     on_step: Callable[[str], None] = lambda _: None
 
-    def next(self, usual: Says) -> Says:
+    def next(self, usual: WebhookAnswer) -> WebhookAnswer:
         """Returns the answer to the next post."""
         if self.script:
             return self.script.pop(0)
@@ -118,7 +118,7 @@ class Webhooks:
 
 
 class _Socket:
-    def __init__(self, slack: Webhooks, says: Says, host: str) -> None:
+    def __init__(self, slack: Webhooks, says: WebhookAnswer, host: str) -> None:
         self._slack = slack
         self._says = says
         self._host = host
@@ -170,7 +170,7 @@ class _Socket:
 
 
 class _Answer(io.RawIOBase):
-    def __init__(self, slack: Webhooks, says: Says, socket: _Socket) -> None:
+    def __init__(self, slack: Webhooks, says: WebhookAnswer, socket: _Socket) -> None:
         self._slack = slack
         self._says = says
         self._socket = socket

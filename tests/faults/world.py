@@ -33,8 +33,8 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text import teams
 from sageaudit.workflows.redrive import LetterKind
-from tests.fakes.entries import due
-from tests.fakes.lambda_events import counted
+from tests.fakes.entries import due_audits
+from tests.fakes.lambda_events import parse_counts
 from tests.fakes.quick_moto import quick_moto
 from tests.faults.calls import queue_name
 from tests.faults.network import Network
@@ -120,7 +120,7 @@ class World:
         """Returns when audits that are not final are due."""
         history = self.aws.history()
         far = self.now + timedelta(days=400)
-        return [head.due_at for head in due(history, far) if head.due_at is not None]
+        return [head.due_at for head in due_audits(history, far) if head.due_at is not None]
 
     def letters(self) -> list[Letter]:
         """Returns the dead letters, which stay in their queues."""
@@ -172,7 +172,7 @@ class World:
         """Returns the functions' counts by metric and channel."""
         total: Counter[tuple[str, str | None]] = Counter()
         for function in self.aws.functions.values():
-            total.update(counted(function.log.getvalue()))
+            total.update(parse_counts(function.log.getvalue()))
         return dict(total)
 
     def count(self, name: str) -> int:

@@ -31,7 +31,7 @@ from tests.fakes.documents import document, job
 from tests.fakes.family import FamilyStory, run_document
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.lambda_events import RecordedReport, notice_record, sqs_record, stream_record
-from tests.fakes.memory_ledger import MemoryNotes, MemorySendLedger
+from tests.fakes.memory_ledger import MemorySendLedger, MemorySweepStore
 from tests.fakes.queues import FakeQueue
 from tests.fuzz.mutate import NONSENSE, mutated, mutated_text
 from tests.integration.whole_flow import delivered
@@ -342,7 +342,7 @@ def sweep_one(dice: Random) -> list[str]:
     deps = sweeping.SweepDependencies(
         job_pages=cast("Any", lists),
         history=SqliteHistory(),
-        sweep_store=MemoryNotes(),
+        sweep_store=MemorySweepStore(),
         queue=cast("Queue", queue),
         accounts=[ACCOUNT],
         regions=[REGION],

@@ -33,7 +33,7 @@ HERE = Path(__file__).parent
 _SHOWN = {
     "two-findings": documents.document,
     "failed-hostile": sample_documents.lost_document,
-    "perhaps-lost": sample_documents.perhaps_lost_document,
+    "perhaps-lost": sample_documents.possibly_lost_document,
     "tuning-rollup": sample_documents.rollup_document,
     "partly-judged": sample_documents.partly_judged_document,
     "estimated": sample_documents.estimated_document,
@@ -41,7 +41,7 @@ _SHOWN = {
     "unauditable": sample_documents.unauditable_document,
     "not-judged": sample_documents.not_judged_document,
     "still-running": sample_documents.running_document,
-    "set-aside": sample_documents.set_aside_document,
+    "set-aside": sample_documents.uncounted_document,
 }
 _NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
 _WIDTHS = (60, 80, 120)
@@ -86,7 +86,7 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
         "two-findings": (documents.document(), _due()),
         "young": (documents.document(), _due(total="61.20", runs=2)),
         "failed-hostile": (sample_documents.lost_document(), _due(failed, "43", runs=44)),
-        "perhaps-lost": (sample_documents.perhaps_lost_document(), _due(failed, "9.5", runs=2)),
+        "perhaps-lost": (sample_documents.possibly_lost_document(), _due(failed, "9.5", runs=2)),
         "tuning-rollup": (sample_documents.rollup_document(), _due(month="3.80", runs=1)),
         "partly-judged": (
             sample_documents.partly_judged_document(),
@@ -112,7 +112,7 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
             ),
         ),
         "cost-spike": (
-            sample_documents.dearer_document(),
+            sample_documents.cost_spike_document(),
             AlertDecision(AlertKind.COST_SPIKE, spike=CostSpike(Decimal(24), Decimal(182))),
         ),
         "trial": (

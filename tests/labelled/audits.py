@@ -34,7 +34,7 @@ from sageaudit.workflows.audit.judge import audit_job, run_summary
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.recordings import run as recorded_audits
 from tests.fakes.audit_flow import FakeJobs, dependencies
-from tests.fakes.lambda_events import ended
+from tests.fakes.lambda_events import end_event
 from tests.labelled.expert import ExpertJob, expert_jobs
 from tests.labelled.machine import Json
 from tests.labelled.story import FAMILY, ONE, SEARCH, Story, stories_of_kind
@@ -116,7 +116,7 @@ def audit_in_turn(recordings: Iterable[Json]) -> list[AuditDocument]:
     documents = []
     for kind, name, recorded in named:
         now = max(_ends(recorded.describe)) + timedelta(minutes=25)
-        event = ended(name, kind, CreationTime=None)
+        event = end_event(name, kind, CreationTime=None)
         outcome = audit_finished_job(event, deps, now=now, caller=AuditTrigger.PERSON)
         assert isinstance(outcome, AuditRecorded)
         documents.append(outcome.document)

@@ -97,7 +97,7 @@ def has_open_value(fix: tuple[Parameter, ...]) -> bool:
     Free text can be made up; for a size, the number in the recommendation is used.
     """
     return any(
-        _is_blank(parameter) and not (request.free_text(parameter.path) or _number(parameter))
+        _is_blank(parameter) and not (request.is_free_text(parameter.path) or _number(parameter))
         for parameter in fix
     )
 
@@ -108,7 +108,7 @@ def _is_blank(parameter: Parameter) -> bool:
 
 def _number(parameter: Parameter) -> int | None:
     """Returns the number in the text of a numeric parameter."""
-    match = _NUMBER.search(str(parameter.new)) if request.number(parameter.path) else None
+    match = _NUMBER.search(str(parameter.new)) if request.is_number(parameter.path) else None
     return int(match.group()) if match else None
 
 

@@ -32,7 +32,7 @@ EXEMPT = {
 """Rules that do not depend on the machine's use, each with its reason."""
 
 
-def held(examples: int, *, money: bool = True) -> Callable[[Any], Any]:
+def property_settings(examples: int, *, money: bool = True) -> Callable[[Any], Any]:
     """Returns the settings of a property: the same examples each time.
 
     `money`: whether `make test` runs more of them.
@@ -98,7 +98,7 @@ def counted(audit: AuditDocument) -> Decimal:
     return counted_usd + sum(exempt, Decimal(0))
 
 
-def of_the_machine(audit: AuditDocument) -> Iterator[FindingDocument]:
+def machine_findings(audit: AuditDocument) -> Iterator[FindingDocument]:
     """Yields the counted findings except those of EXEMPT rules."""
     for finding in audit["findings"]:
         if finding["bucket"] in {"avoidable", "lost"} and finding["rule"] not in EXEMPT:
@@ -110,7 +110,7 @@ def dollars(findings: Iterable[FindingDocument]) -> Decimal:
     return sum((finding["saving_usd"] or Decimal(0) for finding in findings), Decimal(0))
 
 
-def told_otherwise(
+def with_series_changed(
     job_recording: Document, change: Callable[[Document], Document | None]
 ) -> Document:
     """Returns the recording with each series changed, or removed if `change` returns None."""
@@ -136,10 +136,10 @@ def with_values(
             ]
         return line
 
-    return told_otherwise(job_recording, changed)
+    return with_series_changed(job_recording, changed)
 
 
-def says(audit: AuditDocument) -> str:
+def findings_line(audit: AuditDocument) -> str:
     """Returns the counted findings in one line, for the message of a failure."""
     lines = [
         f"{finding['rule']} ({finding['confidence']}) ${finding['saving_usd']}: "

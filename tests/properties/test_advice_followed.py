@@ -10,7 +10,7 @@ from sageaudit.domain.bill.finding import Finding
 from sageaudit.domain.job.kinds import Component
 from tests.labelled.followed import Way, next_recording, ways_to_follow
 from tests.labelled.made_up_job import REGION
-from tests.properties.judged import EXEMPT, Document, audited, held
+from tests.properties.judged import EXEMPT, Document, audited, property_settings
 from tests.properties.programs import Run, runs
 
 TRIALS = {
@@ -54,7 +54,7 @@ def type_of(job_recording: Document) -> str:
     return str(job_recording["describe"]["ResourceConfig"]["InstanceType"])
 
 
-@held(120)
+@property_settings(120)
 @given(runs(whole=True))
 def test_no_advice_leads_back_or_to_a_dearer_type(run: Run) -> None:
     """Applies the best finding's fix, does the same work, audits again, and repeats."""

@@ -61,7 +61,7 @@ def dollars(audited: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("stem", recorded.each())
+@pytest.mark.parametrize("stem", recorded.stem_params())
 def test_every_recorded_job_keeps_its_dollars_and_findings(stem: str) -> None:
     """Each recorded job keeps its dollars, its findings and the other rules' outcomes."""
     document = recording_file.make_document(recording.read(recorded.file(stem)))

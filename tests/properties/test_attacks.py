@@ -18,7 +18,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.exits import Exit
 from sageaudit.output.terminal.render import render
 from sageaudit.workflows.recordings.run import audit_recording
-from tests.properties.judged import MICRO, counted, judged, says, told_otherwise
+from tests.properties.judged import MICRO, counted, findings_line, judged, with_series_changed
 from tests.properties.programs import Layout, Spell, plain
 
 Document = dict[str, Any]
@@ -33,7 +33,7 @@ def _sum_of_gpus(instance: str, value: float, cores: float = 1.0) -> Document:
             line["values"] = [value] * len(line["values"])
         return line
 
-    return told_otherwise(run, steady)
+    return with_series_changed(run, steady)
 
 
 @pytest.mark.parametrize(("busy", "share"), [(1, 0.8), (2, 0.7), (4, 0.6)])
@@ -47,7 +47,7 @@ def test_one_busy_gpu_of_eight_is_no_faster_on_a_weaker_one(busy: int, share: fl
     assert total is not None
     hourly = Decimal("25.2512883")
     costs = total * hourly / Decimal("63.296") * truth
-    assert counted(audit) <= max(total - costs, Decimal(0)) + Decimal(1), says(audit)
+    assert counted(audit) <= max(total - costs, Decimal(0)) + Decimal(1), findings_line(audit)
 
 
 @pytest.mark.parametrize("more", [{}, {"zero_stage": "3"}, {"tensor_parallel_size": "8"}])
@@ -118,7 +118,7 @@ def test_a_run_that_no_rule_could_judge_does_not_pass_the_gate(
     change: Callable[[Document], Document | None],
 ) -> None:
     """The same run with all its points has $90.67 of $114.84 avoidable."""
-    audit = judged(told_otherwise(IDLE.told(), change))
+    audit = judged(with_series_changed(IDLE.told(), change))
     assert audit["avoidable_usd"] is None
     assert _gate(audit, Severity.MEDIUM) is Exit.NOT_JUDGED
 

@@ -11,7 +11,7 @@ from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.prices.market import UNKNOWN_PRECISION, RuntimeRange, runtime_range
 from sageaudit.structs import replace
 from tests.labelled.machine import machine
-from tests.properties.judged import Document, audited, held
+from tests.properties.judged import Document, audited, property_settings
 from tests.properties.programs import GPU_TYPES, SEVERAL_GPUS, Layout, Run, Spell, plain, runs
 
 ONE_DEVICE_AT_WORK = (
@@ -91,7 +91,7 @@ def holds(run: Run, most: int = 8) -> None:
         )
 
 
-@held(120)
+@property_settings(120)
 @given(steady([Layout.COPIES, Layout.TURNS]))
 @example(plain("ml.g7e.12xlarge", 0.3, 0.3))
 @example(plain("ml.p3.16xlarge", *[0.3] * 8))
@@ -103,7 +103,7 @@ def test_copies_and_parts_of_one_model_take_no_longer_than_counted(run: Run) -> 
     holds(run)
 
 
-@held(120)
+@property_settings(120)
 @given(steady([Layout.PROCESSES]))
 @example(plain("ml.g7e.12xlarge", 0.6, 0.89, layout=Layout.PROCESSES, spells=(Spell(69, 0.5),)))
 @example(plain("ml.p3.8xlarge", 0.6, 0.6, 0.6, layout=Layout.PROCESSES))
@@ -112,7 +112,7 @@ def test_processes_that_cannot_be_split_take_no_longer_on_one_device_than_counte
     holds(run, most=1)
 
 
-@held(120)
+@property_settings(120)
 @given(steady([Layout.COPIES]), st.floats(0, 1))
 @example(plain("ml.p4d.24xlarge", *[0.2] * 8), 1.0)
 @example(plain("ml.p4d.24xlarge", *[0.02] * 8), 0.5)
@@ -143,7 +143,7 @@ def test_another_gpu_takes_no_longer_than_counted_whatever_it_is_within_its_rang
         )
 
 
-@held(120)
+@property_settings(120)
 @given(runs(GPU_TYPES, whole=True))
 @example(plain("ml.p5en.48xlarge", *[0.01] * 6, gpu_gib=134, cores=51, gib=880))
 @example(plain("ml.g4dn.xlarge", 0.02))
@@ -160,7 +160,7 @@ def test_work_of_devices_is_not_counted_as_held_by_a_type_without_them(run: Run)
     assert not (cpu_moves and most > 1), f"{run.instance} -> {cpu_moves}"
 
 
-@held(60)
+@property_settings(60)
 @given(steady([Layout.TURNS, Layout.PROCESSES]))
 @example(plain("ml.g5.12xlarge", *[0.0025] * 4, layout=Layout.TURNS, gpu_gib=5.59))
 @example(plain("ml.g5.12xlarge", *[0.2] * 4, layout=Layout.TURNS, gpu_gib=20.0))

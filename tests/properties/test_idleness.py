@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from sageaudit.structs import replace
-from tests.properties.judged import Document, held, judged, told_otherwise, with_values
+from tests.properties.judged import (
+    Document,
+    judged,
+    property_settings,
+    with_series_changed,
+    with_values,
+)
 from tests.properties.programs import Run, Spell, runs
 
 WORK = {"CPUUtilization", "GPUUtilization"}
@@ -46,7 +52,7 @@ def lulls() -> st.SearchStrategy[Lull]:
     )
 
 
-@held(80)
+@property_settings(80)
 @given(runs(), lulls())
 def test_devices_that_work_less_are_no_less_idle(run: Run, lull: Lull) -> None:
     """Reducing the work in some minutes of some hosts does not reduce the idle hours."""
@@ -73,10 +79,10 @@ def on_time(job_recording: Document) -> Document:
         line["values"] = known_values[:1] * late + line["values"][late:]
         return line
 
-    return told_otherwise(job_recording, filled)
+    return with_series_changed(job_recording, filled)
 
 
-@held(60)
+@property_settings(60)
 @given(runs(), st.integers(1, 120), st.booleans())
 def test_a_longer_pause_is_no_less_idle(run: Run, minutes: int, at_head: bool) -> None:
     """Waiting longer before or after the same work does not reduce the idle hours."""

@@ -15,11 +15,11 @@ from tests.properties.judged import (
     MICRO,
     Document,
     dollars,
-    held,
+    findings_line,
     judged,
-    of_the_machine,
-    says,
-    told_otherwise,
+    machine_findings,
+    property_settings,
+    with_series_changed,
     with_values,
 )
 from tests.properties.programs import METRICS, Run, Spell, plain, runs
@@ -29,18 +29,20 @@ def certain(audit: AuditDocument) -> Decimal:
     """Returns the counted dollars of measured and derived findings."""
     return dollars(
         finding
-        for finding in of_the_machine(audit)
+        for finding in machine_findings(audit)
         if finding["confidence"] in {"measured", "derived"}
     )
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@held(40, money=False)
+@property_settings(40, money=False)
 @given(run=runs(whole=True))
 def test_one_more_metric_takes_no_measured_finding_back(metric: str, run: Run) -> None:
     """A finding that is measured without a metric is also found with it."""
     job_recording = run.told()
-    less = told_otherwise(job_recording, lambda line: None if line["metric"] == metric else line)
+    less = with_series_changed(
+        job_recording, lambda line: None if line["metric"] == metric else line
+    )
     measured = {
         finding["rule"]
         for finding in judged(less)["findings"]
@@ -72,7 +74,7 @@ def one_host_missing(job_recording: Document, loss: Loss) -> Document:
     """Removes the series of some metrics of one host."""
     hosts = sorted({line["host"] for line in job_recording["metrics"]["series"]})
     host = hosts[loss.host % len(hosts)]
-    return told_otherwise(
+    return with_series_changed(
         job_recording,
         lambda line: None if line["host"] == host and line["metric"] in loss.metrics else line,
     )
@@ -86,7 +88,7 @@ def early_end(job_recording: Document, loss: Loss) -> Document:
             line["values"] = line["values"][: max(loss.first, 1)]
         return line
 
-    return told_otherwise(job_recording, ended)
+    return with_series_changed(job_recording, ended)
 
 
 def another_job(job_recording: Document, loss: Loss) -> Document:
@@ -97,7 +99,7 @@ def another_job(job_recording: Document, loss: Loss) -> Document:
             line["host"] = f"another-{line['host']}"
         return line
 
-    return told_otherwise(job_recording, foreign)
+    return with_series_changed(job_recording, foreign)
 
 
 def hourly(job_recording: Document, loss: Loss) -> Document:
@@ -115,7 +117,7 @@ def hourly(job_recording: Document, loss: Loss) -> Document:
         ]
         return line
 
-    other = told_otherwise(job_recording, coarser)
+    other = with_series_changed(job_recording, coarser)
     other["metrics"]["period_s"] = 3600
     return other
 
@@ -204,7 +206,7 @@ def test_lost_data_that_once_added_a_dollar_adds_none(
 
 
 @pytest.mark.parametrize("lost", LOSSES, ids=lambda lost: lost.__name__)
-@held(80, money=False)
+@property_settings(80, money=False)
 @given(run=runs(whole=True), loss=losses())
 def test_lost_data_adds_no_dollar_that_more_data_would_take_back(
     lost: Callable[[Document, Loss], Document], run: Run, loss: Loss
@@ -217,4 +219,6 @@ def adds_nothing(lost: Callable[[Document, Loss], Document], run: Run, loss: Los
     """Checks that what is certain without some data is also certain with it."""
     job_recording = run.told()
     whole, partial = judged(job_recording), judged(lost(job_recording, loss))
-    assert certain(partial) <= certain(whole) + MICRO, f"{says(whole)}\n{says(partial)}"
+    assert certain(partial) <= certain(whole) + MICRO, (
+        f"{findings_line(whole)}\n{findings_line(partial)}"
+    )

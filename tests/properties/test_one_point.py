@@ -14,11 +14,11 @@ from tests.properties.judged import (
     CENT,
     Document,
     dollars,
-    held,
+    findings_line,
     judged,
-    of_the_machine,
+    machine_findings,
+    property_settings,
     savings,
-    says,
     with_values,
 )
 from tests.properties.programs import Run, plain, runs
@@ -92,7 +92,7 @@ def one_host(before: AuditDocument, now: AuditDocument, run: Run) -> Decimal:
     asks = [
         any(
             fix["parameter"].endswith("InstanceCount")
-            for finding in of_the_machine(audit)
+            for finding in machine_findings(audit)
             for fix in finding["fix"]
         )
         for audit in (before, now)
@@ -103,7 +103,7 @@ def one_host(before: AuditDocument, now: AuditDocument, run: Run) -> Decimal:
 
 def counts(job_recording: Document) -> Decimal:
     """Returns the counted dollars of findings on the machine's use."""
-    return dollars(of_the_machine(judged(job_recording)))
+    return dollars(machine_findings(judged(job_recording)))
 
 
 def steepest(moved: Callable[[int], Document], by: int) -> int:
@@ -146,7 +146,7 @@ def told_ways() -> st.SearchStrategy[Way]:
     )
 
 
-@held(60)
+@property_settings(60)
 @given(runs(pauses=False), told_ways())
 @example(plain("ml.c7i.xlarge", cores=1.62, gib=3.2), Way("CPUUtilization", -50))
 @example(plain("ml.r5d.24xlarge", cores=0.5, gib=77), Way("MemoryUtilization", 50))
@@ -172,11 +172,11 @@ def test_one_point_moves_the_dollars_by_one_neighbouring_type_at_most(run: Run, 
     at = steepest(moved, way.far)
     before_step, after_step = moved(at), moved(at + 1)
     before, now = judged(before_step), judged(after_step)
-    change = abs(dollars(of_the_machine(before)) - dollars(of_the_machine(now)))
+    change = abs(dollars(machine_findings(before)) - dollars(machine_findings(now)))
     most = allowed(savings(before_step), savings(after_step), way.metric) + one_host(
         before, now, run
     )
     assert change <= most + CENT, (
         f"{way.metric} of {host}, moved by {at} and by {at + 1} points: ${change} moved, "
-        f"${most} allowed\n{says(before)}\n{says(now)}"
+        f"${most} allowed\n{findings_line(before)}\n{findings_line(now)}"
     )

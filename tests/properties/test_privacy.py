@@ -191,7 +191,7 @@ def test_free_text_is_in_no_sink_and_in_no_error(text: str, kind: JobKind) -> No
 
 def test_what_is_kept_of_a_recorded_job_gives_the_same_job() -> None:
     """A sanitised answer parses to the same job: live, recorded and reaudited jobs are equal."""
-    for item in recorded.everything():
+    for item in recorded.all_recorded_jobs():
         stored = json.loads(json.dumps(sanitize_answer(item.recording.describe)))
         assert sanitize_answer(stored) == stored, item.file
         assert parse(stored, {}) == parse(item.recording.describe, {}), item.file

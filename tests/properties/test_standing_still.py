@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sageaudit.structs import replace
-from tests.properties.judged import Document, held, judged, says, with_values
+from tests.properties.judged import Document, findings_line, judged, property_settings, with_values
 from tests.properties.programs import GPU_TYPES, Layout, Run, Spell, plain, runs
 
 IDLE_RULES = {"idle-start", "idle-middle", "idle-tail"}
@@ -53,7 +53,7 @@ def shows_its_work(run: Run) -> bool:
     )
 
 
-@held(150)
+@property_settings(150)
 @given(runs(GPU_TYPES))
 def test_idle_dollars_are_never_above_the_truth(run: Run) -> None:
     """Idle dollars are at most 5% above the truth, for idleness at the start, middle or end."""
@@ -61,17 +61,17 @@ def test_idle_dollars_are_never_above_the_truth(run: Run) -> None:
     job_recording = run.told()
     truth = truly_idle_usd(run, job_recording)
     assert counted(job_recording) <= truth * Decimal("1.05") + _MICRO, (
-        f"{truth} true; {says(judged(job_recording))}"
+        f"{truth} true; {findings_line(judged(job_recording))}"
     )
 
 
-@held(80)
+@property_settings(80)
 @given(runs(GPU_TYPES, pauses=False))
 def test_a_run_that_always_works_has_no_idle_dollars(run: Run) -> None:
     """A run that always works has no idle dollars, slow or fast, on some or all devices."""
     assume(shows_its_work(run))
     job_recording = run.told()
-    assert counted(job_recording) == 0, says(judged(job_recording))
+    assert counted(job_recording) == 0, findings_line(judged(job_recording))
 
 
 @st.composite
@@ -89,7 +89,7 @@ def hung(draw: st.DrawFn) -> Run:
     )
 
 
-@held(60)
+@property_settings(60)
 @given(hung().filter(lambda run: len(run.program.shares) <= run.on.gpus))
 def test_a_wait_of_half_an_hour_is_found_in_full(run: Run) -> None:
     """A wait above 30 minutes counts except its last, partial minute; shorter ones do not."""
@@ -103,7 +103,7 @@ def test_a_wait_of_half_an_hour_is_found_in_full(run: Run) -> None:
         assert counted(job_recording) == 0
 
 
-@held(60)
+@property_settings(60)
 @given(hung(), st.integers(1, 90))
 def test_a_longer_wait_counts_no_fewer_dollars(run: Run, minutes: int) -> None:
     """A longer wait in the same run counts no fewer dollars."""
@@ -114,7 +114,7 @@ def test_a_longer_wait_counts_no_fewer_dollars(run: Run, minutes: int) -> None:
     assert counted(slower.told()) >= counted(run.told())
 
 
-@held(80)
+@property_settings(80)
 @given(runs(GPU_TYPES, whole=True), st.integers(1, 400), st.integers(1, 200))
 def test_minutes_that_fall_asleep_count_no_fewer_dollars(
     run: Run, first: int, minutes: int

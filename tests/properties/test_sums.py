@@ -5,7 +5,7 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.properties.judged import held, judged, says
+from tests.properties.judged import findings_line, judged, property_settings
 from tests.properties.programs import GPU_TYPES, Run, runs
 
 ZERO = Decimal(0)
@@ -13,7 +13,7 @@ ROUNDED = Decimal("0.00001")
 SECONDS = st.sampled_from([0, 1, 600, 3600, 86_400, 10**9])
 
 
-@held(25)
+@property_settings(25)
 @given(
     runs(GPU_TYPES),
     st.sampled_from(["Completed", "Failed", "Stopped"]),
@@ -41,5 +41,5 @@ def test_what_is_counted_and_what_may_be_lost_are_no_more_than_the_bill(
     assert total is not None, audit["bill"]["missing"]
     avoidable, most = audit["avoidable_usd"] or ZERO, audit["lost_up_to_usd"] or ZERO
     assert ZERO <= lost <= most
-    assert avoidable + most <= total + ROUNDED, says(audit)
+    assert avoidable + most <= total + ROUNDED, findings_line(audit)
     assert all(part["usd"] >= -ROUNDED for part in audit["waterfall"])

@@ -4,11 +4,18 @@ from decimal import Decimal
 
 from hypothesis import example, given
 
-from tests.properties.judged import MICRO, counted, held, judged, savings, says
+from tests.properties.judged import (
+    MICRO,
+    counted,
+    findings_line,
+    judged,
+    property_settings,
+    savings,
+)
 from tests.properties.programs import Run, Spell, plain, runs
 
 
-@held(200)
+@property_settings(200)
 @given(runs())
 @example(plain("ml.g5.24xlarge", 0.3, 0.3, 0.3, 0.3))
 @example(plain("ml.g6e.8xlarge", 0.07, gpu_gib=4.5, cores=6.4, gib=25.6))
@@ -23,10 +30,12 @@ def test_the_audit_counts_no_less_than_the_best_certain_saving_of_what_if(run: R
     audit, certain = judged(job_recording), savings(job_recording)
     best = max(certain, key=lambda name: certain[name], default=None)
     if best is not None:
-        assert counted(audit) >= certain[best] - MICRO, f"{best}: ${certain[best]}; {says(audit)}"
+        assert counted(audit) >= certain[best] - MICRO, (
+            f"{best}: ${certain[best]}; {findings_line(audit)}"
+        )
 
 
-@held(120)
+@property_settings(120)
 @given(runs())
 def test_no_saving_is_more_than_the_bill(run: Run) -> None:
     """No saving exceeds the bill: alone, together, or at the counted end of its range."""

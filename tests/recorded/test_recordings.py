@@ -22,7 +22,7 @@ from sageaudit.rules.card import Case, FamilyCase, JobCase
 from sageaudit.rules.judge import RULE_FAILED
 from sageaudit.structs import replace
 from tests.fakes.packaged_prices import packaged_market
-from tests.fakes.recorded import everything, files, of_file, one
+from tests.fakes.recorded import all_recorded_jobs, files, jobs_of_file, recorded_job
 
 EVERY = pytest.mark.parametrize("stem", [path.stem for path in files()])
 MICRO = Decimal("0.000001")
@@ -31,7 +31,7 @@ MICRO = Decimal("0.000001")
 def test_all_161_files_are_here() -> None:
     """There are 161 files, and more jobs, because three of them are sets."""
     assert len(files()) == 161
-    assert len(list(everything())) > 161
+    assert len(list(all_recorded_jobs())) > 161
 
 
 @pytest.mark.parametrize(("composed", "within_s", "minimum"), [(False, 2, 40), (True, 30, 30)])
@@ -41,7 +41,7 @@ def test_billed_phases_are_the_training_time(composed: bool, within_s: int, mini
     If composed from logs, within 30 s: their lines come up to a minute late.
     """
     compared = 0
-    for item in everything():
+    for item in all_recorded_jobs():
         job = item.job
         has_transitions = "SecondaryStatusTransitions" in item.recording.describe
         cut = any(phase.name == "Interrupted" for phase in job.phases)
@@ -54,7 +54,7 @@ def test_billed_phases_are_the_training_time(composed: bool, within_s: int, mini
 
 def test_the_fsx_spot_jobs_phases_sum_to_its_compute_line() -> None:
     """14,683 of 37,026 s are billed at $0.922 an hour: $3.76, not $9.48."""
-    billed = one("training-073").bill
+    billed = recorded_job("training-073").bill
     assert billed.compute_usd is not None
     phases = sum((cost.usd or Decimal(0) for cost in billed.phases), Decimal(0))
     assert abs(phases - billed.compute_usd) < MICRO
@@ -64,7 +64,7 @@ def test_the_fsx_spot_jobs_phases_sum_to_its_compute_line() -> None:
 @EVERY
 def test_a_recorded_jobs_document_adds_up(stem: str) -> None:
     """Lines, phases and waterfall add up to their totals; no saving counts twice."""
-    for item in of_file(stem):
+    for item in jobs_of_file(stem):
         _adds_up(item.document, finished=item.job.finished)
 
 
@@ -97,7 +97,7 @@ def _adds_up(document: AuditDocument, *, finished: bool) -> None:
 @EVERY
 def test_a_recorded_jobs_document_is_plain_json(stem: str) -> None:
     """A document can be written and read without loss; no figure becomes a float."""
-    for item in of_file(stem):
+    for item in jobs_of_file(stem):
         text = to_json(item.document)
         assert from_json(text) == json.loads(text, parse_float=Decimal)
         assert "NaN" not in text
@@ -107,7 +107,7 @@ def test_a_recorded_jobs_document_is_plain_json(stem: str) -> None:
 def test_every_rule_answers_every_recorded_job_once(stem: str) -> None:
     """Each rule has one outcome for each job; for unfinished jobs all are Unknown."""
     judging = {r.info.name for r in catalogue.load() if r.scope in {Case, JobCase, FamilyCase}}
-    for item in of_file(stem):
+    for item in jobs_of_file(stem):
         outcomes = item.outcomes()
         assert set(outcomes) == judging
         codes = {o.code for o in outcomes.values() if isinstance(o, Unknown)}
@@ -128,7 +128,7 @@ LOST: dict[str, Callable[[int], Iterable[int]]] = {
 @pytest.mark.parametrize("way", LOST)
 def test_half_of_the_points_never_tell_more_than_all(way: str) -> None:
     """Losing half of the points adds no finding and turns no Unknown into Clear."""
-    for item in everything():
+    for item in all_recorded_jobs():
         if not item.recording.series:
             continue
         halves = []
@@ -147,7 +147,7 @@ def test_half_of_the_points_never_tell_more_than_all(way: str) -> None:
 
 def test_no_recording_without_series_is_judged_by_its_metrics() -> None:
     """Without series, metric rules are Unknown or not applicable."""
-    for item in everything():
+    for item in all_recorded_jobs():
         if not item.recording.series:
             outcomes = item.outcomes()
             for rule in ("gpu-underused", "cpu-underused"):
@@ -158,20 +158,20 @@ def test_real_waste_is_found() -> None:
     """These GPU jobs ran long enough and worked little; short ones are Unknown."""
     wasted = {
         item.file.split("-")[1]
-        for item in everything()
+        for item in all_recorded_jobs()
         if isinstance(item.outcomes()["gpu-underused"], Detection)
     }
     assert wasted == {"004", "018", "019", "046", "053"}
-    almost_idle = one("profiled-071").outcomes()["gpu-idle"]
+    almost_idle = recorded_job("profiled-071").outcomes()["gpu-idle"]
     assert isinstance(almost_idle, Detection)
-    short = one("profiled-043").outcomes()["gpu-underused"]
+    short = recorded_job("profiled-043").outcomes()["gpu-underused"]
     assert isinstance(short, Unknown)
     assert short.code == "too_short"
 
 
 def test_an_advice_without_a_smaller_type_has_no_dollars() -> None:
     """49 minutes at 6% on the smallest T4 are reported, but no saving is claimed."""
-    item = one("profiled-053")
+    item = recorded_job("profiled-053")
     [summary] = [f["summary"] for f in item.document["findings"] if f["rule"] == "gpu-underused"]
     assert "averaged 6% (P95 7%) over 49 min" in summary
     assert item.document["avoidable_usd"] == 0
@@ -179,7 +179,7 @@ def test_an_advice_without_a_smaller_type_has_no_dollars() -> None:
 
 def test_a_busy_gpu_of_a_real_job_is_clear() -> None:
     """Some recorded jobs use their GPU well."""
-    assert any(isinstance(item.outcomes()["gpu-underused"], Clear) for item in everything())
+    assert any(isinstance(item.outcomes()["gpu-underused"], Clear) for item in all_recorded_jobs())
 
 
 def test_debuggers_own_low_gpu_rule_is_never_contradicted() -> None:
@@ -190,24 +190,26 @@ def test_debuggers_own_low_gpu_rule_is_never_contradicted() -> None:
         low = debugger.get("LowGPUUtilization", {})
         if low.get("triggered"):
             compared += 1
-            assert not isinstance(one(path.stem).outcomes()["gpu-underused"], Clear), path.stem
+            assert not isinstance(recorded_job(path.stem).outcomes()["gpu-underused"], Clear), (
+                path.stem
+            )
     assert compared
 
 
 def test_real_utilisation_is_within_bounds() -> None:
     """Normalised points lie in 0..100; one busy core of four reads 25%."""
-    for item in everything():
+    for item in all_recorded_jobs():
         for hosts in item.measured().series.values():
             for line in hosts.values():
                 assert all(0 <= value <= 100 for value in line.present), item.file
-    busy = one("cloudwatch-001").measured().series[Metric.CPU]
+    busy = recorded_job("cloudwatch-001").measured().series[Metric.CPU]
     [line] = busy.values()
     assert max(line.present) == pytest.approx(25.212)
 
 
 def test_a_recorded_job_on_twice_the_instances_costs_twice() -> None:
     """Twice the instances double compute, storage and warm pool."""
-    for item in everything():
+    for item in all_recorded_jobs():
         job = item.job
         if job.kind is not JobKind.TRAINING or not job.finished:
             continue
@@ -220,7 +222,7 @@ def test_a_recorded_job_on_twice_the_instances_costs_twice() -> None:
 
 def test_every_stored_recording_is_the_same_job() -> None:
     """A stored answer parses to the same job; only the fingerprint is stored separately."""
-    for item in everything():
+    for item in all_recorded_jobs():
         answer = json.loads(json.dumps(sanitize_answer(item.recording.describe)))
         stored_job = parse(
             answer,
@@ -235,7 +237,7 @@ def test_since_2024_downloading_names_the_image() -> None:
     """Before 2024 Downloading named the data; jobs without messages say nothing."""
     by_year = Counter(
         (item.job.image_pull_in_download, item.job.created_at.year >= 2024)
-        for item in everything()
+        for item in all_recorded_jobs()
         if item.job.created_at and item.job.image_pull_in_download is not None
     )
     assert by_year == {(False, False): 69, (True, True): 14}
@@ -243,7 +245,7 @@ def test_since_2024_downloading_names_the_image() -> None:
 
 def test_a_real_spot_job_on_p3_shows_its_hints() -> None:
     """The hints are fp16, SMDDP, a synchronised output folder, and a pretrained model's name."""
-    job = one("training-004-p3-16xlarge-spot-completed").job
+    job = recorded_job("training-004-p3-16xlarge-spot-completed").job
     assert to_stored(job.hints) == {
         "deep_learning": True,
         "mixed_precision": True,
@@ -257,7 +259,7 @@ def test_a_real_spot_job_on_p3_shows_its_hints() -> None:
 
 def test_real_inputs_are_mostly_moving_prefixes() -> None:
     """Only copies under a job's name or a day are pinned."""
-    with_answer = [item for item in everything() if item.job.is_data_pinned is not None]
+    with_answer = [item for item in all_recorded_jobs() if item.job.is_data_pinned is not None]
     pinned = {item.file for item in with_answer if item.job.is_data_pinned}
     assert len(with_answer) > 80
     assert "training-021-c4-8xlarge-x2-completed" in pinned
@@ -266,7 +268,7 @@ def test_real_inputs_are_mostly_moving_prefixes() -> None:
 
 def test_real_tuning_jobs_name_their_objective() -> None:
     """All real tuning jobs name their objective and its direction."""
-    tunings = [item.job.tuning for item in everything() if item.job.tuning]
+    tunings = [item.job.tuning for item in all_recorded_jobs() if item.job.tuning]
     named = [tuning.objective for tuning in tunings if tuning.objective]
     assert all(objective.direction for objective in named)
     assert (len(tunings), len(named)) == (10, 10)

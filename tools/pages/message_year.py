@@ -19,7 +19,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.families import run_summary
-from tests.fakes.story_lines import Family, head
+from tests.fakes.story_lines import Family, run_head
 from tools.pages import with_parts
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "message-year.md"
@@ -193,7 +193,7 @@ def _run(
     )
     status = "Failed" if is_hung else "Completed"
     name = f"{work.name.rpartition('/')[2]}-{day:03d}"
-    return head(name, ended_at, facts, status=status, total_usd=_cents(usd), family=work.name)
+    return run_head(name, ended_at, facts, status=status, total_usd=_cents(usd), family=work.name)
 
 
 def _is_fixed(work: Workload, at: datetime) -> bool:

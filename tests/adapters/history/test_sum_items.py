@@ -24,7 +24,7 @@ from sageaudit.domain.audit.sums import (
 from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
 from tests.adapters.history.faults import everything, meanwhile, once, refusal
-from tests.fakes.capacity import consumed
+from tests.fakes.capacity import measure_capacity
 from tests.fakes.documents import ACCOUNT, REGION
 from tests.fakes.entries import NOON, entry, finding, with_detail
 from tests.fakes.families import run_summary
@@ -160,7 +160,7 @@ def test_a_family_costs_a_query_a_month_and_an_item_a_day_however_many_runs_it_h
         ended_at = (NOON - timedelta(days=number % 3)).isoformat()
         dynamo.record(entry(f"job-{number}", job={"ended_at": ended_at}))
     of = {"account": ACCOUNT, "region": REGION, "name": "training/resnet"}
-    with consumed(client) as cost:
+    with measure_capacity(client) as cost:
         sums = sum_rows(dynamo.daily_sums(Scope.FAMILY, DAY - timedelta(days=30), DAY, **of))
     assert sums.jobs == 6
     assert (cost.requests, cost.items) == (2, 3)

@@ -19,11 +19,11 @@ from sageaudit.domain.audit.finding_document import Recommendation
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
 from tests.fakes.families import run_summary
-from tests.fakes.markdown_tables import rows
-from tests.fakes.story_lines import Story, head
+from tests.fakes.markdown_tables import table_rows
+from tests.fakes.story_lines import Story, run_head
 
 PAGE = (Path(__file__).parents[3] / "docs" / "advice.md").read_text("utf-8")
-ROWS = rows(PAGE, "The states as a table")
+ROWS = table_rows(PAGE, "The states as a table")
 
 
 def moment(text: str) -> datetime:
@@ -67,7 +67,7 @@ def test_a_value_that_the_advice_leaves_open_is_taken_by_any() -> None:
     )
     told = run_summary(Purchase.ON_DEMAND, recommendations=(one,), settings={})
     then = run_summary(Purchase.ON_DEMAND, recommendations=(), settings={path: "set"})
-    runs = [head("a", moment("03-01"), told), head("b", moment("03-02"), then)]
+    runs = [run_head("a", moment("03-01"), told), run_head("b", moment("03-02"), then)]
     assert [found.state for found in derive_recommendations(runs, [], moment("03-03"))] == [
         State.FOLLOWED
     ]

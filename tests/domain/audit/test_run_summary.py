@@ -29,7 +29,7 @@ def test_a_later_run_shows_whether_advice_was_followed() -> None:
     as the advice says it: else nobody would see that it changed.
     """
     seen = set()
-    for job in recorded.everything():
+    for job in recorded.all_recorded_jobs():
         facts = summary_of_run(job.job)
         for finding in job.document["findings"]:
             if recommendation_from_finding(finding) is None or not finding["fix"]:

@@ -23,7 +23,7 @@ from tests.fakes.jobs import (
     gpu_type,
     instance_type,
     job,
-    known,
+    not_none,
     phases,
     ran,
     series,
@@ -93,7 +93,7 @@ def on(name: str, done: Resize) -> Candidate:
 
 def why(name: str, done: Resize) -> tuple[Constraint, str]:
     """What refuses a type."""
-    refused = known(on(name, done).refusal)
+    refused = not_none(on(name, done).refusal)
     return refused.constraint, refused.reason
 
 
@@ -119,7 +119,7 @@ def test_the_headroom_is_a_setting() -> None:
 
 def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
     """43% of 16 vCPUs are 8.3 of 8 with a fifth above; without it they fit."""
-    takes = known(on("ml.c.2xlarge", tried(CPU, cpu=43, memory=2)).runtime_factor)
+    takes = not_none(on("ml.c.2xlarge", tried(CPU, cpu=43, memory=2)).runtime_factor)
     assert (takes.counted, takes.best) == (Decimal("1.0320"), 1)
     assert takes.explanation == ("At times more cores were busy than 8 vCPUs hold with headroom.")
     for percent, held in ((62.5, True), (62.6, False)):  # 10 of 8 vCPUs are 1.25 times as long

@@ -16,7 +16,7 @@ from sageaudit.domain.prices.market import (
     fp32_peak_ratio,
     runtime_range,
 )
-from tests.fakes.jobs import known
+from tests.fakes.jobs import not_none
 
 HALF, FP32, STRICT = Precision.HALF, Precision.FP32, Precision.STRICT
 MODELS = sorted({kind.gpu_model or "" for kind in packaged.instance_types().values() if kind.gpus})
@@ -156,9 +156,9 @@ def test_a_class_without_tf32_is_a_doubt_only_where_no_measured_range_covers_it(
         sheets = {kind.gpu_model: kind.gpu_peaks for kind in types}
         found = moved(today, other)
         assert isinstance(found, RuntimeRange)
-        return fp32_peak_ratio(known(sheets[today]), known(sheets[other]), found)
+        return fp32_peak_ratio(not_none(sheets[today]), not_none(sheets[other]), found)
 
-    assert round(known(doubt("H100", "A100")), 2) == Decimal("3.44")
+    assert round(not_none(doubt("H100", "A100")), 2) == Decimal("3.44")
     assert doubt("A100", "L40S") is doubt("H100", "V100") is doubt("V100", "T4") is None
 
 

@@ -15,7 +15,7 @@ from sageaudit.domain.prices.known_prices import (
 )
 from sageaudit.domain.prices.market import Rate
 from sageaudit.structs import replace
-from tests.fakes.jobs import known
+from tests.fakes.jobs import not_none
 
 OCTOBER = OwnRate(
     "us-east-1",
@@ -46,7 +46,7 @@ def on(of: OwnRates, day: date | None) -> Rate | None:
 def test_each_day_has_the_rate_that_was_paid_then() -> None:
     """Whatever order the rows have; an earlier month's rate is not a past price to be compared."""
     of = rates(NOVEMBER, OCTOBER)
-    october, november = known(on(of, date(2026, 10, 9))), known(on(of, date(2026, 11, 9)))
+    october, november = not_none(on(of, date(2026, 10, 9))), not_none(on(of, date(2026, 11, 9)))
     assert (october.usd, november.usd) == (Decimal("1.30"), Decimal("1.20"))
     assert (october.kind, october.price_age, october.learned_basis) == ("own", "today", "net")
     assert october.as_of == "2026-10-01/2026-10-31"
@@ -57,8 +57,8 @@ def test_a_rate_goes_on_after_its_last_day_and_never_before_its_first() -> None:
     """A contract may not have existed yet: the list price applies."""
     of = rates(OCTOBER, NOVEMBER)
     assert on(of, date(2026, 9, 30)) is None
-    assert known(on(of, OCTOBER.first)).usd == OCTOBER.usd
-    rate = known(on(of, date(2026, 12, 24)))
+    assert not_none(on(of, OCTOBER.first)).usd == OCTOBER.usd
+    rate = not_none(on(of, date(2026, 12, 24)))
     assert rate.usd == Decimal("1.20")
     assert rate.note == "the newest own rate, of 2026-11-01/2026-11-20, for 2026-12-24"
     assert on(of, None) == rate._replace(note=None)
@@ -67,7 +67,7 @@ def test_a_rate_goes_on_after_its_last_day_and_never_before_its_first() -> None:
 def test_between_two_different_rates_both_are_shown() -> None:
     """Nobody knows on which of these days the price changed."""
     later = replace(NOVEMBER, first=date(2026, 11, 10))
-    rate = known(on(rates(OCTOBER, later), date(2026, 11, 5)))
+    rate = not_none(on(rates(OCTOBER, later), date(2026, 11, 5)))
     assert (str(rate.usd), str(rate.other_usd), rate.price_age) == ("1.20", "1.30", "ambiguous")
 
 

@@ -85,7 +85,7 @@ _ALLOWED = {
 @pytest.fixture(scope="module")
 def account() -> AccountReport:
     """150 jobs of 30 days, and 100 of the days before."""
-    return reports.many(150, 100)
+    return reports.large_account_report(150, 100)
 
 
 def words(markup: str) -> str:
@@ -110,7 +110,9 @@ def usd(text: str) -> Decimal:
 
 def test_the_same_data_gives_the_same_bytes() -> None:
     """Only the time of writing is another, and it is an argument."""
-    assert reports.page_of(reports.many(30)) == reports.page_of(reports.many(30))
+    assert reports.page_of(reports.large_account_report(30)) == reports.page_of(
+        reports.large_account_report(30)
+    )
 
 
 def test_the_policy_allows_exactly_the_style_and_script_of_the_page() -> None:
@@ -181,7 +183,7 @@ def test_a_family_is_told_its_dearest_rule_that_still_holds(name: str) -> None:
     loss comes back.
     """
     runs, wanted = FIRST_CHANGES[name]
-    told = {one.family: one.fix.finding["rule"] for one in reports.of_runs(runs).top_changes}
+    told = {one.family: one.fix.finding["rule"] for one in reports.family_report(runs).top_changes}
     assert told == ({} if wanted is None else {"training/bert": wanted})
 
 
@@ -196,7 +198,7 @@ def test_what_changed_is_against_as_many_days_before(account: AccountReport) -> 
         words = {(True, False): {"new"}, (False, True): {"gone"}}
         found = (int(row[5]) > 0, int(row[6]) > 0)
         assert row[1] in words.get(found, {"increased", "decreased"})
-    body = words_of_page(reports.many(5))
+    body = words_of_page(reports.large_account_report(5))
     assert "Nothing is compared: the history does not cover the 30 days before." in body
 
 
@@ -245,7 +247,7 @@ def test_a_repeated_download_has_its_reason_and_no_dollars() -> None:
 
 def test_findings_are_laid_out_with_what_is_set_aside() -> None:
     """Ways beyond the first are folded away; repeated advice is only named."""
-    body = job_body(JobReport(sample_documents.set_aside_document(), None))
+    body = job_body(JobReport(sample_documents.uncounted_document(), None))
     shown = words(body)
     assert "2 other ways" in shown
     assert "Exempt by policy until 2026-12-31: benchmark" in shown

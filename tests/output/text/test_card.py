@@ -32,10 +32,10 @@ from tests.fakes.hostile import documents, whole_documents
 from tests.fakes.lambda_events import PK
 from tests.fakes.messages import document_card, open_advice
 from tests.fakes.sample_documents import (
-    dearer_document,
+    cost_spike_document,
     estimated_document,
     lost_document,
-    perhaps_lost_document,
+    possibly_lost_document,
     rollup_document,
     trial_document,
 )
@@ -134,7 +134,7 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
             lost_document(), due(), "loses about $540 a month, 12 runs: look at it", id="a lost run"
         ),
         pytest.param(
-            perhaps_lost_document(),
+            possibly_lost_document(),
             due(),
             "may lose about $540 a month, 12 runs: set",
             id="a run that may be lost",
@@ -152,7 +152,7 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
             id="a tuning job",
         ),
         pytest.param(
-            dearer_document(),
+            cost_spike_document(),
             DEAR,
             "cost $182.00 in one run, expected $24.00: look at what changed",
             id="a run that cost far more than its like",
@@ -238,7 +238,7 @@ def saves(audit: AuditDocument, **more: Any) -> str:
             id="a tuning job's saving without a month",
         ),
         pytest.param(
-            perhaps_lost_document(),
+            possibly_lost_document(),
             "Up to all of this run's $4.55 was lost; $540 a month",
             id="a run that may be lost",
         ),
@@ -381,7 +381,7 @@ def test_what_no_sum_has_is_said(changes: Any, says: str) -> None:
 
 def test_a_dear_run_says_what_changed() -> None:
     """What it cost stands in the first line."""
-    card = document_card(dearer_document(), DEAR)
+    card = document_card(cost_spike_document(), DEAR)
     assert [line.text for line in card.lines] == ["Changed: Training +4 h 12 min."]
     assert card.account_region == "111122223333, us-east-1"
 

@@ -9,7 +9,7 @@ from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.output.text.headline import headline, judged_text, part_of_judged
 from sageaudit.output.text.money import Figure
 from tests.fakes.documents import document
-from tests.fakes.sample_documents import estimated_document, perhaps_lost_document
+from tests.fakes.sample_documents import estimated_document, possibly_lost_document
 
 ZERO = Decimal(0)
 NONE: dict[str, Any] = {"avoidable_usd": ZERO}
@@ -187,7 +187,7 @@ def test_a_headline_says_up_to_what_may_have_been_avoidable() -> None:
 
 def test_a_headline_says_up_to_what_may_be_lost() -> None:
     """All of the bill, or a part beside avoidable dollars."""
-    perhaps = perhaps_lost_document()
+    perhaps = possibly_lost_document()
     assert headline(perhaps) == "all of $4.55 may be lost"
     part = headline(cast("AuditDocument", {**perhaps, "lost_up_to_usd": Decimal(2)}))
     assert part == "up to $2.00 of $4.55 (44%) may be lost"

@@ -15,7 +15,7 @@ from sageaudit.domain.policy.routes import ChannelConfig, Route, Routes
 from sageaudit.structs import replace
 from tests.fakes.calls import NOON, die
 from tests.fakes.documents import document, job
-from tests.fakes.family import FamilyStory, is_quiet, run_document
+from tests.fakes.family import FamilyStory, is_suppressed, run_document
 from tests.fakes.sample_documents import rollup_document, unauditable_document
 from tests.fakes.stream import Stream
 from tests.workflows.notify.test_outbox import each_step
@@ -225,9 +225,9 @@ def test_subscriptions_can_leave_the_lines_out() -> None:
 def test_the_notification_says_which_channels_get_the_line() -> None:
     """Also where there is no alert."""
     story = FamilyStory(ASKED)
-    assert is_quiet(story.audited(HEALTHY, NOON))
+    assert is_suppressed(story.audited(HEALTHY, NOON))
     assert story.notification
     assert story.notification.job_line
     assert story.notification.job_line.destination.channels == ("slack",)
-    assert is_quiet(story.audited(HEALTHY, NOON))
+    assert is_suppressed(story.audited(HEALTHY, NOON))
     assert story.notification.job_line is None

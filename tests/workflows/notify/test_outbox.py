@@ -18,7 +18,7 @@ from sageaudit.domain.policy.routes import ChannelConfig, Routes
 from sageaudit.errors import AccessDenied, AwsError, Throttled, Unavailable
 from sageaudit.output.text import plain
 from sageaudit.output.text.card import held_messages_card
-from tests.fakes.calls import NOON, at_step, die, dying
+from tests.fakes.calls import NOON, at_step, die, die_at_step
 from tests.fakes.documents import document, job
 from tests.fakes.family import FamilyStory, run_document
 from tests.fakes.stream import Stream
@@ -273,7 +273,7 @@ def test_whatever_happens_both_channels_end_with_the_newest_figures(
             queue.errors = [error] if error else []
         stream.clock.move(60)
         read = stream.read if of_stream else stream.read_decisions
-        read(dying(ends))
+        read(die_at_step(ends))
     while left:
         write()
     stream.settle()
@@ -300,7 +300,7 @@ def test_in_any_order_no_large_loss_is_lost(happened: list[tuple[int, int, int]]
             stream.written(whole)
         for place, queue in enumerate((stream.story.sns, stream.story.slack)):
             queue.errors = [Throttled("queue")] if failing >> place & 1 else []
-        stream.read(dying(ends))
+        stream.read(die_at_step(ends))
     for whole in runs.values():
         stream.written(whole)
     stream.settle()

@@ -25,11 +25,18 @@ from sageaudit.structs import replace
 from sageaudit.workflows.notify import NotifyDependencies, notify
 from tests.fakes.calls import NOON
 from tests.fakes.documents import document, finding, job
-from tests.fakes.family import FamilyStory, WrittenAudit, is_first, is_quiet, is_sent, run_document
+from tests.fakes.family import (
+    FamilyStory,
+    WrittenAudit,
+    is_first_alert,
+    is_sent,
+    is_suppressed,
+    run_document,
+)
 from tests.fakes.lambda_events import PK
 from tests.fakes.sample_documents import (
     lost_document,
-    perhaps_lost_document,
+    possibly_lost_document,
     rollup_document,
     unauditable_document,
 )
@@ -67,7 +74,7 @@ def bodies(story: FamilyStory) -> list[dict[str, Any]]:
 def test_one_notice_a_channel_is_written_with_its_alert(story: FamilyStory) -> None:
     """With an id that no other audit, version or channel has."""
     story.policy = replace(story.policy, mentions={"anna": "U0123456789"})
-    assert is_first(story.audited(ONE, NOON))
+    assert is_first_alert(story.audited(ONE, NOON))
     sns, slack = bodies(story)
     assert (sns["schema"], sns["channel"], sns["notice_id"]) == (1, "sns", f"{PK}|1|sns")
     assert (slack["schema"], slack["channel"], slack["notice_id"]) == (1, "slack", f"{PK}|1|slack")
@@ -84,7 +91,7 @@ def test_only_the_channels_of_the_policy_are_written_for(story: FamilyStory) -> 
     """Slack is optional."""
     deps = replace(story.dependencies(), policy=Policy(floor_usd=Decimal(1)))
     notification = notify(*args(story.audit(ONE, NOON)), deps, now=NOON)
-    assert is_first(notification.decision)
+    assert is_first_alert(notification.decision)
     assert [body["channel"] for body in bodies(story)] == ["sns"]
 
 
@@ -121,8 +128,8 @@ WITH_OWN: Any = {**ROLLUP, "rollup_rules": ["trials-fail"], "findings": [*ROLLUP
         (ONE, "2.95", "5", False),
         (ONE, "2.97", "5", True),  # its runs add up
         (lost_document(), "0", "2", True),  # lost dollars count as well
-        (perhaps_lost_document(), "0", "4.5", True),  # $4.55 at its upper end
-        (perhaps_lost_document(), "0", "5", False),
+        (possibly_lost_document(), "0", "4.5", True),  # $4.55 at its upper end
+        (possibly_lost_document(), "0", "5", False),
         (ROLLUP, "0", "3.80", True),  # its dollars are its children's
         (ROLLUP, "0", "3.81", False),
         (WITH_OWN, "0", "4.30", True),  # and what it found itself
@@ -139,7 +146,7 @@ def test_a_family_gets_a_message_once_its_30_days_reach_the_floor(
     story.audit(elsewhere, NOON)
     story.audit(run_document("train-bert-0001", avoidable=others, ended_at=NOON), NOON)
     outcome = story.audited(whole, NOON + timedelta(hours=1))
-    assert is_sent(outcome) if enough else is_quiet(outcome)
+    assert is_sent(outcome) if enough else is_suppressed(outcome)
     assert enough or "under the floor" in str(outcome)
 
 
@@ -198,8 +205,8 @@ def test_a_pipeline_has_a_message_once_its_steps_reach_the_floor_together() -> N
     story = FamilyStory(Policy(floor_usd=Decimal(10)))
     other = step_document("other", "1", NOON)
     other["job"]["family"] = "pipeline/hourly/other"
-    assert is_quiet(story.audited(other, NOON))
-    assert is_quiet(story.audited(step_document("features", "1", NOON, "6"), NOON))
+    assert is_suppressed(story.audited(other, NOON))
+    assert is_suppressed(story.audited(step_document("features", "1", NOON, "6"), NOON))
     sent = story.audited(step_document("train", "1", NOON, "6"), NOON)
     assert is_sent(sent)
     assert [name for name, _ in sent.other_steps] == ["pipeline/nightly/features"]
@@ -242,7 +249,7 @@ def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     assert f"snooze {first.recommendation.id} " not in story.messages[-1].text
     story.decisions.save_decision(replace(decision, action=DecisionAction.EXEMPT, at=later))
     told = story.audited(named("train-bert-0415", ended_at=later), later)
-    assert is_quiet(told)
+    assert is_suppressed(told)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +270,7 @@ def test_another_run_with_the_same_advice_is_nothing_new(story: FamilyStory) -> 
     assert story.audited(named("train-bert-0413"), NOON) == quiet
     assert story.audited(named("train-bert-0414"), NOON + timedelta(days=1)) == quiet
     abroad = document(job=job(name="train-bert-0415", account="444455556666"))
-    assert is_first(story.audited(abroad, NOON))
+    assert is_first_alert(story.audited(abroad, NOON))
 
 
 @pytest.mark.parametrize(
@@ -286,7 +293,7 @@ def test_a_document_that_cannot_be_read_is_malformed_and_nothing_is_written(
     with pytest.raises(MalformedData, match="document cannot be read"):
         story.decided(replace(audit, document=whole), NOON)
     assert not story.ledger.notices
-    assert is_first(story.decided(audit, NOON))
+    assert is_first_alert(story.decided(audit, NOON))
 
 
 def failing(story: FamilyStory, error: Exception) -> NotifyDependencies:
@@ -306,7 +313,7 @@ def test_a_writer_that_fails_leaves_nothing_written(story: FamilyStory, defect: 
     with pytest.raises(MalformedData, match=f"document cannot be read: {type(defect).__name__}"):
         notify(*args(audit), failing(story, defect), now=NOON)
     assert not story.ledger.notices
-    assert is_first(story.decided(audit, NOON))
+    assert is_first_alert(story.decided(audit, NOON))
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), BadHistory("x"), InvalidOperation("x")])
@@ -342,7 +349,7 @@ def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
     for number, figures in ((1, ONE), (2, DEARER), (3, ONE)):
         at = NOON + timedelta(days=number)
         assert is_sent(story.audited(figures, at, version=number))
-    assert is_quiet(story.audited(ONE, NOON + timedelta(days=4), version=4))
+    assert is_suppressed(story.audited(ONE, NOON + timedelta(days=4), version=4))
     assert [one.subject for one in story.messages[1:]] == [
         "Correction: train-bert wasted $9.04, we said $2.04",
         "Correction: train-bert wasted $2.04, we said $9.04",
@@ -372,7 +379,7 @@ def test_no_message_about_a_job_that_ended_before_the_installation(story: Family
     quiet = no_alert("it ended before sageaudit was installed")
     assert story.decided(audit, NOON) == quiet
     story.installed_at = ended
-    assert is_first(story.decided(audit, NOON))
+    assert is_first_alert(story.decided(audit, NOON))
 
 
 def test_a_version_that_a_newer_one_overtook_stays_quiet(story: FamilyStory) -> None:
@@ -380,7 +387,7 @@ def test_a_version_that_a_newer_one_overtook_stays_quiet(story: FamilyStory) -> 
     first, second = story.audit(ONE, NOON), story.audit(DEARER, NOON, version=2)
     overtaken = no_alert("a newer version of the audit has taken its place")
     assert story.decided(first, NOON) == overtaken
-    assert is_first(story.decided(second, NOON))
+    assert is_first_alert(story.decided(second, NOON))
     assert story.decided(first, NOON) == overtaken
     assert story.decided(second, NOON) == no_alert("version 2 was notified")
 
@@ -406,8 +413,8 @@ def test_a_later_version_of_a_run_without_a_message_can_get_the_first_one(
     story: FamilyStory,
 ) -> None:
     """Where the first audit found nothing."""
-    assert is_quiet(story.audited(NOTHING, NOON))
-    assert is_first(story.audited(ONE, NOON + timedelta(days=1), version=2))
+    assert is_suppressed(story.audited(NOTHING, NOON))
+    assert is_first_alert(story.audited(ONE, NOON + timedelta(days=1), version=2))
 
 
 def test_another_run_of_the_same_name_is_another_job(story: FamilyStory) -> None:

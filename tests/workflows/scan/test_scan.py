@@ -23,7 +23,7 @@ from sageaudit.structs import replace
 from sageaudit.workflows.scan.accounts import make_lanes
 from sageaudit.workflows.scan.lanes import READ_AHEAD, JobOutcome, ScanResult, scan_lanes
 from tests.fakes.audit_flow import FakeJobs, dependencies
-from tests.fakes.entries import due
+from tests.fakes.entries import due_audits
 from tests.fakes.jobs import ACCOUNT, REGION, START, training_answer
 from tests.fakes.virtual_time import VirtualTime
 
@@ -117,7 +117,7 @@ def test_jobs_are_audited_in_the_order_of_their_ends() -> None:
     outcomes = account.scan()
     assert [outcome.job.ref.name for outcome in outcomes] == [f"train-00{n}" for n in range(5)]
     assert counts(outcomes) == {ScanResult.AUDITED: 5}
-    assert due(account.deps.history, NOW + timedelta(days=1)) == []
+    assert due_audits(account.deps.history, NOW + timedelta(days=1)) == []
 
 
 def test_the_sums_of_the_outcomes_are_those_of_the_history() -> None:
@@ -244,7 +244,7 @@ def test_an_earlier_run_that_is_new_has_later_runs_audited_again_by_the_next_sca
     assert counts(twice.scan()) == {ScanResult.AUDITED: 3, ScanResult.KNOWN: 3}
     again = [outcome for outcome in twice.scan() if outcome.result is ScanResult.AUDITED]
     assert [outcome.job.ref.name for outcome in again] == ["train-003", "train-004", "train-005"]
-    assert due(twice.deps.history, NOW + timedelta(days=1)) == []
+    assert due_audits(twice.deps.history, NOW + timedelta(days=1)) == []
     ours = {audit["job"]["name"]: audit["findings"] for audit in twice.audits()}
     assert ours == {audit["job"]["name"]: audit["findings"] for audit in whole.audits()}
 

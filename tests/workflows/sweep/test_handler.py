@@ -14,7 +14,7 @@ from sageaudit.errors import AwsError, Throttled, Unavailable
 from sageaudit.workflows.sweep import run as sweeping
 from sageaudit.workflows.sweep.watch import WatchMessage, WatchResult
 from sweep import handler
-from tests.fakes.lambda_events import Lambda, counted
+from tests.fakes.lambda_events import Lambda, parse_counts
 from tests.fakes.sweeps import (
     DAY,
     HOUR,
@@ -24,7 +24,7 @@ from tests.fakes.sweeps import (
     SweepFlow,
     flow_with,
     key_of,
-    refuses,
+    refuse_list,
     row,
 )
 
@@ -43,7 +43,7 @@ def sweeper(flow: SweepFlow) -> handler.Sweeper:
 
 def counts(capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
     """The metrics that were printed."""
-    return {name: number for (name, _), number in counted(capsys.readouterr().out).items()}
+    return {name: number for (name, _), number in parse_counts(capsys.readouterr().out).items()}
 
 
 def test_a_sweep_without_jobs_counts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +66,7 @@ def test_a_list_that_fails_is_counted_and_named(
     """The others are swept."""
     flow = flow_with(row("b", NOON - HOUR, kind=JobKind.PROCESSING))
 
-    flow.pages.spoils = refuses(TRAINING, Throttled("sagemaker:ListTrainingJobs is throttled"))
+    flow.pages.spoils = refuse_list(TRAINING, Throttled("sagemaker:ListTrainingJobs is throttled"))
     assert sweeper(flow)({}, context()) == {"failed": 1}
     found = counts(capsys)
     assert (found["SweepFailed"], found["ReconcilerFound"]) == (1, 1)
@@ -80,7 +80,7 @@ def test_what_is_missing_is_counted_although_the_list_then_fails(
     flow = flow_with(row("a", NOON - HOUR), row("b", NOON - HOUR))
     flow.pages.size = 1
 
-    flow.pages.spoils = refuses(TRAINING, Throttled("throttled"), from_page=2)
+    flow.pages.spoils = refuse_list(TRAINING, Throttled("throttled"), from_page=2)
     sweeper(flow)({}, context())
     found = counts(capsys)
     assert (found["SweepFailed"], found["JobsMissing"]) == (1, 1)
@@ -117,7 +117,7 @@ def test_a_defect_is_counted_raised_and_leaves_no_turn(capsys: pytest.CaptureFix
     """Lambda keeps the invocation among the schedule's dead letters."""
     flow = flow_with()
 
-    flow.pages.spoils = refuses(TRAINING, ZeroDivisionError())
+    flow.pages.spoils = refuse_list(TRAINING, ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
         sweeper(flow)({}, context())
     found = counts(capsys)

@@ -17,7 +17,17 @@ from sageaudit.structs import replace
 from sageaudit.workflows.sweep.run import DueAuditsSent, ListSweepResult
 from sageaudit.workflows.sweep.watch import WatchResult
 from tests.fakes.jobs import ACCOUNT, REGION
-from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, TRAINING, SweepFlow, flow_with, refuses, row
+from tests.fakes.sweeps import (
+    DAY,
+    HOUR,
+    MINUTE,
+    NOON,
+    TRAINING,
+    SweepFlow,
+    flow_with,
+    refuse_list,
+    row,
+)
 
 ROWS: dict[str, dict[str, Any]] = {
     one["story"]: one
@@ -143,7 +153,7 @@ def _third_page_fails() -> Counter[str]:
     jobs = [row(f"job-{n:02}", NOON - 49 * MINUTE + n * MINUTE / 2) for n in range(20)]
     flow = flow_with(*jobs)
     flow.pages.size = 4
-    flow.pages.spoils = refuses(TRAINING, Throttled("slow down"), from_page=3)
+    flow.pages.spoils = refuse_list(TRAINING, Throttled("slow down"), from_page=3)
     before = flow.notes.states[TRAINING].watermark
     parts = flow.sweep()
     failed = [part for part in parts if isinstance(part, ListSweepResult) and part.error]
@@ -163,7 +173,7 @@ def _third_page_fails() -> Counter[str]:
 
 def _endless() -> Counter[str]:
     flow = flow_with(row("lost", NOON - HOUR, kind=JobKind.TRANSFORM))
-    flow.pages.spoils = refuses(TRAINING, Unavailable("returned no last page"))
+    flow.pages.spoils = refuse_list(TRAINING, Unavailable("returned no last page"))
     before = flow.notes.states[TRAINING].watermark
     found = _counts(flow.sweep())
     assert flow.notes.states[TRAINING].watermark == before
@@ -226,7 +236,7 @@ def _one_account_denied() -> Counter[str]:
     jobs = [row("lost", NOON - HOUR, account=account) for account in accounts]
     flow = flow_with(*jobs, accounts=accounts)
     denied = JobList(OTHERS[0], REGION, JobKind.TRAINING)
-    flow.pages.spoils = refuses(denied, AccessDenied("sagemaker:ListTrainingJobs", "denied"))
+    flow.pages.spoils = refuse_list(denied, AccessDenied("sagemaker:ListTrainingJobs", "denied"))
     parts = flow.sweep()
     [refused] = [
         part for part in parts if isinstance(part, ListSweepResult) and part.job_list == denied

@@ -23,11 +23,11 @@ from tests.fakes.sweeps import (
     NOON,
     TRAINING,
     SweepFlow,
+    add_up,
     flow_with,
-    head_of,
     key_of,
     row,
-    together,
+    summary_of,
 )
 
 OTHERS = ("444455556666", "777788889999")
@@ -104,21 +104,21 @@ def test_an_account_that_was_added_looks_back_a_day_and_is_told_apart() -> None:
     """No event of its jobs could come before."""
     flow = flow_with(row("earlier", NOON - 3 * HOUR, account=OTHERS[0]))
     flow.accounts = (ACCOUNT, OTHERS[0])
-    counts = together(flow.sweep())
+    counts = add_up(flow.sweep())
     assert (counts.lost_events, counts.sent_from_before, counts.ended) == (0, 1, 0)
 
 
 def test_every_region_of_the_policy_is_swept() -> None:
     """A job of another one is found as soon as the policy has that region."""
     flow = flow_with(row("far", NOON - HOUR, region="eu-west-1"))
-    assert together(flow.sweep()).lost_events == 0
+    assert add_up(flow.sweep()).lost_events == 0
     flow.regions = (REGION, "eu-west-1")
     parts = flow.sweep()
     assert {part.job_list.region for part in parts if isinstance(part, ListSweepResult)} == {
         REGION,
         "eu-west-1",
     }
-    assert together(parts).sent_from_before == 1
+    assert add_up(parts).sent_from_before == 1
     [body] = flow.events
     assert (body["region"], body["detail"]["TrainingJobName"]) == ("eu-west-1", "far")
 
@@ -132,16 +132,16 @@ def test_a_table_that_does_not_answer_moves_no_watermark() -> None:
     assert [type(part) for part in parts if part.error] == [DueAuditsSent, ListSweepResult]
     assert flow.notes.states[TRAINING].watermark == before[TRAINING].watermark
     flow.history.fails = None
-    assert together(flow.sweep()).lost_events == 1
+    assert add_up(flow.sweep()).lost_events == 1
 
 
 def test_a_queue_that_does_not_answer_loses_no_job() -> None:
     """It is sent by the next sweep."""
     flow = flow_with(row("lost", NOON - HOUR))
     flow.queue.errors = [Unavailable("sqs did not answer")]
-    assert together(flow.sweep()).lost_events == 0
+    assert add_up(flow.sweep()).lost_events == 0
     flow.queue.errors = []
-    assert together(flow.sweep()).lost_events == 1
+    assert add_up(flow.sweep()).lost_events == 1
 
 
 def test_known_runs_cost_a_read_of_the_table_and_no_more() -> None:
@@ -223,7 +223,7 @@ def test_an_audit_that_cannot_be_read_stops_no_other_job_of_its_list() -> None:
     lost, bad = row("lost", NOON - 45 * MINUTE), row("bad", NOON - 40 * MINUTE)
     flow = flow_with(lost, bad)
     flow.history.unreadable = {key_of(bad)}
-    first = together(flow.sweep())
+    first = add_up(flow.sweep())
     assert (first.ended, first.missing, first.lost_events, first.is_complete) == (2, 1, 1, True)
     assert [bad.ref.arn in why for why in first.unreadable] == [True]
     state = flow.notes.states[TRAINING]
@@ -253,7 +253,7 @@ def test_what_is_not_due_yet_or_not_ours_is_left() -> None:
     due(flow, "later", at=NOON + HOUR)
     stranger = row("stranger", NOON - DAY, account=OTHERS[0])
     flow.history.audited(stranger, due_at=NOON - HOUR)
-    recorded = head_of(row("recorded", NOON - DAY), due_at=NOON - HOUR)
+    recorded = summary_of(row("recorded", NOON - DAY), due_at=NOON - HOUR)
     recorded = replace(recorded, key=replace(recorded.key, arn="recorded"))
     flow.history.heads[recorded.key] = recorded
     flow.sweep()
@@ -311,7 +311,7 @@ def test_every_job_is_counted_once_and_found_whenever_sweeps_run(
     flow.pages_a_sweep = None
     flow.now = max(flow.now, NOON + 12 * HOUR)
     parts += flow.sweep() + flow.sweep()
-    counts = together(parts)
+    counts = add_up(parts)
     assert counts.lost_events == counts.ended == len(ends)
     assert len(set(flow.names)) == len(flow.names) == len(ends)
 

@@ -10,7 +10,7 @@ from sageaudit.ports import QueueDepth
 
 
 @dataclass
-class WorkedOff:
+class PacedAuditQueue:
     """Implements PacedQueue.
 
     Each message occupies one of `at_once` functions for `audit_s` seconds. `live`: times at which
