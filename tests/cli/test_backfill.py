@@ -70,7 +70,7 @@ class Deployed:
     @property
     def sent(self) -> list[str]:
         """The names of the jobs whose events SQS was given."""
-        calls = self.stack.calls.of("sqs:SendMessageBatch")
+        calls = self.stack.calls.by_name("sqs:SendMessageBatch")
         bodies = [
             json.loads(one["MessageBody"]) for call in calls for one in call.params["Entries"]
         ]
@@ -128,12 +128,12 @@ def test_it_calls_what_it_declares(deployed: Deployed, tmp_path: Path) -> None:
         }
         rows = {kind.list_key: [job]}
         deployed.stack.calls.answer(f"sagemaker:{kind.list_call}", lambda *_, rows=rows: rows)
-    deployed.stack.calls.made.clear()
+    deployed.stack.calls.log.clear()
     assert deployed("--since", "60d", "--yes", "--per-minute", "6000").exit_code == 0
     needs = permissions.WRITING_COMMANDS["backfill"]
     called = {one.removesuffix("Batch") for one in deployed.stack.calls.names}
     assert called - FREE == needs.actions(())
-    deployed.stack.calls.made.clear()
+    deployed.stack.calls.log.clear()
     path = a_history(
         tmp_path,
         entry_ending_at("train-1", NOW - 40 * DAY),

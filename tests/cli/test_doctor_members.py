@@ -90,7 +90,7 @@ def test_each_member_says_what_it_lacks(calls: AwsCalls, run: Run) -> None:
     assert denied["found"].startswith("lacks sagemaker:ListTags: ")
     assert gone["found"].startswith("lacks sts:AssumeRole: ")
     assert {denied["exit_code"], gone["exit_code"]} == {4}
-    asked = {call.account for call in calls.of("sagemaker:DescribeTrainingJob")}
+    asked = {call.account for call in calls.by_name("sagemaker:DescribeTrainingJob")}
     assert {FINE, DENIED} <= asked
 
 

@@ -186,11 +186,11 @@ def test_nobody_told_and_a_late_sweep_are_said(stack: Stack, run: Run) -> None:
 
 def test_it_calls_what_it_declares_and_a_refusal_is_one_line(stack: Stack, run: Run) -> None:
     """The other lines are there all the same."""
-    stack.calls.made.clear()
+    stack.calls.log.clear()
     checks(run, exit_code=1)
     free = {"sts:GetCallerIdentity"}
     declared = permissions.READ_ONLY_COMMANDS["doctor"].actions([permissions.STACK_OPTION])
-    assert {call.name for call in stack.calls.made} - free == declared
+    assert {call.name for call in stack.calls.log} - free == declared
     for action in declared - {"cloudformation:DescribeStacks"}:
         stack.calls.refuse(action, "AccessDeniedException")
         failed = [row for row in checks(run, exit_code=4).values() if row["exit_code"] == 4]

@@ -85,7 +85,7 @@ def test_a_letter_is_sent_anew_and_then_deleted(stack: Stack, redrive: Redrive, 
     [sent] = stack.waiting(WORK[kind])
     assert sent["Body"] == body
     assert "MessageAttributes" not in sent
-    assert stack.left(kind) == 0
+    assert stack.count_dead_letters(kind) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -101,7 +101,7 @@ def test_a_dry_run_moves_nothing_and_hides_nothing(
     assert last == "sageaudit: --dry-run: 25 letters would move, 0 would stay"
     assert all(done.stdout.count(f"job-{number:02d}") == 1 for number in range(25))
     assert printed(redrive(kind, "--dry-run", "--output", "json"))["counts"]["moves"] == 25
-    assert stack.left(kind) == 25
+    assert stack.count_dead_letters(kind) == 25
     assert stack.waiting(WORK[kind]) == []
 
 
@@ -114,8 +114,8 @@ def test_many_letters_are_moved_once_each(stack: Stack, redrive: Redrive) -> Non
         bodies = stack.bodies(f"NoticesQueueUrl{channel}")
         assert len(bodies) == len({*bodies}) == count
         assert {json.loads(one)["channel"] for one in bodies} == {channel.lower()}
-    assert stack.left("notices") == 0
-    assert len(stack.calls.of("sqs:SendMessageBatch")) == 3
+    assert stack.count_dead_letters("notices") == 0
+    assert len(stack.calls.by_name("sqs:SendMessageBatch")) == 3
 
 
 def test_letters_are_shown_by_reason_and_by_age(stack: Stack, redrive: Redrive) -> None:
@@ -152,9 +152,9 @@ def test_a_person_is_asked(
     yes = answer == "y\n"
     assert done.exit_code == (0 if yes else 130)
     assert len(stack.waiting("NoticesQueueUrlSlack")) == yes
-    assert stack.left("notices") == (not yes)
+    assert stack.count_dead_letters("notices") == (not yes)
     assert redrive("notices", "--yes").exit_code == 0
-    assert stack.left("notices") == 0
+    assert stack.count_dead_letters("notices") == 0
 
 
 @pytest.mark.parametrize("reason", sorted(NOT_RETRYABLE)[::4])
@@ -164,7 +164,7 @@ def test_what_was_refused_stays_unless_its_reason_is_named(
     """Sent again, it would be refused again, unless for example the policy allows it now."""
     stack.put("finished", event(), reason=reason, why="no")
     assert "moved 0 letters, 1 stay" in redrive("finished").stderr
-    assert stack.left("finished") == 1
+    assert stack.count_dead_letters("finished") == 1
     assert "moved 1 letter" in redrive("finished", "--reason", reason).stderr
     assert len(stack.waiting("FinishedJobsQueueUrl")) == 1
 
@@ -180,7 +180,7 @@ def test_nonsense_stays_whatever_its_reason_says(
     [letter] = printed(done)["letters"]
     assert (done.exit_code, letter["fate"], letter["job"]) == (0, "stays", None)
     assert letter["note"].startswith("cannot be read: ")
-    assert stack.left(kind) == 1
+    assert stack.count_dead_letters(kind) == 1
 
 
 def test_only_letters_of_the_reason_that_is_asked_for(stack: Stack, redrive: Redrive) -> None:
@@ -190,7 +190,7 @@ def test_only_letters_of_the_reason_that_is_asked_for(stack: Stack, redrive: Red
     done = redrive("finished", "--reason", "b")
     assert "moved 2 letters" in done.stderr
     assert "2 letters of other reasons: left alone" in done.stderr
-    assert stack.left("finished") == 2
+    assert stack.count_dead_letters("finished") == 2
     assert redrive("finished", "--reason", "nobody").exit_code == 0
     assert redrive("finished", "--reason", "").exit_code == 2
 
@@ -216,7 +216,7 @@ def test_a_channel_that_is_not_set_up_keeps_its_notices(calls: AwsCalls, redrive
     assert "slack is not set up" in redrive("notices", "--dry-run").stdout
     assert "moved 1 letter to SageAudit-sns, 1 stay" in redrive("notices").stderr
     assert stack.bodies("NoticesQueueUrlSns") == [notice("a", "sns")]
-    assert stack.left("notices") == 1
+    assert stack.count_dead_letters("notices") == 1
 
 
 def test_letters_of_aws_itself_say_why(stack: Stack, redrive: Redrive) -> None:
@@ -265,7 +265,7 @@ def test_a_letter_that_comes_twice_is_one_letter_with_its_newest_handle(
     stack.calls.answer("sqs:ReceiveMessage", receive)
     stack.calls.answer("sqs:DeleteMessageBatch", lambda *_: {})
     assert "moved 1 letter to SageAudit-finished\n" in redrive("finished").stderr
-    [deleted] = stack.calls.of("sqs:DeleteMessageBatch")
+    [deleted] = stack.calls.by_name("sqs:DeleteMessageBatch")
     assert [one["ReceiptHandle"] for one in deleted.params["Entries"]] == ["new"]
 
 
@@ -282,7 +282,7 @@ def test_it_ends_when_only_known_letters_come_and_at_its_memory(
         stack.put("finished", event(f"job-{number}"))
     monkeypatch.setattr(redriving, "MAX_BYTES", 100)
     assert "there are more letters" in redrive("finished").stderr
-    assert stack.left("finished") == 5
+    assert stack.count_dead_letters("finished") == 5
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ def test_it_calls_what_it_declares(stack: Stack, redrive: Redrive) -> None:
     """IAM knows no action for a batch: it is that of one message."""
     for name in ("a", "b"):
         stack.put("notices", notice(name), reason="gave_up", why="x")
-    stack.calls.made.clear()
+    stack.calls.log.clear()
     redrive("notices", "--limit", "1")
     called = {name.removesuffix("Batch") for name in stack.calls.names}
     assert called == set(permissions.WRITING_COMMANDS["redrive"].actions(()))

@@ -127,7 +127,7 @@ def test_every_account_has_a_row_and_one_that_refuses_stops_no_other(
     assert found["ranking"]["total"]["jobs"] == 2
     assert sum(row["total_usd"] for row in rows.values()) == found["ranking"]["total"]["total_usd"]
     assert done.exit_code == 4
-    roles = [call.params["RoleArn"] for call in cloud.calls.of("sts:AssumeRole")]
+    roles = [call.params["RoleArn"] for call in cloud.calls.by_name("sts:AssumeRole")]
     assert f"arn:aws:iam::{OWN}:role/{ROLE}" not in roles
 
 
@@ -137,14 +137,14 @@ def test_each_account_is_asked_with_its_own_credentials_and_prices_once(
     """A job is described by the account it is in; the price list is the own account's."""
     cloud.add(OWN, "own-1")
     cloud.add(FIRST, "first-1")
-    cloud.calls.made.clear()
+    cloud.calls.log.clear()
     scan()
-    described = cloud.calls.of("sagemaker:DescribeTrainingJob")
+    described = cloud.calls.by_name("sagemaker:DescribeTrainingJob")
     assert {(call.account, call.params["TrainingJobName"]) for call in described} == {
         (OWN, "own-1"),
         (FIRST, "first-1"),
     }
-    assert {call.account for call in cloud.calls.of("pricing:GetProducts")} <= {OWN}
+    assert {call.account for call in cloud.calls.by_name("pricing:GetProducts")} <= {OWN}
 
 
 def test_all_accounts_are_in_one_history(cloud: Cloud, scan: Run) -> None:
@@ -209,13 +209,13 @@ def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> Non
     )
     for _ in range(3):
         client_of(FIRST, REGION).list_training_jobs()
-    assert len(cloud.calls.of("sts:AssumeRole")) == 2, "expiring in 5 minutes is too soon"
+    assert len(cloud.calls.by_name("sts:AssumeRole")) == 2, "expiring in 5 minutes is too soon"
 
 
 def test_the_external_id_and_a_path_go_with_the_role(cloud: Cloud, scan: Run) -> None:
     """As the role's trust policy wants it; the session name says who asks."""
     scan("--external-id", "team-7", accounts=(FIRST,), role="audit/reader")
-    [asked] = cloud.calls.of("sts:AssumeRole")
+    [asked] = cloud.calls.by_name("sts:AssumeRole")
     assert asked.params == {
         "RoleArn": f"arn:aws:iam::{FIRST}:role/audit/reader",
         "RoleSessionName": "sageaudit",
@@ -334,7 +334,7 @@ def test_the_first_line_puts_the_audited_dollars_beside_the_bill(
     for name in ("endpoints", "storage of notebooks", "jobs in regions that", "Weird:thing"):
         assert name in done.stdout
     assert "--coverage takes 1 Cost Explorer request or more at $0.01 each" in done.stderr
-    [asked] = cloud.calls.of("ce:GetCostAndUsage")
+    [asked] = cloud.calls.by_name("ce:GetCostAndUsage")
     assert asked.params["TimePeriod"]["End"] == str(today + timedelta(days=1))
     assert max(map(len, done.stdout.splitlines())) <= 80
 
@@ -362,7 +362,7 @@ def test_all_accounts_are_asked_for_at_once(cloud: Cloud, scan: Run) -> None:
     cloud.add(FIRST, "first-1")
     cloud.calls.answer("ce:GetCostAndUsage", bill)
     covered = document(scan("--coverage", "--output", "json"))["coverage"]
-    asked = cloud.calls.of("ce:GetCostAndUsage")
+    asked = cloud.calls.by_name("ce:GetCostAndUsage")
     assert [call.account for call in asked] == [OWN, OWN]
     assert asked[0].params["Filter"]["And"][1]["Dimensions"] == {
         "Key": "LINKED_ACCOUNT",
@@ -394,7 +394,7 @@ def test_a_dry_run_says_what_the_bill_would_cost_and_does_not_ask(
     """Nothing is spent."""
     done = run("scan", "--coverage", "--dry-run", "--history", tmp_path / "h.db")
     assert "about $0.01" in done.stderr
-    assert not cloud.calls.of("ce:GetCostAndUsage")
+    assert not cloud.calls.by_name("ce:GetCostAndUsage")
 
 
 @pytest.mark.parametrize(("width", "named"), [(80, False), (110, True)])

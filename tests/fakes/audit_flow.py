@@ -42,14 +42,14 @@ class FakeJobs:
 
     answers: dict[str, list[Answer]] = field(default_factory=dict)
     tag_answer: Mapping[str, str] | Exception = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    describe_calls: list[str] = field(default_factory=list)
 
     def answer(self, name: str) -> Answer:
         queue = self.answers[name]
         return queue.pop(0) if len(queue) > 1 else queue[0]
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
-        self.asked.append(ref.name)
+        self.describe_calls.append(ref.name)
         answer = self.answer(ref.name)
         if isinstance(answer, Exception):
             raise answer
@@ -73,10 +73,10 @@ class FakeMetrics:
     missing: Missing | None = None
     whole_at: datetime | None = None
     """The time from which all 60 minutes are available."""
-    asked: int = 0
+    read_count: int = 0
 
     def read(self, job: Job, now: datetime) -> Measurements:
-        self.asked += 1
+        self.read_count += 1
         if self.missing is not None:
             return replace(usage(job), missing=dict.fromkeys(usage(job).missing, self.missing))
         minutes = 60 if self.whole_at and now >= self.whole_at else self.minutes
@@ -132,7 +132,7 @@ class AuditFlow:
         self.deps = dependencies(self.jobs, self.metrics, **changes)
         self.reaudits = 0
 
-    def event(
+    def deliver(
         self,
         at: datetime,
         name: str = NAME,
@@ -150,13 +150,13 @@ class AuditFlow:
         self.reaudits += isinstance(result, AuditRecorded) and result.is_reaudit
         return result
 
-    def audited(self, at: datetime, name: str = NAME, **how: Any) -> AuditRecorded:
+    def deliver_and_record(self, at: datetime, name: str = NAME, **how: Any) -> AuditRecorded:
         """Delivers the event and returns the outcome, which must be a recorded audit."""
-        result = self.event(at, name, **how)
+        result = self.deliver(at, name, **how)
         assert isinstance(result, AuditRecorded), result
         return result
 
-    def sweeps(self, since: datetime, *, days: int = 40) -> int:
+    def reaudit_due(self, since: datetime, *, days: int = 40) -> int:
         """Reaudits all jobs when they are due, for at most `days`; returns how often."""
         before, now = self.reaudits, since
         while now < since + timedelta(days=days) and (heads := due_audits(self.history, FAR)):
@@ -164,7 +164,7 @@ class AuditFlow:
             now = max(now, late) + timedelta(minutes=15)
             for head in due_audits(self.history, now):
                 created = int(head.key.created_at.timestamp() * 1000)
-                self.event(now, head.job, JobKind(head.kind), CreationTime=created)
+                self.deliver(now, head.job, JobKind(head.kind), CreationTime=created)
         return self.reaudits - before
 
     @property
@@ -173,7 +173,7 @@ class AuditFlow:
         return self.deps.history
 
     @property
-    def head(self) -> AuditSummary:
+    def summary(self) -> AuditSummary:
         """The stored summary of the job NAME."""
         head = self.history.summary(KEY)
         assert isinstance(head, AuditSummary)
@@ -181,7 +181,7 @@ class AuditFlow:
 
     def is_open(self) -> bool:
         """Whether the job NAME will be audited again."""
-        return not self.head.settled
+        return not self.summary.settled
 
     @property
     def document(self) -> AuditDocument:

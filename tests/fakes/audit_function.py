@@ -145,7 +145,7 @@ class AuditFunction:
         """The counts by metric."""
         return self.report.names
 
-    def heads(self) -> list[AuditSummary]:
+    def summaries(self) -> list[AuditSummary]:
         """Returns the summaries of all runs in the history."""
         return [
             head

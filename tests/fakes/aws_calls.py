@@ -33,7 +33,7 @@ class Call(Struct, frozen=True):
 class AwsCalls:
     """The calls so far, and the answers that replace moto's."""
 
-    made: list[Call] = field(default_factory=list)
+    log: list[Call] = field(default_factory=list)
     answers: dict[str, Answer] = field(default_factory=dict)
 
     def answer(self, name: str, answer: Answer) -> None:
@@ -55,14 +55,14 @@ class AwsCalls:
 
         self.answers[name] = refused
 
-    def of(self, name: str) -> list[Call]:
+    def by_name(self, name: str) -> list[Call]:
         """Returns the calls with this name."""
-        return [call for call in self.made if call.name == name]
+        return [call for call in self.log if call.name == name]
 
     @property
     def names(self) -> set[str]:
         """The names of all calls so far."""
-        return {call.name for call in self.made}
+        return {call.name for call in self.log}
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def aws_calls() -> Iterator[AwsCalls]:
         account = "" if key is None else get_account_id_from(key.access_key)
         service = client.meta.service_model.service_name
         request = Call(account, service, operation, dict(params))
-        calls.made.append(request)
+        calls.log.append(request)
         answer = calls.answers.get(request.name)
         replaced = None if answer is None else answer(account, params)
         return original(client, operation, params) if replaced is None else replaced

@@ -126,7 +126,7 @@ class Faults:
         self._planned.clear()
 
     @property
-    def left(self) -> list[str]:
+    def unused(self) -> list[str]:
         """The names of planned single faults that no call has met."""
         return [fault.call for fault in self._planned if fault.errors and fault.until is None]
 

@@ -29,18 +29,18 @@ def measure_capacity(client: Any) -> Iterator[Consumed]:
     counted = Consumed()
     consistent: list[bool] = []
 
-    def asked(params: dict[str, Any], **_: Any) -> None:
+    def before_call(params: dict[str, Any], **_: Any) -> None:
         consistent.append(bool(params.get("ConsistentRead")))
 
-    def answered(parsed: dict[str, Any], **_: Any) -> None:
+    def after_call(parsed: dict[str, Any], **_: Any) -> None:
         items = parsed.get("Items", [parsed["Item"]] if "Item" in parsed else [])
         counted.units += read_units(items, consistent=consistent.pop())
         counted.requests += 1
         counted.items += len(items)
 
     events: list[tuple[str, Callable[..., None]]] = [
-        ("provide-client-params.dynamodb", asked),
-        ("after-call.dynamodb", answered),
+        ("provide-client-params.dynamodb", before_call),
+        ("after-call.dynamodb", after_call),
     ]
     for event, handler in events:
         for call in ("Query", "GetItem"):

@@ -88,7 +88,7 @@ class Stack:
             )
         return list(messages_by_id.values())
 
-    def left(self, kind: str) -> int:
+    def count_dead_letters(self, kind: str) -> int:
         """Returns how many dead letters can be received now."""
         return len(self.waiting(DEAD[kind]))
 

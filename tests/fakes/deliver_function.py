@@ -188,7 +188,7 @@ class DeliverFunction:
         self.faults.heal()
         self.dead.errors.clear()
 
-    def anew(self) -> None:
+    def reset_counts(self) -> None:
         """Clears Slack's posts and all counts."""
         self.services["slack"].posts, self.services["slack"].shown[:] = 0, []
         self.report.counts.clear()

@@ -71,7 +71,7 @@ def entry_of(audit: AuditDocument, run: AuditSummary | None = None) -> AuditEntr
 
 
 def entry(
-    name: str = "train-1", *, modified_s: int = 0, again: bool = False, **changes: Any
+    name: str = "train-1", *, modified_s: int = 0, force_new_version: bool = False, **changes: Any
 ) -> AuditEntry:
     """Returns an entry whose job was last modified `modified_s` seconds after noon."""
     return AuditEntry(
@@ -80,7 +80,7 @@ def entry(
         document=document(name, **changes),
         family_version=1,
         detail=None,
-        force_new_version=again,
+        force_new_version=force_new_version,
     )
 
 

@@ -190,18 +190,18 @@ class FamilyStory:
         self.sns = FakeQueue()
         self.installed_at: datetime | None = None
         self.messages: list[Message] = []
-        self.handed: set[tuple[str, str]] = set()
+        self.queued_notices: set[tuple[str, str]] = set()
         self.notification: Notification | None = None
         """The result of the last decision."""
 
     def _newest(self, run: str) -> int:
         return self.history.newest(parse_version(run, "AUDIT#00001")[0])
 
-    def audited(
+    def write_and_decide(
         self, whole: AuditDocument, at: datetime, *, version: int = 1, now: datetime | None = None
     ) -> AlertDecision | AwsError:
         """Writes an audit at a time and decides about it then or at `now`; returns errors."""
-        return self.decided(self.audit(whole, at, version=version), now or at)
+        return self.decide(self.audit(whole, at, version=version), now or at)
 
     def audit(self, whole: AuditDocument, at: datetime, *, version: int = 1) -> WrittenAudit:
         """Writes an audit; returns it as `notify` gets it."""
@@ -210,7 +210,7 @@ class FamilyStory:
         self.history.documents[key, version] = whole
         return WrittenAudit(key, version, whole)
 
-    def decided(self, audit: WrittenAudit, now: datetime) -> AlertDecision | AwsError:
+    def decide(self, audit: WrittenAudit, now: datetime) -> AlertDecision | AwsError:
         """Delivers an audit once and queues its notices."""
         try:
             deps = self.dependencies()
@@ -220,16 +220,16 @@ class FamilyStory:
         else:
             return self.notification.decision
         finally:
-            self.hand_on(now)
+            self.queue_notices(now)
 
-    def hand_on(self, now: datetime) -> None:
+    def queue_notices(self, now: datetime) -> None:
         """Queues the notices; if a queue fails, its notice is queued at the next call."""
         for place, (channel, body) in self.ledger.notices.items():
-            if place in self.handed:
+            if place in self.queued_notices:
                 continue
             with suppress(AwsError):
                 self.queues[channel].send(body)
-                self.handed.add(place)
+                self.queued_notices.add(place)
                 if channel == "sns":
                     self.messages.append(_message(body, now))
 

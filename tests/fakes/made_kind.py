@@ -125,7 +125,7 @@ def main() -> None:
     from sageaudit.workflows.audit.run import audit_finished_job  # noqa: PLC0415
     from sageaudit.workflows.recordings.jobs import NOT_RECORDED  # noqa: PLC0415
     from tests.fakes.audit_flow import FakeJobs, dependencies  # noqa: PLC0415
-    from tests.fakes.sweeps import SweepFlow, together  # noqa: PLC0415
+    from tests.fakes.sweeps import SweepFlow, add_up  # noqa: PLC0415
 
     kind = JobKind("study")
     arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.spec.arn_word}/{NAME}"
@@ -147,7 +147,7 @@ def main() -> None:
     office.sweep()
     office.now = NOW
     office.pages.rows = [replace(row, created_at=NOW - timedelta(hours=2)) for row in listed]
-    swept = together(office.sweep())
+    swept = add_up(office.sweep())
     ended = [
         parse_job_end_event(json.dumps(body), accounts={ACCOUNT}, regions={REGION})
         for body in office.events

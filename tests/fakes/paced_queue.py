@@ -26,7 +26,7 @@ class PacedAuditQueue:
     refuses: frozenset[int] = frozenset()
     names: list[str] = field(default_factory=list)
     waits_s: dict[str, list[float]] = field(default_factory=lambda: {"today": [], "past": []})
-    most: int = 0
+    max_depth: int = 0
     _free_at: deque[float] = field(default_factory=deque)
     _begin_at: deque[float] = field(default_factory=deque)
 
@@ -47,7 +47,7 @@ class PacedAuditQueue:
         self._until_now()
         while self._begin_at and self._begin_at[0] <= self.clock():
             self._begin_at.popleft()
-        self.most = max(self.most, len(self._begin_at))
+        self.max_depth = max(self.max_depth, len(self._begin_at))
         return QueueDepth(len(self._begin_at), 0, 345_600)
 
     def _until_now(self) -> None:

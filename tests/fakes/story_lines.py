@@ -47,7 +47,7 @@ class Family:
     """One family, or one pipeline, in one region: its runs, people's decisions and sent alerts."""
 
     region: str
-    heads: dict[JobKey, AuditSummary] = field(default_factory=dict)
+    summaries: dict[JobKey, AuditSummary] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     past: PastAlerts = field(default_factory=lambda: PastAlerts("", "f"))
     alerts: dict[str, Alert] = field(default_factory=dict)
@@ -58,12 +58,14 @@ class Family:
         """Returns the recommendations by id."""
         return {
             recommendation.id: recommendation
-            for recommendation in derive_recommendations(self.heads.values(), self.decisions, now)
+            for recommendation in derive_recommendations(
+                self.summaries.values(), self.decisions, now
+            )
         }
 
-    def heard(self, run: AuditSummary, now: datetime, policy: Policy) -> AlertDecision | None:
+    def add_run(self, run: AuditSummary, now: datetime, policy: Policy) -> AlertDecision | None:
         """Adds an audited run and decides about a message; returns the decision to send, if any."""
-        self.heads[run.key] = run
+        self.summaries[run.key] = run
         advised = run.recommendations or ()
         counted = [
             recommendation.amount or Decimal(0)
@@ -72,7 +74,7 @@ class Family:
         ]
         severity = Severity.LOW if counted else Severity.INFO
         figures = AlertFigures(severity, sum(counted, Decimal(0)), Decimal(0))
-        other_runs = [other for other in self.heads.values() if other.key != run.key]
+        other_runs = [other for other in self.summaries.values() if other.key != run.key]
         found_ids = [
             recommendation_id("1", self.region, run.family, recommendation)
             for recommendation in advised
@@ -134,7 +136,7 @@ class Story:
             runs = [replace(_run(reaudit[2], old.ended_at, old.job, region), version=2)]
         else:
             repeat = re.search(r"x(\d+) ", what)
-            number = len(family.heads)
+            number = len(family.summaries)
             runs = [
                 _run(
                     what,
@@ -146,7 +148,7 @@ class Story:
             ]
             self._runs[region, ended_at.date()] = runs[0]
         for run in runs:
-            if outcome := family.heard(run, heard_at, self.policy):
+            if outcome := family.add_run(run, heard_at, self.policy):
                 self.sent.append(f"{_word(outcome)} {heard_at:%m-%d}")
 
 

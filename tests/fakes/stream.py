@@ -37,7 +37,7 @@ class Stream:
     seen: int = 0
     """How many notices the stream has had so far."""
 
-    def written(self, whole: AuditDocument, *, version: int = 1) -> WrittenAudit:
+    def write_audit(self, whole: AuditDocument, *, version: int = 1) -> WrittenAudit:
         """Writes an audit and its stream record."""
         audit = self.story.audit(whole, self.clock(), version=version)
         record = stream_record(whole, number=len(self.records) + 1, version=version, pk=audit.pk)
@@ -45,9 +45,9 @@ class Stream:
         self.records.append({**record, "dynamodb": {**record["dynamodb"], **at}})
         return audit
 
-    def read_at_once(self, whole: AuditDocument, *, version: int = 1) -> None:
+    def write_and_read(self, whole: AuditDocument, *, version: int = 1) -> None:
         """Writes an audit that another process reads at once."""
-        self.written(whole, version=version)
+        self.write_audit(whole, version=version)
         self.handler()(batch(self.records.pop()), None)
 
     def handler(self, step: Callable[[], None] = no_step) -> Handler:
@@ -99,12 +99,12 @@ class Stream:
         bodies = [json.loads(body) for body, _ in self.story.queues[channel].sent]
         return list({body["notice_id"]: body for body in bodies}.values())
 
-    def versions(self, channel: str = "sns", *, of: str = "") -> dict[int, bool]:
+    def versions(self, channel: str = "sns", *, run_name: str = "") -> dict[int, bool]:
         """Returns, by audit version of the named runs, whether its notice is a correction."""
         return {
             int(body["notice_id"].split("|")[1]): "Correction" in json.dumps(body["payload"])
             for body in self.posted(channel)
-            if of in body["notice_id"]
+            if run_name in body["notice_id"]
         }
 
     def _insert_notices(self) -> None:

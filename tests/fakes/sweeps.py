@@ -61,22 +61,22 @@ def key_of(listed: ListedJob) -> JobKey:
 class KnownRuns:
     """Fakes History for sweeps: summaries and due audits."""
 
-    heads: dict[JobKey, AuditSummary] = field(default_factory=dict)
+    summaries: dict[JobKey, AuditSummary] = field(default_factory=dict)
     fails: AwsError | None = None
-    asked: Counter[JobKey] = field(default_factory=Counter)
+    summary_reads: Counter[JobKey] = field(default_factory=Counter)
     unreadable: set[JobKey] = field(default_factory=set)
 
-    def audited(self, *rows: ListedJob, due_at: datetime | None = None) -> None:
+    def add_audits(self, *rows: ListedJob, due_at: datetime | None = None) -> None:
         for listed in rows:
-            self.heads[key_of(listed)] = summary_of(listed, due_at=due_at)
+            self.summaries[key_of(listed)] = summary_of(listed, due_at=due_at)
 
     def summary(self, key: JobKey) -> AuditSummary | None:
         if self.fails:
             raise self.fails
-        self.asked[key] += 1
+        self.summary_reads[key] += 1
         if key in self.unreadable:
             raise BadHistory(f"{key.arn} cannot be read")
-        return self.heads.get(key)
+        return self.summaries.get(key)
 
     def runs(
         self, query: RunQuery[AuditSummary | BadHistory], *, page_size: int | None = None
@@ -84,7 +84,7 @@ class KnownRuns:
         if self.fails:
             raise self.fails
         until = datetime.fromisoformat(*query.values)
-        waiting = [head for head in self.heads.values() if head.due_at and head.due_at <= until]
+        waiting = [head for head in self.summaries.values() if head.due_at and head.due_at <= until]
         for head in sorted(waiting, key=lambda head: (head.due_at, head.key.arn)):
             broken = head.key in self.unreadable
             yield BadHistory(f"{head.key.arn} cannot be read") if broken else head
@@ -110,14 +110,16 @@ def summary_of(listed: ListedJob, *, due_at: datetime | None = None) -> AuditSum
 class FakePages:
     """Fakes SageMaker's lists, in pages of `size`, each of which takes a second.
 
-    `spoils` gets a list, the page number and its rows; it returns other rows, or raises.
+    `alter_page` gets a list, the page number and its rows; it returns other rows, or raises.
     """
 
     flow: "SweepFlow"
     rows: list[ListedJob] = field(default_factory=list)
     size: int = 100
-    asked: list[tuple[datetime, JobList]] = field(default_factory=list)
-    spoils: Callable[[JobList, int, list[ListedJob]], list[ListedJob]] = lambda _of, _n, page: page
+    requests: list[tuple[datetime, JobList]] = field(default_factory=list)
+    alter_page: Callable[[JobList, int, list[ListedJob]], list[ListedJob]] = lambda _of, _n, page: (
+        page
+    )
 
     def pages(
         self, job_list: JobList, *, created_after: datetime, created_before: datetime
@@ -125,10 +127,10 @@ class FakePages:
         start, number = 0, 0
         while True:
             self.flow.now += timedelta(seconds=1)
-            self.asked.append((self.flow.now, job_list))
+            self.requests.append((self.flow.now, job_list))
             rows = self._rows(job_list, created_after, created_before)
             number += 1
-            yield self.spoils(job_list, number, rows[start : start + self.size])
+            yield self.alter_page(job_list, number, rows[start : start + self.size])
             start += self.size
             if start >= len(rows):
                 return
@@ -161,17 +163,17 @@ class SweepFlow:
         self.queue = FakeQueue()
         self.accounts = accounts
         self.regions: tuple[str, ...] = (REGION,)
-        self.pages_a_sweep: int | None = None
+        self.max_pages: int | None = None
         self.step: Callable[[], None] = no_step
 
     def sweep(self) -> list[DueAuditsSent | ListSweepResult | WatchResult]:
         """Runs one sweep; checks that it reads no more pages than it has time for."""
-        already, most = len(self.pages.asked), self.pages_a_sweep
+        already, most = len(self.pages.requests), self.max_pages
         parts = list(self.sweep_parts())
         waits = {message.visible_at - message.sent_at for message in self.queue.messages.values()}
         assert waits <= {timedelta(seconds=1)}, "the queue's own delay is for metrics"
         assert not any(self.queue.attributes())
-        assert most is None or len(self.pages.asked) - already <= most
+        assert most is None or len(self.pages.requests) - already <= most
         return parts
 
     def dependencies(self, out_of_time: Callable[[], bool]) -> SweepDependencies:
@@ -192,11 +194,11 @@ class SweepFlow:
 
     def sweep_parts(self) -> Iterator[DueAuditsSent | ListSweepResult | WatchResult]:
         """Yields the parts of one sweep."""
-        already = len(self.pages.asked)
+        already = len(self.pages.requests)
 
         def out_of_time() -> bool:
-            most = self.pages_a_sweep
-            return most is not None and len(self.pages.asked) - already >= most
+            most = self.max_pages
+            return most is not None and len(self.pages.requests) - already >= most
 
         return sweep(self.dependencies(out_of_time))
 
@@ -209,7 +211,7 @@ class SweepFlow:
         self.step = no_step
         return not completed
 
-    def sweeps(
+    def sweep_until(
         self, until: datetime, *, audits: bool = True
     ) -> list[DueAuditsSent | ListSweepResult | WatchResult]:
         """Runs a sweep every 15 minutes; by default the jobs that it sends are audited at once."""
@@ -222,9 +224,9 @@ class SweepFlow:
             self.now = max(begun_at + 15 * MINUTE, self.now)
         return parts
 
-    def sweeps_until(self, moment: datetime, *, audits: bool = True) -> ListSweepResult:
+    def total_until(self, moment: datetime, *, audits: bool = True) -> ListSweepResult:
         """Runs the same sweeps; returns the results of all lists added up."""
-        return add_up(self.sweeps(moment, audits=audits))
+        return add_up(self.sweep_until(moment, audits=audits))
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -247,7 +249,7 @@ class SweepFlow:
         for body in self.events:
             arn = next(v for k, v in body["detail"].items() if k.endswith("JobArn"))
             if arn in by_arn:
-                self.history.audited(by_arn[arn])
+                self.history.add_audits(by_arn[arn])
 
 
 def flow_with(*rows: ListedJob, accounts: tuple[str, ...] = (ACCOUNT,)) -> SweepFlow:
@@ -258,15 +260,15 @@ def flow_with(*rows: ListedJob, accounts: tuple[str, ...] = (ACCOUNT,)) -> Sweep
         flow.sweep()
     flow.now = NOON
     flow.pages.rows += rows
-    flow.pages.asked.clear()
+    flow.pages.requests.clear()
     return flow
 
 
-def refuse_list(of: JobList, error: Exception, *, from_page: int = 1) -> Any:
-    """Returns a function for `spoils` that lets a list fail from a page on."""
+def refuse_list(job_list: JobList, error: Exception, *, from_page: int = 1) -> Any:
+    """Returns a function for `alter_page` that lets a list fail from a page on."""
 
     def spoil(requested_list: JobList, number: int, rows: list[ListedJob]) -> list[ListedJob]:
-        if requested_list == of and number >= from_page:
+        if requested_list == job_list and number >= from_page:
             raise error
         return rows
 

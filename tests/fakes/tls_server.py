@@ -22,10 +22,10 @@ Speak = Callable[[socket.socket], None]
 
 @dataclass
 class TlsServer:
-    """`heard`: the bytes of each connection; `over` is set when the test has finished."""
+    """`requests`: the bytes of each connection; `over` is set when the test has finished."""
 
     port: int
-    heard: list[bytes] = field(default_factory=list)
+    requests: list[bytes] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -82,12 +82,12 @@ def _serve(
     if before_tls is not None:
         before_tls(connection)
     with context.wrap_socket(connection, server_side=True) as secured:
-        server.heard.append(b"")
-        while not _is_whole(server.heard[-1]):
+        server.requests.append(b"")
+        while not _is_whole(server.requests[-1]):
             part = secured.recv(4096)
             if not part:
                 return
-            server.heard[-1] += part
+            server.requests[-1] += part
         speak(secured)
 
 

@@ -36,22 +36,22 @@ def tuning_job(status: str = "Completed", **changes: Any) -> Job:
 def tuning_outcome(
     rule: str,
     trials: Sequence[Trial],
-    of: Job | None,
+    tuning: Job | None,
     *,
     limits: Mapping[str, float] | None = None,
     policy: Policy | None = None,
 ) -> Outcome:
     """Returns the rule's outcome for a tuning job and its trials, in the order of their ends."""
     set_by = replace(policy or Policy(), thresholds={rule: limits or {}})
-    [(_, answer)] = judge(RollUpCase(of, tuple(trials), policy=set_by), [rule_named(rule)])
+    [(_, answer)] = judge(RollUpCase(tuning, tuple(trials), policy=set_by), [rule_named(rule)])
     return answer
 
 
 def tuning_answer(
-    rule: str, trials: Sequence[Trial], of: Job | None, **more: Any
+    rule: str, trials: Sequence[Trial], tuning: Job | None, **more: Any
 ) -> Finding | Outcome:
     """Returns the rule's outcome; a detection as a finding with its dollars."""
-    answer = tuning_outcome(rule, trials, of, **more)
+    answer = tuning_outcome(rule, trials, tuning, **more)
     if not isinstance(answer, Detection):
         return answer
     named = [(rule_named(rule).info, answer)]

@@ -121,19 +121,19 @@ class Troubles:
     dies_at: int = 0
     steps: int = 0
     world: World | None = None
-    died: Counter[str] = field(default_factory=Counter)
+    deaths: Counter[str] = field(default_factory=Counter)
 
     def hour(self) -> float:
         """Returns the current hour of the week."""
         assert self.world is not None
         return (self.world.now - self.start) / HOUR
 
-    def of_slack(self, now: datetime) -> WebhookAnswer | None:
+    def slack_answer(self, now: datetime) -> WebhookAnswer | None:
         """Returns the webhook's answer to a post now."""
         hour = (now - self.start) / HOUR
         return next((says for since, until, says in SLACK if since <= hour < until), None)
 
-    def of_aws(self, function: str, name: str) -> Fault | tuple[int, str] | None:
+    def aws_fault(self, function: str, name: str) -> Fault | tuple[int, str] | None:
         """Returns the fault of an AWS request now."""
         hour = self.hour()
         if hour >= MENDED or not function:
@@ -159,11 +159,11 @@ class Troubles:
         self.steps += 1
         if self.dies_at and self.steps >= self.dies_at:
             self.dies_at = 0
-            self.died[name] += 1
+            self.deaths[name] += 1
             raise ProcessKilled(name)
 
 
-def _happenings(jobs_of_week: Week, dice: Random) -> Iterator[tuple[datetime, str, RecordedJob]]:
+def _timeline(jobs_of_week: Week, dice: Random) -> Iterator[tuple[datetime, str, RecordedJob]]:
     """Yields what happens when: ends, events (late, repeated or none), late metrics, deletions."""
     lost = set(dice.sample([job.name for job in jobs_of_week.plain], LOST - 2))
     lost |= {jobs[0].name for jobs in jobs_of_week.tuning}
@@ -186,7 +186,7 @@ def _happenings(jobs_of_week: Week, dice: Random) -> Iterator[tuple[datetime, st
 def _live(world: World, jobs_of_week: Week, dice: Random) -> None:
     swept = world.now
     for moment, what, job in sorted(
-        _happenings(jobs_of_week, dice), key=lambda happening: happening[0]
+        _timeline(jobs_of_week, dice), key=lambda happening: happening[0]
     ):
         while swept + HOUR < moment:
             swept += HOUR
@@ -206,7 +206,7 @@ def _live(world: World, jobs_of_week: Week, dice: Random) -> None:
                 world.aws.sagemaker.delete(job)
 
 
-def _right(job: RecordedJob) -> AuditDocument:
+def _expected_audit(job: RecordedJob) -> AuditDocument:
     """Returns the audit of an undisturbed run of the job."""
     return baseline(_alone(job.kind.value, job.name.split("-")[0])).audits[_sample(job).name]
 
@@ -224,20 +224,20 @@ def _sample(job: RecordedJob) -> RecordedJob:
 
 @pytest.mark.faults
 @pytest.mark.parametrize("seed", [1])
-def test_after_the_worst_days_everything_is_right_and_told(seed: int) -> None:
+def test_after_the_worst_days_everything_is_right_and_reported(seed: int) -> None:
     """Each audit is right and final; each message is sent or a dead letter that a redrive sends."""
     jobs_of_week, dice = week(), Random(seed)
     for jobs in (jobs_of_week.plain, jobs_of_week.late, jobs_of_week.old):
-        _right(jobs[0])  # first, because only one local AWS can exist at a time
+        _expected_audit(jobs[0])  # first, because only one local AWS can exist at a time
     troubles = Troubles(jobs_of_week.start, dice)
     with open_world(jobs_of_week.start + 6 * HOUR, on_step=troubles.step) as world:
         troubles.world = world
-        world.slack.plan, world.network.plan = troubles.of_slack, troubles.of_aws
+        world.slack.plan, world.network.plan = troubles.slack_answer, troubles.aws_fault
         for job in jobs_of_week.old:
             world.aws.sagemaker.add(job)
         _live(world, jobs_of_week, dice)
         world.quiet(max(world.now, jobs_of_week.start + MENDED * HOUR))
-        assert troubles.died
+        assert troubles.deaths
         for letter in world.letters():
             assert letter.reason, letter
             assert letter.why, letter
@@ -247,22 +247,22 @@ def test_after_the_worst_days_everything_is_right_and_told(seed: int) -> None:
         world.settle()
         world.redrive_by_command()
         world.quiet()
-        _all_is_well(world, jobs_of_week)
+        _check_week(world, jobs_of_week)
 
 
-def _all_is_well(world: World, jobs_of_week: Week) -> None:
+def _check_week(world: World, jobs_of_week: Week) -> None:
     assert not world.letters()
     assert not world.waiting()
     assert not world.due()
     assert not world.count("GivenUp")
     assert world.slack.strangers == []
     for job in (*jobs_of_week.audited, *jobs_of_week.deleted):
-        head = world.head(job)
+        head = world.summary(job)
         assert head is not None, job.name
         assert head.settled, job.name
         assert (head.unauditable is not None) == (job in jobs_of_week.deleted), job.name
     for job in (*jobs_of_week.plain, *jobs_of_week.late, *jobs_of_week.old):
-        audit, right = world.audit(job), _right(job)
+        audit, right = world.audit(job), _expected_audit(job)
         assert audit is not None
         assert audit["bill"]["total_usd"] == right["bill"]["total_usd"], job.name
         assert audit["avoidable_usd"] == right["avoidable_usd"], job.name

@@ -57,7 +57,7 @@ def _fair(world: World, story: Story, calls: tuple[Call, ...], steps: tuple[str,
         {channel: tuple(world.shown(channel)) for channel in CHANNELS},
         {name: world.count(name) for name in (*COUNTED, *NEVER)},
         world.invocations,
-        len(_different(world.letters())),
+        len(_distinct(world.letters())),
         calls,
         steps,
     )
@@ -103,14 +103,14 @@ def judge(case: Case) -> Verdict:
         ):
             world.redrive()  # the story's own faults end in a dead letter
             world.quiet()
-        wrong += _not_right(world, case, ended)
+        wrong += _problems(world, case, ended)
         return Verdict(case, tuple(wrong), met=True, ended=ended)
 
 
 def _end(world: World, case: Case, wrong: list[str]) -> End:
     """Returns how the case ended; sends dead letters again."""
     before, letters = baseline(case.story), world.letters()
-    if len(_different(letters)) > before.letters:
+    if len(_distinct(letters)) > before.letters:
         wrong += [
             f"a dead letter of {letter.queue} has no reason: {letter.body[:200]}"
             for letter in letters
@@ -130,7 +130,7 @@ def _end(world: World, case: Case, wrong: list[str]) -> End:
     return End.LATER if later else End.UNSEEN
 
 
-def _not_right(world: World, case: Case, ended: End) -> Iterator[str]:
+def _problems(world: World, case: Case, ended: End) -> Iterator[str]:
     should, before = case.expected, baseline(case.story)
     if ended not in should.ends:
         yield f"ended: {ended}; expected: {' or '.join(sorted(should.ends))}"
@@ -141,7 +141,7 @@ def _not_right(world: World, case: Case, ended: End) -> Iterator[str]:
         yield f"{len(world.due())} audits remain due"
     if world.waiting():
         yield f"{world.waiting()} messages still wait"
-    if len(_different(world.letters())) > before.letters:
+    if len(_distinct(world.letters())) > before.letters:
         yield f"dead letters: {[(letter.queue, letter.reason) for letter in world.letters()]}"
     if should.counted and world.count(should.counted) <= before.counts.get(should.counted, 0):
         yield f"{should.counted} is not counted"
@@ -150,15 +150,15 @@ def _not_right(world: World, case: Case, ended: End) -> Iterator[str]:
             f"{name} is counted" for name in FAILURES if world.count(name) > before.counts[name]
         )
     yield from (f"{name} is counted" for name in NEVER if world.count(name) > before.counts[name])
-    yield from _not_well(world)
+    yield from _function_problems(world)
 
 
-def _different(letters: list[Letter]) -> set[Letter]:
+def _distinct(letters: list[Letter]) -> set[Letter]:
     """Returns distinct letters: SQS may have one twice if its first answer was lost."""
     return set(letters)
 
 
-def _not_well(world: World) -> Iterator[str]:
+def _function_problems(world: World) -> Iterator[str]:
     """Yields timeouts, exceptions and secrets in the logs of the functions."""
     if world.timeouts:
         yield f"Lambda ended {len(world.timeouts)} invocations of {sorted(set(world.timeouts))}"
@@ -174,7 +174,7 @@ def _audits(world: World, story: Story, *, is_incomplete: bool) -> Iterator[str]
     """Yields missing audits, version gaps, and wrong audits that do not say what they lack."""
     for name, right in baseline(without_faults(story)).audits.items():
         [job] = [job for job in story.jobs if job.name == name]
-        audit, head = world.audit(job), world.head(job)
+        audit, head = world.audit(job), world.summary(job)
         if audit is None or head is None:
             yield f"{name} has no audit"
             continue
@@ -185,7 +185,7 @@ def _audits(world: World, story: Story, *, is_incomplete: bool) -> Iterator[str]
         if essence(audit) == essence(right):
             continue
         paths = ", ".join(sorted(differences(essence(audit), essence(right)))[:6])
-        if not is_incomplete or sayings(audit) == sayings(right):
+        if not is_incomplete or explanations(audit) == explanations(right):
             yield f"{name}: its audit is wrong and does not say so: {paths}"
 
 
@@ -193,8 +193,10 @@ def _messages(world: World, story: Story, most: int) -> Iterator[str]:
     """Yields wrong, unmarked or too many messages; at most `most` copies may be posted."""
     for channel in CHANNELS:
         lines = world.shown(channel)
-        plain = [_bare(line, story) for line in lines]
-        should = [_bare(line, story) for line in baseline(without_faults(story)).shown[channel]]
+        plain = [_without_mark(line, story) for line in lines]
+        should = [
+            _without_mark(line, story) for line in baseline(without_faults(story)).shown[channel]
+        ]
         if sorted(set(plain)) != sorted(set(should)):
             yield f"{channel} got {lines}, not {should}"
         for text in set(plain):
@@ -205,7 +207,7 @@ def _messages(world: World, story: Story, most: int) -> Iterator[str]:
                 yield f"{channel} got it {len(copies)} times: {text}"
 
 
-def _bare(line: str, story: Story) -> str:
+def _without_mark(line: str, story: Story) -> str:
     """Returns a first line without its repeat mark and the words that depend on the time."""
     return re.sub(story.seen_at, "", line.replace(REPEAT, "")).strip()
 
@@ -217,15 +219,17 @@ def essence(value: Any) -> Any:
     return [essence(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def sayings(value: Any) -> list[str]:
+def explanations(value: Any) -> list[str]:
     """Returns all texts of a document that say what could not be read."""
     if isinstance(value, dict):
         return [
             text
             for key, inner in value.items()
-            for text in ([f"{key} {inner}"] if key in _SAYS else sayings(inner))
+            for text in ([f"{key} {inner}"] if key in _SAYS else explanations(inner))
         ]
-    return [text for item in value for text in sayings(item)] if isinstance(value, list) else []
+    return (
+        [text for item in value for text in explanations(item)] if isinstance(value, list) else []
+    )
 
 
 def differences(before: Any, other: Any, path: str = "") -> Iterator[str]:

@@ -93,7 +93,7 @@ class Webhooks:
             return usual
         return self.always or usual
 
-    def of(self, host: str) -> list[dict[str, Any]]:
+    def posts_to(self, host: str) -> list[dict[str, Any]]:
         """Returns the posts that people see on one host."""
         return [post for at, post in self.seen if at == host]
 

@@ -187,16 +187,16 @@ class World:
         """Returns the job's newest audit."""
         return self.aws.history().audit(job.key)
 
-    def head(self, job: RecordedJob) -> AuditSummary | None:
+    def summary(self, job: RecordedJob) -> AuditSummary | None:
         """Returns the job's summary."""
         return self.aws.history().summary(job.key)
 
     def shown(self, channel: str) -> list[str]:
         """Returns the first lines that people saw, in order."""
         if channel == "slack":
-            return [post["blocks"][0]["text"]["text"] for post in self.slack.of(SLACK_HOST)]
+            return [post["blocks"][0]["text"]["text"] for post in self.slack.posts_to(SLACK_HOST)]
         if channel == "teams":
-            return [next(teams.text_lines(post)) for post in self.slack.of(TEAMS_HOST)]
+            return [next(teams.text_lines(post)) for post in self.slack.posts_to(TEAMS_HOST)]
         if channel == "sns":
             return [json.loads(mail["Body"])["Subject"] for mail in self.aws.mails]
         raise LookupError(f"say here what people see of a message on {channel}")

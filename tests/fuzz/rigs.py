@@ -103,33 +103,33 @@ def _operation(method: str) -> str:
 class _SageMaker:
     """SageMaker and CloudWatch for one job; the first answers of one operation are mutated."""
 
-    of: RecordedJob
+    job: RecordedJob
     dice: Random
     spoils: str
-    left: int = HEALS_AFTER
+    remaining: int = HEALS_AFTER
 
     def __getattr__(self, name: str) -> Any:
         def answer(**request: Any) -> Any:
-            return self._said(name, self._answer(name, request))
+            return self._maybe_mutated(name, self._answer(name, request))
 
         return answer
 
     def get_paginator(self, name: str) -> Any:
         return _Pages(self, name)
 
-    def _said(self, name: str, answer: Any) -> Any:
-        if not name.startswith(self.spoils) or not self.left:
+    def _maybe_mutated(self, name: str, answer: Any) -> Any:
+        if not name.startswith(self.spoils) or not self.remaining:
             return answer
-        self.left -= 1
+        self.remaining -= 1
         return as_parsed(_operation(name), answer, self.dice)
 
     def _answer(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
         if name.startswith("describe"):
-            return dict(self.of.describe)
+            return dict(self.job.describe)
         if name == "list_tags":
             return {"Tags": [{"Key": "owner", "Value": "ana"}, {"Key": "team", "Value": "vision"}]}
         if name == "list_metrics":
-            dimensions = [{"Name": "Host", "Value": f"{self.of.name}/algo-1"}]
+            dimensions = [{"Name": "Host", "Value": f"{self.job.name}/algo-1"}]
             return {"Metrics": [{"MetricName": "CPUUtilization", "Dimensions": dimensions}]}
         return {
             "MetricDataResults": [_points(query, request) for query in request["MetricDataQueries"]]
@@ -164,7 +164,7 @@ OUTCOMES = frozenset(
 )
 
 
-def audit_one(dice: Random) -> list[str]:
+def fuzz_audit(dice: Random) -> list[str]:
     """Audits with a mutated event, message or AWS answer; returns what is wrong."""
     recorded_job, spoils = dice.choice(jobs()), dice.choice(SPOILS)
     aws = _SageMaker(recorded_job, dice, spoils)
@@ -204,7 +204,7 @@ def documents() -> tuple[Any, ...]:
     )
 
 
-def notify_one(dice: Random) -> list[str]:
+def fuzz_notify(dice: Random) -> list[str]:
     """Notifies of a mutated record, document or letter next to a valid one; returns errors."""
     queue, decisions, undecided = FakeQueue(), FakeQueue(), FakeQueue()
     recorded_report, story = report(), FamilyStory(Policy(floor_usd=1))  # type: ignore[arg-type]
@@ -260,7 +260,7 @@ def notify_one(dice: Random) -> list[str]:
     return wrong
 
 
-def deliver_one(dice: Random) -> list[str]:
+def fuzz_deliver(dice: Random) -> list[str]:
     """Delivers a mutated notice next to a valid one; returns what is wrong."""
     slack, sns, dead, recorded_report = (
         RecordingChannel(),
@@ -318,23 +318,23 @@ class _Lists:
 
     dice: Random
     spoils: int
-    asked: int = 0
+    calls: int = 0
 
     def __getattr__(self, name: str) -> Any:
         kind = next(kind for kind in JobKind if name == f"list_{kind.spec.sdk_noun}s")
 
         def answer(**_: Any) -> Any:
-            self.asked += 1
+            self.calls += 1
             rows = [_listing(kind, f"{kind.value}-{n}") for n in range(2)]
             page = {kind.spec.list_key: rows}
-            if self.asked != self.spoils:
+            if self.calls != self.spoils:
                 return page
             return as_parsed(kind.spec.list_call, page, self.dice)
 
         return answer
 
 
-def sweep_one(dice: Random) -> list[str]:
+def fuzz_sweep(dice: Random) -> list[str]:
     """Sweeps over a mutated list, then again; returns the jobs that were not found."""
     client = _Lists(dice, dice.randint(1, len(JobKind)))
     queue = FakeQueue()
@@ -367,4 +367,9 @@ def _well_formed(answer: Any) -> bool:
     )
 
 
-HANDLERS = {"audit": audit_one, "notify": notify_one, "deliver": deliver_one, "sweep": sweep_one}
+HANDLERS = {
+    "audit": fuzz_audit,
+    "notify": fuzz_notify,
+    "deliver": fuzz_deliver,
+    "sweep": fuzz_sweep,
+}

@@ -1,6 +1,6 @@
 """Mutated events, records, notices, decisions and AWS answers cause no defect and no loss.
 
-A failure names its seed: `audit_one(Random(SEED))` repeats that input.
+A failure names its seed: `fuzz_audit(Random(SEED))` repeats that input.
 """
 
 import os

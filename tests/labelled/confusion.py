@@ -26,7 +26,7 @@ class JudgedRule(Struct, frozen=True):
     recording: str
     rule: str
     truth: bool
-    found: bool
+    is_reported: bool
 
 
 @cache
@@ -84,9 +84,9 @@ def counted(answers: Iterable[JudgedRule]) -> dict[str, AnswerCounts]:
         by_rule[judged_rule.rule].append(judged_rule)
     return {
         rule: AnswerCounts(
-            found=sum(judged_rule.truth and judged_rule.found for judged_rule in judged),
-            missed=sum(judged_rule.truth and not judged_rule.found for judged_rule in judged),
-            false=sum(judged_rule.found and not judged_rule.truth for judged_rule in judged),
+            found=sum(judged_rule.truth and judged_rule.is_reported for judged_rule in judged),
+            missed=sum(judged_rule.truth and not judged_rule.is_reported for judged_rule in judged),
+            false=sum(judged_rule.is_reported and not judged_rule.truth for judged_rule in judged),
         )
         for rule, judged in by_rule.items()
         if judged
@@ -104,7 +104,7 @@ def below_the_bar(answers: Sequence[JudgedRule]) -> list[str]:
             wrong = [
                 judged_rule
                 for judged_rule in answers
-                if judged_rule.rule == rule and judged_rule.truth != judged_rule.found
+                if judged_rule.rule == rule and judged_rule.truth != judged_rule.is_reported
             ]
             stories = ", ".join(
                 f"{_wrong(judged_rule)} {judged_rule.recording}" for judged_rule in wrong

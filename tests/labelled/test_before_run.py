@@ -217,7 +217,7 @@ def test_the_form_is_recognised(name: str) -> None:
 
 
 @EVERY
-def test_what_must_be_told_is_told_and_no_false_alarm_is_raised(name: str) -> None:
+def test_required_issues_are_reported_without_false_alarms(name: str) -> None:
     """What must be reported is, within one step of the expert's severity; without false alarms.
 
     Remarks are no alarm, and Spot is an opinion. What the expert bans at one path may be right at

@@ -44,7 +44,7 @@ AT_MOST_PERCENT = 10
 NOTHING_PERCENT = 6
 """Experts allow this share of a healthy job's bill for waiting at its start or end."""
 ONCE = {rule.info.name for rule in catalogue.load() if rule.report_once_per_family}
-MISSED = JudgedRule("a hung run 1", "gpu-idle", truth=True, found=False)
+MISSED = JudgedRule("a hung run 1", "gpu-idle", truth=True, is_reported=False)
 
 
 @pytest.mark.parametrize("name", [n for n in regenerate.goldens() if n.startswith("labelled/")])
@@ -66,8 +66,8 @@ def test_every_rule_is_right_nineteen_times_of_twenty() -> None:
 
 def test_a_rule_under_the_bar_is_named_with_the_stories_that_it_gets_wrong() -> None:
     """A rule passes at exactly 95%; below, it is named with the stories it gets wrong."""
-    right = [JudgedRule(f"story {n}", "gpu-idle", truth=True, found=True) for n in range(19)]
-    alarm = JudgedRule("a busy run 2", "gpu-idle", truth=False, found=True)
+    right = [JudgedRule(f"story {n}", "gpu-idle", truth=True, is_reported=True) for n in range(19)]
+    alarm = JudgedRule("a busy run 2", "gpu-idle", truth=False, is_reported=True)
     assert below_the_bar([*right, MISSED, alarm]) == []
     [below] = below_the_bar([*right[1:], MISSED, alarm])
     assert below == (
@@ -76,7 +76,7 @@ def test_a_rule_under_the_bar_is_named_with_the_stories_that_it_gets_wrong() -> 
     )
 
 
-def test_of_the_dollars_that_another_author_proves_most_are_counted() -> None:
+def test_most_dollars_proven_by_another_author_are_counted() -> None:
     """At least 94% of proven dollars are counted, and at most 5% are above the tolerated ones."""
     sums = simulated.by_kind()
     whole, healthy = sums["together"], sums["healthy"]
@@ -99,7 +99,9 @@ def test_no_golden_file_is_written_of_a_rule_under_the_bar(
 def test_real_jobs_are_judged_as_their_own_records_say() -> None:
     """If a real job's record leaves no doubt, the rule agrees with it."""
     assert [
-        judged_rule for judged_rule in judged_recordings() if judged_rule.truth != judged_rule.found
+        judged_rule
+        for judged_rule in judged_recordings()
+        if judged_rule.truth != judged_rule.is_reported
     ] == []
 
 
@@ -133,7 +135,7 @@ def test_every_verdict_has_its_recordings_and_none_is_left_over() -> None:
     assert all(job.is_family == (len(job.recordings) > 1) for job in jobs)
 
 
-def test_differences_are_of_jobs_that_are_there() -> None:
+def test_differences_are_about_existing_jobs() -> None:
     """There are 141 jobs and families, and only these are listed as different."""
     assert len(EXPERTS) == 141
     assert set(DISAGREED) <= set(EXPERTS)
@@ -144,7 +146,7 @@ def test_the_packaged_records_are_those_of_the_labelled_jobs() -> None:
     assert FILE.read_text(encoding="utf-8") == to_text(track_records())
 
 
-def test_a_page_shows_a_job_where_the_rule_speaks_and_one_where_it_is_silent() -> None:
+def test_a_page_shows_a_reported_job_and_a_silent_one() -> None:
     """Each rule's page shows a job that it reports and one that it does not; requests have none."""
     for rule in catalogue.load():
         if rule.scope is RequestCase:
@@ -179,7 +181,7 @@ def healthy() -> Iterator[AuditDocument]:
         yield from (document["children"] or ()) if document["rollup"] else (document,)
 
 
-def test_no_rule_speaks_of_more_than_a_tenth_of_the_healthy_jobs() -> None:
+def test_no_rule_reports_more_than_a_tenth_of_the_healthy_jobs() -> None:
     """No rule reports more than 10% of healthy jobs, except rules that report once per family."""
     jobs = list(healthy())
     kinds = Counter(document["job"]["kind"] for document in jobs)
@@ -199,7 +201,7 @@ def test_no_rule_speaks_of_more_than_a_tenth_of_the_healthy_jobs() -> None:
     assert loud == {}
 
 
-def test_advice_about_a_setting_is_told_of_a_familys_first_run_only() -> None:
+def test_a_setting_is_reported_for_a_familys_first_run_only() -> None:
     """The second run's findings and possible dollars are the same, marked as reported before."""
     usual = replace(USUAL, hosts=one_host(replace(BUSY_A10G, minutes=320)), describe=CHECKPOINTS)
     first, second = (
@@ -264,7 +266,7 @@ def test_a_caution_does_not_take_back_what_is_counted() -> None:
                 assert words not in (finding["caution"] or ""), finding["summary"]
 
 
-def test_no_headline_says_none_where_a_sum_is_worth_a_trial() -> None:
+def test_no_headline_says_none_if_a_trial_may_save() -> None:
     """A headline does not begin with "none" if dollars are possible, and it names them."""
     tried = 0
     for job in story_jobs():

@@ -114,7 +114,7 @@ def test_no_two_findings_contradict_each_other(name: str) -> None:
 
 
 @EVERY_RUN
-def test_one_advice_is_not_reversed(name: str) -> None:
+def test_a_single_fix_is_not_reversed(name: str) -> None:
     """No fix is reversed if followed alone, at both ends of its range, nor an alternative."""
     run = last_run(name)
     for finding in standing_findings(run.audit):

@@ -77,7 +77,7 @@ class Run(Struct, frozen=True, dict=True):
         """The instance type of each host."""
         return machine(self.instance)
 
-    def told(self) -> Document:
+    def recording(self) -> Document:
         """Returns the recording of the run."""
         hosts = tuple(tuple(self._doings(pace)) for pace in self.paces)
         job_recording = training(

@@ -56,9 +56,9 @@ def type_of(job_recording: Document) -> str:
 
 @property_settings(120)
 @given(runs(whole=True))
-def test_no_advice_leads_back_or_to_a_dearer_type(run: Run) -> None:
+def test_no_fix_leads_back_or_to_a_more_expensive_type(run: Run) -> None:
     """Applies the best finding's fix, does the same work, audits again, and repeats."""
-    job_recording = run.told()
+    job_recording = run.recording()
     left_types: list[str] = []
     audit = audited(job_recording)
     for _ in range(_ROUNDS):
@@ -75,7 +75,7 @@ def test_no_advice_leads_back_or_to_a_dearer_type(run: Run) -> None:
         for finding in audit.savings.findings:
             for name in types_named(finding):
                 assert name not in left_types, f"{way}; then {finding.detection.summary} -> {name}"
-                dearer = hourly_usd(name) > hourly_usd(after)
-                assert not dearer or finding.rule.name in TRIALS, (
+                is_more_expensive = hourly_usd(name) > hourly_usd(after)
+                assert not is_more_expensive or finding.rule.name in TRIALS, (
                     f"{way}; then {finding.rule.name}: {finding.detection.summary} -> {name}"
                 )

@@ -136,7 +136,7 @@ def test_an_anonymised_recording_is_read_and_anonymised_again_without_a_fault(pa
     st.sampled_from(["-2026-05-20-10-11-12-123", "-20260520", "-17", "-9f3a2b1c", ""]),
     st.sampled_from(["-2026-05-21-10-11-12-999", "-18", ""]),
 )
-def test_two_runs_have_one_family_after_it_if_they_had_one_before(
+def test_two_runs_have_one_family_if_they_had_one_before(
     name: str, first_suffix: str, other: str
 ) -> None:
     """Two jobs have the same family after anonymisation exactly if they had it before."""

@@ -77,9 +77,9 @@ def steady(draw: st.DrawFn, layouts: Sequence[Layout]) -> Run:
     return replace(run, program=replace(program, layout=layout), jitter=0.0, spot_share=None)
 
 
-def holds(run: Run, most: int = 8) -> None:
+def check_run_time(run: Run, most: int = 8) -> None:
     """Checks that a counted move to at most `most` devices assumes at least the true run time."""
-    job_recording = run.told()
+    job_recording = run.recording()
     at_work = sum(1 for share in run.program.shares if share)
     audit = audited(job_recording)
     for change in fewer_of_the_same(run, audit):
@@ -100,7 +100,7 @@ def holds(run: Run, most: int = 8) -> None:
 @example(plain("ml.g6.24xlarge", *[0.006] * 4, layout=Layout.TURNS, cores=47, gib=173))
 def test_copies_and_parts_of_one_model_take_no_longer_than_counted(run: Run) -> None:
     """Copies split their step evenly over the remaining devices; model parts take turns."""
-    holds(run)
+    check_run_time(run)
 
 
 @property_settings(120)
@@ -109,7 +109,7 @@ def test_copies_and_parts_of_one_model_take_no_longer_than_counted(run: Run) -> 
 @example(plain("ml.p3.8xlarge", 0.6, 0.6, 0.6, layout=Layout.PROCESSES))
 def test_processes_that_cannot_be_split_take_no_longer_on_one_device_than_counted(run: Run) -> None:
     """On several devices the finding says that it assumes evenly spread work."""
-    holds(run, most=1)
+    check_run_time(run, most=1)
 
 
 @property_settings(120)
@@ -123,7 +123,7 @@ def test_another_gpu_takes_no_longer_than_counted_whatever_it_is_within_its_rang
 ) -> None:
     """One host moves to another GPU model, with the truth at any point of the measured range."""
     run = replace(run, paces=(1.0,))
-    job_recording = run.told()
+    job_recording = run.recording()
     at_work = sum(1 for share in run.program.shares if share)
     for change in moves(audited(job_recording)):
         other = machine(change.instance_type)
@@ -147,12 +147,12 @@ def test_another_gpu_takes_no_longer_than_counted_whatever_it_is_within_its_rang
 @given(runs(GPU_TYPES, whole=True))
 @example(plain("ml.p5en.48xlarge", *[0.01] * 6, gpu_gib=134, cores=51, gib=880))
 @example(plain("ml.g4dn.xlarge", 0.02))
-def test_work_of_devices_is_not_counted_as_held_by_a_type_without_them(run: Run) -> None:
+def test_device_work_is_not_moved_to_a_type_without_devices(run: Run) -> None:
     """A CPU's time for a device's work is unknown, so no move to a type without GPUs is counted.
 
     Devices that together report at most 1% count as idle: a driver alone uses that.
     """
-    job_recording = run.told()
+    job_recording = run.recording()
     cpu_moves = [
         change for change in moves(audited(job_recording)) if not machine(change.instance_type).gpus
     ]
@@ -164,9 +164,9 @@ def test_work_of_devices_is_not_counted_as_held_by_a_type_without_them(run: Run)
 @given(steady([Layout.TURNS, Layout.PROCESSES]))
 @example(plain("ml.g5.12xlarge", *[0.0025] * 4, layout=Layout.TURNS, gpu_gib=5.59))
 @example(plain("ml.g5.12xlarge", *[0.2] * 4, layout=Layout.TURNS, gpu_gib=20.0))
-def test_what_several_devices_hold_together_is_held_by_those_that_are_left(run: Run) -> None:
+def test_the_remaining_devices_hold_the_memory_of_all(run: Run) -> None:
     """The remaining devices have memory for all, because nothing shows that these are copies."""
-    audit = audited(run.told())
+    audit = audited(run.recording())
     for change in fewer_of_the_same(run, audit):
         remaining = machine(change.instance_type)
         available_gib = float(remaining.gpu_memory_gib or 0) * remaining.gpus

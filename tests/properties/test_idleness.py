@@ -35,7 +35,7 @@ def no_fewer(before: Decimal | None, after: Decimal | None) -> bool:
 class Lull(Struct, frozen=True):
     """Minutes in which one host, or all hosts (0), do only a share of their work."""
 
-    left: float = 0.0
+    share_left: float = 0.0
     host: int = 0
     first: int = 0
     minutes: int = 600
@@ -62,9 +62,11 @@ def test_devices_that_work_less_are_no_less_idle(run: Run, lull: Lull) -> None:
         lulled = lull.host == 0 or line["host"].endswith(f"/algo-{lull.host}")
         return line["metric"] in WORK and lulled
 
-    job_recording = run.told()
+    job_recording = run.recording()
     idler = with_values(
-        job_recording, chosen, lambda minute, value: value * lull.left if minute in lasts else value
+        job_recording,
+        chosen,
+        lambda minute, value: value * lull.share_left if minute in lasts else value,
     )
     before, after = idle_hours(job_recording), idle_hours(idler)
     assert no_fewer(before, after), f"{before} idle hours, then {after}"
@@ -90,5 +92,5 @@ def test_a_longer_pause_is_no_less_idle(run: Run, minutes: int, at_head: bool) -
     spells, pause = run.program.spells, Spell(minutes, 0.0)
     longer = (pause, *spells) if at_head else (*spells, pause)
     paused = replace(run, program=replace(run.program, spells=longer))
-    before, after = idle_hours(on_time(run.told())), idle_hours(on_time(paused.told()))
+    before, after = idle_hours(on_time(run.recording())), idle_hours(on_time(paused.recording()))
     assert no_fewer(before, after), f"{before} idle hours, then {after}"

@@ -39,7 +39,7 @@ def certain(audit: AuditDocument) -> Decimal:
 @given(run=runs(whole=True))
 def test_one_more_metric_takes_no_measured_finding_back(metric: str, run: Run) -> None:
     """A finding that is measured without a metric is also found with it."""
-    job_recording = run.told()
+    job_recording = run.recording()
     less = with_series_changed(
         job_recording, lambda line: None if line["metric"] == metric else line
     )
@@ -202,7 +202,7 @@ def test_lost_data_that_once_added_a_dollar_adds_none(
     lost: Callable[[Document, Loss], Document], run: Run, loss: Loss
 ) -> None:
     """Each failure that random runs once found stays fixed."""
-    adds_nothing(lost, run, loss)
+    check_no_dollars_added(lost, run, loss)
 
 
 @pytest.mark.parametrize("lost", LOSSES, ids=lambda lost: lost.__name__)
@@ -212,12 +212,14 @@ def test_lost_data_adds_no_dollar_that_more_data_would_take_back(
     lost: Callable[[Document, Loss], Document], run: Run, loss: Loss
 ) -> None:
     """A run with less recorded data counts no more dollars, and each rule answers."""
-    adds_nothing(lost, run, loss)
+    check_no_dollars_added(lost, run, loss)
 
 
-def adds_nothing(lost: Callable[[Document, Loss], Document], run: Run, loss: Loss) -> None:
+def check_no_dollars_added(
+    lost: Callable[[Document, Loss], Document], run: Run, loss: Loss
+) -> None:
     """Checks that what is certain without some data is also certain with it."""
-    job_recording = run.told()
+    job_recording = run.recording()
     whole, partial = judged(job_recording), judged(lost(job_recording, loss))
     assert certain(partial) <= certain(whole) + MICRO, (
         f"{findings_line(whole)}\n{findings_line(partial)}"

@@ -134,7 +134,7 @@ class Way(Struct, frozen=True):
     minutes: int = 600
 
 
-def told_ways() -> st.SearchStrategy[Way]:
+def ways() -> st.SearchStrategy[Way]:
     """Returns a strategy for ways up and down, over the whole run, some minutes or one."""
     return st.builds(
         Way,
@@ -147,7 +147,7 @@ def told_ways() -> st.SearchStrategy[Way]:
 
 
 @property_settings(60)
-@given(runs(pauses=False), told_ways())
+@given(runs(pauses=False), ways())
 @example(plain("ml.c7i.xlarge", cores=1.62, gib=3.2), Way("CPUUtilization", -50))
 @example(plain("ml.r5d.24xlarge", cores=0.5, gib=77), Way("MemoryUtilization", 50))
 @example(plain("ml.r5.4xlarge", cores=9, gib=99.8), Way("MemoryUtilization", -50))
@@ -162,7 +162,7 @@ def test_one_point_moves_the_dollars_by_one_neighbouring_type_at_most(run: Run, 
     The program never waits. The dollars of a pause depend on its start and end, and a point that
     ends a pause of hours makes another run.
     """
-    job_recording = run.told()
+    job_recording = run.recording()
     host = f"{job_recording['describe']['TrainingJobName']}/algo-{min(way.host, len(run.paces))}"
     span = range(way.first, way.first + way.minutes)
 

@@ -33,7 +33,7 @@ def holding(text: str, texts: Mapping[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
-def test_of_all_fields_of_an_answer_those_are_read_that_are_shown_by_design(kind: JobKind) -> None:
+def test_only_fields_of_the_table_reach_a_sink(kind: JobKind) -> None:
     """Each text field gets its own word: exactly the fields of the table appear in some sink."""
     shown = dict(shown_fields(STORED_FIELDS))
     words = {path: f"quokka{at:04}" for at, path in enumerate(text_fields(kind))}
@@ -56,7 +56,7 @@ def test_of_all_fields_of_an_answer_those_are_read_that_are_shown_by_design(kind
 @pytest.mark.parametrize(
     "secret", SECRETS, ids=lambda secret: f"{secret.place}: {secret.text[:20]!a}"
 )
-def test_none_of_sixty_secrets_reaches_a_sink(secret: Secret) -> None:
+def test_no_secret_reaches_a_sink(secret: Secret) -> None:
     """No secret reaches a sink, whatever its form and place."""
     assert holding(secret.secret, sinks(*placed(secret.place, secret.text))) == []
 
@@ -159,7 +159,7 @@ _FREE = st.text(min_size=6).filter(lambda text: not re.fullmatch(r'[\w .:/+=@%#,
 _AROUND = st.sampled_from(["{}", "s3://{}/x", "train-{}", "loss {}", "a/b:{}", "arn:aws:x:{}"])
 
 
-def test_of_all_tags_those_are_read_that_the_policy_names() -> None:
+def test_only_tags_that_the_policy_names_reach_a_sink() -> None:
     """Only tags that the policy names are stored; an anonymised recording has none."""
     tags = {"project": "quokka-one", "note": "quokka-two", "quokka-three": "x"}
     texts = sinks(answer_of(JobKind.TRAINING, {("TrainingJobStatus",): "Failed"}), tags)
@@ -189,7 +189,7 @@ def test_free_text_is_in_no_sink_and_in_no_error(text: str, kind: JobKind) -> No
     assert holding(text, sinks(answer_of(kind, {}, text), {}, kind)) == []
 
 
-def test_what_is_kept_of_a_recorded_job_gives_the_same_job() -> None:
+def test_a_sanitised_answer_gives_the_same_job() -> None:
     """A sanitised answer parses to the same job: live, recorded and reaudited jobs are equal."""
     for item in recorded.all_recorded_jobs():
         stored = json.loads(json.dumps(sanitize_answer(item.recording.describe)))

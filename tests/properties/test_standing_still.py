@@ -58,7 +58,7 @@ def shows_its_work(run: Run) -> bool:
 def test_idle_dollars_are_never_above_the_truth(run: Run) -> None:
     """Idle dollars are at most 5% above the truth, for idleness at the start, middle or end."""
     assume(shows_its_work(run))
-    job_recording = run.told()
+    job_recording = run.recording()
     truth = truly_idle_usd(run, job_recording)
     assert counted(job_recording) <= truth * Decimal("1.05") + _MICRO, (
         f"{truth} true; {findings_line(judged(job_recording))}"
@@ -70,7 +70,7 @@ def test_idle_dollars_are_never_above_the_truth(run: Run) -> None:
 def test_a_run_that_always_works_has_no_idle_dollars(run: Run) -> None:
     """A run that always works has no idle dollars, slow or fast, on some or all devices."""
     assume(shows_its_work(run))
-    job_recording = run.told()
+    job_recording = run.recording()
     assert counted(job_recording) == 0, findings_line(judged(job_recording))
 
 
@@ -93,7 +93,7 @@ def hung(draw: st.DrawFn) -> Run:
 @given(hung().filter(lambda run: len(run.program.shares) <= run.on.gpus))
 def test_a_wait_of_half_an_hour_is_found_in_full(run: Run) -> None:
     """A wait above 30 minutes counts except its last, partial minute; shorter ones do not."""
-    job_recording = run.told()
+    job_recording = run.recording()
     waits = run.program.spells[1]
     most = truly_idle_usd(run, job_recording)
     if waits.minutes > 30:
@@ -111,16 +111,14 @@ def test_a_longer_wait_counts_no_fewer_dollars(run: Run, minutes: int) -> None:
     first, waits, *rest = run.program.spells
     longer = (first, replace(waits, minutes=waits.minutes + minutes), *rest)
     slower = replace(run, program=replace(run.program, spells=longer))
-    assert counted(slower.told()) >= counted(run.told())
+    assert counted(slower.recording()) >= counted(run.recording())
 
 
 @property_settings(80)
 @given(runs(GPU_TYPES, whole=True), st.integers(1, 400), st.integers(1, 200))
-def test_minutes_that_fall_asleep_count_no_fewer_dollars(
-    run: Run, first: int, minutes: int
-) -> None:
+def test_more_idle_minutes_count_no_fewer_dollars(run: Run, first: int, minutes: int) -> None:
     """Idle minutes of all hosts after the first GPU work do not reduce the dollars."""
-    job_recording = run.told()
+    job_recording = run.recording()
     work = [
         at
         for line in job_recording["metrics"]["series"]

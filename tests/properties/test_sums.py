@@ -26,7 +26,7 @@ def test_what_is_counted_and_what_may_be_lost_are_no_more_than_the_bill(
     run: Run, status: str, checkpoints: bool, retained_s: int, keep_s: int, pool: str
 ) -> None:
     """Counted and possibly lost dollars stay within the bill, even if a pool was kept for years."""
-    job_recording = run.told()
+    job_recording = run.recording()
     answer = job_recording["describe"]
     answer["TrainingJobStatus"] = answer["SecondaryStatus"] = status
     if status == "Failed":

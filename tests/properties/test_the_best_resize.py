@@ -26,7 +26,7 @@ from tests.properties.programs import Run, Spell, plain, runs
 @example(plain("ml.g6.24xlarge", cores=43, gib=153, hosts=2))
 def test_the_audit_counts_no_less_than_the_best_certain_saving_of_what_if(run: Run) -> None:
     """Avoidable, lost and exempt dollars are at least the low end of the best type's saving."""
-    job_recording = run.told()
+    job_recording = run.recording()
     audit, certain = judged(job_recording), savings(job_recording)
     best = max(certain, key=lambda name: certain[name], default=None)
     if best is not None:
@@ -39,7 +39,7 @@ def test_the_audit_counts_no_less_than_the_best_certain_saving_of_what_if(run: R
 @given(runs())
 def test_no_saving_is_more_than_the_bill(run: Run) -> None:
     """No saving exceeds the bill: alone, together, or at the counted end of its range."""
-    audit = judged(run.told())
+    audit = judged(run.recording())
     total = audit["bill"]["total_usd"]
     assert total is not None
     assert (audit["avoidable_usd"] or 0) + (audit["lost_usd"] or 0) <= total + MICRO

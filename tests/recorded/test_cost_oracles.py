@@ -31,7 +31,7 @@ def published(kind: str) -> list[str]:
     return [name for name, case in CASES.items() if case["kind"].startswith(kind)]
 
 
-def of(case: dict[str, Any]) -> Job:
+def published_job(case: dict[str, Any]) -> Job:
     """Returns the published job; in us-east-1 if its author names no region."""
     seconds = case["billable_seconds"]
     return ran(
@@ -66,7 +66,7 @@ def quantity(billed: Bill, item: str) -> Decimal:
 def test_a_published_cost_agrees_within_its_authors_rounding(name: str) -> None:
     """A published cost agrees within 10%, since authors round hours before they multiply."""
     case = CASES[name]
-    compute = bill(of(case), MARKET).compute_usd
+    compute = bill(published_job(case), MARKET).compute_usd
     assert compute is not None
     assert abs(compute - Decimal(case["published_usd"])) <= Decimal(case["published_usd"]) / 10
 
@@ -74,20 +74,20 @@ def test_a_published_cost_agrees_within_its_authors_rounding(name: str) -> None:
 @pytest.mark.parametrize("name", ["hf-bloomz", "hf-falcon40b", "hf-lighteval"])
 def test_300_gb_on_a_type_with_nvme_cost_nothing(name: str) -> None:
     """g5 has local disks, so VolumeSizeInGB costs nothing."""
-    billed = bill(of(CASES[name]), MARKET)
+    billed = bill(published_job(CASES[name]), MARKET)
     assert [line.item for line in billed.lines] == ["compute"]
     assert billed.complete
 
 
-def test_the_exact_one_is_exact() -> None:
+def test_an_exact_published_cost_agrees_exactly() -> None:
     """999 s of ml.g5.4xlarge cost $0.56."""
-    assert usd(bill(of(CASES["hf-lighteval"]), MARKET), "compute") == Decimal("0.56")
+    assert usd(bill(published_job(CASES["hf-lighteval"]), MARKET), "compute") == Decimal("0.56")
 
 
-def test_the_wrong_one_is_not_agreed_with() -> None:
+def test_a_wrong_published_cost_disagrees() -> None:
     """It prints about $5 for 645 s of ml.g5.xlarge, which cost $0.25."""
     case = CASES["phil-bge-WRONG"]
-    compute = bill(of(case), MARKET).compute_usd
+    compute = bill(published_job(case), MARKET).compute_usd
     assert compute is not None
     assert abs(compute - Decimal(case["published_usd"])) > Decimal(case["published_usd"]) / 10
     assert round(compute, 2) == Decimal("0.25")
@@ -178,7 +178,7 @@ def test_the_hosting_rates_of_the_bill_are_those_of_the_table(name: str) -> None
     assert usd(bill(job, MARKET), "compute") == case["published_usd"]
 
 
-def test_processing_keeps_the_hosting_rate_where_training_has_its_own() -> None:
+def test_processing_keeps_the_hosting_rate_if_training_has_its_own() -> None:
     """In eu-west-1 ml.g4dn.xlarge costs $0.821 for Processing and $0.822 for Training."""
     prices = MARKET.prices
     training = prices.hourly_rate("eu-west-1", Component.TRAINING, "ml.g4dn.xlarge")
@@ -201,10 +201,10 @@ def test_spot_saves_what_the_sdk_prints(name: str) -> None:
         purchase=Purchase.SPOT,
         billable_s=Decimal(case["billable_seconds"]),
     )
-    dear, cheap = bill(full, MARKET).compute_usd, bill(spot, MARKET).compute_usd
-    assert dear is not None
-    assert cheap is not None
-    assert round(100 * (1 - cheap / dear), 1) == case["published_savings_pct"]
+    full_usd, spot_usd = bill(full, MARKET).compute_usd, bill(spot, MARKET).compute_usd
+    assert full_usd is not None
+    assert spot_usd is not None
+    assert round(100 * (1 - spot_usd / full_usd), 1) == case["published_savings_pct"]
 
 
 def test_every_case_is_used() -> None:

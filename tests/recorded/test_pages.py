@@ -26,7 +26,7 @@ def test_every_disagreement_with_debugger_is_explained() -> None:
     assert explained() == {(verdict.recording, verdict.rule) for verdict in differ}
 
 
-def test_where_minute_means_exist_low_gpus_are_seen_alike() -> None:
+def test_debugger_and_our_rule_agree_on_low_gpus() -> None:
     """For each job with GPU points, Debugger and gpu-underused agree."""
     low_gpus = [
         verdict

@@ -126,7 +126,7 @@ LOST: dict[str, Callable[[int], Iterable[int]]] = {
 
 
 @pytest.mark.parametrize("way", LOST)
-def test_half_of_the_points_never_tell_more_than_all(way: str) -> None:
+def test_half_of_the_points_never_show_more_than_all(way: str) -> None:
     """Losing half of the points adds no finding and turns no Unknown into Clear."""
     for item in all_recorded_jobs():
         if not item.recording.series:
@@ -169,7 +169,7 @@ def test_real_waste_is_found() -> None:
     assert short.code == "too_short"
 
 
-def test_an_advice_without_a_smaller_type_has_no_dollars() -> None:
+def test_a_finding_without_a_smaller_type_has_no_dollars() -> None:
     """49 minutes at 6% on the smallest T4 are reported, but no saving is claimed."""
     item = recorded_job("profiled-053")
     [summary] = [f["summary"] for f in item.document["findings"] if f["rule"] == "gpu-underused"]

@@ -17,7 +17,7 @@ from tests.adapters.history.faults import Killed, everything, kill, meanwhile
 from tests.fakes.capacity import item_bytes, measure_capacity
 from tests.fakes.documents import ACCOUNT, REGION
 from tests.fakes.entries import DETAIL, NOON, entry_ending_at, finding, key, summary_of, with_detail
-from tests.fakes.entries import due as waiting
+from tests.fakes.entries import due_audits as waiting
 from tests.fakes.families import run_summary
 
 FAMILY = "training/resnet"

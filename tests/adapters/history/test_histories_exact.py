@@ -36,7 +36,7 @@ def _entry(name: str, second: int, kind: str | None, rules: set[str], **of: Any)
     given = entry(
         name,
         modified_s=second,
-        again=of["again"],
+        force_new_version=of["again"],
         job={"family": of["family"], "owner": of["owner"], "ended_at": f"2026-{of['day']}T12:00Z"},
         bill={"total_usd": of["total"]},
         avoidable_usd=saving * len(rules),

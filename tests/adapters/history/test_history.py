@@ -40,7 +40,7 @@ TOLD_EAST = replace(
     last_modified_at=NOON.astimezone(EAST),
 )
 TOLD_NAIVE = replace(entry(), last_modified_at=NOON.replace(tzinfo=None))
-IN_PROGRESS = entry(job={"status": "InProgress"}, again=True)
+IN_PROGRESS = entry(job={"status": "InProgress"}, force_new_version=True)
 REUSED_NAME = replace(entry(modified_s=-60), key=key(created_at=NOON))
 DELIVERIES: dict[str, tuple[list[tuple[AuditEntry, str]], dict[str, Any]]] = {
     "a second delivery changes nothing": (
@@ -79,8 +79,8 @@ DELIVERIES: dict[str, tuple[list[tuple[AuditEntry, str]], dict[str, Any]]] = {
         [
             (entry(), "recorded 1"),
             (entry(**NEW_RULES), "duplicate 1"),
-            (entry(**NEW_RULES, again=True), "recorded 2"),
-            (entry(**NEW_RULES, again=True), "duplicate 2"),
+            (entry(**NEW_RULES, force_new_version=True), "recorded 2"),
+            (entry(**NEW_RULES, force_new_version=True), "duplicate 2"),
         ],
         {"ruleset": "2026.12"},
     ),

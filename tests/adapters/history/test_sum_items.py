@@ -108,7 +108,8 @@ def test_two_deliveries_that_confirm_an_audit_change_no_sum(
     """A version is confirmed without a new number: HEAD's own counter tells them apart."""
     dynamo.record(entry())
     moved = replace(
-        entry(again=True), run_summary=run_summary(Purchase.ON_DEMAND, instance_type="ml.x")
+        entry(force_new_version=True),
+        run_summary=run_summary(Purchase.ON_DEMAND, instance_type="ml.x"),
     )
     overtaking = once(lambda: DynamoHistory(client, table).record(moved))
     with meanwhile(client, "before-call TransactWriteItems", overtaking):

@@ -44,9 +44,9 @@ def test_a_row_of_the_page_is_its_state(
     how = found.silence.label if found.silence else found.outcome or ""
     assert (found.state.value, how, evidence in said) == (state, word, True), said
     for seed in range(5):
-        heads = [*family.heads.items(), *family.heads.items()]
+        heads = [*family.summaries.items(), *family.summaries.items()]
         random.Random(seed).shuffle(heads)
-        family.heads = dict(heads)
+        family.summaries = dict(heads)
         random.Random(seed).shuffle(family.decisions)
         assert story.recommendation("A", moment(on)) == found
 

@@ -25,12 +25,12 @@ def test_cloudwatch_is_asked_again_while_it_keeps_points_of_a_minute(
 ) -> None:
     """Of a run of which it had answered 20 of 48 minutes. Later it has only averages."""
     one = AuditFlow([training_answer()], FakeMetrics(minutes=20))
-    one.event(END + 30 * MINUTE)
-    one.sweeps(END + 30 * MINUTE)
-    asked = one.metrics.asked
+    one.deliver(END + 30 * MINUTE)
+    one.reaudit_due(END + 30 * MINUTE)
+    asked = one.metrics.read_count
     one.history.schedule_reaudit(KEY, END + after_end)
-    one.event(END + after_end)
-    assert (one.metrics.asked > asked) is is_asked
+    one.deliver(END + after_end)
+    assert (one.metrics.read_count > asked) is is_asked
 
 
 @pytest.mark.parametrize(
@@ -41,14 +41,14 @@ def test_metrics_are_waited_for_until_20_minutes_after_the_end(
 ) -> None:
     """An event that comes later is audited with what is there."""
     one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
-    assert isinstance(one.event(END + after_end), outcome)
+    assert isinstance(one.deliver(END + after_end), outcome)
 
 
 def delays_min(one: AuditFlow, wait: WaitReason) -> list[float]:
     """For how long an event is sent away each time, until its audit waits no more."""
     delays: list[float] = []
     while isinstance(
-        later := one.event(END + 5 * MINUTE, waited={wait: len(delays)}), AuditDeferred
+        later := one.deliver(END + 5 * MINUTE, waited={wait: len(delays)}), AuditDeferred
     ):
         assert later.wait_reason is wait
         delays.append(later.delay_s / 60)
@@ -102,7 +102,7 @@ def runs_in_pool(ends: list[datetime], minutes: int) -> int:
     runs = {f"train-{n}": short_run(n, end, minutes) for n, end in enumerate(ends)}
     of = AuditFlow(runs, FakeMetrics(minutes=minutes))
     audits = [
-        of.audited(end + 30 * MINUTE, name, CreationTime=None)
+        of.deliver_and_record(end + 30 * MINUTE, name, CreationTime=None)
         for name, end in zip(runs, ends, strict=True)
     ]
     pooled = audits[-1].document["audit"]["pool"]
@@ -127,10 +127,10 @@ def test_a_short_run_is_judged_with_nine_earlier_ones_at_most(earlier: int, runs
 def test_a_pool_that_should_have_ended_is_looked_at_every_half_hour() -> None:
     """It is kept for an hour, and SageMaker still says that it is available."""
     one = AuditFlow([pool("Available")])
-    one.event(END + 5 * MINUTE)
-    assert one.head.due_at == END + 60 * MINUTE
-    one.event(END + 65 * MINUTE)
-    assert one.head.due_at == END + 95 * MINUTE
+    one.deliver(END + 5 * MINUTE)
+    assert one.summary.due_at == END + 60 * MINUTE
+    one.deliver(END + 65 * MINUTE)
+    assert one.summary.due_at == END + 95 * MINUTE
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def audit(
 ) -> AuditOutcome:
     """One delivery; a person's command where it cannot wait."""
     caller = AuditTrigger.PERSON if waited is None else AuditTrigger.DELIVERY
-    return flow.event(now, caller=caller, waited=waited, **event)
+    return flow.deliver(now, caller=caller, waited=waited, **event)
 
 
 def done(

@@ -189,7 +189,7 @@ def metrics(**changes: Any) -> Step:
 
 
 def _is_open(world: AuditFunction) -> None:
-    assert [head.settled for head in world.heads()] == [False]
+    assert [head.settled for head in world.summaries()] == [False]
 
 
 def _outage(operations: str, error: Exception) -> list[Step]:
@@ -240,7 +240,7 @@ def _tagged(text: str, *, is_lost: bool = True) -> list[Step]:
     )
 
     def lost(world: AuditFunction) -> None:
-        [head] = world.heads()
+        [head] = world.summaries()
         assert not is_lost or (head.lost_usd and head.costliest_rule == "failed-spend")
 
     def tagged(world: AuditFunction) -> None:
@@ -481,7 +481,7 @@ def a_world() -> AuditFunction:
 
 def disagreements(row: dict[str, Any], world: AuditFunction) -> list[str]:
     """In what the end of a story is not as its row says."""
-    heads = world.heads()
+    heads = world.summaries()
     found: list[str] = []
     if len(heads) != row["audits"]:
         found.append(f"{len(heads)} runs, not {row['audits']}")
@@ -523,7 +523,7 @@ def test_a_story_ends_as_its_row_says(name: str) -> None:
     for step in STORIES[name]:
         step(world)
     world.run()
-    assert not world.faults.left
+    assert not world.faults.unused
     if name in DIFFERS:
         row = {**row, "metrics": [], "messages_end": "elsewhere"}
     assert disagreements(row, world) == []

@@ -39,29 +39,29 @@ def pool(status: str, retained_s: int | None = None) -> dict[str, Any]:
 def test_a_warm_pools_dollars_are_found_after_it_ended() -> None:
     """Half an hour of two hosts, which the audit of the end could not know."""
     one = AuditFlow([pool("Available"), pool("Terminated", 1800)])
-    first = one.audited(END + 5 * MINUTE)
-    assert (one.head.settled, one.head.due_at) == (False, END + HOUR)
+    first = one.deliver_and_record(END + 5 * MINUTE)
+    assert (one.summary.settled, one.summary.due_at) == (False, END + HOUR)
     assert first.document["bill"]["complete"] is False
-    assert isinstance(one.event(END + 30 * MINUTE), AlreadyAudited)
-    second = one.audited(END + HOUR + 10 * MINUTE)
+    assert isinstance(one.deliver(END + 30 * MINUTE), AlreadyAudited)
+    second = one.deliver_and_record(END + HOUR + 10 * MINUTE)
     assert (second.result.outcome, second.result.version) == (RecordOutcome.RECORDED, 2)
     assert second.is_reaudit
     paid = first.document["bill"]["total_usd"], second.document["bill"]["total_usd"]
     assert paid[0] is not None
     assert paid[1] is not None
     assert paid[1] - paid[0] == Decimal("0.736")
-    assert (one.head.settled, one.head.due_at) == (True, None)
-    assert isinstance(one.event(END + 2 * HOUR), AlreadyAudited)
+    assert (one.summary.settled, one.summary.due_at) == (True, None)
+    assert isinstance(one.deliver(END + 2 * HOUR), AlreadyAudited)
 
 
 def test_a_second_look_keeps_the_whole_metrics_it_has() -> None:
     """CloudWatch is not asked again; what is kept stays to judge by."""
     one = AuditFlow([pool("Available"), pool("Terminated", 0)])
-    one.event(END + 5 * MINUTE)
+    one.deliver(END + 5 * MINUTE)
     kept = one.history.detail(KEY)
-    one.event(END + HOUR + MINUTE)
+    one.deliver(END + HOUR + MINUTE)
     again = one.history.detail(KEY)
-    assert one.metrics.asked == 1
+    assert one.metrics.read_count == 1
     assert kept is not None
     assert again is not None
     assert again.series == kept.series
@@ -71,11 +71,11 @@ def test_a_second_look_keeps_the_whole_metrics_it_has() -> None:
 def test_metrics_that_never_come_are_looked_for_for_a_day() -> None:
     """Not each quarter of an hour for ever; that nothing came is said, and is no new version."""
     one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
-    one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
-    looks = one.sweeps(END + 21 * MINUTE)
+    one.deliver(END + 21 * MINUTE, waited={"late_metrics": 1})
+    looks = one.reaudit_due(END + 21 * MINUTE)
     assert looks <= 7
-    assert one.head.version == 2
-    assert one.head.settled
+    assert one.summary.version == 2
+    assert one.summary.settled
     assert (
         "closed: what was missing did not come within a day"
         in (one.document["audit"]["coverage"]["missing"])
@@ -97,27 +97,27 @@ def trained_for(seconds: int) -> dict[str, Any]:
 def test_of_a_run_that_hardly_ran_metrics_are_looked_for_once_more(seconds: int, most: int) -> None:
     """There is a point or two at best; nor is CloudWatch asked when its family makes it due."""
     one = AuditFlow([trained_for(seconds)], FakeMetrics(minutes=0))
-    assert isinstance(one.event(END + 5 * MINUTE), AuditDeferred)
-    one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
-    one.sweeps(END + 21 * MINUTE)
-    asked = one.metrics.asked
+    assert isinstance(one.deliver(END + 5 * MINUTE), AuditDeferred)
+    one.deliver(END + 21 * MINUTE, waited={"late_metrics": 1})
+    one.reaudit_due(END + 21 * MINUTE)
+    asked = one.metrics.read_count
     assert (asked <= most, asked > 2) == (True, most > 2)
     one.history.schedule_reaudit(KEY, END + DAY)
-    one.sweeps(END + DAY)
-    assert one.head.settled
-    assert one.metrics.asked - asked == (most > 2)
+    one.reaudit_due(END + DAY)
+    assert one.summary.settled
+    assert one.metrics.read_count - asked == (most > 2)
 
 
 def test_a_doubled_event_does_not_settle_a_run_whose_metrics_are_late() -> None:
     """The second copy comes after the time in which an event waits, and finds no metrics yet."""
     one = AuditFlow([training_answer()], FakeMetrics(minutes=0))
-    assert isinstance(one.event(END + 14 * MINUTE), AuditDeferred)
-    first = one.audited(END + 22 * MINUTE)
+    assert isinstance(one.deliver(END + 14 * MINUTE), AuditDeferred)
+    first = one.deliver_and_record(END + 22 * MINUTE)
     assert first.document["avoidable_usd"] is None
     assert one.is_open()
     one.metrics.minutes = 60
-    one.sweeps(END + 22 * MINUTE)
-    assert one.head.settled
+    one.reaudit_due(END + 22 * MINUTE)
+    assert one.summary.settled
     assert one.document["avoidable_usd"] is not None
 
 
@@ -126,13 +126,13 @@ def test_a_deleted_job_that_is_due_is_judged_once_more_by_what_is_kept() -> None
     one = AuditFlow(
         [pool("Available"), JobNotFound("there is no training job")], FakeMetrics(minutes=60)
     )
-    list_usd = one.audited(END + 21 * MINUTE).document["bill"]["total_usd"]
+    list_usd = one.deliver_and_record(END + 21 * MINUTE).document["bill"]["total_usd"]
     assert list_usd is not None
     assert one.is_open()
     half = Discounts(percent={"Training": Decimal(50)})
     one.deps = replace(one.deps, policy=Policy(discounts=half))
-    one.sweeps(END + 21 * MINUTE)
-    assert one.head.settled
+    one.reaudit_due(END + 21 * MINUTE)
+    assert one.summary.settled
     assert one.document["bill"]["total_usd"] == list_usd / 2
 
 
@@ -147,15 +147,15 @@ def test_a_look_that_may_not_read_the_metrics_takes_no_figure_back(
 ) -> None:
     """It is due again; a day after the end it is settled with what was known, and says so."""
     one = AuditFlow([pool("Available")], FakeMetrics(minutes=minutes))
-    first = one.audited(END + 21 * MINUTE)
+    first = one.deliver_and_record(END + 21 * MINUTE)
     assert first.document["judged"] == "partly"
     if not kept:
         one.history.detail = lambda _key: None
     one.metrics.missing = DENIED
-    one.event(END + 2 * HOUR)
+    one.deliver(END + 2 * HOUR)
     assert one.is_open()
-    one.sweeps(END + 2 * HOUR)
-    assert one.head.settled
+    one.reaudit_due(END + 2 * HOUR)
+    assert one.summary.settled
     for figure in ("avoidable_usd", "lost_usd", "possible_usd", "judged", "findings"):
         assert one.document[figure] == first.document[figure]
     assert (
@@ -167,9 +167,9 @@ def test_a_look_that_may_not_read_the_metrics_takes_no_figure_back(
 def test_a_look_that_may_not_read_the_metrics_finds_the_pools_dollars() -> None:
     """The bill needs no metrics, and the use is judged by what is kept."""
     one = AuditFlow([pool("Available"), pool("Terminated", 1800)], FakeMetrics(minutes=30))
-    first = one.audited(END + 21 * MINUTE)
+    first = one.deliver_and_record(END + 21 * MINUTE)
     one.metrics.missing = DENIED
-    second = one.audited(END + 2 * HOUR)
+    second = one.deliver_and_record(END + 2 * HOUR)
     assert (first.document["bill"]["complete"], second.document["bill"]["complete"]) == (
         False,
         True,
@@ -177,16 +177,16 @@ def test_a_look_that_may_not_read_the_metrics_finds_the_pools_dollars() -> None:
     assert second.document["judged"] == first.document["judged"]
     one.metrics.missing = None
     one.metrics.minutes = 60
-    one.sweeps(END + 2 * HOUR)
+    one.reaudit_due(END + 2 * HOUR)
     assert one.document["avoidable_usd"] is not None
 
 
 def test_a_look_that_reads_fewer_points_than_there_were_judges_by_those_there_were() -> None:
     """A part of CloudWatch's answer failed."""
     one = AuditFlow([pool("Available")], FakeMetrics(minutes=30))
-    first = one.audited(END + 21 * MINUTE)
+    first = one.deliver_and_record(END + 21 * MINUTE)
     one.metrics.minutes = 5
-    second = one.audited(END + 2 * HOUR)
+    second = one.deliver_and_record(END + 2 * HOUR)
     assert second.document["judged"] == first.document["judged"]
     assert second.document["avoidable_usd"] == first.document["avoidable_usd"]
     assert one.is_open()
@@ -196,9 +196,9 @@ def test_tags_that_are_denied_at_a_second_look_are_those_that_are_kept() -> None
     """The event of a sweep has none, and owner and family stay as they are."""
     one = AuditFlow([pool("Available"), pool("Terminated", 1800)])
     one.jobs.tag_answer = {"owner": "ana", "sageaudit:family": "vision"}
-    first = one.audited(END + 5 * MINUTE)
+    first = one.deliver_and_record(END + 5 * MINUTE)
     one.jobs.tag_answer = AccessDenied("sagemaker:ListTags", "sagemaker:ListTags is not permitted.")
-    second = one.audited(END + 2 * HOUR)
+    second = one.deliver_and_record(END + 2 * HOUR)
     assert second.document["bill"]["complete"] is True
     assert first.document["job"]["owner"] == "ana"
     for name in ("owner", "family"):
@@ -209,9 +209,9 @@ def test_a_newer_state_of_a_run_whose_metrics_are_denied_keeps_what_was_judged()
     """A second event of the run, with a later time: its figures stay, and it is due again."""
     changed = training_answer(LastModifiedTime="2026-05-20T11:30:00Z")
     one = AuditFlow([training_answer(), changed], FakeMetrics(minutes=30))
-    first = one.audited(END + 21 * MINUTE, waited={"late_metrics": 1})
+    first = one.deliver_and_record(END + 21 * MINUTE, waited={"late_metrics": 1})
     one.metrics.missing = DENIED
-    one.audited(END + 40 * MINUTE)
+    one.deliver_and_record(END + 40 * MINUTE)
     for figure in ("avoidable_usd", "lost_usd", "judged", "findings"):
         assert one.document[figure] == first.document[figure]
     assert one.is_open()
@@ -227,10 +227,10 @@ def test_the_bill_of_a_run_that_had_not_ended_is_made_anew_where_metrics_are_den
         SecondaryStatusTransitions=[transition("Training", "10:00:00")],
     )
     one = AuditFlow([running, training_answer()])
-    one.event(END - 20 * MINUTE, waited={"describe_behind": 99})
+    one.deliver(END - 20 * MINUTE, waited={"describe_behind": 99})
     before = one.document["bill"]["total_usd"]
     one.metrics.missing = DENIED
-    one.event(END + 2 * HOUR)
+    one.deliver(END + 2 * HOUR)
     assert one.document["job"]["status"] == "Completed"
     assert one.document["bill"]["total_usd"] != before
 
@@ -238,28 +238,28 @@ def test_the_bill_of_a_run_that_had_not_ended_is_made_anew_where_metrics_are_den
 def test_the_last_reaudit_is_a_day_after_the_end_and_not_later() -> None:
     """However long the pause would be: twenty hours after the end, the next one is four away."""
     one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
-    one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
-    one.event(END + 20 * HOUR)
-    assert one.head.due_at == END + DAY
+    one.deliver(END + 21 * MINUTE, waited={"late_metrics": 1})
+    one.deliver(END + 20 * HOUR)
+    assert one.summary.due_at == END + DAY
 
 
 def test_an_owner_that_was_tagged_meanwhile_is_a_new_version() -> None:
     """Though no dollar changed: lists and messages go by the owner."""
     one = AuditFlow([training_answer()], FakeMetrics(minutes=10))
-    one.event(END + 21 * MINUTE, waited={"late_metrics": 1})
-    assert one.head.owner is None
+    one.deliver(END + 21 * MINUTE, waited={"late_metrics": 1})
+    assert one.summary.owner is None
     one.jobs.tag_answer = {"owner": "ana"}
-    one.event(END + 2 * HOUR)
-    assert (one.head.version, one.head.owner) == (2, "ana")
+    one.deliver(END + 2 * HOUR)
+    assert (one.summary.version, one.summary.owner) == (2, "ana")
 
 
 def test_a_pool_that_never_ends_is_closed_after_a_day() -> None:
     """SageMaker says Available for ever: the figure stays a lower bound."""
     one = AuditFlow([pool("Available")])
-    one.event(END + 5 * MINUTE)
-    one.sweeps(END + 5 * MINUTE)
-    assert one.head.settled
-    assert one.head.version == 2
+    one.deliver(END + 5 * MINUTE)
+    one.reaudit_due(END + 5 * MINUTE)
+    assert one.summary.settled
+    assert one.summary.version == 2
     assert one.document["bill"]["complete"] is False
 
 
@@ -275,71 +275,71 @@ def test_a_pool_that_never_ends_is_closed_after_a_day() -> None:
 def test_a_run_that_is_gone_keeps_its_figures_and_is_settled(gone: Any) -> None:
     """It becomes no job that could not be audited, and the other run's pool is not its own."""
     one = AuditFlow([pool("Available"), gone])
-    first = one.audited(END + 5 * MINUTE)
-    one.audited(END + 2 * HOUR)
-    assert (one.head.settled, one.head.due_at, one.head.unauditable) == (True, None, None)
+    first = one.deliver_and_record(END + 5 * MINUTE)
+    one.deliver_and_record(END + 2 * HOUR)
+    assert (one.summary.settled, one.summary.due_at, one.summary.unauditable) == (True, None, None)
     assert one.document["bill"]["total_usd"] == first.document["bill"]["total_usd"]
     assert one.document["bill"]["complete"] is False
     assert one.document["audit"]["coverage"]["missing"][-1].startswith("closed: ")
-    assert isinstance(one.event(END + 3 * HOUR), AlreadyAudited)
+    assert isinstance(one.deliver(END + 3 * HOUR), AlreadyAudited)
 
 
 def test_a_run_that_is_gone_and_forgotten_is_settled_as_it_stands() -> None:
     """Its details have expired."""
     one = AuditFlow([pool("Available"), JobNotFound("gone")])
-    first = one.audited(END + 5 * MINUTE)
+    first = one.deliver_and_record(END + 5 * MINUTE)
     one.history.detail = lambda _key: None
-    result = one.audited(END + 91 * DAY)
+    result = one.deliver_and_record(END + 91 * DAY)
     assert result.document["bill"] == first.document["bill"]
-    assert (one.head.settled, one.head.due_at) == (True, None)
+    assert (one.summary.settled, one.summary.due_at) == (True, None)
 
 
 def test_a_run_that_is_gone_without_a_stored_audit_is_left_as_it_is() -> None:
     """There is nothing to make final."""
     one = AuditFlow([pool("Available"), JobNotFound("gone")])
-    one.audited(END + 5 * MINUTE)
+    one.deliver_and_record(END + 5 * MINUTE)
     one.history.audit = lambda *_: None
-    assert isinstance(one.event(END + 91 * DAY), AlreadyAudited)
+    assert isinstance(one.deliver(END + 91 * DAY), AlreadyAudited)
 
 
 def test_tags_that_are_throttled_at_a_second_look_hold_it_up() -> None:
     """It is due once more."""
     one = AuditFlow([pool("Available"), pool("Terminated", 1800)])
-    one.event(END + 5 * MINUTE)
+    one.deliver(END + 5 * MINUTE)
     one.jobs.tag_answer = Throttled("sagemaker:ListTags is throttled")
-    one.audited(END + 2 * HOUR)
+    one.deliver_and_record(END + 2 * HOUR)
     assert one.is_open()
     one.jobs.tag_answer = {}
-    one.sweeps(END + 2 * HOUR)
-    assert one.head.settled
+    one.reaudit_due(END + 2 * HOUR)
+    assert one.summary.settled
 
 
 def test_a_second_look_that_changes_nothing_is_no_version() -> None:
     """A settled run whose family was told of a further run, which changes no figure of it."""
     one = AuditFlow([training_answer()])
-    one.event(END + 5 * MINUTE)
+    one.deliver(END + 5 * MINUTE)
     one.history.schedule_reaudit(KEY, END + HOUR)
-    result = one.audited(END + 2 * HOUR)
-    assert (result.result.outcome, one.head.version) == (RecordOutcome.DUPLICATE, 1)
-    assert (one.head.settled, one.head.due_at) == (True, None)
-    assert one.metrics.asked == 1
+    result = one.deliver_and_record(END + 2 * HOUR)
+    assert (result.result.outcome, one.summary.version) == (RecordOutcome.DUPLICATE, 1)
+    assert (one.summary.settled, one.summary.due_at) == (True, None)
+    assert one.metrics.read_count == 1
 
 
 def test_a_job_that_still_runs_is_looked_at_each_hour_and_not_for_ever() -> None:
     """Describe stays behind; a job lasts 30 days at most."""
     running = training_answer(TrainingJobStatus="InProgress", TrainingEndTime=None)
     one = AuditFlow([running])
-    one.event(END, waited={"describe_behind": 99})
+    one.deliver(END, waited={"describe_behind": 99})
     assert one.is_open()
-    looks = one.sweeps(END)
-    assert one.head.settled
+    looks = one.reaudit_due(END)
+    assert one.summary.settled
     assert looks <= 31 * 24 + 1
 
 
 def test_a_roll_up_whose_children_never_come_is_settled_after_a_day() -> None:
     """It says how many it lacks."""
     flow = flow_with_trials(sweep(Completed=2, NonRetryableError=1))
-    flow.audited(NOW, "trial-1")
+    flow.deliver_and_record(NOW, "trial-1")
     tuned(flow, 3)
     last = [tuned(flow, now=END + hours * HOUR) for hours in (2, 5, 11, 23, 25)][-1]
     assert isinstance(last, AuditRecorded)

@@ -174,7 +174,7 @@ def posted_and_not_marked() -> Case:
 def with_cached_webhook(*then: Step, old: bool = False) -> Case:
     """A notice before has read the webhook, or one that is revoked since."""
     value = WEBHOOK.replace("B0001", "B0000") if old else WEBHOOK
-    begin = [_set("store", value=value), notify(first=99), run, DeliverFunction.anew]
+    begin = [_set("store", value=value), notify(first=99), run, DeliverFunction.reset_counts]
     return Case(act=[*begin, *then, notify(), run])
 
 
@@ -204,7 +204,7 @@ def aged(days: float, behaviour: Behaviour = works) -> Case:
 def redriven_after(days: float, then: Behaviour = works, *, letters: int = 1) -> Case:
     """Given up, left in the dead letters, and sent again."""
     begin = [notify(count=letters), run, gave_up(letters), move(days * DAY_S), slack_is(then)]
-    return Case(GONE, act=[*begin, DeliverFunction.anew, DeliverFunction.redrive, run])
+    return Case(GONE, act=[*begin, DeliverFunction.reset_counts, DeliverFunction.redrive, run])
 
 
 def redriven_twice() -> Case:
@@ -214,13 +214,13 @@ def redriven_twice() -> Case:
         [letter] = one.dead.messages.values()
         one.dead.put(letter.body)
 
-    begin = [notify(), run, DeliverFunction.heal, DeliverFunction.anew, copied]
+    begin = [notify(), run, DeliverFunction.heal, DeliverFunction.reset_counts, copied]
     return Case(GONE, act=[*begin, DeliverFunction.redrive, run])
 
 
 def redriven_after_it_was_sent() -> Case:
     """Another copy of it was, meanwhile."""
-    begin = [notify(), run, DeliverFunction.heal, notify(), run, DeliverFunction.anew]
+    begin = [notify(), run, DeliverFunction.heal, notify(), run, DeliverFunction.reset_counts]
     return Case(GONE, act=[*begin, DeliverFunction.redrive, run])
 
 

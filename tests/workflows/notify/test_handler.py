@@ -49,7 +49,7 @@ def test_an_audit_is_decided_about_and_its_notices_are_queued(
     stream: Stream, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each line names the job. What is sent is counted, and costs a metric, in `deliver` alone."""
-    stream.written(SIXTY)
+    stream.write_audit(SIXTY)
     stream.read()
     assert [len(queue.sent) for queue in stream.story.queues.values()] == [0, 0]
     stream.read()

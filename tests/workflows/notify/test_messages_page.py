@@ -34,9 +34,9 @@ class Rows:
         who, _, what = cell.partition(": ")
         if "this run" in who:
             self.versions += 1
-            return self.story.audited(of(what, THIS), at, version=self.versions)
+            return self.story.write_and_decide(of(what, THIS), at, version=self.versions)
         self.others += 1
-        return self.story.audited(of(what, f"train-bert-{self.others:04d}"), at)
+        return self.story.write_and_decide(of(what, f"train-bert-{self.others:04d}"), at)
 
 
 def of(what: str, name: str) -> AuditDocument:

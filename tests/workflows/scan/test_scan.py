@@ -94,7 +94,7 @@ class Account:
     def scan(
         self, stopped: Callable[[], bool] = lambda: False, *, again: bool = False, **changes: Any
     ) -> list[JobOutcome]:
-        self.jobs.asked.clear()
+        self.jobs.describe_calls.clear()
         lanes = make_lanes(self.rows, replace(self.deps, **changes), force=again)
         return list(scan_lanes(lanes, self.time, clock=lambda: NOW, is_stopped=stopped))
 
@@ -135,7 +135,7 @@ def test_a_second_scan_asks_nothing_about_final_audits() -> None:
     account = Account(*map(answer, range(5)))
     first = account.scan()
     second = account.scan()
-    assert account.jobs.asked == []
+    assert account.jobs.describe_calls == []
     assert counts(second) == {ScanResult.KNOWN: 5}
     assert [outcome.sums for outcome in second] == [outcome.sums for outcome in first]
 
@@ -146,7 +146,7 @@ def test_a_job_that_changed_is_asked_for_again() -> None:
     account.scan()
     account.rows[1] = replace(account.rows[1], modified_at=NOW)
     assert counts(account.scan()) == {ScanResult.KNOWN: 2, ScanResult.AUDITED: 1}
-    assert account.jobs.asked == ["train-001"]
+    assert account.jobs.describe_calls == ["train-001"]
 
 
 def test_other_rules_and_again_audit_everything_again() -> None:
@@ -172,7 +172,7 @@ def test_a_job_that_runs_is_left_out() -> None:
     """The next scan has it."""
     account = Account(answer(0), answer(1, TrainingJobStatus="InProgress"))
     assert counts(account.scan()) == {ScanResult.AUDITED: 1, ScanResult.RUNNING: 1}
-    assert account.jobs.asked == ["train-000"]
+    assert account.jobs.describe_calls == ["train-000"]
 
 
 def test_a_refused_job_stops_no_other() -> None:

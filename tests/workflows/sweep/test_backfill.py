@@ -67,7 +67,7 @@ def test_what_is_audited_or_came_is_not_sent() -> None:
     job, stack = row("a", OLD), deployed()
     stack.sweep_store.record_event_sent(key_of(job), SentEvent(NOON, None))
     assert stack.status(job, NOON) is BackfillStatus.CAME
-    stack.history.audited(job)  # type: ignore[attr-defined]
+    stack.history.add_audits(job)  # type: ignore[attr-defined]
     assert stack.status(job, NOON) is BackfillStatus.AUDITED
     stack.history.unreadable.add(key_of(job))  # type: ignore[attr-defined]
     assert stack.status(job, NOON) is BackfillStatus.AUDITED
@@ -134,8 +134,8 @@ def test_stopped_anywhere_and_started_again_every_job_is_audited_and_none_twice(
             if done.sent >= 10 * (1 + rounds % 3):
                 break
         audited = {*queue.names[: -3 if rounds % 2 else None]}
-        stack.history.audited(*(job for job in left if job.ref.name in audited))  # type: ignore[attr-defined]
-    assert {key_of(job) for job in jobs} == set(stack.history.heads)  # type: ignore[attr-defined]
+        stack.history.add_audits(*(job for job in left if job.ref.name in audited))  # type: ignore[attr-defined]
+    assert {key_of(job) for job in jobs} == set(stack.history.summaries)  # type: ignore[attr-defined]
     assert 3 < rounds < 10
 
 
