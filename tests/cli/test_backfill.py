@@ -30,7 +30,7 @@ from tests.fakes import documents
 from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import ACCOUNT, REGION, Stack
-from tests.fakes.entries import DETAIL, ended, key, with_detail
+from tests.fakes.entries import DETAIL, entry_ending_at, key, with_detail
 
 OTHER = "222233334444"
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -134,7 +134,7 @@ def test_it_calls_only_declared_actions(deployed: Deployed, tmp_path: Path) -> N
         }
         rows = {kind.list_key: [job]}
         deployed.stack.calls.answer(f"sagemaker:{kind.list_call}", lambda *_, rows=rows: rows)
-    deployed.stack.calls.made.clear()
+    deployed.stack.calls.log.clear()
     assert deployed("--since", "60d", "--yes", "--per-minute", "6000").exit_code == 0
     needs = permissions.WRITING_COMMANDS["backfill"]
     called = {item.removesuffix("Batch") for item in deployed.stack.calls.names}

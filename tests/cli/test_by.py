@@ -9,7 +9,7 @@ import pytest
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import clock
 from tests.fakes.command_line import Run
-from tests.fakes.entries import ended, finding
+from tests.fakes.entries import entry_ending_at, finding
 from tests.fakes.random_history import FAMILIES, NOW, RULES
 
 

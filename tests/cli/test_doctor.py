@@ -108,7 +108,7 @@ def test_only_the_permissions_of_the_named_commands_are_checked(calls: AwsCalls,
     done = run("doctor", "report", "--coverage", "--output", "json")
     actions = {name for name in checks(done) if name.partition(":")[2].isalpha()}
     assert {name for name in actions if ":" in name} == {"ce:GetCostAndUsage"}
-    assert not [call for call in calls.made if call.service == "sagemaker"]
+    assert not [call for call in calls.log if call.service == "sagemaker"]
 
 
 @pytest.mark.parametrize(
@@ -271,4 +271,4 @@ def test_the_policy_needs_no_aws(calls: AwsCalls, run: Run) -> None:
         "arn:aws:dynamodb:eu-west-1:*:table/audits/index/*",
     ]
     assert resources["sts:AssumeRole"] == "arn:aws:iam::*:role/reader"
-    assert not calls.made
+    assert not calls.log

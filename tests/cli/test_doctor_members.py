@@ -22,7 +22,7 @@ from sweep import handler
 from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Run
-from tests.fakes.entries import ended
+from tests.fakes.entries import entry_ending_at
 
 REGION, FINE, DENIED, GONE = "us-east-1", "222233334444", "333344445555", "444455556666"
 ARN = "arn:aws:sagemaker:us-east-1:{}:training-job/{}"

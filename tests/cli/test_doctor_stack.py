@@ -199,7 +199,7 @@ def test_it_calls_only_declared_actions_and_a_refusal_is_one_line(stack: Stack, 
     checks(run, exit_code=1)
     free = {"sts:GetCallerIdentity"}
     declared = permissions.READ_ONLY_COMMANDS["doctor"].actions([permissions.STACK_OPTION])
-    assert {call.name for call in stack.calls.made} - free == declared
+    assert {call.name for call in stack.calls.log} - free == declared
     for action in declared - {"cloudformation:DescribeStacks"}:
         stack.calls.refuse(action, "AccessDeniedException")
         failed = [row for row in checks(run, exit_code=4).values() if row["exit_code"] == 4]

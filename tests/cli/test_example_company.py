@@ -15,7 +15,7 @@ from sageaudit.domain.job.kinds import kind_from_answer
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.workflows.example.company import DAYS, EUROPE, HOME
 from sageaudit.workflows.example.run import generate_recordings
-from tests.fakes.schemas import wrong
+from tests.fakes.schemas import schema_errors
 
 FIRST_DAY = example.LAST_DAY - timedelta(days=DAYS - 1)
 NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")

@@ -124,7 +124,7 @@ def table(calls: AwsCalls) -> str:
     audit["job"]["created_at"] = audit["job"]["started_at"] = BEGUN.isoformat()
     audit["job"]["ended_at"] = ENDED.isoformat()
     DynamoHistory(client, name).record(entry_of(audit))
-    calls.made.clear()
+    calls.log.clear()
     return name
 
 
@@ -215,7 +215,7 @@ def test_the_commands_that_read_a_history_only_read_the_table(
     for name, call in words.items():
         if name not in CommandGroup().list_commands(None):  # type: ignore[arg-type]
             continue
-        calls.made.clear()
+        calls.log.clear()
         run(*call, "--table", table)
         assert called_actions(calls) <= permissions.READ_ONLY_COMMANDS[name].actions(
             [permissions.TABLE]

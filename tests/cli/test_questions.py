@@ -22,9 +22,9 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.fakes.documents import idle_capacity, line
-from tests.fakes.entries import ended, finding
+from tests.fakes.entries import entry_ending_at, finding
 from tests.fakes.families import run_summary
-from tests.fakes.random_history import remembered
+from tests.fakes.random_history import cached_reads
 
 MONDAY = datetime(2026, 11, 23, 9, 0, tzinfo=UTC)
 PAGE = (Path(__file__).parents[2] / "docs" / "queries.md").read_text(encoding="utf-8")

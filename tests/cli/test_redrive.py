@@ -21,7 +21,7 @@ from sageaudit.workflows.redrive import NOT_RETRYABLE, LetterKind, LetterStatus,
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import REGION, Stack, decision, event, failed_batch, notice
-from tests.fakes.schemas import wrong
+from tests.fakes.schemas import schema_errors
 
 WORK = {
     "finished": "FinishedJobsQueueUrl",
@@ -64,7 +64,7 @@ def redrive(run: Run) -> Redrive:
 def printed_document(done: Result) -> Any:
     """Returns the printed JSON, which is valid by its schema."""
     document = json.loads(done.stdout)
-    assert wrong("redrive", document) == []
+    assert schema_errors("redrive", document) == []
     return document
 
 
@@ -87,7 +87,7 @@ def test_a_letter_is_sent_again_and_then_deleted(stack: Stack, redrive: Redrive,
     [sent] = stack.waiting(WORK[kind])
     assert sent["Body"] == body
     assert "MessageAttributes" not in sent
-    assert stack.left(kind) == 0
+    assert stack.count_dead_letters(kind) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -156,9 +156,9 @@ def test_a_person_has_to_confirm(
     yes = answer == "y\n"
     assert done.exit_code == (0 if yes else 130)
     assert len(stack.waiting("NoticesQueueUrlSlack")) == yes
-    assert stack.left("notices") == (not yes)
+    assert stack.count_dead_letters("notices") == (not yes)
     assert redrive("notices", "--yes").exit_code == 0
-    assert stack.left("notices") == 0
+    assert stack.count_dead_letters("notices") == 0
 
 
 @pytest.mark.parametrize("reason", sorted(NOT_RETRYABLE)[::4])
@@ -168,7 +168,7 @@ def test_refused_letters_stay_unless_their_reason_is_named(
     """They would be refused again, unless for example the policy now allows them."""
     stack.put("finished", event(), reason=reason, why="no")
     assert "moved 0 letters, 1 stay" in redrive("finished").stderr
-    assert stack.left("finished") == 1
+    assert stack.count_dead_letters("finished") == 1
     assert "moved 1 letter" in redrive("finished", "--reason", reason).stderr
     assert len(stack.waiting("FinishedJobsQueueUrl")) == 1
 
@@ -184,7 +184,7 @@ def test_an_unreadable_letter_stays_with_any_reason(
     [letter] = printed_document(done)["letters"]
     assert (done.exit_code, letter["fate"], letter["job"]) == (0, "stays", None)
     assert letter["note"].startswith("cannot be read: ")
-    assert stack.left(kind) == 1
+    assert stack.count_dead_letters(kind) == 1
 
 
 def test_only_letters_with_the_named_reason_move(stack: Stack, redrive: Redrive) -> None:
@@ -220,7 +220,7 @@ def test_notices_of_a_missing_channel_stay(calls: AwsCalls, redrive: Redrive) ->
     assert "the stack has no queue for" in redrive("notices", "--dry-run").stdout
     assert "moved 1 letter to SageAudit-sns, 1 stay" in redrive("notices").stderr
     assert stack.bodies("NoticesQueueUrlSns") == [notice("a", "sns")]
-    assert stack.left("notices") == 1
+    assert stack.count_dead_letters("notices") == 1
 
 
 def test_letters_from_aws_itself_have_a_reason(stack: Stack, redrive: Redrive) -> None:
@@ -296,7 +296,7 @@ def test_it_stops_at_repeated_letters_and_at_its_limit(
         stack.put("finished", event(f"job-{number}"))
     monkeypatch.setattr(redriving, "MAX_BYTES", 100)
     assert "there are more letters" in redrive("finished").stderr
-    assert stack.left("finished") == 5
+    assert stack.count_dead_letters("finished") == 5
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_it_calls_only_declared_actions(stack: Stack, redrive: Redrive) -> None:
     """IAM has no action for a batch: it is the action of one message."""
     for name in ("a", "b"):
         stack.put("notices", notice(name), reason="gave_up", why="x")
-    stack.calls.made.clear()
+    stack.calls.log.clear()
     redrive("notices", "--limit", "1")
     called = {name.removesuffix("Batch") for name in stack.calls.names}
     assert called == set(permissions.WRITING_COMMANDS["redrive"].actions(()))

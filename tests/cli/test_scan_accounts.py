@@ -129,7 +129,7 @@ def test_every_account_has_a_row_and_a_refusal_does_not_stop_the_others(
     assert result["ranking"]["total"]["jobs"] == 2
     assert sum(row["total_usd"] for row in rows.values()) == result["ranking"]["total"]["total_usd"]
     assert done.exit_code == 4
-    roles = [call.params["RoleArn"] for call in cloud.calls.of("sts:AssumeRole")]
+    roles = [call.params["RoleArn"] for call in cloud.calls.by_name("sts:AssumeRole")]
     assert f"arn:aws:iam::{OWN}:role/{ROLE}" not in roles
 
 
@@ -139,14 +139,14 @@ def test_each_account_is_read_with_its_own_credentials_and_prices_once(
     """A job is described in its own account; the price list is read with your own account."""
     cloud.add(OWN, "own-1")
     cloud.add(FIRST, "first-1")
-    cloud.calls.made.clear()
+    cloud.calls.log.clear()
     scan()
-    described = cloud.calls.of("sagemaker:DescribeTrainingJob")
+    described = cloud.calls.by_name("sagemaker:DescribeTrainingJob")
     assert {(call.account, call.params["TrainingJobName"]) for call in described} == {
         (OWN, "own-1"),
         (FIRST, "first-1"),
     }
-    assert {call.account for call in cloud.calls.of("pricing:GetProducts")} <= {OWN}
+    assert {call.account for call in cloud.calls.by_name("pricing:GetProducts")} <= {OWN}
 
 
 def test_all_accounts_are_in_one_history(cloud: Cloud, scan: Run) -> None:
@@ -211,7 +211,7 @@ def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> Non
     )
     for _ in range(3):
         client_of(FIRST, REGION).list_training_jobs()
-    assert len(cloud.calls.of("sts:AssumeRole")) == 2, "expiring in 5 minutes is too soon"
+    assert len(cloud.calls.by_name("sts:AssumeRole")) == 2, "expiring in 5 minutes is too soon"
 
 
 def test_the_external_id_and_a_path_are_sent_with_the_role(cloud: Cloud, scan: Run) -> None:
@@ -399,7 +399,7 @@ def test_a_dry_run_prints_what_the_bill_would_cost_and_does_not_read_it(
     """It costs nothing."""
     done = run("scan", "--coverage", "--dry-run", "--history", tmp_path / "h.db")
     assert "about $0.01" in done.stderr
-    assert not cloud.calls.of("ce:GetCostAndUsage")
+    assert not cloud.calls.by_name("ce:GetCostAndUsage")
 
 
 @pytest.mark.parametrize(("width", "options"), [(80, False), (110, True)])

@@ -30,7 +30,7 @@ from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
-from tests.fakes.jobs import HOURLY_USD, START, job, known, market, phases, series, usage
+from tests.fakes.jobs import HOURLY_USD, START, job, market, not_none, phases, series, usage
 
 pytestmark = pytest.mark.money
 
@@ -120,7 +120,7 @@ def test_avoidable_and_lost_never_exceed_the_bill(
     """No more is saved than was paid, nothing is negative, and slices sum to the bill."""
     total, savings = known(bill(job, MARKET).total_usd), allocate(job, founds, names)
     avoidable, lost, most = (
-        known(usd) for usd in (savings.avoidable_usd, savings.lost_usd, savings.lost_up_to_usd)
+        not_none(usd) for usd in (savings.avoidable_usd, savings.lost_usd, savings.lost_up_to_usd)
     )
     assert avoidable + lost <= avoidable + most <= total + ALMOST_NOTHING
     assert all((f.saving_usd or 0) >= 0 for f in savings.findings)
@@ -183,7 +183,7 @@ def test_the_types_of_a_cluster_split_its_bill(job: Job, names: list[str]) -> No
     """The bill without one type is the saving of removing the other one."""
     both = replace(job, groups=tuple(InstanceGroup(name, 2) for name in names))
     whole, *parts = (
-        known(bill(run, MARKET).total_usd)
+        not_none(bill(run, MARKET).total_usd)
         for run in (both, *(SetTypeCount(name, 0).apply(both) for name in names))
     )
     assert abs(sum(parts, Decimal(0)) - whole) < ALMOST_NOTHING

@@ -42,7 +42,7 @@ def by_name(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def test_each_alarm_has_its_entry_and_each_entry_its_alarms() -> None:
     """So that whoever is told at night finds what to do; a channel is called like its service."""
-    written = [(anchor, name) for anchor, body in entries().items() for name in named(body)]
+    written = [(anchor, name) for anchor, body in entries().items() for name in alarm_names(body)]
     assert sorted(written) == sorted(
         (watch.runbook_entry, watch.name) for watch in every(*SERVICES)
     )

@@ -24,8 +24,8 @@ from sageaudit.queries.question import Question, SortOrder
 from sageaudit.queries.total import SumsRow
 from sageaudit.queries.window import Window, make_window
 from sageaudit.structs import replace
-from tests.fakes.entries import ended, finding
-from tests.fakes.random_history import ACCOUNTS, NOW, RULES, fill, remembered
+from tests.fakes.entries import entry_ending_at, finding
+from tests.fakes.random_history import ACCOUNTS, NOW, RULES, cached_reads, fill
 
 TODAY = NOW.date()
 WINDOW = Window(datetime(2026, 11, 11, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC))
@@ -63,7 +63,7 @@ def history() -> Iterator[History]:
     """Yields 90 audits of a week and a half."""
     with SqliteHistory() as file:
         fill(file, 90, days=10)
-        yield remembered(file)
+        yield cached_reads(file)
 
 
 def sums_of_rows(lists: HistoryLists, question: Question, columns: tuple[Column, ...]) -> Sums:

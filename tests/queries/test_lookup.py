@@ -14,7 +14,7 @@ from sageaudit.errors import AmbiguousName, JobNotFound
 from sageaudit.ports import History
 from sageaudit.queries.names import JobQuery, find_job
 from sageaudit.structs import replace
-from tests.fakes.entries import ended, key
+from tests.fakes.entries import entry_ending_at, key
 from tests.fakes.random_history import NOW, fill
 
 

@@ -32,7 +32,7 @@ from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.policy.discounts import Discounts, with_own_prices
 from sageaudit.domain.prices.market import Market
 from sageaudit.structs import replace
-from tests.fakes.jobs import job, known, market, phases, ran
+from tests.fakes.jobs import job, market, not_none, phases, ran
 
 EXEMPT = Exemption("ana", date(2027, 1, 31), "release week")
 DOWNLOAD = CutPhase("Downloading", Decimal(1200))
@@ -367,7 +367,7 @@ def test_rates_of_different_times_are_not_compared() -> None:
     run = replace(ran(3600, "ml.p4d.24xlarge"), started_at=datetime(2025, 1, 15, tzinfo=UTC))
     prices = sources.offline_markets().market(run, datetime(2026, 11, 1, tzinfo=UTC))
     before = bill(run, prices)
-    rate = known(before.lines[0].rate)
+    rate = not_none(before.lines[0].rate)
     assert (rate.usd, rate.price_age) == (Decimal("37.688"), "past")
     assert BilledJob(run, before, prices).saving_usd(SetType("ml.g5.48xlarge")) is None
 

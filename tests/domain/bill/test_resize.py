@@ -23,7 +23,7 @@ from tests.fakes.jobs import (
     gpu_type,
     instance_type,
     job,
-    known,
+    not_none,
     phases,
     ran,
     series,

@@ -16,7 +16,7 @@ from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, group_own_r
 from sageaudit.domain.prices.market import Era, Market, Rate, is_comparable
 from sageaudit.domain.resize.resize import resize
 from sageaudit.structs import replace
-from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, guessed, known, ran
+from tests.fakes.jobs import REGION, TYPES, FixedPrices, estimate_note, flat, not_none, ran
 
 pytestmark = pytest.mark.money
 
@@ -216,6 +216,6 @@ def test_a_ratio_with_an_estimate_in_it_is_an_estimate() -> None:
     past = Market(TYPES, guesses).relative_to(RUN)
     rate = hourly(past, OTHER)
     assert (rate.usd, rate.is_by_ratio, rate.kind) == (Decimal("0.6"), True, "estimate")
-    assert (rate.estimated, rate.unlisted) == (guessed(OTHER), "not in the list")
+    assert (rate.estimated, rate.unlisted) == (estimate_note(OTHER), "not in the list")
     assert rate.is_negotiated is False
     assert hourly(past, OWN).kind == "list"

@@ -15,7 +15,7 @@ from sageaudit.domain.prices.known_prices import (
 )
 from sageaudit.domain.prices.market import Rate
 from sageaudit.structs import replace
-from tests.fakes.jobs import known
+from tests.fakes.jobs import not_none
 
 OCTOBER = OwnRate(
     "us-east-1",

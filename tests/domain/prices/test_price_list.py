@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import STORAGE, InvalidPrice, ListedRate, PriceListing, read
-from tests.fakes.price_lists import DOCUMENTS, dimension_of, product, recorded, volume
+from tests.fakes.price_lists import DOCUMENTS, dimension_of, product, recorded_document, volume
 
 pytestmark = pytest.mark.money
 

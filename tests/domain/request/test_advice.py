@@ -7,7 +7,7 @@ from sageaudit.domain.request.forecast import find_unfollowed
 from sageaudit.domain.request.request import REQUEST_SHAPES, Request
 from tests.fakes import documents
 from tests.fakes.families import earlier_run
-from tests.fakes.planned import LATER, body, planned
+from tests.fakes.planned import LATER, body, checked_request
 
 TYPE = {"parameter": "ResourceConfig.InstanceType", "old": "ml.m5.xlarge", "new": "ml.m5.large"}
 

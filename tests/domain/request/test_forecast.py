@@ -10,7 +10,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.forecast import DurationBasis, MaxCost, MedianRange, RunLimit
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
-from tests.fakes.planned import LATER, planned, request_finding
+from tests.fakes.planned import LATER, checked_request, request_finding
 
 RUN = "StoppingCondition.MaxRuntimeInSeconds"
 SIZE = "ResourceConfig.VolumeSizeInGB"
@@ -122,7 +122,7 @@ def test_a_family_without_comparable_runs_predicts_nothing() -> None:
     first = planned(earlier=[]).forecast
     assert first
     assert first.runs == 0
-    assert planned().forecast is None
+    assert checked_request().forecast is None
 
 
 def test_dollars_are_based_on_the_family_if_it_is_known() -> None:
@@ -153,4 +153,4 @@ def test_the_policy_decides_about_severity_and_exemptions() -> None:
     tagged = spot | {"Tags": [{"Key": "sageaudit:ignore", "Value": "spot-wait"}]}
     assert request_finding("spot-wait", tagged).exempt is not None
     off = Policy(disabled_rules=frozenset({"spot-wait"}))
-    assert "spot-wait" not in {f.rule.name for f in planned(spot, policy=off).findings}
+    assert "spot-wait" not in {f.rule.name for f in checked_request(spot, policy=off).findings}

@@ -32,10 +32,10 @@ from tests.fakes.hostile import documents, whole_documents
 from tests.fakes.lambda_events import PK
 from tests.fakes.messages import document_card, open_advice
 from tests.fakes.sample_documents import (
-    dearer_document,
+    cost_spike_document,
     estimated_document,
     lost_document,
-    perhaps_lost_document,
+    possibly_lost_document,
     rollup_document,
     trial_document,
 )
@@ -245,7 +245,7 @@ def saving_line(audit: AuditDocument, **changes: Any) -> str:
             id="a tuning job's saving without a month",
         ),
         pytest.param(
-            perhaps_lost_document(),
+            possibly_lost_document(),
             "Up to all of this run's $4.55 was lost; $540 a month",
             id="a run that may be lost",
         ),

@@ -9,7 +9,7 @@ from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.output.text.headline import headline, judged_text, part_of_judged
 from sageaudit.output.text.money import Figure
 from tests.fakes.documents import document
-from tests.fakes.sample_documents import estimated_document, perhaps_lost_document
+from tests.fakes.sample_documents import estimated_document, possibly_lost_document
 
 ZERO = Decimal(0)
 NONE: dict[str, Any] = {"avoidable_usd": ZERO}

@@ -7,7 +7,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.output.text.notes import money_notes, pool_note, price_note, unchecked_lines
 from tests.fakes.documents import document, line
-from tests.fakes.sample_documents import GUESSED, estimated_document
+from tests.fakes.sample_documents import ESTIMATE_NOTE, estimated_document
 
 STORAGE = "storage: no ML storage price for eu-west-3 (Training)"
 BOUND = "spot run without billable seconds: the bill is an upper bound"
@@ -69,7 +69,7 @@ def test_missing_parts_come_before_notes_that_a_channel_may_cut() -> None:
     notes = money_notes(document(bill={**bill, "spot_saved_usd": Decimal(2)}))
     assert notes[1:4] == [
         f"bill incomplete: {STORAGE}",
-        GUESSED,
+        ESTIMATE_NOTE,
         "spot saved about $2.00 compared with on demand",
     ]
     bound = {"basis": "upper_bound", "missing": [UPPER_BOUND]}

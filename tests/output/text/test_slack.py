@@ -11,7 +11,7 @@ from sageaudit.output.text.slack import check_payload, make_payload
 from sageaudit.output.text.untrusted import utf16_length
 from tests.fakes.documents import document, job
 from tests.fakes.hostile import documents, whole_documents
-from tests.fakes.messages import decided, document_card, open_advice
+from tests.fakes.messages import document_card, first_decision, open_advice
 from tests.fakes.sample_documents import lost_document
 
 LINK = re.compile(

@@ -19,7 +19,7 @@ from sageaudit.output.text.teams import (
 )
 from tests.fakes.documents import document
 from tests.fakes.hostile import documents, whole_documents
-from tests.fakes.messages import decided, document_card, open_advice
+from tests.fakes.messages import document_card, first_decision, open_advice
 from tests.fakes.sample_documents import lost_document
 
 RUN_KEYS = {"type", "text", "weight", "size", "fontType"}
