@@ -83,3 +83,23 @@ def test_a_name_in_a_docstring_exists(path: Path) -> None:
         if name not in names_in(path) | public_names()
     }
     assert unknown == set()
+
+
+PHRASES = {
+    r"\badvices\b": "advice has no plural: recommendations",
+    r"\bdear(er|est)?\b": "letters are dear; types and runs are expensive",
+    r"\bfor one in\b": "a loop variable says what it is",
+    r"\bso many\b": "this many",
+}
+"""What may not come back into code and pages, and what stands there instead."""
+PAGES = (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_a_phrase_does_not_come_back(phrase: str) -> None:
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in (*MODULES, *PAGES)
+        if re.search(phrase, path.read_text("utf-8"), re.IGNORECASE)
+    }
+    assert found == set(), PHRASES[phrase]
