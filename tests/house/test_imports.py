@@ -56,8 +56,8 @@ ORDER = {
     ),
     "output": ("text", "terminal", "html"),
     "cli": (
-        *("messages", "options", "views", "asking_aws", "asking"),
-        *("recommendations", "commands", "main"),
+        *("clock", "messages", "options", "views", "interruption", "account_options"),
+        *("query_options", "query_output", "recommendations", "commands", "main"),
     ),
 }
 """The folders of a part in the order of the flow. Each may import those before it."""

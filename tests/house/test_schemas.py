@@ -17,7 +17,7 @@ from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.workflows.recordings.run import audit_recording
 from tests.fakes import recorded
-from tests.fakes.schemas import validator, wrong
+from tests.fakes.schemas import schema_errors, validator
 from tools.pages import schemas
 
 NAMES = sorted(schemas.schemas())
@@ -47,14 +47,14 @@ def test_every_schema_is_one_of_the_2020_dialect_and_listed() -> None:
     assert files == {f"{name}.schema.json" for name in NAMES}
 
 
-@pytest.mark.parametrize("stem", recorded.each())
+@pytest.mark.parametrize("stem", recorded.stem_params())
 def test_every_recording_and_its_audit_are_valid(stem: str) -> None:
     """The recording is valid as it is, and as `record` writes it."""
     path = recorded.file(stem)
-    assert wrong("recording", json.loads(path.read_text(encoding="utf-8"))) == []
+    assert schema_errors("recording", json.loads(path.read_text(encoding="utf-8"))) == []
     written = recording_file.to_text(recording_file.make_document(recording.read(path)))
-    assert wrong("recording", json.loads(written)) == []
-    assert wrong("audit", audit(path.name)) == []
+    assert schema_errors("recording", json.loads(written)) == []
+    assert schema_errors("audit", audit(path.name)) == []
 
 
 def test_the_schema_of_the_audit_names_every_key() -> None:
@@ -107,7 +107,7 @@ def required(file: str) -> list[tuple[str | int, ...]]:
 @given(st.data())
 def test_an_audit_without_one_of_its_keys_is_not_valid(data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(required(ONE_JOB)))
-    assert wrong("audit", changed(audit(ONE_JOB), path, None))
+    assert schema_errors("audit", changed(audit(ONE_JOB), path, None))
 
 
 @given(st.data())
@@ -115,7 +115,7 @@ def test_an_audit_with_a_value_of_another_type_is_not_valid(data: st.DataObject)
     path = data.draw(
         st.sampled_from([path for path in places(audit(ONE_JOB)) if not _FREE & {*path}])
     )
-    assert wrong("audit", changed(audit(ONE_JOB), path, {"a": [Decimal(1)]}))
+    assert schema_errors("audit", changed(audit(ONE_JOB), path, {"a": [Decimal(1)]}))
 
 
 _RECORDED: dict[str, Any] = {
@@ -154,7 +154,7 @@ _RECORDED: dict[str, Any] = {
 
 def test_a_recording_with_every_key_is_valid_and_read() -> None:
     """The schema and the reader have the same keys."""
-    assert wrong("recording", _RECORDED) == []
+    assert schema_errors("recording", _RECORDED) == []
     read = recording.parse(_RECORDED)
     assert isinstance(read, recording.Recording)
     described = {**_RECORDED["describe"], "Derived": {}}
@@ -165,4 +165,4 @@ def test_a_recording_with_every_key_is_valid_and_read() -> None:
 def test_a_mutant_of_a_recording_is_not_valid(data: st.DataObject) -> None:
     """A value of another type is not valid at any path."""
     path = data.draw(st.sampled_from(list(places(_RECORDED))))
-    assert wrong("recording", changed(_RECORDED, path, {"a": [Decimal(1)]}))
+    assert schema_errors("recording", changed(_RECORDED, path, {"a": [Decimal(1)]}))

@@ -1,4 +1,4 @@
-"""The pages that are written from the recordings, and what they say."""
+"""The pages generated from the recordings."""
 
 from sageaudit.domain.bill.finding import Detection
 from tools.pages import debugger, recorded_gpus
@@ -7,7 +7,7 @@ from tools.pages.recorded_gpus import gpu_jobs, low_use_jobs
 
 
 def test_the_pages_are_fresh() -> None:
-    """`make docs` writes them from the recordings and the rules."""
+    """The pages are what `make docs` writes from recordings and rules."""
     for page in (debugger, recorded_gpus):
         assert page.PAGE.read_text(encoding="utf-8") == page.page()
 

@@ -16,8 +16,8 @@ from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import STORAGE, ListedRate, PriceListing
 from sageaudit.errors import AccessDenied, Unavailable
 from sageaudit.structs import replace
-from tests.fakes.jobs import known
-from tests.fakes.price_lists import PricingClient, denied, listing, product
+from tests.fakes.jobs import not_none
+from tests.fakes.price_lists import PricingClient, denied_error, listing, product
 from tools import hourly_prices
 
 DAY = date(2026, 11, 20)
@@ -76,7 +76,7 @@ def reread_prices(listings: list[PriceListing], tmp_path: Path) -> PackagedPrice
 
 def hourly(book: PackagedPrices, name: str, component: Component, day: date | None = None) -> Rate:
     """Returns a rate that must exist."""
-    return known(PriceBook((book,), day).hourly_rate("eu-west-1", component, name))
+    return not_none(PriceBook((book,), day).hourly_rate("eu-west-1", component, name))
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_both_tables_are_written_from_the_price_list(
     assert table["history"][-1]["usd"] == Decimal("0.23")
     storage = json.loads((tmp_path / "storage_prices.json").read_text("utf-8"))
     assert storage["regions"]["us-east-1"]["as_of"] == "2026-11-20"
-    api.refusal, api.calls = denied(), []
+    api.refusal, api.calls = denied_error(), []
     with pytest.raises(AccessDenied):  # at once, not for each region
         hourly_prices.renew(price_list, ["eu-west-2"], DAY, tmp_path)
     assert len(api.calls) == 1
