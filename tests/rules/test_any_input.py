@@ -22,7 +22,7 @@ from tests.fakes.any_input import PHASES, families, likely_jobs, odd_jobs, serie
 from tests.fakes.bad_input import case, measured
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import host_series, job, phases, ran
-from tests.fakes.sound import sound
+from tests.fakes.sound import check_answers
 
 NOT_DRAWN = {"name": "which job", "arn": "which job", "tuning": "of jobs without instances"}
 """Fields that are the same in all generated jobs, and what they say."""

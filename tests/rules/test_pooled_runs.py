@@ -19,7 +19,7 @@ from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.jobs import START, flat, market, ran
-from tests.fakes.judging import card, case
+from tests.fakes.judging import case, rule_named
 
 POOLING = [rule for rule in catalogue.load() if rule.can_pool_runs]
 GPU = "ml.g5.2xlarge"

@@ -14,7 +14,7 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import RollUpCase
 from sageaudit.rules.judge import judge
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
-from tests.fakes.judging import answer, card
+from tests.fakes.judging import answer, rule_named
 from tests.fakes.planned import LATER, ROLE, request_answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 

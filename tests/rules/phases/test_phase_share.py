@@ -5,7 +5,7 @@ import pytest
 from sageaudit.domain.job.job import Job, Phase, Purchase
 from sageaudit.rules.phases.phase_share import PhaseShare, phase_seconds_by_attempt, phase_share
 from sageaudit.structs import replace
-from tests.fakes.jobs import START, job, known, phases
+from tests.fakes.jobs import START, job, not_none, phases
 
 
 def test_all_occurrences_of_all_names_count() -> None:

@@ -10,7 +10,17 @@ from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.structs import replace
-from tests.fakes.jobs import START, TYPES, FixedPrices, batch_job, known, phases, ran, series, usage
+from tests.fakes.jobs import (
+    START,
+    TYPES,
+    FixedPrices,
+    batch_job,
+    not_none,
+    phases,
+    ran,
+    series,
+    usage,
+)
 from tests.fakes.judging import answer
 from tests.fakes.rule_cases import (
     CLEAR,

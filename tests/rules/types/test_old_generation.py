@@ -12,7 +12,7 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
 from tests.fakes.jobs import START, FixedPrices, by_point, even, ran
-from tests.fakes.judging import answer, expect_found, outcome
+from tests.fakes.judging import answer, expect_detection, outcome
 from tests.fakes.packaged_prices import packaged_market
 from tests.fakes.rule_cases import (
     CLEAR,

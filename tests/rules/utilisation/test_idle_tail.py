@@ -18,7 +18,7 @@ from tests.fakes.jobs import (
     phases,
     ran,
 )
-from tests.fakes.judging import answer, expect_found
+from tests.fakes.judging import answer, expect_detection
 from tests.fakes.rule_cases import (
     CLEAR,
     FOUND,

@@ -24,10 +24,10 @@ from sageaudit.workflows.audit.attempt import (
 )
 from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.audit_flow import FakeJobs, dependencies
-from tests.fakes.calls import Watched
-from tests.fakes.entries import due
+from tests.fakes.calls import CallProxy
+from tests.fakes.entries import due_audits
 from tests.fakes.jobs import START, flat, training_answer
-from tests.fakes.lambda_events import ended
+from tests.fakes.lambda_events import end_event
 
 DAY = START + timedelta(days=1)
 FAR = START + timedelta(days=30)

@@ -10,7 +10,7 @@ from sageaudit.workflows.audit.attempt import AuditRecorded, AuditTrigger
 from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.audit_flow import FakeJobs, dependencies
 from tests.fakes.jobs import training_answer, transition
-from tests.fakes.lambda_events import ended
+from tests.fakes.lambda_events import end_event
 
 FIRST_END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
 

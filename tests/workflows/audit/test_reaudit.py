@@ -345,7 +345,7 @@ def test_a_job_that_still_runs_is_looked_at_each_hour_and_not_for_ever() -> None
 def test_a_roll_up_whose_children_never_come_is_settled_after_a_day() -> None:
     """It says how many it lacks."""
     flow = flow_with_trials(sweep(Completed=2, NonRetryableError=1))
-    flow.audited(NOW, "trial-1")
+    flow.deliver_and_record(NOW, "trial-1")
     tuned(flow, 3)
     last = [tuned(flow, now=END + hours * HOUR) for hours in (2, 5, 11, 23, 25)][-1]
     assert isinstance(last, AuditRecorded)

@@ -41,7 +41,7 @@ def test_a_required_tag_is_asked_for_and_its_value_is_not_stored() -> None:
     assert detail.tags == {"purpose": "(set)"}
     assert "project-x" not in json.dumps([audit_flow.document, detail.describe], default=str)
     without = flow(tags={"other": "y"})
-    said = answer(without.audited(END + 21 * MINUTE).document)
+    said = answer(without.deliver_and_record(END + 21 * MINUTE).document)
     assert (
         said == "The policy's requirements are not met: the tag purpose is not set (required: set)."
     )
@@ -56,7 +56,7 @@ def test_the_events_own_tags_are_all_that_the_job_has() -> None:
 
 def test_tags_that_could_not_be_read_are_not_called_missing() -> None:
     """It is unknown whether the tag is set."""
-    said = answer(flow(tags=DENIED).audited(END + HOUR).document)
+    said = answer(flow(tags=DENIED).deliver_and_record(END + HOUR).document)
     assert said == "Tags[purpose].Value: not all of its tags were read"
 
 
