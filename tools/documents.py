@@ -29,7 +29,7 @@ def documents() -> Iterator[tuple[str, AuditDocument]]:
     """Yields names and documents: recordings, stories of each day, experts' jobs, simulated
     jobs.
     """
-    for recording in recorded.everything():
+    for recording in recorded.all_recorded_jobs():
         yield f"recorded/{recording.file}", recording.document
     for job in audits.story_jobs():
         yield f"story/{job.name}", job.document

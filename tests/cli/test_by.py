@@ -106,7 +106,7 @@ def weeks(tmp_path: Path) -> Path:
             amount = Decimal(usd)
             result = [finding("gpu-idle", saving_usd=amount)]
             bill = {"total_usd": 2 * amount}
-            history.record(ended(f"day-{day}", at, findings=result, bill=bill))
+            history.record(entry_ending_at(f"day-{day}", at, findings=result, bill=bill))
     return file
 
 

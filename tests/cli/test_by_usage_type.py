@@ -47,7 +47,7 @@ def rows(*bills: tuple[LineDocument, ...]) -> dict[str | None, SumsRow]:
                 line_document["usd"] for line_document in lines if line_document["usd"] is not None
             ]
             bill = {"lines": [*lines], "total_usd": sum(known, Decimal(0))}
-            history.record(ended(f"job-{number}", NOW, bill=bill))
+            history.record(entry_ending_at(f"job-{number}", NOW, bill=bill))
         result = sum_by(
             HistoryLists(history, WINDOW),
             Question(WINDOW),
@@ -110,7 +110,7 @@ def test_no_usage_type_of_a_period_has_avoidable_dollars(columns: str) -> None:
     """The period before has none either."""
     with SqliteHistory() as history:
         bill = {"lines": [line("compute", "USE1-Train:ml.m5.large", "")], "total_usd": Decimal(2)}
-        history.record(ended("job", NOW, bill=bill))
+        history.record(entry_ending_at("job", NOW, bill=bill))
         result = sum_by(
             HistoryLists(history, WINDOW), Question(WINDOW), parse_columns(columns), today=TODAY
         )

@@ -69,8 +69,8 @@ def test_success_is_0_and_every_permission_has_a_line(calls: AwsCalls, run: Run)
     costs = result.pop("ce:GetCostAndUsage")
     assert (costs["state"], costs["found"]) == ("not_checked", "a check costs $0.01")
     assert {check["state"] for check in result.values()} == {"ok"}
-    assert not calls.of("ce:GetCostAndUsage")
-    assert len(calls.of("cloudwatch:GetMetricData")) == 1
+    assert not calls.by_name("ce:GetCostAndUsage")
+    assert len(calls.by_name("cloudwatch:GetMetricData")) == 1
 
 
 @pytest.mark.usefixtures("calls")
@@ -254,7 +254,7 @@ def test_a_role_is_assumed_in_each_account_and_its_permissions_are_checked(
 
 def test_the_policy_needs_no_aws(calls: AwsCalls, run: Run) -> None:
     """IAM accepts the JSON, which names the kinds of job, region, table and role."""
-    calls.made.clear()
+    calls.log.clear()
     words = ("--table", "audits", "--role", "reader", "--region", "eu-west-1")
     done = run("doctor", "--policy", "scan", "history", *words)
     policy = done.document()

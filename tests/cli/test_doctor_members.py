@@ -96,7 +96,7 @@ def test_each_member_shows_what_it_lacks(calls: AwsCalls, run: Run) -> None:
     assert denied["found"].startswith("not permitted: sagemaker:ListTags: ")
     assert gone["found"].startswith("not permitted: sts:AssumeRole: ")
     assert {denied["exit_code"], gone["exit_code"]} == {4}
-    arguments = {call.account for call in calls.of("sagemaker:DescribeTrainingJob")}
+    arguments = {call.account for call in calls.by_name("sagemaker:DescribeTrainingJob")}
     assert {FINE, DENIED} <= arguments
 
 
@@ -108,7 +108,9 @@ def test_events_of_a_member_arrive_if_a_job_was_audited_that_no_sweep_found(
     name = table.list_tables()["TableNames"][0]
     history, notes = DynamoHistory(table, name), DynamoSweepStore(table, name)
     replies, lost = (
-        ended(job, now, job={"account": account, "arn": ARN.format(account, job), "region": REGION})
+        entry_ending_at(
+            job, now, job={"account": account, "arn": ARN.format(account, job), "region": REGION}
+        )
         for job, account in (("told", FINE), ("lost", DENIED))
     )
     for entry in (replies, lost):

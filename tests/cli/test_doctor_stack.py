@@ -195,7 +195,7 @@ def test_no_subscribers_and_a_late_sweep_are_reported(stack: Stack, run: Run) ->
 
 def test_it_calls_only_declared_actions_and_a_refusal_is_one_line(stack: Stack, run: Run) -> None:
     """The other lines are still printed."""
-    stack.calls.made.clear()
+    stack.calls.log.clear()
     checks(run, exit_code=1)
     free = {"sts:GetCallerIdentity"}
     declared = permissions.READ_ONLY_COMMANDS["doctor"].actions([permissions.STACK_OPTION])

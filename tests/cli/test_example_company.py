@@ -66,7 +66,7 @@ def ended_at(job: dict[str, Any]) -> datetime:
 
 def test_its_recordings_have_the_documented_form() -> None:
     """The schema is docs/schema/recording.schema.json."""
-    assert [wrong("recording", file) for file in recordings(example.LAST_DAY)[::10]] == [
+    assert [schema_errors("recording", file) for file in recordings(example.LAST_DAY)[::10]] == [
         [] for _ in recordings(example.LAST_DAY)[::10]
     ]
 

@@ -119,7 +119,7 @@ def history_tables() -> Iterator[History]:
     with SqliteHistory() as history:
         for entry in entries():
             history.record(entry)
-        yield remembered(history)
+        yield cached_reads(history)
 
 
 @pytest.fixture(autouse=True)

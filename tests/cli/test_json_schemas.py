@@ -83,7 +83,7 @@ def test_an_account_is_valid(run: Run, recordings_history: Path) -> None:
         "2017-01-01",
     )
     printed = run(*arguments, "--output", "json").document(parse_float=Decimal)
-    assert wrong("account", printed) == []
+    assert schema_errors("account", printed) == []
 
 
 def test_a_shown_audit_is_an_audit(run: Run, recordings_history: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_shown_audit_is_an_audit(run: Run, recordings_history: Path) -> None:
     )
     arn = listing.document()["rows"][0]["arn"]
     output = run("show", arn, "--history", recordings_history, "--output", "json")
-    assert wrong("audit", output.document(parse_float=Decimal)) == []
+    assert schema_errors("audit", output.document(parse_float=Decimal)) == []
 
 
 def test_a_checked_request_is_valid(run: Run, tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_a_role_calls_only_declared_actions(calls: AwsCalls, run: Run, tmp_path:
     """Prices are read with the user's own credentials."""
     words = ("--account", OTHER, "--role", "reader", "--region", REGION)
     run("scan", "--history", tmp_path / "h.db", *words)
-    in_role = {call.name for call in calls.made if call.account == OTHER} - FREE
+    in_role = {call.name for call in calls.log if call.account == OTHER} - FREE
     listing = {f"sagemaker:{kind.spec.list_call}" for kind in JobKind}
     assert listing <= in_role <= {*permissions.ACCOUNT_ACTIONS}
 

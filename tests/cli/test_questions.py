@@ -310,7 +310,7 @@ def _entry(
         line(item="storage", usd=Decimal(details.get("storage", 0))),
         line(item="warm_pool", usd=Decimal(details.get("pool", 0))),
     ]
-    entry = ended(
+    entry = entry_ending_at(
         name,
         at,
         job={
@@ -357,7 +357,7 @@ def history_tables() -> Iterator[Any]:
     with SqliteHistory() as history:
         for entry in entries():
             history.record(entry)
-        output: Any = remembered(history)
+        output: Any = cached_reads(history)
         output.audit, output.detail = history.audit, history.detail
         yield output, history
 

@@ -103,7 +103,7 @@ def test_a_dry_run_moves_nothing_and_hides_nothing(
     assert last == "sageaudit: --dry-run: 25 letters would move, 0 would stay"
     assert all(done.stdout.count(f"job-{number:02d}") == 1 for number in range(25))
     assert printed_document(redrive(kind, "--dry-run", "--output", "json"))["counts"]["moves"] == 25
-    assert stack.left(kind) == 25
+    assert stack.count_dead_letters(kind) == 25
     assert stack.waiting(WORK[kind]) == []
 
 
@@ -118,8 +118,8 @@ def test_many_letters_are_moved_once_each(stack: Stack, redrive: Redrive) -> Non
         assert {json.loads(letter_document)["channel"] for letter_document in bodies} == {
             channel.lower()
         }
-    assert stack.left("notices") == 0
-    assert len(stack.calls.of("sqs:SendMessageBatch")) == 3
+    assert stack.count_dead_letters("notices") == 0
+    assert len(stack.calls.by_name("sqs:SendMessageBatch")) == 3
 
 
 def test_letters_are_shown_by_reason_and_by_age(stack: Stack, redrive: Redrive) -> None:
@@ -194,7 +194,7 @@ def test_only_letters_with_the_named_reason_move(stack: Stack, redrive: Redrive)
     done = redrive("finished", "--reason", "b")
     assert "moved 2 letters" in done.stderr
     assert "2 letters with other reasons: not sent" in done.stderr
-    assert stack.left("finished") == 2
+    assert stack.count_dead_letters("finished") == 2
     assert redrive("finished", "--reason", "nobody").exit_code == 0
     assert redrive("finished", "--reason", "").exit_code == 2
 
@@ -277,7 +277,7 @@ def test_a_letter_received_twice_is_one_letter_with_its_newest_handle(
     stack.calls.answer("sqs:ReceiveMessage", receive)
     stack.calls.answer("sqs:DeleteMessageBatch", lambda *_: {})
     assert "moved 1 letter to SageAudit-finished\n" in redrive("finished").stderr
-    [deleted] = stack.calls.of("sqs:DeleteMessageBatch")
+    [deleted] = stack.calls.by_name("sqs:DeleteMessageBatch")
     assert [letter_document["ReceiptHandle"] for letter_document in deleted.params["Entries"]] == [
         "new"
     ]

@@ -217,7 +217,7 @@ def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> Non
 def test_the_external_id_and_a_path_are_sent_with_the_role(cloud: Cloud, scan: Run) -> None:
     """The role's trust policy requires them; the session name identifies sageaudit."""
     scan("--external-id", "team-7", accounts=(FIRST,), role="audit/reader")
-    [arguments] = cloud.calls.of("sts:AssumeRole")
+    [arguments] = cloud.calls.by_name("sts:AssumeRole")
     assert arguments.params == {
         "RoleArn": f"arn:aws:iam::{FIRST}:role/audit/reader",
         "RoleSessionName": "sageaudit",
@@ -336,7 +336,7 @@ def test_the_first_line_compares_the_audited_dollars_with_the_bill(
     for name in ("endpoints", "storage of notebooks", "jobs in regions that", "Weird:thing"):
         assert name in done.stdout
     assert "--coverage takes 1 Cost Explorer request or more at $0.01 each" in done.stderr
-    [arguments] = cloud.calls.of("ce:GetCostAndUsage")
+    [arguments] = cloud.calls.by_name("ce:GetCostAndUsage")
     assert arguments.params["TimePeriod"]["End"] == str(today + timedelta(days=1))
     assert max(map(len, done.stdout.splitlines())) <= 80
 
@@ -367,7 +367,7 @@ def test_all_accounts_are_read_at_once(cloud: Cloud, scan: Run) -> None:
     cloud.add(FIRST, "first-1")
     cloud.calls.answer("ce:GetCostAndUsage", bill)
     covered = document(scan("--coverage", "--output", "json"))["coverage"]
-    arguments = cloud.calls.of("ce:GetCostAndUsage")
+    arguments = cloud.calls.by_name("ce:GetCostAndUsage")
     assert [call.account for call in arguments] == [OWN, OWN]
     assert arguments[0].params["Filter"]["And"][1]["Dimensions"] == {
         "Key": "LINKED_ACCOUNT",

@@ -134,6 +134,6 @@ def listing(
     )
 
 
-def stored(rates: dict[str, str], read_at: datetime) -> StoredListing:
+def stored_listing(rates: dict[str, str], read_at: datetime) -> StoredListing:
     """The same as it was read at a moment."""
     return StoredListing(listing(rates), read_at)

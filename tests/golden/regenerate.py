@@ -90,7 +90,7 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
         "young": (documents.document(), _first_alert(total="61.20", runs=2)),
         "failed-hostile": (sample_documents.lost_document(), _first_alert(rule, "43", runs=44)),
         "perhaps-lost": (
-            sample_documents.perhaps_lost_document(),
+            sample_documents.possibly_lost_document(),
             _first_alert(rule, "9.5", runs=2),
         ),
         "tuning-rollup": (sample_documents.rollup_document(), _first_alert(month="3.80", runs=1)),

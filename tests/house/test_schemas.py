@@ -107,7 +107,7 @@ def required(file: str) -> list[tuple[str | int, ...]]:
 @given(st.data())
 def test_an_audit_without_one_of_its_keys_is_not_valid(data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(required(ONE_JOB)))
-    assert wrong("audit", changed(audit(ONE_JOB), path, None))
+    assert schema_errors("audit", changed(audit(ONE_JOB), path, None))
 
 
 @given(st.data())
@@ -115,7 +115,7 @@ def test_an_audit_with_a_value_of_another_type_is_not_valid(data: st.DataObject)
     path = data.draw(
         st.sampled_from([path for path in places(audit(ONE_JOB)) if not _FREE & {*path}])
     )
-    assert wrong("audit", changed(audit(ONE_JOB), path, {"a": [Decimal(1)]}))
+    assert schema_errors("audit", changed(audit(ONE_JOB), path, {"a": [Decimal(1)]}))
 
 
 _RECORDED: dict[str, Any] = {
@@ -154,7 +154,7 @@ _RECORDED: dict[str, Any] = {
 
 def test_a_recording_with_every_key_is_valid_and_read() -> None:
     """The schema and the reader have the same keys."""
-    assert wrong("recording", _RECORDED) == []
+    assert schema_errors("recording", _RECORDED) == []
     read = recording.parse(_RECORDED)
     assert isinstance(read, recording.Recording)
     described = {**_RECORDED["describe"], "Derived": {}}

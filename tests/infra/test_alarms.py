@@ -11,7 +11,7 @@ from infra.template import POLICY
 from sageaudit.adapters.channels.services import SERVICES
 from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.adapters.lambda_runtime import batch
-from tests.fakes.runbook import PAGE, entries, named, queries, sections
+from tests.fakes.runbook import PAGE, alarm_names, entries, queries, sections
 from tests.infra.reading import of_type, only_resource, text
 from tools.bench.deployed import month_items
 from tools.pages import alarms, running_cost

@@ -81,8 +81,8 @@ def test_an_evaluation_on_one_core_is_no_hang() -> None:
     assert reported["bucket"] == "possible"
     low, high = reported["saving_range_usd"] or (None, None)
     assert (cents(low), cents(high)) == (0, Decimal("15.60"))
-    assert (found["first_step"] or "").startswith("If the core runs an evaluation, do that less")
-    assert "timeout" not in json.dumps(found, default=str)
+    assert (reported["first_step"] or "").startswith("If the core runs an evaluation, do that less")
+    assert "timeout" not in json.dumps(reported, default=str)
 
 
 def test_a_cluster_of_several_types_whose_hosts_all_work_wastes_nothing() -> None:

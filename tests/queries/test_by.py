@@ -169,7 +169,9 @@ def weeks() -> Iterator[SqliteHistory]:
         for day, month in ((26, 10), (2, 11), (9, 11), (16, 11), (19, 11)):
             result = [finding("gpu-idle", saving_usd=Decimal(1))]
             at = datetime(2026, month, day, 9, tzinfo=UTC)
-            history.record(ended(f"day-{day}", at, findings=result, bill={"total_usd": Decimal(2)}))
+            history.record(
+                entry_ending_at(f"day-{day}", at, findings=result, bill={"total_usd": Decimal(2)})
+            )
         yield history
 
 
@@ -208,7 +210,7 @@ def test_a_projection_counts_today_as_it_is(weeks: History) -> None:
     the finished days.
     """
     today = datetime(TODAY.year, TODAY.month, TODAY.day, 9, tzinfo=UTC)
-    weeks.record(ended("today", today, bill={"total_usd": Decimal(6)}))
+    weeks.record(entry_ending_at("today", today, bill={"total_usd": Decimal(6)}))
     newest = sums_since(weeks, "week", date(2026, 11, 16))[-1]
     assert (newest.total_usd, newest.projected_usd) == (10, 12)
 
@@ -234,7 +236,7 @@ def test_a_rule_that_could_not_judge_has_unknown_dollars(weeks: SqliteHistory) -
     """So has a rule that found nothing in any of the periods; other rules have zeros."""
     at = datetime(2026, 9, 30, 9, tzinfo=UTC)
     unjudged: dict[str, Any] = {"judged": "no", "avoidable_usd": None, "findings": []}
-    weeks.record(ended("unjudged", at, **unjudged))
+    weeks.record(entry_ending_at("unjudged", at, **unjudged))
     known_values = sums_since(weeks, "week", date(2026, 9, 28), rule="gpu-idle")
     assert [row.waste_usd for row in known_values] == [None, 0, 0, 0, 1, 1, 1, 2]
     never = sums_since(weeks, "week", date(2026, 9, 28), rule="idle-tail")

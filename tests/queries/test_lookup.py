@@ -28,7 +28,9 @@ def history() -> Iterator[History]:
 
 def job(name: str, family: str, days_ago: int = 5, **changes: str) -> AuditEntry:
     """Returns a job that ended at this time."""
-    stored = ended(name, NOW - timedelta(days=days_ago), job={"family": family, **changes})
+    stored = entry_ending_at(
+        name, NOW - timedelta(days=days_ago), job={"family": family, **changes}
+    )
     return replace(stored, key=key(name, NOW - timedelta(days=days_ago, hours=1)))
 
 

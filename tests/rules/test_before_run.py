@@ -65,14 +65,16 @@ def test_a_rule_can_be_switched_off(name: str) -> None:
     """As for runs."""
     policy = Policy(disabled_rules=frozenset({name}))
     for kind in RULES[name].kinds & set(REQUESTED):
-        answers = {n.name: answer for n, answer in planned(kind=kind, policy=policy).outcomes}
+        answers = {
+            n.name: answer for n, answer in checked_request(kind=kind, policy=policy).outcomes
+        }
         assert answers[name] == NotApplicable("the policy disables it")
 
 
 def test_a_healthy_request_of_each_kind_has_no_finding() -> None:
     """Nor a rule that fails."""
     for kind in REQUESTED:
-        findings = planned(kind=kind)
+        findings = checked_request(kind=kind)
         assert findings.findings == ()
         assert not [o for _, o in findings.outcomes if getattr(o, "code", "") == "rule_failed"]
 

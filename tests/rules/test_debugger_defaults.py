@@ -15,7 +15,7 @@ SAMPLE_S = 0.5
 
 def default(rule: str, key: str) -> float:
     """A threshold as it is without a policy."""
-    [threshold] = [limit for limit in card(rule).thresholds if limit.key == key]
+    [threshold] = [limit for limit in rule_named(rule).thresholds if limit.key == key]
     return threshold.value
 
 

@@ -50,7 +50,7 @@ def answer(
     """The outcome for a run whose family had these runs before it; None: without a family."""
     job = ran(own_usage.seconds, instance, own_usage.hosts_expected or 1)
     minutes = None if earlier is None else pool(own_usage, earlier)
-    [(_, outcome)] = judge(replace(case(job, own_usage), pool=minutes), [card(rule)])
+    [(_, outcome)] = judge(replace(case(job, own_usage), pool=minutes), [rule_named(rule)])
     return outcome
 
 

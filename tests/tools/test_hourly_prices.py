@@ -76,7 +76,7 @@ def reread_prices(listings: list[PriceListing], tmp_path: Path) -> PackagedPrice
 
 def hourly(book: PackagedPrices, name: str, component: Component, day: date | None = None) -> Rate:
     """Returns a rate that must exist."""
-    return known(PriceBook((book,), day).hourly_rate("eu-west-1", component, name))
+    return not_none(PriceBook((book,), day).hourly_rate("eu-west-1", component, name))
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.families import run_summary
-from tests.fakes.story_lines import Family, head
+from tests.fakes.story_lines import Family, run_head
 from tools.pages import replace_parts
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "message-year.md"
@@ -142,7 +142,7 @@ def _play(workloads: list[Workload], result: YearResult, random_: random.Random)
             run = _run(workload, day, ended_at, random_, is_hung=is_hung)
             now = ended_at + timedelta(minutes=5)
             alerts_before = len(subject.past.subject_alerts)
-            decision = subject.heard(run, now, POLICY)
+            decision = subject.add_run(run, now, POLICY)
             result.runs += 1
             if is_hung:
                 result.running.append(now)
@@ -194,7 +194,9 @@ def _run(
     )
     status = "Failed" if is_hung else "Completed"
     name = f"{workload.name.rpartition('/')[2]}-{day:03d}"
-    return head(name, ended_at, facts, status=status, total_usd=_cents(usd), family=workload.name)
+    return run_head(
+        name, ended_at, facts, status=status, total_usd=_cents(usd), family=workload.name
+    )
 
 
 def _is_fixed(workload: Workload, moment: datetime) -> bool:

@@ -87,7 +87,7 @@ def test_what_was_read_is_read_back() -> None:
     prices = ListedPrices(
         "us-east-1", Component.TRAINING, StoredListing(listing, AS_OF), "throttled"
     )
-    live_recording = recorded.one("profiled-053").recording
+    live_recording = recorded.recorded_job("profiled-053").recording
     live_recording = replace(
         live_recording, tags={"owner": "ana"}, read_context=replace(READ, prices=prices)
     )
@@ -99,8 +99,8 @@ def test_what_was_read_is_read_back() -> None:
 
 def test_an_audit_is_made_at_the_recorded_prices() -> None:
     """And says the day on which they were read."""
-    live_recording = live(recorded.one("profiled-053").recording, AS_OF)
-    stored_prices = stored({"ml.g4dn.xlarge": "7.36"}, AS_OF)
+    live_recording = live(recorded.recorded_job("profiled-053").recording, AS_OF)
+    stored_prices = stored_listing({"ml.g4dn.xlarge": "7.36"}, AS_OF)
     listing = StoredListing(replace(stored_prices.listing, region="us-east-1"), AS_OF)
     prices = ListedPrices("us-east-1", Component.TRAINING, listing, None)
     assert live_recording.read_context is not None
@@ -131,7 +131,7 @@ def test_settings_that_differ_stay_different_without_being_in_the_file() -> None
 
 def test_a_set_shares_its_moment_and_prices() -> None:
     """They stand once in the file, and each training job has them."""
-    first_child = live(recorded.one("profiled-053").recording, AS_OF)
+    first_child = live(recorded.recorded_job("profiled-053").recording, AS_OF)
     prices = ListedPrices("us-east-1", Component.TRAINING, None, "throttled")
     assert first_child.read_context is not None
     first_child = replace(

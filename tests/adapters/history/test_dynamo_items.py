@@ -80,7 +80,7 @@ def test_each_further_page_of_a_list_may_be_twice_as_long(client: Any, table: st
     """So a few rows cost little, and a long list needs few queries."""
     history, asked = DynamoHistory(client, table), list[int | None]()
     for minute in range(5):
-        history.record(ended(f"job-{minute}", NOON + timedelta(minutes=minute)))
+        history.record(entry_ending_at(f"job-{minute}", NOON + timedelta(minutes=minute)))
 
     def note_limit(params: dict[str, Any], **_: Any) -> None:
         asked.append(params.get("Limit"))

@@ -36,8 +36,8 @@ def sums_by_name(
 def test_an_empty_history_has_no_sums(history: History) -> None:
     """Nor has one of other days."""
     assert sums_by_name(history) == {}
-    history.record(ended("before", NOON - timedelta(days=2)))
-    history.record(ended("after", NOON + timedelta(days=2)))
+    history.record(entry_ending_at("before", NOON - timedelta(days=2)))
+    history.record(entry_ending_at("after", NOON + timedelta(days=2)))
     assert sums_by_name(history) == {}
 
 

@@ -62,7 +62,7 @@ class World:
         """The rate of a type for such a job."""
         priced_job = job(**changes)
         prices = self.markets.market(priced_job, self.now).prices
-        return known(
+        return not_none(
             prices.hourly_rate(priced_job.region or "", priced_job.kind.spec.component, name)
         )
 
@@ -115,7 +115,7 @@ def test_rates_are_live_or_packaged_with_the_reason(world: World) -> None:
     assert elsewhere.note == "packaged 2026-05-20: the price list was not read for it"
     assert bill(job(), world.market()).compute_usd == Decimal("0.26")
     # each component has its own storage: Processing's is not listed here
-    storage_rate = known(
+    storage_rate = not_none(
         world.market(kind=JobKind.PROCESSING).prices.storage_rate("eu-west-1", PROCESSING)
     )
     assert (storage_rate.usd, absent in (storage_rate.note or "")) == (Decimal("0.11"), True)

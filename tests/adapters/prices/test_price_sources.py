@@ -78,7 +78,7 @@ def _first(source: ListedPrices, packaged_book: PriceBook) -> PriceBook:
 def test_all_reasons_are_given_in_order() -> None:
     """Two sources before the packaged one."""
     price_book = _first(UNREAD, book(Negotiated(why="no contract for it")))
-    rate = known(price_book.storage_rate(REGION, TRAINING))
+    rate = not_none(price_book.storage_rate(REGION, TRAINING))
     assert rate.note == f"packaged {rate.as_of}: {UNREAD.unavailable_because}; no contract for it"
 
 

@@ -73,7 +73,10 @@ def test_any_value_follows_a_recommendation_with_a_placeholder() -> None:
         Purchase.ON_DEMAND, recommendations=(recommendation,), settings={}
     )
     later_run = run_summary(Purchase.ON_DEMAND, recommendations=(), settings={path: "set"})
-    runs = [head("a", moment("03-01"), recommended_run), head("b", moment("03-02"), later_run)]
+    runs = [
+        run_head("a", moment("03-01"), recommended_run),
+        run_head("b", moment("03-02"), later_run),
+    ]
     assert [result.state for result in derive_recommendations(runs, [], moment("03-03"))] == [
         State.FOLLOWED
     ]

@@ -70,7 +70,7 @@ def finding_of_rule(name: str, savings: Savings) -> Finding:
 
 def usd(amount: Decimal | None) -> str:
     """Returns the amount to the millionth of a dollar."""
-    return f"{known(amount):.6f}"
+    return f"{not_none(amount):.6f}"
 
 
 def test_the_worked_example_holds() -> None:
@@ -146,7 +146,7 @@ def test_a_run_that_may_be_lost_counts_nothing_but_shows_the_most() -> None:
         job(),
         detected(602, CutPhase("Training", Decimal(0)), Bucket.LOST, best=DropRun()),
     )
-    total_usd = known(bill(run, market()).total_usd)
+    total_usd = not_none(bill(run, market()).total_usd)
     alone = allocate(run, perhaps)
     assert (alone.lost_usd, alone.lost_up_to_usd, alone.avoidable_usd) == (0, total_usd, 0)
     assert alone.findings[0].severity is Severity.LOW
@@ -279,7 +279,7 @@ def test_each_dollar_is_counted_once(
     assert [name for name, finding in by_rule.items() if finding.exempt] == list(exempt)
     counted = [by_rule[n].saving_usd or 0 for n in shares if by_rule[n].detection.bucket.is_counted]
     assert savings.avoidable_usd == sum(counted)
-    assert known(savings.possible_usd) + sum(counted) == sum(
+    assert not_none(savings.possible_usd) + sum(counted) == sum(
         item.saving_usd or 0 for item in by_rule.values()
     )
     assert {part.name.rpartition(" ")[2] for part in savings.waterfall} == {

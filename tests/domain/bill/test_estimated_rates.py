@@ -126,7 +126,7 @@ def test_the_value_of_prepaid_capacity_says_that_it_is_an_estimate() -> None:
     assert (billed.total_usd, billed.complete) == (0, True)
     result = facts(run, billed, prices, savings_plan=False)
     assert result.prepaid_value_usd == Decimal("0.92")
-    assert f"{PREPAID_ESTIMATE_PREFIX}{guessed(BIG)}" in result.notes
+    assert f"{PREPAID_ESTIMATE_PREFIX}{estimate_note(BIG)}" in result.notes
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_certain_candidates_have_known_rates() -> None:
         f"{estimate_note(SMALL)}.",
     )
     lacking = Unlisted(estimated=frozenset({SMALL}))
-    refused = known(candidate_named(SMALL, resized(Market(TYPES, lacking))).refusal)
+    refused = not_none(candidate_named(SMALL, resized(Market(TYPES, lacking))).refusal)
     assert refused.constraint.value == "not offered"
     assert refused.reason.endswith("not in the price list of 2026-11-20")
 

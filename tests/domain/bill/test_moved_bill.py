@@ -47,8 +47,8 @@ def test_its_total_is_that_of_the_bill(
         name = run.groups[0].instance_type
         run = replace(run, groups=(InstanceGroup(name, 1, "a"), InstanceGroup(name, 2, "b")))
     on = market()
-    rate = known(on.hourly(run.region, run.kind, other_type))
-    result = known(BillOnType.from_job(run, on)).total_usd(TYPES[other_type], rate, times)
+    rate = not_none(on.hourly(run.region, run.kind, other_type))
+    result = not_none(BillOnType.from_job(run, on)).total_usd(TYPES[other_type], rate, times)
     moved = bill(SetType(other_type, times).apply(run), on)
     expected = moved.total_usd
     current_bill = BilledJob(run, bill(run, on), on)

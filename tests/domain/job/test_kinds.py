@@ -25,7 +25,7 @@ from sageaudit.domain.job.kinds import (
 )
 from sageaudit.domain.job.ref import TERMINAL, parse_job_end_event
 from sageaudit.domain.prices.price_list import ROLES
-from tests.fakes.request import known
+from tests.fakes.request import has_parameter
 from tests.infra.reading import only_resource, statements
 
 EVERY_KIND = pytest.mark.parametrize("kind", list(JobKind))

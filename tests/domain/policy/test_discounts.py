@@ -22,7 +22,9 @@ REGION = "us-east-1"
 
 def hourly(discounts: Discounts, name: str, component: Component = Component.TRAINING) -> Decimal:
     """Returns the own rate of a type in us-east-1."""
-    return known(OwnPrices(packaged_prices(), discounts).hourly_rate(REGION, component, name)).usd
+    return not_none(
+        OwnPrices(packaged_prices(), discounts).hourly_rate(REGION, component, name)
+    ).usd
 
 
 def policy(tmp_path: Path, text: str) -> Discounts:
@@ -66,7 +68,7 @@ def test_an_own_price_is_marked() -> None:
     """An own price never looks like a list price."""
     prices = OwnPrices(packaged_prices(), Discounts(percent={"Training": Decimal(20)}))
     training, processing = (
-        known(prices.hourly_rate(REGION, item, "ml.g5.2xlarge"))
+        not_none(prices.hourly_rate(REGION, item, "ml.g5.2xlarge"))
         for item in (Component.TRAINING, Component.PROCESSING)
     )
     assert (training.kind, processing.kind) == ("own", "list")

@@ -58,7 +58,7 @@ def market(**then: tuple[str, Era]) -> Market:
 
 def hourly(prices: Market, name: str) -> Rate:
     """Returns what a type costs a training job here."""
-    return known(prices.hourly(REGION, JobKind.TRAINING, name))
+    return not_none(prices.hourly(REGION, JobKind.TRAINING, name))
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,8 @@ def test_no_saving_is_above_the_bill(
     rates = {OWN: str(newest_usd), OTHER: str(other_usd)}
     dated = DatedPrices(hourly_usd=rates, then={OWN: (str(past_usd), "past")})
     result = resize(RUN, LITTLE, Market(TYPES, dated).relative_to(RUN))
-    savings = [known(result.saving_usd(candidate)) for candidate in result.certain_savings]
-    assert all(0 < saving <= known(result.bill.total_usd) for saving in savings)
+    savings = [not_none(result.saving_usd(candidate)) for candidate in result.certain_savings]
+    assert all(0 < saving <= not_none(result.bill.total_usd) for saving in savings)
     assert bool(savings) == (other_usd < newest_usd)
 
 

@@ -77,7 +77,7 @@ def test_a_finding_on_the_request_itself_is_not_repeated() -> None:
     }
     parameter = {"parameter": "CheckpointConfig.S3Uri", "old": None, "new": "s3://<bucket>"}
     told = audit(finding("spot-without-checkpoint", fix=[parameter]), name="before")
-    result = planned(spot, earlier=[earlier_run(1)], audits=[told])
+    result = checked_request(spot, earlier=[earlier_run(1)], audits=[told])
     [own] = [f for f in result.findings if f.rule.name == "spot-without-checkpoint"]
     assert own.reported_for_run == "before"
     assert result.ignored == ()

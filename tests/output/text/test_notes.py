@@ -65,7 +65,7 @@ def test_every_kind_of_price_in_a_bill_is_named(lines: list[dict[str, Any]], exp
 
 def test_missing_parts_come_before_notes_that_a_channel_may_cut() -> None:
     """They follow the price. An estimate or a spot run's bound is not "bill incomplete"."""
-    bill = {**estimated_document()["bill"], "missing": [GUESSED, STORAGE]}
+    bill = {**estimated_document()["bill"], "missing": [ESTIMATE_NOTE, STORAGE]}
     notes = money_notes(document(bill={**bill, "spot_saved_usd": Decimal(2)}))
     assert notes[1:4] == [
         f"bill incomplete: {STORAGE}",

@@ -128,7 +128,7 @@ def test_the_tail_is_counted_once() -> None:
     tail = replace(
         here, confidence=Confidence.MEASURED, change=CutPhase("Processing", Decimal(1080))
     )
-    findings = [(card(RULE).info, here), (RuleInfo("SA211", "idle-tail"), tail)]
+    findings = [(rule_named(RULE).info, here), (RuleInfo("SA211", "idle-tail"), tail)]
     savings = allocate_savings(run, bill(run, market()), findings, market(), Severities(), {})
     assert savings.avoidable_usd == 0
     [quiet] = [finding for finding in savings.findings if finding.subsumed_by]

@@ -54,7 +54,7 @@ def copies(volume_gb: int, download_s: int, train_s: int = 7200, **changes: Any)
 def filled(run: Job, percent: float, minutes: int = 120) -> Any:
     """The volume's use, the same all the time."""
     begun = next(phase.started_at for phase in run.phases if phase.name != "Downloading")
-    return usage(run, series(Metric.DISK, [percent] * minutes, start=known(begun)))
+    return usage(run, series(Metric.DISK, [percent] * minutes, start=not_none(begun)))
 
 
 verdict = partial(answer, RULE)

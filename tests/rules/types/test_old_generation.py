@@ -246,7 +246,7 @@ def test_every_advised_type_is_clear_itself() -> None:
         kind for kind in packaged.instance_types().values() if kind.is_legacy and not kind.gpus
     ]
     for kind in legacy:
-        finding = expect_found(RULE, hour(kind.name), market=packaged_market())
+        finding = expect_detection(RULE, hour(kind.name), market=packaged_market())
         for fix in finding.fix:
             assert outcome(RULE, hour(str(fix.new)), market=packaged_market()) == Clear()
     assert len(legacy) == 9

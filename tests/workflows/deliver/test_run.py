@@ -26,7 +26,7 @@ from sageaudit.errors import (
 from sageaudit.output.text.card import Notice, to_json
 from sageaudit.ports import Circuit
 from sageaudit.workflows.deliver import LATEST_POST_START_S, LEASE_S, MAX_PAUSE_S
-from tests.fakes.calls import NOON, Clock, Watched, dying, stepped
+from tests.fakes.calls import NOON, CallProxy, Clock, die_at_step, with_steps
 from tests.fakes.deliver_function import RecordingChannel, deliverer, notice_body, slow_claims
 from tests.fakes.lambda_events import PK, Lambda, batch, failures, parse_counts, sqs_record
 from tests.fakes.memory_ledger import MemorySendLedger

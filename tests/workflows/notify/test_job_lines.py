@@ -78,7 +78,7 @@ def test_the_alert_is_the_line_where_both_go_to_one_channel() -> None:
 def test_a_later_version_sends_no_line() -> None:
     """Whether it found more or less; it may cause an alert, which is news."""
     stream = stream_with_policy(BOTH)
-    stream.written(HEALTHY)
+    stream.write_audit(HEALTHY)
     stream.settle()
     for version, audit in ((2, NOT_MUCH), (3, HEALTHY), (4, SIXTY)):
         stream.write_audit(audit, version=version)
@@ -91,8 +91,8 @@ def test_a_later_version_sends_no_line() -> None:
 def test_a_line_that_comes_after_the_alert_of_a_later_version_is_left_out() -> None:
     """The first version was set aside for a while; what it would say has been said."""
     stream = stream_with_policy(BOTH)
-    stream.written(HEALTHY)
-    stream.read_at_once(SIXTY, version=2)
+    stream.write_audit(HEALTHY)
+    stream.write_and_read(SIXTY, version=2)
     stream.settle()
     assert stream.versions("slack") == {2: False}
 
@@ -137,7 +137,7 @@ def test_an_alert_of_a_newer_version_at_any_step_leaves_no_line_after_it() -> No
         stream.story.policy = BOTH
         stream.write_audit(HEALTHY)
 
-    for stream in each_step(lambda s: s.read_at_once(SIXTY, version=2), begin):
+    for stream in each_step(lambda s: s.write_and_read(SIXTY, version=2), begin):
         versions = [int(notice["notice_id"].split("|")[1]) for notice in stream.posted("slack")]
         outcomes.add(tuple(versions))
     assert outcomes == {(2,), (1, 2)}
@@ -216,7 +216,7 @@ def test_subscriptions_can_leave_the_lines_out() -> None:
     """By `message_kind` = `job`."""
     topic = replace(CHANNELS["sns"], job_lines=True)
     stream = stream_with_policy(replace(ASKED, channels={**CHANNELS, "sns": topic}))
-    stream.written(HEALTHY)
+    stream.write_audit(HEALTHY)
     stream.settle()
     [notice] = stream.posted("sns")
     assert notice["payload"]["attributes"]["message_kind"]["value"] == "job"

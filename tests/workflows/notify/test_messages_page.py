@@ -34,9 +34,13 @@ class Rows:
         who, _, what = cell.partition(": ")
         if "this run" in who:
             self.versions += 1
-            return self.story.audited(audit_from_cell(what, THIS), at, version=self.versions)
+            return self.story.write_and_decide(
+                audit_from_cell(what, THIS), at, version=self.versions
+            )
         self.others += 1
-        return self.story.audited(audit_from_cell(what, f"train-bert-{self.others:04d}"), at)
+        return self.story.write_and_decide(
+            audit_from_cell(what, f"train-bert-{self.others:04d}"), at
+        )
 
 
 def audit_from_cell(what: str, name: str) -> AuditDocument:

@@ -76,7 +76,9 @@ def test_of_two_runs_at_once_the_second_has_a_message_only_if_it_is_worse(
         run_document(ANOTHER, avoidable=second),
     )
 
-    for stream in each_step(lambda s: s.read_at_once(second_run), lambda s: s.written(first_run)):
+    for stream in each_step(
+        lambda s: s.write_and_read(second_run), lambda s: s.write_audit(first_run)
+    ):
         ids = {body["notice_id"].split("|")[0] for body in stream.posted("sns")}
         assert len(ids) in messages
         assert second == "6" or any(ANOTHER in notice_id for notice_id in ids)

@@ -145,8 +145,8 @@ def test_a_family_gets_a_message_once_its_30_days_reach_the_floor(
     elsewhere["job"]["region"] = "eu-west-1"
     story.audit(elsewhere, NOON)
     story.audit(run_document("train-bert-0001", avoidable=others, ended_at=NOON), NOON)
-    outcome = story.audited(whole, NOON + timedelta(hours=1))
-    assert is_sent(outcome) if enough else is_quiet(outcome)
+    outcome = story.write_and_decide(whole, NOON + timedelta(hours=1))
+    assert is_sent(outcome) if enough else is_suppressed(outcome)
     assert enough or f"below the ${Decimal(floor):,.2f} floor" in str(outcome)
 
 
@@ -239,12 +239,12 @@ def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     decision = Decision(first.recommendation.id, DecisionAction.SNOOZE, "ana", NOON, last)
     story.decisions.save_decision(decision)
     later = NOON + timedelta(days=10)
-    quiet = story.audited(named("train-bert-0413", ended_at=later), later)
+    quiet = story.write_and_decide(named("train-bert-0413", ended_at=later), later)
     assert quiet == no_alert("the family's $1.01 in the last 30 days is below the $2.00 floor")
     much = finding("gpu-idle", saving_usd=Decimal(40), fix=[])
     whole = named("train-bert-0414", ended_at=later, findings=[*ONE["findings"], much])
     whole["avoidable_usd"] = Decimal("42.04")
-    outcome = story.audited(whole, later)
+    outcome = story.write_and_decide(whole, later)
     assert is_sent(outcome)
     assert (outcome.kind, outcome.follow_up_reason) == (
         AlertKind.FOLLOW_UP,
@@ -253,8 +253,8 @@ def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     assert "$42.04" not in story.messages[-1].text
     assert f"snooze {first.recommendation.id} " not in story.messages[-1].text
     story.decisions.save_decision(replace(decision, action=DecisionAction.EXEMPT, at=later))
-    outcome = story.audited(named("train-bert-0415", ended_at=later), later)
-    assert is_quiet(outcome)
+    outcome = story.write_and_decide(named("train-bert-0415", ended_at=later), later)
+    assert is_suppressed(outcome)
 
 
 @pytest.mark.parametrize(
@@ -270,10 +270,10 @@ def test_a_run_that_ended_30_days_ago_is_no_longer_told(
 
 def test_another_run_with_the_same_advice_is_nothing_new(story: FamilyStory) -> None:
     """On no day; another account is another family."""
-    story.audited(ONE, NOON)
+    story.write_and_decide(ONE, NOON)
     quiet = no_alert("the family already had a message about this, and nothing is new")
-    assert story.audited(named("train-bert-0413"), NOON) == quiet
-    assert story.audited(named("train-bert-0414"), NOON + timedelta(days=1)) == quiet
+    assert story.write_and_decide(named("train-bert-0413"), NOON) == quiet
+    assert story.write_and_decide(named("train-bert-0414"), NOON + timedelta(days=1)) == quiet
     abroad = document(job=job(name="train-bert-0415", account="444455556666"))
     assert is_first_alert(story.write_and_decide(abroad, NOON))
 
@@ -343,9 +343,9 @@ def test_a_later_version_with_the_same_figures_is_not_sent_again(story: FamilySt
     story.write_and_decide(ONE, NOON)
     settled = document(avoidable_usd=Decimal("2.0351"), possible_usd=Decimal(3))
     for number, days in ((2, 1), (3, 60)):
-        assert story.audited(settled, NOON + timedelta(days=days), version=number) == no_alert(
-            "version 1 was sent, and what changed since does not matter"
-        )
+        assert story.write_and_decide(
+            settled, NOON + timedelta(days=days), version=number
+        ) == no_alert("version 1 was sent, and what changed since does not matter")
     assert len(story.ledger.past_alerts(KEY, FAMILY).subject_alerts) == 1
 
 
@@ -353,8 +353,8 @@ def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
     """Compared with what was sent last: back to the first figures is a change as well."""
     for number, figures in ((1, ONE), (2, DEARER), (3, ONE)):
         at = NOON + timedelta(days=number)
-        assert is_sent(story.audited(figures, at, version=number))
-    assert is_quiet(story.audited(ONE, NOON + timedelta(days=4), version=4))
+        assert is_sent(story.write_and_decide(figures, at, version=number))
+    assert is_suppressed(story.write_and_decide(ONE, NOON + timedelta(days=4), version=4))
     assert [message.subject for message in story.messages[1:]] == [
         "Correction: train-bert wasted $9.04, reported as $2.04",
         "Correction: train-bert wasted $2.04, reported as $9.04",
@@ -391,10 +391,10 @@ def test_a_version_that_a_newer_one_overtook_stays_quiet(story: FamilyStory) -> 
     """Before the newer one is decided about, and after it; a second delivery too."""
     first, second = story.audit(ONE, NOON), story.audit(DEARER, NOON, version=2)
     overtaken = no_alert("a newer version of the audit has taken its place")
-    assert story.decided(first, NOON) == overtaken
-    assert is_first(story.decided(second, NOON))
-    assert story.decided(first, NOON) == overtaken
-    assert story.decided(second, NOON) == no_alert("version 2 was sent")
+    assert story.decide(first, NOON) == overtaken
+    assert is_first_alert(story.decide(second, NOON))
+    assert story.decide(first, NOON) == overtaken
+    assert story.decide(second, NOON) == no_alert("version 2 was sent")
 
 
 @pytest.mark.parametrize(

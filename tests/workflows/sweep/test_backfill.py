@@ -158,7 +158,7 @@ def test_jobs_of_today_do_not_wait_for_the_past(burst: int) -> None:
     ended = lives(40_000, 6, burst=burst)
     queue = PacedAuditQueue(time.clock, live=deque(ended))
     sent(past(10_000), queue, time)
-    without = WorkedOff(
+    without = PacedAuditQueue(
         alone.clock, live=deque(ended_s for ended_s in ended if ended_s <= time.now_s)
     )
     alone.sleep(time.now_s)

@@ -131,18 +131,18 @@ def test_a_second_sweep_does_nothing(capsys: pytest.CaptureFixture[str]) -> None
     """The first one still has its turn."""
     flow = flow_with(row("a", NOON - HOUR))
     flow.notes.acquire_lease("first", flow.now, handler.LEASE_S)
-    request_count = len(flow.pages.asked)
+    request_count = len(flow.pages.requests)
     assert sweeper(flow)({}, context("second")) == {"failed": 0}
-    assert len(flow.pages.asked) == request_count
+    assert len(flow.pages.requests) == request_count
     assert not counts(capsys)
 
 
 def test_a_sweep_without_time_leaves_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     """It reads no list, and says nothing of any."""
     flow = flow_with(row("a", NOON - HOUR))
-    request_count = len(flow.pages.asked)
+    request_count = len(flow.pages.requests)
     assert sweeper(flow)({}, context(left_ms=1_000)) == {"failed": 0}
-    assert len(flow.pages.asked) == request_count
+    assert len(flow.pages.requests) == request_count
     assert not counts(capsys)
     assert flow.notes.list_state(TRAINING) is not None
 

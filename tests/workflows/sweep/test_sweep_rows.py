@@ -169,7 +169,7 @@ def _third_page_fails() -> Counter[str]:
     both = _counts(parts) + _counts(flow.sweep())
     assert both["ReconcilerFound"] == both["JobsEnded"] == 20
     assert sorted(flow.names) == sorted(job.ref.name for job in jobs)
-    assert len([job_list for _, job_list in flow.pages.asked if job_list == TRAINING]) <= 4
+    assert len([job_list for _, job_list in flow.pages.requests if job_list == TRAINING]) <= 4
     return _counts(parts)
 
 
@@ -188,7 +188,7 @@ def _empty_page() -> Counter[str]:
     flow.history.add_audits(flow.pages.rows[1])
     flow.pages.size = 1
     pages: list[list[ListedJob]] = [[], flow.pages.rows[:]]
-    flow.pages.spoils = lambda job_list, n, page: pages[n - 1] if job_list == TRAINING else page
+    flow.pages.alter_page = lambda job_list, n, page: pages[n - 1] if job_list == TRAINING else page
     return _counts(flow.sweep())
 
 
@@ -198,7 +198,7 @@ def _rows_move() -> Counter[str]:
     flow = flow_with(*jobs)
     flow.history.add_audits(*jobs[1:])
     flow.pages.size = 2
-    flow.pages.spoils = lambda job_list, n, page: (
+    flow.pages.alter_page = lambda job_list, n, page: (
         [job for job in page if job is not jobs[0]] if job_list == TRAINING and n == 3 else page
     )
     parts = flow.sweep()

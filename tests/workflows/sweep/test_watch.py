@@ -177,7 +177,7 @@ def earlier(
         instance_count=2,
         recommendations=(advised,) if advised else (),
     )
-    return replace(head_of(listed), family=FAMILY, **run_fields(replace(summary, **facts)))
+    return replace(summary_of(listed), family=FAMILY, **run_fields(replace(summary, **facts)))
 
 
 FAMILY = "training/None/None/train"
