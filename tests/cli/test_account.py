@@ -62,4 +62,4 @@ def test_recordings_without_an_account_are_those_of_the_account_unknown(
     """None of these: the answer is that there is no such run, not that it is no account id."""
     done = run("account", "unknown", "--history", history)
     assert done.exit_code == Exit.NOT_FOUND
-    assert "no audited run of account unknown was found" in done.stderr
+    assert "no audited run of account unknown ended in these days" in done.stderr
