@@ -38,7 +38,7 @@ from sageaudit.output.text.card import NO_OWNER_IDS, Notice, Writer, to_json
 from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
 from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation, Link
 from sageaudit.ports import Decisions, DigestLedger, History, ReportStore
-from sageaudit.queries.answer import by_family, of_question
+from sageaudit.queries.answer import matching_recommendations, read_family_recommendations
 from sageaudit.queries.by import sum_all
 from sageaudit.queries.changes import (
     changed_families,
@@ -130,18 +130,18 @@ def no_digest_reason(policy: Policy) -> str | None:
 
 
 def last_finished_week(policy: Policy, now: datetime) -> tuple[date, date]:
-    """Returns the first and last day of the newest full week, by the policy's schedule or, if it
-    has no digest, by the default schedule.
+    """Returns the first and last day of the newest full week.
+
+    The policy's schedule applies; without a digest in the policy, the default schedule.
     """
     return (policy.digest or DigestSchedule()).last_full_week(now)
 
 
 def routes_with_digest(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
-    """Returns the routes with a digest by number, 0 for all jobs; and for each other route why it
-    has none.
+    """Returns the routes with a digest by number, and why each other route has none.
 
-    The history has only the tags of `tags.show`. A route that selects only recommendations has
-    none, since its digest would show the spend of all jobs.
+    The number 0 is all jobs. The history has only the tags of `tags.show`. A route that selects
+    only recommendations has no digest, since it would show the spend of all jobs.
     """
     routes: dict[int, Route | None] = {0: None}
     routes_without_digest = []
@@ -200,7 +200,7 @@ def make_digests(
     recent_window = make_window(
         last_day - timedelta(days=LOOK_BACK_DAYS), now.astimezone(UTC).date() + ONE_DAY
     )
-    family_rows = by_family(
+    family_rows = read_family_recommendations(
         lists.in_window(recent_window),
         Question(recent_window),
         decisions,
@@ -210,7 +210,9 @@ def make_digests(
     recommendations_by_family, read_alerts_once = [*family_rows], cache(read_alerts)
     for route in routes:
         question = _question(lists, route)
-        recommendations = sort_by_amount(of_question(recommendations_by_family, question), now)
+        recommendations = sort_by_amount(
+            matching_recommendations(recommendations_by_family, question), now
+        )
         recommendations = [
             recommendation
             for recommendation in recommendations
@@ -227,8 +229,9 @@ def make_digests(
 
 
 def _question(lists: HistoryLists, route: Route | None) -> Question:
-    """Returns the question about a route's jobs. Its rules, severity and dollars select
-    recommendations, not jobs.
+    """Returns the question about a route's jobs.
+
+    Its rules, severity and dollars select recommendations, not jobs.
     """
     if route is None:
         return Question(lists.window)
@@ -276,9 +279,7 @@ def _unsent(
     question: Question,
     read_alerts: Callable[[str], Iterable[Alert]],
 ) -> list[FamilyRecommendation]:
-    """Returns the week's open recommendations about whose subjects no message was sent since the
-    week began.
-    """
+    """Returns the week's open recommendations without a message since it began."""
     since, until = question.window.since, question.window.until
     open_recommendations = [
         recommendation
