@@ -55,8 +55,7 @@ class AuditDocument(TypedDict):
     """The most that may be lost. `lost_usd` is certain; both are equal if no loss is a range."""
     possible_usd: Decimal | None
     idle_capacity: IdleCapacityDocument | None
-    """In no sum. None for a roll-up, or if it is unknown (`audit.coverage.missing` has the reason).
-    """
+    """In no sum. None for a roll-up, or if it is unknown: `audit.coverage.missing` says why."""
     findings: list[FindingDocument]
     unknown: list[UnknownDocument]
     not_applicable: list[NotApplicableDocument]
