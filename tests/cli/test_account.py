@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sageaudit.exits import Exit
 from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.labelled.machine import Doing, one_host
@@ -49,10 +50,15 @@ def test_an_account_is_judged_by_its_runs(run: Run, history: Path) -> None:
     assert wider["runs"] == 4
 
 
+def test_an_account_has_12_digits(run: Run, history: Path) -> None:
+    mistyped = run("account", "11112222333", "--history", history)
+    assert mistyped.exit_code == Exit.USAGE
+    assert "ACCOUNT 11112222333 is not an account id" in mistyped.stderr
+
+
 def test_runs_of_recordings_that_name_no_account_are_those_of_the_account_unknown(
     run: Run, tmp_path: Path
 ) -> None:
-    """Each other account has 12 digits."""
     yesterday = datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)
     job = training(replace(IDLE_CPU, begin=yesterday), 1)
     del job["account"], job["describe"]["TrainingJobArn"]

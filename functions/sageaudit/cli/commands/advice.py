@@ -41,7 +41,7 @@ _HELP = {
 
 @click.group(cls=options.DefaultGroup, epilog=_EPILOG)
 def advice() -> None:
-    """Lists recommendations for families, and records people's decisions."""
+    """Lists recommendations for families, and records your decisions."""
 
 
 @advice.command("list", epilog=_LIST_EPILOG)

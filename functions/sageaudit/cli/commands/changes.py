@@ -64,7 +64,7 @@ def changes(
     history_choice: HistoryChoice,
     output_options: OutputOptions,
 ) -> None:
-    """Compares the spend of families, or teams, with the same number of days before.
+    """Compares the spend of families, or teams, with the days before.
 
     The largest change is first. Without --until, the days end with yesterday, since today is not
     over, or with the week or month that --since names. If the history does not cover the days

@@ -42,7 +42,7 @@ Examples:
     " replaced; a history with other audits never is.",
 )
 def demo(path: Path | None) -> None:
-    """Writes the history of an example company, to try the commands with.
+    """Writes the history of an example company, to try the commands on.
 
     The company ran about 300 jobs in the eight weeks until yesterday. The jobs are made up, and
     audited like recorded jobs, without calls to AWS. Your own history is not changed.

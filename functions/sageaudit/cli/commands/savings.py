@@ -27,7 +27,7 @@ Examples:
 def savings(
     filters: RecommendationFilters, history_choice: HistoryChoice, output_options: OutputOptions
 ) -> None:
-    """Compares predicted with measured savings of recommendations that were followed.
+    """Compares predicted with measured savings of followed advice.
 
     A measured saving is the median bill of three runs before, minus that of three runs after, times
     the runs since. If the change was undone, it is listed as ended, with what it saved until then.

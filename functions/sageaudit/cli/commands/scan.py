@@ -114,7 +114,7 @@ def scan(
     policy: Policy,
     print_options: options.PrintOptions,
 ) -> Exit:
-    """Audits all jobs of the last 30 days, and ranks what cost and wasted most.
+    """Audits all jobs of the last 30 days, and ranks cost and waste.
 
     It only reads from AWS, with your own credentials, and saves the audits in a file on this
     machine: the next scan audits only new jobs. Ctrl-C keeps finished audits. It first prints its
