@@ -68,7 +68,7 @@ def test_a_volume_that_the_download_cannot_have_filled_is_possible() -> None:
 def test_fifty_minutes_with_one_file_system_are_no_image_pull() -> None:
     """They are the file system's mount or reads, with a first step of its own."""
     reported = finding(document("efs-slow-mount"), "image-pull-heavy")
-    assert "mounting EFS or fetching from there" in reported["summary"]
+    assert "it mounted EFS or fetched from there" in reported["summary"]
     assert "NFS (port 2049)" in (reported["first_step"] or "")
     assert "smaller image" not in str(reported)
 
