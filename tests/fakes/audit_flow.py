@@ -159,12 +159,12 @@ class AuditFlow:
     def reaudit_due(self, since: datetime, *, days: int = 40) -> int:
         """Reaudits all jobs when they are due, for at most `days`; returns how often."""
         before, now = self.reaudits, since
-        while now < since + timedelta(days=days) and (heads := due_audits(self.history, FAR)):
-            late = min(head.due_at or now for head in heads)
+        while now < since + timedelta(days=days) and (summaries := due_audits(self.history, FAR)):
+            late = min(summary.due_at or now for summary in summaries)
             now = max(now, late) + timedelta(minutes=15)
-            for head in due_audits(self.history, now):
-                created = int(head.key.created_at.timestamp() * 1000)
-                self.deliver(now, head.job, JobKind(head.kind), CreationTime=created)
+            for summary in due_audits(self.history, now):
+                created = int(summary.key.created_at.timestamp() * 1000)
+                self.deliver(now, summary.job, JobKind(summary.kind), CreationTime=created)
         return self.reaudits - before
 
     @property
@@ -175,9 +175,9 @@ class AuditFlow:
     @property
     def summary(self) -> AuditSummary:
         """The stored summary of the job NAME."""
-        head = self.history.summary(KEY)
-        assert isinstance(head, AuditSummary)
-        return head
+        summary = self.history.summary(KEY)
+        assert isinstance(summary, AuditSummary)
+        return summary
 
     def is_open(self) -> bool:
         """Whether the job NAME will be audited again."""

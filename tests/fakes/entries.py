@@ -140,9 +140,9 @@ def record_run(
 
 def summary_of(history: History, name: str = "train-1") -> AuditSummary:
     """Returns the summary of a recorded job."""
-    head = history.summary(key(name))
-    assert head is not None
-    return head
+    summary = history.summary(key(name))
+    assert summary is not None
+    return summary
 
 
 def stored_document(history: History, version: int | None = None) -> AuditDocument:
@@ -154,8 +154,8 @@ def stored_document(history: History, version: int | None = None) -> AuditDocume
 
 def due_audits(history: History, until: datetime) -> list[AuditSummary]:
     """Returns the audits due by then, oldest first; all must be readable."""
-    heads = []
-    for head in history.runs(RunQuery.due_until(until)):
-        assert isinstance(head, AuditSummary)
-        heads.append(head)
-    return heads
+    summaries = []
+    for summary in history.runs(RunQuery.due_until(until)):
+        assert isinstance(summary, AuditSummary)
+        summaries.append(summary)
+    return summaries

@@ -135,5 +135,5 @@ def listing(
 
 
 def stored_listing(rates: dict[str, str], read_at: datetime) -> StoredListing:
-    """The same as it was read at a moment."""
+    """Returns the same listing as stored at a time."""
     return StoredListing(listing(rates), read_at)

@@ -80,9 +80,9 @@ def finds(summary: str = "…", **parts: Any) -> FindingLike:
 
 
 def cannot_judge(code: str) -> AnswerLike:
-    """Unknown, for this code ("<code>"), or for this code and reason ("<code>: <reason>").
+    """Returns an expected Unknown with this code: "<code>" or "<code>: <reason>".
 
-    A rule that raised an error fails the comparison: it is a defect, and not an answer.
+    A rule that raised an error is a defect and not an answer, so it does not equal this.
     """
     return AnswerLike(f"unknown: {code}")
 

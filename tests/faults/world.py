@@ -76,7 +76,7 @@ class World:
 
     @property
     def invocations(self) -> int:
-        """How often a queue or the stream had something for a function."""
+        """How often a queue or the stream invoked a function."""
         return self.aws.delivery_count
 
     @property

@@ -33,11 +33,13 @@ def cents(usd: Decimal | None) -> Decimal | None:
 def test_a_hang_that_a_limit_ended_was_idle_first_and_gets_no_longer_limit() -> None:
     """The whole bill is lost once, and the fix is checkpoints, not a longer limit."""
     document = audit_file(recorded("hang-limit-g5"))
-    found = finding(document, "limit-hit")
-    assert found["summary"].startswith("The run was idle from minute 56 on, for 11 h 3 min. ")
-    assert (found["first_step"] or "").startswith("Read its log after 56 min to see what it waited")
-    assert [one["parameter"] for one in found["fix"]] == ["CheckpointConfig.S3Uri"]
-    assert "MaxRuntime" not in fix_text("training", found["fix"], "boto3")
+    reported = finding(document, "limit-hit")
+    assert reported["summary"].startswith("The run was idle from minute 56 on, for 11 h 3 min. ")
+    assert (reported["first_step"] or "").startswith(
+        "Read its log after 56 min to see what it waited"
+    )
+    assert [parameter["parameter"] for parameter in reported["fix"]] == ["CheckpointConfig.S3Uri"]
+    assert "MaxRuntime" not in fix_text("training", reported["fix"], "boto3")
     assert cents(document["lost_usd"]) == cents(document["bill"]["total_usd"]) == Decimal("16.97")
     assert document["avoidable_usd"] == 0
 
@@ -51,9 +53,11 @@ def test_a_run_that_slept_before_it_failed_says_so_first() -> None:
     describe |= {"TrainingJobStatus": "Failed", "SecondaryStatus": "Failed"}
     describe["FailureReason"] = "AlgorithmError: ExecuteUserScriptError: exit code 1"
     document = audit_file(slept)
-    found = finding(document, "failed-spend")
-    assert found["summary"].startswith("The run was idle from minute 5 on, for 7 h 55 min. ")
-    assert (found["first_step"] or "").startswith("Read its log after 5 min to see what it waited")
+    reported = finding(document, "failed-spend")
+    assert reported["summary"].startswith("The run was idle from minute 5 on, for 7 h 55 min. ")
+    assert (reported["first_step"] or "").startswith(
+        "Read its log after 5 min to see what it waited"
+    )
     assert cents(document["lost_usd"]) == cents(document["bill"]["total_usd"]) == Decimal("3.76")
     assert document["avoidable_usd"] == 0
 

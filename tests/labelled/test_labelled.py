@@ -1,7 +1,7 @@
 """Audits of jobs with known truth: what is found, missed and counted.
 
-Checked are how often each rule is right, agreement with an expert's dollars, false alarms on
-healthy jobs, properties of all texts, and the pages and goldens generated from these jobs.
+The tests check how often each rule is right, its agreement with an expert, and its false alarms on
+healthy jobs. They also check all texts, and the pages and goldens that are made of these jobs.
 """
 
 from collections import Counter

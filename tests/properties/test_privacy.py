@@ -43,13 +43,13 @@ def test_only_fields_of_the_table_reach_a_sink(kind: JobKind) -> None:
         for path, word in words.items()
     }
     texts[(f"{kind.spec.prefix}JobStatus",)] = "Failed"
-    found = sinks(answer_of(kind, texts), {}, kind)
-    assert {"items", "file", "terminal", "HTML"} <= set(found), "nothing was audited"
-    everything = "\n".join(found.values())
+    sink_texts = sinks(answer_of(kind, texts), {}, kind)
+    assert {"items", "file", "terminal", "HTML"} <= set(sink_texts), "nothing was audited"
+    everything = "\n".join(sink_texts.values())
     read = {path for path, word in words.items() if word in everything}
     own = {(f"{kind.spec.prefix}JobName",), (f"{kind.spec.prefix}JobArn",)}
     assert read == (words.keys() & shown.keys()) - own
-    shared = found["anonymised recording"]
+    shared = sink_texts["anonymised recording"]
     assert not [path for path, word in words.items() if word in shared]
 
 
