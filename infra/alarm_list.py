@@ -103,10 +103,10 @@ def alarm_specs(
 
 
 def _function_alarms(functions: Mapping[str, str]) -> Iterator[AlarmSpec]:
-    """Yields the alarms of functions. The sweep and the digest have none here: after their retries
-    they leave a dead letter.
+    """Yields the alarms of functions.
 
-    A time-out counts as an error. A message that crashed another function is delivered again.
+    The sweep and the digest have none here: after their retries they leave a dead letter. A
+    time-out counts as an error. A message that crashed another function is delivered again.
     """
     message_handlers = [name for name in functions if name not in {"sweep", "digest"}]
     for handler in message_handlers:
@@ -174,8 +174,9 @@ def _dead_letter_alarm(name: str, queue: str) -> AlarmSpec:
 
 
 def _failing_hours_alarm(name: str, description_text: str, source: MetricSource) -> AlarmSpec:
-    """Returns an alarm on failures in most hours. The age of a queue does not show them: it omits
-    messages that were received three times.
+    """Returns an alarm on failures in most hours.
+
+    The age of a queue does not show them: it omits messages that were received three times.
     """
     return AlarmSpec(
         name,

@@ -83,8 +83,9 @@ def alarm_metric(spec: AlarmSpec) -> cloudwatch.IMetric:
 
 
 def _publish_statement(topic: sns.Topic) -> iam.PolicyStatement:
-    """Returns the statement that lets CloudWatch publish: a topic with its own policy loses the
-    default policy of SNS.
+    """Returns the statement that lets CloudWatch publish.
+
+    A topic with its own policy loses the default policy of SNS.
     """
     return iam.PolicyStatement(
         principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],

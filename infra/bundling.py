@@ -64,9 +64,7 @@ def load_policy(path: Path) -> Policy:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The platform and Python version of the wheels; None for both means those of this machine's
-    pip.
-    """
+    """The platform and Python of the wheels; None for both means this machine's."""
 
     name: str
     platform: str | None
@@ -83,9 +81,7 @@ class Target:
         )
 
     def interpreter(self) -> byte_code.Interpreter | None:
-        """Returns the interpreter that compiles for the target; None for this machine, which
-        compiles on import.
-        """
+        """Returns the interpreter that compiles for the target; None for this machine."""
         return byte_code.find_interpreter(self.python) if self.python is not None else None
 
 

@@ -26,8 +26,9 @@ _ANSWER_TIMEOUT_S = 20
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python interpreter on this machine. `version` includes the patch level, such as
-    `3.13.0`.
+    """A Python interpreter on this machine.
+
+    `version` includes the patch level, such as `3.13.0`.
     """
 
     path: str

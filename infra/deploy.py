@@ -60,11 +60,10 @@ def run_cdk(arguments: Sequence[str], environment: dict[str, str]) -> None:
 def deploy(
     session: Any, run: RunCdk, flags: Flags, policy: Policy, *, profile: str | None = None
 ) -> None:
-    """Deploys the stack, subscribes addresses, and prints who gets messages. Raises ClickException
-    or Abort.
+    """Deploys the stack, subscribes addresses, and prints who gets messages.
 
-    Writes nothing before the account is confirmed. `profile`: the session's profile; None for
-    credentials in the environment.
+    Raises ClickException or Abort. Writes nothing before the account is confirmed. `profile`: the
+    session's profile; None for credentials in the environment.
     """
     account = session.client("sts").get_caller_identity()["Account"]
     flags.confirm(f"Deploy sageaudit to account {account}, region {session.region_name}?")

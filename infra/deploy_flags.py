@@ -19,10 +19,9 @@ from sageaudit.adapters.channels.channel import SecretFormat
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Answers from the command line; None if an option is missing. `secrets`: new secrets, by
-    channel.
+    """Answers from the command line; None if an option is missing.
 
-    `is_interactive`: whether somebody can be asked.
+    `secrets`: new secrets, by channel. `is_interactive`: whether somebody can be asked.
     """
 
     is_interactive: bool = True
@@ -32,9 +31,7 @@ class Flags:
     notices_to: tuple[str, ...] | None = None
 
     def missing_flags(self) -> Iterator[str]:
-        """Yields the options without which a question would be asked; those for missing secrets are
-        not included.
-        """
+        """Yields the missing options, except those for missing secrets."""
         if not self.assume_yes:
             yield "--yes"
         if self.alarms_to is None:
@@ -53,9 +50,7 @@ class Flags:
 def ask_for_addresses(
     flag_value: tuple[str, ...] | None, topic_name: str, known_subscribers: Sequence[Subscriber]
 ) -> tuple[str, ...]:
-    """Returns the addresses to subscribe to a topic in addition to its known subscribers; asks
-    until the answer is valid.
-    """
+    """Returns the addresses to add to a topic's subscribers; asks until they are valid."""
     if flag_value is not None:
         return flag_value
     default_text = (
@@ -81,8 +76,9 @@ class SecretFileType(click.ParamType[tuple[str, str]]):
     name = "channel=file"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, str]:
-        """Returns the channel and its file's text. Raises BadParameter, which never quotes the
-        secret.
+        """Returns the channel and its file's text.
+
+        Raises BadParameter, which never quotes the secret.
         """
         name, equals, path = value.partition("=")
         if not (name and equals and path):
@@ -92,9 +88,7 @@ class SecretFileType(click.ParamType[tuple[str, str]]):
 
 
 def check_secrets(secrets: Iterable[tuple[str, str]], forms: Mapping[str, SecretFormat]) -> None:
-    """Raises BadParameter if a secret is invalid for its channel; the error never quotes the
-    secret.
-    """
+    """Raises BadParameter, without quoting the secret, if it is invalid for its channel."""
     for name, text in secrets:
         if name not in forms:
             names = ", ".join(forms) or "no channel with a secret"

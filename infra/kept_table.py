@@ -54,8 +54,9 @@ def adopt_table(dynamodb: Any, name: str) -> str:
 
 
 def protect_table(dynamodb: Any, name: str, stack: str) -> None:
-    """Switches on deletion protection, point-in-time recovery and expiry, if they are off; and tags
-    the table. Raises ClientError.
+    """Switches on deletion protection, point-in-time recovery and expiry, if they are off.
+
+    Also tags the table. Raises ClientError.
     """
     table = dynamodb.describe_table(TableName=name)["Table"]
     if not table.get("DeletionProtectionEnabled"):

@@ -36,9 +36,7 @@ Each wheel's name, version and licence are in its *.dist-info folder.
 
 
 def called_actions() -> frozenset[str]:
-    """Returns the IAM actions of all calls of the Lambda functions, from the adapters' lists of
-    permissions.
-    """
+    """Returns the IAM actions of all calls, from the adapters' lists of permissions."""
     modules = pkgutil.walk_packages(adapters.__path__, f"{adapters.__name__}.")
     lists = (getattr(import_module(module.name), "PERMISSIONS", ()) for module in modules)
     return frozenset().union(*lists)

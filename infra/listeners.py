@@ -28,8 +28,9 @@ def notice_lines(
     channels: Sequence[str],
     is_observe_mode: bool,
 ) -> Iterator[str]:
-    """Yields lines about who gets the messages to job owners. `channels`: those other than the
-    topic.
+    """Yields lines about who gets the messages to job owners.
+
+    `channels`: those other than the topic.
     """
     if is_observe_mode:
         yield 'No messages are sent: policy.toml has mode = "observe", so audits are only stored.'

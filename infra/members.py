@@ -24,8 +24,9 @@ Grant = tuple[list[str], Mapping[str, Any] | None]
 
 
 def check_members(members: MemberAccounts) -> MemberAccounts:
-    """Returns the members. Raises ValueError for more accounts than policies without an
-    organization can list.
+    """Returns the members.
+
+    Raises ValueError for more accounts than policies without an organization can list.
     """
     if (
         members.organization is None
@@ -39,9 +40,7 @@ def check_members(members: MemberAccounts) -> MemberAccounts:
 
 
 def forward_statement(members: MemberAccounts, bus_arn: str) -> dict[str, Any]:
-    """Returns the bus's policy: it allows the accounts of the organization, or the listed
-    accounts.
-    """
+    """Returns the bus's policy, for the organization's or for the listed accounts."""
     senders: dict[str, Any] = {
         "Principal": {
             "AWS": [
@@ -63,8 +62,9 @@ def forward_statement(members: MemberAccounts, bus_arn: str) -> dict[str, Any]:
 
 
 def assumable_roles(members: MemberAccounts) -> Iterator[Grant]:
-    """Yields the roles that the functions may assume: those of one name in the organization, and
-    those that the policy names by ARN.
+    """Yields the roles that the functions may assume.
+
+    Those are the roles of one name in the organization, and those that the policy names by ARN.
     """
     arns = {role for role in members.role_by_account.values() if ":" in role}
     name_by_account = {

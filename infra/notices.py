@@ -21,11 +21,12 @@ OWN_KEY_PERMISSIONS = ("kms:GenerateDataKey*", "kms:Decrypt")
 
 
 class Notices(Construct):
-    """The queues of notices and decisions, and the topic. Each channel has its own queue in
-    `queues`, so that a channel that hangs does not delay the others.
+    """The queues of notices and decisions, and the topic.
 
-    A message of `queues` is one notice; a message of `decisions` names an audit that notify must
-    decide about again. `own_key`: the ARN of the topic's KMS key, if it is not the managed one.
+    Each channel has its own queue in `queues`, so that a channel that hangs does not delay the
+    others. A message of `queues` is one notice; a message of `decisions` names an audit that notify
+    must decide about again. `own_key`: the ARN of the topic's KMS key, if it is not the managed
+    one.
     """
 
     def __init__(

@@ -16,8 +16,9 @@ from sageaudit.domain.policy.scope import DigestSchedule
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """A schedule: an `expression` in `timezone`. Failures are retried for `retry_period`, until the
-    next scheduled time.
+    """A schedule: an `expression` in `timezone`.
+
+    Failures are retried for `retry_period`, until the next scheduled time.
     """
 
     description: str
@@ -53,11 +54,11 @@ def digest_schedule(digest: DigestSchedule | None) -> ScheduleSpec:
 
 
 class Schedule(Construct):
-    """Invokes `function`. An invocation that cannot be delivered or ends in an error becomes a dead
-    letter.
+    """Invokes `function`.
 
-    It has no reserved concurrency, of which a new account has too little. A lease in the table
-    prevents two sweeps at the same time.
+    An invocation that cannot be delivered or ends in an error becomes a dead letter. It has no
+    reserved concurrency, of which a new account has too little. A lease in the table prevents two
+    sweeps at the same time.
     """
 
     def __init__(

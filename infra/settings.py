@@ -23,9 +23,9 @@ _MAX_AUDITS_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings. `table`: name and stream ARN of an existing table, kept from an earlier stack
-    or restored.
+    """The settings.
 
+    `table`: name and stream ARN of an existing table, kept from an earlier stack or restored.
     `audits_at_once`: how many audits run at the same time. `tracing`: whether X-Ray traces the
     functions.
     """
@@ -57,9 +57,7 @@ def read_settings(context: Mapping[str, Any]) -> Settings:
 
 
 def cdk_context() -> dict[str, Any]:
-    """Returns the context of cdk.json, so that the stack is the same with and without the CDK
-    CLI.
-    """
+    """Returns the context of cdk.json, which also applies without the CDK CLI."""
     document = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))
     context: dict[str, Any] = document["context"]
     return context

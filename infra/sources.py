@@ -29,8 +29,9 @@ def feed_from_queue(
     max_concurrency: int,
     construct_id: str = "Source",
 ) -> None:
-    """Maps a queue to a function with batches of one message: if the function times out, its whole
-    batch is delivered again.
+    """Maps a queue to a function, with batches of one message.
+
+    If a function times out, its whole batch is delivered again.
     """
     handler_function.allow(POLL_QUEUE, queue.queue_arn)
     Mapping(
@@ -47,10 +48,10 @@ def feed_from_queue(
 def feed_from_stream(
     handler_function: HandlerFunction, stream_arn: str, *, failure_queue: sqs.Queue
 ) -> None:
-    """Maps the table's stream to a function. It delivers only INSERTs of audits and notices: other
-    items cause no message.
+    """Maps the table's stream to a function.
 
-    The function answers with the first record that failed; the records before it are done.
+    It delivers only INSERTs of audits and notices: other items cause no message. The function
+    answers with the first record that failed; the records before it are done.
     """
     handler_function.allow(POLL_STREAM, stream_arn)
     handler_function.allow(SEND_MESSAGES, failure_queue.queue_arn)

@@ -148,9 +148,7 @@ class SageAuditStack(cdk.Stack):
         )
 
     def _trusted_role_name(self, function: str) -> str:
-        """Returns the name of a role that members' roles trust; it is different for each stack and
-        region.
-        """
+        """Returns the name of a role that members trust, unique for stack and region."""
         return f"{cdk.Aws.STACK_NAME}-{cdk.Aws.REGION}-{function}"
 
     def _alarm_specs(self, workers: Mapping[str, HandlerFunction]) -> Iterator[AlarmSpec]:
@@ -343,9 +341,7 @@ class SageAuditStack(cdk.Stack):
         return deliver
 
     def _channel_permissions(self) -> Iterator[tuple[tuple[str, ...], list[str]]]:
-        """Yields the permissions of each service of channels, with the secrets and topics that need
-        them.
-        """
+        """Yields the permissions of each service, with its secrets or topics."""
         for service, service_class in SERVICES.items():
             service_channels = {
                 name: channel_config
@@ -373,8 +369,9 @@ class SageAuditStack(cdk.Stack):
         return channel.secret or channel.topic_arn or self.notices.topic.topic_arn
 
     def _jobs(self) -> Iterator[str]:
-        """Yields the ARN patterns of all jobs, in this region or in every region: `audit` checks
-        which jobs are accepted.
+        """Yields the ARN patterns of all jobs, in this region or in every region.
+
+        `audit` checks which jobs are accepted.
         """
         region = "*" if self._members.regions else self.region
         for kind in JobKind:

@@ -23,16 +23,12 @@ SNAPSHOT, POLICY = ROOT / "local" / "template.json", ROOT / "local" / "policy.to
 
 
 def synthesize_template() -> dict[str, Any]:
-    """Returns the normalized template with the local AWS's policy, which uses every service of
-    channels.
-    """
+    """Returns the normalized template with the local AWS's policy and all services."""
     return normalize(synthesize_with_placeholder(load_policy(POLICY)))
 
 
 def synthesize_with_placeholder(policy: Policy, **context: str) -> dict[str, Any]:
-    """Returns a template with a stub instead of the asset, which takes longer to build than the
-    template.
-    """
+    """Returns a template with a stub for the asset, whose build would take longer."""
     with tempfile.TemporaryDirectory() as folder:
         stub = Path(folder, "stub")
         stub.mkdir()

@@ -21,8 +21,9 @@ from sageaudit.domain.policy.scope import MemberAccounts
 
 
 class Trigger(Construct):
-    """The rules, and the queue of finished jobs. `members`: the accounts that may forward to the
-    stack's bus.
+    """The rules, and the queue of finished jobs.
+
+    `members`: the accounts that may forward to the stack's bus.
     """
 
     def __init__(

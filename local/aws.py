@@ -183,8 +183,9 @@ class LocalAws:
         return delivered > 0
 
     def _mappings(self) -> Iterator[Source]:
-        """Yields the stack's event source mappings. Disables them in moto, which would start
-        Docker.
+        """Yields the stack's event source mappings.
+
+        Disables them in moto, which would start Docker.
         """
         client, sqs = self.session.client("lambda"), self.session.client("sqs")
         by_arn = {function.arn: function for function in self.functions.values()}
@@ -217,11 +218,11 @@ def local_aws(
     on_step: OnStep = lambda _: None,
     run_sweeps: bool = False,
 ) -> Iterator[LocalAws]:
-    """Starts the local AWS at `start`. `on_step` is called before and after each AWS call of a
-    handler.
+    """Starts the local AWS at `start`.
 
-    `policy`: for all functions, with the channels of the template; `transport` posts to Slack and
-    Teams. With `run_sweeps`, `advance` runs sweeps at their times.
+    `on_step` is called before and after each AWS call of a handler. `policy`: for all functions,
+    with the channels of the template; `transport` posts to Slack and Teams. With `run_sweeps`,
+    `advance` runs sweeps at their times.
     """
     clock = LocalClock(start)
     with ExitStack() as stack:

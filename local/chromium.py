@@ -112,8 +112,9 @@ class Browser:
         return base64.b64decode(answer["data"])
 
     def call(self, method: str, **params: Any) -> Any:
-        """Sends a DevTools command; returns its answer. Raises AssertionError with Chromium's
-        message.
+        """Sends a DevTools command; returns its answer.
+
+        Raises AssertionError with Chromium's message.
         """
         self._number += 1
         message_id = self._number

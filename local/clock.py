@@ -30,9 +30,7 @@ class LocalClock:
 
     @contextmanager
     def patch_moto(self) -> Iterator[None]:
-        """Makes moto's delays, visibility, retention and streams use this clock inside the
-        block.
-        """
+        """Makes moto's delays, visibility, retention and streams use this clock."""
 
         def utcnow() -> datetime:
             return self._now.replace(tzinfo=None)

@@ -79,8 +79,9 @@ def show_example() -> None:
 
 
 def run_demo(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: FakeSlack) -> int:
-    """Ends the jobs on this local AWS and prints the results. Returns 1 if a job was not
-    audited.
+    """Ends the jobs on this local AWS and prints the results.
+
+    Returns 1 if a job was not audited.
     """
     with Console(stderr=True).status(f"{len(jobs)} recorded jobs end on the local AWS ..."):
         unaudited = _run(aws, jobs)

@@ -46,8 +46,9 @@ class Context:
         return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.function_name}"
 
     def get_remaining_time_in_millis(self) -> int:
-        """Returns the time left. Only a handler that sleeps uses time, since the clock stands
-        still.
+        """Returns the time left.
+
+        Only a handler that sleeps uses time, since the clock stands still.
         """
         return int((self.ends_at - self.clock()).total_seconds() * 1000)
 

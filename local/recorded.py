@@ -55,9 +55,7 @@ class RecordedJob(Struct, frozen=True):
         return JobKey(self.arn, self.ended_at)
 
     def describe_at(self, now: datetime) -> Mapping[str, Any]:
-        """Returns Describe's answer at a time: that of a running job before its end, the last
-        answer afterwards.
-        """
+        """Returns Describe's answer: of a running job before its end, the last one after it."""
         spec = self.kind.spec
         if now >= self.ended_at:
             return self.describe
@@ -79,9 +77,7 @@ class RecordedJob(Struct, frozen=True):
         return running
 
     def event(self, source: str = "aws.sagemaker") -> dict[str, Any]:
-        """Returns the event of the job's end for PutEvents, with times in epoch milliseconds and
-        tags as a flat map.
-        """
+        """Returns the event of the job's end for PutEvents, with times in epoch ms."""
         created_at = fields.time(self.describe, "CreationTime")
         prefix = self.kind.spec.prefix
         detail = {

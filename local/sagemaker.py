@@ -90,9 +90,7 @@ class RecordedSageMaker:
         return answer
 
     def _list(self, spec: KindSpec) -> Callable[..., AWSResponse]:
-        """Returns an answer with the newest creation first; the token is the number of earlier
-        rows.
-        """
+        """Answers with the newest creation first; the token is the number of earlier rows."""
         row_shape = self._shape(spec.list_call).members[spec.list_key].member
 
         def answer(request: Any, **_: Any) -> AWSResponse:
@@ -117,9 +115,7 @@ class RecordedSageMaker:
         return answer
 
     def _list_children(self, spec: KindSpec, rollup: RollUp) -> Callable[..., AWSResponse]:
-        """Returns an answer with the jobs that name the roll-up as parent; a candidate has all
-        steps.
-        """
+        """Answers with the jobs that name the roll-up as parent, in one candidate."""
         listing = rollup.child_list
 
         def answer(request: Any, **_: Any) -> AWSResponse:
@@ -172,8 +168,9 @@ def put_series(session: Any, job: RecordedJob) -> None:
 
 
 def _points(series: RawSeries, job: RecordedJob, published: JobMetrics) -> Iterator[dict[str, Any]]:
-    """Yields the points of a series. The host of an algorithm metric is the job itself, and it has
-    no unit.
+    """Yields the points of a series.
+
+    The host of an algorithm metric is the job itself, and it has no unit.
     """
     is_algorithm_metric = series.host == job.name
     for number, value in enumerate(series.values):
@@ -193,9 +190,7 @@ def _points(series: RawSeries, job: RecordedJob, published: JobMetrics) -> Itera
 
 
 def _to_service_json(value: Any, shape: Any) -> Any:
-    """Converts an answer that the AWS CLI printed to the service's JSON, with times as epoch
-    numbers.
-    """
+    """Converts an answer of the AWS CLI to the service's JSON, with epoch times."""
     if value is None:
         return None
     if shape.type_name == "structure":

@@ -47,9 +47,9 @@ class Post(Struct, frozen=True):
 
 
 class FakeSlack:
-    """The stand-in. `accepted`: the posts that were answered with success; `post_count` counts all
-    posts.
+    """The stand-in.
 
+    `accepted`: the posts that were answered with success; `post_count` counts all posts.
     `other_posts`: posts to other webhooks, with their addresses, which use no scripted answer.
     """
 
@@ -66,9 +66,7 @@ class FakeSlack:
         return [post.payload for post in self.accepted if webhook_invalid_reason(post.url) is None]
 
     def payloads_for_channel(self, channel: str) -> list[dict[str, Any]]:
-        """Returns the accepted posts to a channel of the local AWS, whose address ends with the
-        channel's name.
-        """
+        """Returns the accepted posts to a channel, whose address ends with its name."""
         return [post.payload for post in self.accepted if post.url.endswith(channel)]
 
     def queue_answers(self, *answers: Answer) -> None:

@@ -38,8 +38,9 @@ class Source(Protocol):
 
 
 class QueueSource:
-    """Delivers messages of a queue, in batches. Failed messages stay, and become visible again
-    later.
+    """Delivers messages of a queue, in batches.
+
+    Failed messages stay, and become visible again later.
     """
 
     def __init__(self, sqs: Any, mapping: Mapping[str, Any], function: LocalFunction) -> None:

@@ -106,8 +106,9 @@ class StreamSource:
         return failed_at
 
     def _failed_at(self, batch: Sequence[dict[str, Any]]) -> int | None:
-        """Returns the index at which to start again: of the first record in the answer, or 0; None
-        if all records are done.
+        """Returns the index at which to start again; None if all records are done.
+
+        It is that of the first record in the answer, or 0.
         """
         try:
             answer = self.function.invoke({"Records": list(batch)})

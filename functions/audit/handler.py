@@ -132,9 +132,7 @@ def _send_again(
     wait_counts: Mapping[WaitReason, int],
     queue: Queue,
 ) -> None:
-    """Sends the event as a new message with its wait counts and age, so that the wait uses up no
-    receive.
-    """
+    """Sends the event as a new message with its wait counts and age: it uses no receive."""
     counts = {**wait_counts, deferred.wait_reason: wait_counts[deferred.wait_reason] + 1}
     attributes = {
         f"{WAIT_COUNT_PREFIX}{reason}": str(count) for reason, count in counts.items() if count
@@ -248,8 +246,9 @@ def build(
 def _fingerprint_key(
     settings: AuditSettings, session: TimeLimit, report: RecordReport
 ) -> Callable[[], bytes | None]:
-    """Returns a function that reads the key. Without a key, the job is audited without a
-    fingerprint.
+    """Returns a function that reads the key.
+
+    Without a key, the job is audited without a fingerprint.
     """
     if settings.fingerprint_secret_id is None:
         return lambda: None

@@ -118,8 +118,7 @@ class Deliverer(Struct, frozen=True):
                 raise RetryRecord(reason, wait_s)
 
     def _set_aside(self, message: SqsMessage, notice: Notice, abandoned: NoticeAbandoned) -> None:
-        """Writes the dead letter, then marks the notice: if the process dies in between, nothing is
-        lost.
+        """Writes the dead letter, then marks the notice, so that nothing is lost in between.
 
         Raises AwsError if the dead letter cannot be written. Then a notice that was certainly not
         posted is marked anyway. A notice that may have been posted keeps its claim, so that it is

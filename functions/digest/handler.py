@@ -42,8 +42,9 @@ class Digester(Struct, frozen=True):
     begin: Callable[[float], None] = lambda _: None
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        """Returns the last day of the digest, or null if it wrote none. Raises the error if it
-        failed.
+        """Returns the last day of the digest, or null if it wrote none.
+
+        Raises the error if it failed.
         """
         del event
         self.report.start_invocation(context)

@@ -99,8 +99,9 @@ class Notifier(Struct, frozen=True):
                 self.notify_about(key, version, document)
 
     def _read_version(self, pk: str, sk: str) -> tuple[JobKey, int]:
-        """Returns the audit's key and version, which become labels of the log. Raises
-        MalformedData.
+        """Returns the audit's key and version, which become labels of the log.
+
+        Raises MalformedData.
         """
         key, version = parse_version(pk, sk)
         self.report.set_labels(job=key.arn, version=version)
@@ -133,8 +134,9 @@ class Notifier(Struct, frozen=True):
             self.report.count("MessagesUnrouted")
 
     def enqueue_notice(self, channel: str, body: str) -> None:
-        """Puts a notice on its channel's queue. A notice that is queued twice is posted once, by
-        its id.
+        """Puts a notice on its channel's queue.
+
+        A notice that is queued twice is posted once, by its id.
         """
         if not channel or not body:
             raise RejectedEvent("malformed_notice", "it lacks its channel or its body")
@@ -214,8 +216,9 @@ def assemble(
     report: RecordReport,
     on_record_start: Callable[[float | None], None] = lambda _: None,
 ) -> Handler:
-    """Returns the Lambda function with these dependencies. `on_record_start` is the `begin` of
-    Batch.
+    """Returns the Lambda function with these dependencies.
+
+    `on_record_start` is the `begin` of Batch.
     """
     notifier = Notifier(deps, queues, report, clock)
 

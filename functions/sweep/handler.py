@@ -55,11 +55,10 @@ MEMBER_CHECK_LIMIT = timedelta(seconds=40)
 
 
 class Sweeper(Struct, frozen=True):
-    """The Lambda function: one sweep for each event. `make_deps` makes the dependencies of one
-    sweep.
+    """The Lambda function: one sweep for each event.
 
-    `missing_permissions` returns the actions that a member refuses, with the reasons. `members`:
-    accounts and regions.
+    `make_deps` makes the dependencies of one sweep. `missing_permissions` returns the actions that
+    a member refuses, with the reasons. `members`: accounts and regions.
     """
 
     make_deps: Callable[[Callable[[], bool]], SweepDependencies]
@@ -94,9 +93,7 @@ class Sweeper(Struct, frozen=True):
         return {"failed": failed}
 
     def _check_members(self, last_place: str) -> dict[str, Any]:
-        """Returns what each member lacks, until the time is up; `next` is where to continue, or
-        null.
-        """
+        """Returns what members lack, until the time is up; `next`: where to continue."""
         until, rows = self.clock() + MEMBER_CHECK_LIMIT, list[dict[str, Any]]()
         for account, region in self.members:
             place = f"{account} {region}"
@@ -122,8 +119,9 @@ class Sweeper(Struct, frozen=True):
             self.sweep_store.release_lease(owner)
 
     def _report_part(self, part: DueAuditsSent | ListSweepResult | WatchResult) -> bool:
-        """Logs and counts one part immediately, so that a failure of a later part cannot lose it;
-        returns whether the part failed.
+        """Logs and counts one part immediately, so that a later failure cannot lose it.
+
+        Returns whether the part failed.
         """
         match part:
             case DueAuditsSent(sent, error):
@@ -148,8 +146,9 @@ class Sweeper(Struct, frozen=True):
         return part.error is not None or bool(part.unreadable) or has_defects
 
     def _report_list(self, result: ListSweepResult) -> None:
-        """Logs one list; counts only values that are not 0, as a metric with values costs as much
-        as three alarms.
+        """Logs one list, and counts its values that are not 0.
+
+        A metric with values costs as much as three alarms.
         """
         counts = {"ended": result.ended, "missing": result.missing, "found": result.lost_events}
         for metric, number in zip(_LIST_METRICS, counts.values(), strict=True):
@@ -262,9 +261,7 @@ def _watch_dependencies(
     policy: Policy,
     clock: Callable[[], datetime],
 ) -> WatchDependencies:
-    """Returns the dependencies of the watch: jobs and prices as in `audit`, but only two
-    metrics.
-    """
+    """Returns the watch's dependencies: as in `audit`, but with only two metrics."""
     price_list = PriceList(
         lambda endpoint: accounts.client_factory("pricing")(settings.account_id, endpoint)
     )

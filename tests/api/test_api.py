@@ -20,7 +20,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.queries.columns import FILTERS
 from sageaudit.queries.question import Question
 from tests.fakes import recorded
-from tests.fakes.schemas import wrong
+from tests.fakes.schemas import schema_errors
 
 JOBS = recorded.DATA / "jobs"
 ONE = JOBS / "profiled-053-g4dn-xlarge.json"
@@ -77,7 +77,7 @@ def test_an_audit_is_what_the_command_prints() -> None:
     """It is read from a file or its parsed JSON, with exact decimals."""
     of_file = sageaudit.audit(ONE)
     assert of_file == sageaudit.audit(str(ONE)) == sageaudit.audit(json.loads(ONE.read_text()))
-    assert wrong("audit", from_json(sageaudit.to_json(of_file))) == []
+    assert schema_errors("audit", from_json(sageaudit.to_json(of_file))) == []
     assert isinstance(of_file["bill"]["total_usd"], Decimal)
 
 

@@ -1,4 +1,4 @@
-"""A browser for all tests of the folder, and the pages that they open."""
+"""The browser that the folder's tests share, and the pages that they open."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,25 +15,25 @@ Open = Callable[..., Browser]
 DESK, PHONE = (1280, 900), (390, 844)
 
 
-def head(title: str) -> str:
-    """The header cell of a column."""
+def header_cell(title: str) -> str:
+    """Returns JavaScript for the header cell of a column."""
     return f'[...document.querySelectorAll("#all th")].find(th => th.textContent === "{title}")'
 
 
 @pytest.fixture(scope="session")
 def tab() -> Iterator[Browser]:
-    """One tab of a headless Chromium with an empty profile."""
+    """Yields one tab of a headless Chromium with an empty profile."""
     with browser() as started:
         yield started
 
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The pages: of 300 jobs, of one job, and of hostile ones."""
+    """Writes the pages: of 300 jobs, of one job, and of hostile ones."""
     folder = tmp_path_factory.mktemp("reports")
     recorded = reports.RECORDINGS / "composed-g4dn-12xlarge.json"
     contents: dict[str, AccountReport | JobReport] = {
-        "account": reports.many(300, 200),
+        "account": reports.large_account_report(300, 200),
         "job": recorded_report(recorded, audit_recording(recorded, Policy())),
         "hostile-account": reports.hostile_account(),
         "hostile-job": reports.hostile_job(),
@@ -46,7 +46,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def opened(tab: Browser, pages: dict[str, Path]) -> Open:
-    """Opens a page at a size, as on a light screen unless said otherwise."""
+    """Returns a function that opens a page, by default in desktop size and light theme."""
 
     def open_page(
         name: str, size: tuple[int, int] = DESK, scheme: str = "light", fragment: str = ""

@@ -1,71 +1,71 @@
-"""The table of every job in a browser: it sorts and filters, and has its columns by choice."""
+"""The table of every job in a browser: sorting, filters, and columns that the reader chooses."""
 
 import re
 from typing import Any
 
 from local.chromium import Browser
-from tests.browser.conftest import DESK, PHONE, Open, head
+from tests.browser.conftest import DESK, PHONE, Open, header_cell
 
 _SHOWN = '[...document.querySelectorAll("#all tbody:first-of-type tr")]'
 _SPEND = f"{_SHOWN}.map(row => Number(row.cells[1].dataset.u))"
 _NAMES = f"{_SHOWN}.map(row => row.cells[0].textContent)"
-_FOUND = 'document.getElementById("found").textContent'
+_COUNT_TEXT = 'document.getElementById("job-count").textContent'
 
 
-def typed(tab: Browser, text: str) -> None:
-    """Types into the field to find jobs, and waits until the table follows."""
+def type_search(tab: Browser, text: str) -> None:
+    """Types into the search field, and waits until the table is filtered."""
     tab.run('document.getElementById("find").focus()')
     tab.type(text)
     tab.run("new Promise(done => setTimeout(done, 200))")
 
 
-def test_a_column_sorts_both_ways_and_says_so(opened: Open) -> None:
-    """Numbers by their size, the largest first; the rows that are not shown take part.
+def test_a_column_sorts_both_ways(opened: Open) -> None:
+    """Numbers sort by value, the largest first, and hidden rows take part.
 
-    What was not judged is neither the least nor the most.
+    Jobs that were not judged come last both ways.
     """
     tab = opened("account")
-    spend, least = sorted_by(tab, "Spend", _SPEND), sorted_by(tab, "Spend", _SPEND)
-    assert (spend, least) == (sorted(spend, reverse=True), sorted(least))
-    assert least[0] < min(spend)
-    assert tab.run(f'{head("Spend")}.getAttribute("aria-sort")') == "ascending"
-    names = sorted_by(tab, "Job", _NAMES)
+    descending, ascending = sort_column(tab, "Spend", _SPEND), sort_column(tab, "Spend", _SPEND)
+    assert (descending, ascending) == (sorted(descending, reverse=True), sorted(ascending))
+    assert ascending[0] < min(descending)
+    assert tab.run(f'{header_cell("Spend")}.getAttribute("aria-sort")') == "ascending"
+    names = sort_column(tab, "Job", _NAMES)
     assert names == sorted(names)
     assert tab.run('document.querySelectorAll("[aria-sort]").length') == 1
     amounts = f"{_SHOWN}.map(row => row.cells[2].textContent)"
     for _ in range(2):
-        assert "not judged" not in sorted_by(tab, "Avoidable", amounts)[:100]
+        assert "not judged" not in sort_column(tab, "Avoidable", amounts)[:100]
 
 
-def sorted_by(tab: Browser, title: str, what: str) -> Any:
-    """Presses the header of a column, and reads the rows."""
-    tab.run(f'{head(title)}.querySelector("button").click()')
-    return tab.run(what)
+def sort_column(tab: Browser, title: str, script: str) -> Any:
+    """Presses the header of a column, and returns the result of a script."""
+    tab.run(f'{header_cell(title)}.querySelector("button").click()')
+    return tab.run(script)
 
 
 def test_words_filter_the_rows_and_the_sum_follows(opened: Open) -> None:
-    """Rows add up to the headline, to the cent; what is said is of those that match."""
+    """The sum is that of the matching rows; without a filter it is the headline's, to the cent."""
     tab = opened("account")
-    said = tab.run(_FOUND)
-    assert said.startswith("300 jobs, spend $")
-    [rows] = re.findall(r"\$[\d,.]+", said)
+    count_text = tab.run(_COUNT_TEXT)
+    assert count_text.startswith("300 jobs, spend $")
+    [rows] = re.findall(r"\$[\d,.]+", count_text)
     assert tab.run('document.querySelector(".tiles .spent .amount").textContent') == rows
     assert rows in tab.run('document.querySelector(".headline").textContent')
-    typed(tab, "MODEL-07")
+    type_search(tab, "MODEL-07")
     names = tab.run(_NAMES)
     assert 0 < len(names) < 100
     assert all("model-07" in name for name in names)
     usd = sum(tab.run(_SPEND)) / 1e6
-    assert tab.run(_FOUND) == f"{len(names)} of 300 jobs, spend ${usd:,.2f}"
+    assert tab.run(_COUNT_TEXT) == f"{len(names)} of 300 jobs, spend ${usd:,.2f}"
     tab.run('document.getElementById("clear").click()')
-    assert tab.run(_FOUND) == said
+    assert tab.run(_COUNT_TEXT) == count_text
 
 
-def test_a_name_shows_its_jobs_and_more_rows_come_when_asked_for(opened: Open) -> None:
-    """As many as its row of sums says, until that is taken back; the first hundred at once."""
+def test_a_name_filters_the_table_and_a_button_shows_more_rows(opened: Open) -> None:
+    """The number of rows is that in the row of sums. Without a filter 100 rows are shown first."""
     tab = opened("account")
-    first = '[...document.querySelectorAll("h2")].find(one => one.textContent === "By family")'
-    row = f'{first}.parentElement.querySelector("tbody tr")'
+    heading = '[...document.querySelectorAll("h2")].find(one => one.textContent === "By family")'
+    row = f'{heading}.parentElement.querySelector("tbody tr")'
     count = int(tab.run(f"{row}.cells[5].textContent"))
     tab.run(f'{row}.querySelector(".pick").click()')
     assert tab.run(f"{_SHOWN}.length") == count
@@ -80,25 +80,25 @@ def test_a_name_shows_its_jobs_and_more_rows_come_when_asked_for(opened: Open) -
 _SEEN = '[...document.querySelectorAll("#all thead th")].filter(e => e.offsetParent)'
 
 
-def test_every_job_begins_with_eight_columns_and_has_the_others_by_choice(opened: Open) -> None:
-    """In the width of the window; the first column stays while the others scroll."""
+def test_the_table_starts_with_eight_columns_and_the_reader_can_add_others(opened: Open) -> None:
+    """The table is as wide as the window; its first column stays while the others scroll."""
     tab = opened("account")
     assert tab.run(f"{_SEEN}.length") == 8
-    wide = 'document.getElementById("all").parentElement.getBoundingClientRect()'
-    assert tab.run(f"{wide}.width") > DESK[0] - 60
+    container = 'document.getElementById("all").parentElement.getBoundingClientRect()'
+    assert tab.run(f"{container}.width") > DESK[0] - 60
     boxes = '[...document.querySelectorAll(".choose input")]'
     tab.run(f"{boxes}.filter(box => !box.checked).forEach(box => box.click())")
     assert tab.run(f"{_SEEN}.length") == tab.run(f"{boxes}.length") + 1
-    first = 'document.querySelector("#all tbody th").getBoundingClientRect().left'
-    left = tab.run(first)
+    left_edge = 'document.querySelector("#all tbody th").getBoundingClientRect().left'
+    left = tab.run(left_edge)
     tab.run('document.getElementById("all").parentElement.scrollLeft = 300')
-    assert tab.run(first) == left
+    assert tab.run(left_edge) == left
     tab.run(f"{boxes}[0].click()")
     assert "Spend" not in tab.run(f"{_SEEN}.map(e => e.textContent)")
 
 
-def test_on_a_phone_dollars_stand_before_the_bars(opened: Open) -> None:
-    """Spend and avoidable dollars are seen without scrolling."""
+def test_on_a_phone_dollars_come_before_the_bars(opened: Open) -> None:
+    """Spend and avoidable dollars are visible without scrolling."""
     tab = opened("account", PHONE)
     cells = """[...document.querySelectorAll(".bars tbody tr:first-child")].map(row =>
       [...row.cells].map(cell => cell.matches(".bar") ? "bar" : "text").lastIndexOf("text")

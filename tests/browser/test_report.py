@@ -1,4 +1,4 @@
-"""The reports in a browser: they load nothing, sort and filter, and run nobody else's text."""
+"""The reports in a browser: they load nothing, sort and filter, and run no untrusted text."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from local.chromium import Browser
-from tests.browser.conftest import DESK, PHONE, Open, head
+from tests.browser.conftest import DESK, PHONE, Open, header_cell
 
 NAMES = ("account", "job", "hostile-account", "hostile-job")
 _OPEN_ALL = """new Promise((done) => {
@@ -23,10 +23,10 @@ _WIDER = "document.documentElement.scrollWidth > document.documentElement.client
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_asks_for_nothing_and_complains_of_nothing(
+def test_a_page_loads_nothing_and_logs_no_errors(
     opened: Open, pages: dict[str, Path], name: str, size: tuple[int, int]
 ) -> None:
-    """Also after every part was opened; and it never scrolls sideways as a whole."""
+    """This holds with every part opened too. The page as a whole never scrolls sideways."""
     tab = opened(name, size)
     assert tab.run(_WIDER) is False
     tab.run(_OPEN_ALL)
@@ -37,7 +37,7 @@ def test_a_page_asks_for_nothing_and_complains_of_nothing(
 
 @pytest.mark.parametrize("name", ["account", "job"])
 def test_on_a_phone_each_amount_stays_in_its_tile(opened: Open, name: str) -> None:
-    """Also one of six digits."""
+    """An amount of six digits does too."""
     tab = opened(name, PHONE)
     amounts = '[...document.querySelectorAll(".tiles > .avoidable .amount")]'
     tab.run(f'{amounts}.forEach(e => {{ e.textContent = "about $123,456.78" }})')
@@ -46,8 +46,8 @@ def test_on_a_phone_each_amount_stays_in_its_tile(opened: Open, name: str) -> No
     assert tab.run(beyond) == 0
 
 
-def test_the_policy_stops_what_the_page_did_not_bring_along(opened: Open) -> None:
-    """A script, a style and an image that are added later do not run and are not loaded."""
+def test_the_content_security_policy_blocks_added_content(opened: Open) -> None:
+    """A script, a style and an image that are added later are blocked."""
     tab = opened("job")
     tab.run(
         """(() => {
@@ -63,13 +63,16 @@ def test_the_policy_stops_what_the_page_did_not_bring_along(opened: Open) -> Non
     tab.run("new Promise(done => setTimeout(done, 300))")
     assert "owned" not in tab.run("document.title")
     assert tab.run("getComputedStyle(document.body).display") == "block"
-    assert len([said for said in tab.complaints if "Content Security Policy" in said]) == 3
+    assert (
+        len([complaint for complaint in tab.complaints if "Content Security Policy" in complaint])
+        == 3
+    )
 
 
-def test_the_keyboard_reaches_and_works_everything(opened: Open) -> None:
-    """Tab goes down the page; Enter sorts by a header, presses a name and opens a job.
+def test_everything_works_with_the_keyboard(opened: Open) -> None:
+    """Tab moves through the page; Enter sorts by a header, presses a name and opens a job.
 
-    Whatever the keyboard stands on has a line around it.
+    The focused element has an outline.
     """
     tab = opened("account")
     for _ in range(12):
@@ -82,13 +85,13 @@ def test_the_keyboard_reaches_and_works_everything(opened: Open) -> None:
     tab.press("Enter")
     tab.press("Tab")
     assert tab.run('document.activeElement.closest("main") !== null')
-    tab.run(f'{head("Lost")}.querySelector("button").focus()')
+    tab.run(f'{header_cell("Lost")}.querySelector("button").focus()')
     tab.press("Tab")
     assert tab.run(_FOCUSED) == "Findings"
     tab.press("Tab", shift=True)
     assert tab.run(_FOCUSED) == "Lost"
     tab.press("Enter")
-    assert tab.run(f'{head("Lost")}.getAttribute("aria-sort")') == "descending"
+    assert tab.run(f'{header_cell("Lost")}.getAttribute("aria-sort")') == "descending"
     tab.run('document.querySelector(".pick").focus()')
     tab.press(" ")
     assert tab.run('document.querySelector(".chip").hidden') is False
@@ -97,8 +100,8 @@ def test_the_keyboard_reaches_and_works_everything(opened: Open) -> None:
     assert tab.run('document.querySelector("details.job").open')
 
 
-def test_a_row_leads_to_its_section(opened: Open) -> None:
-    """The link opens it, and so does the address of the page with the section's name."""
+def test_a_row_links_to_its_section(opened: Open) -> None:
+    """The link opens the section, and so does the page's address with the section's fragment."""
     tab = opened("account", fragment="#j3")
     assert tab.run('document.getElementById("j3").open')
     tab.run('document.querySelector("#all tbody a").click()')
@@ -107,13 +110,13 @@ def test_a_row_leads_to_its_section(opened: Open) -> None:
 
 
 def test_a_fix_is_shown_in_the_chosen_dialect_and_copied(opened: Open) -> None:
-    """One choice for the whole page; what is copied is the code, as it is."""
+    """One choice holds for the whole page; the button copies the code unchanged."""
     tab = opened("job")
     tab.call(
         "Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"]
     )
     pres = '[...document.querySelectorAll(".finding pre")].filter(one => one.offsetParent)'
-    tab.run("""[...document.querySelectorAll(".says button")]
+    tab.run("""[...document.querySelectorAll(".dialects button")]
       .find(one => one.textContent === "boto3").click()""")
     dialects = set(tab.run(f"{pres}.map(one => one.dataset.d)"))
     assert dialects == {"boto3"}
@@ -128,7 +131,7 @@ def test_a_fix_is_shown_in_the_chosen_dialect_and_copied(opened: Open) -> None:
 
 @pytest.mark.parametrize("name", ["hostile-account", "hostile-job"])
 def test_hostile_names_stay_text(opened: Open, name: str) -> None:
-    """No element, attribute, handler or title comes of them, and none turns a line around."""
+    """No element, attribute, handler or title comes from them, and none reverses a line."""
     tab = opened(name)
     tab.run(_OPEN_ALL)
     assert tab.run("document.title") != "owned"
@@ -138,7 +141,7 @@ def test_hostile_names_stay_text(opened: Open, name: str) -> None:
     attributes = tab.run(
         '[...document.querySelectorAll("*")].flatMap(e => [...e.attributes].map(a => a.name))'
     )
-    assert not [found for found in attributes if found.startswith("on") or found == "style"]
+    assert not [name for name in attributes if name.startswith("on") or name == "style"]
     text = tab.run("document.body.textContent")
     assert '<script>document.title="owned"</script>' in text
     assert not set(text) & set("\u202e\u2066\u2069\u200f\u0000")
@@ -147,35 +150,37 @@ def test_hostile_names_stay_text(opened: Open, name: str) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["account", "job"])
 def test_every_text_is_readable(opened: Open, name: str, scheme: str) -> None:
-    """WCAG 2.2 AA: 4.5 to 1 between a text and what is behind it."""
+    """Each text has a contrast of at least 4.5 to 1 (WCAG 2.2 AA)."""
     tab = opened(name, scheme=scheme)
     tab.run(_OPEN_ALL)
-    pale = tab.run(_PALE)
-    assert pale == []
+    low_contrast = tab.run(_LOW_CONTRAST)
+    assert low_contrast == []
 
 
 def test_the_theme_follows_the_system_until_it_is_chosen(opened: Open) -> None:
-    """Dark where the system is dark; the button turns it around, and names what it turns to."""
+    """The page is dark if the system is dark; the button changes that, and is labelled with the
+    other theme.
+    """
     background = "getComputedStyle(document.body).backgroundColor"
     label = 'document.getElementById("theme").innerText.trim()'
-    light = opened("job").run(background)
+    light_background = opened("job").run(background)
     assert opened("job").run(label) == "Dark"
     tab = opened("job", scheme="dark")
-    dark = tab.run(background)
-    assert (dark != light, tab.run(label)) == (True, "Light")
+    dark_background = tab.run(background)
+    assert (dark_background != light_background, tab.run(label)) == (True, "Light")
     tab.run('document.getElementById("theme").click()')
-    assert (tab.run(background), tab.run(label)) == (light, "Dark")
+    assert (tab.run(background), tab.run(label)) == (light_background, "Dark")
     tab.run('document.getElementById("theme").click()')
-    assert (tab.run(background), tab.run(label)) == (dark, "Light")
+    assert (tab.run(background), tab.run(label)) == (dark_background, "Light")
 
 
 @pytest.mark.parametrize("name", ["account", "job"])
 def test_a_page_prints(opened: Open, name: str) -> None:
-    """On white, without what only a screen can use, and wide tables in the page's width."""
+    """It prints on white, without controls, and wide tables fit the page."""
     tab = opened(name)
     tab.emulate_media("print")
     assert tab.run('document.getElementById("theme").offsetParent === null')
-    assert tab.run('[...document.querySelectorAll(".says")].every(e => !e.offsetParent)')
+    assert tab.run('[...document.querySelectorAll(".dialects")].every(e => !e.offsetParent)')
     tab.run(_OPEN_ALL)
     tab.resize(_A4_PX, 1000)
     assert tab.run(_BEYOND_A4) == []
@@ -183,12 +188,12 @@ def test_a_page_prints(opened: Open, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_page_has_the_parts_that_a_screen_reader_looks_for(opened: Open, name: str) -> None:
-    """Language, one title, landmarks, headings in order, names of charts and tables."""
+def test_a_page_has_what_a_screen_reader_needs(opened: Open, name: str) -> None:
+    """It has a language, one title, landmarks, ordered headings, and names of charts and tables."""
     tab = opened(name)
     assert tab.run("document.documentElement.lang") == "en"
-    for one in ("main", "body > header", "body > footer", "h1", "title"):
-        assert tab.run(f"document.querySelectorAll('{one}').length") >= 1, one
+    for selector in ("main", "body > header", "body > footer", "h1", "title"):
+        assert tab.run(f"document.querySelectorAll('{selector}').length") >= 1, selector
     levels = tab.run('[...document.querySelectorAll("h1,h2,h3,h4")].map(e => Number(e.tagName[1]))')
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
@@ -199,8 +204,8 @@ def test_a_page_has_the_parts_that_a_screen_reader_looks_for(opened: Open, name:
     assert len(ids) == len(set(ids))
 
 
-def test_without_its_script_everything_is_still_there(tab: Browser, pages: dict[str, Path]) -> None:
-    """All rows, every fix in every dialect, and no control that does nothing."""
+def test_the_page_works_without_its_script(tab: Browser, pages: dict[str, Path]) -> None:
+    """It shows all rows and every fix in every dialect, but no controls."""
     tab.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
         tab.resize(*DESK)
@@ -213,7 +218,7 @@ def test_without_its_script_everything_is_still_there(tab: Browser, pages: dict[
         tab.call("Emulation.setScriptExecutionDisabled", value=False)
 
 
-_PALE = """(() => {
+_LOW_CONTRAST = """(() => {
   const part = (c) => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
   const parsed = (text) => text.match(/[\\d.]+/g).map(Number);
   const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);

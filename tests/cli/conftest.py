@@ -15,7 +15,7 @@ from sageaudit.ports import History
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.command_line import Result, Run
 from tests.fakes.live_account import LiveAccount, live_account
-from tests.fakes.once import once
+from tests.fakes.once import make_once
 from tests.fakes.random_history import fill
 
 
@@ -60,7 +60,7 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def write(folder: Path) -> None:
         example.write_history(folder / "example.db")
 
-    return once(tmp_path_factory, "example-company", write) / "example.db"
+    return make_once(tmp_path_factory, "example-company", write) / "example.db"
 
 
 @pytest.fixture(scope="module")

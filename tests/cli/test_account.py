@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.exits import Exit
 from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.labelled.machine import Doing, one_host
@@ -50,16 +49,15 @@ def test_an_account_is_judged_by_its_runs(run: Run, history: Path) -> None:
     assert wider["runs"] == 4
 
 
-def test_an_account_has_12_digits(run: Run, history: Path) -> None:
-    mistyped = run("account", "11112222333", "--history", history)
-    assert mistyped.exit_code == Exit.USAGE
-    assert "ACCOUNT 11112222333 is not an account id" in mistyped.stderr
-
-
-def test_recordings_without_an_account_are_those_of_the_account_unknown(
-    run: Run, history: Path
+def test_runs_of_recordings_that_name_no_account_are_those_of_the_account_unknown(
+    run: Run, tmp_path: Path
 ) -> None:
-    """None of these: the answer is that there is no such run, not that it is no account id."""
-    done = run("account", "unknown", "--history", history)
-    assert done.exit_code == Exit.NOT_FOUND
-    assert "no audited run of account unknown ended in these days" in done.stderr
+    """Each other account has 12 digits."""
+    yesterday = datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)
+    job = training(replace(IDLE_CPU, begin=yesterday), 1)
+    del job["account"], job["describe"]["TrainingJobArn"]
+    (tmp_path / "job.json").write_text(json.dumps(job))
+    path = tmp_path / "history.db"
+    assert run("scan", "--recordings", tmp_path, "--history", path).exit_code == 0
+    read = run("account", "unknown", "--history", path, "--output", "json").document()
+    assert (read["account"], read["runs"]) == ("unknown", 1)

@@ -228,5 +228,5 @@ def test_changes_show_the_state_of_recommendations(ask: Asked) -> None:
     [changed] = rows(ask("changes", *days, "--advice", "--output", "json", taken=True))
     assert changed["recommendations"] == "1 measured"
     page = " ".join(re.sub(r"<[^>]+>", " ", ask("report", "-o", "-").stdout).split())
-    assert "What came of advice" in page
+    assert "Results of recommendations" in page
     assert "Measured 1 - $4.59 $6.00" in page

@@ -30,7 +30,7 @@ from tests.fakes import documents
 from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import ACCOUNT, REGION, Stack
-from tests.fakes.entries import DETAIL, ended, key, with_detail
+from tests.fakes.entries import DETAIL, entry_ending_at, key, with_detail
 
 OTHER = "222233334444"
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -70,7 +70,7 @@ class Deployed:
     @property
     def sent_jobs(self) -> list[str]:
         """Returns the names of the jobs whose events were sent to SQS."""
-        calls = self.stack.calls.of("sqs:SendMessageBatch")
+        calls = self.stack.calls.by_name("sqs:SendMessageBatch")
         bodies = [
             json.loads(item["MessageBody"]) for call in calls for item in call.params["Entries"]
         ]
@@ -134,14 +134,16 @@ def test_it_calls_only_declared_actions(deployed: Deployed, tmp_path: Path) -> N
         }
         rows = {kind.list_key: [job]}
         deployed.stack.calls.answer(f"sagemaker:{kind.list_call}", lambda *_, rows=rows: rows)
-    deployed.stack.calls.made.clear()
+    deployed.stack.calls.log.clear()
     assert deployed("--since", "60d", "--yes", "--per-minute", "6000").exit_code == 0
     needs = permissions.WRITING_COMMANDS["backfill"]
     called = {item.removesuffix("Batch") for item in deployed.stack.calls.names}
     assert called - FREE == needs.actions(())
-    deployed.stack.calls.made.clear()
+    deployed.stack.calls.log.clear()
     path = scanned_history(
-        tmp_path, ended("train-1", NOW - 40 * DAY), ended("train-2", NOW - 39 * DAY)
+        tmp_path,
+        entry_ending_at("train-1", NOW - 40 * DAY),
+        entry_ending_at("train-2", NOW - 39 * DAY),
     )
     assert deployed("--from-history", path, "--yes").exit_code == 0
     called = deployed.stack.calls.names
@@ -274,10 +276,10 @@ def test_a_scans_audits_are_copied_once_and_do_not_replace_newer_ones(
 
     The table's audits and recently ended jobs are left alone.
     """
-    old = with_detail(ended("train-1", NOW - 200 * DAY), DETAIL)
-    known = ended("train-2", NOW - 190 * DAY)
+    old = with_detail(entry_ending_at("train-1", NOW - 200 * DAY), DETAIL)
+    known = entry_ending_at("train-2", NOW - 190 * DAY)
     deployed.table.record(replace(known, last_modified_at=NOW))
-    recent = ended("train-3", datetime.now(UTC))  # after the installation
+    recent = entry_ending_at("train-3", datetime.now(UTC))  # after the installation
     path = scanned_history(tmp_path, old, known, recent)
     result = deployed("--from-history", path, "--yes")
     words = "3 jobs: 1 written to history-"
@@ -298,7 +300,7 @@ def test_an_unreadable_audit_of_the_file_does_not_stop_the_others(
     deployed: Deployed, tmp_path: Path
 ) -> None:
     """It is counted, and the others are written."""
-    runs = [ended(f"train-{day}", NOW - day * DAY) for day in (200, 190, 180)]
+    runs = [entry_ending_at(f"train-{day}", NOW - day * DAY) for day in (200, 190, 180)]
     path = scanned_history(tmp_path, *runs)
     with sqlite3.connect(path) as sql:
         sql.execute(

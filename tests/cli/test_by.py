@@ -9,7 +9,7 @@ import pytest
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.cli import clock
 from tests.fakes.command_line import Run
-from tests.fakes.entries import ended, finding
+from tests.fakes.entries import entry_ending_at, finding
 from tests.fakes.random_history import FAMILIES, NOW, RULES
 
 
@@ -106,7 +106,7 @@ def weeks(tmp_path: Path) -> Path:
             amount = Decimal(usd)
             result = [finding("gpu-idle", saving_usd=amount)]
             bill = {"total_usd": 2 * amount}
-            history.record(ended(f"day-{day}", at, findings=result, bill=bill))
+            history.record(entry_ending_at(f"day-{day}", at, findings=result, bill=bill))
     return file
 
 

@@ -16,7 +16,7 @@ from sageaudit.queries.question import Question
 from sageaudit.queries.total import SumsRow
 from sageaudit.queries.window import parse_window
 from tests.fakes.command_line import Run
-from tests.fakes.entries import ended
+from tests.fakes.entries import entry_ending_at
 from tests.fakes.random_history import NOW
 from tests.queries.test_by import TODAY, WINDOW
 
@@ -47,7 +47,7 @@ def rows(*bills: tuple[LineDocument, ...]) -> dict[str | None, SumsRow]:
                 line_document["usd"] for line_document in lines if line_document["usd"] is not None
             ]
             bill = {"lines": [*lines], "total_usd": sum(known, Decimal(0))}
-            history.record(ended(f"job-{number}", NOW, bill=bill))
+            history.record(entry_ending_at(f"job-{number}", NOW, bill=bill))
         result = sum_by(
             HistoryLists(history, WINDOW),
             Question(WINDOW),
@@ -110,7 +110,7 @@ def test_no_usage_type_of_a_period_has_avoidable_dollars(columns: str) -> None:
     """The period before has none either."""
     with SqliteHistory() as history:
         bill = {"lines": [line("compute", "USE1-Train:ml.m5.large", "")], "total_usd": Decimal(2)}
-        history.record(ended("job", NOW, bill=bill))
+        history.record(entry_ending_at("job", NOW, bill=bill))
         result = sum_by(
             HistoryLists(history, WINDOW), Question(WINDOW), parse_columns(columns), today=TODAY
         )
@@ -125,7 +125,7 @@ def test_a_change_of_a_usage_type_is_only_of_spend() -> None:
         for name, days in (("new", 1), ("old", 9)):
             lines = [line("compute", f"USE1-Train:ml.{name}5.large", "")]
             bill = {"lines": lines, "total_usd": Decimal(2)}
-            history.record(ended(name, NOW - timedelta(days=days), bill=bill))
+            history.record(entry_ending_at(name, NOW - timedelta(days=days), bill=bill))
         span = parse_window("7d", None, NOW)
         [column] = parse_columns("usage_type")
         result = find_changes(HistoryLists(history, span), Question(span), column, today=NOW.date())

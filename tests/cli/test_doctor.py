@@ -69,8 +69,8 @@ def test_success_is_0_and_every_permission_has_a_line(calls: AwsCalls, run: Run)
     costs = result.pop("ce:GetCostAndUsage")
     assert (costs["state"], costs["found"]) == ("not_checked", "a check costs $0.01")
     assert {check["state"] for check in result.values()} == {"ok"}
-    assert not calls.of("ce:GetCostAndUsage")
-    assert len(calls.of("cloudwatch:GetMetricData")) == 1
+    assert not calls.by_name("ce:GetCostAndUsage")
+    assert len(calls.by_name("cloudwatch:GetMetricData")) == 1
 
 
 @pytest.mark.usefixtures("calls")
@@ -108,7 +108,7 @@ def test_only_the_permissions_of_the_named_commands_are_checked(calls: AwsCalls,
     done = run("doctor", "report", "--coverage", "--output", "json")
     actions = {name for name in checks(done) if name.partition(":")[2].isalpha()}
     assert {name for name in actions if ":" in name} == {"ce:GetCostAndUsage"}
-    assert not [call for call in calls.made if call.service == "sagemaker"]
+    assert not [call for call in calls.log if call.service == "sagemaker"]
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_a_role_is_assumed_in_each_account_and_its_permissions_are_checked(
 
 def test_the_policy_needs_no_aws(calls: AwsCalls, run: Run) -> None:
     """IAM accepts the JSON, which names the kinds of job, region, table and role."""
-    calls.made.clear()
+    calls.log.clear()
     words = ("--table", "audits", "--role", "reader", "--region", "eu-west-1")
     done = run("doctor", "--policy", "scan", "history", *words)
     policy = done.document()
@@ -271,4 +271,4 @@ def test_the_policy_needs_no_aws(calls: AwsCalls, run: Run) -> None:
         "arn:aws:dynamodb:eu-west-1:*:table/audits/index/*",
     ]
     assert resources["sts:AssumeRole"] == "arn:aws:iam::*:role/reader"
-    assert not calls.made
+    assert not calls.log

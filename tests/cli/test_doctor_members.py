@@ -22,7 +22,7 @@ from sweep import handler
 from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Run
-from tests.fakes.entries import ended
+from tests.fakes.entries import entry_ending_at
 
 REGION, FINE, DENIED, GONE = "us-east-1", "222233334444", "333344445555", "444455556666"
 ARN = "arn:aws:sagemaker:us-east-1:{}:training-job/{}"
@@ -96,7 +96,7 @@ def test_each_member_shows_what_it_lacks(calls: AwsCalls, run: Run) -> None:
     assert denied["found"].startswith("not permitted: sagemaker:ListTags: ")
     assert gone["found"].startswith("not permitted: sts:AssumeRole: ")
     assert {denied["exit_code"], gone["exit_code"]} == {4}
-    arguments = {call.account for call in calls.of("sagemaker:DescribeTrainingJob")}
+    arguments = {call.account for call in calls.by_name("sagemaker:DescribeTrainingJob")}
     assert {FINE, DENIED} <= arguments
 
 
@@ -108,7 +108,9 @@ def test_events_of_a_member_arrive_if_a_job_was_audited_that_no_sweep_found(
     name = table.list_tables()["TableNames"][0]
     history, notes = DynamoHistory(table, name), DynamoSweepStore(table, name)
     replies, lost = (
-        ended(job, now, job={"account": account, "arn": ARN.format(account, job), "region": REGION})
+        entry_ending_at(
+            job, now, job={"account": account, "arn": ARN.format(account, job), "region": REGION}
+        )
         for job, account in (("told", FINE), ("lost", DENIED))
     )
     for entry in (replies, lost):

@@ -195,11 +195,11 @@ def test_no_subscribers_and_a_late_sweep_are_reported(stack: Stack, run: Run) ->
 
 def test_it_calls_only_declared_actions_and_a_refusal_is_one_line(stack: Stack, run: Run) -> None:
     """The other lines are still printed."""
-    stack.calls.made.clear()
+    stack.calls.log.clear()
     checks(run, exit_code=1)
     free = {"sts:GetCallerIdentity"}
     declared = permissions.READ_ONLY_COMMANDS["doctor"].actions([permissions.STACK_OPTION])
-    assert {call.name for call in stack.calls.made} - free == declared
+    assert {call.name for call in stack.calls.log} - free == declared
     for action in declared - {"cloudformation:DescribeStacks"}:
         stack.calls.refuse(action, "AccessDeniedException")
         failed = [row for row in checks(run, exit_code=4).values() if row["exit_code"] == 4]

@@ -15,7 +15,7 @@ from sageaudit.domain.job.kinds import kind_from_answer
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.workflows.example.company import DAYS, EUROPE, HOME
 from sageaudit.workflows.example.run import generate_recordings
-from tests.fakes.schemas import wrong
+from tests.fakes.schemas import schema_errors
 
 FIRST_DAY = example.LAST_DAY - timedelta(days=DAYS - 1)
 NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
@@ -66,7 +66,7 @@ def ended_at(job: dict[str, Any]) -> datetime:
 
 def test_its_recordings_have_the_documented_form() -> None:
     """The schema is docs/schema/recording.schema.json."""
-    assert [wrong("recording", file) for file in recordings(example.LAST_DAY)[::10]] == [
+    assert [schema_errors("recording", file) for file in recordings(example.LAST_DAY)[::10]] == [
         [] for _ in recordings(example.LAST_DAY)[::10]
     ]
 

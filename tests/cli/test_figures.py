@@ -132,7 +132,7 @@ def test_a_tuning_job_has_no_cost_of_its_own(
     [
         documents.document,
         sample_documents.estimated_document,
-        sample_documents.perhaps_lost_document,
+        sample_documents.possibly_lost_document,
         sample_documents.lost_document,
     ],
 )

@@ -18,7 +18,7 @@ from sageaudit.ports import History
 from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.fakes.families import run_summary
-from tests.fakes.random_history import ACCOUNTS, NOW, REGIONS, audits, remembered
+from tests.fakes.random_history import ACCOUNTS, NOW, REGIONS, audits, cached_reads
 
 TYPES = ("ml.g5.xlarge", "ml.m5.large", None)
 ROW = dict[str, Any]
@@ -119,7 +119,7 @@ def history_tables() -> Iterator[History]:
     with SqliteHistory() as history:
         for entry in entries():
             history.record(entry)
-        yield remembered(history)
+        yield cached_reads(history)
 
 
 @pytest.fixture(autouse=True)

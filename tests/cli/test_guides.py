@@ -12,7 +12,7 @@ from sageaudit.domain.guides import load
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.command_line import Result, Run
 from tests.fakes.planned import PYTORCH, body
-from tests.fakes.schemas import wrong
+from tests.fakes.schemas import schema_errors
 
 FOLDER = Path(__file__).parent / "guided"
 """Simulated jobs of the template and the failures that AWS's pages on cost describe."""
@@ -75,8 +75,8 @@ def test_json_has_guides_only_if_they_are_asked_for(run: Run) -> None:
     without = run("audit", "--recording", NVME, "--output", "json").document()
     with_them = audit_with_guides(run, NVME)
     assert "guides" not in without
-    assert wrong("audit", with_them) == []
-    assert wrong("audit", with_them | {"guides": [{"name": "x"}]})
+    assert schema_errors("audit", with_them) == []
+    assert schema_errors("audit", with_them | {"guides": [{"name": "x"}]})
     assert {key: value for key, value in with_them.items() if key != "guides"} == without
 
 
@@ -105,7 +105,7 @@ def test_a_job_that_no_guide_fits_says_so(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "job.json"
     path.write_text(json.dumps({"describe": describe}))
     done = run("audit", "--recording", path, "--guides")
-    assert "No guide applies to what is known of it." in done.stdout
+    assert "No guide applies to this job." in done.stdout
 
 
 def test_the_history_shows_the_same_guides(run: Run, tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_request_gets_guides_before_it_runs(run: Run, tmp_path: Path) -> None:
     }
     done = check_request(run, tmp_path, changes, "--output", "json")
     [job] = done.document()["jobs"]
-    assert wrong("check", done.document()) == []
+    assert schema_errors("check", done.document()) == []
     assert names(job["guides"]) == [
         "data-source",
         "pretrained-start",

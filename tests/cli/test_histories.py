@@ -20,7 +20,7 @@ from sageaudit.structs import replace
 from sageaudit.workflows.recordings.run import audit_recordings
 from tests.fakes.command_line import Run
 from tests.fakes.documents import ACCOUNT
-from tests.fakes.entries import ended, entry
+from tests.fakes.entries import entry, entry_ending_at
 from tests.labelled.machine import Doing, one_host
 from tests.labelled.made_up_job import BEGIN, Plot, training
 
@@ -65,7 +65,7 @@ def test_the_users_own_file_is_read_by_default(home: Path, run: Run) -> None:
     assert missing.exit_code == Exit.NOT_FOUND
     assert "make one with `sageaudit scan`" in missing.stderr
     with histories.open_history(None, None, None, None, create=True, warn=print_message) as source:
-        source.history.record(replace(ended("job", yesterday()), run_summary=None))
+        source.history.record(replace(entry_ending_at("job", yesterday()), run_summary=None))
         assert source.name == str(home / "history.db") == str(histories.default_path())
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert run(*arguments).exit_code == Exit.NOT_FOUND  # no facts: nothing to judge
@@ -176,7 +176,7 @@ def test_a_file_that_others_may_write_is_reported_once(
     """The warning on stderr says how to end it; the output is the same."""
     path = tmp_path / "history.db"
     with SqliteHistory(path) as history:
-        history.record(ended("job", yesterday()))
+        history.record(entry_ending_at("job", yesterday()))
     path.chmod(mode)
     done = run("history", "--history", path)
     assert (done.exit_code, "job" in done.stdout) == (0, True)
@@ -190,7 +190,7 @@ def two_histories(tmp_path: Path) -> tuple[Path, Path]:
     paths = tmp_path / "one.db", tmp_path / "two.db"
     for number, path in enumerate(paths, start=1):
         with SqliteHistory(path) as history:
-            history.record(ended(f"job-{number}", yesterday()))
+            history.record(entry_ending_at(f"job-{number}", yesterday()))
     return paths
 
 

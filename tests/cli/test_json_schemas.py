@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.command_line import Run
-from tests.fakes.schemas import wrong
+from tests.fakes.schemas import schema_errors
 
 ROOT = Path(__file__).parents[2]
 JOB = str(ROOT / "tests" / "recorded" / "data" / "jobs" / "profiled-053-g4dn-xlarge.json")
@@ -26,8 +26,8 @@ JOB = str(ROOT / "tests" / "recorded" / "data" / "jobs" / "profiled-053-g4dn-xla
 def test_what_a_command_prints_is_valid(run: Run, name: str, words: tuple[str, ...]) -> None:
     """Without its `schema` it is not valid."""
     printed = run(*words, "--output", "json").document(parse_float=Decimal)
-    assert wrong(name, printed) == []
-    assert wrong(name, {key: value for key, value in printed.items() if key != "schema"})
+    assert schema_errors(name, printed) == []
+    assert schema_errors(name, {key: value for key, value in printed.items() if key != "schema"})
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_lists_of_a_history_are_valid(
     )
     printed = run(*arguments).document(parse_float=Decimal)
     assert printed["rows"]
-    assert wrong("rows", printed) == []
+    assert schema_errors("rows", printed) == []
     printed["rows"][0] = {name: [] for name in printed["rows"][0]}
-    assert wrong("rows", printed)
+    assert schema_errors("rows", printed)
 
 
 @pytest.mark.parametrize(("name", "more"), [("scan", ()), ("scan-plan", ("--dry-run",))])
@@ -68,8 +68,8 @@ def test_a_scan_is_valid(run: Run, tmp_path: Path, name: str, more: tuple[str, .
     """This includes its ranking."""
     words = ("scan", "--recordings", ROOT / "local" / "recordings", "--history", tmp_path / "a.db")
     printed = run(*words, "--output", "json", *more).document(parse_float=Decimal)
-    assert wrong(name, printed) == []
-    assert wrong(name, {key: value for key, value in printed.items() if key != "schema"})
+    assert schema_errors(name, printed) == []
+    assert schema_errors(name, {key: value for key, value in printed.items() if key != "schema"})
 
 
 def test_an_account_is_valid(run: Run, recordings_history: Path) -> None:
@@ -83,7 +83,7 @@ def test_an_account_is_valid(run: Run, recordings_history: Path) -> None:
         "2017-01-01",
     )
     printed = run(*arguments, "--output", "json").document(parse_float=Decimal)
-    assert wrong("account", printed) == []
+    assert schema_errors("account", printed) == []
 
 
 def test_a_shown_audit_is_an_audit(run: Run, recordings_history: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_shown_audit_is_an_audit(run: Run, recordings_history: Path) -> None:
     )
     arn = listing.document()["rows"][0]["arn"]
     output = run("show", arn, "--history", recordings_history, "--output", "json")
-    assert wrong("audit", output.document(parse_float=Decimal)) == []
+    assert schema_errors("audit", output.document(parse_float=Decimal)) == []
 
 
 def test_a_checked_request_is_valid(run: Run, tmp_path: Path) -> None:
@@ -113,5 +113,5 @@ def test_a_checked_request_is_valid(run: Run, tmp_path: Path) -> None:
     path.write_text(json.dumps(request), encoding="utf-8")
     done = run("check", path, "--region", "eu-west-1", "--output", "json")
     printed = json.loads(done.stdout, parse_float=Decimal)
-    assert wrong("check", printed) == []
+    assert schema_errors("check", printed) == []
     assert printed["jobs"][0]["findings"]

@@ -326,7 +326,7 @@ def test_the_digest_is_shown_as_a_channel_gets_it(
     done = run("notify", "--digest", "--preview", *words)
     assert (done.exit_code, [*done.stdout.splitlines(), None][0]) == (0, first), done.stderr
     assert message in done.stderr
-    assert ("Only: owner ana" in done.stdout) == (channel == "of-ana")
+    assert ("Filter: owner ana" in done.stdout) == (channel == "of-ana")
 
 
 def test_the_digest_is_sent_once_and_not_written(slack: FakeSlack, week: Path, run: Run) -> None:

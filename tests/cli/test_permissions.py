@@ -124,7 +124,7 @@ def table(calls: AwsCalls) -> str:
     audit["job"]["created_at"] = audit["job"]["started_at"] = BEGUN.isoformat()
     audit["job"]["ended_at"] = ENDED.isoformat()
     DynamoHistory(client, name).record(entry_of(audit))
-    calls.made.clear()
+    calls.log.clear()
     return name
 
 
@@ -185,7 +185,7 @@ def test_a_role_calls_only_declared_actions(calls: AwsCalls, run: Run, tmp_path:
     """Prices are read with the user's own credentials."""
     words = ("--account", OTHER, "--role", "reader", "--region", REGION)
     run("scan", "--history", tmp_path / "h.db", *words)
-    in_role = {call.name for call in calls.made if call.account == OTHER} - FREE
+    in_role = {call.name for call in calls.log if call.account == OTHER} - FREE
     listing = {f"sagemaker:{kind.spec.list_call}" for kind in JobKind}
     assert listing <= in_role <= {*permissions.ACCOUNT_ACTIONS}
 
@@ -215,7 +215,7 @@ def test_the_commands_that_read_a_history_only_read_the_table(
     for name, call in words.items():
         if name not in CommandGroup().list_commands(None):  # type: ignore[arg-type]
             continue
-        calls.made.clear()
+        calls.log.clear()
         run(*call, "--table", table)
         assert called_actions(calls) <= permissions.READ_ONLY_COMMANDS[name].actions(
             [permissions.TABLE]

@@ -22,9 +22,9 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.fakes.documents import idle_capacity, line
-from tests.fakes.entries import ended, finding
+from tests.fakes.entries import entry_ending_at, finding
 from tests.fakes.families import run_summary
-from tests.fakes.random_history import remembered
+from tests.fakes.random_history import cached_reads
 
 MONDAY = datetime(2026, 11, 23, 9, 0, tzinfo=UTC)
 PAGE = (Path(__file__).parents[2] / "docs" / "queries.md").read_text(encoding="utf-8")
@@ -310,7 +310,7 @@ def _entry(
         line(item="storage", usd=Decimal(details.get("storage", 0))),
         line(item="warm_pool", usd=Decimal(details.get("pool", 0))),
     ]
-    entry = ended(
+    entry = entry_ending_at(
         name,
         at,
         job={
@@ -357,7 +357,7 @@ def history_tables() -> Iterator[Any]:
     with SqliteHistory() as history:
         for entry in entries():
             history.record(entry)
-        output: Any = remembered(history)
+        output: Any = cached_reads(history)
         output.audit, output.detail = history.audit, history.detail
         yield output, history
 

@@ -27,7 +27,7 @@ from tests.fakes.command_line import Result, Run
 from tests.fakes.cost_reports import Charge
 from tests.fakes.documents import document, job, line
 from tests.fakes.entries import entry_of
-from tests.fakes.schemas import wrong
+from tests.fakes.schemas import schema_errors
 
 ROLL_UPS = " or ".join(kind.spec.label for kind in JobKind if kind.spec.rollup)
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
@@ -90,7 +90,7 @@ def reconcile(run: Run, history_table: History, table_of_recordings: tuple[str, 
 def printed_document(done: Result) -> dict[str, Any]:
     """Returns the JSON that was printed."""
     printed: dict[str, Any] = done.document(parse_float=Decimal)
-    assert wrong("reconcile", printed) == []
+    assert schema_errors("reconcile", printed) == []
     return printed
 
 

@@ -21,7 +21,7 @@ from sageaudit.workflows.redrive import NOT_RETRYABLE, LetterKind, LetterStatus,
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import REGION, Stack, decision, event, failed_batch, notice
-from tests.fakes.schemas import wrong
+from tests.fakes.schemas import schema_errors
 
 WORK = {
     "finished": "FinishedJobsQueueUrl",
@@ -64,7 +64,7 @@ def redrive(run: Run) -> Redrive:
 def printed_document(done: Result) -> Any:
     """Returns the printed JSON, which is valid by its schema."""
     document = json.loads(done.stdout)
-    assert wrong("redrive", document) == []
+    assert schema_errors("redrive", document) == []
     return document
 
 
@@ -87,7 +87,7 @@ def test_a_letter_is_sent_again_and_then_deleted(stack: Stack, redrive: Redrive,
     [sent] = stack.waiting(WORK[kind])
     assert sent["Body"] == body
     assert "MessageAttributes" not in sent
-    assert stack.left(kind) == 0
+    assert stack.count_dead_letters(kind) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -103,7 +103,7 @@ def test_a_dry_run_moves_nothing_and_hides_nothing(
     assert last == "sageaudit: --dry-run: 25 letters would move, 0 would stay"
     assert all(done.stdout.count(f"job-{number:02d}") == 1 for number in range(25))
     assert printed_document(redrive(kind, "--dry-run", "--output", "json"))["counts"]["moves"] == 25
-    assert stack.left(kind) == 25
+    assert stack.count_dead_letters(kind) == 25
     assert stack.waiting(WORK[kind]) == []
 
 
@@ -118,8 +118,8 @@ def test_many_letters_are_moved_once_each(stack: Stack, redrive: Redrive) -> Non
         assert {json.loads(letter_document)["channel"] for letter_document in bodies} == {
             channel.lower()
         }
-    assert stack.left("notices") == 0
-    assert len(stack.calls.of("sqs:SendMessageBatch")) == 3
+    assert stack.count_dead_letters("notices") == 0
+    assert len(stack.calls.by_name("sqs:SendMessageBatch")) == 3
 
 
 def test_letters_are_shown_by_reason_and_by_age(stack: Stack, redrive: Redrive) -> None:
@@ -156,9 +156,9 @@ def test_a_person_has_to_confirm(
     yes = answer == "y\n"
     assert done.exit_code == (0 if yes else 130)
     assert len(stack.waiting("NoticesQueueUrlSlack")) == yes
-    assert stack.left("notices") == (not yes)
+    assert stack.count_dead_letters("notices") == (not yes)
     assert redrive("notices", "--yes").exit_code == 0
-    assert stack.left("notices") == 0
+    assert stack.count_dead_letters("notices") == 0
 
 
 @pytest.mark.parametrize("reason", sorted(NOT_RETRYABLE)[::4])
@@ -168,7 +168,7 @@ def test_refused_letters_stay_unless_their_reason_is_named(
     """They would be refused again, unless for example the policy now allows them."""
     stack.put("finished", event(), reason=reason, why="no")
     assert "moved 0 letters, 1 stay" in redrive("finished").stderr
-    assert stack.left("finished") == 1
+    assert stack.count_dead_letters("finished") == 1
     assert "moved 1 letter" in redrive("finished", "--reason", reason).stderr
     assert len(stack.waiting("FinishedJobsQueueUrl")) == 1
 
@@ -184,7 +184,7 @@ def test_an_unreadable_letter_stays_with_any_reason(
     [letter] = printed_document(done)["letters"]
     assert (done.exit_code, letter["fate"], letter["job"]) == (0, "stays", None)
     assert letter["note"].startswith("cannot be read: ")
-    assert stack.left(kind) == 1
+    assert stack.count_dead_letters(kind) == 1
 
 
 def test_only_letters_with_the_named_reason_move(stack: Stack, redrive: Redrive) -> None:
@@ -194,7 +194,7 @@ def test_only_letters_with_the_named_reason_move(stack: Stack, redrive: Redrive)
     done = redrive("finished", "--reason", "b")
     assert "moved 2 letters" in done.stderr
     assert "2 letters with other reasons: not sent" in done.stderr
-    assert stack.left("finished") == 2
+    assert stack.count_dead_letters("finished") == 2
     assert redrive("finished", "--reason", "nobody").exit_code == 0
     assert redrive("finished", "--reason", "").exit_code == 2
 
@@ -220,7 +220,7 @@ def test_notices_of_a_missing_channel_stay(calls: AwsCalls, redrive: Redrive) ->
     assert "the stack has no queue for" in redrive("notices", "--dry-run").stdout
     assert "moved 1 letter to SageAudit-sns, 1 stay" in redrive("notices").stderr
     assert stack.bodies("NoticesQueueUrlSns") == [notice("a", "sns")]
-    assert stack.left("notices") == 1
+    assert stack.count_dead_letters("notices") == 1
 
 
 def test_letters_from_aws_itself_have_a_reason(stack: Stack, redrive: Redrive) -> None:
@@ -277,7 +277,7 @@ def test_a_letter_received_twice_is_one_letter_with_its_newest_handle(
     stack.calls.answer("sqs:ReceiveMessage", receive)
     stack.calls.answer("sqs:DeleteMessageBatch", lambda *_: {})
     assert "moved 1 letter to SageAudit-finished\n" in redrive("finished").stderr
-    [deleted] = stack.calls.of("sqs:DeleteMessageBatch")
+    [deleted] = stack.calls.by_name("sqs:DeleteMessageBatch")
     assert [letter_document["ReceiptHandle"] for letter_document in deleted.params["Entries"]] == [
         "new"
     ]
@@ -296,7 +296,7 @@ def test_it_stops_at_repeated_letters_and_at_its_limit(
         stack.put("finished", event(f"job-{number}"))
     monkeypatch.setattr(redriving, "MAX_BYTES", 100)
     assert "there are more letters" in redrive("finished").stderr
-    assert stack.left("finished") == 5
+    assert stack.count_dead_letters("finished") == 5
 
 
 @pytest.mark.parametrize(
@@ -382,7 +382,7 @@ def test_it_calls_only_declared_actions(stack: Stack, redrive: Redrive) -> None:
     """IAM has no action for a batch: it is the action of one message."""
     for name in ("a", "b"):
         stack.put("notices", notice(name), reason="gave_up", why="x")
-    stack.calls.made.clear()
+    stack.calls.log.clear()
     redrive("notices", "--limit", "1")
     called = {name.removesuffix("Batch") for name in stack.calls.names}
     assert called == set(permissions.WRITING_COMMANDS["redrive"].actions(()))

@@ -89,9 +89,9 @@ def test_a_page_of_many_jobs_keeps_the_most_wasteful(
     done = run(*words, tmp_path / "page")
     text = (tmp_path / "page").read_text("utf-8")
     assert "the most wasteful 18 jobs and 2 tuning jobs" in done.stderr
-    assert "(130 others only in its sums)" in done.stderr
+    assert "(130 others are only in its sums)" in done.stderr
     news = next(line for line in page_text.splitlines() if "jobs cost" in line)
     assert news.partition("jobs cost")[2][:60] in text
     assert "The 18 jobs and 2 tuning jobs with the most avoidable and lost dollars" in text
-    assert "130 more are in the sums alone" in text
+    assert "130 more are only in the totals" in text
     assert text.count(' data-u="') < 20 < page_text.count(' data-u="')

@@ -129,7 +129,7 @@ def test_every_account_has_a_row_and_a_refusal_does_not_stop_the_others(
     assert result["ranking"]["total"]["jobs"] == 2
     assert sum(row["total_usd"] for row in rows.values()) == result["ranking"]["total"]["total_usd"]
     assert done.exit_code == 4
-    roles = [call.params["RoleArn"] for call in cloud.calls.of("sts:AssumeRole")]
+    roles = [call.params["RoleArn"] for call in cloud.calls.by_name("sts:AssumeRole")]
     assert f"arn:aws:iam::{OWN}:role/{ROLE}" not in roles
 
 
@@ -139,14 +139,14 @@ def test_each_account_is_read_with_its_own_credentials_and_prices_once(
     """A job is described in its own account; the price list is read with your own account."""
     cloud.add(OWN, "own-1")
     cloud.add(FIRST, "first-1")
-    cloud.calls.made.clear()
+    cloud.calls.log.clear()
     scan()
-    described = cloud.calls.of("sagemaker:DescribeTrainingJob")
+    described = cloud.calls.by_name("sagemaker:DescribeTrainingJob")
     assert {(call.account, call.params["TrainingJobName"]) for call in described} == {
         (OWN, "own-1"),
         (FIRST, "first-1"),
     }
-    assert {call.account for call in cloud.calls.of("pricing:GetProducts")} <= {OWN}
+    assert {call.account for call in cloud.calls.by_name("pricing:GetProducts")} <= {OWN}
 
 
 def test_all_accounts_are_in_one_history(cloud: Cloud, scan: Run) -> None:
@@ -211,13 +211,13 @@ def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> Non
     )
     for _ in range(3):
         client_of(FIRST, REGION).list_training_jobs()
-    assert len(cloud.calls.of("sts:AssumeRole")) == 2, "expiring in 5 minutes is too soon"
+    assert len(cloud.calls.by_name("sts:AssumeRole")) == 2, "expiring in 5 minutes is too soon"
 
 
 def test_the_external_id_and_a_path_are_sent_with_the_role(cloud: Cloud, scan: Run) -> None:
     """The role's trust policy requires them; the session name identifies sageaudit."""
     scan("--external-id", "team-7", accounts=(FIRST,), role="audit/reader")
-    [arguments] = cloud.calls.of("sts:AssumeRole")
+    [arguments] = cloud.calls.by_name("sts:AssumeRole")
     assert arguments.params == {
         "RoleArn": f"arn:aws:iam::{FIRST}:role/audit/reader",
         "RoleSessionName": "sageaudit",
@@ -332,11 +332,11 @@ def test_the_first_line_compares_the_audited_dollars_with_the_bill(
     today = datetime.now(UTC).date()
     days = f"{today - timedelta(days=30)}..{today}"
     first = done.stdout.splitlines()[0]
-    assert first == f"$0.00 of the $53.00 SageMaker bill of {days} was audited (0%)"
+    assert first == f"$0.00 of the $53.00 SageMaker bill for {days} was audited (0%)"
     for name in ("endpoints", "storage of notebooks", "jobs in regions that", "Weird:thing"):
         assert name in done.stdout
     assert "--coverage takes 1 Cost Explorer request or more at $0.01 each" in done.stderr
-    [arguments] = cloud.calls.of("ce:GetCostAndUsage")
+    [arguments] = cloud.calls.by_name("ce:GetCostAndUsage")
     assert arguments.params["TimePeriod"]["End"] == str(today + timedelta(days=1))
     assert max(map(len, done.stdout.splitlines())) <= 80
 
@@ -351,12 +351,12 @@ def test_a_report_shows_which_part_of_the_bill_are_no_jobs(
     cloud.calls.answer("ce:GetCostAndUsage", bill)
     done = run("report", "--coverage", "--history", history, "-o", page)
     assert done.exit_code == 0
-    assert "SageMaker bill of" in page.read_text()
+    assert "SageMaker bill for" in page.read_text()
     assert "Not audited: " in page.read_text()
     assert "storage of notebooks $" in page.read_text()
     cloud.calls.refuse("ce:GetCostAndUsage", "AccessDeniedException")
     done = run("report", "--coverage", "--history", history, "-o", page)
-    assert (done.exit_code, "SageMaker bill of" in page.read_text()) == (4, False)
+    assert (done.exit_code, "SageMaker bill for" in page.read_text()) == (4, False)
 
 
 def test_all_accounts_are_read_at_once(cloud: Cloud, scan: Run) -> None:
@@ -367,7 +367,7 @@ def test_all_accounts_are_read_at_once(cloud: Cloud, scan: Run) -> None:
     cloud.add(FIRST, "first-1")
     cloud.calls.answer("ce:GetCostAndUsage", bill)
     covered = document(scan("--coverage", "--output", "json"))["coverage"]
-    arguments = cloud.calls.of("ce:GetCostAndUsage")
+    arguments = cloud.calls.by_name("ce:GetCostAndUsage")
     assert [call.account for call in arguments] == [OWN, OWN]
     assert arguments[0].params["Filter"]["And"][1]["Dimensions"] == {
         "Key": "LINKED_ACCOUNT",
@@ -399,7 +399,7 @@ def test_a_dry_run_prints_what_the_bill_would_cost_and_does_not_read_it(
     """It costs nothing."""
     done = run("scan", "--coverage", "--dry-run", "--history", tmp_path / "h.db")
     assert "about $0.01" in done.stderr
-    assert not cloud.calls.of("ce:GetCostAndUsage")
+    assert not cloud.calls.by_name("ce:GetCostAndUsage")
 
 
 @pytest.mark.parametrize(("width", "options"), [(80, False), (110, True)])

@@ -14,7 +14,7 @@ from sageaudit.domain.audit.record import RunQuery
 from sageaudit.output.text import plain, slack, teams
 from tests.fakes.command_line import Run
 from tests.fakes.jobs import training_answer
-from tests.fakes.messages import decided, document_card, open_advice
+from tests.fakes.messages import document_card, first_decision, open_advice
 
 OWNERS = ("@ml-platform", "+49 30 1234567", "=1+1", "-ops", "@channel", "/teams/vision", ".x")
 
@@ -54,7 +54,7 @@ def test_a_sign_before_a_name_is_a_part_of_it(run: Run, tmp_path: Path, owner: s
 def test_no_channel_takes_it_for_a_mention(run: Run, tmp_path: Path, owner: str) -> None:
     """Slack shows another at sign; Teams and SNS have no mentions or formulas in a text."""
     document, _ = audited(run, tmp_path, owner)
-    card = document_card(document, decided(recommendation=open_advice()))
+    card = document_card(document, first_decision(recommendation=open_advice()))
     in_slack = json.dumps(slack.make_payload(card), ensure_ascii=False)
     assert "@" not in in_slack.replace("<!date", "")
     assert owner.replace("@", "＠") in in_slack

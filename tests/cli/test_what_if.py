@@ -109,7 +109,7 @@ def test_types_that_fit_and_have_no_price_are_named(what_if: Run, tmp_path: Path
     assert named
     assert all(row["constraint"] == "no price" and not row["fits"] for row in named)
     output = what_if("--recording", path).stdout
-    assert f"Fits, and has no price to compare: {named[0]['type']}" in output
+    assert f"Fits, but has no known price: {named[0]['type']}" in output
 
 
 def test_a_training_plan_saves_no_cash(what_if: Run, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_candidates_at_an_estimated_rate_are_marked(what_if: Run, tmp_path: Path
     output = what_if("--recording", path).stdout
     row = next(line for line in output.splitlines() if line.startswith("ml.m8i.2xlarge"))
     assert row.count("about $") == 2
-    assert "SageMaker may not sell it here" in " ".join(output.split())
+    assert "SageMaker may not offer it in this region" in " ".join(output.split())
     row = next(line for line in output.splitlines() if line.startswith("ml.m7i.4xlarge"))
     assert "about" not in row
 

@@ -1,4 +1,4 @@
-"""What holds of the savings and of the idle capacity of any run."""
+"""Properties of the savings and of the idle capacity of any run."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -30,7 +30,7 @@ from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
-from tests.fakes.jobs import HOURLY_USD, START, job, known, market, phases, series, usage
+from tests.fakes.jobs import HOURLY_USD, START, job, market, not_none, phases, series, usage
 
 pytestmark = pytest.mark.money
 
@@ -51,15 +51,15 @@ SLOWER = st.decimals(1, 4, places=2)
 @st.composite
 def jobs(draw: st.DrawFn) -> Job:
     """A finished training job with three phases, perhaps on spot, perhaps with a warm pool."""
-    down, train, up = draw(SECONDS), draw(st.integers(1, 90_000)), draw(SECONDS)
-    total = down + train + up
+    download_s, train, upload_s = draw(SECONDS), draw(st.integers(1, 90_000)), draw(SECONDS)
+    total = download_s + train + upload_s
     share = draw(st.none() | SHARES)
     retained = draw(st.none() | SECONDS)
     pool = None if retained is None else WarmPool("Terminated", 3600, Decimal(retained))
     return job(
         draw(st.sampled_from(PRICED)),
         draw(st.integers(1, 9)),
-        phases=phases(("Downloading", down), ("Training", train), ("Uploading", up)),
+        phases=phases(("Downloading", download_s), ("Training", train), ("Uploading", upload_s)),
         training_s=Decimal(total),
         billable_s=Decimal(total) * (share or 1),
         purchase=Purchase.SPOT if share else Purchase.ON_DEMAND,
@@ -70,7 +70,7 @@ def jobs(draw: st.DrawFn) -> Job:
 
 
 def changes() -> st.SearchStrategy[tuple[Bucket, Change | None]]:
-    """Every kind of fix in a bucket where it may stand."""
+    """Returns every kind of fix, in a bucket that it may have."""
     names = st.sampled_from(["Downloading", "Training", "Uploading", "Other"])
     avoidable = st.one_of(
         st.builds(CutPhase, names, SECONDS.map(Decimal)),
@@ -96,31 +96,31 @@ def findings(draw: st.DrawFn) -> list[tuple[RuleInfo, Detection]]:
         inner = draw(st.frozensets(st.integers(number + 1, 10), max_size=2))
         name = RuleInfo(f"SA{number}", f"r{number}", subsumes=frozenset(f"r{n}" for n in inner))
         best = DropRun() if bucket is Bucket.LOST and isinstance(change, CutPhase) else None
-        found = Detection(Confidence.DERIVED, bucket, "because", {}, change=change, best=best)
-        made.append((name, found))
+        result = Detection(Confidence.DERIVED, bucket, "because", {}, change=change, best=best)
+        made.append((name, result))
     return made
 
 
 exempted = st.frozensets(st.integers(0, 9).map("r{}".format), max_size=3)
 
 
-def allocated(
-    of: Job, founds: Sequence[tuple[RuleInfo, Detection]], names: frozenset[str] = frozenset()
+def allocate(
+    job: Job, detections: Sequence[tuple[RuleInfo, Detection]], names: frozenset[str] = frozenset()
 ) -> Savings:
-    """The savings of these findings."""
+    """Returns the savings of these findings."""
     exempt = {name: Exemption("ana", None, "accepted") for name in names}
-    return allocate_savings(of, bill(of, MARKET), founds, MARKET, Severities(), exempt)
+    return allocate_savings(job, bill(job, MARKET), detections, MARKET, Severities(), exempt)
 
 
 @FAST
 @given(jobs(), findings(), exempted)
 def test_avoidable_and_lost_never_exceed_the_bill(
-    of: Job, founds: list[tuple[RuleInfo, Detection]], names: frozenset[str]
+    job: Job, founds: list[tuple[RuleInfo, Detection]], names: frozenset[str]
 ) -> None:
-    """No more can be saved than was paid, nothing is negative, and slices sum to the bill."""
-    total, savings = known(bill(of, MARKET).total_usd), allocated(of, founds, names)
+    """No more is saved than was paid, nothing is negative, and slices sum to the bill."""
+    total, savings = not_none(bill(job, MARKET).total_usd), allocate(job, founds, names)
     avoidable, lost, most = (
-        known(usd) for usd in (savings.avoidable_usd, savings.lost_usd, savings.lost_up_to_usd)
+        not_none(usd) for usd in (savings.avoidable_usd, savings.lost_usd, savings.lost_up_to_usd)
     )
     assert avoidable + lost <= avoidable + most <= total + ALMOST_NOTHING
     assert all((f.saving_usd or 0) >= 0 for f in savings.findings)
@@ -135,13 +135,15 @@ def test_avoidable_and_lost_never_exceed_the_bill(
 @FAST
 @given(jobs(), findings().flatmap(lambda f: st.tuples(st.just(f), st.permutations(f))), exempted)
 def test_each_dollar_is_counted_once_and_in_its_own_bucket(
-    of: Job,
+    job: Job,
     orders: tuple[list[tuple[RuleInfo, Detection]], list[tuple[RuleInfo, Detection]]],
     names: frozenset[str],
 ) -> None:
-    """In any order of the catalogue; what is set aside has no share, and one fix wins a stage."""
-    savings = allocated(of, orders[0], names)
-    assert savings == allocated(of, orders[1], names)
+    """In any order of the catalogue. A superseded finding has no share, and one fix wins a
+    stage.
+    """
+    savings = allocate(job, orders[0], names)
+    assert savings == allocate(job, orders[1], names)
     assert len(savings.findings) == len(orders[0])
     assert not any(f.saving_usd for f in savings.findings if not f.is_standing)
     for bucket, total in (
@@ -151,7 +153,7 @@ def test_each_dollar_is_counted_once_and_in_its_own_bucket(
     ):
         parts = [f.saving_usd or 0 for f in savings.findings if f.detection.bucket is bucket]
         assert sum(parts, Decimal(0)) == total
-    # Of several purchases one stands, and of types and fewer full hosts; the others name it.
+    # One of several purchases wins, and one of types and fewer hosts; the others name it.
     for stages in ((Stage.COUNT, Stage.TYPE), (Stage.PURCHASE,)):
         rivals = [
             f
@@ -167,21 +169,21 @@ def test_each_dollar_is_counted_once_and_in_its_own_bucket(
 
 @FAST
 @given(jobs(), st.integers(1, 50))
-def test_the_bill_scales_with_the_instances(of: Job, times: int) -> None:
+def test_the_bill_scales_with_the_instances(job: Job, times: int) -> None:
     """N times the instances cost n times as much, to the last digits."""
-    [group] = of.groups
-    more = replace(of, groups=(InstanceGroup(group.instance_type, group.count * times),))
-    one, many = (known(bill(run, MARKET).total_usd) for run in (of, more))
+    [group] = job.groups
+    more = replace(job, groups=(InstanceGroup(group.instance_type, group.count * times),))
+    one, many = (not_none(bill(run, MARKET).total_usd) for run in (job, more))
     assert abs(one * times - many) < ALMOST_NOTHING
 
 
 @FAST
 @given(jobs(), st.lists(st.sampled_from(WITH_KNOWN_VOLUMES), min_size=2, max_size=2, unique=True))
-def test_the_types_of_a_cluster_take_its_bill_apart(of: Job, names: list[str]) -> None:
-    """What stays without one type is what goes without the other."""
-    both = replace(of, groups=tuple(InstanceGroup(name, 2) for name in names))
+def test_the_types_of_a_cluster_split_its_bill(job: Job, names: list[str]) -> None:
+    """The bill without one type is the saving of removing the other one."""
+    both = replace(job, groups=tuple(InstanceGroup(name, 2) for name in names))
     whole, *parts = (
-        known(bill(run, MARKET).total_usd)
+        not_none(bill(run, MARKET).total_usd)
         for run in (both, *(SetTypeCount(name, 0).apply(both) for name in names))
     )
     assert abs(sum(parts, Decimal(0)) - whole) < ALMOST_NOTHING
@@ -189,61 +191,63 @@ def test_the_types_of_a_cluster_take_its_bill_apart(of: Job, names: list[str]) -
 
 @FAST
 @given(jobs(), st.integers(0, 90_000))
-def test_more_seconds_never_cost_less(of: Job, extra: int) -> None:
-    """Of training, of retention or of both; and billed phases sum to compute."""
+def test_more_seconds_never_cost_less(job: Job, extra: int) -> None:
+    """Seconds of training, of retention or of both. Billed phases sum to compute."""
     longer = replace(
-        of,
-        training_s=(of.training_s or 0) + Decimal(extra),
-        billable_s=(of.billable_s or 0) + Decimal(extra),
-        warm_pool=of.warm_pool
-        and replace(of.warm_pool, retained_s=(of.warm_pool.retained_s or 0) + Decimal(extra)),
+        job,
+        training_s=(job.training_s or 0) + Decimal(extra),
+        billable_s=(job.billable_s or 0) + Decimal(extra),
+        warm_pool=job.warm_pool
+        and replace(job.warm_pool, retained_s=(job.warm_pool.retained_s or 0) + Decimal(extra)),
     )
-    billed = bill(of, MARKET)
-    assert known(bill(longer, MARKET).total_usd) >= known(billed.total_usd) - ALMOST_NOTHING
-    assert sum((known(cost.usd) for cost in billed.phases), Decimal(0)) == billed.compute_usd
+    billed = bill(job, MARKET)
+    assert not_none(bill(longer, MARKET).total_usd) >= not_none(billed.total_usd) - ALMOST_NOTHING
+    assert sum((not_none(cost.usd) for cost in billed.phases), Decimal(0)) == billed.compute_usd
 
 
 @st.composite
 def interrupted(draw: st.DrawFn) -> Job:
-    """A spot run of two to four attempts, each with a download: the first is charged alone."""
+    """A spot run of two to four attempts, each with a download; only the first one is charged."""
     parts = [("Starting", -60)]
     for _ in range(draw(st.integers(1, 3))):
         parts += [("Downloading", draw(SECONDS)), ("Training", draw(st.integers(1, 90_000)))]
         parts += [("Interrupted", -draw(st.integers(1, 9000)))]
-    made = phases(*parts, ("Downloading", draw(SECONDS)), ("Training", draw(st.integers(1, 9000))))
-    first = next(phase for phase in made if phase.name == "Downloading")
+    all_phases = phases(
+        *parts, ("Downloading", draw(SECONDS)), ("Training", draw(st.integers(1, 9000)))
+    )
+    first = next(phase for phase in all_phases if phase.name == "Downloading")
     charged = tuple(
         replace(phase, billed=False, is_repeated=True)
         if phase.name == "Downloading" and phase is not first
         else phase
-        for phase in made
+        for phase in all_phases
     )
-    of = job(
+    run = job(
         draw(st.sampled_from(PRICED)),
         draw(st.integers(1, 9)),
         phases=charged,
         purchase=Purchase.SPOT,
         volume_gb=draw(st.integers(1, 4000)),
     )
-    ran_s = known(of.ran_s)
-    return replace(of, training_s=ran_s, billable_s=ran_s * draw(SHARES))
+    ran_s = not_none(run.ran_s)
+    return replace(run, training_s=ran_s, billable_s=ran_s * draw(SHARES))
 
 
 @FAST
 @given(interrupted())
-def test_a_repeated_download_costs_nothing_and_its_cut_saves_nothing(of: Job) -> None:
-    """The other phases sum exactly to compute, and a phase's cut saves at most what it costs."""
-    billed = bill(of, MARKET)
-    assert sum((known(cost.usd) for cost in billed.phases), Decimal(0)) == billed.compute_usd
+def test_a_repeated_download_costs_nothing_and_its_cut_saves_nothing(job: Job) -> None:
+    """The other phases sum exactly to compute. Cutting a phase saves at most what it costs."""
+    billed = bill(job, MARKET)
+    assert sum((not_none(cost.usd) for cost in billed.phases), Decimal(0)) == billed.compute_usd
     assert all(cost.usd == 0 for cost in billed.phases if not cost.phase.billed)
-    today = BilledJob(of, billed, MARKET)
+    billed_job = BilledJob(job, billed, MARKET)
     first = next(cost for cost in billed.phases if cost.phase.name == "Downloading")
-    longer = CutPhase("Downloading", known(first.phase.seconds) + 90_000)
-    cut_usd = known(billed.compute_usd) - known(today.compute_usd(longer))
-    assert abs(cut_usd - known(first.usd)) <= len(of.phases) * Decimal("0.000001")
-    only_repeated = replace(of, phases=tuple(p for p in of.phases if p is not first.phase))
-    today = BilledJob(only_repeated, bill(only_repeated, MARKET), MARKET)
-    assert today.saving_usd(CutPhase("Downloading", Decimal(90_000))) == 0
+    longer = CutPhase("Downloading", not_none(first.phase.seconds) + 90_000)
+    cut_usd = not_none(billed.compute_usd) - not_none(billed_job.compute_usd(longer))
+    assert abs(cut_usd - not_none(first.usd)) <= len(job.phases) * Decimal("0.000001")
+    only_repeated = replace(job, phases=tuple(p for p in job.phases if p is not first.phase))
+    billed_job = BilledJob(only_repeated, bill(only_repeated, MARKET), MARKET)
+    assert billed_job.saving_usd(CutPhase("Downloading", Decimal(90_000))) == 0
 
 
 GPUS = {"ml.g4dn.xlarge": 1, "ml.g5.2xlarge": 1, "ml.g4dn.12xlarge": 4}
@@ -251,7 +255,7 @@ VCPUS = {"ml.m5.large": 2, "ml.m5.4xlarge": 16, "ml.unpriced.xlarge": 4}
 MINUTES = 10
 POINTS = st.lists(st.floats(0, 100), min_size=MINUTES, max_size=MINUTES)
 GAPS = st.frozensets(st.integers(0, MINUTES - 1), max_size=3)
-"""As many missing points as the gate lets pass."""
+"""As many missing points as a judgement allows."""
 Hosts = list[list[float | None]]
 """The points of each host, 0..100 of all its devices."""
 
@@ -260,14 +264,16 @@ Hosts = list[list[float | None]]
 def runs(draw: st.DrawFn) -> tuple[Job, Hosts]:
     """A run of ten minutes of Training on one to three hosts, with enough points on each."""
     instance, count = draw(st.sampled_from([*GPUS, *VCPUS])), draw(st.integers(1, 3))
-    down, up = draw(st.integers(0, 4000)), draw(st.integers(0, 4000))
-    total = down + 60 * MINUTES + up
+    download_s, upload_s = draw(st.integers(0, 4000)), draw(st.integers(0, 4000))
+    total = download_s + 60 * MINUTES + upload_s
     spot, plan = draw(st.none() | st.integers(0, total)), draw(st.booleans())
     purchase = Purchase.TRAINING_PLAN if plan else Purchase.ON_DEMAND
-    of = job(
+    run = job(
         instance,
         count,
-        phases=phases(("Training", 60 * MINUTES), ("Downloading", down), ("Uploading", up)),
+        phases=phases(
+            ("Training", 60 * MINUTES), ("Downloading", download_s), ("Uploading", upload_s)
+        ),
         training_s=Decimal(total),
         billable_s=Decimal(total if spot is None else spot),
         purchase=purchase if spot is None else Purchase.SPOT,
@@ -276,16 +282,16 @@ def runs(draw: st.DrawFn) -> tuple[Job, Hosts]:
     for line in hosts:
         for gap in draw(GAPS):
             line[gap] = None
-    return of, hosts
+    return run, hosts
 
 
-def measured(of: Job, hosts: Hosts) -> Measurements:
-    """GPU points of a GPU job, CPU points of any other."""
-    instance = of.groups[0].instance_type
+def measurements_of(job: Job, hosts: Hosts) -> Measurements:
+    """Returns GPU points of a GPU job, CPU points of any other."""
+    instance = job.groups[0].instance_type
     metric = Metric.GPU if instance in GPUS else Metric.CPU
     each = (GPUS | VCPUS)[instance]
     return usage(
-        of,
+        job,
         *(
             series(metric, [None if v is None else v * each for v in line], host=f"train/algo-{n}")
             for n, line in enumerate(hosts, 1)
@@ -294,11 +300,11 @@ def measured(of: Job, hosts: Hosts) -> Measurements:
 
 
 def idle_of(
-    of: Job, hosts: Hosts, found: Sequence[tuple[RuleInfo, Detection]] = ()
+    job: Job, hosts: Hosts, result: Sequence[tuple[RuleInfo, Detection]] = ()
 ) -> IdleCapacity:
-    """The idle capacity: these runs have points enough."""
-    savings = allocated(of, found)
-    figure = idle_capacity(of, measured(of, hosts), bill(of, MARKET), MARKET, savings)
+    """Returns the idle capacity; these runs have enough points."""
+    savings = allocate(job, result)
+    figure = idle_capacity(job, measurements_of(job, hosts), bill(job, MARKET), MARKET, savings)
     assert isinstance(figure, IdleCapacity)
     return figure
 
@@ -306,10 +312,12 @@ def idle_of(
 @FAST
 @given(runs(), findings())
 def test_what_was_paid_was_worked_or_idle(
-    run: tuple[Job, Hosts], found: list[tuple[RuleInfo, Detection]]
+    run: tuple[Job, Hosts], result: list[tuple[RuleInfo, Detection]]
 ) -> None:
-    """Nothing is negative, the value is at most the compute lines, and no more of it is counted."""
-    figure = idle_of(*run, found)
+    """Nothing is negative. The value is at most the compute lines, and at most that much is
+    counted.
+    """
+    figure = idle_of(*run, result)
     assert abs(figure.idle + figure.worked - figure.paid) < ALMOST_NOTHING
     assert 0 <= figure.worked <= figure.paid
     assert figure.unit == ("gpu_hours" if run[0].groups[0].instance_type in GPUS else "vcpu_hours")
@@ -318,8 +326,8 @@ def test_what_was_paid_was_worked_or_idle(
         return
     assert 0 <= figure.counted_usd <= figure.list_usd
     compute = bill(replace(run[0], purchase=Purchase.ON_DEMAND), MARKET).compute_usd
-    assert figure.list_usd <= known(compute) + ALMOST_NOTHING
-    savings = allocated(run[0], found)
+    assert figure.list_usd <= not_none(compute) + ALMOST_NOTHING
+    savings = allocate(run[0], result)
     if savings.avoidable_usd is not None and savings.lost_usd is not None:
         in_sums = savings.avoidable_usd + savings.lost_usd
         assert figure.counted_usd <= in_sums + ALMOST_NOTHING
@@ -330,17 +338,17 @@ def test_what_was_paid_was_worked_or_idle(
 def test_an_idle_end_that_is_longer_finds_more_idle_hours(
     run: tuple[Job, Hosts], more_s: int
 ) -> None:
-    """So many seconds of an upload on top, all of them billed."""
-    of, hosts = run
-    total_s = (of.training_s or Decimal(0)) + more_s
+    """An upload is longer by these seconds, all of them billed."""
+    shorter_job, hosts = run
+    total_s = (shorter_job.training_s or Decimal(0)) + more_s
     longer = replace(
-        of,
-        phases=(*of.phases, replace(of.phases[-1], seconds=Decimal(more_s))),
+        shorter_job,
+        phases=(*shorter_job.phases, replace(shorter_job.phases[-1], seconds=Decimal(more_s))),
         training_s=total_s,
         billable_s=total_s,
         purchase=Purchase.ON_DEMAND,
     )
-    before = replace(of, billable_s=of.training_s, purchase=Purchase.ON_DEMAND)
+    before = replace(shorter_job, billable_s=shorter_job.training_s, purchase=Purchase.ON_DEMAND)
     after = idle_of(longer, hosts)
     assert after.idle > idle_of(before, hosts).idle
     assert abs(after.worked - idle_of(before, hosts).worked) < ALMOST_NOTHING
@@ -348,10 +356,17 @@ def test_an_idle_end_that_is_longer_finds_more_idle_hours(
 
 @FAST
 @given(runs())
-def test_the_written_figure_adds_up_too(run: tuple[Job, Hosts]) -> None:
+def test_the_figures_of_the_document_add_up(run: tuple[Job, Hosts]) -> None:
     """Rounded to 6 decimals, worked and idle are still exactly what was paid."""
-    of, hosts = run
-    audit = audit_job(of, measured(of, hosts), MARKET, Policy(), Ruleset((), "none"), now=START)
-    written = known(document(audit)["idle_capacity"])
+    finished_job, hosts = run
+    audit = audit_job(
+        finished_job,
+        measurements_of(finished_job, hosts),
+        MARKET,
+        Policy(),
+        Ruleset((), "none"),
+        now=START,
+    )
+    written = not_none(document(audit)["idle_capacity"])
     assert written["worked"] + written["idle"] == written["paid"]
     assert min(written["worked"], written["idle"]) >= 0

@@ -1,4 +1,4 @@
-"""Fixes of every kind of job in every dialect, as text for the golden file."""
+"""Makes a golden file's text: fixes of every kind of job in every dialect."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -48,8 +48,8 @@ CASES: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def text() -> str:
-    """Each case in each dialect."""
+def all_fixes() -> str:
+    """Returns each case in each dialect."""
     return "\n".join(_texts()) + "\n"
 
 

@@ -1,11 +1,11 @@
-"""What the golden files hold. `python -m tests.golden.regenerate` rewrites them: see the diff."""
+"""Makes the golden files. `python -m tests.golden.regenerate` rewrites them: review the diff."""
 
 import io
 import json
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,10 @@ from tests.labelled import confusion, expert_comparison, simulated
 STACK = HistoryLocation.for_table("SageAudit-HistoryTable3F9C2A71-1T6QF0XN8KZ4D", "us-east-1")
 """The table of a stack, with a name as CloudFormation gives it."""
 HERE = Path(__file__).parent
-_SHOWN = {
+_DOCUMENTS = {
     "two-findings": documents.document,
     "failed-hostile": sample_documents.lost_document,
-    "perhaps-lost": sample_documents.perhaps_lost_document,
+    "perhaps-lost": sample_documents.possibly_lost_document,
     "tuning-rollup": sample_documents.rollup_document,
     "partly-judged": sample_documents.partly_judged_document,
     "estimated": sample_documents.estimated_document,
@@ -41,108 +41,117 @@ _SHOWN = {
     "unauditable": sample_documents.unauditable_document,
     "not-judged": sample_documents.not_judged_document,
     "still-running": sample_documents.running_document,
-    "set-aside": sample_documents.set_aside_document,
+    "set-aside": sample_documents.uncounted_document,
 }
-_NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
 _WIDTHS = (60, 80, 120)
 
 
-def _due(
+def _first_alert(
     rule: str = "gpu-underused",
     month: str = "540",
-    of: AmountKind = AmountKind.COUNTED,
-    **more: Any,
+    amount_kind: AmountKind = AmountKind.COUNTED,
+    **fields: Any,
 ) -> AlertDecision:
-    """A message that is due for an advice, by what its family came to in a month."""
+    """Returns a first message for a recommendation with this monthly amount."""
     usd = Decimal(month)
-    runs = more.pop("runs", 12)
-    whole = Month(of, Decimal(more.pop("total", usd)), usd, runs, occasions=runs)
-    recommendation = open_advice(rule, of)
+    runs = fields.pop("runs", 12)
+    month_totals = Month(amount_kind, Decimal(fields.pop("total", usd)), usd, runs, occasions=runs)
+    recommendation = open_advice(rule, amount_kind)
     return AlertDecision(
-        amount_kind=of, month=whole, saves=whole, recommendation=recommendation, **more
+        amount_kind=amount_kind,
+        month=month_totals,
+        saves=month_totals,
+        recommendation=recommendation,
+        **fields,
     )
 
 
 def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
-    """Messages of every kind."""
-    low = AlertFigures(Severity.LOW, Decimal(6), Decimal(0))
-    high = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
-    before_it, last = alert(low), alert(high)
-    after = replace(
-        before_it,
+    """Returns an audit and a decision for each golden message, by name."""
+    low_figures = AlertFigures(Severity.LOW, Decimal(6), Decimal(0))
+    high_figures = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
+    low_alert, high_alert = alert(low_figures), alert(high_figures)
+    counted_alert = replace(
+        low_alert,
         amount_kind=AmountKind.COUNTED,
         recommendation_ids=("abcdefgh",),
         amount=Decimal(6),
     )
-    provisional, before = documents.document(), documents.document()
-    due = {"settled": False, "due_at": "2026-05-20T15:00:00Z"}
-    provisional["audit"] = {**provisional["audit"], **due}  # type: ignore[typeddict-item]
-    before["bill"] = {**before["bill"], "total_usd": Decimal(440)}
+    provisional, corrected = documents.document(), documents.document()
+    provisional_fields = {"settled": False, "due_at": "2026-05-20T15:00:00Z"}
+    provisional["audit"] = {**provisional["audit"], **provisional_fields}  # type: ignore[typeddict-item]
+    corrected["bill"] = {**corrected["bill"], "total_usd": Decimal(440)}
     gpu_idle = documents.finding(rule="gpu-idle", saving_usd=Decimal(410))
-    before["findings"] = [gpu_idle, *before["findings"]]
-    again = replace(_due(), previous_alert=after)
-    failed = "failed-spend"
+    corrected["findings"] = [gpu_idle, *corrected["findings"]]
+    follow_up = replace(_first_alert(), previous_alert=counted_alert)
+    rule = "failed-spend"
     return {
-        "two-findings": (documents.document(), _due()),
-        "young": (documents.document(), _due(total="61.20", runs=2)),
-        "failed-hostile": (sample_documents.lost_document(), _due(failed, "43", runs=44)),
-        "perhaps-lost": (sample_documents.perhaps_lost_document(), _due(failed, "9.5", runs=2)),
-        "tuning-rollup": (sample_documents.rollup_document(), _due(month="3.80", runs=1)),
+        "two-findings": (documents.document(), _first_alert()),
+        "young": (documents.document(), _first_alert(total="61.20", runs=2)),
+        "failed-hostile": (sample_documents.lost_document(), _first_alert(rule, "43", runs=44)),
+        "perhaps-lost": (
+            sample_documents.possibly_lost_document(),
+            _first_alert(rule, "9.5", runs=2),
+        ),
+        "tuning-rollup": (sample_documents.rollup_document(), _first_alert(month="3.80", runs=1)),
         "partly-judged": (
             sample_documents.partly_judged_document(),
-            _due("download-dominates", "15"),
+            _first_alert("download-dominates", "15"),
         ),
-        "estimated": (sample_documents.estimated_document(), _due(month="1162.4", runs=301)),
+        "estimated": (
+            sample_documents.estimated_document(),
+            _first_alert(month="1162.4", runs=301),
+        ),
         "second-more-severe": (
             sample_documents.lost_document(),
             replace(
-                _due(failed, "612"),
+                _first_alert(rule, "612"),
                 kind=AlertKind.WORSE,
                 why="its month is high now",
-                previous_alert=after,
+                previous_alert=counted_alert,
             ),
         ),
         "came-back": (
             documents.document(),
             replace(
-                again,
+                follow_up,
                 kind=AlertKind.FOLLOW_UP,
                 follow_up_reason=FollowUpReason.CAME_BACK,
                 why="what was fixed came back: third time, $1,236.00 so far",
             ),
         ),
         "cost-spike": (
-            sample_documents.dearer_document(),
+            sample_documents.cost_spike_document(),
             AlertDecision(AlertKind.COST_SPIKE, spike=CostSpike(Decimal(24), Decimal(182))),
         ),
         "trial": (
             sample_documents.trial_document(),
-            _due("spot-not-used", "60", AmountKind.POSSIBLE, runs=9),
+            _first_alert("spot-not-used", "60", AmountKind.POSSIBLE, runs=9),
         ),
         "correction": (
             documents.document(),
             AlertDecision(
                 AlertKind.CORRECTION,
-                previous_alert=last,
-                corrected_audit=MessageAudit.parse(before),
+                previous_alert=high_alert,
+                corrected_audit=MessageAudit.parse(corrected),
             ),
         ),
         "correction-to-nothing": (
             documents.document(findings=[], avoidable_usd=Decimal(0)),
-            AlertDecision(AlertKind.CORRECTION, previous_alert=last),
+            AlertDecision(AlertKind.CORRECTION, previous_alert=high_alert),
         ),
-        "provisional": (provisional, _due()),
-        "pipeline-step": (_step(), replace(_due(), other_steps=_other_steps())),
+        "provisional": (provisional, _first_alert()),
+        "pipeline-step": (_step_document(), replace(_first_alert(), other_steps=_other_steps())),
     }
 
 
-def _step() -> AuditDocument:
-    """The audit of a pipeline's step."""
+def _step_document() -> AuditDocument:
+    """Returns the audit of a pipeline's step."""
     return documents.document(job=documents.job(family="pipeline/nightly/train"))
 
 
 def _other_steps() -> tuple[tuple[str, Month], ...]:
-    """What the other steps of the same pipeline come to."""
+    """Returns the monthly amounts of the pipeline's other steps."""
     months = {"features": 120, "score": 40, "evaluate": 12, "report": 3}
     return tuple(
         (f"pipeline/nightly/{name}", Month(AmountKind.COUNTED, Decimal(usd), Decimal(usd), 9))
@@ -151,17 +160,17 @@ def _other_steps() -> tuple[tuple[str, Month], ...]:
 
 
 def goldens() -> dict[str, Callable[[], str]]:
-    """Each golden file's path below this folder and how its text is made."""
+    """Returns functions that make the golden files' texts, by path below this folder."""
     files: dict[str, Callable[[], str]] = {}
-    for name, (whole, notify) in messages().items():
-        files[f"slack/{name}.json"] = lambda whole=whole, on=notify: _slack(whole, on)  # type: ignore[misc]
-        files[f"sns/{name}.txt"] = lambda whole=whole, on=notify: _sns(whole, on)  # type: ignore[misc]
-    for name, make in _SHOWN.items():
+    for name, (document, decision) in messages().items():
+        files[f"slack/{name}.json"] = partial(_slack, document, decision)
+        files[f"sns/{name}.txt"] = partial(_sns, document, decision)
+    for name, make in _DOCUMENTS.items():
         for width in _WIDTHS:
             files[f"terminal/{name}-{width}.txt"] = (
                 lambda make=make, width=width: on_terminal(make(), width)  # type: ignore[misc]
             )
-    files["terminal/fixes.txt"] = fixes.text
+    files["terminal/fixes.txt"] = fixes.all_fixes
     files["labelled/confusion.txt"] = confusion.table
     files["labelled/expert-jobs.txt"] = expert_comparison.table
     files["labelled/simulated-jobs.txt"] = simulated.table
@@ -169,27 +178,27 @@ def goldens() -> dict[str, Callable[[], str]]:
 
 
 def on_terminal(document: AuditDocument, width: int) -> str:
-    """The audit as a file or pipe gets it: no colour; the padding at line ends is left out."""
+    """Returns the audit as printed to a file or pipe: without colour and padding at line ends."""
     out = io.StringIO()
     render(document, Console(file=out, width=width))
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
 
-def _slack(document: AuditDocument, notify: AlertDecision) -> str:
-    payload = slack.make_payload(document_card(document, notify, STACK), {"anna": "U0123ABC"})
+def _slack(document: AuditDocument, decision: AlertDecision) -> str:
+    payload = slack.make_payload(document_card(document, decision, STACK), {"anna": "U0123ABC"})
     return json.dumps(payload, indent=1, ensure_ascii=False) + "\n"
 
 
-def _sns(document: AuditDocument, notify: AlertDecision) -> str:
-    notice = plain.make_payload(document_card(document, notify, STACK))
+def _sns(document: AuditDocument, decision: AlertDecision) -> str:
+    notice = plain.make_payload(document_card(document, decision, STACK))
     attributes = json.dumps(notice["attributes"], indent=1, ensure_ascii=False)
     return f"Subject: {notice['subject']}\n\n{notice['message']}\n{attributes}\n"
 
 
 def main() -> None:
-    """Rewrites every golden file; none while a rule is right less often than it must be."""
-    if below := confusion.below_the_bar(confusion.judged_stories()):
-        sys.exit("No golden file was written:\n" + "\n".join(below))
+    """Rewrites every golden file, unless a rule is right less often than required."""
+    if failures := confusion.below_the_bar(confusion.judged_stories()):
+        sys.exit("No golden file was written:\n" + "\n".join(failures))
     for name, make in goldens().items():
         path = HERE / name
         path.parent.mkdir(exist_ok=True)

@@ -24,8 +24,8 @@ from sageaudit.queries.question import Question, SortOrder
 from sageaudit.queries.total import SumsRow
 from sageaudit.queries.window import Window, make_window
 from sageaudit.structs import replace
-from tests.fakes.entries import ended, finding
-from tests.fakes.random_history import ACCOUNTS, NOW, RULES, fill, remembered
+from tests.fakes.entries import entry_ending_at, finding
+from tests.fakes.random_history import ACCOUNTS, NOW, RULES, cached_reads, fill
 
 TODAY = NOW.date()
 WINDOW = Window(datetime(2026, 11, 11, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC))
@@ -63,7 +63,7 @@ def history() -> Iterator[History]:
     """Yields 90 audits of a week and a half."""
     with SqliteHistory() as file:
         fill(file, 90, days=10)
-        yield remembered(file)
+        yield cached_reads(file)
 
 
 def sums_of_rows(lists: HistoryLists, question: Question, columns: tuple[Column, ...]) -> Sums:
@@ -169,7 +169,9 @@ def weeks() -> Iterator[SqliteHistory]:
         for day, month in ((26, 10), (2, 11), (9, 11), (16, 11), (19, 11)):
             result = [finding("gpu-idle", saving_usd=Decimal(1))]
             at = datetime(2026, month, day, 9, tzinfo=UTC)
-            history.record(ended(f"day-{day}", at, findings=result, bill={"total_usd": Decimal(2)}))
+            history.record(
+                entry_ending_at(f"day-{day}", at, findings=result, bill={"total_usd": Decimal(2)})
+            )
         yield history
 
 
@@ -208,7 +210,7 @@ def test_a_projection_counts_today_as_it_is(weeks: History) -> None:
     the finished days.
     """
     today = datetime(TODAY.year, TODAY.month, TODAY.day, 9, tzinfo=UTC)
-    weeks.record(ended("today", today, bill={"total_usd": Decimal(6)}))
+    weeks.record(entry_ending_at("today", today, bill={"total_usd": Decimal(6)}))
     newest = sums_since(weeks, "week", date(2026, 11, 16))[-1]
     assert (newest.total_usd, newest.projected_usd) == (10, 12)
 
@@ -234,7 +236,7 @@ def test_a_rule_that_could_not_judge_has_unknown_dollars(weeks: SqliteHistory) -
     """So has a rule that found nothing in any of the periods; other rules have zeros."""
     at = datetime(2026, 9, 30, 9, tzinfo=UTC)
     unjudged: dict[str, Any] = {"judged": "no", "avoidable_usd": None, "findings": []}
-    weeks.record(ended("unjudged", at, **unjudged))
+    weeks.record(entry_ending_at("unjudged", at, **unjudged))
     known_values = sums_since(weeks, "week", date(2026, 9, 28), rule="gpu-idle")
     assert [row.waste_usd for row in known_values] == [None, 0, 0, 0, 1, 1, 1, 2]
     never = sums_since(weeks, "week", date(2026, 9, 28), rule="idle-tail")

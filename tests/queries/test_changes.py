@@ -15,7 +15,7 @@ from sageaudit.queries.lists import HistoryLists
 from sageaudit.queries.names import resolve_family
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import Window
-from tests.fakes.entries import ended
+from tests.fakes.entries import entry_ending_at
 
 BEGIN, WEEK = datetime(2026, 11, 9, tzinfo=UTC), timedelta(days=7)
 AMOUNTS: dict[str, tuple[tuple[int, ...], tuple[int | None, ...]]] = {
@@ -46,7 +46,7 @@ def history() -> Iterator[SqliteHistory]:
 def _record(history: SqliteHistory, family: str, at: datetime, usd: int | None) -> None:
     bill = {"total_usd": None if usd is None else Decimal(usd)}
     job = {"family": family}
-    history.record(ended(f"{family}-{at:%d%H}", at, bill=bill, job=job))
+    history.record(entry_ending_at(f"{family}-{at:%d%H}", at, bill=bill, job=job))
 
 
 def changes_of_week(history: SqliteHistory) -> list[SpendChange]:

@@ -96,7 +96,7 @@ def test_a_first_week_is_compared_with_nothing() -> None:
         record_run(history, "ranker", ago(2), cost_usd=10, avoidable_usd=4)
         [read_digest] = read_digests(history)
     assert (read_digest.previous_total, read_digest.changed_families) == (None, ())
-    assert "the week before is not known" in digest_card(read_digest).lines[0].text
+    assert "no data for the week before" in digest_card(read_digest).lines[0].text
 
 
 @pytest.mark.parametrize(

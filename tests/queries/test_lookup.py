@@ -14,7 +14,7 @@ from sageaudit.errors import AmbiguousName, JobNotFound
 from sageaudit.ports import History
 from sageaudit.queries.names import JobQuery, find_job
 from sageaudit.structs import replace
-from tests.fakes.entries import ended, key
+from tests.fakes.entries import entry_ending_at, key
 from tests.fakes.random_history import NOW, fill
 
 
@@ -28,7 +28,9 @@ def history() -> Iterator[History]:
 
 def job(name: str, family: str, days_ago: int = 5, **changes: str) -> AuditEntry:
     """Returns a job that ended at this time."""
-    stored = ended(name, NOW - timedelta(days=days_ago), job={"family": family, **changes})
+    stored = entry_ending_at(
+        name, NOW - timedelta(days=days_ago), job={"family": family, **changes}
+    )
     return replace(stored, key=key(name, NOW - timedelta(days=days_ago, hours=1)))
 
 

@@ -22,7 +22,7 @@ from tests.fakes.any_input import PHASES, families, likely_jobs, odd_jobs, serie
 from tests.fakes.bad_input import case, measured
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import host_series, job, phases, ran
-from tests.fakes.sound import sound
+from tests.fakes.sound import check_answers
 
 NOT_DRAWN = {"name": "which job", "arn": "which job", "tuning": "of jobs without instances"}
 """Fields that are the same in all generated jobs, and what they say."""
@@ -39,7 +39,7 @@ def test_any_job_gets_an_answer_of_every_rule(data: st.DataObject) -> None:
     """None fails, what they find can be read and recomputed, and no dollar is counted twice."""
     run = data.draw(likely_jobs() | odd_jobs())
     usage = measured(run, data.draw(series(run)))
-    sound(case(run, usage, earlier=data.draw(families(run))))
+    check_answers(case(run, usage, earlier=data.draw(families(run))))
 
 
 @pytest.mark.parametrize("field", sorted(DRAWN))
@@ -50,7 +50,7 @@ def test_each_field_of_the_table_is_drawn(field: str) -> None:
 
 
 def clusters(instance: str, kind: JobKind, hosts: int, mode: str) -> FamilyCase:
-    """An hour of hosts of four habits: some work all the time, some less and less."""
+    """An hour of hosts with four patterns: some work all the time, some less and less."""
     run = ran(
         3600,
         instance,
@@ -81,7 +81,7 @@ def clusters(instance: str, kind: JobKind, hosts: int, mode: str) -> FamilyCase:
 
 @contextmanager
 def counting() -> Iterator[list[int]]:
-    """Counts the lines that run inside: unlike seconds, the same on every machine."""
+    """Counts the lines of code that run inside: unlike seconds, the same on every machine."""
     count, before = [0], sys.gettrace()
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -96,7 +96,7 @@ def counting() -> Iterator[list[int]]:
 
 
 def work(rule: Rule, family_case: FamilyCase) -> tuple[type[Outcome], int]:
-    """What a rule answers, and how many lines it ran for it."""
+    """Returns what a rule answers, and how many lines of code it ran."""
     judge(family_case, [rule])
     with counting() as count:
         [(_, outcome)] = judge(family_case, [rule])

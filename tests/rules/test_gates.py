@@ -30,7 +30,7 @@ REACHED = Unknown("reached", "the rule itself was asked")
 
 
 def job_for(rule: Rule, minutes: float, instance: str = GPUS, instances: int = 1) -> Job:
-    """A job of the rule's first kind that works for so many minutes and does nothing else."""
+    """A job of the rule's first kind that works for this many minutes and does nothing else."""
     kind = min(rule.kinds, key=lambda kind: kind.value)
     seconds = round(60 * minutes)
     split = phases((PHASES[kind][0], seconds))
@@ -51,14 +51,14 @@ def every_metric(
 
 
 def measured(run: Job, points_by_metric: Mapping[Metric, list[RawSeries]]) -> Measurements:
-    """What is measured of such lines."""
+    """The measurements of these points."""
     return usage(run, *(line for lines in points_by_metric.values() for line in lines))
 
 
 def gate_answer(
     rule: Rule, run: Job, measurements: Measurements | None = None, earlier: int | None = 50
 ) -> Outcome:
-    """What the gates let through to a rule that applies to every job; REACHED: they are open."""
+    """What the gates answer for a rule that applies to every job; REACHED if they are open."""
     probe = replace(rule, check=lambda _: REACHED, not_applicable=())
     runs = None if earlier is None else [earlier_run(n) for n in range(1, earlier + 1)]
     [(_, answer)] = judge(case(run, measurements, earlier=runs, policy=EVERY_RULE_ON), [probe])
@@ -66,7 +66,7 @@ def gate_answer(
 
 
 def gate_code(*args: Any, **facts: Any) -> str:
-    """Of the Unknown that the gates give; "reached" where they are open."""
+    """The code of the Unknown that the gates return; "reached" if they let the rule through."""
     answer = gate_answer(*args, **facts)
     assert isinstance(answer, Unknown), answer
     return answer.code
@@ -159,7 +159,7 @@ def test_without_a_metric_that_it_needs_a_rule_does_not_know(name: str, metric: 
 
 @pytest.mark.parametrize(("name", "metric"), NEEDS)
 def test_gpu_metrics_are_not_missed_where_there_is_no_gpu(name: str, metric: Metric) -> None:
-    """Such a job is none of a GPU rule's; a rule on CPU, memory or disk judges it."""
+    """A GPU rule does not apply to such a job; a rule on CPU, memory or disk judges it."""
     rule = replace(RULES[name], required_metrics=(metric,))
     run = job_for(rule, 120, "ml.m5.4xlarge")
     answer = gate_answer(rule, run, measured(run, every_metric([50] * 120)))
@@ -180,7 +180,7 @@ def test_fewer_minutes_than_the_card_asks_for_are_too_short(name: str) -> None:
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_idle_minutes_count_only_for_rules_on_the_whole_run(name: str) -> None:
-    """Idle head and tail are cut for all others."""
+    """All other rules do not see an idle start and end."""
     rule = RULES[name]
     idle, busy = min_minutes(rule), min_minutes(rule) - 1
     for values in ([0.0] * idle + [60.0] * busy, [60.0] * busy + [0.0] * idle):
@@ -282,7 +282,7 @@ def test_a_rule_that_compares_hosts_wants_them_of_one_type(name: str) -> None:
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_a_cluster_of_several_types_has_no_map_to_its_metrics(name: str) -> None:
-    """CPU and GPU figures are sums, and nobody knows over how many of a host."""
+    """CPU and GPU figures are sums, and it is not known over how many devices of a host."""
     rule = RULES[name]
     run = replace(
         job_for(rule, 120), groups=(InstanceGroup(GPUS, 1), InstanceGroup("ml.m5.xlarge", 1))
@@ -296,7 +296,7 @@ def test_a_cluster_of_several_types_has_no_map_to_its_metrics(name: str) -> None
     )
 
 
-def test_hosts_that_are_told_apart_are_not_compared_either() -> None:
+def test_hosts_that_are_distinguished_are_not_compared_either() -> None:
     """They are of several types: only whether each took part is judged."""
     groups = (InstanceGroup(GPUS, 1), InstanceGroup("ml.m5.xlarge", 1))
     run = ran(7200, groups=groups)
@@ -330,7 +330,7 @@ def test_a_busy_gpu_keeps_only_rules_about_cpus_from_judging(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.min_earlier_runs])
 def test_fewer_earlier_runs_than_the_card_asks_for_are_too_few(name: str) -> None:
-    """Exactly as many are enough; a history that nobody read is another reason."""
+    """Exactly as many are enough; a history that was not read is another reason."""
     rule = RULES[name]
     for earlier, code in (
         (None, "history_unread"),

@@ -19,7 +19,7 @@ from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.jobs import START, flat, market, ran
-from tests.fakes.judging import card, case
+from tests.fakes.judging import case, rule_named
 
 POOLING = [rule for rule in catalogue.load() if rule.can_pool_runs]
 GPU = "ml.g5.2xlarge"
@@ -32,7 +32,7 @@ BUSY = {"cpu": 60.0, "memory": 60.0, "gpu": 95.0, "gpu_memory": 90.0}
 def run(
     minutes: int, use: Mapping[str, float], instance: str = GPU, hosts: int = 1
 ) -> Measurements:
-    """A run of so many even minutes."""
+    """A run of this many even minutes."""
     job = ran(60 * minutes, instance, hosts)
     return flat(job, minutes, hosts=hosts, **use)
 
@@ -50,7 +50,7 @@ def answer(
     """The outcome for a run whose family had these runs before it; None: without a family."""
     job = ran(own_usage.seconds, instance, own_usage.hosts_expected or 1)
     minutes = None if earlier is None else pool(own_usage, earlier)
-    [(_, outcome)] = judge(replace(case(job, own_usage), pool=minutes), [card(rule)])
+    [(_, outcome)] = judge(replace(case(job, own_usage), pool=minutes), [rule_named(rule)])
     return outcome
 
 
@@ -226,7 +226,7 @@ def test_each_run_counts_its_own_dollars_only(
 
 
 def test_the_document_names_the_runs() -> None:
-    """With how many minutes; None where a run was judged alone or not at all."""
+    """With how many minutes; None if a run was judged alone or not at all."""
     pooled_document = document(audited(run(8, LOW), [run(8, LOW)] * 2))
     pooled = pooled_document["audit"]["pool"]
     assert pooled is not None

@@ -1,4 +1,4 @@
-"""What holds of the rules as files: the folder is the register, and nothing else lists them."""
+"""Conventions of the rule files: the folder is the register, and nothing else lists the rules."""
 
 import re
 from collections import defaultdict
@@ -162,8 +162,8 @@ def test_rules_on_request_wait_for_the_policy() -> None:
     )
 
 
-def test_what_is_told_once_a_family_is_about_a_setting() -> None:
-    """Each run of the family has the same setting, and would be told the same."""
+def test_what_is_reported_once_a_family_is_about_a_setting() -> None:
+    """Each run of the family has the same setting, and would get the same message."""
     once = {rule.info.name for rule in catalogue.load() if rule.report_once_per_family}
     assert once == ONCE_A_FAMILY, (
         "add the rule to ONCE_A_FAMILY of this file, or take `report_once_per_family=True` from"
@@ -173,7 +173,7 @@ def test_what_is_told_once_a_family_is_about_a_setting() -> None:
 
 
 def test_a_rule_that_counts_dollars_by_metrics_says_that_it_finds_waste() -> None:
-    """Where none of these rules can answer, a job's avoidable dollars are not known, and not 0.
+    """If none of these rules can answer, a job's avoidable dollars are not known, not 0.
 
     A rule on clusters of several types reads the metrics of each type, and needs none of all hosts.
     """

@@ -217,7 +217,7 @@ measured_fact = partial(Detection, Confidence.MEASURED, Bucket.NONE)
 def possible_loss(
     summary: str, evidence: Numbers, **details: Unpack[DetectionDetails]
 ) -> Detection:
-    """A loss between nothing, which is counted, and `change`: what the run left is not known."""
+    """Returns a loss from nothing, which is counted, to `change`; what the run left is unknown."""
     details["best"] = details.get("change")
     details["change"] = CutPhase("Training", Decimal(0))
     return Detection(Confidence.DERIVED, Bucket.LOST, summary, evidence, **details)
@@ -226,7 +226,8 @@ def possible_loss(
 def derived_saving(
     summary: str, evidence: Numbers, **details: Unpack[DetectionDetails]
 ) -> Detection:
-    """A saving between `change`, which is counted, and `best`, under the assumption in `caution`.
+    """Returns a saving between `change`, which is counted, and `best`, if the assumption in
+    `caution` holds.
 
     Without a change it is a recommendation without dollars, and `caution` says why.
     """

@@ -193,7 +193,10 @@ def _judge_pooled_runs(
         for usage in usages
     )
     is_judged = isinstance(outcome, Detection | Clear)
-    if is_judged and any(isinstance(own, Clear) != isinstance(outcome, Clear) for own in outcomes):
+    if is_judged and any(
+        isinstance(single_outcome, Clear) != isinstance(outcome, Clear)
+        for single_outcome in outcomes
+    ):
         minutes = f"{pool.own.minutes:.0f} active minutes"
         return Unknown(
             DIFFERS_FROM_FAMILY, f"its {minutes} differ from those of its family's last runs"

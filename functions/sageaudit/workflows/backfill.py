@@ -71,9 +71,7 @@ class BackfillStatus(enum.StrEnum):
 
 
 class Deployment(Struct, frozen=True):
-    """A deployment: its history, its sweep's store, and the accounts and regions whose jobs it
-    audits.
-    """
+    """A deployment: its history, its sweep's store, and whose jobs it audits."""
 
     history: History
     sweep_store: SweepStore
@@ -116,9 +114,7 @@ def job_statuses(
 
 
 class SendProgress(Struct, frozen=True):
-    """The number of events sent, SQS's reasons for refusals, and the messages that wait in the
-    queue before the next batch.
-    """
+    """The number of events sent, refusals, and messages in the queue before the next batch."""
 
     sent: int = 0
     refusals: tuple[str, ...] = ()
@@ -159,8 +155,9 @@ def send_events(
 def _send_batch(
     bodies: Sequence[str], queue: PacedQueue, sleep: Callable[[float], None]
 ) -> dict[int, str]:
-    """Sends a batch; sends it again if SQS may not have received it. Duplicates are audited
-    once.
+    """Sends a batch; sends it again if SQS may not have received it.
+
+    Duplicates are audited once.
     """
     for _ in range(_TRIES - 1):
         try:
@@ -183,11 +180,10 @@ def copy_audits(
     deployment: Deployment,
     now: Callable[[], datetime],
 ) -> Iterator[tuple[AuditSummary, BackfillStatus]]:
-    """Records the audits of another history that are MISSING or EVENT_ARRIVED, in the order of
-    `summaries`.
+    """Records another history's audits that are MISSING or EVENT_ARRIVED.
 
-    Their figures do not change. Yields each summary with its status; UNREADABLE if its audit cannot
-    be read. Raises AwsError.
+    Their order is that of `summaries`; their figures do not change. Yields each summary with its
+    status; UNREADABLE if its audit cannot be read. Raises AwsError.
     """
     for summary in summaries:
         if (summary.account, summary.region) not in deployment.account_regions:
@@ -255,10 +251,10 @@ class BackfillStack(Struct, frozen=True):
 
 
 def find_stack(session: Any, name: str) -> BackfillStack:
-    """Finds the stack in the session's region. Raises AwsError, or BadUsage before the stack's
-    first sweep.
+    """Finds the stack in the session's region.
 
-    The first sweep stores when the stack was installed. A job that ended earlier is a past job.
+    Raises AwsError, or BadUsage before the stack's first sweep. The first sweep stores when the
+    stack was installed. A job that ended earlier is a past job.
     """
     outputs = read_queue_outputs(
         session, name, "TableName", WORK_QUEUE_OUTPUTS[LetterKind.FINISHED]

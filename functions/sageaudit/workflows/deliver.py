@@ -176,8 +176,9 @@ def _with_held_messages(notice: Notice, began_at: datetime, deps: DeliverDepende
 
 
 def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:
-    """Returns the channel's circuit. A pause that is longer than any regular one is reset to
-    none.
+    """Returns the channel's circuit.
+
+    A pause that is longer than any regular one is reset to none.
     """
     circuit = deps.ledger.circuit(channel)
     if circuit.open_until <= int(now.timestamp()) + MAX_PAUSE_S + LEASE_S:
@@ -242,9 +243,7 @@ class _LeasedNotice(Struct, frozen=True):
         return NoticePosted(self.may_be_duplicate)
 
     def _start_test(self, circuit: Circuit, now: datetime) -> Circuit | None:
-        """Returns the circuit while only this notice tests the channel; None if it may not test
-        it.
-        """
+        """Returns the circuit while only this notice tests the channel; None if it may not."""
         now_s = int(now.timestamp())
         if self.may_be_duplicate and now_s - circuit.open_until < REPEAT_PAUSE_S:
             return None
@@ -305,9 +304,7 @@ class _LeasedNotice(Struct, frozen=True):
 
 
 def _circuit_after_failure(circuit: Circuit, now_s: int) -> Circuit:
-    """Returns the circuit after one more failed post; from CIRCUIT_OPENS_AFTER failures on, pauses
-    double.
-    """
+    """Returns the circuit after one more failed post. Its pauses double."""
     failures = circuit.failures + 1
     if failures < CIRCUIT_OPENS_AFTER:
         return Circuit(failures, 0)
@@ -316,7 +313,8 @@ def _circuit_after_failure(circuit: Circuit, now_s: int) -> Circuit:
 
 
 def _backoff_s(base_s: int, receive_count: int) -> int:
-    """Returns the seconds to wait. They double with each receive, so that a long outage uses few
-    receives.
+    """Returns the seconds to wait.
+
+    They double with each receive, so that a long outage uses few receives.
     """
     return doubled_s(base_s, receive_count - 1, max(base_s, MAX_BACKOFF_S))

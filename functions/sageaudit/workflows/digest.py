@@ -130,18 +130,18 @@ def no_digest_reason(policy: Policy) -> str | None:
 
 
 def last_finished_week(policy: Policy, now: datetime) -> tuple[date, date]:
-    """Returns the first and last day of the newest full week, by the policy's schedule or, if it
-    has no digest, by the default schedule.
+    """Returns the first and last day of the newest full week.
+
+    The policy's schedule applies; without a digest in the policy, the default schedule.
     """
     return (policy.digest or DigestSchedule()).last_full_week(now)
 
 
 def routes_with_digest(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
-    """Returns the routes with a digest by number, 0 for all jobs; and for each other route why it
-    has none.
+    """Returns the routes with a digest by number, and why each other route has none.
 
-    The history has only the tags of `tags.show`. A route that selects only recommendations has
-    none, since its digest would show the spend of all jobs.
+    The number 0 is all jobs. The history has only the tags of `tags.show`. A route that selects
+    only recommendations has no digest, since it would show the spend of all jobs.
     """
     routes: dict[int, Route | None] = {0: None}
     routes_without_digest = []
@@ -229,8 +229,9 @@ def make_digests(
 
 
 def _question(lists: HistoryLists, route: Route | None) -> Question:
-    """Returns the question about a route's jobs. Its rules, severity and dollars select
-    recommendations, not jobs.
+    """Returns the question about a route's jobs.
+
+    Its rules, severity and dollars select recommendations, not jobs.
     """
     if route is None:
         return Question(lists.window)
@@ -278,9 +279,7 @@ def _unsent(
     question: Question,
     read_alerts: Callable[[str], Iterable[Alert]],
 ) -> list[FamilyRecommendation]:
-    """Returns the week's open recommendations about whose subjects no message was sent since the
-    week began.
-    """
+    """Returns the week's open recommendations without a message since it began."""
     since, until = question.window.since, question.window.until
     open_recommendations = [
         recommendation

@@ -287,8 +287,7 @@ def _describe_ref(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) ->
 
 
 class ResponseRecorder(CloudWatchMetrics):
-    """Implements the audit's Jobs, Metrics and Markets by those of `source`, and keeps their
-    answers.
+    """Implements an audit's Jobs, Metrics and Markets by `source`, and keeps the answers.
 
     Each Describe starts a new recording.
     """
@@ -299,8 +298,9 @@ class ResponseRecorder(CloudWatchMetrics):
         cloudwatch_of: Callable[[str, str], Any],
         types: Mapping[str, InstanceType],
     ) -> None:
-        """Records the answers of `source`. `cloudwatch_of` returns the CloudWatch client for an
-        account and region.
+        """Records the answers of `source`.
+
+        `cloudwatch_of` returns the CloudWatch client for an account and region.
         """
         super().__init__(cloudwatch_of, types)
         self._source = source

@@ -219,8 +219,9 @@ def _read_case(
 def _subject_runs(
     summary: AuditSummary, steps: Sequence[str], history: History, now: datetime
 ) -> tuple[list[AuditSummary], datetime]:
-    """Returns a year of the other runs of the family, or of all steps of its pipeline, and the time
-    since which all of them were read.
+    """Returns a year of the other runs of the family, or of all steps of its pipeline.
+
+    Also returns the time since which all of these runs were read.
     """
     since = now - _LOOK_BACK
     families = {summary.family, *steps}
@@ -267,9 +268,7 @@ def _route_facts(
 
 
 def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
-    """Returns the job's tags, which it reads only if a route needs one; none if the job's details
-    have expired.
-    """
+    """Returns the job's tags; none if no route needs them, or if they have expired."""
     if not deps.policy.routes.needs_job_tags:
         return {}
     with malformed_errors("detail of the run"):
@@ -278,8 +277,9 @@ def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
 
 
 def _destination(decision: AlertDecision, facts: RouteFacts, policy: Policy) -> Destination:
-    """Returns the channels of an alert. A correction goes to the channels of the corrected
-    message.
+    """Returns the channels of an alert.
+
+    A correction goes to the channels of the corrected message.
     """
     corrected_alert = decision.previous_alert if decision.is_correction else None
     same_channels = (
@@ -291,8 +291,9 @@ def _destination(decision: AlertDecision, facts: RouteFacts, policy: Policy) -> 
 
 
 def _is_line_due(version: int, audit: MessageAudit, policy: Policy) -> bool:
-    """Whether a channel may get a line about this version. The jobs of a roll-up get no line of
-    their own.
+    """Whether a channel may get a line about this version.
+
+    The jobs of a roll-up get no line of their own.
     """
     return version == FIRST_VERSION and policy.has_job_lines and not audit.is_in_roll_up
 
@@ -305,8 +306,7 @@ def _with_line(
     deps: NotifyDependencies,
     now: datetime,
 ) -> Notification:
-    """Adds the line about the job, for the channels that want such lines and have no alert about
-    it.
+    """Adds the line about the job, for channels that want one and have no alert about it.
 
     The line does not depend on the job's figures. Changes in later versions are left to alerts.
     """
@@ -345,11 +345,11 @@ class Notification(Struct, frozen=True):
     def write(
         self, past_alerts: PastAlerts, version: int, deps: NotifyDependencies, now: datetime
     ) -> Notification | None:
-        """Writes the notification, if it has anything to write; returns None if `past_alerts` has
-        changed since it was read.
+        """Writes the notification, if it has anything to write.
 
-        The alert, the notice of each channel, the mark that the run had its line, and the counts of
-        the channels' hours are one transaction.
+        Returns None if `past_alerts` has changed since it was read. The alert, the notice of each
+        channel, the mark that the run had its line, and the counts of the channels' hours are one
+        transaction.
         """
         new_alerts = self.new_alerts or past_alerts
         posts: list[Post] = [post for post in (self.alert, self.job_line) if post]
@@ -383,8 +383,9 @@ class Post(Struct, frozen=True):
     can_be_held: bool = True
 
     def hour(self, channel: str, deps: NotifyDependencies, now: datetime) -> ChannelHour:
-        """Returns the channel's hour with this message. A message that can never be held is not
-        counted.
+        """Returns the channel's hour with this message.
+
+        A message that can never be held is not counted.
         """
         limit, hour_start = deps.policy.max_per_hour.get(channel), start_of_hour(now)
         if limit is None or not self.can_be_held:
@@ -394,8 +395,9 @@ class Post(Struct, frozen=True):
         )
 
     def body(self, notice_id: str, hour: ChannelHour, deps: NotifyDependencies) -> str:
-        """Returns the body of the notice: the card, or, for the first held message, the hour that
-        stands for all held messages.
+        """Returns the body of the notice: the card, or the hour that stands for held messages.
+
+        Only the first held message of an hour has a notice.
         """
         held_hour = hour.began_at if hour.held else None
         payload = {} if held_hour else deps.writers[hour.channel](self.card, deps.policy.mentions)

@@ -126,9 +126,7 @@ def preview_digests(source: HistorySource, policy: Policy, now: datetime) -> Dig
 
 
 def history_location(source: HistorySource) -> HistoryLocation:
-    """Returns the history's location for the commands in messages, which must work in any
-    folder.
-    """
+    """Returns the history's location for commands that work in any folder."""
     if source.session is not None:
         return HistoryLocation.for_table(source.name, source.session.region_name)
     is_default = not source.name or source.name == str(histories.default_path())

@@ -228,10 +228,10 @@ def find_queues(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
 def receive_letters(
     queue: DeadLetterQueue, kind: LetterKind, now: datetime
 ) -> tuple[list[DeadLetter], bool]:
-    """Receives letters until no new one arrives. Also returns whether it stopped before the queue
-    was empty.
+    """Receives letters until no new one arrives.
 
-    A letter that is received twice is listed once, with the newest receipt handle. Raises AwsError.
+    Also returns whether it stopped before the queue was empty. A letter that is received twice is
+    listed once, with the newest receipt handle. Raises AwsError.
     """
     retention = timedelta(seconds=queue.depth().retention_s)
     letters: dict[str, DeadLetter] = {}
@@ -274,10 +274,10 @@ def plan_redrive(
 
 
 def move_letters(letters: Sequence[DeadLetter], queues: RedriveQueues) -> AwsError | None:
-    """Sends letters, ten at a time, and deletes those that were sent. Returns the error that ended
-    it, if any.
+    """Sends letters, ten at a time, and deletes those that were sent.
 
-    If the process dies in between, a letter and its copy remain; the functions handle them once.
+    Returns the error that ended it, if any. If the process dies in between, a letter and its copy
+    remain; the functions handle them once.
     """
     for channel, queue in queues.work_queues.items():
         moving_letters = [

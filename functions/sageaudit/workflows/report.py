@@ -30,9 +30,9 @@ from sageaudit.output.html.contents import (
     MAX_DETAILED_JOBS,
     MAX_LISTED_JOBS,
     AccountReport,
+    ColumnSums,
     JobReport,
-    PeriodBefore,
-    SumsBy,
+    PreviousPeriod,
     TopChange,
     rank_key,
 )
@@ -81,8 +81,9 @@ def make_account_report(
     today: date,
     decisions: Sequence[Decision] = (),
 ) -> AccountReport:
-    """Returns the report of one account, or of all if `account` is None. Raises JobNotFound if no
-    job ended in the period.
+    """Returns the report of one account, or of all if `account` is None.
+
+    Raises JobNotFound if no job ended in the period.
     """
     summaries, omitted_count = read_report_summaries(source, period, account)
     if not summaries:
@@ -98,8 +99,9 @@ def make_account_report(
 
 
 def make_job_report(source: ReportSource, summary: AuditSummary) -> JobReport:
-    """Returns the report of one run, with its guides. Raises JobNotFound if its audit cannot be
-    read.
+    """Returns the report of one run, with its guides.
+
+    Raises JobNotFound if its audit cannot be read.
     """
     report = read_job_report(source, summary)
     if report is None:
@@ -110,11 +112,10 @@ def make_job_report(source: ReportSource, summary: AuditSummary) -> JobReport:
 def read_report_summaries(
     source: ReportSource, period: Period, account: str | None
 ) -> tuple[list[AuditSummary], int]:
-    """Returns the newest audits of the jobs that ended in the period, the most wasteful first, and
-    how many more there are.
+    """Returns the newest audits of the jobs that ended in the period, most wasteful first.
 
-    Returns at most as many audits as a page lists. Reads them by account and month: one query
-    instead of one for each day.
+    Returns at most as many audits as a page lists, and how many more there are. Reads them by
+    account and month: one query instead of one for each day.
     """
     history = source.history
     sums = history.daily_sums(Scope.ACCOUNT, period.since, period.until)
@@ -173,7 +174,7 @@ def assemble_account_report(
         )
     period_before = None
     if earlier_lists is not None:
-        period_before = PeriodBefore(
+        period_before = PreviousPeriod(
             earlier_lists.window.first_day,
             earlier_lists.window.last_day,
             sum_rows(earlier_lists.daily_sums(Scope.ACCOUNT, account=account)),
@@ -190,19 +191,19 @@ def assemble_account_report(
         until=until,
         total=sum_rows(account_sums),
         days=group_rows(account_sums, lambda row: row.day),
-        by=sums_by_column,
+        column_sums=sums_by_column,
         summaries=summaries,
         recommendations=recommendations,
         top_changes=[*islice(_top_changes(details, families, recommendations), _MAX_TOP_CHANGES)],
         details=details.read_all(),
-        period_before=period_before,
-        left_out=omitted_count,
+        previous_period=period_before,
+        omitted_jobs=omitted_count,
     )
 
 
 def _sums_by(
     lists: HistoryLists, earlier_lists: HistoryLists | None, account: str | None
-) -> Iterator[SumsBy]:
+) -> Iterator[ColumnSums]:
     """Yields the sums by family, owner and type, and by account and region if there are several."""
     for column, scope, name in _COLUMNS:
         sums, earlier_sums = (
@@ -210,7 +211,7 @@ def _sums_by(
             for part in (lists, earlier_lists)
         )
         if sums and (scope is not Scope.ACCOUNT or len(sums) > 1):
-            yield SumsBy(column, sums, earlier_sums)
+            yield ColumnSums(column, sums, earlier_sums)
 
 
 def _sums_by_tag(
@@ -218,11 +219,11 @@ def _sums_by_tag(
     summaries: Sequence[AuditSummary],
     earlier_window: Window | None,
     account: str | None,
-) -> Iterator[SumsBy]:
-    """Yields the sums by each cost tag, added up from the jobs, since a history has no daily sums
-    of tags.
+) -> Iterator[ColumnSums]:
+    """Yields the sums by each cost tag, added up from the jobs.
 
-    The earlier sums are None unless all jobs of those days were read.
+    A history has no daily sums of tags. The earlier sums are None unless all jobs of those days
+    were read.
     """
     names = sorted({name for summary in summaries for name in summary.tags})
     earlier_summaries, omitted_count = list[AuditSummary](), 1
@@ -230,7 +231,7 @@ def _sums_by_tag(
         days = Period(earlier_window.first_day, earlier_window.last_day)
         earlier_summaries, omitted_count = read_report_summaries(source, days, account)
     for name in names:
-        yield SumsBy(
+        yield ColumnSums(
             tag_title(name),
             _sums_of_tag(summaries, name),
             None if omitted_count else _sums_of_tag(earlier_summaries, name),
@@ -280,10 +281,10 @@ def _top_changes(
     families: Mapping[str | None, Sums],
     recommendations: Sequence[FamilyRecommendation],
 ) -> Iterator[TopChange]:
-    """Yields for each family its most expensive rule that is open and not fixed, the largest amount
-    first.
+    """Yields for each family its most expensive open rule, the largest amount first.
 
-    Without `recommendations`, as for old recordings, a rule need not be open.
+    A rule that is fixed is left out. Without `recommendations`, as for old recordings, a rule need
+    not be open.
     """
     indexes_by_family: dict[str, list[int]] = defaultdict(list)
     for index, summary in enumerate(details.heads):
@@ -311,11 +312,10 @@ def _top_changes(
 def _change(
     details: _Details, family: str, rule: str, runs: Sequence[int], values: Container[str] | None
 ) -> TopChange | None:
-    """Returns a rule's fix for a family, from the run with the rule's largest amount; None if the
-    rule has no fix or is fixed.
+    """Returns a rule's fix for a family, from the run with the rule's largest amount.
 
-    `runs`: the indexes of the family's runs. Uses only runs with a recommendation of one of these
-    `values`, or all runs if it is None.
+    None if the rule has no fix or is fixed. `runs`: the indexes of the family's runs. Uses only
+    runs with a recommendation of one of these `values`, or all runs if it is None.
     """
     index_by_key = {details.heads[index].key: index for index in runs}
     newest = sorted((details.heads[index] for index in runs), key=sort_key, reverse=True)
@@ -336,10 +336,10 @@ def _change(
 
 
 def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
-    """Whether the newest judged runs that did not fail lack the finding, and all older ones have
-    it.
+    """Whether the newest judged runs lack the finding, and all older ones have it.
 
-    A clean run does not fix an intermittent finding or a loss of failed runs.
+    Failed runs are left out. A clean run does not fix an intermittent finding or a loss of failed
+    runs.
     """
     if Bucket(fix.finding["bucket"]) is Bucket.LOST:
         return False

@@ -131,7 +131,7 @@ def test_a_bad_child_is_named_by_its_place(tmp_path: Path) -> None:
     with pytest.raises(BadRecording) as caught:
         read(written(tmp_path, {"children": [whole(), {"nothing": 1}]}))
     assert ": children[1] has none of " in str(caught.value)
-    with pytest.raises(BadRecording, match=r"children\[0\]\.metrics\.series\[0\]\.values holds"):
+    with pytest.raises(BadRecording, match=r"children\[0\]\.metrics\.series\[0\]\.values has"):
         read(written(tmp_path, {"children": [changed(values=["x"])]}))
 
 

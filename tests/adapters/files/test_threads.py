@@ -32,10 +32,8 @@ def test_no_more_threads_than_allowed() -> None:
         assert begun.acquire(timeout=60)
         assert not begun.acquire(timeout=0.1)
         go.set()
-        for pending_call in calls:
-            pending_call.result()
-
-
+        for future in calls:
+            future.result()
 
 
 def test_an_error_is_raised_where_the_result_is_asked_for() -> None:

@@ -189,7 +189,7 @@ def _show_text(asked: Asked) -> Cells:
     if spend := re.search(rf"[Cc]ost ({FIGURE})|of ({FIGURE})", text):
         cells["spend"] = read("spend", spend[1] or spend[2])
     word = asked.scenario.bucket
-    if dollars := re.search(rf"  ({FIGURE}|{word},) (?:{word}|dollars unknown)", text):
+    if dollars := re.search(rf"  ({FIGURE}|{word},) (?:{word}|amount unknown)", text):
         cells["rule"] = read("rule", dollars[1] if "$" in dollars[1] else "unknown")
     return cells
 
@@ -434,7 +434,7 @@ def _digest(asked: Asked) -> Cells:
     line = next(line.text for line in card.lines if line.label == "Avoidable")
     text = card.headline.partition(": ")[2]
     spend = re.match(FIGURE, text)
-    cells = _spent([spend[0] if spend else "unknown", *line.split(", lost: ")])
+    cells = _spent([spend[0] if spend else "unknown", *line.split("; lost: ")])
     if waste := re.search(rf", ({FIGURE}) of it|avoidable: (unknown|not judged)", text):
         return {**cells, "waste": read("waste", waste[1] or waste[2])}
     return cells

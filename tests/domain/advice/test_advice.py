@@ -1,4 +1,6 @@
-"""docs/advice.md: each row of its table is played; a state follows from the runs in any order."""
+"""Each row of the table in docs/advice.md is played: the state follows from the runs in any
+order.
+"""
 
 import random
 from datetime import UTC, datetime
@@ -19,11 +21,11 @@ from sageaudit.domain.audit.finding_document import Recommendation
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
 from tests.fakes.families import run_summary
-from tests.fakes.markdown_tables import rows
-from tests.fakes.story_lines import Story, head
+from tests.fakes.markdown_tables import table_rows
+from tests.fakes.story_lines import Story, run_head
 
 PAGE = (Path(__file__).parents[3] / "docs" / "advice.md").read_text("utf-8")
-ROWS = rows(PAGE, "The states as a table")
+ROWS = table_rows(PAGE, "The states as a table")
 
 
 def moment(text: str) -> datetime:
@@ -32,43 +34,50 @@ def moment(text: str) -> datetime:
     return datetime(2026, month, day, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(("runs", "on", "state", "word", "evidence"), ROWS)
-def test_a_row_of_the_page_is_its_state(
-    runs: str, on: str, state: str, word: str, evidence: str
+@pytest.mark.parametrize(("runs", "day", "state", "word", "evidence"), ROWS)
+def test_a_row_of_the_page_gives_its_state(
+    runs: str, day: str, state: str, word: str, evidence: str
 ) -> None:
-    """In the order in which the runs were heard of, and in any other one; heard of twice, too."""
+    """The runs arrive in their order, in other orders, and twice."""
     story = Story(runs)
     family = story.families[""]
-    found = story.recommendation("A", moment(on))
-    said = found.comparison.evidence if found.comparison else ""
-    how = found.silence.label if found.silence else found.outcome or ""
-    assert (found.state.value, how, evidence in said) == (state, word, True), said
+    result = story.recommendation("A", moment(day))
+    actual_evidence = result.comparison.evidence if result.comparison else ""
+    label = result.silence.label if result.silence else result.outcome or ""
+    assert (result.state.value, label, evidence in actual_evidence) == (state, word, True), (
+        actual_evidence
+    )
     for seed in range(5):
-        heads = [*family.heads.items(), *family.heads.items()]
+        heads = [*family.summaries.items(), *family.summaries.items()]
         random.Random(seed).shuffle(heads)
-        family.heads = dict(heads)
+        family.summaries = dict(heads)
         random.Random(seed).shuffle(family.decisions)
-        assert story.recommendation("A", moment(on)) == found
+        assert story.recommendation("A", moment(day)) == result
 
 
 def test_the_page_has_rows_of_each_state() -> None:
-    """So that a table which is not found is no green test."""
+    """If the table is not found, the test above would pass without a row."""
     assert {row[2] for row in ROWS} == {state.value for state in State}
     silences, outcomes = {"accepted", "snoozed", "exempt"}, {MEASURED, NOT_COMPARABLE, WITHDRAWN}
     assert {row[3] for row in ROWS} == {"", *silences, *outcomes}
     assert len(ROWS) > 45
 
 
-def test_a_value_that_the_advice_leaves_open_is_taken_by_any() -> None:
-    """`s3://<bucket>/<prefix>` is nobody's bucket."""
+def test_any_value_follows_a_recommendation_with_a_placeholder() -> None:
+    """`s3://<bucket>/<prefix>` is a placeholder, so any new value follows it."""
     path = "CheckpointConfig.S3Uri"
-    one = Recommendation(
+    recommendation = Recommendation(
         "failed-spend", path, "s3://<bucket>/<prefix>", Severity.LOW, amount=Decimal(9)
     )
-    told = run_summary(Purchase.ON_DEMAND, recommendations=(one,), settings={})
-    then = run_summary(Purchase.ON_DEMAND, recommendations=(), settings={path: "set"})
-    runs = [head("a", moment("03-01"), told), head("b", moment("03-02"), then)]
-    assert [found.state for found in derive_recommendations(runs, [], moment("03-03"))] == [
+    recommended_run = run_summary(
+        Purchase.ON_DEMAND, recommendations=(recommendation,), settings={}
+    )
+    later_run = run_summary(Purchase.ON_DEMAND, recommendations=(), settings={path: "set"})
+    runs = [
+        run_head("a", moment("03-01"), recommended_run),
+        run_head("b", moment("03-02"), later_run),
+    ]
+    assert [result.state for result in derive_recommendations(runs, [], moment("03-03"))] == [
         State.FOLLOWED
     ]
 
@@ -81,38 +90,38 @@ def test_a_value_that_the_advice_leaves_open_is_taken_by_any() -> None:
         ("03-01..03-03 cost $24 $16; 03-08..03-13 cost $6 new A code 2", 1, "48", None),
     ],
 )
-def test_what_came_back_is_counted_and_only_what_was_measured_is_claimed(
+def test_all_appearances_are_counted_and_only_measured_savings_are_claimed(
     runs: str, times: int, total: str, saved: str | None
 ) -> None:
-    """Dollars of all times; a saving of one run, bill against bill."""
-    found = Story(runs).recommendation("A", moment("06-02"))
-    claimed = found.comparison.saved_usd if found.comparison else None
-    assert (found.appearances, known_sum(found.all_amounts)) == (times, Decimal(total))
+    """The total has the dollars of all appearances; a saving compares the bills of runs."""
+    result = Story(runs).recommendation("A", moment("06-02"))
+    claimed = result.comparison.saved_usd if result.comparison else None
+    assert (result.appearances, known_sum(result.all_amounts)) == (times, Decimal(total))
     assert claimed == (None if saved is None else Decimal(saved))
 
 
 def test_what_was_measured_stays_after_the_change_is_undone() -> None:
-    """Three runs at $9 in place of $24, then the old value again: $45 saved until then."""
+    """Three runs at $9 instead of $24, then the old value again: $45 was saved until then."""
     story = Story("03-01..03-03 cost $24 $16; 03-08..03-10 cost $9 new A; 03-15 cost $24 $16")
-    found = story.recommendation("A", moment("03-16"))
-    assert (found.state, found.appearances, found.comparison) == (State.OPEN, 2, None)
-    assert [part.all_saved_usd for part in found.earlier_comparisons] == [Decimal(45)]
-    assert found.measured == found.earlier_comparisons
+    result = story.recommendation("A", moment("03-16"))
+    assert (result.state, result.appearances, result.comparison) == (State.OPEN, 2, None)
+    assert [part.all_saved_usd for part in result.earlier_comparisons] == [Decimal(45)]
+    assert result.measured == result.earlier_comparisons
 
 
-def test_an_advice_that_is_measured_twice_has_both() -> None:
-    """What it saves now is apart from what it saved until it was undone."""
+def test_a_recommendation_that_is_measured_twice_has_both_savings() -> None:
+    """The current saving is separate from the one until the change was undone."""
     story = Story(
         "03-01..03-03 cost $24 $16; 03-08..03-10 cost $9 new A;"
         " 03-15..03-17 cost $24 $16; 03-20..03-22 cost $10 new A"
     )
-    found = story.recommendation("A", moment("03-23"))
-    assert (found.state, found.outcome) == (State.FOLLOWED, MEASURED)
-    assert [part.all_saved_usd for part in found.measured] == [Decimal(45), Decimal(42)]
+    result = story.recommendation("A", moment("03-23"))
+    assert (result.state, result.outcome) == (State.FOLLOWED, MEASURED)
+    assert [part.all_saved_usd for part in result.measured] == [Decimal(45), Decimal(42)]
 
 
-def test_two_advices_that_were_taken_together_save_once() -> None:
-    """At the larger promise; the other says which one has it."""
+def test_two_recommendations_that_were_followed_together_save_once() -> None:
+    """The saving counts for the larger prediction. The other recommendation names it."""
     story = Story("03-01..03-03 cost $24 $16+$2 B; 03-08..03-10 cost $9 new A new B")
     larger, other = (story.recommendation(letter, moment("03-11")) for letter in "AB")
     assert larger.comparison is not None

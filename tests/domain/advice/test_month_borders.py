@@ -1,4 +1,4 @@
-"""Just inside and just outside of what a month of advice is made of."""
+"""Values at both sides of each threshold for a month of recommendations."""
 
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -13,7 +13,9 @@ from sageaudit.structs import replace
 from tests.fakes.messages import NINE
 from tests.fakes.story_lines import Story
 
-DAY, HOUR, SECOND = timedelta(days=1), timedelta(hours=1), timedelta(seconds=1)
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
+SECOND = timedelta(seconds=1)
 
 
 def recommendation(*ends: datetime) -> FamilyRecommendation:
@@ -23,7 +25,7 @@ def recommendation(*ends: datetime) -> FamilyRecommendation:
 
 
 def month(*before: timedelta) -> Month:
-    """The month of runs that ended so long before now, the oldest first."""
+    """Returns the month of runs that ended this long before now, the oldest first."""
     return estimate_month(
         [recommendation(*(NINE - ago for ago in before))], AmountKind.COUNTED, NINE
     )
@@ -31,24 +33,26 @@ def month(*before: timedelta) -> Month:
 
 @pytest.mark.parametrize(("ago", "total"), [(30 * DAY, 0), (30 * DAY - SECOND, 6)])
 def test_a_run_that_ended_30_days_ago_is_in_no_month(ago: timedelta, total: int) -> None:
-    """Under 30 days ago it is."""
+    """A run that ended less than 30 days ago is in the month."""
     assert month(ago).total == total
 
 
 @pytest.mark.parametrize(("ago", "is_known"), [(29 * DAY, True), (29 * DAY - SECOND, False)])
-def test_a_month_is_known_once_its_advice_is_29_days_old(ago: timedelta, is_known: bool) -> None:
-    """Until then it is projected from what there is."""
-    found = month(ago)
-    assert (found.projected == found.total) is is_known
+def test_a_month_is_known_once_its_recommendation_is_29_days_old(
+    ago: timedelta, is_known: bool
+) -> None:
+    """Until then it is projected from the runs so far."""
+    result = month(ago)
+    assert (result.projected == result.total) is is_known
 
 
 @pytest.mark.parametrize(("apart", "occasions"), [(20 * HOUR, 1), (20 * HOUR + SECOND, 2)])
 def test_runs_within_20_hours_are_one_occasion(apart: timedelta, occasions: int) -> None:
-    """A nightly job that ends a little later each day is not one."""
+    """A nightly job that ends a little later each day has several occasions."""
     assert month(apart + HOUR, HOUR).occasions == occasions
 
 
-def test_one_occasion_is_projected_as_if_it_came_each_week() -> None:
+def test_one_occasion_is_projected_as_weekly() -> None:
     """$7 in a week are $30 in a month."""
     one = replace(recommendation(NINE - HOUR), occurrences=((NINE - HOUR, Decimal(7)),))
     assert estimate_month([one], AmountKind.COUNTED, NINE).projected == 30
@@ -63,6 +67,6 @@ def test_one_occasion_is_projected_as_if_it_came_each_week() -> None:
         ("99.99", Severity.LOW),
     ],
 )
-def test_a_months_severity_goes_by_its_dollars(usd: str, severity: Severity) -> None:
-    """$500 a month are much, and $100 are something."""
+def test_the_severity_of_a_month_depends_on_its_dollars(usd: str, severity: Severity) -> None:
+    """$500 a month is high, and $100 is medium."""
     assert monthly_severity(Decimal(usd)) is severity

@@ -1,4 +1,4 @@
-"""What of an audit a message may be about, and its figures."""
+"""Which parts of an audit a message may be about, and its figures."""
 
 from decimal import Decimal
 from typing import Any
@@ -22,7 +22,7 @@ from tests.fakes.sample_documents import (
     TUNING_ARN,
     idle_document,
     not_judged_document,
-    perhaps_lost_document,
+    possibly_lost_document,
     rollup_document,
     trial,
     unauditable_document,
@@ -43,16 +43,16 @@ parse = MessageAudit.parse
 def test_no_message_is_ever_about_a_trial_or_a_job_that_could_not_be_audited(
     audit: AuditDocument, reason: str | None
 ) -> None:
-    """Whatever its figures."""
+    """The figures of the audit do not matter."""
     assert permanent_suppression_reason(parse(audit)) == reason
 
 
 def test_figures_are_as_they_are_shown() -> None:
-    """To the cent; a job with idle hours alone has no dollars."""
+    """Figures are rounded to the cent. A job with idle hours only has no dollars."""
     assert parse(document()).figures == AlertFigures(
         Severity.HIGH, Decimal("2.04"), Decimal("0.00")
     )
-    perhaps = parse(perhaps_lost_document()).figures
+    perhaps = parse(possibly_lost_document()).figures
     assert (perhaps.usd, perhaps.possible_loss_usd, perhaps.at_stake_usd) == (
         0,
         *[Decimal("4.55")] * 2,
@@ -62,8 +62,8 @@ def test_figures_are_as_they_are_shown() -> None:
     assert read_recommendations(idle_document()) == ()
 
 
-def test_unknown_dollars_are_not_none() -> None:
-    """One that is known is the figure; without both there is none."""
+def test_unknown_dollars_are_not_zero() -> None:
+    """If one of the two amounts is known, it is the figure; if neither is, there is no figure."""
     assert parse(not_judged_document()).figures.usd == 0
     neither = document(avoidable_usd=None, lost_usd=None, lost_up_to_usd=None)
     assert parse(neither).figures.usd is None
@@ -93,12 +93,14 @@ def test_what_is_accepted_is_what_exempt_findings_would_save() -> None:
     ],
 )
 def test_findings_that_do_not_count(overrides: dict[str, Any]) -> None:
-    """Guard-rails, trials, notes, exempted and covered findings alone count for nothing."""
+    """Guard-rails, trials, notes, and exempt or covered findings do not count on their own."""
     assert counted_findings([finding(**overrides)]) == ()
 
 
 def test_children_of_other_parents_have_messages() -> None:
-    """Labeling jobs and monitoring schedules are not audited: their jobs speak for themselves."""
+    """Labeling jobs and monitoring schedules are not audited, so their jobs get messages of their
+    own.
+    """
     for word in ("labeling-job", "monitoring-schedule", "training-job"):
         child = job(parent=TUNING_ARN.replace("hyper-parameter-tuning-job", word))
         assert permanent_suppression_reason(parse(document(job=child))) is None
@@ -106,7 +108,7 @@ def test_children_of_other_parents_have_messages() -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in JobKind if kind.spec.rollup])
 def test_the_jobs_of_a_roll_up_have_no_message(kind: JobKind) -> None:
-    """Whatever kind of job it launched: the roll-up's message has their dollars."""
+    """The message of the roll-up has their dollars, whatever kind of job it launched."""
     parent = TUNING_ARN.replace("hyper-parameter-tuning-job", kind.spec.arn_word)
     for launched in BILLED_KINDS:
         child = document(job=job(kind=launched.value, parent=parent))
@@ -116,14 +118,16 @@ def test_the_jobs_of_a_roll_up_have_no_message(kind: JobKind) -> None:
 
 
 def test_a_rollup_has_a_message() -> None:
-    """A tuning job speaks for its trials: its own findings are their sums."""
+    """The findings of a tuning job sum those of its trials."""
     audit = rollup_document()
     assert permanent_suppression_reason(parse(audit)) is None
-    assert [one["saving_usd"] for one in parse(audit).counted_findings] == [Decimal("3.80")]
+    assert [counted_finding["saving_usd"] for counted_finding in parse(audit).counted_findings] == [
+        Decimal("3.80")
+    ]
 
 
-def test_biggest_saving_first() -> None:
-    """The biggest saving leads; unknown dollars come last."""
+def test_the_largest_saving_comes_first() -> None:
+    """Unknown dollars come last."""
     audit = document(
         findings=[
             finding(rule="c", saving_usd=None),
@@ -131,10 +135,14 @@ def test_biggest_saving_first() -> None:
             finding("b", saving_usd=Decimal(3)),
         ]
     )
-    assert [one["rule"] for one in parse(audit).counted_findings] == ["b", "a", "c"]
+    assert [counted_finding["rule"] for counted_finding in parse(audit).counted_findings] == [
+        "b",
+        "a",
+        "c",
+    ]
 
 
-def test_severity_is_the_worst() -> None:
-    """A message is as severe as its worst finding, whichever leads."""
+def test_the_severity_is_that_of_the_most_severe_finding() -> None:
+    """A message is as severe as its most severe finding, whichever comes first."""
     assert worst_severity(parse(document()).counted_findings) == "high"
     assert worst_severity(counted_findings([finding("gpu-underused")])) == "medium"

@@ -1,4 +1,4 @@
-"""Just inside and just outside of what the rule says about messages."""
+"""Values at both sides of each threshold of the rule about messages."""
 
 from decimal import Decimal
 
@@ -25,25 +25,29 @@ WASTED = AlertFigures(Severity.HIGH, Decimal(412), Decimal(0))
         ("0.009", "0", False),
     ],
 )
-def test_a_run_below_the_floor_of_a_cost_spike_ends_without_its_family(
+def test_a_run_below_the_floor_of_a_cost_spike_needs_no_family(
     cost_usd: str, floor_usd: str, may_be_spike: bool
 ) -> None:
-    """It was advised nothing, so that only its cost could be a reason for a message."""
-    whole = document(findings=[], bill=bill(total_usd=Decimal(cost_usd)))
+    """The run has no recommendation, so only its cost could be a reason for a message."""
+    audit = document(findings=[], bill=bill(total_usd=Decimal(cost_usd)))
     policy = Policy(cost_spike_min_usd=Decimal(floor_usd))
-    why = audit_suppression_reason(1, MessageAudit.parse(whole), policy)
-    assert why == (None if may_be_spike else NO_FINDING_REASON)
+    reason = audit_suppression_reason(1, MessageAudit.parse(audit), policy)
+    assert reason == (None if may_be_spike else NO_FINDING_REASON)
 
 
 @pytest.mark.parametrize(("accepted_usd", "is_corrected"), [("411.00", False), ("410.99", True)])
 def test_a_correction_is_due_if_an_exemption_leaves_a_dollar_unexplained(
     accepted_usd: str, is_corrected: bool
 ) -> None:
-    """The run wasted $412, and an exemption explains all of it but a dollar, or a cent more."""
-    now = AlertFigures(Severity.INFO, Decimal(0), Decimal(0), accepted_usd=Decimal(accepted_usd))
+    """The run wasted $412. An exemption explains all of it except for a dollar, or for a cent
+    more.
+    """
+    figures = AlertFigures(
+        Severity.INFO, Decimal(0), Decimal(0), accepted_usd=Decimal(accepted_usd)
+    )
     case = AlertCase(
         family="f",
-        figures=now,
+        figures=figures,
         recommendation_ids=(),
         recommendations={},
         spike=None,
@@ -59,7 +63,7 @@ def test_a_correction_is_due_if_an_exemption_leaves_a_dollar_unexplained(
 @pytest.mark.parametrize(
     ("runs", "sent"),
     [
-        # ten times the $158 that the last message said, and a cent less
+        # ten times the $158 of the last message, and a cent less
         ("03-01..03-05 cost $24; 03-06 cost $182; 03-07 cost $1604", "cost-spike 03-07"),
         ("03-01..03-05 cost $24; 03-06 cost $182; 03-07 cost $1603.99", "cost-spike 03-06"),
         # 24 hours after the pipeline's last message, and 23
@@ -67,7 +71,7 @@ def test_a_correction_is_due_if_an_exemption_leaves_a_dollar_unexplained(
         ("02-28 $12 ~a late 03-01; 03-02 $12 ~b", "first 03-01"),
     ],
 )
-def test_the_last_message_of_a_story_at_a_border(runs: str, sent: str) -> None:
-    """Each pair differs by the least that makes another message."""
+def test_the_last_message_of_a_story_at_a_threshold(runs: str, sent: str) -> None:
+    """The two rows of a pair differ just enough for another message."""
     policy = Policy(floor_usd=Decimal(10), cost_spike_min_usd=Decimal(20))
     assert Story(runs, policy).sent[-1] == sent

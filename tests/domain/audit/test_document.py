@@ -1,4 +1,4 @@
-"""The one document of an audit, whichever of the three cases it is."""
+"""The document of an audit has the same form in all three cases."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -23,28 +23,28 @@ RULES = Ruleset(catalogue.load(), "test")
 
 
 def one_job() -> Audit:
-    """An on-demand run of three hours."""
+    """Returns the audit of an on-demand run of three hours."""
     ran = job()
     return audit_job(ran, usage(ran), market(), Policy(), RULES, now=START)
 
 
 def tuning_job() -> Audit:
-    """A set of one training job, without its tuning job's own answer."""
+    """Returns a roll-up of one training job, without the tuning job's own answer."""
     return audit_roll_up(None, [Child(document(one_job()), {})], Policy(), RULES, now=START)
 
 
-def gone(kind: JobKind) -> Audit:
-    """A job that was deleted before anybody looked."""
+def unauditable_document(kind: JobKind) -> Audit:
+    """Returns the audit of a job that was deleted before anybody described it."""
     ref = JobRef(kind, "gone", f"arn:of:{kind.value}/gone", ACCOUNT, REGION)
     ended = JobEndEvent(ref, "Completed", None, datetime(2026, 5, 20, tzinfo=UTC), {})
     return unauditable_audit(ended, "there is no such job", Policy(), "test")
 
 
-AUDITS = [one_job(), tuning_job(), *map(gone, JobKind)]
+AUDITS = [one_job(), tuning_job(), *map(unauditable_document, JobKind)]
 
 
 def shape(value: Any, path: str = "") -> Iterator[str]:
-    """The keys of a document, without those of its rows and of its open tables."""
+    """Returns the keys of a document, without those of its rows and of its open tables."""
     if isinstance(value, dict) and not path.endswith((".share", ".evidence")):
         for key, inner in value.items():
             yield f"{path}.{key}"
@@ -53,51 +53,58 @@ def shape(value: Any, path: str = "") -> Iterator[str]:
 
 @pytest.mark.parametrize("audit", AUDITS)
 def test_every_audit_has_the_same_keys(audit: Audit) -> None:
-    """A tuning job and a job that could not be audited have the keys of any other, in order."""
+    """A tuning job and an unauditable job have the keys of any other job, in the same order."""
     assert list(shape(document(audit))) == list(shape(document(AUDITS[0])))
 
 
 @pytest.mark.parametrize("audit", AUDITS)
 def test_a_document_is_what_json_gives_back(audit: Audit) -> None:
-    """Its words are plain text and its figures exact, so that no reader sees two types of it."""
-    written = document(audit)
-    assert plain_types(written) == plain_types(from_json(to_json(written)))
-    assert from_json(to_json(written)) == written
+    """Words are plain text and figures are exact, so that a reader gets the same types."""
+    audit_document = document(audit)
+    assert plain_types(audit_document) == plain_types(from_json(to_json(audit_document)))
+    assert from_json(to_json(audit_document)) == audit_document
 
 
 def plain_types(value: Any) -> Any:
-    """The type of each value."""
+    """Returns the type of each value."""
     if isinstance(value, dict):
         return {key: plain_types(inner) for key, inner in value.items()}
     return [plain_types(inner) for inner in value] if isinstance(value, list) else type(value)
 
 
 def test_every_rule_has_one_place() -> None:
-    """A finding, or why it could not judge, does not apply or found nothing."""
-    written = document(AUDITS[0])
-    rows = [*written["findings"], *written["unknown"], *written["not_applicable"]]
-    named = [*(row["rule"] for row in rows), *written["clear"]]
-    assert sorted(named) == sorted(name.name for name, _ in AUDITS[0].outcomes)
+    """A rule has a finding, could not judge, does not apply, or found nothing."""
+    audit_document = document(AUDITS[0])
+    rows = [
+        *audit_document["findings"],
+        *audit_document["unknown"],
+        *audit_document["not_applicable"],
+    ]
+    rule_names = [*(row["rule"] for row in rows), *audit_document["clear"]]
+    assert sorted(rule_names) == sorted(name.name for name, _ in AUDITS[0].outcomes)
 
 
-def test_children_are_shown_where_they_are_given() -> None:
-    """None where they have their own audits in the history, an empty list where there are none."""
+def test_children_are_included_if_they_are_passed() -> None:
+    """None if they have their own audits in the history; an empty list if there are none."""
     assert document(tuning_job())["children"] is None
     assert document(tuning_job(), [])["children"] == []
 
 
 @pytest.mark.parametrize("kind", JobKind)
-def test_a_job_that_could_not_be_audited_is_no_sum(kind: JobKind) -> None:
-    """Also not of a tuning job; its coverage names the reason as what is missing, and no metric."""
-    written = document(gone(kind))
+def test_a_job_that_could_not_be_audited_is_not_a_roll_up(kind: JobKind) -> None:
+    """That includes a tuning job. The coverage names the reason as missing, and no metric."""
+    audit_document = document(unauditable_document(kind))
     unseen: dict[str, Any] = {"period_s": None, "hosts": 0, "hosts_expected": None, "share": {}}
-    assert written["audit"]["coverage"] == unseen | {"missing": ["there is no such job"]}
-    assert (written["rollup"], written["unauditable"]) == (False, "there is no such job")
-    assert (written["bill"]["total_usd"], written["job"]["purchase"]) == (None, None)
+    assert audit_document["audit"]["coverage"] == unseen | {"missing": ["there is no such job"]}
+    assert (audit_document["rollup"], audit_document["unauditable"]) == (
+        False,
+        "there is no such job",
+    )
+    assert (audit_document["bill"]["total_usd"], audit_document["job"]["purchase"]) == (None, None)
 
 
 @pytest.mark.parametrize("written", [finding(), finding("gpu-underused")])
 def test_a_standing_finding_is_read_back_as_it_was_written(written: Any) -> None:
-    """Roll-ups build on the findings of their children's documents."""
+    """Roll-ups read the findings of their children's documents."""
     assert is_standing(written)
     assert finding_document(parse_finding(written)) == written

@@ -30,59 +30,63 @@ RULES = catalogue.ruleset()
 WASTE = frozenset(rule.info.name for rule in RULES.rules if rule.finds_waste)
 
 
-def busy(of: Job, minutes: int, hosts: int = 1) -> Measurements:
-    """Hosts whose GPUs have no time to spare."""
-    return flat(of, minutes, hosts, cpu=90, gpu=95, memory=60, gpu_memory=60)
+def busy(job: Job, minutes: int, hosts: int = 1) -> Measurements:
+    """Returns the use of hosts whose GPUs are always busy."""
+    return flat(job, minutes, hosts, cpu=90, gpu=95, memory=60, gpu_memory=60)
 
 
-def audited(of: Job, used: Measurements | None = None, policy: Policy | None = None) -> Audit:
-    """An audit, without metrics unless some are given."""
-    used = usage(of) if used is None else used
-    return audit_job(of, used, market(), policy or Policy(), RULES, now=NOW)
+def make_audit(
+    job: Job, measurements: Measurements | None = None, policy: Policy | None = None
+) -> Audit:
+    """Returns an audit, without metrics unless some are passed."""
+    measurements = usage(job) if measurements is None else measurements
+    return audit_job(job, measurements, market(), policy or Policy(), RULES, now=NOW)
 
 
-def written(of: Job, used: Measurements | None = None, **options: Any) -> AuditDocument:
-    """Its document."""
-    return document(audited(of, used, **options))
+def audited_document(
+    job: Job, measurements: Measurements | None = None, **options: Any
+) -> AuditDocument:
+    """Returns the document of the same audit."""
+    return document(make_audit(job, measurements, **options))
 
 
-def test_a_run_that_was_measured_whole_is_judged() -> None:
-    """Every rule answered: a sum of 0 then means that nothing was found."""
+def test_a_completely_measured_run_is_judged() -> None:
+    """Every rule could judge, so a sum of 0 means that nothing was found."""
     run = ran(7200, "ml.g4dn.xlarge")
-    found = written(run, busy(run, 120))
-    assert (found["judged"], found["not_judged"], found["avoidable_usd"]) == ("yes", [], 0)
+    result = audited_document(run, busy(run, 120))
+    assert (result["judged"], result["not_judged"], result["avoidable_usd"]) == ("yes", [], 0)
 
 
 def test_without_metrics_the_avoidable_dollars_are_not_known() -> None:
-    """A bill of dollars and nobody who could look at the machines: unknown, not 0."""
-    found = written(ran(7200, "ml.g5.2xlarge"))
-    assert (found["judged"], found["avoidable_usd"]) == ("no", None)
-    assert found["not_judged"] == ["The use of its machines was not judged: no points."]
-    assert found["bill"]["total_usd"] == Decimal("3.03")
-    assert found["lost_usd"] == 0
+    """The bill is known, but the use of the machines is not. So the sum is unknown, not 0."""
+    result = audited_document(ran(7200, "ml.g5.2xlarge"))
+    assert (result["judged"], result["avoidable_usd"]) == ("no", None)
+    assert result["not_judged"] == ["The use of its machines was not judged: no points."]
+    assert result["bill"]["total_usd"] == Decimal("3.03")
+    assert result["lost_usd"] == 0
 
 
-def test_a_host_without_metrics_leaves_the_run_judged_in_part() -> None:
-    """What the others did is known; the one may be the busiest, so that no sum is."""
+def test_a_run_with_an_unmeasured_host_is_judged_in_part() -> None:
+    """The other hosts are known, but this one may be the busiest, so no sum is known."""
     run = ran(7200, "ml.g4dn.xlarge", 8)
-    found = written(run, busy(run, 120, 7))
-    assert (found["judged"], found["avoidable_usd"]) == ("partly", None)
-    assert found["not_judged"] == ["1 of 8 hosts has no metrics: what it did was not judged."]
+    result = audited_document(run, busy(run, 120, 7))
+    assert (result["judged"], result["avoidable_usd"]) == ("partly", None)
+    assert result["not_judged"] == ["1 of 8 hosts has no metrics: what it did was not judged."]
 
 
-def test_a_finding_of_the_phases_stands_and_is_judged_in_part() -> None:
-    """A warm pool that nobody used was paid; what the machines did is not known."""
+def test_a_finding_of_the_phases_judges_the_run_in_part() -> None:
+    """An unused warm pool was paid for. How the machines were used is unknown."""
     pool = WarmPool("Terminated", keep_alive_s=3600, retained_s=Decimal(3600))
-    found = written(ran(7200, "ml.g5.2xlarge", warm_pool=pool))
-    assert found["avoidable_usd"] == Decimal("1.515")
-    assert (found["judged"], len(found["not_judged"])) == ("partly", 1)
+    result = audited_document(ran(7200, "ml.g5.2xlarge", warm_pool=pool))
+    assert result["avoidable_usd"] == Decimal("1.515")
+    assert (result["judged"], len(result["not_judged"])) == ("partly", 1)
 
 
 NO_TIMES: dict[str, Any] = dict.fromkeys(("started_at", "ended_at", "training_s", "billable_s"))
 
 
 @pytest.mark.parametrize(
-    "of",
+    "job",
     [
         ran(7200, status="Failed", secondary_status="Failed", has_artifact=False),
         replace(job(), status="Failed", phases=(), **NO_TIMES),
@@ -90,19 +94,19 @@ NO_TIMES: dict[str, Any] = dict.fromkeys(("started_at", "ended_at", "training_s"
     ],
     ids=["lost at its whole cost", "never started", "free"],
 )
-def test_where_no_dollar_is_left_nothing_is_left_to_judge(of: Job) -> None:
-    """Its whole bill is lost already, or there is none."""
-    found = written(of)
-    assert (found["judged"], found["not_judged"]) == ("yes", [])
-    assert found["avoidable_usd"] == 0
+def test_without_remaining_dollars_there_is_nothing_to_judge(job: Job) -> None:
+    """The whole bill is lost already, or there is none."""
+    result = audited_document(job)
+    assert (result["judged"], result["not_judged"]) == ("yes", [])
+    assert result["avoidable_usd"] == 0
 
 
 def test_a_short_run_is_not_judged() -> None:
-    """Ten minutes are too few for every rule that looks at the machines."""
+    """Ten minutes are too few for every rule about the use of machines."""
     run = ran(600, "ml.g4dn.xlarge")
-    found = written(run, flat(run, 10, cpu=1, gpu=0, memory=1, gpu_memory=0))
-    assert (found["judged"], found["avoidable_usd"]) == ("no", None)
-    [reason] = found["not_judged"]
+    result = audited_document(run, flat(run, 10, cpu=1, gpu=0, memory=1, gpu_memory=0))
+    assert (result["judged"], result["avoidable_usd"]) == ("no", None)
+    [reason] = result["not_judged"]
     assert reason == (
         "Its own code ran for only 10 min: at least 15 min are needed to judge its use. "
         "Shorter runs are judged together with the last runs of their family on the same "
@@ -111,28 +115,28 @@ def test_a_short_run_is_not_judged() -> None:
 
 
 def test_serverless_and_switched_off_rules_have_their_own_sentences() -> None:
-    """Nobody can look, or somebody chose not to."""
+    """The use cannot be seen, or the policy switches off the rules about it."""
     serverless = replace(ran(7200), purchase=Purchase.SERVERLESS, groups=())
-    assert written(serverless)["not_judged"] == [
+    assert audited_document(serverless)["not_judged"] == [
         "It is serverless: CloudWatch has no metrics of the machines that it ran on."
     ]
     run = ran(7200, "ml.g4dn.xlarge")
-    blind = written(run, busy(run, 120), policy=Policy(disabled_rules=WASTE))
+    blind = audited_document(run, busy(run, 120), policy=Policy(disabled_rules=WASTE))
     assert (blind["judged"], blind["avoidable_usd"]) == ("no", None)
     assert blind["not_judged"] == [
         "The policy switches off every rule that judges the use of the machines."
     ]
 
 
-def test_prepaid_capacity_costs_nothing_more_and_must_be_judged_all_the_same() -> None:
-    """A bill of 0 that is prepaid is no job that never ran."""
+def test_prepaid_capacity_costs_nothing_more_but_is_judged() -> None:
+    """A prepaid bill of 0 does not mean that the job never ran."""
     plan = ran(7200, "ml.g4dn.xlarge", purchase=Purchase.TRAINING_PLAN)
-    assert written(plan)["judged"] == "no"
-    assert written(plan, busy(plan, 120))["judged"] == "yes"
+    assert audited_document(plan)["judged"] == "no"
+    assert audited_document(plan, busy(plan, 120))["judged"] == "yes"
 
 
-def test_a_rule_that_fails_is_not_taken_for_an_answer() -> None:
-    """A defect of ours leaves a part unjudged, and says where to look."""
+def test_a_rule_that_fails_does_not_judge_the_run() -> None:
+    """A defect of sageaudit leaves a part unjudged, and the sentence says where to look."""
     run = ran(7200, "ml.g4dn.xlarge")
 
     def broken(_: object) -> None:
@@ -148,7 +152,7 @@ def test_a_rule_that_fails_is_not_taken_for_an_answer() -> None:
     assert "defect of sageaudit" in audit.judgement.not_judged[0]
 
 
-def test_a_finding_whose_rule_names_an_earlier_run_carries_it_in_the_audit() -> None:
+def test_a_finding_has_the_earlier_run_that_its_rule_names() -> None:
     """cost-regression names the run that reported the same cost, so that it is posted once."""
     reported = {"rules_with_findings": frozenset({"cost-regression"})}
     costs = [Decimal("0.46"), *[Decimal("0.23")] * 10]
@@ -158,33 +162,33 @@ def test_a_finding_whose_rule_names_an_earlier_run_carries_it_in_the_audit() -> 
     )
     run = ran(7200, volume_gb=None)
     audit = audit_job(run, usage(run), market(), Policy(), RULES, now=NOW, earlier_runs=earlier)
-    [found] = [
+    [result] = [
         finding for finding in document(audit)["findings"] if finding["rule"] == "cost-regression"
     ]
-    assert found["reported_for_run"] == "train-1"
+    assert result["reported_for_run"] == "train-1"
 
 
-def test_a_sum_of_0_beside_a_finding_without_a_figure_is_not_known() -> None:
-    """A spot bill without billable seconds is a bound: what a fix saves of it is not known."""
+def test_a_sum_of_0_is_unknown_if_a_finding_has_no_figure() -> None:
+    """A spot bill without billable seconds is an upper bound, so the saving of a fix is unknown."""
     spot = ran(7200, "ml.g4dn.2xlarge", purchase=Purchase.SPOT, billable_s=None)
-    found = written(spot, flat(spot, 120, cpu=10, gpu=5, memory=10, gpu_memory=10))
-    assert "gpu-underused" in {finding["rule"] for finding in found["findings"]}
-    assert (found["judged"], found["avoidable_usd"]) == ("partly", None)
-    [sentence] = found["not_judged"]
+    result = audited_document(spot, flat(spot, 120, cpu=10, gpu=5, memory=10, gpu_memory=10))
+    assert "gpu-underused" in {finding["rule"] for finding in result["findings"]}
+    assert (result["judged"], result["avoidable_usd"]) == ("partly", None)
+    [sentence] = result["not_judged"]
     assert "gpu-underused" in sentence
     assert sentence.endswith(" not known: the bill is an upper bound.")
-    assert (found["bill"]["complete"], found["bill"]["missing"]) == (False, [UPPER_BOUND])
+    assert (result["bill"]["complete"], result["bill"]["missing"]) == (False, [UPPER_BOUND])
     failed = replace(spot, status="Failed", secondary_status="Failed", has_artifact=False)
-    assert written(failed)["lost_usd"] is None
+    assert audited_document(failed)["lost_usd"] is None
 
 
-def test_a_trial_without_a_figure_makes_what_is_possible_unknown() -> None:
-    """Spot before a script writes checkpoints: what it saves is not known, and so no 0."""
+def test_a_trial_without_a_figure_makes_the_possible_dollars_unknown() -> None:
+    """Spot before a script writes checkpoints: its saving is unknown, not 0."""
     run = ran(36_000, "ml.g4dn.xlarge")
-    found = written(run, busy(run, 600))
-    [spot] = [one for one in found["findings"] if one["rule"] == "spot-not-used"]
+    result = audited_document(run, busy(run, 600))
+    [spot] = [item for item in result["findings"] if item["rule"] == "spot-not-used"]
     assert (spot["bucket"], spot["saving_usd"]) == ("possible", None)
-    assert (found["judged"], found["avoidable_usd"], found["possible_usd"]) == ("yes", 0, None)
+    assert (result["judged"], result["avoidable_usd"], result["possible_usd"]) == ("yes", 0, None)
 
 
 RUNNING = job(
@@ -203,67 +207,72 @@ RUNNING = job(
 
 
 def test_a_job_that_still_runs_shows_its_cost_until_now() -> None:
-    """An hour at $0.736: ten minutes Downloading, the rest Training; nothing is judged yet."""
+    """An hour at $0.736: ten minutes Downloading, the rest Training. Nothing is judged yet."""
     run = as_of(RUNNING, START + timedelta(hours=1))
-    found = written(run, busy(run, 50))
-    assert found["bill"]["total_usd"] == Decimal("0.736")
-    assert [(p["name"], p["seconds"]) for p in found["phases"]][1:] == [
+    result = audited_document(run, busy(run, 50))
+    assert result["bill"]["total_usd"] == Decimal("0.736")
+    assert [(p["name"], p["seconds"]) for p in result["phases"]][1:] == [
         ("Downloading", 600),
         ("Training", 3000),
     ]
-    assert sum(part["usd"] or 0 for part in found["phases"]) == Decimal("0.736")
-    assert found["bill"]["complete"] is False
-    assert found["bill"]["missing"] == [
+    assert sum(part["usd"] or 0 for part in result["phases"]) == Decimal("0.736")
+    assert result["bill"]["complete"] is False
+    assert result["bill"]["missing"] == [
         "the job still runs (status InProgress): its cost is counted until 2026-05-20 11:00 UTC"
     ]
-    assert found["judged"] == "no"
-    assert found["not_judged"] == [
+    assert result["judged"] == "no"
+    assert result["not_judged"] == [
         "It has not ended (status InProgress): its use can be judged only after its end."
     ]
-    assert (found["avoidable_usd"], found["lost_usd"], found["possible_usd"]) == (None,) * 3
-    assert {unknown["code"] for unknown in found["unknown"]} == {"job_not_finished"}
-    assert found["audit"]["settled"] is False
+    assert (result["avoidable_usd"], result["lost_usd"], result["possible_usd"]) == (None,) * 3
+    assert {unknown["code"] for unknown in result["unknown"]} == {"job_not_finished"}
+    assert result["audit"]["settled"] is False
 
 
 def test_a_running_spot_job_costs_at_most_its_billed_phases() -> None:
-    """Waiting for capacity again is not billed; what spot bills of the rest is not known."""
+    """Waiting for capacity again is not billed. How much Spot bills of the rest is unknown."""
     waited = phases(("Interrupted", 1800), at=START + timedelta(minutes=10))
-    again = replace(RUNNING.phases[-1], started_at=START + timedelta(minutes=40))
+    restarted = replace(RUNNING.phases[-1], started_at=START + timedelta(minutes=40))
     spot = replace(
         RUNNING,
         purchase=Purchase.SPOT,
-        phases=(*RUNNING.phases[:2], replace(waited[0], billed=False), again),
+        phases=(*RUNNING.phases[:2], replace(waited[0], billed=False), restarted),
     )
-    found = written(as_of(spot, START + timedelta(hours=1)))
-    assert (found["bill"]["basis"], found["bill"]["total_usd"]) == ("upper_bound", Decimal("0.368"))
+    result = audited_document(as_of(spot, START + timedelta(hours=1)))
+    assert (result["bill"]["basis"], result["bill"]["total_usd"]) == (
+        "upper_bound",
+        Decimal("0.368"),
+    )
 
 
 def test_a_job_that_waits_for_its_instances_has_cost_nothing_so_far() -> None:
-    """Pending is not billed: 0 so far, and not complete."""
+    """Pending is not billed: the cost is 0 so far, and not complete."""
     waiting = replace(RUNNING, started_at=None, phases=(replace(RUNNING.phases[0], seconds=None),))
-    found = written(as_of(waiting, START))
-    assert (found["bill"]["total_usd"], found["bill"]["complete"]) == (0, False)
-    assert (found["judged"], found["avoidable_usd"]) == ("no", None)
+    result = audited_document(as_of(waiting, START))
+    assert (result["bill"]["total_usd"], result["bill"]["complete"]) == (0, False)
+    assert (result["judged"], result["avoidable_usd"]) == ("no", None)
 
 
-def test_a_finished_job_has_no_time_until_which_it_ran() -> None:
-    """What was closed is not opened again, whatever the time."""
+def test_a_finished_job_has_no_time_of_observation() -> None:
+    """A finished job stays unchanged, whatever the time is."""
     assert as_of(job(), START + timedelta(days=9)) == job()
 
 
 @ANY
 @given(st.data())
-def test_no_judgement_goes_with_a_sum_of_0(data: st.DataObject) -> None:
-    """Whatever the job and its metrics: "no" means null, "yes" has nothing to add."""
-    of = data.draw(likely_jobs() | odd_jobs())
-    audit = audited(of, measured(of, data.draw(series(of))))
+def test_an_unjudged_run_has_no_sum_of_0(data: st.DataObject) -> None:
+    """For any job and metrics, "no" means a sum of null, and "yes" has no sentences."""
+    job = data.draw(likely_jobs() | odd_jobs())
+    audit = make_audit(job, measured(job, data.draw(series(job))))
     judged, total = audit.judgement, audit.savings.avoidable_usd
     assert (judged.judged is Judged.YES) == (judged.not_judged == ())
     assert len(judged.not_judged) <= 5
     assert len(set(judged.not_judged)) == len(judged.not_judged)
     open_trial = any(
-        one.is_standing and one.detection.bucket is Bucket.POSSIBLE and one.saving_usd is None
-        for one in audit.savings.findings
+        finding.is_standing
+        and finding.detection.bucket is Bucket.POSSIBLE
+        and finding.saving_usd is None
+        for finding in audit.savings.findings
     )
     if judged.judged is Judged.NO or open_trial:
         assert audit.savings.possible_usd != 0
@@ -277,11 +286,11 @@ def test_no_judgement_goes_with_a_sum_of_0(data: st.DataObject) -> None:
 @ANY
 @given(st.data())
 def test_without_metrics_only_dollars_of_the_phases_remain(data: st.DataObject) -> None:
-    """No metrics never turn into a sum that a rule did not find without them, nor into "yes"."""
-    of = data.draw(likely_jobs())
-    full = audited(of, measured(of, data.draw(series(of))))
-    none = measure(of, (), TYPES, missing_reason=Missing("metric_missing", "no points"))
-    bare = audited(of, none)
+    """Without metrics there is no sum that rules without metrics did not find, and never "yes"."""
+    job = data.draw(likely_jobs())
+    full = make_audit(job, measured(job, data.draw(series(job))))
+    none = measure(job, (), TYPES, missing_reason=Missing("metric_missing", "no points"))
+    bare = make_audit(job, none)
     counted = [
         finding
         for finding in bare.savings.findings
@@ -297,8 +306,8 @@ def test_without_metrics_only_dollars_of_the_phases_remain(data: st.DataObject) 
 
 
 def test_the_instances_of_a_job_decide_whose_metrics_are_missing() -> None:
-    """A type that the catalogue lacks is named: its use is no share of anything."""
-    odd = replace(ran(7200), groups=(InstanceGroup("ml.new.xlarge", 1),))
-    [first, *_] = written(odd)["not_judged"]
+    """A type that the catalogue lacks is named, as its use cannot be computed."""
+    unknown_type = replace(ran(7200), groups=(InstanceGroup("ml.new.xlarge", 1),))
+    [first, *_] = audited_document(unknown_type)["not_judged"]
     assert first.startswith("The use of the CPUs, the GPUs and GPU memory was not judged: ")
     assert "ml.new.xlarge is not in the catalogue" in first

@@ -21,7 +21,7 @@ NOON = datetime(2026, 11, 10, 12, tzinfo=UTC)
 
 
 def row(name: str | None, region: str = "eu-west-1", **sums: Any) -> SumRow:
-    """One day of a family, owner or type."""
+    """Returns the sums of one day of a family, owner or type."""
     amounts: dict[str, Any] = {
         key: Decimal(value) if key.endswith("usd") else value for key, value in sums.items()
     }
@@ -29,14 +29,14 @@ def row(name: str | None, region: str = "eu-west-1", **sums: Any) -> SumRow:
 
 
 def ranked(rows: Iterable[SumRow], shown: int = 10) -> Ranking:
-    """The ranking where every scope has these rows; families have no fixes."""
+    """Returns a ranking in which every scope has these rows. Families have no fixes."""
     kept = list(rows)
     return ranking(lambda _: kept, DAY, DAY, lambda _: None, shown)
 
 
-def test_what_could_be_saved_comes_first_and_then_the_cost() -> None:
-    """Lost dollars count as avoidable ones do; possible ones only between equals."""
-    found = ranked(
+def test_names_are_ranked_by_savings_and_then_by_cost() -> None:
+    """Lost dollars count like avoidable ones. Possible ones only decide between equal names."""
+    result = ranked(
         [
             row("dear", jobs=1, total_usd=900),
             row("lost", jobs=1, total_usd=10, lost_usd=9),
@@ -44,28 +44,29 @@ def test_what_could_be_saved_comes_first_and_then_the_cost() -> None:
             row("cheap", jobs=1, total_usd=1, possible_usd=500),
         ]
     )
-    names = [one.family.name for one in found.families]
+    names = [item.family.name for item in result.families]
     assert names == ["lost", "saved", "dear", "cheap"]
 
 
 def test_a_family_in_two_regions_is_one_row() -> None:
-    """With both places; jobs without an owner are a row."""
+    """The row has both regions. Jobs without an owner have a row, too."""
     rows = [row("a", jobs=1), row("a", "us-east-1", jobs=2), row(None, jobs=3)]
-    found = ranked(rows)
+    result = ranked(rows)
     assert [
-        (one.family.name, [at for _, at in one.family.account_regions]) for one in found.families
+        (item.family.name, [at for _, at in item.family.account_regions])
+        for item in result.families
     ] == [
         (None, ["eu-west-1"]),
         ("a", ["eu-west-1", "us-east-1"]),
     ]
-    assert {one.name: one.sums.jobs for one in found.owners.shown} == {"a": 3, None: 3}
+    assert {item.name: item.sums.jobs for item in result.owners.shown} == {"a": 3, None: 3}
 
 
-def test_only_some_names_are_shown_and_all_are_counted() -> None:
-    """The total is of all."""
-    found = ranked([row(f"f{n}", jobs=1, total_usd=n) for n in range(30)], shown=3)
-    assert [one.family.name for one in found.families] == ["f29", "f28", "f27"]
-    assert (found.family_count, found.owners.name_count, found.total.jobs) == (30, 30, 30)
+def test_some_names_are_shown_and_all_are_counted() -> None:
+    """The total includes the names that are not shown."""
+    result = ranked([row(f"f{n}", jobs=1, total_usd=n) for n in range(30)], shown=3)
+    assert [item.family.name for item in result.families] == ["f29", "f28", "f27"]
+    assert (result.family_count, result.owners.name_count, result.total.jobs) == (30, 30, 30)
 
 
 USD = st.integers(0, 10**12).map(lambda micro: Decimal(micro).scaleb(-6))
@@ -93,25 +94,25 @@ ROWS = st.lists(ROW, max_size=8)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ROWS)
 def test_every_list_adds_up_to_the_total(rows: list[SumRow]) -> None:
-    """To the microdollar, in whatever order the history gives its rows."""
-    found = ranked(rows)
-    assert found.total == sum_rows(rows)
-    assert sum((one.family.sums for one in found.families), Sums()) == found.total
-    assert sum((one.sums for one in found.types.shown), Sums()) == found.total
-    assert sum((sums for _, sums in found.rules), RuleSums()) == sum(
-        found.total.rules.values(), RuleSums()
+    """To the microdollar, in any order of the history's rows."""
+    result = ranked(rows)
+    assert result.total == sum_rows(rows)
+    assert sum((item.family.sums for item in result.families), Sums()) == result.total
+    assert sum((item.sums for item in result.types.shown), Sums()) == result.total
+    assert sum((sums for _, sums in result.rules), RuleSums()) == sum(
+        result.total.rules.values(), RuleSums()
     )
-    assert ranked(reversed(rows)) == found
+    assert ranked(reversed(rows)) == result
 
 
 def audited(name: str, hours: int, *findings: FindingDocument, **totals: Any) -> AuditDocument:
-    """An audit of a run that ended `hours` hours after NOON."""
+    """Returns an audit of a run that ended `hours` hours after NOON."""
     run = {"name": name, "created_at": NOON, "ended_at": NOON + timedelta(hours=hours)}
     return document(job=run, findings=list(findings), **totals)
 
 
 def fix_of(*documents: AuditDocument) -> Any:
-    """The family's fix, of a history with these audits."""
+    """Returns the family's fix from a history with these audits."""
     history = SqliteHistory()
     entries = [entry_of(audit) for audit in documents]
     for entry in entries:
@@ -121,18 +122,18 @@ def fix_of(*documents: AuditDocument) -> Any:
     return family_fix(add_sums([head.sums for head in heads]), newest_first, history.audit)
 
 
-def test_the_fix_is_that_of_the_newest_of_the_dearest_runs() -> None:
-    """A newer run with less to save is not asked."""
+def test_the_fix_is_that_of_the_newest_of_the_most_expensive_runs() -> None:
+    """A newer run with a smaller saving is not read."""
     some = {"avoidable_usd": Decimal(3), "lost_usd": Decimal(0)}
     less = finding(saving_usd=Decimal("0.1"))
     runs = [audited("a", 1, finding(), **some), audited("b", 2, finding(), **some)]
-    found = fix_of(*runs, audited("c", 3, less, **some))
-    assert found.job == "b"
-    assert found.finding["fix"] == finding()["fix"]
+    result = fix_of(*runs, audited("c", 3, less, **some))
+    assert result.job == "b"
+    assert result.finding["fix"] == finding()["fix"]
 
 
-def test_the_largest_counted_finding_that_stands_gives_the_fix() -> None:
-    """Not one that another replaces, and a possible saving only where nothing is counted."""
+def test_the_largest_standing_counted_finding_gives_the_fix() -> None:
+    """A replaced finding gives none; a possible saving gives one only if nothing is counted."""
     possible = finding(rule="spot-not-used", bucket="possible", saving_usd=Decimal(50))
     replaced = finding(rule="gpu-idle", saving_usd=Decimal(9), superseded_by="gpu-underused")
     counted = finding(rule="gpu-underused", saving_usd=Decimal(2))
@@ -148,6 +149,6 @@ def test_a_roll_up_gives_no_fix_of_its_own() -> None:
 
 
 def test_names_without_a_sum_are_left_out() -> None:
-    """A roll-up adds nothing where it has no findings of its own."""
+    """A roll-up without findings of its own adds nothing."""
     assert ranked([row("a")]).families == ()
     assert RankedName("a", (), Sums()) not in ranked([row("a")]).owners.shown

@@ -15,24 +15,26 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.amounts import document_amounts
 from sageaudit.output.text.finding import saving_figure
 from tests.fakes.documents import document, finding
-from tests.fakes.sample_documents import GUESSED, TUNING_ARN, trial
+from tests.fakes.sample_documents import ESTIMATE_NOTE, TUNING_ARN, trial
 
 NOTHING_OWN = TrialSavings(())
 
 
 def slices(**usd: str) -> list[SliceDocument]:
-    """A waterfall: the avoidable part of a rule, by its name with underscores, and the rest."""
+    """Returns a waterfall: the avoidable part of each rule, by its name with underscores, and the
+    rest.
+    """
     rules = {name: f"avoidable: {name.replace('_', '-')}" for name in usd if name != "rest"}
     return [{"slice": rules.get(name, name), "usd": Decimal(part)} for name, part in usd.items()]
 
 
-def up(
+def rolled_up(
     *children: AuditDocument,
     launched: int | None = None,
     severities: Severities | None = None,
-    own: TrialSavings = NOTHING_OWN,
+    own_savings: TrialSavings = NOTHING_OWN,
 ) -> AuditDocument:
-    """The tuning job's own document."""
+    """Returns the tuning job's own document."""
     audit = roll_up(
         Job(JobKind.TUNING, "sweep-7", TUNING_ARN, "111122223333", "us-east-1", "Completed"),
         children,
@@ -43,14 +45,14 @@ def up(
         ruleset="r",
         policy="p",
         outcomes=(),
-        own_savings=own,
+        own_savings=own_savings,
     )
     return document_of(audit, children)
 
 
 def test_a_roll_up_adds_its_children_and_is_marked() -> None:
-    """Cost and savings are sums; the mark keeps them out of every other sum."""
-    whole = up(
+    """Cost and savings are sums. The mark keeps them out of every other sum."""
+    whole = rolled_up(
         trial(1, "5.10", "1.70"), trial(2, "5.20", "2.10"), trial(3, "2.00", None), launched=3
     )
     assert whole["rollup"] is True
@@ -60,9 +62,9 @@ def test_a_roll_up_adds_its_children_and_is_marked() -> None:
     assert len(whole["children"] or []) == 3
 
 
-def test_one_finding_stands_for_one_rule_of_all_children() -> None:
-    """With the sum of their shares, the number of children, and a severity of its own."""
-    whole = up(
+def test_the_findings_of_a_rule_are_merged_over_all_children() -> None:
+    """It has the sum of their shares, the number of children, and a severity of its own."""
+    whole = rolled_up(
         trial(1, "5.10", "4.70"), trial(2, "9.20", "6.10"), trial(3, "2.00", None), launched=3
     )
     [merged] = whole["findings"]
@@ -92,7 +94,7 @@ NOTHING_COUNTED: dict[str, Any] = {"saving_usd": Decimal(0)}
         ([trial(1, "5", "1"), trial(2, "5", "1")], LOWER, "high"),
         ([trial(1, "900", "0.50")], FIXED, "medium"),
         ([trial(1, "900", "500")], FIXED, "medium"),
-        # unknown dollars are low, advice without dollars is information, a trial is low at most
+        # unknown dollars are low, a finding without dollars is info, a trial is low at most
         *(
             ([document(findings=[finding("gpu-underused", **changes)])], PLAIN, severity)
             for changes, severity in (
@@ -109,15 +111,15 @@ NOTHING_COUNTED: dict[str, Any] = {"saving_usd": Decimal(0)}
 def test_a_merged_finding_has_a_severity_of_its_own(
     children: list[AuditDocument], severities: Severities, severity: str
 ) -> None:
-    """By the sum of the shares, as for one job."""
-    whole = up(*children, launched=len(children), severities=severities)
+    """The severity depends on the sum of the shares, as for one job."""
+    whole = rolled_up(*children, launched=len(children), severities=severities)
     assert whole["findings"][0]["severity"] == severity
 
 
 def test_unknown_avoidable_dollars_leave_the_known_ones_and_say_so() -> None:
-    """The known part stands, as it is at least that much; the roll-up was judged in part only."""
+    """The known part is a lower bound, and the roll-up is judged in part only."""
     half = document(avoidable_usd=None, lost_usd=Decimal(2), possible_usd=Decimal(1))
-    whole = up(half, document(lost_usd=Decimal(3), possible_usd=Decimal(4)), launched=2)
+    whole = rolled_up(half, document(lost_usd=Decimal(3), possible_usd=Decimal(4)), launched=2)
     assert (whole["avoidable_usd"], whole["judged"]) == (Decimal("2.035"), "partly")
     assert whole["not_judged"] == ["In 1 of 2 training jobs: Its avoidable dollars are not known."]
     assert (whole["lost_usd"], whole["possible_usd"]) == (Decimal(5), Decimal(5))
@@ -132,16 +134,16 @@ def test_unknown_avoidable_dollars_leave_the_known_ones_and_say_so() -> None:
         ((None, None), None),
     ],
 )
-def test_a_possible_saving_without_a_figure_is_no_0_beside_known_ones(
+def test_an_unknown_possible_saving_does_not_count_as_0(
     parts: tuple[str | None, ...], possible: Decimal | None
 ) -> None:
-    """What is known of the training jobs stands; where that is nothing, it is not known."""
+    """The sum is that of the known figures. It is unknown if no figure is known."""
     open_trial = finding(rule="spot-not-used", bucket="possible", saving_usd=None)
     children = [
         document(possible_usd=usd and Decimal(usd), findings=[] if usd else [open_trial])
         for usd in parts
     ]
-    assert up(*children, launched=len(children))["possible_usd"] == possible
+    assert rolled_up(*children, launched=len(children))["possible_usd"] == possible
 
 
 BLIND = "The use of its machines was not judged: CloudWatch has no points."
@@ -159,8 +161,8 @@ def assert_judged(
     judged: str,
     not_judged: str,
 ) -> None:
-    """A training job that was not judged leaves the sum of the others."""
-    whole = up(*children, launched=launched)
+    """A training job that was not judged does not change the sum of the others."""
+    whole = rolled_up(*children, launched=launched)
     assert whole["avoidable_usd"] == (None if avoidable_usd is None else Decimal(avoidable_usd))
     assert (whole["judged"], whole["not_judged"]) == (judged, [not_judged])
 
@@ -219,31 +221,33 @@ def test_none_was_audited() -> None:
     )
 
 
-def test_many_reasons_are_a_handful_of_sentences() -> None:
-    """The most frequent reasons come first; jobs that differ only by figures are one reason."""
+def test_many_reasons_become_a_few_sentences() -> None:
+    """The most frequent reasons come first. Sentences that differ only in figures are one
+    reason.
+    """
     children = [
         document(judged="no", avoidable_usd=None, not_judged=[f"Reason {word}.", f"Ran {n} min."])
         for n, word in enumerate("abcdefg")
     ]
-    said = up(*children, launched=7)["not_judged"]
-    assert len(said) == 5
-    assert said[0] == "In 7 of 7 training jobs: Ran 0 min."
-    assert said[-1] == "4 more reasons are in the training jobs' own audits."
+    sentences = rolled_up(*children, launched=7)["not_judged"]
+    assert len(sentences) == 5
+    assert sentences[0] == "In 7 of 7 training jobs: Ran 0 min."
+    assert sentences[-1] == "4 more reasons are in the training jobs' own audits."
 
 
 def test_findings_without_dollars_of_their_own_are_not_merged() -> None:
-    """Exempt, superseded and subsumed ones stay with their child."""
+    """Exempt, superseded and subsumed findings stay with their child."""
     quiet = [
         finding("gpu-underused", superseded_by="x"),
         finding(subsumed_by="y"),
         finding(rule="z", exempt={"by": "ana", "until": None, "reason": "ok"}),
     ]
-    assert up(document(findings=quiet), launched=1)["findings"] == []
+    assert rolled_up(document(findings=quiet), launched=1)["findings"] == []
 
 
-def unpriced(of: AuditDocument) -> AuditDocument:
-    """The same on a type without a known price."""
-    return cast("AuditDocument", {**of, "bill": {**of["bill"], "total_usd": None}})
+def unpriced(document: AuditDocument) -> AuditDocument:
+    """Returns the same job on a type without a known price."""
+    return cast("AuditDocument", {**document, "bill": {**document["bill"], "total_usd": None}})
 
 
 def assert_total(
@@ -253,8 +257,8 @@ def assert_total(
     total_usd: str | None,
     missing: list[str],
 ) -> None:
-    """A total without some training job says how many are missing, and is not final."""
-    whole = up(*children, launched=launched)
+    """If some training jobs are missing, the total says how many, and is not final."""
+    whole = rolled_up(*children, launched=launched)
     assert whole["bill"]["total_usd"] == (None if total_usd is None else Decimal(total_usd))
     assert (whole["bill"]["missing"], whole["bill"]["complete"]) == (missing, not missing)
     assert whole["audit"]["settled"] is (not missing)
@@ -313,64 +317,64 @@ def test_without_counters_the_training_jobs_are_not_known() -> None:
 
 @pytest.mark.parametrize("launched", [2, None])
 def test_the_waterfall_sums_to_the_children(launched: int | None) -> None:
-    """Slice by slice, the rest last."""
+    """Each slice is a sum, and the rest comes last."""
     lost = {"slice": "lost: b", "usd": Decimal("0.5534")}
     first = document(waterfall=slices(a="1.5", rest="3.0534"))
     second = document(waterfall=[lost, *slices(rest="4")])
-    whole = up(first, second, launched=launched)
+    whole = rolled_up(first, second, launched=launched)
     avoidable, rest = slices(a="1.5", rest="7.0534")
     assert whole["waterfall"] == [avoidable, lost, rest]
     assert sum(part["usd"] for part in whole["waterfall"]) == whole["bill"]["total_usd"]
 
 
-def test_a_possible_saving_of_the_tuning_job_is_no_slice_of_its_bill() -> None:
-    """Counted shares are taken from the rest; a trial's dollars are in no sum with them."""
+def test_a_possible_saving_of_the_tuning_job_is_not_a_slice_of_its_bill() -> None:
+    """Counted shares are taken from the rest. The dollars of a trial are not added to them."""
     shares = {Bucket.AVOIDABLE: Decimal(1), Bucket.POSSIBLE: Decimal(2)}
     own = TrialSavings(tuple(tuning_finding(bucket, usd) for bucket, usd in shares.items()))
-    whole = up(document(waterfall=slices(rest="4.5534")), launched=1, own=own)
+    whole = rolled_up(document(waterfall=slices(rest="4.5534")), launched=1, own_savings=own)
     assert whole["waterfall"] == slices(tuning_avoidable="1", rest="3.5534")
     assert whole["possible_usd"] == Decimal("2.9")
 
 
 def tuning_finding(bucket: Bucket, usd: Decimal) -> Finding:
-    """A finding on the tuning job itself, with its share."""
+    """Returns a finding on the tuning job itself, with its share."""
     rule = RuleInfo("SA901", f"tuning-{bucket.value}")
-    found = Detection(Confidence.DERIVED, bucket, "so", {})
-    return Finding(rule, found, Severity.LOW, usd, usd, None)
+    result = Detection(Confidence.DERIVED, bucket, "so", {})
+    return Finding(rule, result, Severity.LOW, usd, usd, None)
 
 
 def test_a_set_of_children_names_its_tuning_job() -> None:
-    """Where the tuning job's own answer was not recorded."""
+    """The tuning job's own answer was not recorded."""
     named = rollup_job_from_children([trial(1, "1", None), trial(2, "1", None)])
     assert (named.name, named.arn, named.kind) == ("sweep-7", TUNING_ARN, JobKind.TUNING)
     assert named.parent is None
 
 
 def test_one_estimate_makes_the_roll_up_an_estimate() -> None:
-    """With the number of training jobs; it is settled all the same."""
+    """It names the number of training jobs. The audit can still be settled."""
     guess = trial(1, "5.10", "1.70")
     guess["bill"] |= {
-        "estimated": [GUESSED],
-        "missing": [GUESSED],
+        "estimated": [ESTIMATE_NOTE],
+        "missing": [ESTIMATE_NOTE],
         "complete": False,
         "price_kind": "estimate",
     }
     guess["findings"][0]["estimated"] = True
-    whole = up(guess, trial(2, "5.20", "2.10"), launched=2)
-    said = "1 of 2 training jobs are billed at an estimated rate"
-    assert (whole["bill"]["estimated"], whole["bill"]["missing"]) == ([said], [said])
+    whole = rolled_up(guess, trial(2, "5.20", "2.10"), launched=2)
+    sentences = "1 of 2 training jobs are billed at an estimated rate"
+    assert (whole["bill"]["estimated"], whole["bill"]["missing"]) == ([sentences], [sentences])
     assert (whole["bill"]["complete"], whole["audit"]["settled"]) == (False, True)
     assert whole["bill"]["price_kind"] == "estimate"
-    assert [one["estimated"] for one in whole["findings"]] == [True]
+    assert [item["estimated"] for item in whole["findings"]] == [True]
 
 
-def test_what_the_bills_of_training_jobs_lack_is_said_once() -> None:
-    """A region without a storage price leaves no roll-up silently incomplete."""
+def test_missing_parts_of_the_training_jobs_bills_are_named_once() -> None:
+    """Without a storage price in the region, the roll-up says that it is incomplete."""
     lacks = "storage: no ML storage price for eu-west-3 (Training)"
     children = [trial(number, "5.10", "1.70") for number in (1, 2, 3)]
     for child in children[:2]:
         child["bill"] |= {"missing": [lacks], "complete": False}
-    whole = up(*children, launched=3)
+    whole = rolled_up(*children, launched=3)
     assert whole["bill"]["missing"] == [f"in 2 of 3 training jobs, {lacks}"]
     assert whole["bill"]["complete"] is False
     assert (whole["audit"]["settled"], whole["audit"]["coverage"]["missing"]) == (True, [])
@@ -393,21 +397,21 @@ NO_STORAGE = "storage: no ML storage price for us-east-1 (Training)"
 def test_the_cost_of_a_tuning_job_is_as_exact_as_those_of_its_jobs(
     bills: list[dict[str, Any]], word: str, spelled: str
 ) -> None:
-    """A sum of lower and upper bounds is neither."""
+    """A sum of lower and upper bounds is neither of them."""
     children = [trial(1, "5.10", None), trial(2, "5.20", None)]
     for child, changes in zip(children, bills, strict=True):
         child["bill"].update(cast("Any", changes))
-    whole = up(*children, launched=2)
+    whole = rolled_up(*children, launched=2)
     assert whole["bill"]["spend_qualifier"] == word
     assert str(document_amounts(whole).spend) == spelled
 
 
-def test_what_may_be_saved_at_most_is_summed_too() -> None:
+def test_the_upper_ends_of_ranges_are_summed() -> None:
     """A range of one training job is a range of the tuning job."""
     span = [Decimal(0), Decimal("4.09")]
     maybe = finding(saving_usd=Decimal(0), saving_range_usd=span)
     children = [trial(1, "5.10", None), trial(2, "5.20", None)]
     for child in children:
         child["findings"] = [maybe]
-    [found] = up(*children, launched=2)["findings"]
-    assert str(saving_figure(found)) == "up to $8.18"
+    [result] = rolled_up(*children, launched=2)["findings"]
+    assert str(saving_figure(result)) == "up to $8.18"

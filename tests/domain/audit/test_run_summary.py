@@ -1,4 +1,4 @@
-"""What the next runs of a family know of a run."""
+"""What later runs of a family know of a run."""
 
 from decimal import Decimal
 
@@ -12,24 +12,26 @@ from tests.fakes.jobs import ran
 
 
 def test_every_field_of_the_run_itself_is_stored() -> None:
-    """They are the last of a summary; one that is not named would be lost when it is recorded."""
+    """They are the last fields of a summary. One that RUN_FIELDS lacks would be lost when it is
+    recorded.
+    """
     names = [field.name for field in fields(AuditSummary)]
     assert {*names[names.index("purchase") :]} == {*RUN_FIELDS}
 
 
 def test_no_more_final_metrics_are_kept_than_a_job_may_define() -> None:
-    """The first 40, so that a row of the history stays small."""
+    """The first 40 are kept, so that a row of the history stays small."""
     metrics = {f"metric-{n}": Decimal(n) for n in range(41)}
     facts = summary_of_run(ran(3600, final_metrics=metrics))
     assert list(facts.final_metrics) == list(metrics)[:40]
 
 
-def test_a_later_run_shows_whether_advice_was_followed() -> None:
-    """Every recorded run's own value is known of each parameter that its advice with dollars names,
-    as the advice says it: else nobody would see that it changed.
+def test_a_later_run_shows_whether_a_recommendation_was_followed() -> None:
+    """For each parameter of a recommendation with dollars, every recorded run has its own value, in
+    the same form. Otherwise a change of the value would go unnoticed.
     """
     seen = set()
-    for job in recorded.everything():
+    for job in recorded.all_recorded_jobs():
         facts = summary_of_run(job.job)
         for finding in job.document["findings"]:
             if recommendation_from_finding(finding) is None or not finding["fix"]:

@@ -13,7 +13,7 @@ from sageaudit.domain.audit.bill_document import (
 )
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from tests.fakes.documents import bill
-from tests.fakes.sample_documents import GUESSED
+from tests.fakes.sample_documents import ESTIMATE_NOTE
 
 STORAGE = "storage: no ML storage price for us-east-1 (Training)"
 BOUND: dict[str, Any] = {"basis": "upper_bound", "missing": [UPPER_BOUND]}
@@ -25,18 +25,20 @@ BOUND: dict[str, Any] = {"basis": "upper_bound", "missing": [UPPER_BOUND]}
         ({}, "exact"),
         ({"basis": "estimated_from_times"}, "exact"),
         ({"basis": "prepaid"}, "exact"),
-        ({"missing": [GUESSED], "estimated": [GUESSED]}, "about"),
+        ({"missing": [ESTIMATE_NOTE], "estimated": [ESTIMATE_NOTE]}, "about"),
         ({"missing": [STORAGE]}, "at_least"),
         (BOUND, "up_to"),
         ({"basis": "upper_bound", "missing": []}, "up_to"),
         (BOUND | {"missing": [UPPER_BOUND, STORAGE]}, "about"),
-        (BOUND | {"missing": [UPPER_BOUND, GUESSED], "estimated": [GUESSED]}, "about"),
+        (BOUND | {"missing": [UPPER_BOUND, ESTIMATE_NOTE], "estimated": [ESTIMATE_NOTE]}, "about"),
         ({"total_usd": None, "missing": ["no price"]}, "unknown"),
         (BOUND | {"total_usd": None}, "unknown"),
     ],
 )
-def test_a_bill_has_a_word(changes: dict[str, Any], word: str) -> None:
-    """By what is missing from it, and whether that would add to it or take from it."""
+def test_a_bill_has_a_qualifier(changes: dict[str, Any], word: str) -> None:
+    """The qualifier depends on what is missing, and on whether that would raise or lower the
+    bill.
+    """
     made: BillDocument = bill(**changes)
     assert qualify_bill(made).value == word
 
@@ -57,7 +59,7 @@ def test_a_bill_has_a_word(changes: dict[str, Any], word: str) -> None:
     ],
 )
 def test_a_sum_is_as_exact_as_its_parts(parts: list[str], word: str) -> None:
-    """In any order. A part that is not known makes the sum a lower bound."""
+    """In any order. An unknown part makes the sum a lower bound."""
     for words in (parts, parts[::-1]):
         assert qualify_sum(map(SpendQualifier, words)).value == word
 
@@ -76,8 +78,10 @@ def test_a_sum_is_as_exact_as_its_parts(parts: list[str], word: str) -> None:
         ("exact", "unknown", "unknown", "unknown"),
     ],
 )
-def test_the_size_of_a_change_has_a_word(now: str, before: str, rose: str, fell: str) -> None:
-    """From at least 3 to 1, spend fell by at least 2; from 1 to at least 3, it rose so much."""
+def test_the_size_of_a_change_has_a_qualifier(now: str, before: str, rose: str, fell: str) -> None:
+    """From at least 3 to 1, spend fell by at least 2. From 1 to at least 3, it rose by at least
+    2.
+    """
     words = SpendQualifier(now), SpendQualifier(before)
     assert qualify_change(*words, has_fallen=False).value == rose
     assert qualify_change(*words, has_fallen=True).value == fell

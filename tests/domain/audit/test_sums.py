@@ -45,26 +45,26 @@ sums = st.builds(
 
 
 @given(sums, sums, sums)
-def test_sums_are_added_in_any_order(one: Sums, other: Sums, third: Sums) -> None:
-    """Each figure by itself, to the last decimal."""
-    assert one + other == other + one
-    assert (one + other) + third == one + (other + third)
-    assert (one + other).total_usd == one.total_usd + other.total_usd
+def test_sums_are_added_in_any_order(a_sum: Sums, b_sum: Sums, c_sum: Sums) -> None:
+    """Each figure is exact to the last decimal."""
+    assert a_sum + b_sum == b_sum + a_sum
+    assert (a_sum + b_sum) + c_sum == a_sum + (b_sum + c_sum)
+    assert (a_sum + b_sum).total_usd == a_sum.total_usd + b_sum.total_usd
 
 
 @given(sums, sums)
-def test_what_is_taken_out_leaves_nothing_behind(one: Sums, other: Sums) -> None:
-    """Not even a rule of zeros: sums that are equal compare equal."""
-    assert one + Sums() == one
-    assert one - one == Sums()
-    assert one + other - other == one
-    negated = -one
-    assert -negated == one
-    assert one + -other == one - other
+def test_subtracting_a_sum_undoes_its_addition(a_sum: Sums, b_sum: Sums) -> None:
+    """Not even a rule of zeros remains, so equal sums compare equal."""
+    assert a_sum + Sums() == a_sum
+    assert a_sum - a_sum == Sums()
+    assert a_sum + b_sum - b_sum == a_sum
+    negated = -a_sum
+    assert -negated == a_sum
+    assert a_sum + -b_sum == a_sum - b_sum
 
 
 def test_an_audit_adds_itself_once() -> None:
-    """Its dollars, and each rule's share of them."""
+    """It adds its dollars and each rule's share of them."""
     given = document(
         bill={"total_usd": Decimal("4.545")},
         avoidable_usd=Decimal("2.25"),
@@ -95,13 +95,13 @@ def test_an_audit_adds_itself_once() -> None:
 
 
 @pytest.mark.parametrize("odd", [None, Decimal("NaN"), Decimal("Infinity"), Decimal("1E+40")])
-def test_what_is_not_known_adds_nothing_and_is_counted(odd: Decimal | None) -> None:
-    """The job stands in `unpriced`, and each amount that is not known in a count of its own."""
-    found = [finding(saving_usd=odd)]
+def test_unknown_amounts_add_nothing_and_are_counted(odd: Decimal | None) -> None:
+    """The job is counted in `unpriced`, and each unknown amount in a count of its own."""
+    result = [finding(saving_usd=odd)]
     amounts: dict[str, Any] = dict.fromkeys(
         ("avoidable_usd", "lost_usd", "possible_usd", "idle_capacity")
     )
-    given = document(bill={"total_usd": odd}, findings=found, **amounts)
+    given = document(bill={"total_usd": odd}, findings=result, **amounts)
     assert sums_from_document(given) == Sums(
         jobs=1,
         unpriced=1,
@@ -114,7 +114,7 @@ def test_what_is_not_known_adds_nothing_and_is_counted(odd: Decimal | None) -> N
 
 
 def test_a_share_of_an_unknown_sum_adds_nothing() -> None:
-    """The rules' shares never add up to more than the audits' own sums."""
+    """The shares of the rules never exceed the sums of the audits."""
     given = document(avoidable_usd=None, findings=[finding(saving_usd=Decimal(1))])
     assert sums_from_document(given).rules == {"gpu-underused": RuleSums(1, avoidable_unknown=1)}
 
@@ -128,17 +128,17 @@ def test_a_share_of_an_unknown_sum_adds_nothing() -> None:
         ("none", "0", RuleSums(1)),
     ],
 )
-def test_the_end_of_a_range_counts_where_nothing_else_of_it_does(
+def test_the_end_of_a_range_counts_if_nothing_else_of_it_does(
     bucket: str, saving: str, sums: RuleSums
 ) -> None:
     """As every view shows a finding: "up to $4.09", or what counts alone."""
     span = [Decimal(saving), Decimal("4.09")]
-    found = [finding(saving_usd=Decimal(saving), saving_range_usd=span, bucket=bucket)]
-    assert sums_from_document(document(findings=found)).rules == {"gpu-underused": sums}
+    result = [finding(saving_usd=Decimal(saving), saving_range_usd=span, bucket=bucket)]
+    assert sums_from_document(document(findings=result)).rules == {"gpu-underused": sums}
 
 
-def test_a_sum_of_what_is_not_known_is_not_0() -> None:
-    """Where something is known it is the sum, and counts say that it is at least that."""
+def test_a_sum_of_unknown_amounts_is_not_0() -> None:
+    """If something is known, that is the sum, and counts show that it is a lower bound."""
     unknown = sums_from_document(
         document(bill={"total_usd": None}, avoidable_usd=None, lost_usd=None)
     )
@@ -181,9 +181,9 @@ def test_a_sum_of_what_is_not_known_is_not_0() -> None:
         ({"findings": [_TRIAL | {"superseded_by": "gpu-idle"}]}, {}),
     ],
 )
-def test_how_sure_an_audit_is_is_counted(changes: Any, counted: dict[str, int]) -> None:
-    """So that a reader learns of how many audits a figure is not the whole truth."""
-    of = sums_from_document(document(**changes))
+def test_uncertain_audits_are_counted(changes: Any, counted: dict[str, int]) -> None:
+    """A reader sees for how many audits a figure is incomplete or uncertain."""
+    sums = sums_from_document(document(**changes))
     names = (
         "unauditable",
         "not_judged",
@@ -194,62 +194,64 @@ def test_how_sure_an_audit_is_is_counted(changes: Any, counted: dict[str, int]) 
         "possible_unknown",
         "idle_unknown",
     )
-    assert {name: getattr(of, name) for name in names if getattr(of, name)} == counted
+    assert {name: getattr(sums, name) for name in names if getattr(sums, name)} == counted
 
 
-def test_the_spend_that_was_judged_is_a_sum_of_its_own() -> None:
-    """In whole or in part; of a job that nothing could judge, no dollar is."""
+def test_judged_spend_has_its_own_sum() -> None:
+    """It has the jobs that were judged in whole or in part."""
     spent: Any = {"bill": {"total_usd": Decimal(3)}}
     sums = [
         sums_from_document(document(judged=how, **spent)) for how in ("yes", "partly", "no", None)
     ]
-    assert [one.judged_usd for one in sums] == [3, 3, 0, 0]
+    assert [item.judged_usd for item in sums] == [3, 3, 0, 0]
     assert sum(sums, Sums()).total_usd == 12
 
 
-def test_idle_capacity_is_beside_the_sums() -> None:
-    """With the part of it that they contain already."""
+def test_idle_capacity_is_summed_separately() -> None:
+    """The part that other sums already contain is known."""
     idle = {"idle": 3, "list_usd": Decimal("1.5"), "counted_usd": Decimal("0.25")}
-    of = sums_from_document(document(idle_capacity=idle))
-    assert (of.idle_usd, of.idle_counted_usd) == (Decimal("1.5"), Decimal("0.25"))
+    sums = sums_from_document(document(idle_capacity=idle))
+    assert (sums.idle_usd, sums.idle_counted_usd) == (Decimal("1.5"), Decimal("0.25"))
 
 
 def test_findings_that_do_not_stand_are_not_counted() -> None:
-    """Exempt ones, and those whose place another finding takes."""
-    found = [
+    """These are exempt findings, and those that another finding replaces."""
+    result = [
         finding("a", exempt={"by": "tag", "until": None, "reason": "x"}),
         finding("b", superseded_by="c"),
         finding("c"),
     ]
-    assert set(sums_from_document(document(findings=found)).rules) == {"c"}
+    assert set(sums_from_document(document(findings=result)).rules) == {"c"}
 
 
 def test_a_roll_up_adds_the_findings_of_its_own() -> None:
-    """Its children's jobs, dollars and findings stand in their own audits."""
-    found = [
+    """Its children's jobs, dollars and findings are in their own audits."""
+    result = [
         finding("idle-tail", saving_usd=Decimal(9)),
         finding("trials-fail", saving_usd=Decimal("2.5"), bucket="lost"),
     ]
     given = document(
-        rollup=True, rollup_rules=["trials-fail"], findings=found, lost_usd=Decimal("2.5")
+        rollup=True, rollup_rules=["trials-fail"], findings=result, lost_usd=Decimal("2.5")
     )
     assert sums_from_document(given) == Sums(
         lost_usd=Decimal("2.5"),
         lost_up_to_usd=Decimal("2.5"),
         rules={"trials-fail": RuleSums(1, lost_usd=Decimal("2.5"))},
     )
-    assert sums_from_document(document(rollup=True, findings=found)) == Sums()
+    assert sums_from_document(document(rollup=True, findings=result)) == Sums()
 
 
-def test_rules_beyond_the_most_are_added_together() -> None:
-    """No audit makes an item grow without end; the dollars stay whole."""
-    found = [
+def test_rules_beyond_the_maximum_are_added_together() -> None:
+    """So an item stays small for any audit, and no dollar is lost."""
+    result = [
         finding(f"rule-{number}", saving_usd=Decimal(1)) for number in range(MAX_RULES_BY_NAME + 5)
     ]
-    of = sums_from_document(document(findings=found, avoidable_usd=Decimal(MAX_RULES_BY_NAME + 5)))
-    assert len(of.rules) == MAX_RULES_BY_NAME + 1
-    assert of.rules[OTHERS] == RuleSums(5, avoidable_usd=Decimal(5))
-    assert sum(rule.avoidable_usd for rule in of.rules.values()) == of.avoidable_usd
+    sums = sums_from_document(
+        document(findings=result, avoidable_usd=Decimal(MAX_RULES_BY_NAME + 5))
+    )
+    assert len(sums.rules) == MAX_RULES_BY_NAME + 1
+    assert sums.rules[OTHERS] == RuleSums(5, avoidable_usd=Decimal(5))
+    assert sum(rule.avoidable_usd for rule in sums.rules.values()) == sums.avoidable_usd
 
 
 def test_rows_are_added_by_any_key() -> None:
@@ -264,5 +266,5 @@ def test_rows_are_added_by_any_key() -> None:
 
 
 def test_a_storable_amount_has_six_decimals() -> None:
-    """As the table and the document have it."""
+    """The table and the document have the same precision."""
     assert str(storable_usd(Decimal("1.23456789"))) == "1.234568"

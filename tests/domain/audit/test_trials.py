@@ -1,4 +1,4 @@
-"""Trials that need not have run: counted once, after the children's own findings."""
+"""Trials that were not necessary: counted once, after the children's own findings."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -29,35 +29,43 @@ from tests.fakes.documents import document
 from tests.fakes.families import trial
 
 
-def found(bucket: Bucket, *trials: str) -> Detection:
-    """A finding that names trials."""
+def trial_detection(bucket: Bucket, *trials: str) -> Detection:
+    """Returns a detection that names trials."""
     return Detection(Confidence.HEURISTIC, bucket, "so", {}, change=DropTrials(frozenset(trials)))
 
 
-def allocated(
-    *founds: tuple[str, Detection],
+def allocate(
+    *named_detections: tuple[str, Detection],
     trials: tuple[Trial, ...],
     exempt: Mapping[str, Exemption] | None = None,
 ) -> TrialSavings:
-    """The findings by rule name with their dollars."""
-    named = [(RuleInfo(f"SA90{n}", name), one) for n, (name, one) in enumerate(founds)]
-    return allocate_trial_savings(named, trials, Severities(), exempt or {})
+    """Returns the findings with their dollars, by rule name."""
+    detections = [
+        (RuleInfo(f"SA90{n}", name), detection)
+        for n, (name, detection) in enumerate(named_detections)
+    ]
+    return allocate_trial_savings(detections, trials, Severities(), exempt or {})
 
 
 def test_a_finding_takes_what_the_childrens_findings_left() -> None:
-    """Two trials of $1, one of which already has $0.40 avoidable: $1.60 of $2."""
+    """Two trials of $1, one of which already has $0.40 avoidable: $1.60 of $2 remain."""
     trials = (trial(1, "0.9"), trial(2, "0.9", counted_usd=Decimal("0.40")))
-    [one] = allocated(("a", found(Bucket.AVOIDABLE, "trial-1", "trial-2")), trials=trials).findings
-    assert (one.alone_usd, one.saving_usd) == (Decimal(2), Decimal("1.60"))
-    assert one.severity is Severity.LOW
+    [result] = allocate(
+        ("a", trial_detection(Bucket.AVOIDABLE, "trial-1", "trial-2")), trials=trials
+    ).findings
+    assert (result.alone_usd, result.saving_usd) == (Decimal(2), Decimal("1.60"))
+    assert result.severity is Severity.LOW
 
 
-def test_a_trial_is_taken_once() -> None:
-    """Lost ones first: the second finding that names the trial gets nothing of it."""
-    late, failed = found(Bucket.AVOIDABLE, "trial-1", "trial-2"), found(Bucket.LOST, "trial-2")
+def test_a_trial_is_claimed_once() -> None:
+    """Lost findings come first, so the second finding that names the trial gets nothing of it."""
+    late, failed = (
+        trial_detection(Bucket.AVOIDABLE, "trial-1", "trial-2"),
+        trial_detection(Bucket.LOST, "trial-2"),
+    )
     trials = (trial(1, "0.9"), trial(2, None))
-    savings = allocated(("late", late), ("failed", failed), trials=trials)
-    shares = {one.rule.name: one.saving_usd for one in savings.findings}
+    savings = allocate(("late", late), ("failed", failed), trials=trials)
+    shares = {finding.rule.name: finding.saving_usd for finding in savings.findings}
     assert shares == {"failed": Decimal(1), "late": Decimal(1)}
     assert savings.usd(Bucket.LOST) + savings.usd(Bucket.AVOIDABLE) == Decimal(2)
 
@@ -74,19 +82,19 @@ def assert_share(
     alone_usd: str | None,
     saving_usd: str | None,
 ) -> None:
-    """A share is what is left of the trials' bills, or unknown."""
+    """The share is the rest of the trials' bills, or unknown."""
     held = {"a": HELD} if exempt else {}
-    [made] = allocated(("a", one), trials=trials, exempt=held).findings
+    [made] = allocate(("a", one), trials=trials, exempt=held).findings
     known = [None if usd is None else Decimal(usd) for usd in (alone_usd, saving_usd)]
     assert [made.alone_usd, made.saving_usd] == known
     assert made.exempt == held.get("a")
     assert (made.severity is Severity.INFO) is (exempt or one is ADVICE)
 
 
-def test_what_is_possible_on_the_child_itself_is_taken_off() -> None:
-    """$1 less $0.30 possible on the child itself."""
+def test_possible_savings_of_the_child_itself_are_subtracted() -> None:
+    """$1 less $0.30 that is possible on the child itself."""
     assert_share(
-        one=found(Bucket.POSSIBLE, "trial-1"),
+        one=trial_detection(Bucket.POSSIBLE, "trial-1"),
         trials=(trial(1, "0.9", possible_usd=Decimal("0.30")),),
         exempt=False,
         alone_usd="1",
@@ -94,9 +102,9 @@ def test_what_is_possible_on_the_child_itself_is_taken_off() -> None:
     )
 
 
-def test_an_unpriced_trial_makes_the_figure_unknown_never_the_sum_of_the_others() -> None:
+def test_an_unpriced_trial_makes_the_figure_unknown() -> None:
     assert_share(
-        one=found(Bucket.AVOIDABLE, "trial-1", "trial-2"),
+        one=trial_detection(Bucket.AVOIDABLE, "trial-1", "trial-2"),
         trials=(trial(1, "0.9"), trial(2, "0.9", total_usd=None)),
         exempt=False,
         alone_usd=None,
@@ -106,7 +114,7 @@ def test_an_unpriced_trial_makes_the_figure_unknown_never_the_sum_of_the_others(
 
 def test_an_exempt_finding_stays_visible_with_what_it_would_be_alone() -> None:
     assert_share(
-        one=found(Bucket.LOST, "trial-1"),
+        one=trial_detection(Bucket.LOST, "trial-1"),
         trials=(trial(1, None),),
         exempt=True,
         alone_usd="1",
@@ -114,7 +122,7 @@ def test_an_exempt_finding_stays_visible_with_what_it_would_be_alone() -> None:
     )
 
 
-def test_advice_on_the_strategy_alone() -> None:
+def test_a_recommendation_on_the_strategy_has_no_dollars() -> None:
     assert_share(
         one=ADVICE,
         trials=(trial(1, "0.9"),),
@@ -138,7 +146,7 @@ def test_advice_on_the_strategy_alone() -> None:
 def test_a_trials_claims_are_known_when_both_sums_are(
     changes: dict[str, Any], counted_usd: str | None
 ) -> None:
-    """An unknown sum beside a known one leaves what the trial's findings took unknown."""
+    """If one of both sums is unknown, it is unknown what the trial's findings took."""
     claimed = trial_from_document(document(**changes), {}, None).counted_usd
     assert claimed == (None if counted_usd is None else Decimal(counted_usd))
 
@@ -159,7 +167,7 @@ CENTS = st.integers(0, 10_000).map(lambda cents: Decimal(cents) / 100)
 def test_shares_never_exceed_what_is_left_of_the_bills(
     bills: list[tuple[Decimal, Decimal, Decimal]], named: list[tuple[Bucket, set[int]]]
 ) -> None:
-    """Whatever the findings name: counted shares and claims together are at most the bills."""
+    """For any findings, counted shares and claims together are at most the bills."""
     trials = tuple(
         trial(
             n, None, total_usd=sum(parts, Decimal(0)), counted_usd=parts[0], possible_usd=parts[1]
@@ -167,10 +175,10 @@ def test_shares_never_exceed_what_is_left_of_the_bills(
         for n, parts in enumerate(bills)
     )
     founds = [
-        (f"rule-{n}", found(bucket, *(f"trial-{t}" for t in which if t < len(bills))))
+        (f"rule-{n}", trial_detection(bucket, *(f"trial-{t}" for t in which if t < len(bills))))
         for n, (bucket, which) in enumerate(named)
     ]
-    savings = allocated(*founds, trials=trials)
+    savings = allocate(*founds, trials=trials)
     left = sum((parts[1] + parts[2] for parts in bills), Decimal(0))
     counted = savings.usd(Bucket.LOST) + savings.usd(Bucket.AVOIDABLE)
     assert counted <= left

@@ -13,22 +13,22 @@ from tests.fakes.jobs import job, market, phases, ran
 
 
 def usd(amount: Decimal | None) -> str | None:
-    """To the millionth of a dollar."""
+    """Returns the amount to the millionth of a dollar."""
     return None if amount is None else f"{amount:.6f}"
 
 
-def the(item: str, billed: Bill) -> list[BillLine]:
-    """The lines of one kind."""
+def lines_of_item(item: str, billed: Bill) -> list[BillLine]:
+    """Returns the lines of one item."""
     return [line for line in billed.lines if line.item == item]
 
 
-def quantities(item: str, of: Job) -> list[str | None]:
-    """Of the lines of one kind."""
-    return [usd(line.quantity) for line in the(item, bill(of, market()))]
+def quantities(item: str, job: Job) -> list[str | None]:
+    """Returns the quantities of the lines of one item."""
+    return [usd(line.quantity) for line in lines_of_item(item, bill(job, market()))]
 
 
 def test_compute_is_seconds_times_instances_times_rate() -> None:
-    """3 h x 2 x $1.515 = $9.09, and nothing for the volume: g5 has local NVMe."""
+    """3 h x 2 x $1.515 = $9.09. The volume costs nothing: g5 has local NVMe."""
     billed = bill(job(instances=2), market())
     assert usd(billed.total_usd) == "9.090000"
     [line] = billed.lines
@@ -48,7 +48,7 @@ FROM_TIMES: dict[str, Any] = {"training_s": None, "billable_s": None}
 
 
 @pytest.mark.parametrize(
-    ("of", "total", "basis", "missing"),
+    ("job", "total", "basis", "missing"),
     [
         pytest.param(
             job(),
@@ -201,11 +201,11 @@ FROM_TIMES: dict[str, Any] = {"training_s": None, "billable_s": None}
         ),
     ],
 )
-def test_a_bill_is_known_by_its_seconds_and_prices_and_says_what_is_missing(
-    of: Job, total: str | None, basis: str, missing: str | None
+def test_a_bill_needs_seconds_and_prices(
+    job: Job, total: str | None, basis: str, missing: str | None
 ) -> None:
-    """A bill is known by what its seconds and prices are, and says what is missing."""
-    billed = bill(of, market())
+    """A bill needs seconds and prices, and says what is missing."""
+    billed = bill(job, market())
     assert (usd(billed.total_usd), billed.basis) == (total, basis)
     assert (billed.complete, missing in billed.missing) == (missing is None, missing is not None)
     if total in {None, "0.000000"}:
@@ -214,7 +214,7 @@ def test_a_bill_is_known_by_its_seconds_and_prices_and_says_what_is_missing(
 
 
 def test_phases_share_compute_by_their_billed_seconds() -> None:
-    """1200, 9540 and 60 of 10800 s of $4.545, or of a third of it on spot; waiting is free."""
+    """1200, 9540 and 60 of 10800 s of $4.545, or of a third of it on spot. Waiting is free."""
     costs = {cost.phase.name: usd(cost.usd) for cost in bill(job(), market()).phases}
     assert costs == {
         "Starting": "0.000000",
@@ -224,7 +224,7 @@ def test_phases_share_compute_by_their_billed_seconds() -> None:
     }
     spot = bill(job(purchase=Purchase.SPOT, billable_s=Decimal(3600)), market())
     assert usd(sum((cost.usd or Decimal(0) for cost in spot.phases), Decimal(0))) == "1.515000"
-    # of a phase of unknown length nobody knows which part it took: the compute line stands
+    # the share of a phase of unknown length is unknown; the compute line stays the same
     cut = phases(("Downloading", 1200), ("Training", 9540))
     billed = bill(job(phases=(cut[0], replace(cut[1], seconds=None))), market())
     assert usd(billed.compute_usd) == "4.545000"
@@ -233,11 +233,11 @@ def test_phases_share_compute_by_their_billed_seconds() -> None:
 
 def test_storage_is_gb_months_at_the_components_rate() -> None:
     """100 GB for 1 h of May (744 h) at $0.14, of Processing at $0.10: $0.018817 and $0.013441."""
-    [line] = the("storage", bill(ran(3600, volume_gb=100), market()))
+    [line] = lines_of_item("storage", bill(ran(3600, volume_gb=100), market()))
     assert (usd(line.quantity), line.unit) == ("0.134409", "GB-months")
     assert (usd(line.usd), line.usage_type) == ("0.018817", "USE1-Training:VolumeUsage.gp2")
     run = ran(3600, kind=JobKind.PROCESSING, volume_gb=100, billable_s=None)
-    [line] = the("storage", bill(run, market()))
+    [line] = lines_of_item("storage", bill(run, market()))
     assert usd(line.usd) == "0.013441"
 
 
@@ -286,8 +286,8 @@ MAYS_END = datetime(2026, 5, 31, 22, tzinfo=UTC)
         ),
     ],
 )
-def test_storage_is_split_where_the_month_ends(run: Job, expected: list[str]) -> None:
-    """Each calendar month (UTC) has its own line and its own hours."""
+def test_storage_is_split_at_the_end_of_the_month(run: Job, expected: list[str]) -> None:
+    """Each calendar month (UTC) has its own line and its own number of hours."""
     assert quantities("storage", run) == expected
 
 
@@ -317,7 +317,7 @@ def test_storage_is_split_where_the_month_ends(run: Job, expected: list[str]) ->
             [None],
             "0.500000",
             ("storage: whether EBS is provisioned is not known",),
-            id="a type of which nobody knows whether it has a volume",
+            id="a type for which it is unknown whether it has a volume",
         ),
         pytest.param(
             ran(3600, volume_gb=100),
@@ -329,28 +329,30 @@ def test_storage_is_split_where_the_month_ends(run: Job, expected: list[str]) ->
         ),
     ],
 )
-def test_storage_is_billed_beside_the_instances(
+def test_storage_is_billed_besides_the_instances(
     run: Job,
     storage_usd: str | None,
     quantity: list[str | None],
     total: str,
     missing: tuple[str, ...],
 ) -> None:
-    """Without a known storage the bill is incomplete, and its total the sum of the known lines."""
+    """If the storage cost is unknown, the bill is incomplete, and its total sums the known
+    lines.
+    """
     billed = bill(run, market(storage_usd=storage_usd))
-    lines = the("storage", billed)
+    lines = lines_of_item("storage", billed)
     assert ([usd(line.quantity) for line in lines], usd(billed.total_usd)) == (quantity, total)
     assert (billed.missing, {line.usd for line in lines} <= {None}) == (missing, True)
 
 
 def test_groups_are_billed_for_the_same_seconds() -> None:
-    """1 h: 1 x $1.515 + 3 x $0.23 = $2.205 of compute; one without a price leaves no total."""
-    one, three = InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 3)
-    billed = bill(ran(3600, groups=(one, three)), market())
+    """1 h: 1 x $1.515 + 3 x $0.23 = $2.205 of compute. If one has no price, there is no total."""
+    compute, three = InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.m5.xlarge", 3)
+    billed = bill(ran(3600, groups=(compute, three)), market())
     assert usd(billed.compute_usd) == "2.205000"
     # only the three m5 have a volume: 30 GB x 3 h / 744 h
-    assert [usd(line.quantity) for line in the("storage", billed)] == ["0.120968"]
-    unpriced = (one, InstanceGroup("ml.unpriced.xlarge", 3))
+    assert [usd(line.quantity) for line in lines_of_item("storage", billed)] == ["0.120968"]
+    unpriced = (compute, InstanceGroup("ml.unpriced.xlarge", 3))
     assert bill(ran(3600, groups=unpriced), market()).total_usd is None
 
 
@@ -358,17 +360,22 @@ def test_a_warm_pool_costs_the_same_rate_and_its_volumes() -> None:
     """Half an hour retained, 2 x $0.23 = $0.23; 30 GB x 2 x 0.5 h / 744 h = 0.040323 GB-months."""
     kept = ran(3600, instances=2, warm_pool=WarmPool("Terminated", 1800, Decimal(1800)))
     billed = bill(kept, market())
-    [pool], [volume] = the("warm_pool", billed), the("warm_pool_storage", billed)
+    [pool], [volume] = (
+        lines_of_item("warm_pool", billed),
+        lines_of_item("warm_pool_storage", billed),
+    )
     assert (usd(pool.usd), pool.quantity) == ("0.230000", 1)
     assert (usd(volume.quantity), usd(volume.usd)) == ("0.040323", "0.005645")
     # 2 x 0.23 compute + 30 x 2 / 744 x 0.14 storage + pool and its volume
     assert usd(billed.total_usd) == "0.706935"
     # KeepAlive without quota gives no pool
-    assert not the("warm_pool", bill(ran(60, warm_pool=WarmPool(None, 600, None)), market()))
+    assert not lines_of_item(
+        "warm_pool", bill(ran(60, warm_pool=WarmPool(None, 600, None)), market())
+    )
 
 
 def test_a_pools_volume_is_of_the_month_after_the_job() -> None:
-    """The job ends with May, the pool stands in June (720 h)."""
+    """The job ends with May, and the pool is retained in June (720 h)."""
     kept = ran(
         3600,
         at=datetime(2026, 5, 31, 23, tzinfo=UTC),
@@ -379,7 +386,7 @@ def test_a_pools_volume_is_of_the_month_after_the_job() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "usage_type"),
+    ("job", "usage_type"),
     [
         # no additional cost for a built-in rule, for the volume neither
         pytest.param(
@@ -395,17 +402,17 @@ def test_a_pools_volume_is_of_the_month_after_the_job() -> None:
         ),
     ],
 )
-def test_some_jobs_have_a_compute_line_alone(of: Job, usage_type: str | None) -> None:
-    """And a bill that is complete."""
-    billed = bill(of, market())
+def test_some_jobs_have_only_a_compute_line(job: Job, usage_type: str | None) -> None:
+    """Their bill is complete."""
+    billed = bill(job, market())
     assert [(line.item, line.usage_type) for line in billed.lines] == [("compute", usage_type)]
     assert billed.complete
-    assert bool(billed.total_usd) is not bool(of.free)
+    assert bool(billed.total_usd) is not bool(job.free)
 
 
 @pytest.mark.parametrize("unknown", ["the instance count is not known", "the type of group b"])
-def test_instances_that_are_not_known_make_the_bill_unknown(unknown: str) -> None:
-    """The total is null and says why; the known part alone is no total."""
+def test_unknown_instances_make_the_bill_unknown(unknown: str) -> None:
+    """The total is null, with the reason. The known part alone is not a total."""
     for groups in ((), (InstanceGroup("ml.g5.2xlarge", 1, "a"),)):
         billed = bill(ran(3600, groups=groups, groups_unknown=(unknown,)), market())
         assert (billed.total_usd, unknown in billed.missing) == (None, True)
@@ -420,11 +427,13 @@ def test_instances_that_are_not_known_make_the_bill_unknown(unknown: str) -> Non
         ("Available", Decimal(600), "0.252500", "warm pool: still available, its figure grows"),
     ],
 )
-def test_a_warm_pool_that_is_not_known_leaves_the_bill_incomplete(
+def test_an_unknown_warm_pool_makes_the_bill_incomplete(
     status: str, retained_s: Decimal | None, pool_usd: str | None, missing: str
 ) -> None:
     """Its line is the cost so far."""
     pool = WarmPool(status, 1800, retained_s)
     billed = bill(ran(3600, "ml.g5.2xlarge", warm_pool=pool), market())
-    assert [usd(line.usd) for line in the("warm_pool", billed)] == ([pool_usd] if pool_usd else [])
+    assert [usd(line.usd) for line in lines_of_item("warm_pool", billed)] == (
+        [pool_usd] if pool_usd else []
+    )
     assert billed.missing == (missing,)

@@ -1,4 +1,4 @@
-"""What a bill says beside its lines."""
+"""The facts of a bill besides its lines."""
 
 import json
 from datetime import UTC, date, datetime
@@ -31,7 +31,7 @@ from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
-from tests.fakes.jobs import known, market, phases, ran
+from tests.fakes.jobs import market, not_none, phases, ran
 from tests.fakes.packaged_prices import packaged_market
 
 DATA = Path(__file__).parents[2] / "recorded" / "data" / "jobs"
@@ -39,13 +39,13 @@ FSX_SPOT = DATA / "training-073-m5-4xlarge-spot-fsx-completed.json"
 
 
 def describe(path: Path = FSX_SPOT, **changes: Any) -> dict[str, Any]:
-    """A recorded Describe* answer with some keys changed."""
+    """Returns a recorded Describe* answer with some keys changed."""
     answer: dict[str, Any] = json.loads(path.read_text())["describe"]
     return answer | changes
 
 
 def facts_of(answer: dict[str, Any], *, savings_plan: bool = False) -> BillFacts:
-    """The facts of one answer at packaged prices."""
+    """Returns the facts of one answer at packaged prices."""
     job, market = parse(answer, {}), packaged_market()
     return facts(job, bill(job, market), market, savings_plan=savings_plan)
 
@@ -55,31 +55,31 @@ def facts_of(answer: dict[str, Any], *, savings_plan: bool = False) -> BillFacts
     # 22,343 and all 37,026 unbilled seconds of ml.m5.4xlarge at $0.922 an hour; an upper bound
     [(14683, "5.72"), (0, "9.48"), (None, None)],
 )
-def test_spot_says_what_it_saved(billable_s: int | None, usd: str | None) -> None:
-    """Nothing where the billable seconds are not known."""
+def test_a_spot_run_shows_what_it_saved(billable_s: int | None, usd: str | None) -> None:
+    """Without billable seconds the saving is unknown."""
     saved = facts_of(describe(BillableTimeInSeconds=billable_s)).spot_saved_usd
     assert (None if saved is None else round(saved, 2)) == (None if usd is None else Decimal(usd))
 
 
-def test_a_spot_run_that_began_again_says_both_figures_and_no_saving() -> None:
-    """An hour, an interruption, an hour: billed for 90 minutes, on demand it takes 60."""
+def test_a_spot_run_that_restarted_shows_both_figures_and_no_saving() -> None:
+    """An hour, an interruption and an hour are billed as 90 minutes. On demand it takes 60."""
     parts = (("Training", 3600), ("Interrupted", -600), ("Training", 3600))
     run = ran(7800, purchase=Purchase.SPOT, billable_s=Decimal(5400), phases=phases(*parts))
     both = (
         "interrupted without checkpoints: spot cost $0.34, and one uninterrupted run on demand "
         "would have cost about $0.23"
     )
-    noted, kept = (
-        facts(one, bill(one, market()), market(), savings_plan=False)
-        for one in (run, replace(run, checkpointed=True))
+    noted, with_checkpoints = (
+        facts(item, bill(item, market()), market(), savings_plan=False)
+        for item in (run, replace(run, checkpointed=True))
     )
     assert (noted.spot_saved_usd, noted.notes[0]) == (None, both)
-    assert kept.spot_saved_usd is not None
-    assert both not in kept.notes
+    assert with_checkpoints.spot_saved_usd is not None
+    assert both not in with_checkpoints.notes
 
 
 @pytest.mark.parametrize(
-    ("parts", "purchase", "why"),
+    ("parts", "purchase", "reason"),
     [
         # one attempt: billable seconds are training seconds, or on spot fewer
         pytest.param(
@@ -116,16 +116,18 @@ def test_a_spot_run_that_began_again_says_both_figures_and_no_saving() -> None:
     ],
 )
 def test_more_billable_than_training_seconds_contradict_each_other_in_one_attempt_only(
-    parts: tuple[tuple[str, int], ...], purchase: Purchase, why: str
+    parts: tuple[tuple[str, int], ...], purchase: Purchase, reason: str
 ) -> None:
-    """AWS documents both figures for a run without interruption."""
+    """AWS documents both figures for a run without an interruption only."""
     run = ran(3600, purchase=purchase, billable_s=Decimal(5400), phases=phases(*parts))
     notes = facts(run, bill(run, market()), market(), savings_plan=False).notes
-    assert f"billable seconds exceed training seconds: {why}" in notes
+    assert f"billable seconds exceed training seconds: {reason}" in notes
 
 
 def test_what_spot_saved_counts_no_waiting_and_no_repeated_download() -> None:
-    """An hour of download and three of training would be billed on demand, and 1 h is: $0.69."""
+    """An hour of download and three of training would be billed on demand, and 1 h is billed:
+    $0.69.
+    """
     download, first, wait, again, rest = phases(
         ("Downloading", 3600),
         ("Training", 7200),
@@ -195,23 +197,25 @@ IRELAND = "763104351884.dkr{}/pytorch-training:2.1"
         ),
     ],
 )
-def test_what_is_not_in_the_figure_is_said_once(changes: dict[str, Any], note: str | None) -> None:
-    """S3, NAT, FSx and the like; an image of another region, custom rules."""
+def test_what_the_bill_does_not_include_is_named_once(
+    changes: dict[str, Any], note: str | None
+) -> None:
+    """S3, NAT, FSx and the like; an image of another region; custom rules."""
     notes = facts_of(describe(**changes)).notes
     assert notes == (*([note] if note else ()), NOT_INCLUDED_NOTE)
 
 
-def test_a_training_plan_costs_nothing_more_and_has_its_value_apart() -> None:
-    """14,683 s of ml.m5.4xlarge would be $3.76 on demand; the plan is prepaid."""
+def test_a_training_plan_costs_nothing_more_and_its_value_is_separate() -> None:
+    """14,683 s of ml.m5.4xlarge would be $3.76 on demand, but the plan is prepaid."""
     plan = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/reserved"
     instances = {"InstanceType": "ml.m5.4xlarge", "InstanceCount": 1, "TrainingPlanArn": plan}
     answer = describe(EnableManagedSpotTraining=False, ResourceConfig=instances)
     assert bill(parse(answer, {}), packaged_market()).total_usd == 0
-    assert round(known(facts_of(answer).prepaid_value_usd), 2) == Decimal("3.76")
+    assert round(not_none(facts_of(answer).prepaid_value_usd), 2) == Decimal("3.76")
 
 
 def audited(path: Path, policy: Policy) -> dict[str, Any]:
-    """The document of a recorded job without metrics, at packaged prices."""
+    """Returns the document of a recorded job without metrics, at packaged prices."""
     job, market = parse(describe(path), {}), packaged_market()
     usage = measure(job, (), market.types, missing_reason=Missing("metric_missing", "none"))
     now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -228,10 +232,10 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
     assert SAVINGS_PLAN_NOTE in plan["bill"]["notes"]
     assert SAVINGS_PLAN_NOTE not in plain["bill"]["notes"]
     assert plain["possible_usd"] > plan["possible_usd"] == 0
-    [spot] = [found for found in plan["findings"] if found["rule"] == "spot-not-used"]
+    [spot] = [result for result in plan["findings"] if result["rule"] == "spot-not-used"]
     assert (spot["saving_usd"], spot["bucket"]) == (None, "none")
     assert "Savings Plan" in spot["caution"]
-    region = known(parse(describe(path), {}).region)
+    region = not_none(parse(describe(path), {}).region)
     rate = OwnRate(
         region,
         Component.TRAINING,
@@ -249,10 +253,10 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
 
 
 def test_own_prices_mark_the_bill_and_its_lines() -> None:
-    """Every figure says whether it is list or own price."""
+    """Every figure says whether its price is a list price or an own price."""
     half = Policy(discounts=Discounts(percent={"Training": Decimal(50)}))
     own = audited(FSX_SPOT, half)["bill"]
-    listed = known(bill(parse(describe(), {}), packaged_market()).total_usd)
+    listed = not_none(bill(parse(describe(), {}), packaged_market()).total_usd)
     assert own["price_kind"] == "own"
     assert {line["price_kind"] for line in own["lines"]} == {"own"}
     assert own["total_usd"] == (listed / 2).quantize(Decimal("0.000001"))
@@ -268,7 +272,7 @@ def test_own_prices_mark_the_bill_and_its_lines() -> None:
     ],
 )
 def test_only_awss_own_rule_image_is_free(image: str, free: bool) -> None:
-    """Nothing is priced 0 by a name that looks like it: 2 x ml.p4d.24xlarge for 10 h is $505."""
+    """An image with a similar name is not free: 2 x ml.p4d.24xlarge for 10 h cost $505."""
     cluster = {"InstanceType": "ml.p4d.24xlarge", "InstanceCount": 2, "VolumeSizeInGB": 30}
     answer = {
         "ProcessingJobName": "rule",
@@ -279,12 +283,12 @@ def test_only_awss_own_rule_image_is_free(image: str, free: bool) -> None:
         "ProcessingStartTime": "2026-06-01T00:00:00Z",
         "ProcessingEndTime": "2026-06-01T10:00:00Z",
     }
-    total = known(bill(parse(answer, {}), packaged_market()).total_usd)
+    total = not_none(bill(parse(answer, {}), packaged_market()).total_usd)
     assert round(total, 2) == (0 if free else Decimal("505.03"))
 
 
-def test_an_older_job_than_any_known_price_says_so() -> None:
-    """The earliest price that is known is of a later day: the bill is no surer than that."""
+def test_a_job_before_any_known_price_has_a_note() -> None:
+    """The earliest known price is of a later day, so the bill is uncertain."""
     answer = describe(
         ResourceConfig={"InstanceType": "ml.g5.2xlarge", "InstanceCount": 1, "VolumeSizeInGB": 30}
     )

@@ -1,4 +1,4 @@
-"""The table of fixes that do not go together, and what a fix leaves of a job."""
+"""The table of fixes that exclude each other, and what a fix changes in a job."""
 
 from decimal import Decimal
 from typing import Any
@@ -18,7 +18,7 @@ SPOT = SetPurchase(Decimal("0.4"))
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "reason"),
     [
         ({}, None),
         ({"warm_pool": WarmPool("Available", 600, Decimal(10))}, "warm pool"),
@@ -28,15 +28,17 @@ SPOT = SetPurchase(Decimal("0.4"))
         ({"purchase": Purchase.SPOT}, "managed spot"),
     ],
 )
-def test_what_managed_spot_does_not_go_with(changes: dict[str, Any], why: str | None) -> None:
-    """SageMaker refuses the request, or the job has nothing to gain."""
-    of = replace(JOB, **changes)
-    for found in (spot_refusal(of), change_refusal(SPOT, of, savings_plan=False)):
-        assert (found is None) if why is None else why in (found or "")
+def test_managed_spot_is_refused_for_some_jobs(changes: dict[str, Any], reason: str | None) -> None:
+    """SageMaker refuses the request, or the job would save nothing."""
+    job = replace(JOB, **changes)
+    for result in (spot_refusal(job), change_refusal(SPOT, job, savings_plan=False)):
+        assert (result is None) if reason is None else reason in (result or "")
 
 
-def test_spot_and_a_commitment_do_not_add_up() -> None:
-    """The plan is paid used or not; of other fixes only the cash effect is another question."""
+def test_spot_does_not_add_to_a_savings_plan() -> None:
+    """A Savings Plan is paid whether used or not. For other fixes only the cash effect is
+    uncertain.
+    """
     assert "Savings Plan" in (change_refusal(SPOT, JOB, savings_plan=True) or "")
     for change in (SetType("ml.g5.xlarge"), CutPhase("Downloading", Decimal(60))):
         assert change_refusal(change, JOB, savings_plan=True) is None
@@ -44,12 +46,12 @@ def test_spot_and_a_commitment_do_not_add_up() -> None:
 
 def test_hyperband_takes_no_early_stopping() -> None:
     """It stops trials itself."""
-    found = [early_stopping_refusal(name) for name in ("Hyperband", "Bayesian", None)]
-    assert found == ["Hyperband stops trials early itself", None, None]
+    result = [early_stopping_refusal(name) for name in ("Hyperband", "Bayesian", None)]
+    assert result == ["Hyperband stops trials early itself", None, None]
 
 
-def test_leaving_spot_is_refused_by_nothing() -> None:
-    """Not even by a Savings Plan, which then pays for it."""
+def test_leaving_spot_is_never_refused() -> None:
+    """Not even by a Savings Plan, which then covers the run."""
     change = SetPurchase(Decimal("0.9"), Purchase.ON_DEMAND)
     spot = replace(JOB, purchase=Purchase.SPOT, billable_s=Decimal(1000))
     assert change_refusal(change, spot, savings_plan=True) is None
@@ -58,7 +60,7 @@ def test_leaving_spot_is_refused_by_nothing() -> None:
 
 
 def test_a_cut_leaves_the_other_phases_as_they_are() -> None:
-    """Only the named phase loses seconds, and the job as many billed ones."""
+    """Only the named phase gets shorter, and the billed seconds of the job by the same share."""
     after = CutPhase("Downloading", Decimal(600)).apply(JOB)
     before = {phase.name: phase.seconds for phase in JOB.phases}
     seconds = {phase.name: phase.seconds for phase in after.phases}

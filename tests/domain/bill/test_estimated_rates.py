@@ -1,4 +1,4 @@
-"""Bills and savings at estimated rates: dollars with a mark, never complete, possible at most."""
+"""Bills and savings at estimated rates: marked, never complete, and possible at most."""
 
 from decimal import Decimal
 
@@ -21,18 +21,29 @@ from sageaudit.domain.resize.candidate import Candidate
 from sageaudit.domain.resize.resize import Resize, resize
 from sageaudit.structs import replace
 from tests.fakes.any_input import likely_jobs
-from tests.fakes.jobs import HOURLY_USD, TYPES, FixedPrices, flat, guessed, known, market, ran
+from tests.fakes.jobs import (
+    HOURLY_USD,
+    TYPES,
+    FixedPrices,
+    estimate_note,
+    flat,
+    market,
+    not_none,
+    ran,
+)
 
 pytestmark = pytest.mark.money
 
-BIG, SMALL, TINY = "ml.m5.4xlarge", "ml.m5.2xlarge", "ml.m5.xlarge"
+BIG = "ml.m5.4xlarge"
+SMALL = "ml.m5.2xlarge"
+TINY = "ml.m5.xlarge"
 RUN = ran(3600, BIG, volume_gb=0)
 LITTLE = flat(RUN, 60, cpu=10, memory=10)
 ALL = frozenset(HOURLY_USD)
 
 
 class Unlisted(FixedPrices, frozen=True):
-    """A price list was read as a whole and lacks the types whose rates are estimates."""
+    """Prices of a complete price list that lacks the types with estimated rates."""
 
     def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
         rate = FixedPrices.hourly_rate(self, region, component, instance_type)
@@ -42,40 +53,40 @@ class Unlisted(FixedPrices, frozen=True):
 
 
 def at_estimates(*names: str, **changes: object) -> Market:
-    """The market in which these types' rates are estimates."""
+    """Returns the market in which these types' rates are estimates."""
     return market(estimated=frozenset(names), **changes)
 
 
-def tried(on: Market, run: Job = RUN) -> Resize:
-    """The run on every other type."""
-    return resize(run, LITTLE, on)
+def resized(prices: Market, run: Job = RUN) -> Resize:
+    """Returns the run on every other type."""
+    return resize(run, LITTLE, prices)
 
 
-def the(name: str, done: Resize) -> Candidate:
-    """One candidate."""
-    return next(one for one in done.candidates if one.type.name == name)
+def candidate_named(name: str, result: Resize) -> Candidate:
+    """Returns the candidate with this type."""
+    return next(candidate for candidate in result.candidates if candidate.type.name == name)
 
 
-def saved(found: Detection, on: Market, run: Job = RUN) -> Savings:
-    """The savings of one finding."""
-    name = RuleInfo("SA1", "r1")
-    return allocate_savings(run, bill(run, on), [(name, found)], on, Severities(), {})
+def savings_of(result: Detection, prices: Market, run: Job = RUN) -> Savings:
+    """Returns the savings of one detection."""
+    rule = RuleInfo("SA1", "r1")
+    return allocate_savings(run, bill(run, prices), [(rule, result)], prices, Severities(), {})
 
 
 def recommendation(change: SetType | CutPhase) -> Detection:
-    """A derived finding with this fix."""
+    """Returns a derived detection with this fix."""
     return Detection(Confidence.DERIVED, Bucket.AVOIDABLE, "because", {}, change=change)
 
 
-def test_a_bill_at_an_estimated_rate_has_dollars_and_is_not_complete() -> None:
-    """It says how the rate was made, apart from what the total lacks."""
+def test_a_bill_at_an_estimated_rate_has_dollars_but_is_not_complete() -> None:
+    """The bill says how the rate was made, separately from what the total lacks."""
     billed = bill(RUN, at_estimates(BIG))
     assert billed.total_usd == Decimal("0.92")
-    assert (billed.complete, billed.missing) == (False, (guessed(BIG),))
-    assert (billed.estimated, billed.gaps) == ((guessed(BIG),), ())
+    assert (billed.complete, billed.missing) == (False, (estimate_note(BIG),))
+    assert (billed.estimated, billed.gaps) == ((estimate_note(BIG),), ())
     billed = bill(ran(3600, BIG), at_estimates(BIG, storage_usd=None))
     assert billed.gaps == ("storage: no ML storage price for us-east-1 (Training)",)
-    assert set(billed.missing) == {*billed.gaps, guessed(BIG)}
+    assert set(billed.missing) == {*billed.gaps, estimate_note(BIG)}
     assert billed.total_usd == Decimal("0.92")
 
 
@@ -84,12 +95,12 @@ def test_each_estimated_type_of_a_cluster_is_named_once() -> None:
     groups = (InstanceGroup(BIG, 1, "a"), InstanceGroup(SMALL, 2, "b"), InstanceGroup(BIG, 1, "c"))
     run = replace(RUN, groups=groups, warm_pool=WarmPool("Terminated", 60, Decimal(60)))
     for names in ((BIG,), (BIG, SMALL)):
-        assert bill(run, at_estimates(*names)).estimated == tuple(map(guessed, names))
+        assert bill(run, at_estimates(*names)).estimated == tuple(map(estimate_note, names))
 
 
 @given(likely_jobs(), st.frozensets(st.sampled_from(sorted(HOURLY_USD))))
 def test_no_bill_with_an_estimated_line_is_complete(run: Job, names: frozenset[str]) -> None:
-    """Whatever the job: each estimated rate is named in `missing`, and nothing else changes."""
+    """For any job, each estimated rate is named in `missing`, and nothing else changes."""
     billed, plain = bill(run, at_estimates(*names)), bill(run, market())
     estimates = [line for line in billed.lines if line.rate is not None and line.rate.is_estimate]
     assert bool(estimates) == bool(billed.estimated)
@@ -109,13 +120,13 @@ def test_one_estimate_makes_the_bill_an_estimate_under_discounts_too() -> None:
 
 
 def test_the_value_of_prepaid_capacity_says_that_it_is_an_estimate() -> None:
-    """The bill itself is 0 and complete: nothing in it is estimated."""
+    """The bill itself is 0 and complete, without an estimate."""
     run, prices = replace(RUN, purchase=Purchase.TRAINING_PLAN), at_estimates(BIG)
     billed = bill(run, prices)
     assert (billed.total_usd, billed.complete) == (0, True)
-    found = facts(run, billed, prices, savings_plan=False)
-    assert found.prepaid_value_usd == Decimal("0.92")
-    assert f"{PREPAID_ESTIMATE_PREFIX}{guessed(BIG)}" in found.notes
+    result = facts(run, billed, prices, savings_plan=False)
+    assert result.prepaid_value_usd == Decimal("0.92")
+    assert f"{PREPAID_ESTIMATE_PREFIX}{estimate_note(BIG)}" in result.notes
 
 
 @pytest.mark.parametrize(
@@ -142,7 +153,7 @@ def test_the_value_of_prepaid_capacity_says_that_it_is_an_estimate() -> None:
             SetType(SMALL),
             Bucket.POSSIBLE,
             "0.46",
-            f"{guessed(SMALL)}: a possible saving, as SageMaker may not sell the type here.",
+            f"{estimate_note(SMALL)}: a possible saving, as SageMaker may not sell the type here.",
             id="a type at an estimated rate is possible at most",
         ),
         pytest.param(
@@ -158,8 +169,8 @@ def test_the_value_of_prepaid_capacity_says_that_it_is_an_estimate() -> None:
 def test_a_saving_is_counted_if_its_own_type_is_estimated_and_possible_if_the_new_one_is(
     estimated: str, change: SetType | CutPhase, bucket: Bucket, usd: str, caution: str | None
 ) -> None:
-    """At an estimated rate of its own type a saving is counted, of a new type it is possible."""
-    savings = saved(recommendation(change), at_estimates(estimated))
+    """At an estimated rate of its own type a saving is counted; of a new type it is possible."""
+    savings = savings_of(recommendation(change), at_estimates(estimated))
     [finding] = savings.findings
     assert (finding.detection.bucket, finding.saving_usd) == (bucket, Decimal(usd))
     assert (finding.detection.caution, finding.estimated) == (caution, estimated != TINY)
@@ -169,36 +180,38 @@ def test_a_saving_is_counted_if_its_own_type_is_estimated_and_possible_if_the_ne
 
 
 def test_certain_candidates_have_known_rates() -> None:
-    """The one at an estimated rate stands apart, and fits unless a price list lacks it."""
-    done = tried(at_estimates(SMALL))
-    assert SMALL not in [one.type.name for one in done.certain_savings]
-    assert SMALL in [one.type.name for one in done.possible_savings]
-    assert (the(SMALL, done).usd, the(SMALL, done).price_note) == (
+    """The candidate at an estimated rate is separate. It fits unless a price list lacks its
+    type.
+    """
+    result = resized(at_estimates(SMALL))
+    assert SMALL not in [certain_saving.type.name for certain_saving in result.certain_savings]
+    assert SMALL in [certain_saving.type.name for certain_saving in result.possible_savings]
+    assert (candidate_named(SMALL, result).usd, candidate_named(SMALL, result).price_note) == (
         Decimal("0.46"),
-        f"{guessed(SMALL)}.",
+        f"{estimate_note(SMALL)}.",
     )
     lacking = Unlisted(estimated=frozenset({SMALL}))
-    refused = known(the(SMALL, tried(Market(TYPES, lacking))).refusal)
+    refused = not_none(candidate_named(SMALL, resized(Market(TYPES, lacking))).refusal)
     assert refused.constraint.value == "not offered"
     assert refused.reason.endswith("not in the price list of 2026-11-20")
 
 
 @pytest.mark.parametrize(("usd", "saves"), [("0.9109", False), ("0.9105", True)])
 @pytest.mark.parametrize("estimate", [BIG, SMALL])
-def test_a_difference_within_what_an_estimate_may_be_wrong_is_no_saving(
+def test_a_difference_within_the_error_of_an_estimate_is_not_a_saving(
     usd: str, saves: bool, estimate: str
 ) -> None:
     """1% of $0.92 is $0.0092."""
     prices = market(
         estimated=frozenset({estimate}), hourly_usd=HOURLY_USD | {SMALL: usd, TINY: "9"}
     )
-    done = tried(prices)
-    names = [one.type.name for one in (*done.certain_savings, *done.possible_savings)]
+    result = resized(prices)
+    names = [item.type.name for item in (*result.certain_savings, *result.possible_savings)]
     assert (SMALL in names) is saves
 
 
 def test_estimates_compare_with_rates_of_the_same_level_and_time() -> None:
-    """An estimate before discounts is no match for a negotiated rate."""
+    """An estimate before discounts is not comparable with a negotiated rate."""
     guess = Rate(Decimal(1), "2026-07-20", "EC2", kind="estimate", estimated="how")
     listed, negotiated = Rate(Decimal(1), None, "list"), Rate(Decimal(1), None, "own", kind="own")
     assert is_comparable(guess, listed)
@@ -208,7 +221,7 @@ def test_estimates_compare_with_rates_of_the_same_level_and_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("summary", "evidence", "says"),
+    ("summary", "evidence", "expected_text"),
     [
         ("It cost $3.", {}, True),
         ("It was slow.", {"total_usd": 3}, True),
@@ -217,9 +230,9 @@ def test_estimates_compare_with_rates_of_the_same_level_and_time() -> None:
     ],
 )
 def test_a_finding_that_names_dollars_says_that_they_are_estimates(
-    summary: str, evidence: dict[str, int], says: bool
+    summary: str, evidence: dict[str, int], expected_text: bool
 ) -> None:
-    """Beside the caveat that it has."""
-    found = Detection(Confidence.MEASURED, Bucket.LOST, summary, evidence, caution="Careful.")
-    said = "Careful. Its dollars rest on an estimated rate." if says else "Careful."
-    assert mark_estimated(found).caution == said
+    """The sentence is added to the finding's own caution."""
+    result = Detection(Confidence.MEASURED, Bucket.LOST, summary, evidence, caution="Careful.")
+    said = "Careful. Its dollars rest on an estimated rate." if expected_text else "Careful."
+    assert mark_estimated(result).caution == said

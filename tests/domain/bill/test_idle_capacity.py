@@ -27,7 +27,7 @@ MARKET = market(hourly_usd={**HOURLY_USD, GPUS: "4.80", "ml.g4dn.xlarge": "1.20"
 
 
 def ten_hours(**changes: Any) -> Job:
-    """The docstring's run: an hour Downloading, nine Training on four GPUs."""
+    """Returns the example run of the docstring: an hour Downloading, nine Training on four GPUs."""
     plain: dict[str, Any] = {
         "phases": phases(("Downloading", 3600), ("Training", 32400)),
         "training_s": Decimal(36000),
@@ -36,57 +36,66 @@ def ten_hours(**changes: Any) -> Job:
     return job(GPUS, **plain | changes)
 
 
-def at_forty(of: Job) -> Measurements:
-    """All four GPUs at 40% for nine hours."""
-    return flat(of, 540, gpu=40)
+def at_forty(job: Job) -> Measurements:
+    """Returns the use of all four GPUs at 40% for nine hours."""
+    return flat(job, 540, gpu=40)
 
 
 def figure_of(
-    of: Job,
-    measured: Measurements,
+    job: Job,
+    usage: Measurements,
     *changes: tuple[Bucket, Change],
     exempt: frozenset[str] = frozenset(),
     **prices: Any,
 ) -> IdleCapacity | Missing:
-    """The figure of a job with these findings."""
-    at = market(**prices) if prices else MARKET
-    named = [Detection(Confidence.MEASURED, bucket, "", {}, change=one) for bucket, one in changes]
-    founds = [(RuleInfo(f"SA{n}", f"r{n}"), found) for n, found in enumerate(named)]
-    excused = {name: Exemption("ana", None, "accepted") for name in exempt}
-    billed = bill(of, at)
-    savings = allocate_savings(of, billed, founds, at, Severities(), excused)
-    return idle_capacity(of, measured, billed, at, savings)
+    """Returns the idle capacity of a job with these findings, or why there is none."""
+    priced_market = market(**prices) if prices else MARKET
+    detections = [
+        Detection(Confidence.MEASURED, bucket, "", {}, change=one) for bucket, one in changes
+    ]
+    rule_detections = [(RuleInfo(f"SA{n}", f"r{n}"), result) for n, result in enumerate(detections)]
+    exemptions = {name: Exemption("ana", None, "accepted") for name in exempt}
+    billed = bill(job, priced_market)
+    savings = allocate_savings(
+        job, billed, rule_detections, priced_market, Severities(), exemptions
+    )
+    return idle_capacity(job, usage, billed, priced_market, savings)
 
 
 def idle_of(*args: Any, **kwargs: Any) -> IdleCapacity:
-    """The same where it must be known."""
+    """Returns the idle capacity, which must be known."""
     figure = figure_of(*args, **kwargs)
     assert isinstance(figure, IdleCapacity)
     return figure
 
 
-AVOIDABLE, LOST = Bucket.AVOIDABLE, Bucket.LOST
+AVOIDABLE = Bucket.AVOIDABLE
+LOST = Bucket.LOST
 HALF_THE_DOWNLOAD = (AVOIDABLE, CutPhase("Downloading", Decimal(1800)))
 CHEAPER = (AVOIDABLE, SetType("ml.g4dn.xlarge"))
 
 
 def with_pool() -> Job:
-    """Ten hours on four vCPUs, with a warm pool."""
+    """Returns a job of ten hours on four vCPUs, with a warm pool."""
     return ran(36000, "ml.m5.xlarge", warm_pool=WarmPool("Terminated", 3600, Decimal(3600)))
 
 
-PLAN, SPOT = Purchase.TRAINING_PLAN, Purchase.SPOT
-POOL, VOLUME = (AVOIDABLE, ShortenPool(Decimal(0))), (AVOIDABLE, SetVolume(1))
+PLAN = Purchase.TRAINING_PLAN
+SPOT = Purchase.SPOT
+POOL = (AVOIDABLE, ShortenPool(Decimal(0)))
+VOLUME = (AVOIDABLE, SetVolume(1))
 
 
 def figures_of(
-    of: Job, *findings: tuple[Bucket, Change], exempt: frozenset[str] = frozenset()
+    job: Job, *findings: tuple[Bucket, Change], exempt: frozenset[str] = frozenset()
 ) -> tuple[str, ...]:
-    """Paid hours, idle hours, their dollars and the counted ones; GPUs at 40%, CPUs at 50%."""
-    on_gpus = of.groups[0].instance_type == GPUS
-    minutes = int(of.elapsed_s or 0) // 60
-    measured = at_forty(of) if on_gpus else flat(of, minutes, cpu=50)
-    figure = idle_of(of, measured, *findings, exempt=exempt)
+    """Returns paid hours, idle hours, their dollars and the counted ones; GPUs at 40%, CPUs at
+    50%.
+    """
+    on_gpus = job.groups[0].instance_type == GPUS
+    minutes = int(job.elapsed_s or 0) // 60
+    usage = at_forty(job) if on_gpus else flat(job, minutes, cpu=50)
+    figure = idle_of(job, usage, *findings, exempt=exempt)
     assert figure.unit == ("gpu_hours" if on_gpus else "vcpu_hours")
     assert figure.worked == figure.paid - figure.idle
     values = (figure.paid, figure.idle, figure.list_usd, figure.counted_usd)
@@ -128,7 +137,7 @@ def figures_of(
 def test_of_40_gpu_hours_25_6_are_idle_and_worth_30_72_dollars(
     findings: tuple[tuple[Bucket, Change], ...], exempt: tuple[str, ...], counted_usd: str
 ) -> None:
-    """The docstring's example: 40 GPU-hours of $48 paid, 14.4 worked: 25.6 x $1.20 are idle."""
+    """The example of the docstring: 40 GPU-hours of $48 paid, 14.4 worked, 25.6 x $1.20 idle."""
     figures = figures_of(ten_hours(), *findings, exempt=frozenset(exempt))
     assert figures == ("40.0000", "25.6000", "30.7200", counted_usd)
 
@@ -140,12 +149,12 @@ def test_spot_pays_its_billable_seconds_a_third_of_the_hours_at_the_same_rate() 
     assert figures_of(unknown) == ("40.0000", "25.6000", "30.7200", "0.0000")
 
 
-def test_prepaid_capacity_is_worth_its_on_demand_price_and_nothing_of_it_is_counted() -> None:
+def test_prepaid_capacity_has_its_on_demand_value_and_is_not_counted() -> None:
     figures = figures_of(ten_hours(purchase=PLAN), HALF_THE_DOWNLOAD)
     assert figures == ("40.0000", "25.6000", "30.7200", "0.0000")
 
 
-def test_storage_and_warm_pools_are_no_device_hours_as_their_savings_are_in_other_lines() -> None:
+def test_storage_and_warm_pools_are_not_device_hours() -> None:
     # 10 h x 4 vCPUs, half of them idle: $0.23 x 10 / 2.
     assert figures_of(with_pool(), POOL, VOLUME) == ("40.0000", "20.0000", "1.1500", "0.0000")
 
@@ -156,15 +165,15 @@ def test_an_unpriced_type_has_idle_hours_and_unknown_dollars() -> None:
 
 
 def test_eight_hosts_at_a_quarter_of_their_gpus_have_three_quarters_of_the_bill_idle() -> None:
-    """Also where no finding counts anything: $691.20 of $921.60."""
-    of = ran(86400, GPUS, 8)
-    figure = idle_of(of, flat(of, 1440, hosts=8, gpu=25))
+    """$691.20 of $921.60 are idle, even if no finding counts anything."""
+    job = ran(86400, GPUS, 8)
+    figure = idle_of(job, flat(job, 1440, hosts=8, gpu=25))
     assert (figure.paid, figure.idle, figure.list_usd) == (768, 576, Decimal("691.20"))
     assert (figure.counted_usd, figure.likely_causes) == (0, ("communication", "profile"))
 
 
 def test_what_is_not_priced_or_not_paid_for() -> None:
-    """Idle hours of groups at two rates may be those of either; a job that never started paid 0."""
+    """If groups have two rates, either may be idle. A job that never started paid 0."""
     groups = (InstanceGroup("ml.g4dn.xlarge", 1), InstanceGroup("ml.g4dn.2xlarge", 1))
     figure = idle_of(ran(3600, groups=groups), flat(ran(3600, "ml.g4dn.xlarge"), 60, 1, gpu=50))
     assert figure.list_usd is None
@@ -173,16 +182,16 @@ def test_what_is_not_priced_or_not_paid_for() -> None:
     assert (figure.paid, figure.idle, figure.list_usd, figure.likely_causes) == (0, 0, 0, ())
 
 
-def _trainium(of: Job) -> Measurements:
+def _trainium(job: Job) -> Measurements:
     return replace(
-        usage(of, series(Metric.CPU, [50] * 600)),
+        usage(job, series(Metric.CPU, [50] * 600)),
         gpus=None,
         missing={Metric.GPU: Missing("accelerator_unseen", "CloudWatch records no use of it")},
     )
 
 
 @pytest.mark.parametrize(
-    ("of", "measured", "why"),
+    ("job", "usage", "expected_reason"),
     [
         (ten_hours(), usage, "no points"),
         (ten_hours(), _trainium, "CloudWatch records no use of it"),
@@ -195,8 +204,8 @@ def _trainium(of: Job) -> Measurements:
         (ran(3600, "ml.new.large"), usage, "ml.new.large is not in the catalogue"),
     ],
 )
-def test_where_there_is_no_figure_the_reason_is_said(of: Job, measured: Any, why: str) -> None:
-    """Never 0 for what is not known."""
-    missing = figure_of(of, measured(of))
+def test_a_missing_figure_has_a_reason(job: Job, usage: Any, expected_reason: str) -> None:
+    """An unknown figure is never 0."""
+    missing = figure_of(job, usage(job))
     assert isinstance(missing, Missing)
-    assert missing.reason == why
+    assert missing.reason == expected_reason

@@ -1,4 +1,6 @@
-"""Whether another type holds a run and how long it takes there, computed by hand and as laws."""
+"""Whether another type fits a run and how long it takes there, computed by hand and as
+properties.
+"""
 
 from decimal import Decimal
 from typing import Any
@@ -26,37 +28,50 @@ from tests.fakes.jobs import Points, gpu_type, instance_type, ran, series, usage
 pytestmark = pytest.mark.money
 
 QUIET = {"gpu": 10.0, "gpu_memory": 10.0, "cpu": 5.0, "memory": 5.0}
-"""Percent of all there is."""
+"""Percent of what the type has."""
 
 
-def half(times_high: str = "2", precision: Precision | None = None) -> tuple[GpuRatio, ...]:
-    """S does half as much again to `times_high` times what W does, in both usual classes."""
+def measured_ratios(
+    times_high: str = "2", precision: Precision | None = None
+) -> tuple[GpuRatio, ...]:
+    """Returns ratios: S does 1.5 to `times_high` times what W does, in both usual classes."""
     classes = (Precision.HALF, Precision.FP32) if precision is None else (precision,)
     return tuple(
-        GpuRatio("S", "W", one, Decimal("1.5"), Decimal(times_high), works=3) for one in classes
+        GpuRatio("S", "W", precision_class, Decimal("1.5"), Decimal(times_high), works=3)
+        for precision_class in classes
     )
 
 
 def machine(
     gpus: int, model: str = "S", *, gib: int = 16, ratios: tuple[GpuRatio, ...] | None = None
 ) -> InstanceType:
-    """48 vCPUs, 192 GiB and so many GPUs; S and W were measured, unless said otherwise."""
+    """Returns a type with 48 vCPUs, 192 GiB and this many GPUs. By default S and W were
+    measured.
+    """
     plain = gpu_type(f"ml.{model.lower()}{gib}.{gpus}xlarge", 48, 192, gpus, model)
     return replace(
-        plain, gpu_memory_gib=Decimal(gib), gpu_ratios=half() if ratios is None else ratios
+        plain,
+        gpu_memory_gib=Decimal(gib),
+        gpu_ratios=measured_ratios() if ratios is None else ratios,
     )
 
 
-def need_of(today: InstanceType, *gpus: Points, **percent: float) -> Demand:
-    """An hour: the sum of each host's GPUs by minute, and even use; what is negative is unknown."""
-    times = {"cpu": today.vcpu, "gpu": today.gpus, "gpu_memory": today.gpus}
+def need_of(current_type: InstanceType, *gpus: Points, **percent: float) -> Demand:
+    """Returns the demand of an hour: each host's GPUs by minute, and even use; negative is
+    unknown.
+    """
+    device_counts = {
+        "cpu": current_type.vcpu,
+        "gpu": current_type.gpus,
+        "gpu_memory": current_type.gpus,
+    }
     hosts = max(len(gpus), 1)
     raw = []
     for number in range(1, hosts + 1):
         use: dict[str, Points] = {
-            word: [value * times.get(word, 1)] * 60
+            word: [value * device_counts.get(word, 1)] * 60
             for word, value in (QUIET | percent).items()
-            if value >= 0 and (today.gpus or not word.startswith("gpu"))
+            if value >= 0 and (current_type.gpus or not word.startswith("gpu"))
         }
         if gpus:
             use["gpu"] = gpus[number - 1]
@@ -64,44 +79,54 @@ def need_of(today: InstanceType, *gpus: Points, **percent: float) -> Demand:
             series(Metric[word.upper()], values, host=f"train/algo-{number}")
             for word, values in use.items()
         ]
-    measured = usage(ran(3600, today.name, hosts), *raw, types={today.name: today})
-    return demand(measured, today, Decimal(20))
+    measurements = usage(
+        ran(3600, current_type.name, hosts), *raw, types={current_type.name: current_type}
+    )
+    return demand(measurements, current_type, Decimal(20))
 
 
-def moved(
-    today: InstanceType, other: InstanceType, need: Demand, hosts: int = 1, **hints: Any
+def run_on(
+    current_type: InstanceType, other_type: InstanceType, need: Demand, hosts: int = 1, **hints: Any
 ) -> RuntimeOnType:
-    """The run on the other type."""
-    job = ran(3600, today.name, hosts, volume_gb=0, hints=Hints(**hints))
-    return RuntimeOnType(job, today, need, Decimal(20), other)
+    """Returns the run on the other type."""
+    job = ran(3600, current_type.name, hosts, volume_gb=0, hints=Hints(**hints))
+    return RuntimeOnType(job, current_type, need, Decimal(20), other_type)
 
 
-def broken(today: InstanceType, other: InstanceType, need: Demand, **hints: Any) -> Any:
-    """Which constraint keeps the other type from holding the run; None where it holds it."""
-    refused = not_held(moved(today, other, need, **hints))
-    return refused.constraint if refused else None
+def broken_constraint(
+    current_type: InstanceType, other_type: InstanceType, need: Demand, **hints: Any
+) -> Any:
+    """Returns the constraint by which the other type does not fit the run; None if it fits."""
+    refusal = size_refusal(run_on(current_type, other_type, need, **hints))
+    return refusal.constraint if refusal else None
 
 
-def not_held(run: RuntimeOnType) -> TypeRefusal | None:
-    """By what the types are, else by what the run needs."""
+def size_refusal(run: RuntimeOnType) -> TypeRefusal | None:
+    """Returns why the type does not fit, by what it is or else by what the run needs."""
     return type_class_refusal(run.current_type, run.other_type) or run.size_refusal()
 
 
-def times(today: InstanceType, other: InstanceType, *hosts: Points, **hints: Any) -> RuntimeFactor:
-    """How long it takes; fails where it is refused."""
-    found = moved(
-        today, other, need_of(today, *hosts), len(hosts), **hints
+def runtime_factor(
+    current_type: InstanceType, other_type: InstanceType, *hosts: Points, **hints: Any
+) -> RuntimeFactor:
+    """Returns how long the run takes; fails if it is refused."""
+    result = run_on(
+        current_type, other_type, need_of(current_type, *hosts), len(hosts), **hints
     ).unchecked_runtime_factor()
-    assert isinstance(found, RuntimeFactor), found
-    assert found.best <= found.counted
-    return found
+    assert isinstance(result, RuntimeFactor), result
+    assert result.best <= result.counted
+    return result
 
 
-def refused(today: InstanceType, other: InstanceType, percent: float, **hints: Any) -> TypeRefusal:
-    """Why the run time is not bounded, where the GPU is busy for so much of the time."""
-    found = moved(today, other, need_of(today, gpu=percent), **hints).unchecked_runtime_factor()
-    assert isinstance(found, TypeRefusal)
-    return found
+def runtime_refusal(
+    current_type: InstanceType, other_type: InstanceType, percent: float, **hints: Any
+) -> TypeRefusal:
+    """Returns why the run time is not bounded, if the GPU is busy for this share of the time."""
+    result = run_on(
+        current_type, other_type, need_of(current_type, gpu=percent), **hints
+    ).unchecked_runtime_factor()
+    assert isinstance(result, TypeRefusal)
+    return result
 
 
 @pytest.mark.parametrize(
@@ -113,23 +138,24 @@ def refused(today: InstanceType, other: InstanceType, percent: float, **hints: A
         ("gpu_memory", Constraint.GPU_MEMORY),
     ],
 )
-def test_what_does_not_shrink_holds_recorded_or_not(word: str, constraint: Constraint) -> None:
-    """The run had no more of it; where it shrinks, what nobody recorded is refused."""
+def test_a_resource_that_does_not_shrink_is_enough(word: str, constraint: Constraint) -> None:
+    """A resource that stays as large is enough. A smaller one needs recorded use."""
     four = machine(4)
     same = replace(four, name="ml.same.4xlarge")
     less = replace(four, name="ml.less", vcpu=8, memory_gib=Decimal(32), gpus=1)
     full, dark = need_of(four, **{word: 100.0}), need_of(four, **{word: -1.0})
-    assert broken(four, same, full) is None
-    assert broken(four, same, dark) is None
-    assert broken(four, less, full) is constraint
-    assert broken(four, less, dark) is Constraint.NOT_RECORDED
+    assert broken_constraint(four, same, full) is None
+    assert broken_constraint(four, same, dark) is None
+    assert broken_constraint(four, less, full) is constraint
+    assert broken_constraint(four, less, dark) is Constraint.NOT_RECORDED
 
 
-M5, SMALL_M5 = instance_type("ml.m5.4xlarge", 16, 64), instance_type("ml.m5.xlarge", 4, 16)
+M5 = instance_type("ml.m5.4xlarge", 16, 64)
+SMALL_M5 = instance_type("ml.m5.xlarge", 4, 16)
 
 
 @pytest.mark.parametrize(
-    ("today", "changes", "percent", "constraint", "says"),
+    ("current_type", "changes", "percent", "constraint", "expected_text"),
     [
         pytest.param(
             M5,
@@ -217,47 +243,50 @@ M5, SMALL_M5 = instance_type("ml.m5.4xlarge", 16, 64), instance_type("ml.m5.xlar
             {},
             Constraint.STORAGE,
             "whether m5 and m5d keep data alike is not known",
-            id="nobody knows on which disk the other type keeps data",
+            id="on which disk the other type keeps data is unknown",
         ),
     ],
 )
-def test_a_cpu_run_is_refused_by_the_first_constraint_that_binds(
-    today: InstanceType,
+def test_a_cpu_run_is_refused_by_the_first_broken_constraint(
+    current_type: InstanceType,
     changes: dict[str, Any],
     percent: dict[str, float],
     constraint: Constraint | None,
-    says: str,
+    expected_text: str,
 ) -> None:
-    """A CPU run is refused by the first constraint that binds, with its numbers."""
+    """The reason has the numbers of the first broken constraint."""
     other = replace(SMALL_M5, **changes)
-    found = not_held(moved(today, other, need_of(today, **percent)))
-    assert (found and found.constraint, found.reason if found else "") == (constraint, says)
+    result = size_refusal(run_on(current_type, other, need_of(current_type, **percent)))
+    assert (result and result.constraint, result.reason if result else "") == (
+        constraint,
+        expected_text,
+    )
 
 
 NO_GPU = instance_type("ml.m5.12xlarge", 48, 192)
 
 
-def test_a_smaller_disk_of_its_own_must_hold_what_was_on_the_larger_one() -> None:
-    """80% of 900 GB with headroom are 864 GB; a volume is as large as the request says."""
+def test_a_smaller_own_disk_must_fit_the_use_of_the_larger_one() -> None:
+    """80% of 900 GB with headroom are 864 GB. A volume is as large as the request says."""
     today, other = (replace(machine(1), local_gb=gb) for gb in (900, 600))
-    refused = not_held(moved(today, other, need_of(today, disk=80)))
-    assert refused
-    assert refused.reason == "disk: 864 GB needed with headroom, 600 GB offered"
-    assert broken(today, other, need_of(today, disk=55)) is None
-    assert broken(today, other, need_of(today)) is None
-    assert broken(today, replace(other, local_gb=None), need_of(today, disk=80)) is None
+    runtime_refusal = size_refusal(run_on(today, other, need_of(today, disk=80)))
+    assert runtime_refusal
+    assert runtime_refusal.reason == "disk: 864 GB needed with headroom, 600 GB offered"
+    assert broken_constraint(today, other, need_of(today, disk=55)) is None
+    assert broken_constraint(today, other, need_of(today)) is None
+    assert broken_constraint(today, replace(other, local_gb=None), need_of(today, disk=80)) is None
 
 
 @pytest.mark.parametrize(
     ("distribution", "slow"), [(None, "1.0000"), *((word, "1.4850") for word in DISTRIBUTIONS)]
 )
 def test_a_job_that_is_distributed_shares_the_work(distribution: str | None, slow: str) -> None:
-    """Two GPUs at 97% of one together: one did it all, but not where the job says otherwise.
+    """Two GPUs together at 97% of one: one did all the work, unless the job is distributed.
 
     A parameter server may use one GPU of a host, or all of them.
     """
     two = [96.0, 98.0] * 30
-    takes = times(machine(2), machine(1), two, distribution=distribution)
+    takes = runtime_factor(machine(2), machine(1), two, distribution=distribution)
     assert takes.counted == Decimal(slow)
     assert takes.trial is (distribution not in {None, "parameter_server"})
     assert (f"does a part of the work ({distribution})" in takes.explanation) is takes.trial
@@ -265,7 +294,7 @@ def test_a_job_that_is_distributed_shares_the_work(distribution: str | None, slo
 
 
 @pytest.mark.parametrize(
-    ("other", "gpus", "percent", "constraint"),
+    ("other_type", "gpus", "percent", "constraint"),
     [
         # without headroom: GPUs that share work take longer and do not fail
         (machine(1), (), {"gpu": 25}, None),
@@ -279,26 +308,29 @@ def test_a_job_that_is_distributed_shares_the_work(distribution: str | None, slo
         (NO_GPU, (), {"gpu": 0.26, "gpu_memory": 0}, Constraint.GPUS),
     ],
 )
-def test_gpus_hold_the_mean_work_of_four(
-    other: InstanceType,
+def test_fewer_gpus_fit_the_mean_work_of_four(
+    other_type: InstanceType,
     gpus: tuple[Points, ...],
     percent: dict[str, float],
     constraint: Constraint | None,
 ) -> None:
-    """An idle GPU holds nothing."""
-    assert broken(machine(4), other, need_of(machine(4), *gpus, **percent)) is constraint
+    """An idle GPU needs none."""
+    assert (
+        broken_constraint(machine(4), other_type, need_of(machine(4), *gpus, **percent))
+        is constraint
+    )
 
 
 @pytest.mark.parametrize(
-    ("today", "other", "percent", "says"),
+    ("current_type", "other_type", "percent", "expected_text"),
     [
         # of 64 GiB: 14.1 lie on one of the same size, 14.7 do not, with a tenth above
         (machine(4), machine(1), 22, None),
         (machine(4), machine(1), 23, "GPU memory: 16.2 GiB needed, 16 GiB offered"),
-        # more than one holds is spread evenly: 2 x 7.2 x 1.1, and 2 x 7.4 x 1.1
+        # more than fits on one is spread evenly: 2 x 7.2 x 1.1, and 2 x 7.4 x 1.1
         (machine(4), machine(2), 45, None),
         (machine(4), machine(2), 46, "GPU memory: 16.2 GiB needed, 16 GiB offered"),
-        # as many of the same or a larger size hold what they held
+        # as many of the same or a larger size fit
         (machine(4), machine(4, gib=24), 100, None),
         (machine(1), machine(1, gib=24), 100, None),
         # smaller ones: all of it may lie on one, with headroom: 6.4 x 1.1, and 7.7 x 1.1
@@ -310,12 +342,14 @@ def test_gpus_hold_the_mean_work_of_four(
         (machine(4), machine(4, gib=15), 90, "GPU memory: 16.0 GiB needed, 15 GiB offered"),
     ],
 )
-def test_gpu_memory_may_all_lie_on_one_gpu(
-    today: InstanceType, other: InstanceType, percent: float, says: str | None
+def test_all_gpu_memory_may_be_on_one_gpu(
+    current_type: InstanceType, other_type: InstanceType, percent: float, expected_text: str | None
 ) -> None:
     """CloudWatch has only the sum."""
-    found = not_held(moved(today, other, need_of(today, gpu_memory=percent)))
-    assert (found.reason if found else None) == says
+    result = size_refusal(
+        run_on(current_type, other_type, need_of(current_type, gpu_memory=percent))
+    )
+    assert (result.reason if result else None) == expected_text
 
 
 @pytest.mark.parametrize(
@@ -336,16 +370,18 @@ def test_gpu_memory_may_all_lie_on_one_gpu(
 def test_copies_of_data_parallel_work_do_not_add_up(
     distribution: str | None, percent: float, gib: int, constraint: Constraint | None
 ) -> None:
-    """Four GPUs become one; whatever is no copy would need all."""
+    """Four GPUs become one. Work that is not copied would need the sum."""
     four, need = machine(4), need_of(machine(4), gpu_memory=percent)
-    assert broken(four, machine(1, gib=gib), need, distribution=distribution) is constraint
+    assert (
+        broken_constraint(four, machine(1, gib=gib), need, distribution=distribution) is constraint
+    )
 
 
-TWICE = tuple(replace(row, times_low=Decimal(2)) for row in half())
+TWICE = tuple(replace(row, times_low=Decimal(2)) for row in measured_ratios())
 
 
 @pytest.mark.parametrize(
-    ("today", "other", "sums", "counted"),
+    ("current_type", "other_type", "sums", "counted"),
     [
         # one at its limit: 95 of 400 is one GPU at work; 80 may be four at 20
         (machine(4), machine(1), [95], "1"),
@@ -375,17 +411,23 @@ TWICE = tuple(replace(row, times_low=Decimal(2)) for row in half())
         (machine(1), machine(1, "W"), [100], "2"),
     ],
 )
-def test_gpus_that_are_fewer_or_weaker_take_up_to_their_work_longer(
-    today: InstanceType, other: InstanceType, sums: list[float], counted: str
+def test_fewer_or_weaker_gpus_take_longer_by_their_work(
+    current_type: InstanceType, other_type: InstanceType, sums: list[float], counted: str
 ) -> None:
-    """1 + u (r n / m - 1), u the mean of each of n on m; 1 where one of them did all the work."""
-    found = times(today, other, [float(value) for value in sums] * (60 // len(sums)))
-    assert found.counted == Decimal(counted)
+    """1 + u (r n / m - 1), u being the mean of each of n GPUs, on m GPUs; 1 if one of them did all
+    the work.
+    """
+    result = runtime_factor(
+        current_type, other_type, [float(value) for value in sums] * (60 // len(sums))
+    )
+    assert result.counted == Decimal(counted)
 
 
 def test_the_slowest_host_decides() -> None:
     """Two hosts at 10% and at 20% of four GPUs each."""
-    assert times(machine(4), machine(1), [40.0] * 60, [80.0] * 60).counted == Decimal("1.6")
+    assert runtime_factor(machine(4), machine(1), [40.0] * 60, [80.0] * 60).counted == Decimal(
+        "1.6"
+    )
 
 
 RANGE = "W took 1.50 to {} times as long as S on {} measured training workloads"
@@ -393,41 +435,44 @@ WIDEST = "(the widest range of 16-bit and FP32, as the run's precision is not kn
 
 
 def test_a_run_that_may_take_more_than_twice_as_long_is_refused() -> None:
-    """A little more than twice; unrecorded GPUs count as busy all the time."""
-    found = refused(machine(1, ratios=half("2.01")), machine(1, "W"), 100)
-    assert found.constraint is Constraint.RUN_TIME
-    assert found.reason.startswith(f"it may take 2.0 times as long: {RANGE.format('2.01', 6)}")
+    """A little more than twice. Unrecorded GPUs count as always busy."""
+    result = runtime_refusal(machine(1, ratios=measured_ratios("2.01")), machine(1, "W"), 100)
+    assert result.constraint is Constraint.RUN_TIME
+    assert result.reason.startswith(f"it may take 2.0 times as long: {RANGE.format('2.01', 6)}")
     dark = need_of(machine(1), gpu=-1)
-    known = moved(machine(1), machine(1, "W"), dark).unchecked_runtime_factor()
+    known = run_on(machine(1), machine(1, "W"), dark).unchecked_runtime_factor()
     assert isinstance(known, RuntimeFactor)
-    says = "how busy it was is not known, so it is counted as always busy."
-    assert (known.counted, known.explanation) == (2, f"{RANGE.format('2.00', 6)} {WIDEST}; {says}")
-    found = refused(machine(1, ratios=half("2.01")), machine(1, "W"), -1)
-    assert found.constraint is Constraint.NOT_RECORDED
+    expected_text = "how busy it was is not known, so it is counted as always busy."
+    assert (known.counted, known.explanation) == (
+        2,
+        f"{RANGE.format('2.00', 6)} {WIDEST}; {expected_text}",
+    )
+    result = runtime_refusal(machine(1, ratios=measured_ratios("2.01")), machine(1, "W"), -1)
+    assert result.constraint is Constraint.NOT_RECORDED
 
 
 def sheet(fp32: int, fp16: int, gb_s: int) -> GpuPeaks:
-    """A data sheet; TF32 is as good as 16 bits."""
+    """Returns a data sheet on which TF32 is as fast as 16 bits."""
     figures = (Decimal(fp32), Decimal(fp16), Decimal(fp16), Decimal(gb_s))
     return GpuPeaks(*figures, Decimal("8.6"), "made up")
 
 
 def with_sheet(row: InstanceType, *figures: int) -> InstanceType:
-    """The type with a data sheet."""
+    """Returns the type with a data sheet."""
     return replace(row, gpu_peaks=sheet(*figures))
 
 
 @pytest.mark.parametrize(
-    ("today", "other", "hints", "says"),
+    ("current_type", "other_type", "hints", "expected_text"),
     [
         pytest.param(
             machine(1, "A10G"),
             machine(1, "T4"),
             {"flash_attention": True},
             "the run uses FlashAttention: the T4 is too old for it",
-            id="no throughput tells how long flashattention takes where it does not run",
+            id="no throughput shows how long flashattention takes on a GPU that cannot run it",
         ),
-        # data sheets stand beside the refusal; they are no ratio
+        # data sheets are named in the refusal; they are not a ratio
         pytest.param(
             machine(1),
             machine(1, "D"),
@@ -443,11 +488,11 @@ def with_sheet(row: InstanceType, *figures: int) -> InstanceType:
             "no training work measured on both S and D in 16-bit or FP32 is known; the "
             "precision of "
             "the run is not known (data sheets: 80 and 40 TFLOPS in 16 bits, 600 and 300 GB/s)",
-            id="data sheets stand beside the refusal as they are no ratio",
+            id="data sheets are named in the refusal as they are not a ratio",
         ),
         # each class that the run may be in must be measured
         pytest.param(
-            machine(1, ratios=half(precision=Precision.HALF)),
+            machine(1, ratios=measured_ratios(precision=Precision.HALF)),
             machine(1, "W"),
             {},
             "no training work measured on both S and W in FP32 is known; "
@@ -455,19 +500,19 @@ def with_sheet(row: InstanceType, *figures: int) -> InstanceType:
             id="fp32 was not measured and the run may be in it",
         ),
         pytest.param(
-            machine(1, ratios=half(precision=Precision.HALF)),
+            machine(1, ratios=measured_ratios(precision=Precision.HALF)),
             machine(1, "W"),
             {"mixed_precision": True, "fp8": True},
             "no training work measured on both S and W in fp8 is known",
             id="fp8 was not measured and the run is in it",
         ),
         pytest.param(
-            machine(1, ratios=tuple(replace(row, works=1) for row in half())),
+            machine(1, ratios=tuple(replace(row, works=1) for row in measured_ratios())),
             machine(1, "W"),
             {},
             "only one work was measured on both S and W in 16-bit or FP32, which is no range; "
             "the precision of the run is not known",
-            id="nobody knows how far the next work lies from one",
+            id="how far the next workload is from one is unknown",
         ),
         pytest.param(
             with_sheet(machine(1, gib=80), 20, 300, 2039),
@@ -478,12 +523,12 @@ def with_sheet(row: InstanceType, *figures: int) -> InstanceType:
         ),
     ],
 )
-def test_a_gpu_that_nobody_measured_is_no_measure_of_another(
-    today: InstanceType, other: InstanceType, hints: dict[str, bool], says: str
+def test_an_unmeasured_gpu_is_refused(
+    current_type: InstanceType, other_type: InstanceType, hints: dict[str, bool], expected_text: str
 ) -> None:
-    """A GPU that nobody measured is no measure of another, however little the run uses it."""
-    found = refused(today, other, 10, **hints)
-    assert (found.constraint, found.reason) == (Constraint.GPU_MODEL, says)
+    """Without measurements the run time is unknown, however little the run uses the GPU."""
+    result = runtime_refusal(current_type, other_type, 10, **hints)
+    assert (result.constraint, result.reason) == (Constraint.GPU_MODEL, expected_text)
 
 
 OF_K80 = (GpuRatio("T4", "K80", Precision.FP32, Decimal(2), Decimal(3), works=14),)
@@ -491,42 +536,46 @@ OF_K80 = (GpuRatio("T4", "K80", Precision.FP32, Decimal(2), Decimal(3), works=14
 
 def assert_run_time(
     *,
-    today: InstanceType,
-    other: InstanceType,
+    current_type: InstanceType,
+    other_type: InstanceType,
     busy: float,
     hints: dict[str, bool],
     counted: str,
     best: str,
-    says: str,
+    expected_text: str,
 ) -> None:
-    """The run time on the other type and its reason, as the owner reads it."""
-    found = moved(today, other, need_of(today, gpu=busy), **hints).runtime_factor()
-    assert isinstance(found, RuntimeFactor), found
-    assert (found.counted, found.best) == (Decimal(counted), Decimal(best))
-    assert found.explanation == says
+    """Compares the run time on the other type and its explanation."""
+    result = run_on(
+        current_type, other_type, need_of(current_type, gpu=busy), **hints
+    ).runtime_factor()
+    assert isinstance(result, RuntimeFactor), result
+    assert (result.counted, result.best) == (Decimal(counted), Decimal(best))
+    assert result.explanation == expected_text
 
 
 def test_16_bits_alone_were_measured_enough_for_a_run_that_shows_signs_of_them() -> None:
     assert_run_time(
-        today=machine(1, ratios=half(precision=Precision.HALF)),
-        other=machine(1, "W"),
+        current_type=machine(1, ratios=measured_ratios(precision=Precision.HALF)),
+        other_type=machine(1, "W"),
         busy=50,
         hints={"mixed_precision": True},
         counted="1.5",
         best="1",
-        says=(f"{RANGE.format('2.00', 3)} (16-bit); the GPU was busy for 50% of the time."),
+        expected_text=(
+            f"{RANGE.format('2.00', 3)} (16-bit); the GPU was busy for 50% of the time."
+        ),
     )
 
 
 def test_a_k80_computes_in_fp32_whatever_its_run_shows() -> None:
     assert_run_time(
-        today=machine(1, "K80", ratios=OF_K80),
-        other=machine(1, "T4"),
+        current_type=machine(1, "K80", ratios=OF_K80),
+        other_type=machine(1, "T4"),
         busy=50,
         hints={},
         counted="1",
         best="0.75",
-        says=(
+        expected_text=(
             "T4 took 0.33 to 0.50 times as long as K80 on 14 measured training workloads "
             "(FP32); the "
             "GPU was busy for 50% of the time. A faster GPU is counted as no faster: what else the "
@@ -536,15 +585,15 @@ def test_a_k80_computes_in_fp32_whatever_its_run_shows() -> None:
 
 
 def test_data_sheets_of_60_against_10_tflops() -> None:
-    """Data sheets of 60 against 10 TFLOPS, where at most twice was measured, are a doubt."""
+    """At most twice was measured, so data sheets of 60 and 10 TFLOPS are a reason to check."""
     assert_run_time(
-        today=with_sheet(machine(1), 60, 500, 600),
-        other=with_sheet(machine(1, "W"), 10, 400, 500),
+        current_type=with_sheet(machine(1), 60, 500, 600),
+        other_type=with_sheet(machine(1, "W"), 10, 400, 500),
         busy=50,
         hints={},
         counted="1.5",
         best="1",
-        says=(
+        expected_text=(
             f"{RANGE.format('2.00', 6)} {WIDEST}; the GPU was busy for 50% of the time. In FP32 "
             "without TF32 nothing was measured, and it may take longer still: by data "
             "sheet S and W "
@@ -555,39 +604,42 @@ def test_data_sheets_of_60_against_10_tflops() -> None:
 
 def test_data_sheets_within_what_was_measured_raise_no_doubt() -> None:
     assert_run_time(
-        today=with_sheet(machine(1), 60, 500, 600),
-        other=with_sheet(machine(1, "W"), 40, 400, 500),
+        current_type=with_sheet(machine(1), 60, 500, 600),
+        other_type=with_sheet(machine(1, "W"), 40, 400, 500),
         busy=50,
         hints={},
         counted="1.5",
         best="1",
-        says=(f"{RANGE.format('2.00', 6)} {WIDEST}; the GPU was busy for 50% of the time."),
+        expected_text=(
+            f"{RANGE.format('2.00', 6)} {WIDEST}; the GPU was busy for 50% of the time."
+        ),
     )
 
 
 def test_the_same_gpu_with_twice_the_memory() -> None:
     assert_run_time(
-        today=with_sheet(machine(1, gib=40), 20, 300, 1555),
-        other=with_sheet(machine(1, gib=80), 20, 300, 2039),
+        current_type=with_sheet(machine(1, gib=40), 20, 300, 1555),
+        other_type=with_sheet(machine(1, gib=80), 20, 300, 2039),
         busy=10,
         hints={},
         counted="1",
         best="1",
-        says=(
-            "Its S has 80 GiB of memory, the current one has 40 GiB; the GPU was busy for 10% of the time."
+        expected_text=(
+            "Its S has 80 GiB of memory, the current one has 40 GiB; the GPU was busy for 10% of"
+            " the time."
         ),
     )
 
 
 def test_the_work_of_four_gpus_on_one() -> None:
     assert_run_time(
-        today=machine(4),
-        other=machine(1),
+        current_type=machine(4),
+        other_type=machine(1),
         busy=20,
         hints={},
         counted="1.6",
         best="1",
-        says=(
+        expected_text=(
             "The work of 4 GPUs takes turns on one; the "
             "GPUs were busy for 20% of the time on average."
         ),
@@ -596,13 +648,13 @@ def test_the_work_of_four_gpus_on_one() -> None:
 
 def test_the_work_of_four_gpus_on_two() -> None:
     assert_run_time(
-        today=machine(4),
-        other=machine(2),
+        current_type=machine(4),
+        other_type=machine(2),
         busy=20,
         hints={},
         counted="1.2",
         best="1",
-        says=(
+        expected_text=(
             "The work of 4 GPUs takes turns on 2, spread "
             "evenly; the GPUs were busy for 20% of the time on average."
         ),
@@ -611,13 +663,13 @@ def test_the_work_of_four_gpus_on_two() -> None:
 
 def test_one_of_four_gpus_did_the_work() -> None:
     assert_run_time(
-        today=machine(4),
-        other=machine(1),
+        current_type=machine(4),
+        other_type=machine(1),
         busy=23.75,
         hints={},
         counted="1",
         best="1",
-        says=(
+        expected_text=(
             "The 4 GPUs together never did more than "
             "one GPU can, and often as much: one of them did the work; the GPUs were busy "
             "for 24% of "
@@ -628,25 +680,25 @@ def test_one_of_four_gpus_did_the_work() -> None:
 
 def test_as_many_gpus_of_the_same_model() -> None:
     assert_run_time(
-        today=machine(4),
-        other=machine(4),
+        current_type=machine(4),
+        other_type=machine(4),
         busy=20,
         hints={},
         counted="1",
         best="1",
-        says="Assumes the same run time: the new type covers peak use plus 20%.",
+        expected_text="Assumes the same run time: the new type covers peak use plus 20%.",
     )
 
 
 def test_a_cpu_type_for_a_gpu_that_did_nothing() -> None:
     assert_run_time(
-        today=machine(1),
-        other=instance_type("ml.c5.12xlarge", 48, 192),
+        current_type=machine(1),
+        other_type=instance_type("ml.c5.12xlarge", 48, 192),
         busy=0,
         hints={},
         counted="1",
         best="1",
-        says=(
+        expected_text=(
             "Assumes the same run time: the GPU did nothing, and the new type covers peak use plus "
             "20% (a vCPU of c5 counts as one of s16)."
         ),
@@ -657,7 +709,7 @@ percents = st.floats(1.1, 100)
 sizes = st.sampled_from((8, 12, 16, 24, 40))
 counts = st.sampled_from((1, 2, 4, 8))
 busy_shares = st.floats(0.02, 1)
-"""Of each GPU; below is idle."""
+"""The least share of each GPU that counts as work."""
 
 
 @given(
@@ -665,38 +717,40 @@ busy_shares = st.floats(0.02, 1)
     memory=percents,
     gpu=percents,
     hidden=st.sets(st.sampled_from(sorted(QUIET))),
-    other=st.builds(lambda gpus, gib: machine(gpus, gib=gib), counts, sizes),
+    other_type=st.builds(lambda gpus, gib: machine(gpus, gib=gib), counts, sizes),
 )
-def test_one_more_recorded_metric_never_breaks_what_held(
-    cpu: float, memory: float, gpu: float, hidden: set[str], other: InstanceType
+def test_a_type_that_fits_without_a_metric_fits_with_it(
+    cpu: float, memory: float, gpu: float, hidden: set[str], other_type: InstanceType
 ) -> None:
-    """What holds in the dark holds whatever there is."""
+    """A type that fits without a metric fits with any use of it."""
     today = machine(4)
     use = {"cpu": cpu, "memory": memory, "gpu": gpu, "gpu_memory": gpu}
     dark = need_of(today, **use | dict.fromkeys(hidden, -1.0))
-    if broken(today, other, dark) is None:
-        assert broken(today, other, need_of(today, **use)) is None
+    if broken_constraint(today, other_type, dark) is None:
+        assert broken_constraint(today, other_type, need_of(today, **use)) is None
 
 
 def slow_end(today: int, other: int, share: float, spread: float = 0.0) -> Decimal:
-    """As bounded, refused or not; half of the minutes are busier by `spread` and half less."""
+    """Returns the slow end; half of the minutes are busier by `spread`, the others less busy."""
     row = machine(today)
     return (
-        moved(row, machine(other), need_of(row, unsteady(today, share, spread)))
+        run_on(row, machine(other), need_of(row, unsteady(today, share, spread)))
         ._bounded_factor(None)
         .counted
     )
 
 
 def unsteady(today: int, share: float, spread: float) -> Points:
-    """An hour of so many GPUs that are now busier, now less busy than this share of the time."""
+    """Returns an hour of GPUs that are alternately busier and less busy than this share of the
+    time.
+    """
     low, high = (min(max(share + part, 0), 1) * 100 * today for part in (-spread, spread))
     return [low, high] * 30
 
 
 @given(today=counts, other=counts, share=busy_shares, spread=st.floats(0, 0.3))
 def test_no_run_is_counted_as_shorter(today: int, other: int, share: float, spread: float) -> None:
-    """Whatever a stronger type promises; and work that fits by its mean takes less than twice."""
+    """Not even on a faster type. Work that fits by its mean takes less than twice as long."""
     counted = slow_end(today, other, share, spread)
     assert counted >= 1
     need = need_of(machine(today), unsteady(today, share, spread))

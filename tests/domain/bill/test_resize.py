@@ -23,7 +23,7 @@ from tests.fakes.jobs import (
     gpu_type,
     instance_type,
     job,
-    known,
+    not_none,
     phases,
     ran,
     series,
@@ -33,14 +33,14 @@ from tests.fakes.jobs import (
 pytestmark = pytest.mark.money
 
 RATIOS = tuple(
-    GpuRatio("S", "W", one, Decimal(2), Decimal(5), works=8)
-    for one in (Precision.HALF, Precision.FP32)
+    GpuRatio("S", "W", precision, Decimal(2), Decimal(5), works=8)
+    for precision in (Precision.HALF, Precision.FP32)
 )
-"""S was measured to do 2 to 5 times what W does; nobody measured D and T."""
+"""S was measured to do 2 to 5 times what W does; D and T were not measured."""
 
 
 def gpu(name: str, vcpu: int, gpus: int, model: str, **changes: Any) -> InstanceType:
-    """16 GiB on each GPU, 4 GiB of memory for each vCPU."""
+    """Returns a type with 16 GiB on each GPU, and 4 GiB of memory for each vCPU."""
     plain = gpu_type(name, vcpu, vcpu * 4, gpus, model)
     return replace(plain, gpu_ratios=RATIOS, **changes)
 
@@ -72,59 +72,61 @@ FOUR_GPUS = ran(3600, "ml.big.12xlarge", volume_gb=0)
 CPU = ran(3600, "ml.c.4xlarge", volume_gb=0)
 
 
-def used(run: Job, points: tuple[int, int] = (60, 60), /, **percent: float) -> Measurements:
-    """So many points of so many seconds, in percent: `cpu`, `memory`, `gpu`, `gpu_memory`."""
+def usage_of(run: Job, points: tuple[int, int] = (60, 60), /, **percent: float) -> Measurements:
+    """Returns `points` (their number, and the seconds of each) in percent: `cpu`, `memory`, `gpu`,
+    `gpu_memory`.
+    """
     number, period_s = points
     hosts = run.instance_count or 0
     return by_point(run, hosts, even(number, percent), period_s=period_s, types=TYPES).active_part()
 
 
-def tried(run: Job, measured: Measurements | None = None, /, **more: Any) -> Resize:
-    """The run on every type, with even use in percent unless it is measured."""
+def resized(run: Job, usage: Measurements | None = None, /, **percent: Any) -> Resize:
+    """Returns the run on every type, with even use in percent unless `usage` is passed."""
     assert resize_refusal(run, MARKET) is None
-    options = {word: more.pop(word) for word in ("headroom_percent",) if word in more}
-    return resize(run, measured or used(run, **more), MARKET, **options)
+    options = {word: percent.pop(word) for word in ("headroom_percent",) if word in percent}
+    return resize(run, usage or usage_of(run, **percent), MARKET, **options)
 
 
-def on(name: str, done: Resize) -> Candidate:
-    """One of its candidates."""
-    return next(one for one in done.candidates if one.type.name == name)
+def candidate_on(name: str, result: Resize) -> Candidate:
+    """Returns the candidate with this type."""
+    return next(candidate for candidate in result.candidates if candidate.type.name == name)
 
 
-def why(name: str, done: Resize) -> tuple[Constraint, str]:
-    """What refuses a type."""
-    refused = known(on(name, done).refusal)
-    return refused.constraint, refused.reason
+def refusal_of(name: str, result: Resize) -> tuple[Constraint, str]:
+    """Returns why a type is refused."""
+    refusal = not_none(candidate_on(name, result).refusal)
+    return refusal.constraint, refusal.reason
 
 
 ALMOST_NONE = {"cpu": 2.0, "memory": 2.0}
 LITTLE = {"cpu": 10.0, "memory": 10.0, "gpu": 50.0, "gpu_memory": 25.0}
 
 
-def test_needs_of_the_host_are_the_peak_plus_headroom_and_those_of_its_gpus_what_was_used() -> None:
+def test_the_demand_is_the_peak_plus_headroom_or_the_work_of_gpus() -> None:
     """10% of 8 vCPU and 32 GiB, each times 1.2; 50% of 1 GPU, 25% of 16 GiB."""
-    need = tried(ONE_GPU, **LITTLE).demand
+    need = resized(ONE_GPU, **LITTLE).demand
     amounts = (need.vcpu, need.memory_gib, need.gpus, need.gpu_memory_gib)
-    assert [round(one.needed or 0, 6) for one in amounts] == [0.96, 3.84, 0.5, 4.0]
+    assert [round(amount.needed or 0, 6) for amount in amounts] == [0.96, 3.84, 0.5, 4.0]
     assert need.busiest_gpu_share == Decimal("0.5")
 
 
 def test_the_headroom_is_a_setting() -> None:
-    """41% of 16 vCPUs need 7.9 of 8 with 20%, and 10.5 of 8, 1.31 times as many, with 60%."""
-    assert on("ml.c.2xlarge", tried(CPU, cpu=41, memory=2)).refusal is None
-    done = tried(CPU, cpu=41, memory=2, headroom_percent=Decimal(60))
-    says = "vCPU: 10.5 needed with headroom, 8 offered"
-    assert why("ml.c.2xlarge", done) == (Constraint.VCPU, says)
+    """41% of 16 vCPUs need 7.9 of 8 with 20%. With 60% they need 10.5 of 8, 1.31 times as many."""
+    assert candidate_on("ml.c.2xlarge", resized(CPU, cpu=41, memory=2)).refusal is None
+    result = resized(CPU, cpu=41, memory=2, headroom_percent=Decimal(60))
+    expected_text = "vCPU: 10.5 needed with headroom, 8 offered"
+    assert refusal_of("ml.c.2xlarge", result) == (Constraint.VCPU, expected_text)
 
 
-def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
-    """43% of 16 vCPUs are 8.3 of 8 with a fifth above; without it they fit."""
-    takes = known(on("ml.c.2xlarge", tried(CPU, cpu=43, memory=2)).runtime_factor)
+def test_fewer_vcpus_take_longer_while_more_cores_are_busy() -> None:
+    """43% of 16 vCPUs plus a fifth are 8.3 of 8. Without the fifth they fit."""
+    takes = not_none(candidate_on("ml.c.2xlarge", resized(CPU, cpu=43, memory=2)).runtime_factor)
     assert (takes.counted, takes.best) == (Decimal("1.0320"), 1)
     assert takes.explanation == ("At times more cores were busy than 8 vCPUs hold with headroom.")
     for percent, held in ((62.5, True), (62.6, False)):  # 10 of 8 vCPUs are 1.25 times as long
-        done = tried(CPU, cpu=percent, memory=2, headroom_percent=Decimal(0))
-        assert (on("ml.c.2xlarge", done).refusal is None) is held
+        result = resized(CPU, cpu=percent, memory=2, headroom_percent=Decimal(0))
+        assert (candidate_on("ml.c.2xlarge", result).refusal is None) is held
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,7 @@ def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
             LITTLE,
             "ml.dark.2xlarge",
             Constraint.GPU_MODEL,
-            id="a GPU whose speed nobody knows",
+            id="a GPU of unknown speed",
         ),
         pytest.param(
             ONE_GPU,
@@ -155,7 +157,7 @@ def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
         pytest.param(
             ONE_GPU, LITTLE, "ml.unpriced.xlarge", Constraint.BILL, id="a type without a price"
         ),
-        # neither host memory nor GPU memory was recorded: types with as much of each hold them
+        # neither host memory nor GPU memory was recorded: types with as much of each fit
         pytest.param(
             ONE_GPU,
             {"cpu": 10, "gpu": 10},
@@ -170,7 +172,7 @@ def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
             Constraint.NOT_RECORDED,
             id="neither memory was recorded, and the other type has less",
         ),
-        # one GPU holds four at 25%, one after the other; at 26% it would take twice as long
+        # one GPU does the work of four at 25% in turn; at 26% it would take twice as long
         pytest.param(
             FOUR_GPUS,
             ALMOST_NONE | {"gpu": 25, "gpu_memory": 2},
@@ -229,7 +231,7 @@ def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
             Constraint.VCPU,
             id="a flexible type promises no full vCPU",
         ),
-        # all 8 vCPU busy: 8 hold it as well as today, 4 do not
+        # all 8 vCPU busy: 8 are enough, 4 are not
         pytest.param(
             ran(3600, "ml.c.2xlarge"),
             {"cpu": 100, "memory": 50},
@@ -246,11 +248,11 @@ def test_fewer_vcpus_take_longer_where_more_cores_were_busy() -> None:
         ),
     ],
 )
-def test_a_type_is_refused_by_what_binds(
+def test_a_type_is_refused_by_its_broken_constraint(
     run: Job, use: dict[str, float], name: str, constraint: Constraint | None
 ) -> None:
-    """What was used, what is sold, what a bill would lack, and what nobody knows."""
-    refused = on(name, tried(run, **use)).refusal
+    """By what was used, what is sold, what a bill would lack, and what is unknown."""
+    refused = candidate_on(name, resized(run, **use)).refusal
     assert (refused.constraint if refused else None) is constraint
 
 
@@ -261,12 +263,14 @@ def test_a_type_is_refused_by_what_binds(
 def test_instances_that_train_on_parts_of_the_data_move_on_trial_only(
     kind: JobKind, phase: str, trial: bool
 ) -> None:
-    """A script may join them without a sign; instances that process parts work apart."""
+    """A script may join them without a sign. Instances that process parts of the data work
+    alone.
+    """
     parts = (InputChannel("data", DataSource.S3, "File", "ShardedByS3Key"),)
     run = ran(3600, "ml.big.xlarge", 2, kind=kind, phases=phases((phase, 3600)), channels=parts)
-    found = on("ml.small.2xlarge", tried(run, **LITTLE | {"gpu": 10}))
-    assert found.refusal is None
-    assert found.needs_trial is trial
+    result = candidate_on("ml.small.2xlarge", resized(run, **LITTLE | {"gpu": 10}))
+    assert result.refusal is None
+    assert result.needs_trial is trial
 
 
 SPOT = ran(3600, "ml.big.xlarge", volume_gb=0, purchase=Purchase.SPOT, billable_s=Decimal(1200))
@@ -286,17 +290,22 @@ def assert_bill_on_type(
     break_even: str | None,
 ) -> None:
     """The slow end of the run time is billed, and the fast end is shown."""
-    done = tried(run, **use)
-    one = on(name, done)
+    result = resized(run, **use)
+    one = candidate_on(name, result)
     assert one.runtime_factor is not None
     assert (one.runtime_factor.counted, one.runtime_factor.best) == (
         Decimal(counted),
         Decimal(best),
     )
     assert (one.change.instance_type, one.change.time_factor) == (name, Decimal(counted))
-    found = (one.usd, done.saving_usd(one), done.best_saving_usd(one), one.break_even_factor)
+    found_result = (
+        one.usd,
+        result.saving_usd(one),
+        result.best_saving_usd(one),
+        one.break_even_factor,
+    )
     expected = (usd, saves, at_best, break_even)
-    assert [None if amount is None else round(amount, 4) for amount in found] == [
+    assert [None if amount is None else round(amount, 4) for amount in found_result] == [
         None if amount is None else Decimal(amount) for amount in expected
     ]
 
@@ -346,7 +355,7 @@ def test_a_gpu_of_a_fifth_of_the_speed_slows_the_busy_fifth_of_the_time() -> Non
 
 
 def test_a_stronger_gpu_is_no_faster() -> None:
-    """Half the time at worst, 1 + 0.5 x (0.5 - 1), is the best end."""
+    """Half the time, 1 + 0.5 x (0.5 - 1), is only the best end."""
     assert_bill_on_type(
         run=ran(3600, "ml.small.2xlarge", volume_gb=0),
         use=LITTLE,
@@ -391,7 +400,7 @@ def test_another_gpu_needs_the_recorded_vcpus_and_not_todays() -> None:
 
 
 def test_on_spot_the_billed_seconds_grow_with_the_run_time() -> None:
-    """On spot, 1,200 of 3,600 s billed: 1.8 times as long is 2,160 billed seconds."""
+    """On spot, 1,200 of 3,600 s are billed. 1.8 times as long is 2,160 billed seconds."""
     assert_bill_on_type(
         run=SPOT,
         use=LITTLE | {"gpu": 20},
@@ -434,7 +443,7 @@ def test_two_groups_of_one_type_are_changed_together() -> None:
 
 
 def test_without_todays_price_there_is_a_cost_and_no_saving() -> None:
-    # without today's price, or billed seconds, there is a cost or an advice and no saving
+    # without the current price, or billed seconds, there is no saving
     assert_bill_on_type(
         run=ran(3600, "ml.unpriced.xlarge", volume_gb=0),
         use=ALMOST_NONE,
@@ -465,7 +474,7 @@ def test_without_billed_seconds_there_is_an_advice_and_no_saving() -> None:
 @pytest.mark.parametrize(
     ("run", "use", "first"),
     [
-        # busy for 10%: 1.4 times $0.80 are $1.12 of $2.00; half the vCPUs would not hold 60%
+        # busy for 10%: 1.4 times $0.80 are $1.12 of $2.00; half the vCPUs do not fit 60%
         pytest.param(
             ONE_GPU,
             LITTLE | {"cpu": 60, "gpu": 10},
@@ -504,90 +513,105 @@ def test_without_billed_seconds_there_is_an_advice_and_no_saving() -> None:
 def test_what_certainly_saves_comes_first(
     run: Job, use: dict[str, float], first: str | None
 ) -> None:
-    """Cheaper by the hour and by the bill as counted."""
-    assert next((one.type.name for one in tried(run, **use).certain_savings), None) == first
+    """It is cheaper per hour, and by the bill as counted."""
+    assert (
+        next(
+            (certain_saving.type.name for certain_saving in resized(run, **use).certain_savings),
+            None,
+        )
+        == first
+    )
 
 
 def test_a_slow_end_that_costs_more_is_no_certain_saving() -> None:
-    """1.8 times $1.20 are $2.16 of $2.00, however little the fast end costs."""
+    """1.8 times $1.20 are $2.16 of $2.00, although the fast end is cheaper."""
     dear = Market(TYPES, FixedPrices(hourly_usd=USD | {"ml.small.2xlarge": "1.20"}))
-    done = resize(ONE_GPU, used(ONE_GPU, **LITTLE | {"gpu": 20}), dear)
-    one = on("ml.small.2xlarge", done)
-    assert (done.saving_usd(one), done.best_saving_usd(one)) == (Decimal("-0.16"), Decimal("0.80"))
-    assert one not in list(done.certain_savings)
+    result = resize(ONE_GPU, usage_of(ONE_GPU, **LITTLE | {"gpu": 20}), dear)
+    one = candidate_on("ml.small.2xlarge", result)
+    assert (result.saving_usd(one), result.best_saving_usd(one)) == (
+        Decimal("-0.16"),
+        Decimal("0.80"),
+    )
+    assert one not in list(result.certain_savings)
 
 
-def test_a_type_without_a_price_that_would_hold_the_run_is_known_by_name() -> None:
-    """It may be the cheaper one: nothing is the smallest or cheapest beside it."""
-    done = tried(CPU, **ALMOST_NONE)
-    assert [other.name for other in done.feasible_unpriced_by_size] == ["ml.unpriced.xlarge"]
-    assert tried(CPU, cpu=60, memory=2).feasible_unpriced_by_size == ()
+def test_a_fitting_type_without_a_price_is_named() -> None:
+    """It may be the cheaper one, so no other type is called the cheapest."""
+    result = resized(CPU, **ALMOST_NONE)
+    assert [item.name for item in result.feasible_unpriced_by_size] == ["ml.unpriced.xlarge"]
+    assert resized(CPU, cpu=60, memory=2).feasible_unpriced_by_size == ()
     none = {"ml.unpriced.xlarge": replace(TYPES["ml.unpriced.xlarge"], kinds=frozenset())}
     market = Market(TYPES | none, FixedPrices(hourly_usd=USD))
-    assert resize(CPU, used(CPU, **ALMOST_NONE), market).feasible_unpriced_by_size == ()
+    assert resize(CPU, usage_of(CPU, **ALMOST_NONE), market).feasible_unpriced_by_size == ()
 
 
-def test_candidates_come_by_their_bill_and_the_refused_after_them() -> None:
-    """The cheapest that fits is first."""
-    done = tried(CPU, **ALMOST_NONE)
-    costs = [one.usd for one in done.fitting]
+def test_candidates_are_sorted_by_bill_and_refused_ones_come_last() -> None:
+    """The cheapest one that fits is first."""
+    result = resized(CPU, **ALMOST_NONE)
+    costs = [item.usd for item in result.fitting]
     assert costs == sorted(costs, key=lambda usd: usd or 0)
-    assert done.candidates[: len(costs)] == done.fitting
-    assert done.fitting[0].type.name == "ml.c.xlarge"
-    assert all(one.refusal for one in done.candidates[len(costs) :])
+    assert result.candidates[: len(costs)] == result.fitting
+    assert result.fitting[0].type.name == "ml.c.xlarge"
+    assert all(item.refusal for item in result.candidates[len(costs) :])
 
 
-def test_a_transform_job_is_resized_by_whatever_its_hosts_are_called() -> None:
-    """Their names are instance ids."""
+def test_a_transform_job_is_resized_whatever_its_hosts_are_called() -> None:
+    """The names of its hosts are instance ids."""
     run = batch_job(JobKind.TRANSFORM, 3600, "ml.c.4xlarge")
     raw = (
         series(metric, [value] * 60, host="train/i-0abc")
         for metric, value in ((Metric.CPU, 40), (Metric.MEMORY, 5))
     )
-    done = tried(run, usage(run, *raw, types=TYPES))
-    assert done.saving_usd(on("ml.c.xlarge", done)) == Decimal("0.60")
+    result = resized(run, usage(run, *raw, types=TYPES))
+    assert result.saving_usd(candidate_on("ml.c.xlarge", result)) == Decimal("0.60")
 
 
-def test_an_old_generation_is_advised_only_for_one_of_its_own_age() -> None:
-    """However cheap it is by the hour."""
+def test_an_old_generation_is_recommended_only_for_an_old_type() -> None:
+    """However cheap it is per hour."""
     old = replace(TYPES["ml.c.xlarge"], name="ml.old.xlarge", family="old", is_legacy=True)
     older = replace(TYPES["ml.c.4xlarge"], is_legacy=True)
     prices = FixedPrices(hourly_usd=USD | {old.name: "0.10"})
-    measured = used(CPU, **ALMOST_NONE)
-    done = resize(CPU, measured, Market(TYPES | {old.name: old}, prices))
-    assert why(old.name, done)[0] is Constraint.GENERATION
+    usage = usage_of(CPU, **ALMOST_NONE)
+    result = resize(CPU, usage, Market(TYPES | {old.name: old}, prices))
+    assert refusal_of(old.name, result)[0] is Constraint.GENERATION
     both = Market(TYPES | {old.name: old, older.name: older}, prices)
-    assert next(resize(CPU, measured, both).certain_savings).type.name == old.name
+    assert next(resize(CPU, usage, both).certain_savings).type.name == old.name
 
 
 def test_without_any_record_everything_is_refused() -> None:
-    """Not recorded is not little."""
-    done = tried(CPU)
-    refused = {one.refusal.constraint for one in done.candidates if one.rate and one.refusal}
+    """Unrecorded use may be large."""
+    result = resized(CPU)
+    refused = {
+        candidate.refusal.constraint
+        for candidate in result.candidates
+        if candidate.rate and candidate.refusal
+    }
     kinds = (Constraint.NOT_RECORDED, Constraint.ACCELERATOR, Constraint.VCPU, Constraint.STORAGE)
-    assert (done.fitting, refused) == ((), {*kinds})
+    assert (result.fitting, refused) == ((), {*kinds})
 
 
 @pytest.mark.parametrize(
-    ("seconds", "points", "says"),
+    ("seconds", "points", "expected_text"),
     [
         (3600, (41, 60), "68% of the points, 70% needed"),
         (3600, (6, 600), "a point every 600 s hides peaks"),
         (840, (14, 60), "14 active minutes, 15 needed"),
     ],
 )
-def test_too_few_or_too_coarse_points_are_no_record(
-    seconds: int, points: tuple[int, int], says: str
+def test_too_few_or_too_coarse_points_do_not_count_as_recorded(
+    seconds: int, points: tuple[int, int], expected_text: str
 ) -> None:
-    """Minute means hide peaks as it is."""
+    """Even means of a minute hide peaks."""
     run = ran(seconds, "ml.c.4xlarge", volume_gb=0)
-    constraint, reason = why("ml.c.2xlarge", tried(run, used(run, points, cpu=2, memory=2)))
+    constraint, reason = refusal_of(
+        "ml.c.2xlarge", resized(run, usage_of(run, points, cpu=2, memory=2))
+    )
     assert constraint is Constraint.NOT_RECORDED
-    assert says in reason
+    assert expected_text in reason
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "expected_text"),
     [
         ({"status": "InProgress"}, "has not ended"),
         ({"kind": JobKind.TUNING}, "a tuning job has no instances of its own: ask about one"),
@@ -612,24 +636,24 @@ def test_too_few_or_too_coarse_points_are_no_record(
         ),
     ],
 )
-def test_what_cannot_be_resized_says_why(changes: dict[str, Any], says: str) -> None:
-    """One sentence each."""
-    assert says in (resize_refusal(job("ml.c.4xlarge", **changes), MARKET) or "")
+def test_what_cannot_be_resized_says_why(changes: dict[str, Any], expected_text: str) -> None:
+    """The reason is one sentence."""
+    assert expected_text in (resize_refusal(job("ml.c.4xlarge", **changes), MARKET) or "")
 
 
 percents = st.floats(0.5, 100, allow_nan=False)
 
 
 @given(cpu=percents, memory=percents, gpu=percents, gpu_memory=percents)
-def test_whatever_fits_holds_the_peaks_or_all_that_there_was(
+def test_a_fitting_type_has_enough_for_the_peaks(
     cpu: float, memory: float, gpu: float, gpu_memory: float
 ) -> None:
-    """And its two ends lie in order, with the counted one never above today's share of time."""
-    done = tried(ONE_GPU, cpu=cpu, memory=memory, gpu=gpu, gpu_memory=gpu_memory)
-    for one in done.fitting:
-        assert one.runtime_factor is not None
-        longer = cpu / 100 * 8 * 1.2 / one.type.vcpu if one.type.vcpu < 8 else 1
-        assert longer <= min(1.25, float(one.runtime_factor.counted)) + 1e-4
-        assert float(one.type.memory_gib) >= min(memory / 100 * 32 * 1.2, 32) - 1e-9
-        assert one.runtime_factor.counted >= 1
-        assert one.runtime_factor.best <= one.runtime_factor.counted
+    """Both ends are in order, and the counted one is never below the current run time."""
+    result = resized(ONE_GPU, cpu=cpu, memory=memory, gpu=gpu, gpu_memory=gpu_memory)
+    for item in result.fitting:
+        assert item.runtime_factor is not None
+        longer = cpu / 100 * 8 * 1.2 / item.type.vcpu if item.type.vcpu < 8 else 1
+        assert longer <= min(1.25, float(item.runtime_factor.counted)) + 1e-4
+        assert float(item.type.memory_gib) >= min(memory / 100 * 32 * 1.2, 32) - 1e-9
+        assert item.runtime_factor.counted >= 1
+        assert item.runtime_factor.best <= item.runtime_factor.counted

@@ -5,7 +5,7 @@ import pytest
 from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.resize.type_choice import cluster_usd_per_hour, saving_share_of_cpu_type
-from tests.fakes.jobs import FixedPrices, gpu_type, instance_type, job, known, market
+from tests.fakes.jobs import FixedPrices, gpu_type, instance_type, job, market, not_none
 
 DEAR = gpu_type("ml.p4d.24xlarge", 96, 1152, 8, "A100")
 SMALL = (
@@ -31,7 +31,7 @@ HERE = Market({kind.name: kind for kind in (DEAR, *SMALL)}, FixedPrices(RATES))
 
 
 def test_all_instances_of_all_groups_are_billed_by_the_hour() -> None:
-    """2 x $0.23 + $1.515; unknown with one rate unknown, without groups, without a region."""
+    """2 x $0.23 + $1.515. Unknown if one rate is unknown, without groups, or without a region."""
     groups = (InstanceGroup("ml.m5.xlarge", 2), InstanceGroup("ml.g5.2xlarge", 1))
     assert cluster_usd_per_hour(job(groups=groups), market()) == Decimal("1.975")
     unpriced = (*groups, InstanceGroup("ml.unpriced.xlarge", 1))
@@ -43,7 +43,7 @@ def test_all_instances_of_all_groups_are_billed_by_the_hour() -> None:
 @pytest.mark.parametrize(
     ("cores", "memory_gib", "beside_usd"),
     [
-        # with a fifth above: one c5.large; an m5.large for its memory; so many of the cheapest
+        # with a fifth above: one c5.large; an m5.large for its memory; several of the cheapest
         (1.25, 3, "0.10"),
         (1.25, 6, "0.115"),
         (1.25, 230, "4.025"),
@@ -53,8 +53,10 @@ def test_all_instances_of_all_groups_are_billed_by_the_hour() -> None:
 def test_cpu_types_hold_the_cores_and_the_memory(
     cores: float, memory_gib: float, beside_usd: str
 ) -> None:
-    """Of two hosts as many each; what is left of $75.376 an hour."""
+    """For each of two hosts, as many instances as needed; the share that is left of $75.376 an
+    hour.
+    """
     on_two = job(groups=(InstanceGroup(DEAR.name, 2),))
-    share = known(saving_share_of_cpu_type(on_two, HERE, cores, memory_gib))
+    share = not_none(saving_share_of_cpu_type(on_two, HERE, cores, memory_gib))
     assert share == 1 - 2 * Decimal(beside_usd) / Decimal("75.376")
     assert saving_share_of_cpu_type(on_two, market(), cores, memory_gib) is None

@@ -24,23 +24,30 @@ DLC = "763104351884.dkr.ecr.us-east-1.amazonaws.com/"
 XGBOOST = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:"
 
 
-def moved(
-    today: str, other: str, count: int = 1, hints: Hints | None = None, image: str | None = None
+def refusal_of_move(
+    current_name: str,
+    other_name: str,
+    count: int = 1,
+    hints: Hints | None = None,
+    image: str | None = None,
 ) -> str | None:
-    """Why a job with so many instances cannot change its type."""
-    run = replace(JOB, groups=(InstanceGroup(today, count),), hints=hints or Hints(), image=image)
-    return type_refusal(run, TYPES[today], TYPES[other])
+    """Returns why a job with this many instances cannot change its type, or None."""
+    run = replace(
+        JOB, groups=(InstanceGroup(current_name, count),), hints=hints or Hints(), image=image
+    )
+    return type_refusal(run, TYPES[current_name], TYPES[other_name])
 
 
 TOGETHER = Hints(distribution="ddp")
-FLASH, HALF = Hints(flash_attention=True), Hints(mixed_precision=True)
+FLASH = Hints(flash_attention=True)
+HALF = Hints(mixed_precision=True)
 EIGHT = Hints(mixed_precision=True, fp8=True)
 
 
 @pytest.mark.parametrize(
-    ("today", "other", "count", "hints", "why"),
+    ("current_name", "other_name", "count", "hints", "reason"),
     [
-        # GPUs joined by NVLink stay joined, and ratios do not hold across the line, either way
+        # GPUs with NVLink keep it; ratios are not valid between GPUs with and without it
         pytest.param(
             "p3.8xlarge",
             "g5.12xlarge",
@@ -81,7 +88,7 @@ EIGHT = Hints(mixed_precision=True, fp8=True)
             "exchange data as they work (ddp)",
             id="nor is it for the same GPU with more memory",
         ),
-        # on the same one EFA counts where they train together
+        # on the same GPU, EFA matters if they train together
         pytest.param(
             "g5.48xlarge",
             "g5.4xlarge",
@@ -106,9 +113,9 @@ EIGHT = Hints(mixed_precision=True, fp8=True)
         ),
         # bf16 and FlashAttention need Ampere; a run on a GPU without cannot have used them
         *(
-            (*types, 1, hints, why)
+            (*types, 1, hints, reason)
             for hints in (FLASH, HALF)
-            for *types, why in (
+            for *types, reason in (
                 ("g5.xlarge", "g4dn.xlarge", "too old"),
                 ("g5.2xlarge", "p3.2xlarge", "too old"),
                 ("g5.xlarge", "g6.xlarge", None),
@@ -137,12 +144,12 @@ EIGHT = Hints(mixed_precision=True, fp8=True)
         pytest.param("g7e.4xlarge", "g7e.2xlarge", 1, FLASH, None, id="Blackwell to Blackwell"),
     ],
 )
-def test_a_run_stays_with_what_its_gpus_can_do(
-    today: str, other: str, count: int, hints: Hints | None, why: str | None
+def test_a_run_cannot_lose_a_feature_of_its_gpus(
+    current_name: str, other_name: str, count: int, hints: Hints | None, reason: str | None
 ) -> None:
-    """Links, network and precision."""
-    found = moved(f"ml.{today}", f"ml.{other}", count, hints)
-    assert found is None if why is None else why in (found or "")
+    """It depends on links, network and precision."""
+    result = refusal_of_move(f"ml.{current_name}", f"ml.{other_name}", count, hints)
+    assert result is None if reason is None else reason in (result or "")
 
 
 SHARD = (InputChannel("data", DataSource.S3, "File", "ShardedByS3Key"),)
@@ -152,7 +159,7 @@ CLASSIFIER = "811284229777.dkr.ecr.us-east-1.amazonaws.com/image-classification:
 
 
 @pytest.mark.parametrize(
-    ("kind", "changes", "why"),
+    ("kind", "changes", "reason"),
     [
         # SageMaker gives each transform instance its own objects, whatever the model does inside
         (JobKind.TRANSFORM, {"channels": WHOLE}, None),
@@ -171,35 +178,41 @@ CLASSIFIER = "811284229777.dkr.ecr.us-east-1.amazonaws.com/image-classification:
         (JobKind.TRAINING, {"channels": SHARD, "image": CLASSIFIER}, "built-in algorithm"),
     ],
 )
-def test_instances_that_work_apart_move_as_one_does(
-    kind: JobKind, changes: dict[str, Any], why: str | None
+def test_instances_that_work_alone_may_move(
+    kind: JobKind, changes: dict[str, Any], reason: str | None
 ) -> None:
-    """Two p3.2xlarge to g5.2xlarge."""
-    today, other = TYPES["ml.p3.2xlarge"], TYPES["ml.g5.2xlarge"]
-    run = replace(JOB, kind=kind, groups=(InstanceGroup(today.name, 2),), **changes)
-    found = type_refusal(run, today, other)
-    assert found is None if why is None else why in (found or "")
+    """Two p3.2xlarge move to g5.2xlarge."""
+    current_type, other_type = TYPES["ml.p3.2xlarge"], TYPES["ml.g5.2xlarge"]
+    run = replace(JOB, kind=kind, groups=(InstanceGroup(current_type.name, 2),), **changes)
+    result = type_refusal(run, current_type, other_type)
+    assert result is None if reason is None else reason in (result or "")
 
 
-def test_training_instances_with_parts_of_the_data_are_to_be_checked() -> None:
-    """A script may join them without a sign; those of a processing job do not train."""
-    today, other = TYPES["ml.g5.2xlarge"], TYPES["ml.g6.2xlarge"]
-    run = replace(JOB, groups=(InstanceGroup(today.name, 2),), channels=SHARD)
+def test_training_instances_with_parts_of_the_data_must_be_checked() -> None:
+    """A script may join them without a sign. The instances of a processing job do not train."""
+    current_type, other_type = TYPES["ml.g5.2xlarge"], TYPES["ml.g6.2xlarge"]
+    run = replace(JOB, groups=(InstanceGroup(current_type.name, 2),), channels=SHARD)
     check = "Each instance gets a part of the data: check that they exchange none as they train."
-    assert check in [*move_caveats(run, today, other)]
-    assert check not in [*move_caveats(replace(run, kind=JobKind.PROCESSING), today, other)]
-    assert check not in [*move_caveats(replace(run, groups=run.groups[:0]), today, other)]
+    assert check in [*move_caveats(run, current_type, other_type)]
+    assert check not in [
+        *move_caveats(replace(run, kind=JobKind.PROCESSING), current_type, other_type)
+    ]
+    assert check not in [
+        *move_caveats(replace(run, groups=run.groups[:0]), current_type, other_type)
+    ]
 
 
 def test_what_each_gpu_can_do() -> None:
-    """K80 has neither; V100 and T4 have tensor cores without bf16; a CPU type has no GPU."""
+    """K80 has neither feature. V100 and T4 have tensor cores without bf16. A CPU type has no
+    GPU.
+    """
     names = ("p2.xlarge", "p3.2xlarge", "g4dn.xlarge", "g5.xlarge", "m5.xlarge")
     able = [(has_tensor_cores(TYPES[f"ml.{n}"]), has_bf16(TYPES[f"ml.{n}"])) for n in names]
     assert able == [(False, False), (True, False), (True, False), (True, True), (False, False)]
 
 
 @pytest.mark.parametrize(
-    ("today", "other", "tag", "why"),
+    ("current_name", "other_name", "tag", "reason"),
     [
         ("ml.p3.2xlarge", "ml.g5.2xlarge", "1.4.0-gpu-py36-cu101-ubuntu16.04", "11.1 or later"),
         ("ml.p3.2xlarge", "ml.g5.2xlarge", "1.4-gpu-py3", "has CUDA 10.1, and the A10G needs"),
@@ -218,15 +231,17 @@ def test_what_each_gpu_can_do() -> None:
     ],
 )
 def test_the_images_cuda_must_have_code_for_the_gpu(
-    today: str, other: str, tag: str, why: str | None
+    current_name: str, other_name: str, tag: str, reason: str | None
 ) -> None:
-    """First toolkits by architecture, the ones that CUDA 12 and 13 dropped, unknown ones pass."""
-    found = moved(today, other, image=f"{DLC}pytorch-training:{tag}")
-    assert found is None if why is None else why in (found or "")
+    """The first toolkit of each architecture, and those that CUDA 12 and 13 dropped. Unknown ones
+    pass.
+    """
+    result = refusal_of_move(current_name, other_name, image=f"{DLC}pytorch-training:{tag}")
+    assert result is None if reason is None else reason in (result or "")
 
 
 @pytest.mark.parametrize(
-    ("today", "other", "image", "why"),
+    ("current_name", "other_name", "image", "reason"),
     [
         ("ml.p3.2xlarge", "ml.g5.2xlarge", f"{XGBOOST}1.7-1", None),
         ("ml.p3.2xlarge", "ml.g6e.2xlarge", f"{XGBOOST}1.7-1", "is not documented"),
@@ -250,30 +265,34 @@ def test_the_images_cuda_must_have_code_for_the_gpu(
     ],
 )
 def test_a_built_in_algorithm_stays_on_documented_families(
-    today: str, other: str, image: str, why: str | None
+    current_name: str, other_name: str, image: str, reason: str | None
 ) -> None:
-    """What runs today runs in another size; a copy in an own account is an own image."""
-    found = moved(today, other, image=image)
-    assert found is None if why is None else why in (found or "")
+    """The job's own family is accepted in any size. A copy in the user's account is an own
+    image.
+    """
+    result = refusal_of_move(current_name, other_name, image=image)
+    assert result is None if reason is None else reason in (result or "")
 
 
-def test_an_algorithm_for_gpus_does_not_move_to_a_type_without() -> None:
-    """However idle its GPU is; XGBoost may."""
-    today, other = TYPES["ml.p3.2xlarge"], TYPES["ml.m5.2xlarge"]
+def test_an_algorithm_for_gpus_does_not_move_to_a_cpu_type() -> None:
+    """However idle its GPU is. XGBoost may move."""
+    current_type, other_type = TYPES["ml.p3.2xlarge"], TYPES["ml.m5.2xlarge"]
     seq2seq = replace(JOB, image="811284229777.dkr.ecr.us-east-1.amazonaws.com/seq2seq:1")
-    assert algorithm_refusal(seq2seq, today, other) == (
+    assert algorithm_refusal(seq2seq, current_type, other_type) == (
         "Sequence to Sequence trains on GPU instances only"
     )
-    assert algorithm_refusal(replace(JOB, image=f"{XGBOOST}1.7-1"), today, other) is None
+    assert (
+        algorithm_refusal(replace(JOB, image=f"{XGBOOST}1.7-1"), current_type, other_type) is None
+    )
 
 
-def checks(today: str, other: str, run: Job = JOB) -> list[str]:
-    """What is to be checked before a move."""
-    return list(move_caveats(run, TYPES[today], TYPES[other]))
+def checks(current_name: str, other_name: str, run: Job = JOB) -> list[str]:
+    """Returns what must be checked before a move."""
+    return list(move_caveats(run, TYPES[current_name], TYPES[other_name]))
 
 
-def test_what_no_recording_shows_is_to_be_checked() -> None:
-    """An unknown toolkit where it matters, bf16, FlashAttention-3, a narrower A100."""
+def test_what_no_recording_shows_must_be_checked() -> None:
+    """An unknown toolkit that matters, bf16, FlashAttention-3, an A100 with less bandwidth."""
     assert checks("ml.p3.2xlarge", "ml.g5.2xlarge") == [
         "The CUDA version of its image is not known: the A10G needs 11.1 or later."
     ]

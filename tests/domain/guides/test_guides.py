@@ -1,4 +1,4 @@
-"""The table of guides: each row names traits that exist, says little, and has its source."""
+"""The table of guides: each row names existing traits, is short, and has its source."""
 
 import re
 
@@ -12,8 +12,8 @@ _SENTENCE_END = re.compile(r"[.!?](?= [A-Z]|$)")
 
 
 @pytest.mark.parametrize("guide", ROWS, ids=lambda guide: guide.name)
-def test_a_row_needs_traits_that_there_are(guide: Guide) -> None:
-    """And values that these traits can have."""
+def test_a_row_needs_existing_traits(guide: Guide) -> None:
+    """The accepted values are ones that these traits can have."""
     assert guide.when
     for name, values in guide.when.items():
         assert values, name
@@ -21,7 +21,7 @@ def test_a_row_needs_traits_that_there_are(guide: Guide) -> None:
 
 
 def test_every_trait_is_needed_by_a_row() -> None:
-    """A trait that chooses nothing is not kept."""
+    """A trait that selects nothing is removed."""
     assert {name for guide in ROWS for name in guide.when} == set(TRAITS)
 
 
@@ -35,23 +35,23 @@ def test_a_row_has_one_or_two_sentences_and_a_public_source(guide: Guide) -> Non
     assert re.fullmatch(r"[a-z0-9-]+", guide.name)
 
 
-def knowing(**known: TraitValue) -> Traits:
-    """These traits, and all others unknown."""
-    return {name: known.get(name) for name in TRAITS}
+def traits_with(**known_traits: TraitValue) -> Traits:
+    """Returns these traits; all others are unknown."""
+    return {name: known_traits.get(name) for name in TRAITS}
 
 
 def test_a_row_with_an_unknown_trait_is_left_out() -> None:
-    """Of a job of which nothing is known, nothing is said."""
-    assert select_guides(knowing()) == []
-    [row] = select_guides(knowing(kind="training", objective_flat=True))
+    """If nothing is known of a job, it gets no guide."""
+    assert select_guides(traits_with()) == []
+    [row] = select_guides(traits_with(kind="training", objective_flat=True))
     assert row["name"] == "subset-of-the-data"
-    assert select_guides(knowing(kind="training", objective_flat=False)) == []
+    assert select_guides(traits_with(kind="training", objective_flat=False)) == []
 
 
 @pytest.mark.parametrize("method", DISTRIBUTIONS)
 def test_each_distribution_method_has_one_guide_that_names_it(method: str) -> None:
-    """They scale differently, so each is said by its name."""
-    [row] = select_guides(knowing(kind="training", devices="several", distribution=method))
+    """Methods scale differently, so the guide names the method."""
+    [row] = select_guides(traits_with(kind="training", devices="several", distribution=method))
     assert "{" not in row["says"]
     assert row["says"].startswith("The request names ")
     [guide] = [guide for guide in ROWS if guide.name == row["name"]]

@@ -1,4 +1,4 @@
-"""The traits by which guides are chosen: each with its values, and where it is unknown."""
+"""The traits by which guides are selected: their values, and when they are unknown."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -39,19 +39,19 @@ ISOLATION = "EnableNetworkIsolation"
 FAILED: dict[str, Any] = {"status": "Failed", "failure": "AlgorithmError: Traceback"}
 
 
-def hinted(**hints: Any) -> Job:
-    """A job with these hints."""
+def job_with_hints(**hints: Any) -> Job:
+    """Returns a job with these hints."""
     return replace(ONE, hints=Hints(**hints))
 
 
-def reading(*channels: tuple[str, DataSource, str | None]) -> Job:
-    """A job with these channels: name, source and mode."""
-    made = tuple(InputChannel(name, source, mode, None) for name, source, mode in channels)
-    return replace(ONE, channels=made)
+def job_with_channels(*channels: tuple[str, DataSource, str | None]) -> Job:
+    """Returns a job with these channels: name, source and mode."""
+    inputs = tuple(InputChannel(name, source, mode, None) for name, source, mode in channels)
+    return replace(ONE, channels=inputs)
 
 
-def worked(hours: str, unit: str = "gpu_hours") -> AuditDocument:
-    """An audit in which so many of ten hours were worked."""
+def audit_with_worked_hours(hours: str, unit: str = "gpu_hours") -> AuditDocument:
+    """Returns an audit in which this many of ten hours were worked."""
     return document(
         idle_capacity={
             "unit": unit,
@@ -65,26 +65,26 @@ def worked(hours: str, unit: str = "gpu_hours") -> AuditDocument:
     )
 
 
-def billed(*phases: tuple[str, int | None]) -> AuditDocument:
-    """An audit with these billed phases."""
-    made = [documents.phase(name, seconds, None) for name, seconds in phases]
-    return document(phases=made)
+def audit_with_phases(*phases: tuple[str, int | None]) -> AuditDocument:
+    """Returns an audit with these billed phases."""
+    phase_documents = [documents.phase(name, seconds, None) for name, seconds in phases]
+    return document(phases=phase_documents)
 
 
-def at(hourly_usd: str | None) -> AuditDocument:
-    """An audit whose instances cost so much an hour."""
+def audit_with_rate(hourly_usd: str | None) -> AuditDocument:
+    """Returns an audit whose instances cost this much an hour."""
     rate = None if hourly_usd is None else Decimal(hourly_usd)
     plain = document()
     return document(bill={**plain["bill"], "lines": [documents.line(rate_usd=rate)]})
 
 
-def found(*rules: str, clear: Sequence[str] = ()) -> AuditDocument:
-    """An audit with findings of these rules; the rules in `clear` found nothing."""
+def audit_with_findings(*rules: str, clear: Sequence[str] = ()) -> AuditDocument:
+    """Returns an audit with findings of these rules; the rules in `clear` found nothing."""
     return document(findings=[finding(rule=rule) for rule in rules], clear=list(clear))
 
 
 def run(waited_s: int | None, worked_s: int) -> AuditSummary:
-    """An earlier run that waited and was billed for so long."""
+    """Returns an earlier run that waited and ran for these seconds."""
     waits = {} if waited_s is None else {"Starting": Decimal(waited_s)}
     ended_at = jobs.START - timedelta(hours=1)
     return run_summary(ended_at=ended_at, elapsed_s=Decimal(worked_s), phase_s=waits)
@@ -96,7 +96,7 @@ def trait(
     audit: AuditDocument | None = None,
     runs: Sequence[AuditSummary] = (),
 ) -> TraitValue | None:
-    """One trait of a job that ran."""
+    """Returns one trait of a job that ran."""
     facts = summary_of_run(job, reason=failure_class(job)) if job else None
     shown = audit or document()
     if job is not None:
@@ -104,35 +104,37 @@ def trait(
     return traits_of_audit(shown, job, facts, runs, TYPES)[name]
 
 
-S3, EFS, FSX = DataSource.S3, DataSource.EFS, DataSource.FSX
+S3 = DataSource.S3
+EFS = DataSource.EFS
+FSX = DataSource.FSX
 CASES: dict[str, list[tuple[TraitValue | None, dict[str, Any]]]] = {
     "kind": [
         ("training", {}),
         ("tuning", {"audit": document(job=documents.job(kind="tuning"))}),
     ],
     "deep_learning": [
-        (True, {"job": hinted(deep_learning=True)}),
+        (True, {"job": job_with_hints(deep_learning=True)}),
         (False, {}),
         (None, {"job": None}),
     ],
     "mixed_precision": [
-        (True, {"job": hinted(mixed_precision=True)}),
+        (True, {"job": job_with_hints(mixed_precision=True)}),
         (False, {}),
         (None, {"job": None}),
     ],
     "training_compiler": [
-        (True, {"job": hinted(training_compiler=True)}),
+        (True, {"job": job_with_hints(training_compiler=True)}),
         (False, {}),
         (None, {"job": None}),
     ],
     "pretrained": [
-        (True, {"job": hinted(pretrained=True)}),
-        (True, {"job": reading(("Model", S3, "File"), ("train", S3, "File"))}),
-        (False, {"job": reading(("model_inputs", S3, "File"))}),
+        (True, {"job": job_with_hints(pretrained=True)}),
+        (True, {"job": job_with_channels(("Model", S3, "File"), ("train", S3, "File"))}),
+        (False, {"job": job_with_channels(("model_inputs", S3, "File"))}),
         (None, {"job": None}),
     ],
     "distribution": [
-        ("smddp", {"job": hinted(distribution="smddp")}),
+        ("smddp", {"job": job_with_hints(distribution="smddp")}),
         ("none", {}),
         (None, {"job": None}),
     ],
@@ -148,10 +150,10 @@ CASES: dict[str, list[tuple[TraitValue | None, dict[str, Any]]]] = {
     ],
     "inputs": [
         ("none", {"job": replace(ONE, channels=())}),
-        ("copied", {"job": reading(("train", S3, "File"), ("test", S3, "FastFile"))}),
-        ("streamed", {"job": reading(("train", S3, "Pipe"), ("test", S3, "FastFile"))}),
-        ("file_system", {"job": reading(("train", S3, "File"), ("test", EFS, None))}),
-        ("file_system", {"job": reading(("train", FSX, None))}),
+        ("copied", {"job": job_with_channels(("train", S3, "File"), ("test", S3, "FastFile"))}),
+        ("streamed", {"job": job_with_channels(("train", S3, "Pipe"), ("test", S3, "FastFile"))}),
+        ("file_system", {"job": job_with_channels(("train", S3, "File"), ("test", EFS, None))}),
+        ("file_system", {"job": job_with_channels(("train", FSX, None))}),
         (None, {"job": None}),
     ],
     "network_isolation": [
@@ -191,29 +193,29 @@ CASES: dict[str, list[tuple[TraitValue | None, dict[str, Any]]]] = {
         (None, {"job": None}),
     ],
     "gpu_use": [
-        ("busy", {"audit": worked("5")}),
-        ("waits", {"audit": worked("4.999")}),
-        (None, {"audit": worked("9", "vcpu_hours")}),
+        ("busy", {"audit": audit_with_worked_hours("5")}),
+        ("waits", {"audit": audit_with_worked_hours("4.999")}),
+        (None, {"audit": audit_with_worked_hours("9", "vcpu_hours")}),
         (None, {"audit": document(idle_capacity=None)}),
     ],
     "download": [
-        ("long", {"audit": billed(("Downloading", 300), ("Training", 2700))}),
-        ("short", {"audit": billed(("Downloading", 299), ("Training", 60))}),
-        ("short", {"audit": billed(("Downloading", 300), ("Training", 2701))}),
-        ("short", {"audit": billed(("Training", 2701))}),
-        (None, {"audit": billed(("Downloading", None), ("Training", 60))}),
-        (None, {"audit": billed()}),
+        ("long", {"audit": audit_with_phases(("Downloading", 300), ("Training", 2700))}),
+        ("short", {"audit": audit_with_phases(("Downloading", 299), ("Training", 60))}),
+        ("short", {"audit": audit_with_phases(("Downloading", 300), ("Training", 2701))}),
+        ("short", {"audit": audit_with_phases(("Training", 2701))}),
+        (None, {"audit": audit_with_phases(("Downloading", None), ("Training", 60))}),
+        (None, {"audit": audit_with_phases()}),
     ],
     "objective_flat": [
-        (True, {"audit": found("metric-plateau")}),
-        (False, {"audit": found(clear=["metric-plateau"])}),
-        (None, {"audit": found("gpu-starved")}),
+        (True, {"audit": audit_with_findings("metric-plateau")}),
+        (False, {"audit": audit_with_findings(clear=["metric-plateau"])}),
+        (None, {"audit": audit_with_findings("gpu-starved")}),
     ],
     "input_bound": [
-        (True, {"audit": found("gpu-starved")}),
-        (True, {"audit": found("cpu-bottleneck", clear=["gpu-starved"])}),
-        (False, {"audit": found(clear=["cpu-bottleneck", "gpu-starved"])}),
-        (None, {"audit": found(clear=["gpu-starved"])}),
+        (True, {"audit": audit_with_findings("gpu-starved")}),
+        (True, {"audit": audit_with_findings("cpu-bottleneck", clear=["gpu-starved"])}),
+        (False, {"audit": audit_with_findings(clear=["cpu-bottleneck", "gpu-starved"])}),
+        (None, {"audit": audit_with_findings(clear=["gpu-starved"])}),
     ],
     "failed_soon": [
         (True, {"job": jobs.ran(1799, **FAILED)}),
@@ -224,12 +226,12 @@ CASES: dict[str, list[tuple[TraitValue | None, dict[str, Any]]]] = {
         (None, {"job": None}),
     ],
     "short_and_expensive": [
-        (True, {"job": jobs.ran(899), "audit": at("5")}),
-        (False, {"job": jobs.ran(900), "audit": at("5")}),
-        (False, {"job": jobs.ran(899), "audit": at("4.99")}),
-        (False, {"job": jobs.ran(899, **FAILED), "audit": at("5")}),
-        (None, {"job": jobs.ran(899), "audit": at(None)}),
-        (None, {"job": None, "audit": at("5")}),
+        (True, {"job": jobs.ran(899), "audit": audit_with_rate("5")}),
+        (False, {"job": jobs.ran(900), "audit": audit_with_rate("5")}),
+        (False, {"job": jobs.ran(899), "audit": audit_with_rate("4.99")}),
+        (False, {"job": jobs.ran(899, **FAILED), "audit": audit_with_rate("5")}),
+        (None, {"job": jobs.ran(899), "audit": audit_with_rate(None)}),
+        (None, {"job": None, "audit": audit_with_rate("5")}),
     ],
     "long": [
         (True, {"job": jobs.ran(3600)}),
@@ -249,15 +251,15 @@ CASES: dict[str, list[tuple[TraitValue | None, dict[str, Any]]]] = {
     ("name", "expected", "given"),
     [(name, expected, given) for name, rows in CASES.items() for expected, given in rows],
 )
-def test_a_trait_is_what_is_known_of_a_job_that_ran(
+def test_a_trait_of_a_job_that_ran(
     name: str, expected: TraitValue | None, given: dict[str, Any]
 ) -> None:
-    """None where nothing says it, whatever the job may be."""
+    """None if nothing shows it."""
     assert trait(name, **given) == expected
 
 
 def test_every_trait_has_cases_for_its_values() -> None:
-    """Each yes and no, and each word but the many names of kinds, methods and purchases."""
+    """Each yes and no, and each word, except for the many kinds, methods and purchases."""
     assert CASES.keys() == TRAITS.keys()
     of_requests = {"kind", "distribution", "purchase"}
     for name, row in TRAITS.items():
@@ -267,8 +269,8 @@ def test_every_trait_has_cases_for_its_values() -> None:
 
 
 @pytest.mark.parametrize("isolated", [True, False, None])
-def test_a_request_without_runs_has_only_what_it_says(isolated: bool | None) -> None:
-    """Its use is "not run", which is known; how long it will take is not."""
+def test_a_request_without_runs_has_only_its_own_traits(isolated: bool | None) -> None:
+    """Its use is known to be "not run". How long it will take is unknown."""
     traits = traits_of_request(ONE, (), None, TYPES, is_isolated=isolated)
     assert traits["network_isolation"] is isolated
     assert (traits["gpu_use"], traits["download"]) == ("not_run", "not_run")
@@ -291,18 +293,22 @@ def test_a_request_has_what_its_familys_newest_run_shows() -> None:
         elapsed_s=Decimal(60),
         reason="code error",
     )
-    traits = traits_of_request(ONE, [failed], found("gpu-starved"), TYPES, is_isolated=None)
+    traits = traits_of_request(
+        ONE, [failed], audit_with_findings("gpu-starved"), TYPES, is_isolated=None
+    )
     assert (traits["failed_soon"], traits["long"], traits["input_bound"]) == (True, False, True)
 
 
 def test_the_rules_whose_outcomes_are_traits_exist() -> None:
-    """A rule that is renamed would leave its guide out without a word."""
+    """If a rule were renamed, its guide would never be shown again."""
     assert set(TRAIT_RULES) <= {rule.info.name for rule in load()}
 
 
-def test_what_is_kept_longer_than_a_description_still_chooses() -> None:
-    """After 90 days the audit and the run's facts are left: how long it took, and what it found."""
+def test_guides_are_selected_after_the_description_is_deleted() -> None:
+    """After 90 days the audit and the summary are left: how long the run took, and what was
+    found.
+    """
     facts = run_summary(Purchase.ON_DEMAND, elapsed_s=Decimal(3600))
-    traits = traits_of_audit(found("metric-plateau"), None, facts, (), TYPES)
+    traits = traits_of_audit(audit_with_findings("metric-plateau"), None, facts, (), TYPES)
     assert (traits["long"], traits["objective_flat"], traits["failed_soon"]) == (True, True, False)
     assert (traits["deep_learning"], traits["gpu"]) == (None, None)

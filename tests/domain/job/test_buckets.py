@@ -15,20 +15,20 @@ arn:aws:s3:us-east-1:111122223333:accesspoint/mine https://bucket.s3.amazonaws.c
 
 
 @pytest.mark.parametrize("address", [None, "", "s3://" + "a" * 64, *NO_BUCKETS.split()])
-def test_what_is_no_plain_bucket_is_unknown(address: str | None) -> None:
-    """Access points, directory buckets, ARNs and HTTP addresses are never asked for."""
+def test_other_addresses_have_no_bucket(address: str | None) -> None:
+    """Access points, directory buckets, ARNs and HTTP addresses have no bucket."""
     assert bucket_name(address) is None
 
 
 def test_a_plain_bucket_is_read_with_and_without_a_key() -> None:
-    """Dots and digits are part of names."""
+    """Its name may have dots and digits."""
     for address in ("s3://my.bucket-1", "s3://my.bucket-1/", "S3://my.bucket-1/a?versionId=1"):
         assert bucket_name(address) == "my.bucket-1"
 
 
 @given(st.text(max_size=80))
 def test_any_address_gives_a_name_that_s3_accepts_or_none(text: str) -> None:
-    """3 to 63 characters, lower case."""
+    """3 to 63 lower-case characters."""
     for address in (text, f"s3://{text}"):
         name = bucket_name(address)
         assert name is None or (3 <= len(name) <= 63 and name == name.lower() and "/" not in name)
@@ -57,13 +57,15 @@ data/.amazon.manifest
 
 @pytest.mark.parametrize("path", VERSIONS.split())
 def test_an_address_that_names_a_version_is_pinned(path: str) -> None:
-    """A version, a day or moment, a hash, a pipeline's execution, an object's own version."""
+    """A version, a day or time, a hash, a pipeline's execution, or an object's own version."""
     assert is_data_pinned([("train", f"s3://bucket/{path}")]) is True
 
 
 @pytest.mark.parametrize("path", ["", *NO_VERSIONS.split()])
-def test_an_address_that_may_hold_other_data_tomorrow_is_not(path: str) -> None:
-    """A month still grows; a word, an account's number and a model's name are no versions."""
+def test_an_address_whose_data_may_change_is_not_pinned(path: str) -> None:
+    """A month's data still grows. A word, an account's number and a model's name are not
+    versions.
+    """
     assert is_data_pinned([("train", f"s3://bucket-20260520/{path}")]) is False
 
 
@@ -85,11 +87,11 @@ def test_an_address_that_may_hold_other_data_tomorrow_is_not(path: str) -> None:
 def test_all_inputs_must_name_a_version(
     inputs: list[tuple[str, str | None]], pinned: bool | None
 ) -> None:
-    """A file system may change unseen, and code alone fetches data that nobody sees."""
+    """A file system may change unnoticed, and code alone fetches its data itself."""
     assert is_data_pinned(inputs) is pinned
 
 
 def test_a_long_hostile_address_is_read_quickly() -> None:
-    """Only what S3 can hold is looked at."""
+    """Only as many characters as S3 allows are read."""
     assert is_data_pinned([("train", "s3://b/" + "version" * 200_000)]) is False
     assert is_data_pinned([("train", "s3://b/" + "0" * 500_000)]) is False

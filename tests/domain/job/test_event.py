@@ -20,7 +20,8 @@ from sageaudit.errors import MalformedData, RejectedEvent
 from sageaudit.structs import replace
 from tests.fakes.jobs import training_answer
 
-ACCOUNT, REGION = "111122223333", "us-east-1"
+ACCOUNT = "111122223333"
+REGION = "us-east-1"
 NEAR = "us-east-2"
 ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/train-bert"
 EVENT: dict[str, Any] = {
@@ -44,7 +45,7 @@ EVENT: dict[str, Any] = {
 
 
 def event(path: str = "", value: object = None) -> str:
-    """The event's JSON with one value changed, or absent (...)."""
+    """Returns the event's JSON with one value changed, or absent (...)."""
     changed = deepcopy(EVENT)
     if path:
         *folders, key = path.split("/")
@@ -59,12 +60,14 @@ def event(path: str = "", value: object = None) -> str:
 
 
 def read(body: str) -> JobEndEvent:
-    """The job of an event for one account in one region."""
+    """Returns the job of an event for one account in one region."""
     return parse_job_end_event(body, accounts={ACCOUNT, "222233334444"}, regions={REGION, NEAR})
 
 
 def test_an_event_names_its_job() -> None:
-    """Name, ARN, status, tags and creation time; the rest is Describe's."""
+    """Name, ARN, status, tags and creation time come from the event; everything else from
+    Describe.
+    """
     ended = read(event())
     assert (ended.ref.kind, ended.ref.name, ended.ref.arn) == (JobKind.TRAINING, "Train-Bert", ARN)
     assert (ended.ref.account, ended.ref.region) == (ACCOUNT, REGION)
@@ -94,20 +97,20 @@ def test_an_event_names_its_job() -> None:
         ("detail/HyperParameters", {"x": "y" * 100_000}),
     ],
 )
-def test_what_real_events_look_like_is_accepted(path: str, value: object) -> None:
-    """Replays, absent envelopes, other spellings of time, tags and case."""
+def test_real_events_are_accepted(path: str, value: object) -> None:
+    """Replays, absent envelopes, other forms of time and tags, and names in other case."""
     assert read(event(path, value)).ref.arn == ARN
 
 
 def test_tags_come_as_a_map_or_as_pairs() -> None:
-    """A flat map in real events, Key and Value objects in the registry's schema."""
+    """A flat map in real events; Key and Value objects in the registry's schema."""
     pairs = [{"Key": "team", "Value": "vision"}, {"Key": "bare"}, 5]
     assert read(event("detail/Tags", pairs)).tags == {"team": "vision", "bare": ""}
     assert read(event("detail/Tags", {"n": 5})).tags == {"n": "5"}
 
 
 def test_tags_of_an_event_that_a_person_sent_are_not_read() -> None:
-    """Whoever may put events could name an owner, or accept findings."""
+    """Anyone who may send events could name an owner, or accept findings."""
     assert read(event("source", "sageaudit.replay")).tags == {}
 
 
@@ -163,7 +166,7 @@ FORGED: dict[str, list[tuple[str, Any]]] = {
 def test_a_forged_or_malformed_event_is_refused_with_its_reason(
     path: str, value: object, code: str
 ) -> None:
-    """Nothing of it is described or priced; the code is stable for the metric."""
+    """Its job is neither described nor priced. The code is stable, as a metric counts it."""
     with pytest.raises(RejectedEvent) as caught:
         read(event(path, value))
     assert caught.value.code == code
@@ -184,32 +187,33 @@ NO_JSON = ("", "{", "\x00\xff", "9" * 5000, "junk " * 52_000, "[" * 200_000, DEE
     ids=lambda value: value[:12],
 )
 def test_a_body_that_is_no_event_is_refused(body: str, code: str) -> None:
-    """Also 256 KB of junk and nesting without end."""
+    """Including 256 KB of junk and endless nesting."""
     with pytest.raises(RejectedEvent) as caught:
         read(body)
     assert caught.value.code == code
 
 
-def test_nesting_inside_the_detail_is_no_harm() -> None:
-    """Some JSON parsers take it, some refuse it: never a crash."""
+def test_deep_nesting_inside_the_detail_does_not_crash() -> None:
+    """Some JSON parsers accept it, some refuse it, and none crashes."""
     deep = event("detail/HyperParameters", "@").replace('"@"', "[" * 900 + "]" * 900)
     assert read(deep).ref.name == "Train-Bert"
 
 
 def test_a_reason_never_repeats_the_event() -> None:
-    """What a forger wrote stays out of log lines."""
+    """The text of a forger is not written to the log."""
     with pytest.raises(RejectedEvent) as caught:
         read(event("detail/TrainingJobName", "\x1b[31m<!channel>"))
     assert "channel" not in str(caught.value)
 
 
 CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
-ACCOUNTS, REGIONS = (ACCOUNT, "222233334444"), (REGION, "eu-west-1", "cn-north-1")
+ACCOUNTS = (ACCOUNT, "222233334444")
+REGIONS = (REGION, "eu-west-1", "cn-north-1")
 NAMES = ("train-vision", "train-vision-2")
 
 
 def ref_of(kind: JobKind, name: str, account: str, region: str) -> JobRef:
-    """A job."""
+    """Returns the identity of a job."""
     arn = f"arn:{region_partition(region)}:sagemaker:{region}:{account}:{kind.spec.arn_word}/{name}"
     return JobRef(kind, name, arn, account, region)
 
@@ -224,37 +228,39 @@ REFS = st.builds(
 )
 
 
-def said(of: JobRef, **changes: Any) -> dict[str, Any]:
-    """Describe's answer about a job."""
-    row = of.kind.spec
+def describe_answer(ref: JobRef, **changes: Any) -> dict[str, Any]:
+    """Returns Describe's answer about a job."""
+    spec = ref.kind.spec
     times = {"CreationTime": CREATED, "LastModifiedTime": CREATED + timedelta(hours=1)}
     return {
-        row.name_key: of.name,
-        row.arn_key: of.arn,
-        row.status_key: "Failed",
+        spec.name_key: ref.name,
+        spec.arn_key: ref.arn,
+        spec.status_key: "Failed",
         **times,
         **changes,
     }
 
 
 def test_an_answer_about_the_job_names_the_run() -> None:
-    """Its own ARN, when it was created and last changed; names are compared without case."""
-    run = parse_described_run(REF, said(REF))
+    """The run has its ARN, and the times of its creation and last change. Case is ignored in
+    names.
+    """
+    run = parse_described_run(REF, describe_answer(REF))
     assert (run.arn, run.created_at) == (REF.arn, CREATED)
     assert run.modified_at == CREATED + timedelta(hours=1)
     assert parse_described_run(replace(REF, name="Train-Vision"), training_answer()).arn == REF.arn
     with pytest.raises(MalformedData):
-        parse_described_run(REF, said(REF, CreationTime="yesterday"))
+        parse_described_run(REF, describe_answer(REF, CreationTime="yesterday"))
 
 
-@given(asked=REFS, answered=REFS)
-def test_an_answer_about_another_job_is_refused(asked: JobRef, answered: JobRef) -> None:
-    """Whichever of kind, name, account and region it differs in."""
-    if asked == answered:
-        assert parse_described_run(asked, said(answered)).arn == asked.arn
+@given(expected=REFS, answered=REFS)
+def test_an_answer_about_another_job_is_refused(expected: JobRef, answered: JobRef) -> None:
+    """It differs in kind, name, account or region."""
+    if expected == answered:
+        assert parse_described_run(expected, describe_answer(answered)).arn == expected.arn
         return
     with pytest.raises(RejectedEvent) as caught:
-        parse_described_run(asked, said(answered))
+        parse_described_run(expected, describe_answer(answered))
     assert caught.value.code == "answer_disagrees"
     assert str(caught.value)
 
@@ -269,16 +275,16 @@ def test_an_answer_about_another_job_is_refused(asked: JobRef, answered: JobRef)
     ],
 )
 def test_an_arn_of_something_else_is_refused(arn: str) -> None:
-    """The name beside it may be right."""
+    """Even if the name is right."""
     with pytest.raises(RejectedEvent):
-        parse_described_run(REF, said(REF, TrainingJobArn=arn))
+        parse_described_run(REF, describe_answer(REF, TrainingJobArn=arn))
 
 
 @pytest.mark.parametrize(
     ("apart_s", "same"), [(0, True), (0.4, True), (-0.999, True), (1, False), (-3600, False)]
 )
-def test_creation_times_name_one_run_to_the_second(apart_s: float, *, same: bool) -> None:
-    """Events have milliseconds, lists seconds; an unknown time names what is described."""
+def test_creation_times_within_a_second_are_of_one_run(apart_s: float, *, same: bool) -> None:
+    """Events have milliseconds, lists have seconds. An unknown time matches any run."""
     assert is_same_run(CREATED, CREATED + timedelta(seconds=apart_s)) is same
     assert is_same_run(None, CREATED)
     assert is_same_run(CREATED, None)

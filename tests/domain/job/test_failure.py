@@ -13,13 +13,13 @@ TRIAL = Parent(JobKind.TUNING.spec.rollup, "arn:t")
 
 
 def failed(reason: str | None = None, **changes: Any) -> Job:
-    """An hour on ml.m5.xlarge that failed."""
+    """Returns an hour on ml.m5.xlarge that failed."""
     plain: dict[str, Any] = {"status": "Failed", "secondary_status": "Failed"}
     return ran(3600, failure=reason, **plain | changes)
 
 
 def stopped(**changes: Any) -> Job:
-    """An hour on ml.m5.xlarge that was stopped and left nothing."""
+    """Returns an hour on ml.m5.xlarge that was stopped and left nothing."""
     plain: dict[str, Any] = dict.fromkeys(("status", "secondary_status"), "Stopped")
     return ran(3600, **plain | {"has_artifact": False} | changes)
 
@@ -59,8 +59,8 @@ def stopped(**changes: Any) -> Job:
         ("something else", "reason unknown"),
     ],
 )
-def test_the_reason_gets_a_word(reason: str | None, word: str) -> None:
-    """A hint: AWS documents neither words nor order."""
+def test_a_failure_has_a_class(reason: str | None, word: str) -> None:
+    """It is only a hint, because AWS documents neither words nor their order."""
     assert failure_class(failed(reason)) == word
 
 
@@ -74,14 +74,16 @@ def test_the_reason_gets_a_word(reason: str | None, word: str) -> None:
     ],
 )
 def test_the_secondary_status_names_the_limit(status: str | None, limit: str | None) -> None:
-    """Whatever the text of the failure says; somebody who stopped it gave no reason."""
+    """Whatever the failure message says. If a person stopped the job, no limit is named."""
     job = stopped(secondary_status=status)
     assert limit_reached(job) == limit
     assert failure_class(job) == ("limit reached" if limit else "stopped")
 
 
 def test_a_processing_job_stopped_after_its_limit_was_stopped_by_it() -> None:
-    """It has no secondary status; a training job has, and a second too early is too early."""
+    """It has no secondary status. A training job has one; and a second before the limit is too
+    early.
+    """
     processing: dict[str, Any] = {"kind": JobKind.PROCESSING, "secondary_status": None}
     assert limit_reached(stopped(max_runtime_s=3600, **processing)) == "MaxRuntimeInSeconds"
     assert limit_reached(stopped(max_runtime_s=3601, **processing)) is None
@@ -89,29 +91,29 @@ def test_a_processing_job_stopped_after_its_limit_was_stopped_by_it() -> None:
 
 
 def test_a_completed_run_hit_no_limit() -> None:
-    """Whatever time it took, and whatever else is said of it."""
+    """However long it took, and whatever else the answer says."""
     assert limit_reached(ran(3600, max_runtime_s=3600, kind=JobKind.PROCESSING)) is None
     assert limit_reached(ran(3600, secondary_status="MaxRuntimeExceeded")) is None
     assert limit_reached(ran(3600, failure="MaxRuntimeInSeconds exceeded")) is None
 
 
-def test_an_artifact_goes_before_checkpoints() -> None:
-    """What is left, in a word."""
+def test_an_artifact_is_named_before_checkpoints() -> None:
+    """What is left is named in a word."""
     assert kept_results(stopped(has_artifact=True, checkpointed=True)) == "an artifact"
     assert kept_results(stopped(checkpointed=True)) == "checkpoints"
     assert kept_results(stopped()) is None
 
 
-def test_a_failure_is_lost_unless_a_limit_cut_work_that_is_kept() -> None:
-    """Half an artifact of a crash is no result; checkpoints before a limit are."""
+def test_a_failure_is_lost_unless_a_limit_ended_work_that_is_kept() -> None:
+    """Half an artifact after a crash is not a result. Checkpoints before a limit are."""
     assert why_not_lost(failed("exit code 1", has_artifact=True)) is None
     cut = failed("MaxRuntimeExceeded", has_artifact=False, checkpointed=True)
     assert why_not_lost(cut) == NotApplicable("it ended early, but it left checkpoints")
     assert why_not_lost(failed("MaxRuntimeExceeded", has_artifact=None)) is None
 
 
-def test_a_stopped_run_is_lost_only_where_nothing_can_be_left() -> None:
-    """A trial's metric is its result; an unknown artifact is unknown."""
+def test_a_stopped_run_is_lost_only_if_nothing_can_be_left() -> None:
+    """A trial's metric is its result. An unknown artifact stays unknown."""
     assert why_not_lost(stopped()) is None
     assert isinstance(why_not_lost(stopped(parent=TRIAL)), NotApplicable)
     unsure = why_not_lost(stopped(has_artifact=None))

@@ -10,7 +10,7 @@ TOOLKIT = 'AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage "{}
 
 
 @pytest.mark.parametrize(
-    ("message", "kept"),
+    ("message", "stored"),
     [
         ("AlgorithmError: , exit code: 137", "AlgorithmError, exit code 137: host out of memory"),
         (
@@ -52,9 +52,11 @@ TOOLKIT = 'AlgorithmError: ExecuteUserScriptError:\nExitCode 1\nErrorMessage "{}
         ("", "None"),
     ],
 )
-def test_a_message_is_kept_by_its_known_words(message: str, kept: str) -> None:
-    """What a reader wants first: whose error, which one, what AWS or the kernel said of it."""
-    assert str(parse_failure(message)).startswith(kept)
+def test_only_known_words_of_a_message_are_stored(message: str, stored: str) -> None:
+    """What a reader needs first: whose error, which one, and what AWS or the kernel says about
+    it.
+    """
+    assert str(parse_failure(message)).startswith(stored)
 
 
 _PARTS = st.lists(
@@ -93,15 +95,15 @@ _PARTS = st.lists(
 
 
 @given(_PARTS)
-def test_the_kept_words_are_read_back_as_they_are(message: str) -> None:
-    """So that a stored failure is judged as the live one was."""
+def test_stored_words_are_read_back_unchanged(message: str) -> None:
+    """So a stored failure is judged like a live one."""
     failure = parse_failure(message)
     assert failure is None or parse_failure(str(failure)) == failure
 
 
 @given(st.text())
-def test_any_other_text_says_nothing(text: str) -> None:
-    """Words come from the vocabulary, whatever a container writes."""
+def test_no_other_text_is_stored(text: str) -> None:
+    """All words come from the vocabulary, whatever a container writes."""
     failure = parse_failure(text)
     shown = parse_failure(str(failure)) if failure else None
     assert failure == shown
@@ -109,15 +111,15 @@ def test_any_other_text_says_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a", "exit code ", ": , ", "gpu ", "occurred ("])
-def test_a_huge_message_takes_no_time(text: str) -> None:
-    """AWS gives 1,024 characters; a file may hold anything."""
+def test_a_huge_message_is_read_quickly(text: str) -> None:
+    """AWS sends 1,024 characters, but a file may have any number."""
     begun = time.process_time()
     parse_failure(text * 10**5)
     assert time.process_time() - begun < 1
 
 
-def test_a_message_is_kept_by_eight_words() -> None:
-    """More of them say no more of why it failed."""
+def test_at_most_eight_words_are_stored() -> None:
+    """More words would not explain the failure better."""
     failure = parse_failure("KeyError " + " ".join(f"[errno {number}]" for number in range(1, 12)))
     assert failure is not None
     assert failure.words == ("KeyError", *(f"errno {number}" for number in range(1, 8)))

@@ -25,7 +25,7 @@ NINE = datetime(2025, 11, 20, 9, 0, tzinfo=UTC)
     ids=str,
 )
 def test_a_time_is_read_in_every_form_that_aws_prints(value: object) -> None:
-    """Datetime, epoch seconds or milliseconds, digits and ISO all mean one moment, in UTC."""
+    """A datetime, epoch seconds or milliseconds, digits and ISO 8601 mean the same time in UTC."""
     moment = fields.parsed_time(value, "CreationTime")
     assert moment == NINE
     assert moment.tzinfo is UTC
@@ -43,8 +43,8 @@ def test_an_absent_time_is_none_and_milliseconds_keep_their_fraction() -> None:
     [True, [], {}, "yesterday", "12:00", float("nan"), float("inf"), 10**400, "9" * 17, -(10**17)],
     ids=lambda value: str(value)[:12],
 )
-def test_nonsense_is_no_time_and_names_its_key(value: object) -> None:
-    """Whatever stands there, the error says under which key."""
+def test_an_invalid_time_is_refused_with_its_key(value: object) -> None:
+    """The error has the key of the invalid value."""
     with pytest.raises(MalformedData, match="CreationTime") as caught:
         fields.parsed_time(value, "CreationTime")
     assert caught.value.key == "CreationTime"
@@ -54,7 +54,7 @@ def test_nonsense_is_no_time_and_names_its_key(value: object) -> None:
     ("value", "expected"), [(None, None), (0, 0), (7, 7), (7.0, 7), ("7", 7), (Decimal(7), 7)]
 )
 def test_a_count_is_a_whole_number(value: object, expected: int | None) -> None:
-    """As JSON, DynamoDB or a person may write it."""
+    """In the forms that JSON, DynamoDB or a person may write."""
     assert fields.count({"n": value}, "n") == expected
 
 
@@ -63,8 +63,10 @@ def test_a_count_is_a_whole_number(value: object, expected: int | None) -> None:
     [True, -1, 1.5, "x", "NaN", float("inf"), [], {}, 10**400, "1e999999", 10**18],
     ids=lambda value: str(value)[:12],
 )
-def test_nonsense_is_no_count(value: object) -> None:
-    """Negative, broken, non-numbers, and what no job has: sums of it would overflow."""
+def test_an_invalid_count_is_refused(value: object) -> None:
+    """Negative numbers, fractions, other types, and numbers so large that their sums would
+    overflow.
+    """
     with pytest.raises(MalformedData, match=r"^n "):
         fields.count({"n": value}, "n")
 
@@ -82,14 +84,14 @@ OTHER_TYPES: dict[Any, list[Any]] = {
 @pytest.mark.parametrize(
     ("read", "value"), [(read, value) for read, wrong in OTHER_TYPES.items() for value in wrong]
 )
-def test_a_field_of_another_type_names_its_key(read: Any, value: object) -> None:
-    """An object where text belongs, and so on."""
+def test_a_field_of_another_type_is_refused_with_its_key(read: Any, value: object) -> None:
+    """For example an object in place of a text."""
     with pytest.raises(MalformedData, match="VpcConfig"):
         read({"VpcConfig": value}, "VpcConfig")
 
 
 def test_null_is_absent() -> None:
-    """EventBridge sends null for what is not there."""
+    """EventBridge sends null for absent values."""
     answer = {"a": None}
     assert fields.section(answer, "a") == {}
     assert fields.items(answer, "a") == []
@@ -122,5 +124,5 @@ def test_null_is_absent() -> None:
     ids=lambda value: str(value)[:12],
 )
 def test_a_number_is_exact_and_finite(value: object, exact: Decimal | None) -> None:
-    """What no float holds says nothing."""
+    """A value that is not finite counts as absent."""
     assert fields.number({"Value": value}, "Value") == exact

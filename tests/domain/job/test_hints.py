@@ -1,4 +1,4 @@
-"""What hyperparameters, environment, options and image tell, and that nothing else is kept."""
+"""What hyperparameters, environment, options and image show, and that nothing else is kept."""
 
 import json
 import time
@@ -16,8 +16,10 @@ REGISTRY = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 OWN = "111122223333.dkr.ecr.us-east-1.amazonaws.com/trainer:7"
 
 
-def told(hyperparameters: dict[str, Any] | None = None, image: str = OWN, **answer: Any) -> Hints:
-    """The hints of a training answer."""
+def hints_of(
+    hyperparameters: dict[str, Any] | None = None, image: str = OWN, **answer: Any
+) -> Hints:
+    """Returns the hints of a training answer."""
     algorithm = {"TrainingImage": image, **answer.pop("algorithm", {})}
     changes = {"AlgorithmSpecification": algorithm, **answer}
     if hyperparameters is not None:
@@ -25,9 +27,9 @@ def told(hyperparameters: dict[str, Any] | None = None, image: str = OWN, **answ
     return from_answer(training_answer(**changes))
 
 
-def test_nothing_given_is_no_sign_of_anything() -> None:
-    """An own image without hyperparameters."""
-    assert told() == Hints()
+def test_an_empty_answer_has_no_hints() -> None:
+    """An own image without hyperparameters has no hints."""
+    assert hints_of() == Hints()
     assert from_answer({}) == Hints()
 
 
@@ -48,15 +50,17 @@ sagemaker-data-wrangler-container:2.x
 
 @pytest.mark.parametrize(
     ("repository", "deep"),
-    [*((one, True) for one in DEEP.split()), *((one, False) for one in OTHER.split())],
+    [*((item, True) for item in DEEP.split()), *((item, False) for item in OTHER.split())],
 )
 def test_deep_learning_images_are_known_by_their_repository(repository: str, *, deep: bool) -> None:
-    """AWS's containers and the algorithms that train networks; one's own may hold anything."""
-    assert told(image=f"{REGISTRY}/{repository}").deep_learning is deep
+    """These are AWS's containers and algorithms that train networks. An own image may be for
+    anything.
+    """
+    assert hints_of(image=f"{REGISTRY}/{repository}").deep_learning is deep
 
 
 SIGNS: dict[tuple[str, object], list[str]] = {
-    # a switch, a precision, a word in a value, a file that holds it; also twice encoded
+    # a switch, a precision, a word in a value, a file with it; also twice encoded
     ("mixed_precision", True): [
         "fp16=true",
         'fp16="True"',
@@ -268,26 +272,28 @@ SIGNS: dict[tuple[str, object], list[str]] = {
     [(*given, setting) for given, settings in SIGNS.items() for setting in settings],
 )
 def test_a_hyperparameter_gives_its_hint(hint: str, value: object, setting: str) -> None:
-    """By its name, its value or both, as public sources spell them."""
+    """By its name, its value or both, in the forms of public sources."""
     name, _, text = setting.partition("=")
-    assert getattr(told({name: text}), hint) == value
+    assert getattr(hints_of({name: text}), hint) == value
 
 
-def test_of_several_signs_the_most_telling_counts() -> None:
-    """What is launched through MPI or torchrun says more than its launcher; the most workers."""
+def test_the_most_specific_sign_counts() -> None:
+    """A framework counts before MPI or torchrun, which launches it. The highest number of workers
+    counts.
+    """
     mpi, torchrun = "sagemaker_mpi_enabled", "sagemaker_torch_distributed_enabled"
-    assert told({mpi: "true", "mp_parameters": '{"partitions": 2}'}).distribution == "smp"
-    assert told({mpi: "true", "backend": '"horovod"'}).distribution == "horovod"
-    assert told({torchrun: "true", "deepspeed": '"ds.json"'}).distribution == "deepspeed"
-    assert told({"num-workers": "4", "eval_num_workers": "2"}).loader_workers == 4
+    assert hints_of({mpi: "true", "mp_parameters": '{"partitions": 2}'}).distribution == "smp"
+    assert hints_of({mpi: "true", "backend": '"horovod"'}).distribution == "horovod"
+    assert hints_of({torchrun: "true", "deepspeed": '"ds.json"'}).distribution == "deepspeed"
+    assert hints_of({"num-workers": "4", "eval_num_workers": "2"}).loader_workers == 4
 
 
 def test_the_environment_counts_as_well() -> None:
     """Accelerate, TensorFlow and plain variables."""
-    assert told(Environment={"ACCELERATE_MIXED_PRECISION": "bf16"}).mixed_precision
-    assert told(Environment={"TF_ENABLE_AUTO_MIXED_PRECISION": "1"}).mixed_precision
-    assert told(Environment={"NUM_WORKERS": "3"}).loader_workers == 3
-    assert told(Environment={"HOROVOD_FUSION_THRESHOLD": "1024"}).distribution == "horovod"
+    assert hints_of(Environment={"ACCELERATE_MIXED_PRECISION": "bf16"}).mixed_precision
+    assert hints_of(Environment={"TF_ENABLE_AUTO_MIXED_PRECISION": "1"}).mixed_precision
+    assert hints_of(Environment={"NUM_WORKERS": "3"}).loader_workers == 3
+    assert hints_of(Environment={"HOROVOD_FUSION_THRESHOLD": "1024"}).distribution == "horovod"
 
 
 @pytest.mark.parametrize(
@@ -313,7 +319,7 @@ def test_the_environment_counts_as_well() -> None:
 )
 def test_options_of_the_command_count(command: dict[str, list[str]]) -> None:
     """As a list, or in one line for a shell."""
-    assert told(algorithm=command) == Hints(
+    assert hints_of(algorithm=command) == Hints(
         mixed_precision=True,
         own_checkpoints=True,
         distributed_sampler=True,
@@ -323,7 +329,7 @@ def test_options_of_the_command_count(command: dict[str, list[str]]) -> None:
 
 
 def test_a_processing_jobs_arguments_count() -> None:
-    """They stand in its AppSpecification."""
+    """They are in its AppSpecification."""
     answer = {
         "ProcessingJobName": "p",
         "ProcessingJobStatus": "Completed",
@@ -350,10 +356,10 @@ RICH = {
 
 
 def test_a_stored_job_has_the_same_hints() -> None:
-    """Flags stay in the kept answer, and go on when that is kept again."""
+    """Flags are stored, and stay the same if the stored answer is stored again."""
     answer = training_answer(HyperParameters=RICH, Environment={"TOKEN": "hunter2"})
-    before = parse(answer, {}).hints
-    assert before == Hints(
+    live_hints = parse(answer, {}).hints
+    assert live_hints == Hints(
         deep_learning=True,
         mixed_precision=True,
         flash_attention=True,
@@ -364,8 +370,8 @@ def test_a_stored_job_has_the_same_hints() -> None:
         schedule="cosine",
     )
     once = json.loads(json.dumps(sanitize_answer(answer)))
-    assert parse(once, {}).hints == before
-    assert parse(sanitize_answer(once), {}).hints == before
+    assert parse(once, {}).hints == live_hints
+    assert parse(sanitize_answer(once), {}).hints == live_hints
     assert "hunter2" not in json.dumps(once)
     assert "acme-models" not in json.dumps(once)
 
@@ -380,15 +386,15 @@ def test_a_stored_job_has_the_same_hints() -> None:
         ("distribution", []),
     ],
 )
-def test_nonsense_in_kept_flags_names_its_key(key: str, value: object) -> None:
-    """A stored answer is read like any other."""
+def test_an_invalid_stored_flag_is_refused_with_its_key(key: str, value: object) -> None:
+    """A stored answer is checked like any other."""
     with pytest.raises(MalformedData) as caught:
         parse(training_answer(Derived={"Hints": {key: value}}), {})
     assert caught.value.key == key
 
 
-def test_unknown_words_in_kept_flags_are_dropped() -> None:
-    """Only words of the fixed lists come back."""
+def test_unknown_words_in_stored_flags_are_dropped() -> None:
+    """Only words of the fixed lists are read back."""
     kept = {"schedule": "hunter2", "distribution": "hunter2", "deep_learning": True}
     assert parse(training_answer(Derived={"Hints": kept}), {}).hints == Hints(deep_learning=True)
 
@@ -416,22 +422,22 @@ def test_unknown_words_in_kept_flags_are_dropped() -> None:
     ],
     ids=lambda value: str(value)[:12],
 )
-def test_nonsense_values_do_not_raise(value: object) -> None:
-    """The API's values are strings; a recording may hold anything."""
+def test_invalid_values_do_not_raise(value: object) -> None:
+    """The API's values are strings, but a recording may have anything."""
     answer = training_answer(HyperParameters={"fp16": value, "num_workers": value})
     job: Job = parse(answer, {})
     assert job.hints.loader_workers in {None, 1, 5}
 
 
 @pytest.mark.parametrize("command", ["torchrun", 5, [None, 5], {"a": 1}])
-def test_a_nonsense_command_is_no_sign(command: object) -> None:
+def test_an_invalid_command_is_ignored(command: object) -> None:
     """Only lists of words are read."""
-    assert told(algorithm={"ContainerArguments": command}) == Hints()
+    assert hints_of(algorithm={"ContainerArguments": command}) == Hints()
 
 
 def test_a_very_large_configuration_takes_bounded_time() -> None:
-    """500 settings of 1,000 characters are looked at, whatever is there."""
+    """At most 500 settings of 1,000 characters are read."""
     many = {f"name_{n}": "s3://" * 400 + "checkpoint" for n in range(5000)}
     begun = time.process_time()
-    told(many)
+    hints_of(many)
     assert time.process_time() - begun < 5

@@ -1,4 +1,4 @@
-"""What an image's name says: CUDA toolkit, PyTorch version, built-in algorithm."""
+"""What an image's name shows: CUDA toolkit, PyTorch version, built-in algorithm."""
 
 import pytest
 from hypothesis import given
@@ -32,15 +32,15 @@ DLC = "763104351884.dkr.ecr.us-east-1.amazonaws.com/"
         (None, None),
     ],
 )
-def test_the_toolkit_stands_in_the_name_or_follows_from_the_framework(
+def test_the_toolkit_is_in_the_name_or_follows_from_the_framework(
     image: str | None, toolkit: Version | None
 ) -> None:
-    """What names no toolkit, or one of two, is unknown."""
+    """A name without a toolkit, or with one of two possible ones, gives an unknown toolkit."""
     assert cuda(image) == toolkit
 
 
 def test_the_pytorch_version_is_that_of_a_pytorch_image() -> None:
-    """Of no other one, whatever its tag begins with."""
+    """Other images have none, even if their tag begins with a version."""
     assert pytorch(f"{DLC}pytorch-training:2.11.0-gpu-py312-cu130") == (2, 11)
     assert pytorch(f"{DLC}tensorflow-training:2.13.0-gpu-py310") is None
     assert pytorch(f"{DLC}pytorch-training@sha256:12") is None
@@ -49,9 +49,9 @@ def test_the_pytorch_version_is_that_of_a_pytorch_image() -> None:
 
 @given(st.text(max_size=60))
 def test_any_text_has_a_toolkit_or_none(image: str) -> None:
-    """Names are others' text."""
-    found = cuda(image)
-    assert found is None or 0 <= found[1] <= 9
+    """Names may be any text."""
+    result = cuda(image)
+    assert result is None or 0 <= result[1] <= 9
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_any_text_has_a_toolkit_or_none(image: str) -> None:
         ("522234722520.dkr.ecr.us-east-1.amazonaws.com/forecasting-deepar:1", "DeepAR"),
         ("141502667606.dkr.ecr.eu-west-1.amazonaws.com/sagemaker-xgboost:1.5-1", "XGBoost 1.5-1"),
         ("766337827248.dkr.ecr.us-east-1.amazonaws.com/lda:1", "LDA"),
-        # a mirror in another account may have been changed; frameworks are no algorithms
+        # a mirror in another account may have been changed; frameworks are not algorithms
         ("111122223333.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1", None),
         ("683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-scikit-learn:1.2-1", None),
         (f"{DLC}pytorch-training:2.1-gpu-py310", None),
@@ -77,9 +77,9 @@ def test_any_text_has_a_toolkit_or_none(image: str) -> None:
     ],
 )
 def test_an_image_of_awss_registries_is_an_algorithm(image: str | None, name: str | None) -> None:
-    """In each region's account; any other image is none."""
-    found = builtin_algorithm(image)
-    assert (found and found.name) == name
+    """In AWS's account of each region. Other images have none."""
+    result = builtin_algorithm(image)
+    assert (result and result.name) == name
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,12 @@ def test_an_image_of_awss_registries_is_an_algorithm(image: str | None, name: st
         *((version, {"p3", "g4dn", "g5"}) for version in ("1.7-1", "3.0-5", "1.7-1-cpu-py3")),
     ],
 )
-def test_xgboosts_gpu_families_go_by_its_version(version: str, families: set[str]) -> None:
+def test_the_gpu_families_of_xgboost_depend_on_its_version(
+    version: str, families: set[str]
+) -> None:
     """CPU only until 1.0-1."""
     image = f"683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:{version}"
-    found = builtin_algorithm(image)
-    assert found is not None
-    assert found.families == families
-    assert found.is_cpu_only == (not families)
+    result = builtin_algorithm(image)
+    assert result is not None
+    assert result.families == families
+    assert result.is_cpu_only == (not families)

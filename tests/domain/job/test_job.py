@@ -19,5 +19,5 @@ from sageaudit.domain.job.job import duration_text
     ],
 )
 def test_duration(seconds: str | None, shown: str) -> None:
-    """Two units at most, the largest that fits first; a time that is not known is not zero."""
+    """At most two units, the largest one first. An unknown time is not zero."""
     assert duration_text(None if seconds is None else Decimal(seconds)) == shown

@@ -1,4 +1,4 @@
-"""The table of a job's fields: each row arrives, and reads nothing but what it keeps.
+"""The table of a job's fields: each row has an effect, and reads only what it stores.
 
 A new row is tested here without a test of its own.
 """
@@ -27,7 +27,7 @@ NOT_IN_ANSWERS = {
     "fingerprint": "a hash of what is not kept",
     "observed_until": "of a job that has not ended",
 }
-"""Fields of Job that no row fills, and where they come from."""
+"""The fields of Job that no row fills, and their sources."""
 DERIVED_OF_IT = {
     "Hints": {"mixed_precision": True},
     "EntryPoint": "train.py",
@@ -102,7 +102,7 @@ CASES = [
 
 
 class Watched(Mapping[str, Any]):
-    """An answer that writes down each path that is asked of it."""
+    """An answer that records each path that is read from it."""
 
     def __init__(self, answer: Mapping[str, Any], asked: set[str], path: str = "") -> None:
         self._answer, self._asked, self._path = answer, asked, path
@@ -127,8 +127,8 @@ class Watched(Mapping[str, Any]):
 def sample(
     kind: JobKind, paths: Paths, *, null: Collection[str] = (), ended: bool = False
 ) -> dict[str, Any]:
-    """An answer that has a value at each of these paths, but null at some; of an `ended` phase with
-    OTHERS.
+    """Returns an answer with a value at each of these paths, or null at some; the phase has OTHERS
+    if it `ended`.
     """
     values = {**SAMPLES, **(OTHERS if ended else {})}
     states = STATES_OF | ({"Status": "Completed"} if ended else {})
@@ -149,7 +149,7 @@ def sample(
 
 
 def in_answers(kind: JobKind, path: str) -> bool:
-    """Whether AWS's answer of a kind has this path."""
+    """Returns whether AWS's answer of a kind has this path."""
     shape = f"{kind.spec.describe_call}Response"
     for part in path.split("."):
         member = SHAPES[shape].get("members", {}).get(part.removesuffix("[]"))
@@ -162,7 +162,9 @@ def in_answers(kind: JobKind, path: str) -> bool:
 
 
 def samples(kind: JobKind, paths: Paths) -> Iterator[dict[str, Any]]:
-    """Answers with all of these paths, with each alone, with some of them, and those recorded."""
+    """Returns answers with all of these paths, with each alone, and with some, and recorded
+    ones.
+    """
     yield sample(kind, paths)
     for path, kept in paths.items():
         yield sample(kind, {path: kept})
@@ -172,12 +174,12 @@ def samples(kind: JobKind, paths: Paths) -> Iterator[dict[str, Any]]:
         some = {path: kept for path, kept in paths.items() if path not in gone}
         yield sample(kind, some, ended=bool(number % 2))
         yield sample(kind, paths, null=gone, ended=bool(number % 2))
-    yield from (one for one in RECORDED if kind.spec.name_key in one)
+    yield from (item for item in RECORDED if kind.spec.name_key in item)
 
 
 @pytest.mark.parametrize(("kind", "row"), CASES)
-def test_a_row_reads_nothing_but_what_it_keeps(kind: JobKind, row: JobField[Any]) -> None:
-    """Else a value might never arrive, since all that no row keeps is dropped."""
+def test_a_row_reads_only_what_it_stores(kind: JobKind, row: JobField[Any]) -> None:
+    """Otherwise a value might never be read, since everything that no row stores is dropped."""
     asked: set[str] = set()
     for answer in samples(kind, row.stored_paths):
         row.read(Watched(answer, asked))
@@ -187,8 +189,8 @@ def test_a_row_reads_nothing_but_what_it_keeps(kind: JobKind, row: JobField[Any]
 
 
 @pytest.mark.parametrize(("kind", "row"), CASES)
-def test_a_row_arrives(kind: JobKind, row: JobField[Any]) -> None:
-    """What the answer says at its paths is another value of the field than without them."""
+def test_a_row_changes_its_field(kind: JobKind, row: JobField[Any]) -> None:
+    """With the values at its paths, the field has another value than without them."""
     plain = {field.name: field for field in fields(Job)}[row.name]
     default = plain.default if plain.default is not MISSING else plain.default_factory
     unset = default() if callable(default) else None if default is MISSING else default
@@ -200,40 +202,42 @@ def test_a_row_arrives(kind: JobKind, row: JobField[Any]) -> None:
     assert getattr(parse(sample(kind, paths), {}), row.name) != unset
 
 
-def without(answer: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """The answer, whose value at this path is not there."""
+def without_path(answer: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Returns the answer without the value at this path."""
     first, _, rest = path.partition(".")
     key = first.removesuffix("[]")
     if not rest or key not in answer or answer[key] is None:
         return {name: value for name, value in answer.items() if name != key or rest}
     inner = answer[key]
-    less = [without(one, rest) for one in inner] if key != first else without(inner, rest)
+    less = (
+        [without_path(item, rest) for item in inner] if key != first else without_path(inner, rest)
+    )
     return {**answer, key: less}
 
 
 @pytest.mark.parametrize(("kind", "row"), CASES)
-def test_each_path_that_a_row_keeps_tells_something(kind: JobKind, row: JobField[Any]) -> None:
-    """Without it the field has another value, in one answer at least: so none is kept in vain, and
-    none can be lost without a failing test.
+def test_each_stored_path_has_an_effect(kind: JobKind, row: JobField[Any]) -> None:
+    """In at least one answer the field has another value without the path. So no path is stored in
+    vain, and none can be lost without a failing test.
     """
     answers = [*samples(kind, row.stored_paths)]
     silent = [
         path
         for path in row.stored_paths
         if (row.name, path) not in UNTOLD
-        and all(row.read(one) == row.read(without(one, path)) for one in answers)
+        and all(row.read(answer) == row.read(without_path(answer, path)) for answer in answers)
     ]
     assert silent == [], (kind.value, row.name, silent)
 
 
 @pytest.mark.parametrize("kind", JobKind)
-def test_a_field_has_one_row_a_kind(kind: JobKind) -> None:
-    """Two rows of one field would overwrite each other without a word."""
+def test_a_field_has_one_row_per_kind(kind: JobKind) -> None:
+    """The second of two rows of one field would overwrite the first."""
     named = [row.name for row in FIELDS_BY_KIND[kind]]
     assert len(named) == len({*named})
 
 
 def test_each_field_of_a_job_has_a_row() -> None:
-    """Or is no part of an answer, for a reason."""
+    """Or there is a reason why no answer has it."""
     in_table = {row.name for rows in FIELDS_BY_KIND.values() for row in rows}
     assert {field.name for field in fields(Job)} - in_table == NOT_IN_ANSWERS.keys()

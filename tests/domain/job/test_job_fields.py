@@ -1,4 +1,6 @@
-"""What each field of a Describe answer says: whole answers, one field at a time, and nonsense."""
+"""How each field of a Describe answer is read: whole answers, one field at a time, invalid
+values.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -26,8 +28,11 @@ from sageaudit.domain.job.parts import (
 from sageaudit.errors import MalformedData
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer, transition
 
-TRAINING, PROCESSING, TRANSFORM = JobKind.TRAINING, JobKind.PROCESSING, JobKind.TRANSFORM
-TUNING, AUTOML = JobKind.TUNING, JobKind.AUTOML
+TRAINING = JobKind.TRAINING
+PROCESSING = JobKind.PROCESSING
+TRANSFORM = JobKind.TRANSFORM
+TUNING = JobKind.TUNING
+AUTOML = JobKind.AUTOML
 ARN = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}"
 PLAN = f"{ARN}:training-plan/p5-week"
 ANSWERS: dict[JobKind, dict[str, Any]] = {
@@ -99,8 +104,9 @@ hours of candidates."""
 
 
 def answer(kind: JobKind, **changes: Any) -> dict[str, Any]:
-    """The answer of a kind with some keys changed, or absent (...); without one in the table above,
-    a name and a status.
+    """Returns the answer of a kind with some keys changed, or absent (...).
+
+    A kind without an answer in the table above has a name and a status.
     """
     bare = {kind.spec.name_key: "job", kind.spec.status_key: "Completed"}
     whole = ANSWERS.get(kind, bare) | changes
@@ -108,13 +114,13 @@ def answer(kind: JobKind, **changes: Any) -> dict[str, Any]:
 
 
 def read(kind: JobKind, **changes: Any) -> Job:
-    """The job of an answer."""
+    """Returns the job of an answer."""
     return parse(answer(kind, **changes), {"team": "vision"}, key=b"secret")
 
 
 @pytest.mark.parametrize("kind", JobKind)
 def test_the_kind_is_read_from_name_and_status(kind: JobKind) -> None:
-    """The two fields that nothing can stand in for."""
+    """No other fields are used."""
     assert (kind_from_answer(answer(kind)), read(kind).kind) == (kind, kind)
     for absent in (kind.spec.name_key, kind.spec.status_key):
         assert kind_from_answer(answer(kind, **{absent: ...})) is None
@@ -124,7 +130,7 @@ def test_the_kind_is_read_from_name_and_status(kind: JobKind) -> None:
 
 
 def test_a_whole_answer_is_read() -> None:
-    """Every fact that the audit rests on comes out of its field."""
+    """Every fact that the audit uses comes from its field."""
     job = read(TRAINING)
     assert (job.name, job.status, job.account, job.region) == (
         "train-vision",
@@ -138,8 +144,8 @@ def test_a_whole_answer_is_read() -> None:
     assert (job.tags, job.has_artifact) == ({"team": "vision"}, True)
 
 
-def test_what_the_caller_knows_comes_before_the_arn() -> None:
-    """A recording's account and region; a local mode's ARN names none."""
+def test_the_callers_account_and_region_come_before_the_arns() -> None:
+    """A recording's account and region; an ARN of the local mode has none."""
     job = parse(training_answer(), {}, account="999999999999", region="eu-west-1")
     assert (job.account, job.region) == ("999999999999", "eu-west-1")
     job = read(TRAINING, TrainingJobArn="local:arn-does-not-matter")
@@ -246,13 +252,14 @@ def test_the_run_is_read(
     phases: list[tuple[str, int, bool]],
     elapsed_s: int | None,
 ) -> None:
-    """Phases with their seconds; without a start nothing was billed."""
+    """Phases with their seconds. Without a start, nothing was billed."""
     job = read(kind, **changes)
     assert [(p.name, p.seconds, p.billed) for p in job.phases] == phases
     assert (job.elapsed_s, job.has_never_started) == (elapsed_s, elapsed_s is None)
 
 
-P5, P4 = "ml.p5.48xlarge", "ml.p4d.24xlarge"
+P5 = "ml.p5.48xlarge"
+P4 = "ml.p4d.24xlarge"
 PREFERENCES = [
     {"InstanceType": P5, "InstanceCount": 1, "TrainingPlanArns": [PLAN]},
     {"InstanceType": P4, "InstanceCount": 2},
@@ -333,7 +340,7 @@ TYPE = "the instance type is not known"
             (),
             id="each instance group has its own count",
         ),
-        # a part that is not known is no 0
+        # an unknown part does not count as 0
         pytest.param(
             {"InstanceType": P5}, [], Purchase.ON_DEMAND, (COUNT,), id="a type without its count"
         ),
@@ -381,7 +388,7 @@ def test_the_billed_instances_are_the_selected_ones(
     purchase: Purchase,
     unknown: tuple[str, ...],
 ) -> None:
-    """Groups and training plans are of training jobs alone; the rest of processing jobs too."""
+    """Only training jobs have groups and training plans. Processing jobs have the rest, too."""
     jobs = [read(TRAINING, ResourceConfig=resources)]
     if purchase is Purchase.ON_DEMAND and "InstanceGroups" not in resources:
         jobs.append(read(PROCESSING, ProcessingResources={"ClusterConfig": resources}))
@@ -391,18 +398,18 @@ def test_the_billed_instances_are_the_selected_ones(
 
 
 def channel(data: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """InputDataConfig with one channel."""
+    """Returns InputDataConfig with one channel."""
     return {"InputDataConfig": [{"ChannelName": "train", "DataSource": data, **more}]}
 
 
 def steps(*statuses: str) -> dict[str, Any]:
-    """Transitions to these statuses."""
+    """Returns transitions to these statuses."""
     made = [transition(status, f"10:0{n}:00") for n, status in enumerate(statuses)]
     return {"SecondaryStatusTransitions": made}
 
 
 def pulls(*messages: tuple[str, str | None]) -> dict[str, Any]:
-    """Transitions with a message each."""
+    """Returns transitions with a message each."""
     made = [
         {**transition(status, f"10:0{n}:00"), "StatusMessage": message}
         for n, (status, message) in enumerate(messages)
@@ -411,20 +418,21 @@ def pulls(*messages: tuple[str, str | None]) -> dict[str, Any]:
 
 
 def metrics(*names: str | None) -> dict[str, Any]:
-    """Definitions of algorithm metrics."""
+    """Returns definitions of algorithm metrics."""
     definitions = [{"Name": name, "Regex": "x"} for name in names]
     return {"AlgorithmSpecification": {"MetricDefinitions": definitions}}
 
 
 def finals(*values: tuple[str, object]) -> dict[str, Any]:
-    """The last values of algorithm metrics."""
+    """Returns the final values of algorithm metrics."""
     return {"FinalMetricDataList": [{"MetricName": n, "Value": v} for n, v in values]}
 
 
 S3 = {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://b/d"}}
 SHARDED = {"S3DataSource": {"S3Uri": "s3://b/20260520", "S3DataDistributionType": "ShardedByS3Key"}}
 MODEL = {"S3ModelArtifacts": "s3://b/m"}
-PULLED, DATA = "Downloading the training image", "Downloading input data"
+PULLED = "Downloading the training image"
+DATA = "Downloading input data"
 RULES = "503895931360.dkr.ecr.us-east-1.amazonaws.com/sagemaker-debugger-rules:latest"
 OUTPUTS = [
     {"OutputName": "train", "S3Output": {"S3Uri": "s3://b/t", "S3UploadMode": "EndOfJob"}},
@@ -463,7 +471,7 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
         (TRAINING, {"StoppingCondition": {"MaxWaitTimeInSeconds": 7200}}, "max_wait_s", 7200),
         (TRAINING, {"CheckpointConfig": {"S3Uri": "s3://b/c"}}, "checkpointed", True),
         (TRAINING, {"OutputDataConfig": {"CompressionType": "NONE"}}, "output_compression", "NONE"),
-        # an FSx job reports File mode too, so the source matters; the job's mode stands in
+        # an FSx job reports File mode too, so the source matters; the default is the job's mode
         *(
             (TRAINING, channel(data), "channels", (InputChannel("train", source, "File", None),))
             for data, source in (
@@ -499,7 +507,7 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
         (TRANSFORM, {"AutoMLJobArn": "arn:p"}, "parent", Parent(AUTOML.spec.rollup, "arn:p")),
         (AUTOML, {}, "parent", None),
         # Describe may name the path of a model that was never written; an answer without it says
-        # that nothing was uploaded only where its transitions end a run that ended early
+        # only the transitions of a run that ended early show that nothing was uploaded
         *(
             (TRAINING, {**steps(*statuses), "ModelArtifacts": artifacts}, "has_artifact", left)
             for statuses, artifacts, left in (
@@ -539,11 +547,11 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
                 | finals(("loss", 1), ("auc", 2))
                 | {"HyperParameters": {"_tuning_objective_metric": tuned}},
                 "metric_names",
-                found,
+                result,
             )
-            for tuned, found in (("auc", ("auc",)), ("f1", ("loss", "auc")))
+            for tuned, result in (("auc", ("auc",)), ("f1", ("loss", "auc")))
         ),
-        # as AWS prints them; the last of a name counts, and what is no finite number is left out
+        # as AWS prints them; the last one of a name counts; values that are not finite are left out
         (
             TRAINING,
             finals(("auc", 0.91), ("loss", 3), ("loss", Decimal("2.5"))),
@@ -629,7 +637,7 @@ IN_POOL = {"ResourceRetainedBillableTimeInSeconds": 640}
     ],
 )
 def test_a_field_is_read(kind: JobKind, changes: dict[str, Any], field: str, value: object) -> None:
-    """From its own place in the answer."""
+    """It is read from its own place in the answer."""
     assert getattr(read(kind, **changes), field) == value
 
 
@@ -643,22 +651,26 @@ def test_a_warm_pool_is_final_when_it_is_gone(status: str, final: bool) -> None:
 
 
 def plan(config: dict[str, Any], **changes: Any) -> TuningSettings:
-    """What a tuning job's answer says of its search."""
-    found = read(TUNING, HyperParameterTuningJobConfig=config, **changes).tuning
-    assert found is not None
-    return found
+    """Returns the search of a tuning job's answer."""
+    result = read(TUNING, HyperParameterTuningJobConfig=config, **changes).tuning
+    assert result is not None
+    return result
 
 
 def test_a_tuning_jobs_plan_is_read() -> None:
-    """Limits and counters: 6 + 0 + 1 + 1 + 2 trials; absent ones are unknown, not zero."""
-    found = plan(
+    """Limits and counters: 6 + 0 + 1 + 1 + 2 trials. Absent ones are unknown, not zero."""
+    result = plan(
         {
             **ANSWERS[TUNING]["HyperParameterTuningJobConfig"],
             "ResourceLimits": {"MaxNumberOfTrainingJobs": 30, "MaxParallelTrainingJobs": 3},
         }
     )
-    assert (found.launched_count, found.strategy, found.early_stopping) == (10, "Bayesian", "Auto")
-    assert (found.max_jobs, found.max_parallel) == (30, 3)
+    assert (result.launched_count, result.strategy, result.early_stopping) == (
+        10,
+        "Bayesian",
+        "Auto",
+    )
+    assert (result.max_jobs, result.max_parallel) == (30, 3)
     bare = plan({}, TrainingJobStatusCounters=...)
     assert (bare.objective, bare.max_jobs, bare.max_parallel, bare.launched_count) == (None,) * 4
 
@@ -680,14 +692,16 @@ MAX_AUC = {"MetricName": "auc", "Type": "Maximize"}
 def test_the_objective_is_the_jobs_or_one_that_all_definitions_share(
     own: dict[str, str] | None, shared: list[dict[str, str]], objective: Objective | None
 ) -> None:
-    """Several definitions each have their own; where these differ there is no single one."""
+    """Several definitions may each have their own. If these differ, there is no single one."""
     config = {"HyperParameterTuningJobObjective": own} if own else {}
     definitions = [{"TuningObjective": item} for item in shared]
     assert plan(config, TrainingJobDefinitions=definitions).objective == objective
 
 
-def test_a_trial_knows_the_metric_that_its_tuning_job_judges_it_by() -> None:
-    """Kept without its hyperparameters too, but only where it is one of its own metrics."""
+def test_a_trial_has_the_objective_of_its_tuning_job() -> None:
+    """It is stored without the hyperparameters, too, but only if it is one of the job's own
+    metrics.
+    """
     own = metrics("validation:auc")
     trial = answer(TRAINING, **own, HyperParameters={"_tuning_objective_metric": "validation:auc"})
     wanted = Objective("validation:auc", None)
@@ -719,7 +733,7 @@ NO_OBJECTS: list[Any] = [[], "x"]
 
 
 def nonsense(shape: Shape) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Answers with a value of another type in one field of the table, with its key."""
+    """Returns answers with a value of another type in one field of the table, with its key."""
     for key, inner in shape.items():
         if isinstance(inner, StoredAs):
             wrong = WRONG.get(inner, [5, []])
@@ -732,8 +746,8 @@ def nonsense(shape: Shape) -> Iterator[tuple[str, dict[str, Any]]]:
             yield from ((name, {key: section}) for name, section in nonsense(inner))
 
 
-def test_nonsense_in_any_field_names_its_key() -> None:
-    """A reader of the error knows where to look."""
+def test_an_invalid_field_is_refused_with_its_key() -> None:
+    """So a reader of the error knows which field is wrong."""
     for key, section in nonsense(STORED_FIELDS):
         with pytest.raises(MalformedData) as caught:
             sanitize_answer(section)
@@ -749,15 +763,17 @@ def test_nonsense_in_any_field_names_its_key() -> None:
         ({"Derived": {"Hints": []}}, "Hints"),
     ],
 )
-def test_a_job_of_nonsense_is_refused(changes: dict[str, Any], key: str) -> None:
-    """Also where only signs are read of what the field has."""
+def test_an_invalid_answer_is_refused(changes: dict[str, Any], key: str) -> None:
+    """Also in fields of which only signs are read."""
     with pytest.raises(MalformedData) as caught:
         read(TRAINING, **changes)
     assert caught.value.key == key
 
 
 def test_texts_of_the_user_stay_out_of_the_job() -> None:
-    """Hyperparameters, environment, inline commands; of failures and verdicts known words stay."""
+    """Hyperparameters, environment, inline commands. Of failures and verdicts, known words are
+    kept.
+    """
     job = read(TRAINING, HyperParameters={"api_key": "hunter2"}, Environment={"TOKEN": "s3cr3t"})
     assert "hunter2" not in repr(job)
     assert "s3cr3t" not in repr(job)

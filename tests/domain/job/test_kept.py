@@ -1,4 +1,4 @@
-"""What is kept of a Describe answer; that nothing else is: tests/properties/test_privacy.py."""
+"""What is stored of a Describe answer. That nothing else is: tests/properties/test_privacy.py."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -38,28 +38,28 @@ TYPES = {
     StoredAs.TIME: {"timestamp"},
     StoredAs.PRESENCE: {"string", "list", "structure"},
 }
-"""The types in AWS's service model of fields that are no text."""
+"""The types in AWS's service model of fields that are not a text."""
 
 
 def leaves(
     shape: Shape, names: set[str], path: str = ""
 ) -> Iterator[tuple[str, StoredAs, set[str]]]:
-    """Each field of the table with the shapes that AWS's model has for it."""
+    """Yields each field of the table with the shapes that AWS's model has for it."""
     for key, inner in shape.items():
         members = [SHAPES[name]["members"].get(key) for name in names]
-        found = {member["shape"] for member in members if member}
-        assert found, f"{path}{key} is in no answer of AWS"
+        result = {member["shape"] for member in members if member}
+        assert result, f"{path}{key} is in no answer of AWS"
         if isinstance(inner, StoredAs):
-            yield f"{path}{key}", inner, found
+            yield f"{path}{key}", inner, result
         elif isinstance(inner, list):
-            items = {SHAPES[name]["member"]["shape"] for name in found}
+            items = {SHAPES[name]["member"]["shape"] for name in result}
             yield from leaves(inner[0], items, f"{path}{key}[].")
         else:
-            yield from leaves(inner, found, f"{path}{key}.")
+            yield from leaves(inner, result, f"{path}{key}.")
 
 
 def test_the_table_has_the_fields_and_the_states_of_aws() -> None:
-    """A newer SDK with a new state fails here: add it, so that it is not Unknown."""
+    """If a newer SDK has a new state, this fails: add the state, so that it is not Unknown."""
     answers = {f"Describe{kind.spec.prefix}JobResponse" for kind in JobKind}
     for path, field, names in leaves(STORED_FIELDS, answers):
         for name in names:
@@ -76,7 +76,7 @@ def test_the_page_of_permissions_lists_what_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "kept"),
+    ("image", "stored"),
     [
         (f"{ECR}/team/train:2.1-cu121", f"{ECR}/team/train:2.1-cu121"),
         (f"{ECR}/train@sha256:{'0f' * 32}", f"{ECR}/train"),
@@ -87,14 +87,14 @@ def test_the_page_of_permissions_lists_what_is_shown() -> None:
         ("an image\n", "withheld"),
     ],
 )
-def test_an_image_is_kept_by_its_name_and_tag(image: str, kept: str) -> None:
-    """A commit may be its tag; its digest is not read."""
+def test_name_and_tag_of_an_image_are_stored(image: str, stored: str) -> None:
+    """A commit may be its tag. Its digest is not stored."""
     answer = sanitize_answer({"AlgorithmSpecification": {"TrainingImage": image}})
-    assert answer["AlgorithmSpecification"]["TrainingImage"] == kept
+    assert answer["AlgorithmSpecification"]["TrainingImage"] == stored
 
 
 @pytest.mark.parametrize(
-    ("address", "kept"),
+    ("address", "stored"),
     [
         ("s3://raw-data/churn/2026-05-20/", "s3://raw-data/?versionId=kept"),
         ("s3://raw-data/churn/latest/x.csv?versionId=3HL4kqtJ", "s3://raw-data/?versionId=kept"),
@@ -104,17 +104,19 @@ def test_an_image_is_kept_by_its_name_and_tag(image: str, kept: str) -> None:
         ("nonsense", "s3://-/"),
     ],
 )
-def test_an_address_is_kept_as_its_bucket_and_whether_its_data_may_change(
-    address: str, kept: str
+def test_the_bucket_of_an_address_is_stored_and_whether_its_data_may_change(
+    address: str, stored: str
 ) -> None:
-    """Keys name people and contracts: no audit reads them."""
-    found = sanitize_answer({"CheckpointConfig": {"S3Uri": address}})["CheckpointConfig"]["S3Uri"]
-    assert found == kept
-    assert is_data_pinned([("train", found)]) == is_data_pinned([("train", address)])
+    """Keys may name people and contracts, and no audit needs them."""
+    result = sanitize_answer({"CheckpointConfig": {"S3Uri": address}})["CheckpointConfig"]["S3Uri"]
+    assert result == stored
+    assert is_data_pinned([("train", result)]) == is_data_pinned([("train", address)])
 
 
-def test_what_aws_adds_later_is_unknown_and_what_nobody_reads_is_gone() -> None:
-    """States and instance types by their own words; the messages of a phase by two sentences."""
+def test_new_states_become_unknown_and_unread_fields_are_dropped() -> None:
+    """New states and instance types become Unknown; a phase's message becomes one of two
+    sentences.
+    """
     answer = training_answer(
         TrainingJobStatus="Frobnicated",
         ResourceConfig={"InstanceType": "a type", "InstanceCount": 2, "VolumeKmsKeyId": "k"},
@@ -125,15 +127,15 @@ def test_what_aws_adds_later_is_unknown_and_what_nobody_reads_is_gone() -> None:
             {"Status": "Training", "StatusMessage": "Training for Ada"},
         ],
     )
-    kept = sanitize_answer(answer)
-    assert (kept["TrainingJobStatus"], kept["TrainingJobName"]) == ("Unknown", "withheld")
-    assert kept["ResourceConfig"]["InstanceType"] == "Unknown"
-    assert kept["ResourceConfig"]["VolumeKmsKeyId"] == "withheld"
-    assert [row["StatusMessage"] for row in kept["SecondaryStatusTransitions"]] == [
+    stored = sanitize_answer(answer)
+    assert (stored["TrainingJobStatus"], stored["TrainingJobName"]) == ("Unknown", "withheld")
+    assert stored["ResourceConfig"]["InstanceType"] == "Unknown"
+    assert stored["ResourceConfig"]["VolumeKmsKeyId"] == "withheld"
+    assert [row["StatusMessage"] for row in stored["SecondaryStatusTransitions"]] == [
         "Downloading the image",
         None,
     ]
-    assert "RoleArn" not in kept
+    assert "RoleArn" not in stored
 
 
 @pytest.mark.parametrize(
@@ -153,27 +155,27 @@ def test_what_aws_adds_later_is_unknown_and_what_nobody_reads_is_gone() -> None:
 def test_only_a_word_with_a_scripts_suffix_is_an_entry_point(
     command: list[str], name: str | None
 ) -> None:
-    """Its family is named after it; any other word of a command may be a secret."""
+    """The family is named after it. Any other word of a command may be a secret."""
     answer = {
         "ProcessingJobName": "p",
         "ProcessingJobStatus": "Completed",
         "AppSpecification": {"ContainerEntrypoint": command},
     }
-    kept = sanitize_answer(answer)
-    assert kept["Derived"].get("EntryPoint") == name
-    assert parse(answer, {}).entry_point == parse(kept, {}).entry_point == name
-    assert "hunter2" not in json.dumps(kept)
+    stored = sanitize_answer(answer)
+    assert stored["Derived"].get("EntryPoint") == name
+    assert parse(answer, {}).entry_point == parse(stored, {}).entry_point == name
+    assert "hunter2" not in json.dumps(stored)
 
 
 @pytest.mark.parametrize("derived", [{"EntryPoint": "rm -rf / #"}, {"TunedFor": "x"}, 5, None])
-def test_what_somebody_wrote_into_a_kept_answer_is_checked_again(derived: object) -> None:
-    """A recording is a file that anybody can edit."""
+def test_a_stored_answer_is_checked_again(derived: object) -> None:
+    """Anybody can edit the file of a recording."""
     job = parse(training_answer(Derived=derived), {})
     assert (job.entry_point, job.objective) == (None, None)
 
 
-def test_a_fingerprint_is_made_of_the_whole_answer_and_then_kept() -> None:
-    """Under another key, or of an answer without its settings, there is no second one."""
+def test_a_fingerprint_is_made_once_and_then_stored() -> None:
+    """Under another key, or for an answer without its settings, no new one is made."""
     answer = training_answer(HyperParameters={"lr": "0.1"})
     once = sanitize_answer(answer, b"key")
     assert parse(answer, {}, key=b"key").fingerprint == once["Derived"]["Fingerprint"]
@@ -183,8 +185,8 @@ def test_a_fingerprint_is_made_of_the_whole_answer_and_then_kept() -> None:
     assert sanitize_answer({**answer, "HyperParameters": {"lr": "0.2"}}, b"key") != once
 
 
-def test_the_tags_are_kept_that_the_policy_names() -> None:
-    """And those that audits always read; others may hold anything."""
+def test_tags_that_the_policy_names_are_stored() -> None:
+    """And those that audits always read. Other tags may have any text."""
     section = JobOverride(None, ("stage", "dev"), None, RuleSettings())
     policy = Policy(owner_tags=("owner",), family_tag="workload", overrides=(section,))
     assert policy.tag_names.values == {"owner", "workload", "stage", *SAGEAUDIT_TAGS}
@@ -201,8 +203,8 @@ _JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(sorted(STORED_FIELDS)), _JSON, max_size=6))
-def test_whatever_is_kept_is_kept_once_more_as_it_is(answer: Mapping[str, Any]) -> None:
-    """Or refused as a whole."""
+def test_a_stored_answer_is_stored_unchanged(answer: Mapping[str, Any]) -> None:
+    """Or the whole answer is refused."""
     with suppress(MalformedData):
-        kept = sanitize_answer(answer)
-        assert sanitize_answer(kept) == kept
+        stored = sanitize_answer(answer)
+        assert sanitize_answer(stored) == stored

@@ -1,4 +1,6 @@
-"""Each name of AWS's in a kind's row is in the SDK's service model, and a wrong one is found."""
+"""Each of AWS's names in a kind's row is in the SDK's service model, and a wrong one is
+detected.
+"""
 
 import re
 from collections.abc import Iterator
@@ -21,28 +23,28 @@ WRONG = "Wrong"
 
 @cache
 def model() -> ServiceModel:
-    """botocore's model of SageMaker."""
+    """Returns botocore's model of SageMaker."""
     return botocore.session.get_session().get_service_model("sagemaker")
 
 
 @cache
 def paginated() -> frozenset[str]:
-    """The actions whose pages boto3 follows."""
+    """Returns the actions whose pages boto3 follows."""
     loader = botocore.session.get_session().get_component("data_loader")
     return frozenset(loader.load_service_model("sagemaker", "paginators-1")["pagination"])
 
 
 @cache
 def shape_of(call: str, side: str) -> Shape | None:
-    """The input or output of an action; None if there is no such action."""
+    """Returns the input or output of an action; None if there is no such action."""
     if call not in model().operation_names:
         return None
-    found: Shape = getattr(model().operation_model(call), f"{side}_shape")
-    return found
+    result: Shape = getattr(model().operation_model(call), f"{side}_shape")
+    return result
 
 
-def at(shape: Shape | None, path: str) -> Any:
-    """The shape at a path, through the items of lists; None where there is none."""
+def shape_at(shape: Shape | None, path: str) -> Any:
+    """Returns the shape at a path, through the items of lists; None if there is none."""
     for part in path.split("."):
         while shape is not None and shape.type_name == "list":
             shape = shape.member
@@ -51,50 +53,52 @@ def at(shape: Shape | None, path: str) -> Any:
     return shape
 
 
-def lacks(shape: Shape | None, *paths: str) -> list[str]:
-    """The paths that a shape does not have."""
-    return [path for path in paths if at(shape, path) is None]
+def missing_paths(shape: Shape | None, *paths: str) -> list[str]:
+    """Returns the paths that a shape does not have."""
+    return [path for path in paths if shape_at(shape, path) is None]
 
 
 def faults(row: KindSpec) -> list[str]:
-    """What the service model says otherwise than a kind's row."""
+    """Returns where the service model differs from a kind's row."""
     create = f"Create{row.prefix}Job{row.action_suffix}"
-    found = [
-        *lacks(shape_of(create, "input"), row.name_key),
-        *lacks(shape_of(create, "output"), row.arn_key),
-        *lacks(shape_of(row.describe_call, "input"), row.name_key),
-        *lacks(
+    result = [
+        *missing_paths(shape_of(create, "input"), row.name_key),
+        *missing_paths(shape_of(create, "output"), row.arn_key),
+        *missing_paths(shape_of(row.describe_call, "input"), row.name_key),
+        *missing_paths(
             shape_of(row.describe_call, "output"),
             *(row.name_key, row.arn_key, row.status_key, row.start_key, row.end_key),
         ),
     ]
     methods = (row.describe_call, row.describe_method), (row.list_call, row.list_method)
     created = f"Create{row.prefix}Job", f"create_{row.sdk_noun}"
-    found += [method for call, method in (*methods, created) if xform_name(call) != method]
-    return [*found, *_in_lists(row), *_in_names(row), *_in_requests(row), *_in_rollup(row)]
+    result += [method for call, method in (*methods, created) if xform_name(call) != method]
+    return [*result, *_in_lists(row), *_in_names(row), *_in_requests(row), *_in_rollup(row)]
 
 
 def _in_lists(row: KindSpec) -> Iterator[str]:
-    yield from lacks(shape_of(row.list_call, "input"), *LISTED_BY)
-    listed = at(shape_of(row.list_call, "output"), row.list_key)
-    yield from lacks(listed, row.name_key, row.arn_key, row.status_key, "CreationTime", row.end_key)
-    most = at(shape_of(row.list_call, "input"), "MaxResults")
+    yield from missing_paths(shape_of(row.list_call, "input"), *LISTED_BY)
+    listed = shape_at(shape_of(row.list_call, "output"), row.list_key)
+    yield from missing_paths(
+        listed, row.name_key, row.arn_key, row.status_key, "CreationTime", row.end_key
+    )
+    most = shape_at(shape_of(row.list_call, "input"), "MaxResults")
     if most is not None and most.metadata["max"] < PAGE_SIZE:
         yield "MaxResults"
 
 
 def _in_names(row: KindSpec) -> Iterator[str]:
-    name = at(shape_of(f"Create{row.prefix}Job{row.action_suffix}", "input"), row.name_key)
+    name = shape_at(shape_of(f"Create{row.prefix}Job{row.action_suffix}", "input"), row.name_key)
     if name is None or name.metadata["max"] != row.longest_name:
         yield "longest_name"
-    arn = at(shape_of(row.describe_call, "output"), row.arn_key)
+    arn = shape_at(shape_of(row.describe_call, "output"), row.arn_key)
     example = f"arn:aws:sagemaker:eu-west-1:111122223333:{row.arn_word}/nightly"
     if arn is None or not re.fullmatch(arn.metadata["pattern"], example):
         yield row.arn_word
 
 
 def _in_requests(row: KindSpec) -> Iterator[str]:
-    """The parts of a request, which are those of the answer too."""
+    """Returns the faults in a request, whose parts are also those of the answer."""
     paths = [row.image_path] if row.image_path else []
     if row.inputs:
         item = f"{row.inputs.list_key}." if row.inputs.list_key else ""
@@ -105,13 +109,15 @@ def _in_requests(row: KindSpec) -> Iterator[str]:
     ]
     request = shape_of(f"Create{row.prefix}Job{row.action_suffix}", "input")
     answer = shape_of(row.describe_call, "output")
-    yield from (*lacks(request, *paths), *lacks(answer, *paths))
-    if row.has_volumes is bool(lacks(request, f"{row.cluster_path}.VolumeSizeInGB")):
+    yield from (*missing_paths(request, *paths), *missing_paths(answer, *paths))
+    if row.has_volumes is bool(missing_paths(request, f"{row.cluster_path}.VolumeSizeInGB")):
         yield "volumes"
-    if row.has_transitions is bool(lacks(answer, "SecondaryStatus", "SecondaryStatusTransitions")):
+    if row.has_transitions is bool(
+        missing_paths(answer, "SecondaryStatus", "SecondaryStatusTransitions")
+    ):
         yield "in_steps"
     definition = row.rollup.definition_key if row.rollup else None
-    section = at(request, definition) if definition else request
+    section = shape_at(request, definition) if definition else request
     if section is None or row.required_key not in section.required_members:
         yield row.required_key
 
@@ -121,45 +127,45 @@ def _in_rollup(row: KindSpec) -> Iterator[str]:
     if rollup is None:
         return
     listed = rollup.child_list
-    yield from lacks(shape_of(listed.action, "input"), row.name_key)
+    yield from missing_paths(shape_of(listed.action, "input"), row.name_key)
     if listed.action not in paginated():
         yield listed.action
     place = f"{listed.rows_key}.{listed.steps_key}" if listed.steps_key else listed.rows_key
     jobs = shape_of(listed.action, "output")
-    yield from lacks(jobs, f"{place}.{listed.arn_key}", f"{place}.{listed.name_key}")
+    yield from missing_paths(jobs, f"{place}.{listed.arn_key}", f"{place}.{listed.name_key}")
     yield from _of_children(row, rollup)
 
 
 def _of_children(row: KindSpec, rollup: RollUp) -> Iterator[str]:
     kinds = [rollup.child_kind] if rollup.child_kind else BILLED_KINDS
     for kind in kinds:
-        yield from lacks(shape_of(kind.spec.describe_call, "output"), rollup.child_key)
+        yield from missing_paths(shape_of(kind.spec.describe_call, "output"), rollup.child_key)
     if rollup.definition_key:
         both = rollup.definition_key, f"{rollup.definition_key}s"
-        yield from lacks(shape_of(f"Create{row.prefix}Job", "input"), *both)
-        yield from lacks(shape_of(row.describe_call, "output"), *both)
+        yield from missing_paths(shape_of(f"Create{row.prefix}Job", "input"), *both)
+        yield from missing_paths(shape_of(row.describe_call, "output"), *both)
 
 
 @pytest.mark.parametrize("kind", list(JobKind))
-def test_the_names_of_a_row_are_aws_s(kind: JobKind) -> None:
+def test_the_names_of_a_row_are_those_of_aws(kind: JobKind) -> None:
     """Actions, their methods in boto3, keys of requests, answers and lists, and the ARN."""
     assert faults(kind.spec) == []
 
 
 def changed(whole: Any, **values: object) -> Any:
-    """A row, or a part of one, with other values."""
+    """Returns a row, or a part of one, with other values."""
     return replace(whole, **values)
 
 
 def misnamed(whole: Any, names: str) -> Iterator[tuple[str, Any]]:
-    """A row, or a part of one, with one of these names misspelled each time, if it has one."""
+    """Yields the row, or a part of one, with one of these names misspelled each time."""
     for name in names.split():
         if (text := getattr(whole, name)) is not None:
             yield name, changed(whole, **{name: f"{text}{WRONG}"})
 
 
 def wrong_rows(row: KindSpec) -> Iterator[tuple[str, KindSpec]]:
-    """The row with one wrong value each time, beside the name of what is wrong."""
+    """Yields the row with one wrong value each time, and the name of what is wrong."""
     yield from misnamed(row, "prefix sdk_noun action_suffix arn_word list_key start_key end_key")
     yield from misnamed(row, "required_key cluster_path image_path")
     yield "longest_name", changed(row, longest_name=row.longest_name + 1)
@@ -178,6 +184,6 @@ def wrong_rows(row: KindSpec) -> Iterator[tuple[str, KindSpec]]:
 
 
 @pytest.mark.parametrize("kind", list(JobKind))
-def test_a_wrong_name_in_a_row_is_found(kind: JobKind) -> None:
-    """Whichever it is."""
+def test_a_wrong_name_in_a_row_is_detected(kind: JobKind) -> None:
+    """Whichever name it is."""
     assert [name for name, row in wrong_rows(kind.spec) if not faults(row)] == []

@@ -1,4 +1,4 @@
-"""One row says all that differs by kind of job; everything else reads it.
+"""One row has everything that differs by kind of job; all other code reads it.
 
 That its names are AWS's: test_kind_names.py.
 """
@@ -25,7 +25,7 @@ from sageaudit.domain.job.kinds import (
 )
 from sageaudit.domain.job.ref import TERMINAL, parse_job_end_event
 from sageaudit.domain.prices.price_list import ROLES
-from tests.fakes.request import known
+from tests.fakes.request import has_parameter
 from tests.infra.reading import only_resource, statements
 
 EVERY_KIND = pytest.mark.parametrize("kind", list(JobKind))
@@ -33,15 +33,15 @@ EVERY_KIND = pytest.mark.parametrize("kind", list(JobKind))
 
 @pytest.fixture(scope="module")
 def template() -> Mapping[str, Any]:
-    """The synthesized template: tests/infra keeps its snapshot fresh."""
+    """Returns the synthesized template; tests/infra keeps its snapshot current."""
     document: dict[str, Any] = json.loads(TEMPLATE.read_text("utf-8"))
     return document
 
 
 @EVERY_KIND
 def test_a_kind_has_instances_or_children(kind: JobKind) -> None:
-    """It is billed, with instances and metrics of its own, or is the sum of the jobs that it
-    launches: a kind with neither, such as labeling jobs, has no bill and is not audited.
+    """A kind is billed, with instances and metrics of its own, or is the sum of the jobs that it
+    launches. A kind with neither, such as labeling jobs, has no bill and is not audited.
     """
     row = kind.spec
     own = {
@@ -53,14 +53,14 @@ def test_a_kind_has_instances_or_children(kind: JobKind) -> None:
     assert is_billed or is_sum, f"a kind needs instances ({', '.join(own)}) or children (rollup)"
 
 
-def test_a_roll_up_that_names_or_asks_for_its_jobs_launches_one_kind() -> None:
-    """They are found in the list of that kind, and asked for in its form."""
+def test_a_roll_up_that_names_or_requests_its_jobs_launches_one_kind() -> None:
+    """Its jobs are in the list of that kind, and requested in its form."""
     rollups = [kind.spec.rollup for kind in JobKind if kind.spec.rollup]
-    assert all(one.child_kind for one in rollups if one.has_name_prefix or one.definition_key)
+    assert all(item.child_kind for item in rollups if item.has_name_prefix or item.definition_key)
 
 
-def test_no_two_kinds_share_what_tells_them_apart() -> None:
-    """ARN words, events, prefixes, namespaces, console pages."""
+def test_no_two_kinds_share_a_distinguishing_name() -> None:
+    """ARN words, events, prefixes, namespaces and console pages."""
     rows = [kind.spec for kind in JobKind]
     for name in ("arn_word", "detail_type", "prefix", "sdk_noun", "console_page"):
         assert len({getattr(row, name) for row in rows}) == len(rows)
@@ -72,15 +72,15 @@ def test_no_two_kinds_share_what_tells_them_apart() -> None:
 
 @EVERY_KIND
 def test_request_paths_are_parameters_of_the_request(kind: JobKind) -> None:
-    """Type, count and volume; a kind without instances of its own has none."""
+    """Type, count and volume. A kind without instances of its own has none."""
     paths = [by_kind.get(kind) for by_kind in (TYPE_PATHS, COUNT_PATHS, VOLUME_PATHS)]
-    assert all(path is None or known(kind, path) for path in paths)
+    assert all(path is None or has_parameter(kind, path) for path in paths)
     assert bool(paths[0]) is bool(kind.spec.cluster_path)
 
 
 @EVERY_KIND
 def test_an_event_and_a_bare_answer_of_every_kind_are_read(kind: JobKind) -> None:
-    """By the row's detail type, prefix and ARN word; a status is enough."""
+    """By the row's detail type, prefix and ARN word. A name and a status are enough."""
     row = kind.spec
     arn = f"arn:aws:sagemaker:eu-west-1:111122223333:{row.arn_word}/nightly"
     answer = {row.name_key: "nightly", row.status_key: "Stopped"}
@@ -93,8 +93,8 @@ def test_an_event_and_a_bare_answer_of_every_kind_are_read(kind: JobKind) -> Non
     assert ended.ref.kind is describe.parse(answer, {}).kind is kind
 
 
-def test_the_event_pattern_takes_every_kind_and_no_other(template: Mapping[str, Any]) -> None:
-    """Its detail types, and a terminal state of each."""
+def test_the_event_pattern_matches_every_kind_and_no_other(template: Mapping[str, Any]) -> None:
+    """It has the detail types, and the terminal states of each."""
     announced = [kind for kind in JobKind if kind.spec.has_event]
     pattern = only_resource(template, "AWS::Events::Rule")["EventPattern"]
     assert pattern["detail-type"] == [kind.spec.detail_type for kind in announced]
@@ -104,7 +104,7 @@ def test_the_event_pattern_takes_every_kind_and_no_other(template: Mapping[str, 
 
 
 def test_the_audit_may_describe_every_kind_and_no_other(template: Mapping[str, Any]) -> None:
-    """One Describe action and one resource type a kind."""
+    """It has one Describe action and one resource type for each kind."""
     granted = [
         (action.removeprefix("sagemaker:"), resource)
         for action, resource in statements(template, "Audit")
@@ -123,11 +123,11 @@ def test_the_audit_may_describe_every_kind_and_no_other(template: Mapping[str, A
 
 
 def test_the_command_line_names_every_kind() -> None:
-    """`--kind` all of them, `--component` those with a bill of their own."""
+    """`--kind` accepts all of them, `--component` those with a bill of their own."""
 
     @options.KIND_OPTION
     def command(kind: str) -> None:
-        """Takes the option."""
+        """Has the option."""
 
     [option] = command.__click_params__  # type: ignore[attr-defined]
     assert list(option.type.choices) == [kind.value for kind in JobKind]
@@ -135,7 +135,7 @@ def test_the_command_line_names_every_kind() -> None:
 
 
 def test_every_component_has_a_role_and_types() -> None:
-    """Each is a kind's; the catalogue knows types for each kind with a bill."""
+    """Each component belongs to a kind. The catalogue has types for each kind with a bill."""
     assert set(ROLES) == set(Component)
     for kind in BILLED_KINDS:
         assert any(kind in row.kinds for row in packaged.instance_types().values())

@@ -1,4 +1,4 @@
-"""A kind of job is a member of JobKind and its row: nothing else decides by the kind."""
+"""A kind of job is a member of JobKind and its row. No other code decides by the kind."""
 
 import json
 import os
@@ -12,7 +12,7 @@ ARN = "arn:aws:sagemaker:us-east-1:111122223333:study-job/nightly-study"
 
 
 ALL_KINDS = re.compile(r"(?:in|=) JobKind\b(?![.:])|[(,] ?\*?JobKind\)")
-"""Where a file goes through all kinds."""
+"""The code of a file that loops over all kinds."""
 COLLECT = """
 import sys
 from tests.fakes.made_kind import with_made_kind
@@ -23,7 +23,7 @@ sys.exit(pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider", *sys.arg
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """A process of this Python with the packages of the repository."""
+    """Runs a process of this Python with the packages of the repository."""
     paths = os.pathsep.join((str(ROOT / "functions"), str(ROOT)))
     return subprocess.run(
         [sys.executable, *words],
@@ -35,20 +35,22 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_one_more_kind_is_no_error_where_tests_are_collected() -> None:
-    """In each file that goes through the kinds: it takes them by their rows, however many."""
+def test_tests_are_collected_with_one_more_kind() -> None:
+    """Every test file that loops over the kinds reads their rows, so their number does not
+    matter.
+    """
     files = [
-        one for one in (ROOT / "tests").rglob("test_*.py") if ALL_KINDS.search(one.read_text())
+        item for item in (ROOT / "tests").rglob("test_*.py") if ALL_KINDS.search(item.read_text())
     ]
-    done = run("-c", COLLECT, *map(str, files))
-    assert done.returncode == 0, done.stdout[-2000:]
+    result = run("-c", COLLECT, *map(str, files))
+    assert result.returncode == 0, result.stdout[-2000:]
 
 
-def test_a_row_alone_is_listed_swept_summed_and_in_the_only_message() -> None:
-    """A kind that AWS does not have; its jobs are of three kinds, and get no message."""
-    done = run("-m", "tests.fakes.made_kind")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {
+def test_a_new_kind_needs_only_its_row() -> None:
+    """A kind that AWS does not have. Its jobs are of three kinds, and get no message."""
+    result = run("-m", "tests.fakes.made_kind")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == {
         "listed": ["nightly-study"],
         "found": 0,
         "sent_first": 1,

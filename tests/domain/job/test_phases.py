@@ -11,8 +11,8 @@ from tests.fakes.jobs import job, phases, transition
 Step = tuple[str, str] | tuple[str, str, str]
 
 
-def at(clock: str | None) -> datetime | None:
-    """A moment of 2026-05-20."""
+def time_at(clock: str | None) -> datetime | None:
+    """Returns a time on 2026-05-20."""
     return (
         None if clock is None else datetime.fromisoformat(f"2026-05-20T{clock}:00Z").astimezone(UTC)
     )
@@ -126,13 +126,13 @@ def test_phases_are_read_from_transitions(
     run: tuple[str | None, str | None],
     expected: list[tuple[str, int | None, bool]],
 ) -> None:
-    """Name, minutes and whether billed, in order."""
+    """Name, minutes and whether they are billed, in order."""
     transitions = [
         transition(name, *(f"{clock}:00" for clock in clocks)) for name, *clocks in steps
     ]
-    found = phases_from_transitions(transitions, at(run[0]), at(run[1]))
+    result = phases_from_transitions(transitions, time_at(run[0]), time_at(run[1]))
     assert [
-        (p.name, None if p.seconds is None else int(p.seconds) // 60, p.billed) for p in found
+        (p.name, None if p.seconds is None else int(p.seconds) // 60, p.billed) for p in result
     ] == expected
 
 
@@ -176,7 +176,7 @@ def test_phases_are_read_from_transitions(
         pytest.param(
             "Downloading Training Restarting Downloading Training Completed",
             [True, True],
-            id="a restart is no interruption",
+            id="a restart is not an interruption",
         ),
     ],
 )
@@ -189,16 +189,16 @@ def test_repeated_downloads_after_an_interruption_are_not_charged(
     names = statuses.split()
     steps = [transition(name, f"10:{minute:02}:00") for minute, name in enumerate(names)]
     started = next(step for step in steps if step["Status"] not in {"Starting", "Interrupted"})
-    found = phases_from_transitions(
-        steps, at(started["StartTime"][11:16]), at(f"10:{len(names):02}")
+    result = phases_from_transitions(
+        steps, time_at(started["StartTime"][11:16]), time_at(f"10:{len(names):02}")
     )
-    downloads = [phase for phase in found if phase.name.startswith("Downloading")]
+    downloads = [phase for phase in result if phase.name.startswith("Downloading")]
     assert [phase.billed for phase in downloads] == charged
-    assert [phase.is_repeated for phase in downloads] == [not one for one in charged]
-    assert all(phase.billed for phase in found if phase.name == "Training")
+    assert [phase.is_repeated for phase in downloads] == [not item for item in charged]
+    assert all(phase.billed for phase in result if phase.name == "Training")
 
 
-def test_a_billable_time_that_holds_the_repeated_download_was_charged_for_it() -> None:
+def test_a_repeated_download_in_the_billable_time_was_charged() -> None:
     """BillableTimeInSeconds is what AWS bills: 20 minutes of download and 10 of training, or 30."""
     steps = [
         transition(name, f"10:{minute:02}:00")
@@ -211,14 +211,14 @@ def test_a_billable_time_that_holds_the_repeated_download_was_charged_for_it() -
         )
     ]
     for billable_s, charged in ((1200, False), (1210, False), (1211, True), (1800, True)):
-        found = phases_from_transitions(steps, at("10:00"), at("10:35"), billable_s)
-        downloads = [phase for phase in found if phase.name == "Downloading"]
+        result = phases_from_transitions(steps, time_at("10:00"), time_at("10:35"), billable_s)
+        downloads = [phase for phase in result if phase.name == "Downloading"]
         assert [phase.billed for phase in downloads] == [True, charged], billable_s
         assert [phase.is_repeated for phase in downloads] == [False, not charged]
 
 
 def test_the_work_phase_is_the_first_in_which_the_code_ran() -> None:
-    """Where no phase is known, it is called Training."""
+    """If no phase is known, it is called Training."""
     assert work_phase_name(job()) == "Training"
     assert work_phase_name(job(phases=phases(("Running", 60)))) == "Running"
     assert (

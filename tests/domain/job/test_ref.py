@@ -25,5 +25,5 @@ ARN = "arn:aws:sagemaker:us-east-1:111122223333"
     ],
 )
 def test_an_arn_names_a_job_or_nothing(arn: str, name: str | None, same: bool) -> None:
-    """Real ARNs carry the name in lower case; anything else than a job's is refused."""
+    """Real ARNs have the name in lower case. Anything other than a job's ARN is refused."""
     assert (JobRef.from_arn(arn, name) is not None) is same

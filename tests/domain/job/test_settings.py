@@ -1,4 +1,4 @@
-"""The settings that a policy may require, in answers as AWS gives them and as they are kept."""
+"""The settings that a policy may require, in AWS's answers and as they are stored."""
 
 import re
 from pathlib import Path
@@ -18,21 +18,21 @@ NETWORK = {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}
 
 
 def values(**changes: Any) -> dict[str, Any]:
-    """By path, of an answer of AWS that is kept and read back."""
+    """Returns the values by path, from an AWS answer that is stored and read back."""
     settings = parse(sanitize_answer(training_answer(RoleArn=ROLE, **changes)), {}).settings
     return {path: value for each in settings.values() for path, value in each.items()}
 
 
-def test_only_that_there_is_a_network_is_kept() -> None:
-    """Subnets and groups say where an organisation's machines are."""
+def test_only_the_presence_of_a_network_is_stored() -> None:
+    """Subnets and groups show where an organisation's machines are."""
     kept = sanitize_answer(training_answer(RoleArn=ROLE, VpcConfig=NETWORK))
     assert kept["VpcConfig"] == "withheld"
     assert values(VpcConfig=NETWORK)["VpcConfig"] == "set"
     assert values()["VpcConfig"] is None
 
 
-def test_a_key_and_an_address_are_set_and_nothing_more() -> None:
-    """A switch, a number and a word are kept as they are."""
+def test_only_the_presence_of_a_key_or_address_is_stored() -> None:
+    """A switch, a number and a word are stored as they are."""
     read = values(
         OutputDataConfig={"KmsKeyId": "alias/secret", "CompressionType": "NONE"},
         CheckpointConfig={"S3Uri": "s3://bucket/of/ada"},
@@ -45,8 +45,8 @@ def test_a_key_and_an_address_are_set_and_nothing_more() -> None:
     assert read["StoppingCondition.MaxRuntimeInSeconds"] == 60
 
 
-def test_what_an_older_kept_answer_lacks_is_not_known() -> None:
-    """It does not count as not set, as what AWS's own answer lacks does."""
+def test_a_setting_that_an_older_stored_answer_lacks_is_unknown() -> None:
+    """It does not count as not set, unlike what AWS's own answer lacks."""
     kept = sanitize_answer(training_answer(RoleArn=ROLE))
     del kept["VpcConfig"]
     old = parse(kept, {}).settings
@@ -54,15 +54,15 @@ def test_what_an_older_kept_answer_lacks_is_not_known() -> None:
     assert old["EnableNetworkIsolation"] == {"EnableNetworkIsolation": None}
 
 
-def test_an_answer_that_was_cut_does_not_say_what_is_not_set() -> None:
-    """AWS gives the role of every job, which a request must have; what is there is known."""
+def test_an_incomplete_answer_does_not_show_what_is_not_set() -> None:
+    """AWS returns the role of every job, which a request must have. Present settings are known."""
     cut = parse(training_answer(EnableManagedSpotTraining=True), {}).settings
     assert cut["EnableManagedSpotTraining"] == {"EnableManagedSpotTraining": True}
     assert not cut.keys() & {"VpcConfig", "EnableNetworkIsolation"}
 
 
-def test_a_word_that_aws_added_since_is_not_known() -> None:
-    """It is kept as Unknown, and may be any."""
+def test_a_word_that_aws_added_later_is_unknown() -> None:
+    """It is stored as Unknown, and may be any word."""
     answer = training_answer(OutputDataConfig={"CompressionType": "ZSTD"})
     assert "OutputDataConfig.CompressionType" not in parse(answer, {}).settings
 
@@ -70,7 +70,7 @@ def test_a_word_that_aws_added_since_is_not_known() -> None:
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("kind", JobKind)
 def test_each_path_is_one_of_awss_requests(setting: str, kind: JobKind) -> None:
-    """Of a tuning job, of the training jobs that it asks for."""
+    """For a tuning job, of the training jobs that it requests."""
     path = setting_path(kind, setting)
     if path is None:
         return

@@ -1,4 +1,4 @@
-"""When the digest is sent, and which week it is about, in any time zone."""
+"""When the digest is sent, and which week it covers, in any time zone."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
@@ -19,12 +19,12 @@ ZONES = (
 
 
 def read(**table: object) -> DigestSchedule | None:
-    """The table `[digest]`."""
+    """Returns the digest of a table `[digest]`."""
     return parse_digest(TableReader(table, ("digest",)))
 
 
 def starts(times: DigestSchedule) -> Iterator[datetime]:
-    """The moments of 60 weeks at which it is sent, by the clocks of its zone."""
+    """Returns the times of 60 weeks at which it is sent, by the clocks of its zone."""
     first = date(2026, 1, 5) + timedelta(days=DAYS.index(times.day))
     for week in range(60):
         day = first + timedelta(weeks=week)
@@ -36,8 +36,8 @@ def starts(times: DigestSchedule) -> Iterator[datetime]:
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("day", ["monday", "sunday"])
 def test_weeks_follow_each_other_without_gap_or_overlap(zone: str, day: str) -> None:
-    """Through summer time, at each hour; the last day is over for an hour, and is no older than
-    two days. A second start an hour later is about the same week.
+    """Through summer time, at each hour. The last day ended at least an hour and less than two days
+    before. A second start an hour later has the same week.
     """
     for hour in range(23):
         times = read(day=day, hour=hour, timezone=zone)
@@ -71,7 +71,7 @@ def test_a_table_is_read(table: dict[str, object], expected: DigestSchedule | No
 
 
 @pytest.mark.parametrize(
-    ("table", "why"),
+    ("table", "reason"),
     [
         ({"day": "Monday"}, "digest.day is not one of monday"),
         ({"hour": 23}, "digest.hour is not a whole hour from 0 to 22"),
@@ -85,14 +85,14 @@ def test_a_table_is_read(table: dict[str, object], expected: DigestSchedule | No
         ({"minute": 5}, "unknown key digest.minute"),
     ],
 )
-def test_a_wrong_value_is_refused(table: dict[str, object], why: str) -> None:
-    """With its key."""
-    with pytest.raises(BadPolicy, match=why.replace(".", r"\.")):
+def test_a_wrong_value_is_refused(table: dict[str, object], reason: str) -> None:
+    """The error has the key."""
+    with pytest.raises(BadPolicy, match=reason.replace(".", r"\.")):
         read(**table)
 
 
 @pytest.mark.parametrize(("hour", "weekday"), [(1, 0), (0, 6)])
 def test_a_week_ends_an_hour_before_its_digest(hour: int, weekday: int) -> None:
-    """On Monday at 1 in UTC, Sunday is over for an hour; at midnight its last jobs lack audits."""
+    """On Monday at 1 in UTC, Sunday ended an hour ago. At midnight its last jobs lack audits."""
     times = read(hour=hour)
     assert times == DigestSchedule("monday", hour, "UTC", weekday)

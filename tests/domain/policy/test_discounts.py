@@ -1,4 +1,4 @@
-"""What the company pays instead of the list price, and what a Savings Plan changes."""
+"""What the company pays in place of the list price, and what a Savings Plan changes."""
 
 from datetime import date
 from decimal import Decimal
@@ -14,19 +14,21 @@ from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, group_own_r
 from sageaudit.domain.prices.market import Rate
 from sageaudit.errors import BadPolicy
 from sageaudit.structs import replace
-from tests.fakes.jobs import known
+from tests.fakes.jobs import not_none
 from tests.fakes.packaged_prices import packaged_market, packaged_prices
 
 REGION = "us-east-1"
 
 
 def hourly(discounts: Discounts, name: str, component: Component = Component.TRAINING) -> Decimal:
-    """The own rate of a type in us-east-1."""
-    return known(OwnPrices(packaged_prices(), discounts).hourly_rate(REGION, component, name)).usd
+    """Returns the own rate of a type in us-east-1."""
+    return not_none(
+        OwnPrices(packaged_prices(), discounts).hourly_rate(REGION, component, name)
+    ).usd
 
 
 def policy(tmp_path: Path, text: str) -> Discounts:
-    """The discounts of a policy file."""
+    """Returns the discounts of a policy file."""
     path = tmp_path / "policy.toml"
     path.write_text(text)
     return load_policy(path).discounts
@@ -38,20 +40,20 @@ def policy(tmp_path: Path, text: str) -> Discounts:
         # 12.5% off Training, and nothing off Processing
         (REGION, "Training", "ml.m5.xlarge", "0.20125"),
         (REGION, "Processing", "ml.m5.xlarge", "0.23"),
-        # a family stands before its component and is not added: 30% off, not 44 or 50
+        # a family counts before its component and is not added: 30% off, not 44 or 50
         (REGION, "Training", "ml.g5.4xlarge", "1.421"),
         (REGION, "Processing", "ml.g5.4xlarge", "1.421"),
-        # a rate stands for itself, in its region only
+        # a rate is used as it is, in its region only
         (REGION, "Training", "ml.g5.2xlarge", "1.1"),
         ("us-west-2", "Training", "ml.g5.2xlarge", "1.0605"),
-        # a percentage of nothing is no price
+        # a percentage of an unknown price is not a price
         (REGION, "Training", "ml.p2.xlarge", None),
     ],
 )
 def test_the_policy_names_percentages_rates_and_a_plan(
     tmp_path: Path, region: str, component: str, name: str, usd: str | None
 ) -> None:
-    """As its comments show them."""
+    """As the comments of the file show them."""
     discounts = policy(
         tmp_path,
         "[discounts]\nsavings_plan = true\n[discounts.percent]\nTraining = 12.5\ng5 = 30\n"
@@ -62,12 +64,12 @@ def test_the_policy_names_percentages_rates_and_a_plan(
     assert (rate and rate.usd) == (None if usd is None else Decimal(usd))
 
 
-def test_an_own_price_says_that_it_is_one() -> None:
-    """List and own never look alike."""
+def test_an_own_price_is_marked() -> None:
+    """An own price never looks like a list price."""
     prices = OwnPrices(packaged_prices(), Discounts(percent={"Training": Decimal(20)}))
     training, processing = (
-        known(prices.hourly_rate(REGION, one, "ml.g5.2xlarge"))
-        for one in (Component.TRAINING, Component.PROCESSING)
+        not_none(prices.hourly_rate(REGION, item, "ml.g5.2xlarge"))
+        for item in (Component.TRAINING, Component.PROCESSING)
     )
     assert (training.kind, processing.kind) == ("own", "list")
     assert "less 20% by policy" in training.source
@@ -97,7 +99,7 @@ def test_without_discounts_the_market_is_the_list() -> None:
     ],
 )
 def test_a_wrong_discount_is_refused_by_its_key(tmp_path: Path, text: str, key: str) -> None:
-    """Nothing is priced 0, or otherwise, by a typing mistake."""
+    """A typing mistake never makes a price 0, or any other wrong price."""
     with pytest.raises(BadPolicy, match=key.replace(".", r"\.")):
         policy(tmp_path, text)
 
@@ -118,51 +120,57 @@ STORED = group_own_rates(
 )
 
 
-def paid(discounts: Discounts, day: date | None = OCTOBER) -> Rate:
-    """What an hour of training on ml.g5.2xlarge costs on a day."""
+def hourly_price(discounts: Discounts, day: date | None = OCTOBER) -> Rate:
+    """Returns the price of an hour of training on ml.g5.2xlarge on a day."""
     prices = OwnPrices(packaged_prices(), discounts, day)
-    return known(prices.hourly_rate(REGION, Component.TRAINING, "ml.g5.2xlarge"))
+    return not_none(prices.hourly_rate(REGION, Component.TRAINING, "ml.g5.2xlarge"))
 
 
-def test_a_learnt_rate_stands_in_place_of_the_list_price() -> None:
-    """Of its own product only, from its first day on."""
+def test_a_rate_from_a_cost_report_replaces_the_list_price() -> None:
+    """Only for its own product, and from its first day."""
     discounts = Discounts(own_rates=STORED)
-    assert (paid(discounts).usd, paid(discounts).kind) == (Decimal("1.3332"), "own")
-    assert paid(discounts, None).usd == Decimal("1.3332")
-    before = paid(discounts, date(2026, 9, 30))
+    assert (hourly_price(discounts).usd, hourly_price(discounts).kind) == (Decimal("1.3332"), "own")
+    assert hourly_price(discounts, None).usd == Decimal("1.3332")
+    before = hourly_price(discounts, date(2026, 9, 30))
     prices = OwnPrices(packaged_prices(), discounts, OCTOBER)
-    processing = known(prices.hourly_rate(REGION, Component.PROCESSING, "ml.g5.2xlarge"))
-    storage = known(prices.storage_rate(REGION, Component.TRAINING))
+    processing = not_none(prices.hourly_rate(REGION, Component.PROCESSING, "ml.g5.2xlarge"))
+    storage = not_none(prices.storage_rate(REGION, Component.TRAINING))
     for rate in (before, processing):
         assert (rate.usd, rate.kind) == (Decimal("1.515"), "list")
     assert (storage.usd, storage.kind) == (Decimal("0.1232"), "own")
 
 
-def test_no_percentage_is_taken_off_a_learnt_rate() -> None:
-    """It is net already; a type without one, and days before it, keep the percentage."""
+def test_no_percentage_is_taken_off_a_rate_from_a_cost_report() -> None:
+    """It is already net. A type without one, and earlier days, get the percentage."""
     discounts = Discounts(percent={"Training": Decimal(20), "g5": Decimal(30)}, own_rates=STORED)
-    assert paid(discounts).usd == Decimal("1.3332")
-    assert paid(discounts, date(2026, 9, 30)).usd == Decimal("1.0605")
+    assert hourly_price(discounts).usd == Decimal("1.3332")
+    assert hourly_price(discounts, date(2026, 9, 30)).usd == Decimal("1.0605")
     assert hourly(discounts, "ml.m5.xlarge") == Decimal("0.184")
     storage = OwnPrices(packaged_prices(), discounts, OCTOBER).storage_rate(
         REGION, Component.TRAINING
     )
-    assert known(storage).usd == Decimal("0.1232")
+    assert not_none(storage).usd == Decimal("0.1232")
 
 
-def test_a_rate_that_a_person_wrote_wins_and_names_the_learnt_one() -> None:
-    """So that both are seen; where they agree there is nothing to say."""
-    rate = paid(Discounts(rates={REGION: {"ml.g5.2xlarge": Decimal("1.1")}}, own_rates=STORED))
+def test_a_rate_in_the_policy_wins_and_names_the_cost_reports() -> None:
+    """So both are shown. If they are equal, there is no note."""
+    rate = hourly_price(
+        Discounts(rates={REGION: {"ml.g5.2xlarge": Decimal("1.1")}}, own_rates=STORED)
+    )
     assert (rate.usd, rate.note) == (
         Decimal("1.1"),
         "the cost report of 2026-10-01/2026-10-31 says $1.3332",
     )
-    same = paid(Discounts(rates={REGION: {"ml.g5.2xlarge": Decimal("1.3332")}}, own_rates=STORED))
+    same = hourly_price(
+        Discounts(rates={REGION: {"ml.g5.2xlarge": Decimal("1.3332")}}, own_rates=STORED)
+    )
     assert (same.usd, same.note) == (Decimal("1.3332"), None)
 
 
 def test_the_policy_names_the_file_of_learnt_rates(tmp_path: Path) -> None:
-    """Beside the policy, wherever the command is started; a new rate is a new policy version."""
+    """Its path is relative to the policy, wherever the command runs. A new rate is a new policy
+    version.
+    """
     (tmp_path / "own-rates.json").write_text(policy_file.own_rates_text(STORED))
     text = '[discounts]\nown_rates = "own-rates.json"\n'
     assert policy(tmp_path, text) == Discounts(own_rates=STORED)
@@ -183,6 +191,6 @@ def test_amortised_rates_are_rates_under_a_savings_plan(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ['"absent.json"', '"policy.toml"', "7", '"."'])
 def test_a_file_without_learnt_rates_is_refused_by_its_key(tmp_path: Path, value: str) -> None:
-    """With the policy's line."""
+    """The error has the policy's line."""
     with pytest.raises(BadPolicy, match=r"policy\.toml:2: discounts\.own_rates"):
         policy(tmp_path, f"[discounts]\nown_rates = {value}\n")

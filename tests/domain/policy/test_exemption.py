@@ -15,10 +15,10 @@ KNOWN = (
 )
 
 
-def held(
+def exemptions_today(
     tag: str | None = None, *rows: FamilyExemption, may_accept: frozenset[str] | None = None
 ) -> tuple[dict[str, Exemption], list[str]]:
-    """What holds today for a job of family `nightly`."""
+    """Returns the exemptions and warnings of today, for a job of family `nightly`."""
     tags = {} if tag is None else {"sageaudit:ignore": tag}
     policy = Policy(exemptions=rows, tags_may_accept=may_accept)
     return exemptions(policy, "nightly", tags, KNOWN, TODAY)
@@ -28,7 +28,7 @@ EXEMPT = Exemption("ana", None, "release week")
 
 
 def row(family: str | None, until: date | None) -> FamilyExemption:
-    """The policy accepts gpu-underused."""
+    """Returns an exemption by the policy for gpu-underused."""
     return FamilyExemption("gpu-underused", family, Exemption("ana", until, "release week"))
 
 
@@ -45,9 +45,9 @@ def row(family: str | None, until: date | None) -> FamilyExemption:
 def test_a_tag_exempts_the_rules_that_it_names_until_a_day(
     tag: str, rules: tuple[str, ...], until: date | None
 ) -> None:
-    """Or for its run."""
+    """Without a day, for its run."""
     accepted = Exemption("tag", until, "tag sageaudit:ignore")
-    assert held(tag) == (dict.fromkeys(rules, accepted), [])
+    assert exemptions_today(tag) == (dict.fromkeys(rules, accepted), [])
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_a_tag_exempts_the_rules_that_it_names_until_a_day(
     ],
 )
 def test_a_tag_that_cannot_be_read_is_ignored_with_a_warning(tag: str) -> None:
-    """What cannot be read exempts nothing."""
-    accepted, [warning] = held(tag)
+    """It exempts nothing."""
+    accepted, [warning] = exemptions_today(tag)
     assert (accepted, "sageaudit:ignore" in warning) == ({}, True)
 
 
@@ -86,13 +86,13 @@ def test_a_tag_that_cannot_be_read_is_ignored_with_a_warning(tag: str) -> None:
     ],
 )
 def test_the_policy_exempts_a_family_or_all(accepted: FamilyExemption, holds: bool) -> None:
-    """Until its day, or for good."""
-    assert ("gpu-underused" in held(None, accepted)[0]) is holds
+    """Until its day, or without an end."""
+    assert ("gpu-underused" in exemptions_today(None, accepted)[0]) is holds
 
 
-def test_the_policys_reason_stands_where_both_exempt() -> None:
-    """It was reviewed."""
-    accepted, _ = held("gpu-underused until=2026-12-01", row("nightly", None))
+def test_the_policys_reason_counts_if_both_exempt() -> None:
+    """The policy was reviewed."""
+    accepted, _ = exemptions_today("gpu-underused until=2026-12-01", row("nightly", None))
     assert accepted["gpu-underused"].by == "ana"
 
 
@@ -109,16 +109,16 @@ def test_the_policys_reason_stands_where_both_exempt() -> None:
 def test_the_policy_or_the_card_says_what_a_tag_may_accept(
     may_accept: set[str] | None, rule: str, accepted: str
 ) -> None:
-    """The tag holds for the others, and the audit says so."""
+    """The tag applies to the other rules, and the audit has a warning."""
     allowed = None if may_accept is None else frozenset(may_accept)
-    found, [warning] = held(f"{rule} {accepted}", may_accept=allowed)
-    assert set(found) == {accepted}
+    result, [warning] = exemptions_today(f"{rule} {accepted}", may_accept=allowed)
+    assert set(result) == {accepted}
     assert f"ignored for {rule}:" in warning
     assert "tags.may_accept" in warning
-    assert held("gpu-underused", may_accept=frozenset())[0] == {}
+    assert exemptions_today("gpu-underused", may_accept=frozenset())[0] == {}
 
 
 def test_what_the_policy_accepts_needs_no_tag() -> None:
-    """So the tag is not refused for it."""
+    """So there is no warning about the tag for it."""
     row = FamilyExemption("failed-spend", None, EXEMPT)
-    assert held("failed-spend", row) == ({"failed-spend": EXEMPT}, [])
+    assert exemptions_today("failed-spend", row) == ({"failed-spend": EXEMPT}, [])

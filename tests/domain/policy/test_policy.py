@@ -27,12 +27,12 @@ PLAIN_JOB = ("111122223333", "training/x", {"team": "vision", "data": "a=b"})
 
 
 def read(text: str) -> Policy:
-    """The policy of a TOML text."""
+    """Returns the policy of a TOML text."""
     return parse(tomllib.loads(text), RULES)
 
 
 def test_an_empty_policy_is_the_default() -> None:
-    """But for its version, which names the text."""
+    """Except for its version, which depends on the text."""
     policy = read("")
     assert (policy.mode, policy.floor_usd) == ("notify", 5)
     assert (policy.severity.high_usd, policy.severity.medium_usd) == (100, 10)
@@ -40,7 +40,7 @@ def test_an_empty_policy_is_the_default() -> None:
 
 
 def test_a_whole_policy_is_read() -> None:
-    """Every table of it."""
+    """It has every table."""
     policy = read("""
         mode = "observe"
         floor_usd = 2.5
@@ -101,8 +101,8 @@ def test_a_whole_policy_is_read() -> None:
     assert row.exemption.until == date(2027, 1, 31)
 
 
-def test_a_cost_tag_is_no_owner_unless_the_policy_says_so() -> None:
-    """Owner and team are two columns; a tag that the job lacks is None."""
+def test_a_cost_tag_is_not_an_owner_unless_the_policy_says_so() -> None:
+    """Owner and team are two columns. A tag that the job lacks is None."""
     tags = {"team": "growth", "note": "x"}
     shown = read('[tags]\nshow = ["team", "project"]')
     assert (shown.owner(tags), shown.cost_tags(tags)) == (None, {"team": "growth", "project": None})
@@ -125,7 +125,9 @@ def test_a_cost_tag_is_no_owner_unless_the_policy_says_so() -> None:
     ],
 )
 def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] | None) -> None:
-    """Without a word, a tag accepts what hides no lost dollars; an empty list accepts nothing."""
+    """By default a tag accepts findings that hide no lost dollars. An empty list accepts
+    nothing.
+    """
     assert read(text).tags_may_accept == accepts
 
 
@@ -248,7 +250,7 @@ def test_a_policy_says_what_tags_may_accept(text: str, accepts: frozenset[str] |
     ],
 )
 def test_a_mistake_is_refused_and_named(text: str, named: str) -> None:
-    """A typing mistake never switches something off unseen."""
+    """A typing mistake never switches anything off unnoticed."""
     with pytest.raises(BadPolicy) as caught:
         read(text)
     assert named in str(caught.value)
@@ -268,7 +270,7 @@ def test_a_mistake_is_refused_and_named(text: str, named: str) -> None:
     ],
 )
 def test_the_refusal_carries_the_path_of_the_key(text: str, path: tuple[str | int, ...]) -> None:
-    """So that whoever read the file can say the line."""
+    """So whoever reads the file can name the line."""
     with pytest.raises(BadPolicy) as caught:
         read(text)
     assert caught.value.key == path
@@ -300,14 +302,14 @@ def test_only_a_share_of_a_whole_ends_at_100() -> None:
         ('tag = "data=a=b"', True),
     ],
 )
-def test_a_section_holds_for_the_jobs_that_have_all_it_names(names: str, held: bool) -> None:
-    """Family, tag and account; whole values, no patterns."""
+def test_a_section_applies_to_jobs_that_meet_all_its_conditions(names: str, held: bool) -> None:
+    """Family, tag and account must be equal; patterns are not allowed."""
     policy = read(f'[[for]]\n{names}\nrules.off = ["no-owner"]').for_job(*PLAIN_JOB)
     assert (policy.disabled_rules == {"no-owner"}) is held
 
 
-def test_later_sections_stand_over_earlier_ones() -> None:
-    """Thresholds and severities key by key, `on` lifts an `off`, `off` adds and lifts an `on`."""
+def test_later_sections_override_earlier_ones() -> None:
+    """Thresholds and severities key by key. `on` cancels an `off`, and `off` cancels an `on`."""
     policy = read("""
         [rules]
         off = ["spot-not-used"]
@@ -343,8 +345,8 @@ def test_later_sections_stand_over_earlier_ones() -> None:
     assert policy.for_job(None, "training/z", {}) == policy
 
 
-def test_the_version_follows_the_content() -> None:
-    """The order of keys does not matter, a value does; a rule that is on anyway may be listed."""
+def test_the_version_depends_on_the_content() -> None:
+    """The order of keys does not matter, a value does. A rule that is on anyway may be listed."""
     one, same = read('mode = "notify"\nfloor_usd = 5'), read('floor_usd = 5\nmode = "notify"')
     assert one.version == same.version
     assert one.version != read("floor_usd = 6").version
@@ -361,8 +363,8 @@ def test_the_version_follows_the_content() -> None:
         "[mentions]\nana = 'U0123456'",
     ],
 )
-def test_where_and_when_messages_go_makes_no_other_version(text: str) -> None:
-    """No audit is made again for it, and no figure changed by it."""
+def test_settings_of_messages_do_not_change_the_version(text: str) -> None:
+    """No audit is made again for it, and no figure changes."""
     assert read(text).version == read("").version
 
 
@@ -382,5 +384,5 @@ def test_where_and_when_messages_go_makes_no_other_version(text: str) -> None:
 def test_the_owner_is_the_first_tag_that_the_job_carries(
     tags: dict[str, str], owner: str | None
 ) -> None:
-    """An ARN's last part is the person."""
+    """The last part of an ARN is the person."""
     assert Policy().owner(tags) == owner

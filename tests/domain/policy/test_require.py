@@ -11,7 +11,7 @@ LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
 
 
 def read(text: str) -> Policy:
-    """The policy of a TOML text."""
+    """Returns the policy of a TOML text."""
     return parse(tomllib.loads(text), {"spot-not-used": {}})
 
 
@@ -43,7 +43,7 @@ def test_a_requirement_is_a_value_a_word_or_a_comparison(
 
 
 def test_a_path_may_be_written_without_quotes() -> None:
-    """TOML then reads tables inside tables."""
+    """TOML then has tables inside tables."""
     policy = read(f'[require]\n{LIMIT} = "<= 60"\nTags.team = "set"\nTags."a.b" = "set"')
     assert set(policy.require) == {LIMIT, "Tags.team", "Tags.a.b"}
 
@@ -76,15 +76,15 @@ def test_a_path_may_be_written_without_quotes() -> None:
         ('"Tags.a\'b" = "set"', "does not name a tag"),
     ],
 )
-def test_what_cannot_be_required_is_refused_with_what_was_meant(line: str, said: str) -> None:
+def test_an_invalid_requirement_is_refused_with_a_suggestion(line: str, said: str) -> None:
     """At synth, and whenever a policy is read."""
     with pytest.raises(BadPolicy, match=r"^require") as error:
         read(f"[require]\n{line}")
     assert said in str(error.value)
 
 
-def test_a_section_requires_something_of_its_jobs_alone() -> None:
-    """And changes what is required of all."""
+def test_a_section_has_requirements_for_its_own_jobs() -> None:
+    """It also overrides what is required of all jobs."""
     policy = read(f"""
         [require]
         EnableNetworkIsolation = true
@@ -104,7 +104,7 @@ def test_a_section_requires_something_of_its_jobs_alone() -> None:
 
 
 def test_a_required_tag_is_read_and_its_value_only_if_it_is_compared() -> None:
-    """That it is set is enough to know of the others."""
+    """For other tags it is enough to know that they are set."""
     policy = read("""
         owner_tags = ["owner"]
         [require]

@@ -1,4 +1,4 @@
-"""Channels and routes: which messages go where, and what is refused in which words."""
+"""Channels and routes: which messages go where, and the errors for invalid ones."""
 
 import tomllib
 from decimal import Decimal
@@ -35,7 +35,7 @@ MESSAGE = RouteFacts(
 
 
 def read(text: str) -> Policy:
-    """The policy of a TOML text."""
+    """Returns the policy of a TOML text."""
     return parse(tomllib.loads(text), RULES)
 
 
@@ -56,10 +56,10 @@ def read(text: str) -> Policy:
         ("min_usd_per_month = 200", {"usd": None}),
     ],
 )
-def test_each_condition_takes_its_messages_and_no_other(
+def test_each_condition_matches_its_messages_and_no_other(
     condition: str, other: dict[str, object]
 ) -> None:
-    """What is not known reaches no amount."""
+    """An unknown amount is below every minimum."""
     routes = read(f'{CHANNELS}[[route]]\nto = ["ml"]\n{condition}').routes
     assert routes.destination_for(MESSAGE).channels == ("ml",)
     assert routes.destination_for(
@@ -70,7 +70,7 @@ def test_each_condition_takes_its_messages_and_no_other(
 
 
 def test_all_conditions_of_a_route_must_match_and_all_routes_that_match_apply() -> None:
-    """Each channel has the message once."""
+    """Each channel gets the message once."""
     routes = read(f"""{CHANNELS}
         [[route]]
         owner = "anna"
@@ -103,12 +103,12 @@ def test_all_conditions_of_a_route_must_match_and_all_routes_that_match_apply() 
     ],
 )
 def test_what_no_route_matches_goes_to_the_default(text: str, default: tuple[str, ...]) -> None:
-    """The channels that no route names, unless `default_to` says others."""
+    """The default is the channels that no route names, unless `default_to` is set."""
     assert read(text).routes.destination_for(MESSAGE).channels == default
 
 
 def test_a_channel_has_its_address_and_its_max_per_hour() -> None:
-    """A secret is called like its channel, unless it has a name."""
+    """By default a secret has the name of its channel."""
     channels = read(f"{CHANNELS}[channels.sns]\nservice = 'sns'\nmax_per_hour = 5").channels
     assert channels["ml"].secret == "sageaudit/channel/ml"
     assert channels["vision-team"].secret == "vision/teams"
@@ -119,7 +119,7 @@ def test_a_channel_has_its_address_and_its_max_per_hour() -> None:
 
 
 def test_channels_and_routes_ask_for_a_line_about_each_job() -> None:
-    """A channel about all jobs, a route about its own; nobody does by default."""
+    """A channel for all jobs, a route for its own jobs; by default neither does."""
     assert not read(CHANNELS).has_job_lines
     policy = read(
         f"{CHANNELS}every_job = true\n"
@@ -131,13 +131,13 @@ def test_channels_and_routes_ask_for_a_line_about_each_job() -> None:
     assert policy.job_line_channels(replace(MESSAGE, owner="ben")) == ("data",)
 
 
-def test_the_tag_of_a_route_is_read_and_kept() -> None:
-    """As that of any other section."""
+def test_the_tag_of_a_route_is_read_and_stored() -> None:
+    """As for any other section."""
     assert "squad" in read(f'{CHANNELS}[[route]]\ntag = "squad=a"\nto = ["ml"]').tag_names.values
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "reason"),
     [
         ("[channels.ml]", "channels.ml.service is not one of slack, teams, sns"),
         ("[channels.ml]\nservice = 'slak'", "did you mean slack?"),
@@ -188,8 +188,8 @@ def test_the_tag_of_a_route_is_read_and_kept() -> None:
         (CHANNELS + "[[route]]\nto = ['ml']\nowner = 'a'\n" * 90, "the routes name channels 9"),
     ],
 )
-def test_what_no_message_could_go_by_is_refused(text: str, why: str) -> None:
-    """In one sentence with the section, the key and a name that is near."""
+def test_an_invalid_channel_or_route_is_refused(text: str, reason: str) -> None:
+    """In one sentence with the section, the key and a similar name."""
     with pytest.raises(BadPolicy) as refused:
         read(text)
-    assert why in str(refused.value)
+    assert reason in str(refused.value)

@@ -11,12 +11,12 @@ from sageaudit.errors import BadPolicy
 
 
 def read(table: dict[str, Any]) -> WatchSettings | None:
-    """The choices of a table."""
+    """Returns the settings of a table."""
     return parse_watch(TableReader(table, ("watch",)))
 
 
 def test_it_is_on_with_its_defaults() -> None:
-    """A policy without the table watches; one that says so does not."""
+    """A policy without the table has the watch on; a policy can switch it off."""
     assert read({}) == WatchSettings()
     assert read({"on": False}) is None
     assert read({"usd_per_hour": 12.5, "idle_minutes": 60}) == WatchSettings(
@@ -25,7 +25,7 @@ def test_it_is_on_with_its_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "why"),
+    ("table", "reason"),
     [
         ({"idle_minutes": 29}, "watch.idle_minutes is not from 30 to 720"),
         ({"idle_minutes": 45.5}, "watch.idle_minutes"),
@@ -36,9 +36,9 @@ def test_it_is_on_with_its_defaults() -> None:
         ({"minutes": 45}, "unknown key watch.minutes"),
     ],
 )
-def test_what_is_wrong_is_named(table: dict[str, Any], why: str) -> None:
-    """With its key."""
-    with pytest.raises(BadPolicy, match=why):
+def test_what_is_wrong_is_named(table: dict[str, Any], reason: str) -> None:
+    """The error has the key."""
+    with pytest.raises(BadPolicy, match=reason):
         read(table)
 
 
@@ -53,5 +53,5 @@ def test_what_is_wrong_is_named(table: dict[str, Any], why: str) -> None:
     ],
 )
 def test_which_jobs_are_watched(usd: Decimal | None, gpus: int, *, watched: bool) -> None:
-    """Above the rate; without a price by their GPUs."""
+    """Jobs above the rate; without a price, jobs with enough GPUs."""
     assert WatchSettings().should_watch(usd, gpus) is watched

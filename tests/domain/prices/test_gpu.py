@@ -1,4 +1,4 @@
-"""How many times as long another GPU takes, as it was measured."""
+"""How many times as long another GPU takes, by measurements."""
 
 from decimal import Decimal
 
@@ -16,9 +16,11 @@ from sageaudit.domain.prices.market import (
     fp32_peak_ratio,
     runtime_range,
 )
-from tests.fakes.jobs import known
+from tests.fakes.jobs import not_none
 
-HALF, FP32, STRICT = Precision.HALF, Precision.FP32, Precision.STRICT
+HALF = Precision.HALF
+FP32 = Precision.FP32
+STRICT = Precision.STRICT
 MODELS = sorted({kind.gpu_model or "" for kind in packaged.instance_types().values() if kind.gpus})
 MEASURED = {
     # one GPU of each, the ten columns ssd to waveglow of Lambda's tables: FP16, then FP32
@@ -39,23 +41,25 @@ _FP32_WHATEVER = {6, 9}
 """Tacotron 2 and WaveGlow: their FP16 figures equal their FP32 ones, so they are left out there."""
 
 
-def moved(today: str, other: str, *classes: Precision) -> RuntimeRange | UnmeasuredPrecisions:
-    """By the packaged ratios; of unknown precision without any class."""
+def packaged_range(
+    current_gpu: str, other_gpu: str, *classes: Precision
+) -> RuntimeRange | UnmeasuredPrecisions:
+    """Returns the range by the packaged ratios; without a class, for unknown precision."""
     return runtime_range(
-        today, other, packaged.gpu_ratios(), frozenset(classes) or UNKNOWN_PRECISION
+        current_gpu, other_gpu, packaged.gpu_ratios(), frozenset(classes) or UNKNOWN_PRECISION
     )
 
 
-def ends(today: str, other: str, *classes: Precision) -> tuple[Decimal, Decimal]:
-    """Of a known range."""
-    found = moved(today, other, *classes)
-    assert isinstance(found, RuntimeRange), found
-    return found.low, found.high
+def ends(current_gpu: str, other_gpu: str, *classes: Precision) -> tuple[Decimal, Decimal]:
+    """Returns both ends of a known range."""
+    result = packaged_range(current_gpu, other_gpu, *classes)
+    assert isinstance(result, RuntimeRange), result
+    return result.low, result.high
 
 
 @pytest.mark.parametrize(("fast", "slow"), [("A100", "V100"), ("H100", "A100"), ("H100", "V100")])
 def test_no_work_of_another_revision_takes_longer_than_the_slow_end(fast: str, slow: str) -> None:
-    """lambdal/deeplearning-benchmark at 0551cb70: one H100 host, where the ratios took six."""
+    """lambdal/deeplearning-benchmark at 0551cb70: one H100 host. The ratios used six."""
     for precision, of_fast, of_slow in zip(
         (HALF, FP32), MEASURED[fast], MEASURED[slow], strict=True
     ):
@@ -66,7 +70,7 @@ def test_no_work_of_another_revision_takes_longer_than_the_slow_end(fast: str, s
 
 
 @pytest.mark.parametrize(
-    ("today", "other", "precision", "low", "high"),
+    ("current_gpu", "other_gpu", "precision", "low", "high"),
     [
         ("H100", "A100", None, "1.45", "2.33"),
         ("A100", "L40S", None, "1.22", "1.93"),
@@ -84,15 +88,15 @@ def test_no_work_of_another_revision_takes_longer_than_the_slow_end(fast: str, s
     ],
 )
 def test_an_unknown_precision_takes_the_widest_of_both_classes(
-    today: str, other: str, precision: Precision | None, low: str, high: str
+    current_gpu: str, other_gpu: str, precision: Precision | None, low: str, high: str
 ) -> None:
-    """The figures of the page on GPU throughput."""
+    """The figures are those of the page on GPU throughput."""
     classes = (precision,) if precision else ()
-    assert ends(today, other, *classes) == (Decimal(low), Decimal(high))
+    assert ends(current_gpu, other_gpu, *classes) == (Decimal(low), Decimal(high))
 
 
 @pytest.mark.parametrize(
-    ("today", "other", "absent", "one_work"),
+    ("current_gpu", "other_gpu", "absent", "one_work"),
     [
         ("A10G", "L4", {FP32}, {HALF}),
         ("T4", "L4", {HALF, FP32}, set()),
@@ -103,21 +107,25 @@ def test_an_unknown_precision_takes_the_widest_of_both_classes(
     ],
 )
 def test_a_pair_that_lacks_a_class_is_unknown(
-    today: str, other: str, absent: set[Precision], one_work: set[Precision]
+    current_gpu: str, other_gpu: str, absent: set[Precision], one_work: set[Precision]
 ) -> None:
-    """Neither a peak nor one work alone is taken for a range."""
-    assert moved(today, other) == UnmeasuredPrecisions(frozenset(absent), frozenset(one_work))
-    assert moved(other, today) == UnmeasuredPrecisions(frozenset(absent), frozenset(one_work))
+    """Neither a peak nor a single workload is used as a range."""
+    assert packaged_range(current_gpu, other_gpu) == UnmeasuredPrecisions(
+        frozenset(absent), frozenset(one_work)
+    )
+    assert packaged_range(other_gpu, current_gpu) == UnmeasuredPrecisions(
+        frozenset(absent), frozenset(one_work)
+    )
 
 
-def test_what_a_range_rests_on_is_said() -> None:
-    """Works, composed ratios, two suites, and the A10 that stood in for the A10G."""
-    said = {
-        (today, other): found.basis
-        for today, other in (("H100", "A100"), ("A10G", "T4"), ("V100", "A10G"))
-        if isinstance(found := moved(today, other), RuntimeRange)
+def test_a_range_names_its_basis() -> None:
+    """Workloads, composed ratios, two suites, and the A10 in place of the A10G."""
+    basis = {
+        (current_gpu, other_gpu): result.basis
+        for current_gpu, other_gpu in (("H100", "A100"), ("A10G", "T4"), ("V100", "A10G"))
+        if isinstance(result := packaged_range(current_gpu, other_gpu), RuntimeRange)
     }
-    assert said == {
+    assert basis == {
         ("H100", "A100"): "on 23 measured training workloads",
         ("A10G", "T4"): "by measured ratios of both to the V100",
         ("V100", "A10G"): (
@@ -128,7 +136,7 @@ def test_what_a_range_rests_on_is_said() -> None:
 
 
 def test_every_packaged_figure_has_its_source_and_belongs_to_the_catalogue() -> None:
-    """Data sheets of the models that have one, ratios between models that SageMaker has."""
+    """Data sheets of the models that have one, and ratios between models in SageMaker."""
     types = packaged.instance_types().values()
     models = {kind.gpu_model for kind in types if kind.gpu_peaks is not None}
     assert models == {
@@ -148,46 +156,48 @@ def test_every_packaged_figure_has_its_source_and_belongs_to_the_catalogue() -> 
     assert {model for row in packaged.gpu_ratios() for model in (row.fast, row.slow)} <= models
 
 
-def test_a_class_without_tf32_is_a_doubt_only_where_no_measured_range_covers_it() -> None:
-    """67 against 19.5 TFLOPS from an H100 to an A100; an L40S has more of it than an A100."""
+def test_a_class_without_tf32_is_a_doubt_if_no_measured_range_covers_it() -> None:
+    """From an H100 to an A100: 67 against 19.5 TFLOPS. An L40S has more than an A100."""
 
-    def doubt(today: str, other: str) -> Decimal | None:
+    def doubt(current_gpu: str, other_gpu: str) -> Decimal | None:
         types = packaged.instance_types().values()
         sheets = {kind.gpu_model: kind.gpu_peaks for kind in types}
-        found = moved(today, other)
-        assert isinstance(found, RuntimeRange)
-        return fp32_peak_ratio(known(sheets[today]), known(sheets[other]), found)
+        result = packaged_range(current_gpu, other_gpu)
+        assert isinstance(result, RuntimeRange)
+        return fp32_peak_ratio(not_none(sheets[current_gpu]), not_none(sheets[other_gpu]), result)
 
-    assert round(known(doubt("H100", "A100")), 2) == Decimal("3.44")
+    assert round(not_none(doubt("H100", "A100")), 2) == Decimal("3.44")
     assert doubt("A100", "L40S") is doubt("H100", "V100") is doubt("V100", "T4") is None
 
 
 @given(
-    today=st.sampled_from(MODELS),
-    other=st.sampled_from(MODELS),
-    classes=st.sampled_from([UNKNOWN_PRECISION, *(frozenset({one}) for one in Precision)]),
+    current_gpu=st.sampled_from(MODELS),
+    other_gpu=st.sampled_from(MODELS),
+    classes=st.sampled_from([UNKNOWN_PRECISION, *(frozenset({item}) for item in Precision)]),
 )
-def test_a_range_is_in_order_and_its_inverse_is_the_way_back(
-    today: str, other: str, classes: frozenset[Precision]
+def test_a_range_is_in_order_and_has_an_inverse(
+    current_gpu: str, other_gpu: str, classes: frozenset[Precision]
 ) -> None:
-    """Low at most high, above 0; back again takes the inverse, and each class lies within all."""
-    there, back = (
+    """Low is at most high, and above 0. The reverse is the inverse. Each class is within all
+    classes.
+    """
+    forward, back = (
         runtime_range(*pair, packaged.gpu_ratios(), classes)
-        for pair in ((today, other), (other, today))
+        for pair in ((current_gpu, other_gpu), (other_gpu, current_gpu))
     )
     if (
-        isinstance(there, UnmeasuredPrecisions)
+        isinstance(forward, UnmeasuredPrecisions)
         or isinstance(back, UnmeasuredPrecisions)
-        or today == other
+        or current_gpu == other_gpu
     ):
-        assert isinstance(there, UnmeasuredPrecisions) == isinstance(back, UnmeasuredPrecisions)
+        assert isinstance(forward, UnmeasuredPrecisions) == isinstance(back, UnmeasuredPrecisions)
         return
-    assert 0 < there.low <= there.high
-    assert abs(there.low * back.high - 1) < Decimal("0.002")
-    assert abs(there.high * back.low - 1) < Decimal("0.002")
-    for one in classes:
-        low, high = ends(today, other, one)
-        assert there.low <= low <= high <= there.high
+    assert 0 < forward.low <= forward.high
+    assert abs(forward.low * back.high - 1) < Decimal("0.002")
+    assert abs(forward.high * back.low - 1) < Decimal("0.002")
+    for item in classes:
+        low, high = ends(current_gpu, other_gpu, item)
+        assert forward.low <= low <= high <= forward.high
 
 
 def test_a_pair_that_two_suites_measured_has_the_range_over_both() -> None:

@@ -1,4 +1,4 @@
-"""Types priced beside the job's own: what no price of the job's day is known of."""
+"""Types whose prices are compared with the job's own: if no price of the job's day is known."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -16,11 +16,12 @@ from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, group_own_r
 from sageaudit.domain.prices.market import Era, Market, Rate, is_comparable
 from sageaudit.domain.resize.resize import resize
 from sageaudit.structs import replace
-from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, guessed, known, ran
+from tests.fakes.jobs import REGION, TYPES, FixedPrices, estimate_note, flat, not_none, ran
 
 pytestmark = pytest.mark.money
 
-OWN, OTHER = "ml.m5.4xlarge", "ml.m5.2xlarge"
+OWN = "ml.m5.4xlarge"
+OTHER = "ml.m5.2xlarge"
 RUN = ran(3600, OWN, volume_gb=0)
 LITTLE = flat(RUN, 60, cpu=10, memory=10)
 
@@ -48,14 +49,16 @@ class DatedPrices(FixedPrices, frozen=True):
 
 
 def market(**then: tuple[str, Era]) -> Market:
-    """Rates of the job's day by type, such as `m5_4xlarge`; the others are the newest."""
+    """Returns a market with rates of the job's day, such as `m5_4xlarge`; other rates are the
+    newest.
+    """
     past = {f"ml.{name.replace('_', '.')}": rate for name, rate in then.items()}
     return Market(TYPES, DatedPrices(then=past))
 
 
-def hourly(on: Market, name: str) -> Rate:
-    """What a type costs a training job here."""
-    return known(on.hourly(REGION, JobKind.TRAINING, name))
+def hourly(prices: Market, name: str) -> Rate:
+    """Returns what a type costs a training job here."""
+    return not_none(prices.hourly(REGION, JobKind.TRAINING, name))
 
 
 @pytest.mark.parametrize(
@@ -91,21 +94,21 @@ def test_a_type_without_a_rate_of_the_day_gets_the_ratio_of_the_newest_rates(
 
 
 def test_the_jobs_own_bill_does_not_change() -> None:
-    """Only what it is compared with; a job of several types is compared with none."""
+    """Only the rates that it is compared with do. A job of several types is compared with none."""
     plain = market(m5_4xlarge=("1.20", "past"))
     beside = plain.relative_to(RUN)
     assert bill(RUN, beside) == bill(RUN, plain)
     assert hourly(beside, OWN) == hourly(plain, OWN)
     both = replace(RUN, groups=(InstanceGroup(OWN, 1, "a"), InstanceGroup(OTHER, 1, "b")))
     assert plain.relative_to(both) == plain
-    # what nobody prices stays unknown, and so does a region without prices
+    # a type without a price stays unknown, and so does a region without prices
     assert beside.hourly(REGION, JobKind.TRAINING, "ml.unpriced.xlarge") is None
     assert beside.hourly(None, JobKind.TRAINING, OTHER) is None
     assert beside.hourly("eu-west-9", JobKind.TRAINING, OTHER) is None
 
 
 def test_own_discounts_are_in_both_rates_of_the_ratio() -> None:
-    """20% off all and 50% off odd: $0.96 then, times $0.25 / $0.736 of today."""
+    """20% off all and 50% off one type: $0.96 then, times $0.25 / $0.736 of today."""
     discounts = Discounts(percent={"Training": Decimal(20), "odd": Decimal(50)})
     beside = with_own_prices(market(m5_4xlarge=("1.20", "past")), discounts).relative_to(RUN)
     assert hourly(beside, OWN).usd == Decimal("0.96")
@@ -114,7 +117,7 @@ def test_own_discounts_are_in_both_rates_of_the_ratio() -> None:
 
 
 def learnt(*names: str) -> Discounts:
-    """Rates of $0.50 an hour, learnt from a report of the month."""
+    """Returns own rates of $0.50 an hour from a report of the month."""
     rates = [
         OwnRate(
             REGION,
@@ -147,7 +150,7 @@ def learnt(*names: str) -> Discounts:
             "0.46",
             "own",
             "no own rate of ml.m5.2xlarge is known: its list price, the most that it costs",
-            id="nobody pays more than the list price so the saving is at least the difference",
+            id="no rate is above the list price so the saving is at least the difference",
         ),
         pytest.param(
             learnt(OWN, OTHER),
@@ -165,10 +168,10 @@ def learnt(*names: str) -> Discounts:
         ),
     ],
 )
-def test_an_own_rate_of_one_type_says_what_another_type_costs(
+def test_an_own_rate_of_one_type_affects_another_type(
     discounts: Discounts, usd: str, kind: str, note: str | None
 ) -> None:
-    """An own rate of the job's type, of the other one, or of both, beside list prices."""
+    """An own rate of the job's type, of the other type, or of both, together with list prices."""
     beside = with_own_prices(market(), discounts).relative_to(RUN)
     rate, job_rate = hourly(beside, OTHER), hourly(beside, OWN)
     assert (rate.usd, rate.kind) == (Decimal(usd), kind)
@@ -177,14 +180,14 @@ def test_an_own_rate_of_one_type_says_what_another_type_costs(
     assert is_comparable(job_rate, rate) is (discounts in (learnt(OWN), learnt(OWN, OTHER)))
 
 
-def test_what_the_ratio_says_is_said_with_the_candidate() -> None:
-    """Half of the bill is saved, at a rate that nobody saw that day."""
+def test_a_candidate_explains_its_rate_by_ratio() -> None:
+    """Half of the bill is saved, at a rate that was not read on that day."""
     beside = market(m5_4xlarge=("1.20", "past")).relative_to(RUN)
-    done = resize(RUN, LITTLE, beside)
-    best = next(done.certain_savings)
+    result = resize(RUN, LITTLE, beside)
+    best = next(result.certain_savings)
     assert best.type.name == "ml.m5.large"
     # an eighth of $1.20
-    assert done.saving_usd(best) == Decimal("1.05")
+    assert result.saving_usd(best) == Decimal("1.05")
     assert "No rate of ml.m5.large is known for the job's day" in best.explanation
     assert "0.1250, the ratio of the newest rates of both" in best.explanation
 
@@ -192,23 +195,27 @@ def test_what_the_ratio_says_is_said_with_the_candidate() -> None:
 money = st.decimals("0.01", "50", places=3, allow_nan=False, allow_infinity=False)
 
 
-@given(then=money, today=money, other=money)
-def test_no_saving_is_above_the_bill(then: Decimal, today: Decimal, other: Decimal) -> None:
-    """However the prices moved, and only where the other is the cheaper today."""
-    rates = {OWN: str(today), OTHER: str(other)}
-    dated = DatedPrices(hourly_usd=rates, then={OWN: (str(then), "past")})
-    done = resize(RUN, LITTLE, Market(TYPES, dated).relative_to(RUN))
-    savings = [known(done.saving_usd(candidate)) for candidate in done.certain_savings]
-    assert all(0 < saving <= known(done.bill.total_usd) for saving in savings)
-    assert bool(savings) == (other < today)
+@given(past_usd=money, newest_usd=money, other_usd=money)
+def test_no_saving_is_above_the_bill(
+    past_usd: Decimal, newest_usd: Decimal, other_usd: Decimal
+) -> None:
+    """For any change of the prices, and only if the other type is the cheaper one today."""
+    rates = {OWN: str(newest_usd), OTHER: str(other_usd)}
+    dated = DatedPrices(hourly_usd=rates, then={OWN: (str(past_usd), "past")})
+    result = resize(RUN, LITTLE, Market(TYPES, dated).relative_to(RUN))
+    savings = [not_none(result.saving_usd(candidate)) for candidate in result.certain_savings]
+    assert all(0 < saving <= not_none(result.bill.total_usd) for saving in savings)
+    assert bool(savings) == (other_usd < newest_usd)
 
 
 def test_a_ratio_with_an_estimate_in_it_is_an_estimate() -> None:
-    """$1.20 then and $0.92 today; about $0.46 for the other: half of $1.20, and no known rate."""
+    """$1.20 then and $0.92 today; about $0.46 for the other type: half of $1.20, which is an
+    estimate.
+    """
     guesses = DatedPrices(estimated=frozenset({OTHER}), then={OWN: ("1.20", "past")})
     past = Market(TYPES, guesses).relative_to(RUN)
     rate = hourly(past, OTHER)
     assert (rate.usd, rate.is_by_ratio, rate.kind) == (Decimal("0.6"), True, "estimate")
-    assert (rate.estimated, rate.unlisted) == (guessed(OTHER), "not in the list")
+    assert (rate.estimated, rate.unlisted) == (estimate_note(OTHER), "not in the list")
     assert rate.is_negotiated is False
     assert hourly(past, OWN).kind == "list"

@@ -1,4 +1,4 @@
-"""Own rates with dates: which one holds on a day, and how a later report is added."""
+"""Own rates with dates: which one is valid on a day, and how a later report is added."""
 
 from datetime import date
 from decimal import Decimal
@@ -15,7 +15,7 @@ from sageaudit.domain.prices.known_prices import (
 )
 from sageaudit.domain.prices.market import Rate
 from sageaudit.structs import replace
-from tests.fakes.jobs import known
+from tests.fakes.jobs import not_none
 
 OCTOBER = OwnRate(
     "us-east-1",
@@ -34,49 +34,52 @@ HALF = replace(OCTOBER, usd=Decimal("1.31"), last=date(2026, 10, 15))
 
 
 def rates(*rows: OwnRate) -> OwnRates:
-    """These rates, of all accounts."""
+    """Returns these rates for all accounts."""
     return group_own_rates(RateBasis.NET, None, rows)
 
 
-def on(of: OwnRates, day: date | None) -> Rate | None:
-    """The rate of the type on a day."""
-    return of.on("us-east-1", Component.TRAINING, "ml.g5.2xlarge", day)
+def rate_on_day(rates: OwnRates, day: date | None) -> Rate | None:
+    """Returns the rate of the type on a day."""
+    return rates.on("us-east-1", Component.TRAINING, "ml.g5.2xlarge", day)
 
 
 def test_each_day_has_the_rate_that_was_paid_then() -> None:
-    """Whatever order the rows have; an earlier month's rate is not a past price to be compared."""
-    of = rates(NOVEMBER, OCTOBER)
-    october, november = known(on(of, date(2026, 10, 9))), known(on(of, date(2026, 11, 9)))
+    """In any order of the rows. An earlier month's rate does not count as a past price."""
+    own_rates = rates(NOVEMBER, OCTOBER)
+    october, november = (
+        not_none(rate_on_day(own_rates, date(2026, 10, 9))),
+        not_none(rate_on_day(own_rates, date(2026, 11, 9))),
+    )
     assert (october.usd, november.usd) == (Decimal("1.30"), Decimal("1.20"))
     assert (october.kind, october.price_age, october.learned_basis) == ("own", "today", "net")
     assert october.as_of == "2026-10-01/2026-10-31"
     assert october.source == "learnt from october.csv, net of discounts"
 
 
-def test_a_rate_goes_on_after_its_last_day_and_never_before_its_first() -> None:
-    """A contract may not have existed yet: the list price applies."""
-    of = rates(OCTOBER, NOVEMBER)
-    assert on(of, date(2026, 9, 30)) is None
-    assert known(on(of, OCTOBER.first)).usd == OCTOBER.usd
-    rate = known(on(of, date(2026, 12, 24)))
+def test_a_rate_stays_valid_after_its_last_day_but_not_before_its_first() -> None:
+    """A contract may not have existed before, so the list price applies."""
+    own_rates = rates(OCTOBER, NOVEMBER)
+    assert rate_on_day(own_rates, date(2026, 9, 30)) is None
+    assert not_none(rate_on_day(own_rates, OCTOBER.first)).usd == OCTOBER.usd
+    rate = not_none(rate_on_day(own_rates, date(2026, 12, 24)))
     assert rate.usd == Decimal("1.20")
     assert rate.note == "the newest own rate, of 2026-11-01/2026-11-20, for 2026-12-24"
-    assert on(of, None) == rate._replace(note=None)
+    assert rate_on_day(own_rates, None) == rate._replace(note=None)
 
 
 def test_between_two_different_rates_both_are_shown() -> None:
-    """Nobody knows on which of these days the price changed."""
+    """It is unknown on which of these days the price changed."""
     later = replace(NOVEMBER, first=date(2026, 11, 10))
-    rate = known(on(rates(OCTOBER, later), date(2026, 11, 5)))
+    rate = not_none(rate_on_day(rates(OCTOBER, later), date(2026, 11, 5)))
     assert (str(rate.usd), str(rate.other_usd), rate.price_age) == ("1.20", "1.30", "ambiguous")
 
 
 def test_other_products_have_no_rate() -> None:
     """Another region, component or type."""
-    of = rates(OCTOBER)
-    assert of.on("eu-west-1", Component.TRAINING, "ml.g5.2xlarge", None) is None
-    assert of.on("us-east-1", Component.PROCESSING, "ml.g5.2xlarge", None) is None
-    assert of.on("us-east-1", Component.TRAINING, "ml.g5.4xlarge", None) is None
+    own_rates = rates(OCTOBER)
+    assert own_rates.on("eu-west-1", Component.TRAINING, "ml.g5.2xlarge", None) is None
+    assert own_rates.on("us-east-1", Component.PROCESSING, "ml.g5.2xlarge", None) is None
+    assert own_rates.on("us-east-1", Component.TRAINING, "ml.g5.4xlarge", None) is None
 
 
 @pytest.mark.parametrize(
@@ -86,7 +89,7 @@ def test_other_products_have_no_rate() -> None:
         ([OCTOBER], NOVEMBER),
         # the same report again changes nothing
         ([OCTOBER, NOVEMBER], OCTOBER),
-        # a later version of a month stands in place of one that was read in the middle of it
+        # a later version of a month replaces one that was read in the middle of it
         ([HALF, NOVEMBER], OCTOBER),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which known price held on a day."""
+"""Which known price is valid on a day."""
 
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.prices.known_prices import DatedRate, pricing_day, rate_on
-from tests.fakes.jobs import known, ran
+from tests.fakes.jobs import not_none, ran
 
 OLD = DatedRate.from_observation(Decimal("37.688"), "2025-01", "a table of January 2025")
 NEW = DatedRate.from_observation(Decimal("25.2512883"), "2026-05-20", "the packaged table")
@@ -60,7 +60,7 @@ BETWEEN = (
             "25.251",
             None,
             None,
-            id="two roundings of one price are no change",
+            id="two roundings of one price are not a change",
         ),
         pytest.param(
             [SUSPECT],
@@ -68,16 +68,16 @@ BETWEEN = (
             "1",
             None,
             "the earliest known price, of 2026-05-20, for 2026-01-01 · suspect",
-            id="what speaks against a price is said beside the note of the day",
+            id="a doubt about a price is added to the note of the day",
         ),
     ],
 )
 def test_a_day_has_the_price_that_was_seen_then(
     rates: list[DatedRate], day: str | None, usd: str, other_usd: str | None, note: str | None
 ) -> None:
-    """Between two that differ the newer is taken and the other shown; in any order."""
+    """Of two different prices the newer one is used and the other one shown, in any order."""
     for order in (rates, rates[::-1]):
-        rate = known(rate_on(order, None if day is None else date.fromisoformat(day)))
+        rate = not_none(rate_on(order, None if day is None else date.fromisoformat(day)))
         assert (str(rate.usd), rate.note) == (usd, note)
         assert rate.other_usd == (None if other_usd is None else Decimal(other_usd))
 
@@ -100,14 +100,14 @@ def test_nothing_known_is_unknown() -> None:
 def test_a_price_may_be_seen_on_a_day_in_a_month_or_for_years(
     when: str, first: str, last: str
 ) -> None:
-    """It held on each of those days."""
+    """It is valid on each of these days."""
     seen = DatedRate.from_observation(Decimal(1), when, "x")
     assert (seen.first_day.isoformat(), seen.last_day.isoformat()) == (first, last)
 
 
 @pytest.mark.parametrize("when", ["", "May 2026", "2026-13", "2026-05-20T10:00", "26"])
-def test_a_date_that_is_none_is_an_error(when: str) -> None:
-    """Of the data file's author."""
+def test_an_invalid_date_is_an_error(when: str) -> None:
+    """The author of the data file made it."""
     with pytest.raises(ValueError, match=r"."):
         DatedRate.from_observation(Decimal(1), when, "x")
 

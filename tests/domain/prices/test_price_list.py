@@ -1,4 +1,4 @@
-"""Price-list products as rates: every trap, over the reconstructed documents and variations."""
+"""Rates from price-list products: every trap, with the reconstructed documents and variations."""
 
 import copy
 import json
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import STORAGE, InvalidPrice, ListedRate, PriceListing, read
-from tests.fakes.price_lists import DOCUMENTS, dimension_of, product, recorded, volume
+from tests.fakes.price_lists import DOCUMENTS, dimension_of, product, recorded_document, volume
 
 pytestmark = pytest.mark.money
 
@@ -32,12 +32,12 @@ REGIONS = ("eu-west-1", "us-east-1", "us-west-2")
 
 
 def rates(documents: list[Any], region: str, component: Component) -> dict[str, str]:
-    """Type and rate."""
+    """Returns the rate of each type."""
     return {name: str(one.usd) for name, one in read(documents, region, component).rates.items()}
 
 
 def entry(*documents: Any, name: str = "ml.m5.xlarge") -> object:
-    """What is read of one type."""
+    """Returns what is read for one type."""
     return read(documents, "eu-west-1", Component.TRAINING).entry_by_product.get(name)
 
 
@@ -64,23 +64,23 @@ def test_all_documents_together_give_the_observed_rates(
 ) -> None:
     """25.251 for ml.p4d.24xlarge: not the plan's 13.57, not the cluster's 25.91.
 
-    Each of the 18 says that it is reconstructed.
+    Each of the 18 documents says that it is reconstructed.
     """
-    assert [one["_fixture"]["reconstructed"] for one in ALL.values()] == [True] * 18
+    assert [item["_fixture"]["reconstructed"] for item in ALL.values()] == [True] * 18
     assert rates(list(ALL.values()), region, component) == expected
 
 
 @pytest.mark.parametrize("name", TRAPS)
 def test_a_trap_gives_no_rate_for_any_component(name: str) -> None:
-    """Nor a refusal: it is simply not ours."""
+    """It is ignored, not refused."""
     for region in REGIONS:
         for component in Component:
             assert not read([ALL[name]], region, component).entry_by_product
 
 
-def test_a_rate_carries_its_usage_type_and_the_day_it_holds_from() -> None:
-    """Prefixes are irregular: the product's own is kept."""
-    assert entry(recorded("training_eu-west-1_ml.m5.xlarge")) == ListedRate(
+def test_a_rate_has_its_usage_type_and_first_day() -> None:
+    """Prefixes are irregular, so the product's own one is used."""
+    assert entry(recorded_document("training_eu-west-1_ml.m5.xlarge")) == ListedRate(
         Decimal("0.257"), date(2026, 5, 1), "EU-Train:ml.m5.xlarge"
     )
 
@@ -95,7 +95,7 @@ def test_a_rate_carries_its_usage_type_and_the_day_it_holds_from() -> None:
     ],
 )
 def test_an_instance_type_and_a_usage_type_may_be_of_any_age(attributes: dict[str, Any]) -> None:
-    """They are the rate all the same."""
+    """Older and newer forms give the same rate."""
     assert isinstance(entry(product(**attributes)), ListedRate)
 
 
@@ -117,15 +117,15 @@ def test_an_instance_type_and_a_usage_type_may_be_of_any_age(attributes: dict[st
         {"instanceName": "m5.xlarge", "usagetype": "EU-Train:m5.xlarge"},
     ],
 )
-def test_one_attribute_that_disagrees_is_enough(attributes: dict[str, str]) -> None:
-    """What is not surely the rate is none."""
+def test_one_attribute_that_disagrees_excludes_a_product(attributes: dict[str, str]) -> None:
+    """A doubtful product gives no rate."""
     document = product()
     document["product"]["attributes"] |= attributes
     assert entry(document) is None
 
 
 @pytest.mark.parametrize("missing", ["component", "instanceName", "regionCode", "locationType"])
-def test_a_product_without_an_attribute_is_none(missing: str) -> None:
+def test_a_product_without_an_attribute_is_ignored(missing: str) -> None:
     """An attribute is never guessed from another one."""
     document = product()
     del document["product"]["attributes"][missing]
@@ -136,23 +136,23 @@ def test_a_product_without_an_attribute_is_none(missing: str) -> None:
     "usd",
     ["NaN", "-0.1", "", "Infinity", "1e3", "0x1", "٣", " 1", "1,5", "9" * 40, None, 0.257, 1, []],
 )
-def test_a_price_that_is_no_amount_is_refused_with_one_sentence(usd: object) -> None:
-    """Never 0, never a guess."""
-    found = entry(product(usd=usd))
-    assert isinstance(found, InvalidPrice)
-    assert found.reason.startswith("XX1-Train:ml.m5.xlarge has a price that is not an amount:")
-    assert "\n" not in found.reason
+def test_an_invalid_price_is_refused_with_one_sentence(usd: object) -> None:
+    """It is never 0 and never guessed."""
+    result = entry(product(usd=usd))
+    assert isinstance(result, InvalidPrice)
+    assert result.reason.startswith("XX1-Train:ml.m5.xlarge has a price that is not an amount:")
+    assert "\n" not in result.reason
 
 
 def changed(**dimension: Any) -> Any:
-    """A product whose price dimension differs; without terms at all for none."""
+    """Returns a product with another price dimension, or without terms."""
     document = product()
     dimension_of(document).update(dimension)
     return document
 
 
 @pytest.mark.parametrize(
-    ("document", "why"),
+    ("document", "reason"),
     [
         # China's prices are in CNY; an upfront fee is sold by quantity
         (changed(pricePerUnit={"CNY": "1.7"}), "is priced in CNY, not in USD"),
@@ -161,13 +161,13 @@ def changed(**dimension: Any) -> Any:
         ({**product(), "terms": {}}, "has no price"),
     ],
 )
-def test_a_product_that_is_not_priced_in_usd_an_hour_is_refused(document: Any, why: str) -> None:
+def test_a_product_that_is_not_priced_in_usd_an_hour_is_refused(document: Any, reason: str) -> None:
     """With the reason."""
-    assert entry(document) == InvalidPrice(f"XX1-Train:ml.m5.xlarge {why}")
+    assert entry(document) == InvalidPrice(f"XX1-Train:ml.m5.xlarge {reason}")
 
 
 def with_free_tier() -> Any:
-    """A product with a second dimension of $0."""
+    """Returns a product with a second dimension of $0."""
     document = product()
     [term] = document["terms"]["OnDemand"].values()
     free = copy.deepcopy(dimension_of(document)) | {"pricePerUnit": {"USD": "0.0000000000"}}
@@ -179,7 +179,7 @@ SEVERAL = InvalidPrice("the price list has several rates: $0.25 and $0.3")
 
 
 @pytest.mark.parametrize(
-    ("documents", "found"),
+    ("documents", "result"),
     [
         # a free tier says nothing of what the rest costs
         *(([product(usd=zero)], None) for zero in ("0", "0.0000000000")),
@@ -190,21 +190,21 @@ SEVERAL = InvalidPrice("the price list has several rates: $0.25 and $0.3")
         ([product(), product()], entry(product())),
     ],
 )
-def test_products_of_one_type_are_one_rate_or_none(documents: list[Any], found: object) -> None:
-    """A product at zero is no rate."""
-    assert entry(*documents) == found
+def test_products_of_one_type_are_one_rate_or_none(documents: list[Any], result: object) -> None:
+    """A product at $0 gives no rate."""
+    assert entry(*documents) == result
 
 
-def test_a_refused_product_spoils_its_type_and_no_other() -> None:
-    """Nobody knows which of the two is billed."""
+def test_a_refused_product_affects_its_type_only() -> None:
+    """It is unknown which of both is billed."""
     documents = [product(), product(usd="-1"), product("ml.c5.xlarge")]
-    found = read(documents, "eu-west-1", Component.TRAINING)
-    assert isinstance(found.entry_by_product["ml.m5.xlarge"], InvalidPrice)
-    assert list(found.rates) == ["ml.c5.xlarge"]
+    result = read(documents, "eu-west-1", Component.TRAINING)
+    assert isinstance(result.entry_by_product["ml.m5.xlarge"], InvalidPrice)
+    assert list(result.rates) == ["ml.c5.xlarge"]
 
 
-def test_storage_is_each_components_own() -> None:
-    """Processing volumes are cheaper than Training's; transform has none."""
+def test_each_component_has_its_own_storage_rate() -> None:
+    """Processing volumes are cheaper than Training's. Transform jobs have none."""
     documents = [
         volume("0.154", component=Component.TRAINING),
         volume("0.11", component=Component.PROCESSING),
@@ -227,7 +227,7 @@ DAMAGED = st.tuples(st.sampled_from(sorted(ALL)), st.lists(st.integers(0, 9), ma
 
 
 def damaged(name: str, path: list[int], value: object) -> object:
-    """A recorded document with something else at one of its places."""
+    """Returns a recorded document with another value at one of its paths."""
     document = copy.deepcopy(ALL[name])
     place: Any = document
     for step in path:
@@ -243,16 +243,16 @@ def damaged(name: str, path: list[int], value: object) -> object:
 
 
 def readings(documents: list[Any]) -> list[PriceListing]:
-    """Everything that can be read of them."""
+    """Returns everything that can be read from the documents."""
     return [read(documents, region, component) for region in REGIONS for component in Component]
 
 
 @given(st.lists(DAMAGED, max_size=6), st.lists(JSON, max_size=3))
-def test_whatever_is_listed_no_rate_is_zero_or_less(
-    parts: list[tuple[str, list[int], object]], other: list[object]
+def test_every_rate_is_positive(
+    parts: list[tuple[str, list[int], object]], other_document: list[object]
 ) -> None:
-    """And nothing that is listed makes the reader fail."""
-    for reading in readings([*(damaged(*part) for part in parts), *other]):
+    """And no document makes the reader fail."""
+    for reading in readings([*(damaged(*part) for part in parts), *other_document]):
         assert all(rate.usd.is_finite() and rate.usd > 0 for rate in reading.rates.values())
 
 
@@ -265,7 +265,7 @@ DATES = st.sampled_from(["2026-05-01", "2026-06-01T00:00:00Z", "", "2026-99-99"]
 def test_the_order_of_products_never_matters(
     rows: list[tuple[str, str, str]], shuffler: Any
 ) -> None:
-    """Pages come in any order."""
+    """Pages may come in any order."""
     documents = [product(name, usd, effective=day) for name, usd, day in rows]
     mixed = list(documents)
     shuffler.shuffle(mixed)

@@ -25,13 +25,13 @@ TOKENS = [
 
 @pytest.mark.parametrize("token", TOKENS, ids=lambda token: token[:6])
 def test_a_known_kind_of_token_is_taken_out_of_a_log(token: str) -> None:
-    """Wherever it stands; and no name has one in it."""
+    """In any position. No name with a token passes the check."""
     assert redact(f"401 for {token}") == f"401 for {REDACTED}"
     assert safe_name(f"loss {token}") == "withheld"
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "redacted"),
     [
         ("POST https://hooks.slack" + ".com/services/T0/B0/XyZ failed", "/services/"),
         ("postgres://bob:s3cr3t@db:5432/x", "s3cr3t"),
@@ -39,9 +39,9 @@ def test_a_known_kind_of_token_is_taken_out_of_a_log(token: str) -> None:
         ("Authorization: Bearer abc.DEF-123", "abc.DEF"),
     ],
 )
-def test_an_address_loses_what_opens_it(text: str, kept: str) -> None:
-    """Webhooks, passwords and signatures."""
-    assert kept not in redact(text)
+def test_secrets_are_taken_out_of_an_address(text: str, redacted: str) -> None:
+    """Webhooks, passwords and signatures are replaced."""
+    assert redacted not in redact(text)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_an_address_loses_what_opens_it(text: str, kept: str) -> None:
     ],
 )
 def test_ordinary_names_are_shown(text: str) -> None:
-    """Of metrics, rules, people, jobs and addresses."""
+    """Names of metrics, rules, people, jobs and addresses."""
     assert (is_name(text), redact(text)) == (True, text)
 
 
@@ -85,7 +85,7 @@ def test_ordinary_names_are_shown(text: str) -> None:
     ],
 )
 def test_other_texts_are_withheld_as_a_whole(text: str) -> None:
-    """Lines, quotes, signs that nobody sees, long hexadecimal numbers, random letters."""
+    """Lines, quotes, invisible signs, long hexadecimal numbers, random letters."""
     assert safe_name(text) == "withheld"
 
 
@@ -102,8 +102,8 @@ def test_other_texts_are_withheld_as_a_whole(text: str) -> None:
         "-----BEGIN A PRIVATE KEY" * 4_000,
     ],
 )
-def test_hostile_text_takes_no_time(text: str) -> None:
-    """100 KB of whatever a traceback quotes."""
+def test_hostile_text_is_read_quickly(text: str) -> None:
+    """100 KB of any text that a traceback may quote."""
     begun = time.process_time()
     redact(text)
     is_name(text)
@@ -129,8 +129,8 @@ def test_hostile_text_takes_no_time(text: str) -> None:
         "x" * 256,
     ],
 )
-def test_a_tag_may_be_whatever_aws_takes(text: str) -> None:
-    """Letters, digits, separators and signs, in any place: `_.:/=+-@`."""
+def test_a_tag_may_be_whatever_aws_accepts(text: str) -> None:
+    """Letters, digits, separators and the signs `_.:/=+-@`, in any position."""
     assert is_tag(text)
 
 
@@ -153,5 +153,5 @@ def test_a_tag_may_be_whatever_aws_takes(text: str) -> None:
     ],
 )
 def test_no_tag_has_a_line_a_markup_or_a_token(text: str) -> None:
-    """AWS takes none of the former, and nobody is shown the latter."""
+    """AWS does not accept lines and markup, and tokens are withheld."""
     assert not is_tag(text)

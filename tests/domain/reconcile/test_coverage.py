@@ -16,26 +16,26 @@ DAYS = (date(2026, 10, 23), date(2026, 11, 21))
 
 
 def line(usage_type: str, usd: str | Decimal, region: str | None = "us-east-1") -> AwsLine:
-    """A line of AWS's."""
+    """Returns one of AWS's lines."""
     return AwsLine(usage_type, region, "Hrs", Decimal(1), Decimal(usd))
 
 
 def audited(usage_type: str | None, usd: str) -> AuditedLine:
-    """A line of an audit."""
+    """Returns a line of an audit."""
     usage = None if usage_type is None else parse_usage_type(usage_type)
-    one, amount = Decimal(1), Decimal(usd)
+    quantity, amount = Decimal(1), Decimal(usd)
     return AuditedLine(
-        "arn", "job", "us-east-1", "compute", usage_type, usage, "h", one, amount, True, False
+        "arn", "job", "us-east-1", "compute", usage_type, usage, "h", quantity, amount, True, False
     )
 
 
-def covered(
-    lines: list[AwsLine], ours: list[AuditedLine] | None = None, total: str = "0"
+def coverage_of(
+    lines: list[AwsLine], audited_lines: list[AuditedLine] | None = None, total: str = "0"
 ) -> Coverage:
-    """The coverage of us-east-1."""
+    """Returns the coverage of us-east-1."""
     return coverage(
         AwsSpend(tuple(lines)),
-        ours or [],
+        audited_lines or [],
         days=DAYS,
         audited_usd=Decimal(total),
         regions={"us-east-1"},
@@ -44,15 +44,15 @@ def covered(
 
 
 def test_the_regions_of_a_usage_type_are_one_row() -> None:
-    """Audits without a prefix and bills with one are the same usage."""
-    found = covered(
+    """Audits without a prefix and bills with one have the same usage type."""
+    result = coverage_of(
         [line("USE1-Train:ml.m5.large", "12")],
         [audited("Train:ml.m5.large", "8"), audited("EU-Train:ml.m5.large", "1")],
         "9",
     )
-    [row] = found.covered_usage
+    [row] = result.covered_usage
     assert (row.usage_type, row.bill_usd, row.audited_usd) == ("Train:ml.m5.large", 12, 9)
-    assert found.percent == 75
+    assert result.percent == 75
 
 
 @pytest.mark.parametrize(
@@ -69,17 +69,17 @@ def test_the_regions_of_a_usage_type_are_one_row() -> None:
     ],
 )
 def test_what_audits_do_not_cover_has_a_name(usage_type: str, region: str, name: str) -> None:
-    """Its area; where that is not known, the usage type itself."""
-    [outside] = covered([line(usage_type, "5", region)]).uncovered_usage
+    """The name of its area; if that is unknown, the usage type."""
+    [outside] = coverage_of([line(usage_type, "5", region)]).uncovered_usage
     assert (outside.name, outside.usd, outside.percent) == (name, 5, 100)
 
 
 def test_an_audited_line_without_a_usage_type_is_shown_as_such() -> None:
-    """Warm pools have none of their own; a bill of nothing has no share: it is not 0."""
-    found = covered([], [audited(None, "3")], "3")
-    [row] = found.covered_usage
+    """Warm pools have none. The share of a bill of 0 is unknown, not 0."""
+    result = coverage_of([], [audited(None, "3")], "3")
+    [row] = result.covered_usage
     assert (row.usage_type, row.bill_usd, row.audited_usd) == ("(usage type not known)", 0, 3)
-    assert found.percent is None
+    assert result.percent is None
 
 
 USAGE = st.sampled_from(
@@ -92,9 +92,9 @@ LINES = st.builds(
 
 @given(st.lists(LINES, max_size=20))
 def test_the_rows_add_up_to_the_bill(lines: list[AwsLine]) -> None:
-    """No line is lost, none is counted twice."""
-    found = covered(lines)
-    rows = [row.bill_usd for row in found.covered_usage] + [
-        row.usd for row in found.uncovered_usage
+    """No line is lost, and none is counted twice."""
+    result = coverage_of(lines)
+    rows = [row.bill_usd for row in result.covered_usage] + [
+        row.usd for row in result.uncovered_usage
     ]
-    assert sum(rows) == found.bill_usd == sum(line.usd for line in lines)
+    assert sum(rows) == result.bill_usd == sum(line.usd for line in lines)

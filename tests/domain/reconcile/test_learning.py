@@ -1,4 +1,4 @@
-"""What a report teaches: rates by product and days, and what is no rate."""
+"""What is derived from a cost report: rates by product and days, and what gives no rate."""
 
 from datetime import date, timedelta
 from decimal import Decimal
@@ -24,7 +24,7 @@ NOTHING = Decimal(0)
 def line(
     price: str | Decimal, hours: str | Decimal = "1", day: int = 5, places: Decimal = TEN
 ) -> PaidUsage:
-    """Usage of one line at a price, with its cost rounded as in the report."""
+    """Returns the usage of one line at a price, with its cost rounded as in the report."""
     quantity, start = Decimal(hours), date(2026, 10, 1) + timedelta(days=day - 1)
     usd = (quantity * Decimal(price)).quantize(places)
     return PaidUsage(
@@ -53,27 +53,27 @@ FREE = replace(LINE, line_count=0, quantity=NOTHING, usd=NOTHING)
 
 
 def under_plan(hours: str, usd: str) -> PaidUsage:
-    """Usage that a Savings Plan paid for."""
+    """Returns usage that a Savings Plan paid for."""
     return replace(line("0", hours), usd=Decimal(usd), covered_quantity=Decimal(hours))
 
 
-def taught(
+def derived(
     *usage: PaidUsage, basis: RateBasis = RateBasis.NET
 ) -> list[DerivedRate | UsageWithoutRate]:
-    """What a report of this usage teaches."""
+    """Returns what is derived from a report of this usage."""
     return derive_rates(PaidReport(usage), basis, "cur.csv")
 
 
-def rates(found: list[DerivedRate | UsageWithoutRate]) -> list[OwnRate]:
-    """Its rates."""
-    return [one.rate for one in found if isinstance(one, DerivedRate)]
+def rates(derived_rates: list[DerivedRate | UsageWithoutRate]) -> list[OwnRate]:
+    """Returns the rates among the results."""
+    return [item.rate for item in derived_rates if isinstance(item, DerivedRate)]
 
 
 def test_cost_over_usage_is_the_rate_of_type_region_and_component() -> None:
-    """With its days, from the first of the month on, its hours and the report's public price."""
-    [found] = taught(line("1.3332", "3"), line("1.3332", "0.5", day=9))
-    assert isinstance(found, DerivedRate)
-    assert found.rate == OwnRate(
+    """With its days (from the first of the month), its hours and the report's public price."""
+    [result] = derived(line("1.3332", "3"), line("1.3332", "0.5", day=9))
+    assert isinstance(result, DerivedRate)
+    assert result.rate == OwnRate(
         "us-east-1",
         Component.TRAINING,
         "ml.g5.2xlarge",
@@ -83,7 +83,7 @@ def test_cost_over_usage_is_the_rate_of_type_region_and_component() -> None:
         Decimal("3.5"),
         "cur.csv",
     )
-    assert found.list_usd == Decimal("1.515")
+    assert result.list_usd == Decimal("1.515")
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_cost_over_usage_is_the_rate_of_type_region_and_component() -> None:
 def test_the_components_are_those_of_the_price_tables(
     usage_type: str, unit: str, component: Component, what: str
 ) -> None:
-    """By the role in the usage type, whatever its case; the region is never that of the prefix."""
-    [rate] = rates(taught(replace(LINE, usage_type=usage_type, unit=unit)))
+    """By the role in the usage type, in any case. The region is never read from the prefix."""
+    [rate] = rates(derived(replace(LINE, usage_type=usage_type, unit=unit)))
     assert (rate.region, rate.component, rate.what) == ("us-east-1", component, what)
 
 
@@ -159,7 +159,7 @@ MIXED = [
             [LINE, replace(LINE, account="222233334444")],
             RateBasis.NET,
             ["1.3332 of 2 from 10-01 to 10-05: None"],
-            id="where both pay the same there is nothing to say",
+            id="if both rates are equal there is no note",
         ),
         pytest.param(
             [LINE, FREE],
@@ -182,33 +182,33 @@ MIXED = [
         ),
     ],
 )
-def test_a_rate_is_of_a_month(
+def test_each_month_has_its_own_rate(
     usage: list[PaidUsage], basis: RateBasis, expected: list[str]
 ) -> None:
-    """An average that nobody paid on any day is said."""
+    """An average that was not paid on any day has a note."""
     assert [
         f"{rate.usd.normalize():f} of {rate.quantity.normalize():f}"
         f" from {rate.first:%m-%d} to {rate.last:%m-%d}: {rate.note}"
-        for rate in rates(taught(*usage, basis=basis))
+        for rate in rates(derived(*usage, basis=basis))
     ] == expected
 
 
 @pytest.mark.parametrize(
-    ("usage", "why"),
+    ("usage", "expected_reason"),
     [
-        # on-demand cost of covered hours is not paid, and the plan's is no price of an hour more
+        # the on-demand cost of covered hours is not paid; the plan's cost is not a price per hour
         (under_plan("9", "0"), "hours under a Savings Plan are not in it: --amortised counts"),
         (FREE, "all of it cost $0, and a free tier is not a rate"),
         (line("1.3332", "0.09"), "only 0.09 hours were used, and 0.1 are needed"),
         (line("1.3332", "0.1", places=CENT), "the report rounds its costs so much that 0.1 hours"),
     ],
 )
-def test_too_little_tells_no_rate(usage: PaidUsage, why: str) -> None:
-    """And says why."""
-    [found] = taught(usage)
-    assert isinstance(found, UsageWithoutRate)
-    assert found.name == "ml.g5.2xlarge, Training, us-east-1"
-    assert found.reason.startswith(why)
+def test_too_little_usage_gives_no_rate(usage: PaidUsage, expected_reason: str) -> None:
+    """The result has the reason."""
+    [result] = derived(usage)
+    assert isinstance(result, UsageWithoutRate)
+    assert result.name == "ml.g5.2xlarge, Training, us-east-1"
+    assert result.reason.startswith(expected_reason)
 
 
 @pytest.mark.parametrize("price", ["10000.0001", "1e15"])
@@ -216,26 +216,28 @@ def test_a_rate_above_any_price_is_refused_with_its_line(price: str) -> None:
     """It would make the whole file of own rates unreadable."""
     absurd = replace(line(price), usage_type="USE1-Train:ml.p4d.24xlarge")
     with pytest.raises(BadUsage, match=r"^cur.csv: line 7 costs \$1.*ml.p4d.24xlarge in us-east-1"):
-        taught(LINE, absurd)
-    assert [rate.usd for rate in rates(taught(line("10000")))] == [10_000]
+        derived(LINE, absurd)
+    assert [rate.usd for rate in rates(derived(line("10000")))] == [10_000]
 
 
-def test_usage_of_jobs_that_no_price_table_knows_is_listed_and_no_rate_is_guessed() -> None:
-    """A spot role, a warm pool's, another volume, another unit, no region; not an endpoint."""
+def test_unknown_usage_of_jobs_is_listed_without_a_rate() -> None:
+    """A spot role, a warm pool's role, another volume, another unit, no region. An endpoint is not
+    listed.
+    """
     unknown = ("TrSpt:ml.g5.2xlarge", "TrainWarmPool:ml.g5.2xlarge", "Train:VolumeUsage.gp3", "")
-    found = taught(
-        *(replace(LINE, usage_type=f"USE1-{one}" if one else "") for one in unknown),
+    result = derived(
+        *(replace(LINE, usage_type=f"USE1-{item}" if item else "") for item in unknown),
         replace(LINE, usage_type="USE1-Host:ml.g5.2xlarge"),
         replace(LINE, unit="Quantity"),
         replace(LINE, region=None),
     )
     name = "Train:ml.g5.2xlarge"
-    assert {(one.name, one.reason) for one in found if isinstance(one, UsageWithoutRate)} == {
-        *((one, "no price table knows it") for one in unknown),
+    assert {(item.name, item.reason) for item in result if isinstance(item, UsageWithoutRate)} == {
+        *((item, "no price table knows it") for item in unknown),
         (name, "it is counted in Quantity, not in hours"),
         (name, "its region is not named"),
     }
-    assert not rates(found)
+    assert not rates(result)
 
 
 PRICES = st.decimals("0.05", "110", places=7)
@@ -247,22 +249,22 @@ PLACES = st.sampled_from([TEN, Decimal("1e-8"), Decimal("0.0001"), CENT])
 def test_rate_times_usage_is_the_cost_within_its_rounding(
     days: list[tuple[Decimal, list[int]]], places: Decimal
 ) -> None:
-    """Whatever prices and jobs there were, and however the report rounds; in each month."""
+    """For any prices, jobs and rounding of the report, in each month."""
     lines = [
         line(price, (Decimal(seconds) / 3600).quantize(TEN), day, places)
         for day, (price, jobs) in enumerate(days, start=1)
         for seconds in jobs
     ]
-    for rate in rates(taught(*lines)):
+    for rate in rates(derived(*lines)):
         rounding = len(lines) * (places / 2 + rate.usd * TEN)
-        assert abs(rate.usd * rate.quantity - sum(one.usd for one in lines)) <= rounding
+        assert abs(rate.usd * rate.quantity - sum(item.usd for item in lines)) <= rounding
 
 
 @given(st.decimals("0.05", "110", places=4), SECONDS)
 def test_a_price_of_few_digits_is_found_exactly(price: Decimal, seconds: list[int]) -> None:
-    """From jobs of any length: AWS writes ten decimals."""
+    """For jobs of any length: AWS writes ten decimals."""
     hours = [(Decimal(second) / 3600).quantize(TEN) for second in seconds]
-    lesson = taught(*(line(price, hour) for hour in hours))
+    lesson = derived(*(line(price, hour) for hour in hours))
     if sum(hours) >= Decimal("0.1"):
         [rate] = rates(lesson)
         assert (rate.usd, rate.note) == (price, None)

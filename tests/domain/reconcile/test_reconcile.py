@@ -39,18 +39,18 @@ M5 = "USE1-Train:ml.m5.xlarge"
 
 
 def metered(usage_type: str, quantity: str, usd: str, **changes: Any) -> AwsLine:
-    """One line of AWS's about job "a", in us-east-1 and hours."""
-    whole = AwsLine(usage_type, "us-east-1", "Hrs", Decimal(quantity), Decimal(usd), ARN + "a")
-    return whole._replace(**changes)
+    """Returns one of AWS's lines about job "a", in us-east-1 and hours."""
+    aws_line = AwsLine(usage_type, "us-east-1", "Hrs", Decimal(quantity), Decimal(usd), ARN + "a")
+    return aws_line._replace(**changes)
 
 
 def audited(
     usage_type: str | None, quantity: str | None, usd: str | None, **changes: Any
 ) -> AuditedLine:
-    """One line of job "a", in us-east-1."""
+    """Returns one line of job "a", in us-east-1."""
     usage = None if usage_type is None else parse_usage_type(usage_type)
-    used, cost = (None if text is None else Decimal(text) for text in (quantity, usd))
-    whole = AuditedLine(
+    usage_quantity, cost = (None if text is None else Decimal(text) for text in (quantity, usd))
+    audited_line = AuditedLine(
         ARN + "a",
         "a",
         "us-east-1",
@@ -58,25 +58,25 @@ def audited(
         usage_type,
         usage,
         "instance-hours",
-        used,
+        usage_quantity,
         cost,
         is_metered=True,
         crosses_month=False,
     )
-    return replace(whole, **changes)
+    return replace(audited_line, **changes)
 
 
 OF_TYPE = audited(None, "2", "0.46", usage=job_usage_type("training", "ml.m5.xlarge"))
-"""Of a usage type that nobody knows: kind and instance type decide."""
+"""Its usage type is unknown, so kind and instance type decide."""
 
 
-def held(aws: list[AwsLine], history: list[AuditedLine]) -> Reconciliation:
-    """The two against each other."""
+def reconciled(aws: list[AwsLine], history: list[AuditedLine]) -> Reconciliation:
+    """Returns the comparison of both sides."""
     return reconcile(AwsSpend(tuple(aws)), AuditedMonth(tuple(history), jobs=1))
 
 
-def only(rows: Sequence[UsageRow]) -> UsageRow:
-    """The one row that there is."""
+def only_row(rows: Sequence[UsageRow]) -> UsageRow:
+    """Returns the only row."""
     [row] = rows
     return row
 
@@ -126,7 +126,7 @@ def only(rows: Sequence[UsageRow]) -> UsageRow:
             [audited(M5, "2", "0.46")],
             ("0", "0"),
             ("0", "0"),
-            id="where aws names no region the job decides",
+            id="if aws names no region the job decides",
         ),
     ],
 )
@@ -136,21 +136,21 @@ def test_differences_have_their_percentages_of_awss_figure(
     quantity: tuple[str | None, str | None],
     usd: tuple[str | None, str | None],
 ) -> None:
-    """Differences with their percentages of AWS's figure; what is unknown is in none."""
+    """Percentages are of AWS's figure. An unknown figure has no difference."""
     other = metered("USE2-Train:ml.m5.xlarge", "7", "1.61", resource=ARN + "other")
-    found = held([aws, other], history)
-    row = only(found.rows_by_presence[Presence.MATCHED])
+    result = reconciled([aws, other], history)
+    row = only_row(result.rows_by_presence[Presence.MATCHED])
     assert (row.usage, row.region) == (aws.usage_type, aws.region)
     assert row.history.line_count == len(history)
     figures = row.quantity_difference, row.quantity_percent, row.usd_difference, row.usd_percent
     assert figures == tuple(None if text is None else Decimal(text) for text in (*quantity, *usd))
-    assert found.unpriced_lines == sum(line.usd is None for line in history)
-    assert found.history_usd() == sum(line.usd or 0 for line in history)
+    assert result.unpriced_lines == sum(line.usd is None for line in history)
+    assert result.history_usd() == sum(line.usd or 0 for line in history)
 
 
 def test_what_no_audit_covers_has_its_share() -> None:
-    """$2 of jobs, $5 of an endpoint, $2 of a notebook, $1 of Studio: $8 of $10 is no job's."""
-    found = held(
+    """$2 of jobs, $5 of an endpoint, $2 of a notebook, $1 of Studio: $8 of $10 are not of jobs."""
+    result = reconciled(
         [
             metered(M5, "8", "1.5"),
             metered("USE1-Processing:ml.m5.xlarge", "2", "0.5"),
@@ -160,33 +160,35 @@ def test_what_no_audit_covers_has_its_share() -> None:
         ],
         [audited(M5, "8", "1.84")],
     )
-    areas = {row.area for row in found.rows}
+    areas = {row.area for row in result.rows}
     assert areas == {"endpoints", JOBS, "notebooks", "Studio"}
-    assert found.aws_usd(jobs_only=False) == 8
-    assert found.aws_usd(Presence.ONLY_IN_AWS, jobs_only=True) == Decimal("0.5")
-    assert percent(found.aws_usd(jobs_only=False), found.aws_usd()) == 80
+    assert result.aws_usd(jobs_only=False) == 8
+    assert result.aws_usd(Presence.ONLY_IN_AWS, jobs_only=True) == Decimal("0.5")
+    assert percent(result.aws_usd(jobs_only=False), result.aws_usd()) == 80
 
 
-def test_one_side_only_is_said_and_has_no_difference() -> None:
-    """What AWS alone has, and what the history alone has."""
-    found = held([metered(M5, "4", "0.92")], [audited("USE1-Train:ml.p3.2xlarge", "1", "3.83")])
-    alone = only(found.rows_by_presence[Presence.ONLY_IN_AWS])
-    ours = only(found.rows_by_presence[Presence.ONLY_IN_HISTORY])
-    assert (alone.usage, ours.usage) == (M5, "USE1-Train:ml.p3.2xlarge")
-    assert alone.quantity_difference is alone.usd_percent is ours.usd_difference is None
-    assert found.history_usd(Presence.ONLY_IN_HISTORY) == Decimal("3.83")
+def test_a_row_on_one_side_only_has_no_difference() -> None:
+    """What only AWS has, and what only the history has."""
+    result = reconciled(
+        [metered(M5, "4", "0.92")], [audited("USE1-Train:ml.p3.2xlarge", "1", "3.83")]
+    )
+    alone = only_row(result.rows_by_presence[Presence.ONLY_IN_AWS])
+    history_only = only_row(result.rows_by_presence[Presence.ONLY_IN_HISTORY])
+    assert (alone.usage, history_only.usage) == (M5, "USE1-Train:ml.p3.2xlarge")
+    assert alone.quantity_difference is alone.usd_percent is history_only.usd_difference is None
+    assert result.history_usd(Presence.ONLY_IN_HISTORY) == Decimal("3.83")
 
 
-def test_what_cannot_be_compared_stands_apart_with_its_dollars() -> None:
-    """A warm pool has no usage type to compare by; it is in no difference."""
-    found = held([], [audited(None, "1", "0.46", item="warm_pool")])
-    assert only(found.rows_by_presence[Presence.NOT_COMPARABLE]).usage == "warm_pool"
-    assert found.history_usd(Presence.NOT_COMPARABLE) == found.history_usd() == Decimal("0.46")
+def test_rows_that_are_not_comparable_are_separate() -> None:
+    """A warm pool has no usage type, so it is in no difference."""
+    result = reconciled([], [audited(None, "1", "0.46", item="warm_pool")])
+    assert only_row(result.rows_by_presence[Presence.NOT_COMPARABLE]).usage == "warm_pool"
+    assert result.history_usd(Presence.NOT_COMPARABLE) == result.history_usd() == Decimal("0.46")
 
 
-def test_by_job_each_job_stands_beside_its_own_lines() -> None:
-    """By resource id, whose job name is in lower case; three jobs, one on both sides."""
-    found = held(
+def test_each_job_is_compared_with_its_own_lines() -> None:
+    """By resource id, with the job's name in lower case. Of three jobs, one is on both sides."""
+    result = reconciled(
         [
             metered(M5, "2", "0.46", resource=ARN + "job-a"),
             metered(M5, "5", "1.15", resource=ARN + "by-hand"),
@@ -194,23 +196,23 @@ def test_by_job_each_job_stands_beside_its_own_lines() -> None:
         ],
         [audited(M5, "2", "0.47", job=ARN + "Job-A"), audited(M5, "1", "0.23", job=ARN + "lost")],
     )
-    assert only(found.rows_by_presence[Presence.MATCHED]).job == ARN + "job-a"
-    assert only(found.rows_by_presence[Presence.ONLY_IN_HISTORY]).job == ARN + "lost"
-    assert [row.job for row in found.rows_by_presence[Presence.ONLY_IN_AWS]] == [
+    assert only_row(result.rows_by_presence[Presence.MATCHED]).job == ARN + "job-a"
+    assert only_row(result.rows_by_presence[Presence.ONLY_IN_HISTORY]).job == ARN + "lost"
+    assert [row.job for row in result.rows_by_presence[Presence.ONLY_IN_AWS]] == [
         None,
         ARN + "by-hand",
     ]
-    assert found.count_jobs() == dict.fromkeys(found.count_jobs(), 1)
+    assert result.count_jobs() == dict.fromkeys(result.count_jobs(), 1)
 
 
 def test_the_row_with_the_most_dollars_comes_first() -> None:
-    """A reader starts where it matters."""
-    found = held(
+    """It matters most to a reader."""
+    result = reconciled(
         [metered(f"USE1-Train:ml.m5.{n}xlarge", "1", str(n)) for n in (2, 12, 4)],
         [audited("USE1-Train:ml.p3.2xlarge", "2", "7.65")],
     )
     names = ["m5.12xlarge", "p3.2xlarge", "m5.4xlarge", "m5.2xlarge"]
-    assert [row.usage.partition("ml.")[2] for row in found.rows] == names
+    assert [row.usage.partition("ml.")[2] for row in result.rows] == names
 
 
 def test_volumes_count_in_their_month_and_compute_in_the_month_of_the_end() -> None:
@@ -226,21 +228,21 @@ def test_volumes_count_in_their_month_and_compute_in_the_month_of_the_end() -> N
         ),
     ]
     october, november = ([*lines_of(ran, month)] for month in ("2026-10", "2026-11"))
-    assert [one.quantity for one in october] == [Decimal("0.16")]
-    assert [one.item for one in november] == ["compute", "storage"]
-    assert all(one.crosses_month for one in (*october, *november))
+    assert [row.quantity for row in october] == [Decimal("0.16")]
+    assert [row.item for row in november] == ["compute", "storage"]
+    assert all(row.crosses_month for row in (*october, *november))
 
 
 def test_a_job_within_one_month_does_not_cross_it() -> None:
-    """Up to its last second; without a start, the month of the end is all that is known."""
+    """Up to its last second. Without a start, only the month of the end is known."""
     for started_at in ("2026-10-01T00:00:00Z", "2026-10-31T20:00:00Z", None):
         within = document(job=job(started_at=started_at, ended_at="2026-10-31T23:59:59Z"))
-        assert not any(one.crosses_month for one in lines_of(within, "2026-10"))
+        assert not any(item.crosses_month for item in lines_of(within, "2026-10"))
         assert [*lines_of(within, "2026-10")]
 
 
-def test_a_line_knows_what_it_used() -> None:
-    """From its usage type, else from its note, else from the one type that the job ran on.
+def test_a_line_has_its_usage_type() -> None:
+    """From its usage type, else from its note, else from the only type of the job.
 
     A cluster of several types is not guessed.
     """
@@ -252,7 +254,7 @@ def test_a_line_knows_what_it_used() -> None:
         line(usage_type=None, item="storage", note="30 GB x 2, 2026-05"),
         line(usage_type=None, item="warm_pool", note="warm pool Terminated"),
     ]
-    used = [one.usage for one in lines_of(ran, "2026-05")]
+    used = [row.usage for row in lines_of(ran, "2026-05")]
     assert [usage.text if usage else None for usage in used] == [
         "Train:ml.g5.2xlarge",
         "Train:ml.c5.xlarge",
@@ -262,20 +264,22 @@ def test_a_line_knows_what_it_used() -> None:
     ]
     ran = document(job=job(instances="1 x ml.g5.2xlarge + 2 x ml.c5.xlarge"))
     ran["bill"]["lines"] = [line(usage_type=None, note=None)]
-    assert [one.usage for one in lines_of(ran, "2026-05")] == [None]
+    assert [row.usage for row in lines_of(ran, "2026-05")] == [None]
 
 
-def test_what_was_never_used_or_never_paid_is_told_apart() -> None:
-    """A job that never started has no line; prepaid capacity has one that is not paid by hour."""
+def test_unused_and_prepaid_capacity_are_distinguished() -> None:
+    """A job that never started has no line. Prepaid capacity has a line that is not paid per
+    hour.
+    """
     ran = document()
     ran["bill"]["lines"] = [
         line(quantity=Decimal(0), usd=Decimal(0), rate_usd=None),
         line(rate_usd=Decimal(0), usd=Decimal(0)),
         line(rate_usd=None, usd=None),
     ]
-    assert [one.is_metered for one in lines_of(ran, "2026-05")] == [False, True]
+    assert [item.is_metered for item in lines_of(ran, "2026-05")] == [False, True]
     ran["bill"]["lines"] = [line(price_kind="estimate"), line()]
-    assert [one.is_estimated for one in lines_of(ran, "2026-05")] == [True, False]
+    assert [item.is_estimated for item in lines_of(ran, "2026-05")] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -303,10 +307,10 @@ def test_what_was_never_used_or_never_paid_is_told_apart() -> None:
         ("", UsageType("", ""), "other"),
     ],
 )
-def test_a_usage_type_is_a_prefix_a_role_and_a_thing(
+def test_a_usage_type_is_a_prefix_a_role_and_a_resource(
     usage_type: str, usage: UsageType, area: str
 ) -> None:
-    """The role says what of SageMaker it is; an unknown one is "other"."""
+    """The role shows the area of SageMaker. An unknown one is "other"."""
     assert parse_usage_type(usage_type) == usage
     assert parse_usage_type(usage_type).area == area
 
@@ -332,74 +336,80 @@ OUR_LINES = st.builds(
 
 @given(st.lists(AWS_LINES, max_size=12), st.lists(OUR_LINES, max_size=12))
 def test_totals_add_up_whatever_the_lines(aws: list[AwsLine], history: list[AuditedLine]) -> None:
-    """Matched and only in AWS are AWS's total; the three kinds of ours are ours; areas too."""
-    found = held(aws, history)
-    whole = sum((one.usd for one in aws), Decimal(0))
-    assert found.aws_usd(Presence.MATCHED) + found.aws_usd(Presence.ONLY_IN_AWS) == whole
-    of_jobs = sum((row.aws.known_usd for row in found.rows if row.area == JOBS), Decimal(0))
-    assert found.aws_usd() == whole == of_jobs + found.aws_usd(jobs_only=False)
-    assert found.history_usd() == sum((one.usd or Decimal(0) for one in history), Decimal(0))
-    assert found.history_usd() == sum(
-        found.history_usd(presence) for presence in Presence if presence is not Presence.ONLY_IN_AWS
+    """Rows on both sides and only in AWS sum to AWS's total; likewise the three kinds of the
+    history's rows, and the areas.
+    """
+    result = reconciled(aws, history)
+    aws_total = sum((aws_line.usd for aws_line in aws), Decimal(0))
+    assert result.aws_usd(Presence.MATCHED) + result.aws_usd(Presence.ONLY_IN_AWS) == aws_total
+    of_jobs = sum((row.aws.known_usd for row in result.rows if row.area == JOBS), Decimal(0))
+    assert result.aws_usd() == aws_total == of_jobs + result.aws_usd(jobs_only=False)
+    assert result.history_usd() == sum(
+        (aws_line.usd or Decimal(0) for aws_line in history), Decimal(0)
+    )
+    assert result.history_usd() == sum(
+        result.history_usd(presence)
+        for presence in Presence
+        if presence is not Presence.ONLY_IN_AWS
     )
 
 
 @given(st.lists(AWS_LINES, max_size=8), st.lists(OUR_LINES, max_size=8))
 def test_the_order_of_lines_changes_nothing(aws: list[AwsLine], history: list[AuditedLine]) -> None:
-    """Reports promise no order."""
+    """Reports do not guarantee an order."""
 
-    def sums(found: Reconciliation) -> list[str]:
+    def sums(result: Reconciliation) -> list[str]:
         return sorted(
             f"{row.presence} {row.job} {row.usage.lower()} {row.aws.known_usd:f}"
             f" {row.aws.quantity} {row.history.quantity}"
-            for row in found.rows
+            for row in result.rows
         )
 
-    there = held(aws, history)
-    back = held(aws[::-1], history[::-1])
-    assert there.aws_usd(Presence.MATCHED) == back.aws_usd(Presence.MATCHED)
-    assert len(there.rows) == len(back.rows)
-    assert sums(there) == sums(back)
+    reversed_result = reconciled(aws, history)
+    back = reconciled(aws[::-1], history[::-1])
+    assert reversed_result.aws_usd(Presence.MATCHED) == back.aws_usd(Presence.MATCHED)
+    assert len(reversed_result.rows) == len(back.rows)
+    assert sums(reversed_result) == sums(back)
 
 
 @given(st.lists(OUR_LINES, max_size=8))
 def test_a_history_that_is_aws_line_by_line_agrees(history: list[AuditedLine]) -> None:
-    """With both sides equal, nothing differs and nothing is on one side only."""
+    """If both sides are equal, nothing differs and nothing is on one side only."""
     known = [
-        replace(one, region="us-east-1", quantity=one.quantity or Decimal(1), usd=Decimal(1))
-        for one in history
-        if one.usage_type
+        replace(item, region="us-east-1", quantity=item.quantity or Decimal(1), usd=Decimal(1))
+        for item in history
+        if item.usage_type
     ]
     aws = [
-        metered(one.usage_type or "", str(one.quantity or 0), "1", resource=one.job)
-        for one in known
+        metered(item.usage_type or "", str(item.quantity or 0), "1", resource=item.job)
+        for item in known
     ]
-    found = held(aws, known)
-    assert all(row.presence is Presence.MATCHED for row in found.rows)
-    assert all(row.quantity_difference == row.usd_difference == 0 for row in found.rows)
+    result = reconciled(aws, known)
+    assert all(row.presence is Presence.MATCHED for row in result.rows)
+    assert all(row.quantity_difference == row.usd_difference == 0 for row in result.rows)
 
 
 def test_lines_at_an_estimated_rate_are_compared_by_quantity_and_counted() -> None:
     """Their dollars are in the sums, with a mark on the row."""
     m6i = "USE1-Train:ml.m6i.large"
-    found = held(
+    result = reconciled(
         [metered(m6i, "4", "0.46"), metered(M5, "1", "1")],
         [audited(m6i, "4", "0.4608", is_estimated=True), audited(M5, "1", "1")],
     )
-    assert {row.usage: row.is_estimated for row in found.rows} == {m6i: True, M5: False}
-    assert (found.audited.estimated_lines, found.audited.estimated_usd) == (1, Decimal("0.4608"))
-    assert found.history_usd() == Decimal("1.4608")
+    assert {row.usage: row.is_estimated for row in result.rows} == {m6i: True, M5: False}
+    assert (result.audited.estimated_lines, result.audited.estimated_usd) == (1, Decimal("0.4608"))
+    assert result.history_usd() == Decimal("1.4608")
 
 
 def test_a_managed_spot_usage_type_is_seen_and_compared_with_no_job() -> None:
-    """AWS's dollars stay in its total; no line of the history is matched with it."""
+    """AWS's dollars stay in its total. No line of the history matches it."""
     name = "USE1-TrSpt:ml.m5.xlarge"
-    found = held([metered(name, "4", "0.3")], [audited(M5, "4", "0.92")])
-    assert found.spend.managed_spot == (name,)
-    assert only(found.rows_by_presence[Presence.ONLY_IN_AWS]).usage == name
-    assert only(found.rows_by_presence[Presence.ONLY_IN_AWS]).area == MANAGED_SPOT
-    assert (found.aws_usd(), found.aws_usd(Presence.ONLY_IN_AWS, jobs_only=True)) == (
+    result = reconciled([metered(name, "4", "0.3")], [audited(M5, "4", "0.92")])
+    assert result.spend.managed_spot == (name,)
+    assert only_row(result.rows_by_presence[Presence.ONLY_IN_AWS]).usage == name
+    assert only_row(result.rows_by_presence[Presence.ONLY_IN_AWS]).area == MANAGED_SPOT
+    assert (result.aws_usd(), result.aws_usd(Presence.ONLY_IN_AWS, jobs_only=True)) == (
         Decimal("0.3"),
         0,
     )
-    assert held([metered(M5, "4", "1")], []).spend.managed_spot == ()
+    assert reconciled([metered(M5, "4", "1")], []).spend.managed_spot == ()

@@ -16,12 +16,12 @@ def step(name: str, kind: str, **arguments: Any) -> dict[str, Any]:
 
 
 def read(*steps: dict[str, Any], **more: Any) -> Any:
-    """What a definition of these steps has."""
+    """Returns the requests of a definition with these steps."""
     return requests_in_definition({"Parameters": PARAMETERS, "Steps": list(steps)}, **more)
 
 
 def test_parameters_get_their_defaults() -> None:
-    """One without a default is known later, and so is an output of another step."""
+    """One without a default is known later, like the output of another step."""
     config = {
         "InstanceType": {"Get": "Parameters.Type"},
         "InstanceCount": {"Get": "Parameters.Count"},
@@ -38,7 +38,7 @@ def test_parameters_get_their_defaults() -> None:
 
 
 def test_texts_are_joined() -> None:
-    """Where all parts are known."""
+    """If all parts are known."""
     known = {"Std:Join": {"On": "/", "Values": ["s3:/", "b", {"Get": "Parameters.Type"}]}}
     unknown = {"Std:Join": {"On": "", "Values": ["s3://", {"Get": "Execution.PipelineName"}]}}
     [request] = read(step("T", "Transform", A=known, B=unknown)).requests
@@ -47,36 +47,36 @@ def test_texts_are_joined() -> None:
 
 
 def test_branches_of_conditions_are_read() -> None:
-    """However deep they are; the branch is named."""
+    """At any depth. The branch is named."""
     inner = step("Inner", "Condition", ElseSteps=[step("Deep", "Processing")])
     outer = step("Outer", "Condition", IfSteps=[inner, step("Tune", "Tuning")])
-    found = read(outer)
-    assert [(r.label, r.kind, r.note) for r in found.requests] == [
+    result = read(outer)
+    assert [(r.label, r.kind, r.note) for r in result.requests] == [
         ("step Deep", JobKind.PROCESSING, "runs only in ElseSteps of Inner"),
         ("step Tune", JobKind.TUNING, "runs only in IfSteps of Outer"),
     ]
-    assert found.requests[0].origin.base_path == (
+    assert result.requests[0].origin.base_path == (
         *("Steps", 0, "Arguments", "IfSteps", 0, "Arguments", "ElseSteps", 0, "Arguments"),
     )
 
 
 def test_checks_run_processing_jobs_and_other_steps_are_named() -> None:
     """ClarifyCheck and QualityCheck start jobs of their own."""
-    found = read(step("Q", "QualityCheck"), step("L", "Lambda"))
-    assert [request.kind for request in found.requests] == [JobKind.PROCESSING]
-    assert found.unchecked_sentences == ("step L: a Lambda step is not checked",)
+    result = read(step("Q", "QualityCheck"), step("L", "Lambda"))
+    assert [request.kind for request in result.requests] == [JobKind.PROCESSING]
+    assert result.unchecked_sentences == ("step L: a Lambda step is not checked",)
 
 
 def test_the_family_needs_the_pipelines_name() -> None:
-    """As the history writes it: pipeline names are in lower case in ARNs."""
+    """As in the history, where names of pipelines are in lower case, as in ARNs."""
     [request] = read(step("Train", "Training"), name="Nightly").requests
     assert request.step == "pipeline/nightly/Train"
     [unnamed] = read(step("Train", "Training")).requests
     assert unnamed.step is None
 
 
-def test_nonsense_is_no_step() -> None:
-    """A definition that somebody writes by hand."""
+def test_invalid_steps_are_ignored() -> None:
+    """A person may have written the definition."""
     assert requests_in_definition({"Steps": [1, None, {"Type": "Training"}]}).requests[0].body == {}
     whole = read({"Name": "T", "Type": "Training", "Arguments": {"Get": "Parameters.Type"}})
     assert whole.unchecked_sentences == ("step T: its Arguments are not an object",)
@@ -84,7 +84,7 @@ def test_nonsense_is_no_step() -> None:
 
 
 def test_a_small_definition_gives_no_endless_text() -> None:
-    """What a join repeats is known up to the length of any definition; a default is no list."""
+    """Joins produce at most as much text as a definition may have. A default cannot be a list."""
     parameters = [
         {"Name": "Long", "DefaultValue": "x" * 1000},
         {"Name": "Lists", "DefaultValue": [[1] * 1000]},

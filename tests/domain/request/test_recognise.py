@@ -30,14 +30,14 @@ def test_a_request_is_recognised_by_its_name_key_or_its_parameters(kind: JobKind
     ],
 )
 def test_a_pipeline_may_be_wrapped(document: dict[str, Any]) -> None:
-    """As create-pipeline takes it, and describe-pipeline prints it."""
-    found = recognise(document, api_model())
-    assert found.format is FileFormat.PIPELINE
-    assert [request.label for request in found.requests] == ["step T"]
+    """As create-pipeline accepts it, and describe-pipeline prints it."""
+    result = recognise(document, api_model())
+    assert result.format is FileFormat.PIPELINE
+    assert [request.label for request in result.requests] == ["step T"]
 
 
 def test_the_region_of_a_pipeline_is_that_of_its_arn() -> None:
-    """As describe-pipeline prints it; the definition has none."""
+    """As describe-pipeline prints it. The definition has none."""
     arn = "arn:aws:sagemaker:eu-west-1:111122223333:pipeline/p"
     answer = {"PipelineArn": arn, "PipelineName": "p", "PipelineDefinition": json.dumps(STEPS)}
     assert recognise(answer, api_model()).requests[0].region == "eu-west-1"
@@ -55,13 +55,13 @@ def test_a_tuning_job_asks_for_training_jobs() -> None:
     )
 
 
-def test_the_user_may_say_what_it_is() -> None:
-    """Where nothing in it says so."""
+def test_the_user_may_name_the_format() -> None:
+    """If nothing in the file shows it."""
     assert recognise({}, api_model(), form=FileFormat.TRANSFORM).format is FileFormat.TRANSFORM
 
 
 @pytest.mark.parametrize(
-    ("document", "says"),
+    ("document", "expected_text"),
     [
         ([], "is a list"),
         (3, "is not an object"),
@@ -76,7 +76,7 @@ def test_the_user_may_say_what_it_is() -> None:
         ({"PipelineDefinition": "[]"}, "not a pipeline definition"),
     ],
 )
-def test_what_is_no_request_is_refused_with_what_to_do(document: object, says: str) -> None:
+def test_other_files_are_refused_with_what_to_do(document: object, expected_text: str) -> None:
     """In one sentence."""
-    with pytest.raises(MalformedData, match=says):
+    with pytest.raises(MalformedData, match=expected_text):
         recognise(document, api_model())

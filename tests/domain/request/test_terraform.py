@@ -26,20 +26,20 @@ VALUES: dict[str, Any] = {
 
 
 def resource(kind: str, values: dict[str, Any], name: str = "x") -> dict[str, Any]:
-    """One resource that a plan changes."""
+    """Returns one resource that a plan changes."""
     address = f"module.m.{kind}.{name}"
     return {"address": address, "mode": "managed", "type": kind, "change": {"after": values}}
 
 
 def plan(*resources: dict[str, Any], unknown: object = None, actions: Any = None) -> ParsedRequests:
-    """The plan of these resources."""
+    """Returns the plan of these resources."""
     how = {"actions": actions or ["create"], "after_unknown": unknown or {}}
-    changes = [{**one, "change": {**one["change"], **how}} for one in resources]
+    changes = [{**resource, "change": {**resource["change"], **how}} for resource in resources]
     return requests_in_plan({"resource_changes": changes}, api_model())
 
 
 def test_arguments_become_the_apis_parameters() -> None:
-    """Snake case, lists of one, maps of tags and empty texts are Terraform's form."""
+    """Terraform has snake case, lists of one object, maps of tags and empty texts."""
     [request] = plan(resource(TRAINING, VALUES)).requests
     assert request.body == {
         "TrainingJobName": "train",
@@ -56,15 +56,15 @@ def test_arguments_become_the_apis_parameters() -> None:
     assert (request.kind, request.region) == (JobKind.TRAINING, "eu-west-1")
 
 
-def test_a_parameter_stands_where_its_resource_does() -> None:
-    """Nobody writes a plan: its lines are no one's to change."""
+def test_a_parameter_has_the_path_of_its_resource() -> None:
+    """Nobody edits a plan, so its lines are not named."""
     [request] = plan(resource(TRAINING, VALUES)).requests
     place = request.origin.path_in_file(("ResourceConfig", "InstanceType"))
     assert place == ("resource_changes", 0, "change", "after")
 
 
 def test_what_is_known_after_apply_is_not_known() -> None:
-    """Beside values that are."""
+    """Other values of the same resource are."""
     later = {"role_arn": True, "checkpoint_config": [{"s3_uri": True}]}
     [request] = plan(resource(TRAINING, VALUES), unknown=later).requests
     assert isinstance(request.body["RoleArn"], UnknownValue)
@@ -72,10 +72,10 @@ def test_what_is_known_after_apply_is_not_known() -> None:
 
 
 def test_a_resource_that_does_not_change_starts_nothing() -> None:
-    """It is named."""
-    found = plan(resource(TRAINING, VALUES), actions=["no-op"])
-    assert found.requests == ()
-    assert found.unchecked_sentences == (f"module.m.{TRAINING}.x: the plan does not change it",)
+    """It is named as not checked."""
+    result = plan(resource(TRAINING, VALUES), actions=["no-op"])
+    assert result.requests == ()
+    assert result.unchecked_sentences == (f"module.m.{TRAINING}.x: the plan does not change it",)
 
 
 def test_a_tuning_job_has_shorter_names_in_terraform() -> None:
@@ -100,17 +100,17 @@ def test_pipelines_of_both_providers_are_read() -> None:
         "awscc_sagemaker_pipeline",
         {"pipeline_name": "P", "pipeline_definition": {"pipeline_definition_body": text}},
     )
-    found = plan(aws, awscc)
-    assert [r.label for r in found.requests] == [
+    result = plan(aws, awscc)
+    assert [r.label for r in result.requests] == [
         "module.m.aws_sagemaker_pipeline.x, step T",
         "module.m.awscc_sagemaker_pipeline.x, step T",
     ]
-    assert {r.step for r in found.requests} == {"pipeline/p/T"}
-    assert found.requests[0].origin.path_in_file(("ResourceConfig",))[-1] == "pipeline_definition"
+    assert {r.step for r in result.requests} == {"pipeline/p/T"}
+    assert result.requests[0].origin.path_in_file(("ResourceConfig",))[-1] == "pipeline_definition"
 
 
 def test_a_definition_that_cannot_be_read_is_named() -> None:
-    """In S3, known after apply, or no JSON."""
+    """It is in S3, known after apply, or not JSON."""
     kind = "aws_sagemaker_pipeline"
     assert "in S3" in plan(resource(kind, {})).unchecked_sentences[0]
     later = plan(resource(kind, {}), unknown={"pipeline_definition": True})
@@ -133,15 +133,15 @@ def test_a_processing_job_of_awscc_is_read() -> None:
     assert request.name_source == "AWS"
 
 
-def test_other_providers_are_told_apart() -> None:
-    """So that a plan of another cloud is no plan without jobs."""
+def test_a_plan_of_other_providers_is_refused() -> None:
+    """A plan of another cloud is refused; it is not a plan without jobs."""
     assert plan(resource("aws_s3_bucket", {})) == ParsedRequests(())
     with pytest.raises(MalformedData, match="without any resource of AWS"):
         plan(resource("google_storage_bucket", {}))
 
 
-def test_nonsense_in_a_plan_is_no_plan() -> None:
-    """Each part of another type."""
+def test_invalid_parts_of_a_plan_are_ignored() -> None:
+    """Each part has another type."""
     for part in (None, 3, "x", [], [3], [{"change": 3}], {"root_module": 3}):
         nonsense = {"resource_changes": part, "configuration": part}
         with pytest.raises(MalformedData, match="without any resource of AWS"):
@@ -151,7 +151,7 @@ def test_nonsense_in_a_plan_is_no_plan() -> None:
 
 
 def test_tags_are_those_that_the_job_gets() -> None:
-    """The provider adds its default tags; a value that is known after apply is one."""
+    """The provider adds its default tags, including those that are known only after apply."""
     values = {**VALUES, "tags_all": {"owner": "vision", "team": "ml"}}
     [request] = plan(resource(TRAINING, values)).requests
     assert request.tags == {"owner": "vision", "team": "ml"}

@@ -15,13 +15,13 @@ TRAINING = JobKind.TRAINING
 
 
 def problems(changes: dict[str, Any], kind: JobKind = TRAINING) -> list[Problem]:
-    """What AWS would refuse of a changed request."""
+    """Returns what AWS would refuse of a changed request."""
     return list(MODEL.problems(REQUEST_SHAPES[kind], body(kind, changes)))
 
 
 @pytest.mark.parametrize("kind", REQUESTED)
 def test_a_healthy_request_has_no_problem(kind: JobKind) -> None:
-    """Of each kind."""
+    """For each kind."""
     assert problems({}, kind) == []
 
 
@@ -62,7 +62,7 @@ def test_a_healthy_request_has_no_problem(kind: JobKind) -> None:
         ),
     ],
 )
-def test_each_fault_has_its_word_and_path(
+def test_each_problem_has_its_fault_and_path(
     changes: dict[str, Any], fault: Fault, path: str, near: str | None
 ) -> None:
     """And the name or value that was probably meant."""
@@ -70,22 +70,22 @@ def test_each_fault_has_its_word_and_path(
     assert (problem.fault, problem.path[-1], problem.suggestion) == (fault, path, near)
 
 
-def test_items_beyond_the_most_are_refused_with_the_list_alone() -> None:
-    """A list of a million empty items is one fault and those of the 20 that AWS takes."""
-    found = problems({"InputDataConfig": [{}] * 1_000_000})
-    assert found[0].fault is Fault.LIMITS
-    assert len({problem.path[1] for problem in found[1:]}) == 20
+def test_items_beyond_the_maximum_are_refused_with_the_list() -> None:
+    """A list of a million empty items has one fault, and those of the 20 items that AWS allows."""
+    result = problems({"InputDataConfig": [{}] * 1_000_000})
+    assert result[0].fault is Fault.LIMITS
+    assert len({problem.path[1] for problem in result[1:]}) == 20
 
 
 def test_a_type_that_is_newer_than_the_sdk_is_no_problem() -> None:
-    """AWS adds families; a size that no other type has is a mistake."""
+    """AWS adds families. A size that no other type has is a mistake."""
     assert problems({"ResourceConfig.InstanceType": "ml.g9.2xlarge"}) == []
     assert problems({"ResourceConfig.InstanceType": "g5.2xlarge"})
     assert problems({"ResourceConfig.InstanceType": "ml.g9.huge"})
 
 
 def test_what_is_known_later_is_neither_wrong_nor_missing() -> None:
-    """The role of a plan that makes it."""
+    """For example the role that the plan itself creates."""
     assert problems({"RoleArn": LATER, "ResourceConfig": LATER}) == []
 
 
@@ -109,6 +109,6 @@ def test_a_misspelled_parameter_is_not_reported_as_missing_too() -> None:
     )
 )
 def test_any_value_is_reported_and_never_raises(value: object) -> None:
-    """Whatever stands where an object is expected."""
+    """Any value may be in place of an object."""
     for path in ("ResourceConfig", "InputDataConfig", "Tags", "HyperParameters"):
         MODEL.problems(REQUEST_SHAPES[TRAINING], {path: value})

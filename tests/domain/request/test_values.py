@@ -34,18 +34,18 @@ BODY = {
     ],
 )
 def test_a_value_is_read_by_its_path(path: str, value: object) -> None:
-    """Items by name or number; inside what is not known nothing is known."""
+    """Items by name or number. Inside an unknown value everything is unknown."""
     assert value_at(BODY, path) == value
 
 
-def test_a_path_leads_as_far_as_it_exists() -> None:
-    """The nearest place to point at."""
+def test_a_path_is_resolved_as_far_as_it_exists() -> None:
+    """The result is the nearest place to point at."""
     assert resolve_path(BODY, "InputDataConfig[train].InputMode") == ("InputDataConfig", 0)
     assert resolve_path(BODY, "StoppingCondition.MaxRuntimeInSeconds") == ()
 
 
 def test_items_are_shown_by_their_names() -> None:
-    """By their number where they have none, or where it is not known."""
+    """By their index if they have no name, or if it is unknown."""
     assert (
         path_text(BODY, ("InputDataConfig", 0, "DataSource")) == "InputDataConfig[train].DataSource"
     )
@@ -54,7 +54,7 @@ def test_items_are_shown_by_their_names() -> None:
     )
 
 
-def test_what_is_not_known_is_listed_and_left_out() -> None:
+def test_unknown_values_are_listed_and_left_out() -> None:
     """A list keeps its other items."""
     places = [place for place, _ in find_unknown_values(BODY)]
     assert places == [
@@ -68,8 +68,8 @@ def test_what_is_not_known_is_listed_and_left_out() -> None:
     assert "VpcConfig" not in left
 
 
-def test_a_pattern_covers_any_item_and_what_is_around_it() -> None:
-    """An object that is not known hides the parameters inside it."""
+def test_a_pattern_matches_any_item_and_its_parents() -> None:
+    """An unknown object hides the parameters inside it."""
     pattern = "InputDataConfig[].InputMode"
     assert matches(("InputDataConfig", 3, "InputMode"), pattern)
     assert matches(("InputDataConfig",), pattern)

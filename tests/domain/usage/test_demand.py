@@ -10,9 +10,9 @@ from sageaudit.domain.usage.series import Series
 
 @given(cores=st.lists(st.floats(0, 16), min_size=1, max_size=90), fewer=st.sampled_from((2, 4, 8)))
 def test_more_work_or_fewer_vcpus_never_take_less_time(cores: list[float], fewer: int) -> None:
-    """And all that time is what the cores did: no more than all of it one after the other."""
-    host = BusyCores(Series(tuple(100 * one / 16 for one in cores)), 16)
-    busier = BusyCores(Series(tuple(100 * min(one + 1, 16) / 16 for one in cores)), 16)
+    """And the time is at most that of all work, one after the other."""
+    host = BusyCores(Series(tuple(100 * core / 16 for core in cores)), 16)
+    busier = BusyCores(Series(tuple(100 * min(core + 1, 16) / 16 for core in cores)), 16)
     times = host.runtime_factor(fewer)
     assert 1 <= times <= max(*cores, fewer) / fewer + 1e-9
     assert times <= busier.runtime_factor(fewer) + 1e-9
@@ -27,7 +27,7 @@ def test_more_work_or_fewer_vcpus_never_take_less_time(cores: list[float], fewer
 def test_only_the_periods_above_a_limit_are_summed(
     percents: list[float], vcpu: int, share: float
 ) -> None:
-    """To the last digit what the sums over all periods in their order are."""
+    """To the last digit, the result equals the sum over all periods in their order."""
     fewer = vcpu * share
     cores = sorted(percent * vcpu / 100 for percent in percents)
     sums_from = [*accumulate(reversed(cores), initial=0.0)][::-1]

@@ -14,8 +14,8 @@ from sageaudit.structs import replace
 from tests.fakes.jobs import Points, ran, series, usage
 
 
-def measured(cpu: Points, gpu: Points | None = None) -> Measurements:
-    """Sums of the CPU over 4 vCPUs; with `gpu`, of a GPU beside it."""
+def measurements_of(cpu: Points, gpu: Points | None = None) -> Measurements:
+    """Returns sums of the CPU over 4 vCPUs; with `gpu`, also of a GPU."""
     seconds = 60 * len(cpu)
     if gpu is None:
         return usage(ran(seconds), series(Metric.CPU, cpu))
@@ -24,7 +24,7 @@ def measured(cpu: Points, gpu: Points | None = None) -> Measurements:
 
 
 def test_a_fifth_of_a_core_is_work_on_any_size() -> None:
-    """20 of 100 of one vCPU, 5 of 4, and no answer where their number is not known."""
+    """20 of 100 of one vCPU, 5 of 4, and no answer if their number is unknown."""
     assert cpu_states((19.9, 20), 1) == [False, True]
     assert cpu_states((4.9, 5), 4) == [False, True]
     assert cpu_states((90,), None) == [None]
@@ -49,23 +49,25 @@ def test_a_fifth_of_a_core_is_work_on_any_size() -> None:
         ),
     ],
 )
-def test_a_host_works_by_either_and_is_idle_by_both(
+def test_a_host_works_if_either_works_and_is_idle_if_both_are(
     cpu: Points, gpu: Points, works: list[bool | None]
 ) -> None:
-    """Of CPU and GPU."""
-    assert activity_by_host(measured(cpu, gpu)) == {"train/algo-1": works}
+    """CPU and GPU."""
+    assert activity_by_host(measurements_of(cpu, gpu)) == {"train/algo-1": works}
 
 
-def test_hosts_end_and_take_part_by_themselves() -> None:
-    """A host that works only in its first six minutes takes no part; later work begins later."""
+def test_each_host_has_its_own_end_and_part() -> None:
+    """A host that works only in its first six minutes takes no part. Work that begins later
+    counts.
+    """
     run = ran(1200, instances=3)
-    of = usage(
+    measurements = usage(
         run,
         series(Metric.CPU, [100] * 20),
         series(Metric.CPU, [100] * 6 + [0] * 14, host="train/algo-2"),
         series(Metric.CPU, [0] * 7 + [100] + [0] * 12, host="train/algo-3"),
     )
-    assert host_activities(of) == [
+    assert host_activities(measurements) == [
         HostActivity("train/algo-1", 0, 0, has_worked=True),
         HostActivity("train/algo-2", 0, 14, has_worked=False),
         HostActivity("train/algo-3", 7, 12, has_worked=True),
@@ -93,8 +95,8 @@ def test_hosts_end_and_take_part_by_themselves() -> None:
 def test_the_head_is_the_longest_known_idle_stretch_at_the_start(
     cpu: Points, gpu: Points | None, head: range
 ) -> None:
-    """It begins within six minutes, and work follows."""
-    assert idle_head(measured(cpu, gpu)) == head
+    """It begins within six minutes and is followed by work."""
+    assert idle_head(measurements_of(cpu, gpu)) == head
 
 
 @pytest.mark.parametrize(
@@ -111,23 +113,23 @@ def test_the_head_is_the_longest_known_idle_stretch_at_the_start(
     ],
 )
 def test_the_wait_for_the_gpu_is_known_throughout(gpu: Points | None, wait: range) -> None:
-    """From its first point to its first work; a CPU job has none."""
-    assert [*periods_before_gpu(measured([100] * len(gpu or (0, 100)), gpu))] == [*wait]
+    """From its first point to its first work. A CPU job has none."""
+    assert [*periods_before_gpu(measurements_of([100] * len(gpu or (0, 100)), gpu))] == [*wait]
 
 
 @pytest.mark.parametrize(
     ("cpu", "period_s", "tail"),
     [
-        # up to three lost points between idle ones or at the end; next to work nobody knows
+        # up to three lost points between idle ones or at the end; next to work they are unknown
         ([100, 0, 0], 60, range(1, 3)),
         ([100, 0, None, None, None], 60, range(1, 5)),
         ([100, 0, *[None] * 4], 60, range(6, 6)),
         ([100, None, 0], 60, range(2, 3)),
         ([0, 0], 60, range(2)),
-        # one lost point of five minutes is no short gap
+        # one lost point of five minutes is not a short gap
         ([100, 0, None, 0], 300, range(3, 4)),
     ],
 )
 def test_a_short_gap_in_idleness_is_idle(cpu: Points, period_s: int, tail: range) -> None:
-    """Short in seconds."""
-    assert idle_tail(replace(measured(cpu), period_s=period_s)) == tail
+    """The limit is in seconds."""
+    assert idle_tail(replace(measurements_of(cpu), period_s=period_s)) == tail

@@ -12,12 +12,16 @@ from sageaudit.domain.usage.measurements import Measurements, Metric, Missing, R
 from tests.fakes.jobs import START, TYPES, Points, instance_type, job, phases, ran, series, usage
 
 MINUTE = timedelta(minutes=1)
-CPU, MEMORY, GPU, GPU_MEMORY, DISK = Metric
+CPU = Metric.CPU
+MEMORY = Metric.MEMORY
+GPU = Metric.GPU
+GPU_MEMORY = Metric.GPU_MEMORY
+DISK = Metric.DISK
 
 
-def values(of: Measurements, metric: Metric, host: str = "train/algo-1") -> list[float | None]:
-    """One host's points, to a tenth of a percent."""
-    points = of.series[metric][host].values
+def values(usage: Measurements, metric: Metric, host: str = "train/algo-1") -> list[float | None]:
+    """Returns one host's points, to a tenth of a percent."""
+    points = usage.series[metric][host].values
     return [None if value is None else round(value, 1) for value in points]
 
 
@@ -139,15 +143,19 @@ ALIKE = (InstanceGroup("ml.g5.2xlarge", 1), InstanceGroup("ml.g4dn.2xlarge", 1))
         ),
     ],
 )
-def test_points_become_shares_of_a_hosts_whole_in_its_own_work(
+def test_points_become_percentages_of_a_host(
     run: Job, read: RawSeries, metric: Metric, expected: list[float | None]
 ) -> None:
     """0..100 of all vCPUs, GPUs or memory, in whole periods of the Training phase."""
-    of = usage(run, read)
-    assert values(of, metric) == expected
-    assert (of.points, of.period_s, of.minutes) == (len(expected), 60, len(expected))
+    measurements = usage(run, read)
+    assert values(measurements, metric) == expected
+    assert (measurements.points, measurements.period_s, measurements.minutes) == (
+        len(expected),
+        60,
+        len(expected),
+    )
     present = [value for value in expected if value is not None]
-    assert of.share(metric) == pytest.approx(
+    assert measurements.share(metric) == pytest.approx(
         len(present) / len(expected) / (run.instance_count or 1)
     )
 
@@ -224,42 +232,46 @@ def test_points_become_shares_of_a_hosts_whole_in_its_own_work(
         ),
     ],
 )
-def test_what_is_not_known_is_missing_with_its_reason(
+def test_an_unknown_metric_is_missing_with_its_reason(
     run: Job, cpu: RawSeries, metric: Metric, code: str
 ) -> None:
-    """Never an empty series, nor 0."""
-    of = usage(run, cpu)
-    assert (of.missing[metric].code, metric in of.series, of.share(metric)) == (code, False, None)
+    """It is never an empty series, nor 0."""
+    measurements = usage(run, cpu)
+    assert (
+        measurements.missing[metric].code,
+        metric in measurements.series,
+        measurements.share(metric),
+    ) == (code, False, None)
 
 
-def test_a_coarse_series_of_another_metric_blurs_neither_cpu_nor_gpu() -> None:
-    """Hourly disk points make disk missing; other jobs' hosts are left out with a note."""
-    of = usage(
+def test_a_coarse_series_does_not_change_the_grid_of_cpu_and_gpu() -> None:
+    """With hourly points the disk is missing. Other jobs' hosts are left out with a note."""
+    measurements = usage(
         ran(7200),
         series(CPU, [40] * 120),
         series(CPU, [80] * 120, host="train-2/algo-1"),
         series(DISK, [1, 2], period_s=3600),
     )
-    assert (of.period_s, of.hosts, of.missing[DISK].code) == (
+    assert (measurements.period_s, measurements.hosts, measurements.missing[DISK].code) == (
         60,
         ("train/algo-1",),
         "period_too_coarse",
     )
-    assert of.notes == ("1 series are not of this job's hosts",)
+    assert measurements.notes == ("1 series are not of this job's hosts",)
 
 
-def test_an_accelerator_without_a_metric_may_work_unseen() -> None:
-    """Trainium: no GPU points is not no GPU, and a quiet CPU is no idle head."""
+def test_an_accelerator_without_a_metric_may_be_working() -> None:
+    """Trainium has no GPU points, but a quiet CPU is not an idle head."""
     neuron = instance_type("ml.trn1.2xlarge", 8, 32, accelerator="neuron")
     run = ran(600, neuron.name)
     quiet = [series(CPU, [1] * 5 + [400] * 5)]
-    of = measure(
+    usage = measure(
         run, quiet, {neuron.name: neuron}, missing_reason=Missing("metric_missing", "no points")
     )
-    assert (of.gpus, of.missing[GPU].code) == (None, "accelerator_unseen")
-    assert of.active_part().points == 10
+    assert (usage.gpus, usage.missing[GPU].code) == (None, "accelerator_unseen")
+    assert usage.active_part().points == 10
     mixed = ran(600, groups=(InstanceGroup(neuron.name, 1), InstanceGroup("ml.m5.2xlarge", 1)))
-    beside = measure(mixed, quiet, TYPES | {neuron.name: neuron}, missing_reason=of.missing[GPU])
+    beside = measure(mixed, quiet, TYPES | {neuron.name: neuron}, missing_reason=usage.missing[GPU])
     assert beside.missing[GPU].code == "accelerator_unseen"
     assert beside.vcpu == 8
 
@@ -273,40 +285,40 @@ def test_an_accelerator_without_a_metric_may_work_unseen() -> None:
     ],
 )
 def test_a_host_without_series_lowers_the_coverage(kind: JobKind, work: str) -> None:
-    """One of four hosts was seen: a quarter of the points, for every kind of job."""
+    """One of four hosts has points: a quarter of the points, for every kind of job."""
     run = ran(120, instances=4, kind=kind, phases=phases((work, 120)))
-    of = usage(run, series(CPU, [40, 80]))
-    assert (of.share(CPU), of.hosts_expected) == (pytest.approx(0.25), 4)
+    measurements = usage(run, series(CPU, [40, 80]))
+    assert (measurements.share(CPU), measurements.hosts_expected) == (pytest.approx(0.25), 4)
 
 
 def test_hosts_come_in_the_order_of_their_numbers() -> None:
     """algo-2 before algo-10."""
     names = [f"train/algo-{n}" for n in (10, 2, 1)]
-    of = usage(ran(60, instances=10), *(series(CPU, [40], host=name) for name in names))
-    assert of.hosts == ("train/algo-1", "train/algo-2", "train/algo-10")
+    measurements = usage(ran(60, instances=10), *(series(CPU, [40], host=name) for name in names))
+    assert measurements.hosts == ("train/algo-1", "train/algo-2", "train/algo-10")
 
 
 def test_series_of_two_periods_share_the_coarser_grid() -> None:
-    """A recording's series may carry their own period: minutes are averaged up to 5 minutes."""
+    """The series of a recording may have their own period. Minutes are averaged to 5 minutes."""
     run = ran(600, "ml.g4dn.xlarge")
-    of = usage(
+    measurements = usage(
         run,
         series(CPU, [40, 80, 120, 160, 200, 40, None, 40, 40, 40]),
         series(GPU, [10, 30], period_s=300),
     )
-    assert of.period_s == 300
-    assert values(of, GPU) == [10.0, 30.0]
-    assert values(of, CPU) == [30.0, 10.0]
+    assert measurements.period_s == 300
+    assert values(measurements, GPU) == [10.0, 30.0]
+    assert values(measurements, CPU) == [30.0, 10.0]
 
 
-def test_a_broken_clock_takes_no_time() -> None:
+def test_a_broken_clock_is_read_quickly() -> None:
     """A run of 200 years has no more points than the longest job."""
     run = ran(60, phases=(Phase("Training", START, Decimal(6_300_000_000), billed=True),))
     assert usage(run, series(CPU, [40])).points == 100_000
 
 
-def cut(cpu: Points, gpu: Points | None = None) -> list[float | None]:
-    """The CPU points of the active minutes of a g4dn.xlarge (m5.xlarge without `gpu`)."""
+def active_cpu(cpu: Points, gpu: Points | None = None) -> list[float | None]:
+    """Returns the CPU points of the active minutes of a g4dn.xlarge (m5.xlarge without `gpu`)."""
     minutes = 60 * len(cpu)
     if gpu is None:
         return values(usage(ran(minutes), series(CPU, cpu)).active_part(), CPU)
@@ -320,7 +332,7 @@ def cut(cpu: Points, gpu: Points | None = None) -> list[float | None]:
         # under 0.2 of 4 cores is idle; what is idle in the middle stays
         ([0, 19, 40, 0, 80, 4, 0], None, [10.0, 0.0, 20.0]),
         ([19.9, 20, 19.9], None, [5.0]),
-        # one core idle and the GPU at work is no idle head
+        # an idle core is not an idle head while the GPU works
         ([0, 0, 40, 0], [0, 50, 50, 0], [0.0, 10.0]),
         # a missing signal counts as active: nothing is cut that was not seen idle
         ([None, 40, 0], None, [None, 10.0]),
@@ -329,36 +341,38 @@ def cut(cpu: Points, gpu: Points | None = None) -> list[float | None]:
         ([0] * 8 + [40] * 2, [None] * 6 + [0] * 2 + [50] * 2, [10.0, 10.0]),
         ([None] * 7 + [0] * 2 + [40], None, [None] * 7 + [0.0] * 2 + [10.0]),
         ([None] * 3 + [40] + [0] * 2 + [40], None, [None] * 3 + [10.0] + [0.0] * 2 + [10.0]),
-        # a run that was idle throughout, as far as it was seen, is kept whole
+        # a run that was idle in all its points is not cut
         ([None, 0, 0], None, [None, 0.0, 0.0]),
         ([0, 0, 4], None, [0.0, 0.0, 1.0]),
     ],
 )
-def test_the_idle_head_and_tail_are_no_active_minutes(
+def test_the_idle_head_and_tail_are_not_active_minutes(
     cpu: Points, gpu: Points | None, active: list[float | None]
 ) -> None:
-    """By one point a minute of the CPU, and of the GPU where there is one."""
-    assert cut(cpu, gpu) == active
+    """One point a minute of the CPU, and of the GPU if there is one."""
+    assert active_cpu(cpu, gpu) == active
 
 
-def test_one_busy_host_or_core_keeps_the_minute_of_all() -> None:
-    """Every host must be idle for the head to be cut; one core of 48 vCPUs is 2 %."""
+def test_one_busy_host_or_core_makes_a_minute_active() -> None:
+    """The head is cut only if every host is idle. One core of 48 vCPUs is 2%."""
     run = ran(180, instances=2)
-    of = usage(run, series(CPU, [0, 40, 40]), series(CPU, [40, 40, 40], host="train/algo-2"))
-    assert of.active_part().points == 3
+    measurements = usage(
+        run, series(CPU, [0, 40, 40]), series(CPU, [40, 40, 40], host="train/algo-2")
+    )
+    assert measurements.active_part().points == 3
     large = ran(120, "ml.g4dn.12xlarge")
     assert usage(large, series(CPU, [100, 100]), series(GPU, [0, 0])).active_part().points == 2
 
 
 def algorithm(*points: float | None, host: str = "train", **changes: Any) -> RawSeries:
-    """An algorithm metric: the job itself is its host."""
+    """Returns an algorithm metric, whose host is the job itself."""
     plain: dict[str, Any] = {"metric": "validation:auc", "start": START, "period_s": 60}
     return RawSeries(host=host, values=points, **(plain | changes))
 
 
-def curve(of: Measurements, name: str = "validation:auc") -> list[tuple[float, float]]:
-    """Its points as seconds from the job's start, and values; none without a curve."""
-    points = of.curves[name].points if name in of.curves else ()
+def curve(usage: Measurements, name: str = "validation:auc") -> list[tuple[float, float]]:
+    """Returns its points as seconds from the job's start, and values; None without a curve."""
+    points = usage.curves[name].points if name in usage.curves else ()
     return [((moment - START).total_seconds(), value) for moment, value in points]
 
 
@@ -376,7 +390,7 @@ AGAIN = phases(("Training", 120), ("Interrupted", 120), ("Training", 120))
             [(0, 0.5), (180, 0.75), (360, -2.0)],
             id="gaps, and what is not a number, leave no point",
         ),
-        # neither another job's, nor a host's, nor values that CloudWatch would not hold
+        # neither another job's, nor a host's, nor values that CloudWatch does not accept
         *(
             (ran(600), algorithm(1.0, host=host), [])
             for host in ("train-2", "other", "train/algo-1")
@@ -395,7 +409,7 @@ AGAIN = phases(("Training", 120), ("Interrupted", 120), ("Training", 120))
             id="the largest value that CloudWatch takes",
         ),
         # Training from 10:02:30 to 10:04:30 prints into the minutes 10:02, 10:03 and 10:04; the
-        # first of these began before the work: its point stands at the work's start
+        # first of these began before the work: its point moves to the work's start
         pytest.param(
             job("ml.m5.xlarge", phases=LATE),
             EIGHT,
@@ -427,48 +441,54 @@ AGAIN = phases(("Training", 120), ("Interrupted", 120), ("Training", 120))
 def test_an_algorithm_metric_is_a_curve_inside_the_jobs_work(
     run: Job, read: RawSeries, expected: list[tuple[float, float]]
 ) -> None:
-    """It stands under the job's own name, and is no host's."""
-    of = usage(run, read, series(CPU, [40]))
-    assert (curve(of), of.hosts) == (expected, usage(run, series(CPU, [40])).hosts)
+    """It has the job's own name, and is not a host's."""
+    measurements = usage(run, read, series(CPU, [40]))
+    assert (curve(measurements), measurements.hosts) == (
+        expected,
+        usage(run, series(CPU, [40])).hosts,
+    )
 
 
 def test_a_curve_named_like_a_hosts_metric_stays_a_curve() -> None:
-    """Code may print what it likes: it is nobody's utilisation, nor does it make a grid."""
-    of = usage(ran(600), algorithm(0.5, metric="GPUUtilization"))
-    assert list(of.curves) == ["GPUUtilization"]
-    assert (of.series, of.notes, of.period_s) == ({}, (), None)
+    """Code may report any name. The curve is not a utilisation, and does not make a grid."""
+    measurements = usage(ran(600), algorithm(0.5, metric="GPUUtilization"))
+    assert list(measurements.curves) == ["GPUUtilization"]
+    assert (measurements.series, measurements.notes, measurements.period_s) == ({}, (), None)
 
 
 def test_a_metric_without_points_when_active_is_missing() -> None:
-    """Not a series of none; another host's points stay."""
+    """It is not an empty series. Another host's points stay."""
     run = ran(600, "ml.m5.xlarge", 2)
     cpu = [series(CPU, [0] * 5 + [400] * 5, host=f"train/algo-{n}") for n in (1, 2)]
     early = [5, 5, *[None] * 8]
     memory = series(MEMORY, early)
     disk = [series(DISK, early), series(DISK, [5] * 10, host="train/algo-2")]
-    of = usage(run, *cpu, memory, *disk).active_part()
-    assert (of.points, of.missing[MEMORY].code) == (5, "metric_missing")
-    assert set(of.series) == {CPU, DISK}
-    assert list(of.series[DISK]) == ["train/algo-2"]
+    measurements = usage(run, *cpu, memory, *disk).active_part()
+    assert (measurements.points, measurements.missing[MEMORY].code) == (5, "metric_missing")
+    assert set(measurements.series) == {CPU, DISK}
+    assert list(measurements.series[DISK]) == ["train/algo-2"]
     # a curve's points come while the hosts seem idle too, and are not cut
-    of = usage(ran(300), series(CPU, [0, 0, 400, 400, 400]), algorithm(0.1, 0.2))
-    assert (of.active_part().points, curve(of.active_part())) == (3, [(0, 0.1), (60, 0.2)])
+    measurements = usage(ran(300), series(CPU, [0, 0, 400, 400, 400]), algorithm(0.1, 0.2))
+    assert (measurements.active_part().points, curve(measurements.active_part())) == (
+        3,
+        [(0, 0.1), (60, 0.2)],
+    )
 
 
-def late(kind: JobKind, minutes: int, *also: RawSeries) -> Measurements:
-    """An hour of one CPU whose points begin so many minutes late."""
+def late_usage(kind: JobKind, minutes: int, *other_series: RawSeries) -> Measurements:
+    """Returns an hour of one CPU whose points begin this many minutes late."""
     run = ran(3600, kind=kind, phases=phases((PHASES_OF[kind], 3600)))
-    return usage(run, series(Metric.CPU, [None] * minutes + [50.0] * (60 - minutes)), *also)
+    return usage(run, series(Metric.CPU, [None] * minutes + [50.0] * (60 - minutes)), *other_series)
 
 
 PHASES_OF = {JobKind.TRAINING: "Training", JobKind.PROCESSING: "Processing"}
 
 
 def test_processing_starts_at_its_first_point_and_training_with_its_phase() -> None:
-    """A processing job has no phase for its download; most of a run is no download."""
-    assert late(JobKind.TRAINING, 20).points == 60
-    processing = late(JobKind.PROCESSING, 20)
+    """A processing job has no phase for its download, and a download is never most of a run."""
+    assert late_usage(JobKind.TRAINING, 20).points == 60
+    processing = late_usage(JobKind.PROCESSING, 20)
     assert (processing.points, processing.begins_at) == (40, START + timedelta(minutes=20))
-    assert late(JobKind.PROCESSING, 31).points == 60
+    assert late_usage(JobKind.PROCESSING, 31).points == 60
     disk = series(Metric.DISK, [1.0] * 60)
-    assert late(JobKind.PROCESSING, 20, disk).points == 40
+    assert late_usage(JobKind.PROCESSING, 20, disk).points == 40

@@ -82,8 +82,8 @@ def test_less_of_an_error_and_more_of_a_score_is_better(
     assert {name: direction(name, {}) for name in names} == dict.fromkeys(names, better)
 
 
-def test_what_is_stated_stands_before_the_name() -> None:
-    """The tuning job's word first, then the policy's."""
+def test_a_declared_direction_comes_before_the_name() -> None:
+    """The tuning job's direction comes first, then the policy's."""
     stated = {"loss": Direction.MAXIMIZE}
     assert direction("loss", stated) is Direction.MAXIMIZE
     assert objective_direction(Objective("loss", None), stated) is Direction.MAXIMIZE
@@ -110,26 +110,32 @@ def test_a_gain_is_over_one_percent_of_the_last_gain(values: list[str], at: int)
     assert last_gain(numbers, Direction.MINIMIZE, Decimal(1)) == at
 
 
-def of(*values: float) -> Curve:
-    """A point each minute."""
+def curve_of(*values: float) -> Curve:
+    """Returns a curve with a point each minute."""
     return Curve(tuple((START + timedelta(minutes=n), value) for n, value in enumerate(values)))
 
 
-def watched(
+def objective_curve(
     curves: dict[str, Curve], objective: Objective | None = None
 ) -> ObjectiveCurve | Missing:
-    """With 3 points and 1%."""
+    """Returns the curve of the objective, with 3 points and 1%."""
     return find_objective_curve(curves, {}, objective, min_points=3, tolerance_percent=Decimal(1))
 
 
-def test_the_running_median_is_watched() -> None:
-    """One point far off moves nothing; an objective that was not reported leaves the others."""
-    usage = watched({"loss": of(5, 4, 0.1, 3, 3, 3)}, Objective("auc", Direction.MAXIMIZE))
-    assert isinstance(usage, ObjectiveCurve)
-    assert (usage.metric, usage.best_value, usage.last_value) == ("loss", 3, 3)
+def test_the_running_median_is_used() -> None:
+    """One outlier changes nothing. If the objective was not reported, the other metrics are
+    used.
+    """
+    result = objective_curve(
+        {"loss": curve_of(5, 4, 0.1, 3, 3, 3)}, Objective("auc", Direction.MAXIMIZE)
+    )
+    assert isinstance(result, ObjectiveCurve)
+    assert (result.metric, result.best_value, result.last_value) == ("loss", 3, 3)
 
 
-def test_a_long_curve_of_less_use_is_no_substitute() -> None:
-    """Too few validation points are not made good by training's."""
-    answer = watched({"validation:loss": of(1, 2), "train:loss": of(1, 2, 3, 4)})
+def test_a_training_metric_does_not_replace_a_validation_metric() -> None:
+    """Too few validation points are not replaced by the training metric."""
+    answer = objective_curve(
+        {"validation:loss": curve_of(1, 2), "train:loss": curve_of(1, 2, 3, 4)}
+    )
     assert answer == Missing("too_few_points", "2 points of its objective, 3 needed")

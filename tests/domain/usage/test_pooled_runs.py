@@ -16,34 +16,34 @@ from tests.fakes.jobs import flat, job, ran, series, usage
 
 
 def gpu_run(gpu: Sequence[float | None], cpu: float = 100.0) -> Measurements:
-    """A minute for each point of the GPU, with some work of the CPU beside it."""
-    beside = [None if value is None else cpu for value in gpu]
+    """Returns a minute for each point of the GPU, with some work of the CPU."""
+    cpu_points = [None if value is None else cpu for value in gpu]
     run = ran(60 * len(gpu), "ml.g5.2xlarge")
-    return usage(run, series(Metric.CPU, beside), series(Metric.GPU, list(gpu)))
+    return usage(run, series(Metric.CPU, cpu_points), series(Metric.GPU, list(gpu)))
 
 
-def own(measured: Measurements) -> Measurements:
-    """The active minutes of a short run."""
-    active = short_run_usage(measured)
+def own_minutes(recorded: Measurements) -> Measurements:
+    """Returns the active minutes of a short run."""
+    active = short_run_usage(recorded)
     assert active is not None
     return active
 
 
-def gpu_points(measured: Measurements) -> list[float | None]:
-    """The GPU's points of the only host."""
-    [line] = measured.series[Metric.GPU].values()
+def gpu_points(recorded: Measurements) -> list[float | None]:
+    """Returns the GPU points of the only host."""
+    [line] = recorded.series[Metric.GPU].values()
     return list(line.values)
 
 
 def test_the_oldest_run_comes_first_and_the_own_last() -> None:
-    """Its hosts are the run's own, and so it reads as one run."""
+    """The hosts are the run's own, so that the pool reads as one run."""
     newest, oldest = gpu_run([2.0] * 5), gpu_run([1.0] * 4)
-    made = pool_runs(own(gpu_run([3.0] * 6)), [("newest", newest), ("oldest", oldest)])
-    assert made.names == ("newest", "oldest")
-    assert (made.runs, made.usage.points, made.own.points) == (3, 15, 6)
-    assert gpu_points(made.usage) == [1.0] * 4 + [2.0] * 5 + [3.0] * 6
-    assert made.has_enough_minutes
-    assert made.usage.hosts == made.own.hosts
+    pool = pool_runs(own_minutes(gpu_run([3.0] * 6)), [("newest", newest), ("oldest", oldest)])
+    assert pool.names == ("newest", "oldest")
+    assert (pool.runs, pool.usage.points, pool.own.points) == (3, 15, 6)
+    assert gpu_points(pool.usage) == [1.0] * 4 + [2.0] * 5 + [3.0] * 6
+    assert pool.has_enough_minutes
+    assert pool.usage.hosts == pool.own.hosts
 
 
 def test_no_more_is_read_than_is_needed() -> None:
@@ -55,47 +55,49 @@ def test_no_more_is_read_than_is_needed() -> None:
             read.append(f"run-{number}")
             yield read[-1], gpu_run([1.0] * 14)
 
-    made = pool_runs(own(gpu_run([1.0] * 14)), runs())
-    assert read == list(made.names) == ["run-0", "run-1", "run-2"]
-    assert made.usage.minutes == 56 >= ENOUGH_MINUTES
+    pool = pool_runs(own_minutes(gpu_run([1.0] * 14)), runs())
+    assert read == list(pool.names) == ["run-0", "run-1", "run-2"]
+    assert pool.usage.minutes == 56 >= ENOUGH_MINUTES
 
 
 def test_runs_of_other_shape_are_left_out() -> None:
-    """Other hosts, fewer metrics, or too long: they are judged alone, or say less.
+    """With other hosts or fewer metrics, or so long that they are judged alone.
 
-    Alone it is not enough.
+    The run alone has too few minutes.
     """
     hosts = flat(job("ml.g5.2xlarge", instances=2), 10, hosts=2, cpu=50, gpu=1)
     bare = usage(ran(600, "ml.g5.2xlarge"), series(Metric.CPU, [100.0] * 10))
     long = gpu_run([1.0] * 30)
-    made = pool_runs(own(gpu_run([1.0] * 14)), [("two", hosts), ("bare", bare), ("long", long)])
-    assert (made.names, made.has_enough_minutes) == ((), False)
+    pool = pool_runs(
+        own_minutes(gpu_run([1.0] * 14)), [("two", hosts), ("bare", bare), ("long", long)]
+    )
+    assert (pool.names, pool.has_enough_minutes) == ((), False)
 
 
 def test_minutes_before_the_first_point_count_for_peaks_only() -> None:
-    """A third of a short run may lack its GPU's points: they come late."""
+    """A third of a short run may lack its GPU points, which come late."""
     run = ran(360, "ml.g5.2xlarge")
     late = usage(
         run,
         series(Metric.CPU, [700.0, 100.0, 100.0, 100.0, 100.0, 100.0]),
         series(Metric.GPU, [None, None, None, 40.0, 50.0, 60.0]),
     )
-    made = pool_runs(own(late), [("before", late)])
-    assert gpu_points(made.usage) == [40.0, 50.0, 60.0] * 2
-    assert made.own.minutes == 3
-    of_all, of_own = made.usage_for_peaks
+    pool = pool_runs(own_minutes(late), [("before", late)])
+    assert gpu_points(pool.usage) == [40.0, 50.0, 60.0] * 2
+    assert pool.own.minutes == 3
+    of_all, of_own = pool.usage_for_peaks
     assert (of_all.minutes, of_own.minutes) == (12, 6)
     [cpu] = of_own.series[Metric.CPU].values()
     assert max(cpu.present) == 87.5
 
 
 def test_a_run_is_short_with_less_than_15_active_minutes() -> None:
-    """Less of them in a long run are still few; a run that never worked adds nothing."""
+    """A long run with fewer active minutes is short, too. A run that never worked adds nothing."""
     assert short_run_usage(gpu_run([1.0] * 15)) is None
     assert short_run_usage(gpu_run([1.0] * 14)) is not None
     cpu, idle = [0.0] * 40 + [100.0] * 14 + [0.0] * 6, series(Metric.GPU, [0.0] * 60)
     run = ran(3600, "ml.g5.2xlarge")
-    assert own(usage(run, series(Metric.CPU, cpu), idle)).minutes == 14
+    assert own_minutes(usage(run, series(Metric.CPU, cpu), idle)).minutes == 14
     hung = usage(run, series(Metric.CPU, [0.0] * 60), idle)
     assert short_run_usage(hung) is usage_digest(hung) is None
 
@@ -107,19 +109,21 @@ percents = st.lists(st.floats(2, 100), min_size=1, max_size=14)
 def test_a_pool_has_all_minutes_of_its_runs_and_no_others(
     mine: list[float], others: list[list[float]]
 ) -> None:
-    """None is counted twice, none is made up, and the own ones are always in it."""
+    """None is counted twice, none is invented, and the run's own are always included."""
     runs = [(f"run-{number}", gpu_run(values)) for number, values in enumerate(others)]
-    made = pool_runs(own(gpu_run(mine)), runs)
-    used = [gpu_points(run) for name, run in reversed(runs) if name in made.names]
-    expected = [value for values in used for value in values] + gpu_points(made.own)
-    assert gpu_points(made.usage) == expected
-    assert made.usage.points == len(expected)
+    pool = pool_runs(own_minutes(gpu_run(mine)), runs)
+    used = [gpu_points(run) for name, run in reversed(runs) if name in pool.names]
+    expected = [value for values in used for value in values] + gpu_points(pool.own)
+    assert gpu_points(pool.usage) == expected
+    assert pool.usage.points == len(expected)
 
 
 @given(percents, percents)
 def test_the_digest_tells_whether_the_minutes_are_the_same(
-    one: list[float], other: list[float]
+    first_points: list[float], second_points: list[float]
 ) -> None:
     """To a tenth of a percent, as they are stored."""
-    same = [round(value * 10) for value in one] == [round(value * 10) for value in other]
-    assert (usage_digest(gpu_run(one)) == usage_digest(gpu_run(other))) is same
+    same = [round(value * 10) for value in first_points] == [
+        round(value * 10) for value in second_points
+    ]
+    assert (usage_digest(gpu_run(first_points)) == usage_digest(gpu_run(second_points))) is same

@@ -1,4 +1,4 @@
-"""Which standstills may be a phase of the program, at the bounds of similar length."""
+"""Which standstills may be a phase of the program, at the limits of similar length."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ Part = tuple[str, int]
 
 
 def run(parts: Sequence[Part], period_s: int = 60, cores: float = 1.0) -> Measurements:
-    """Parts of this many periods: the GPU `works`, one core is at work in a `wait`, or `gap`."""
+    """Returns parts of these periods: the GPU `works`, one core is busy in a `wait`, or a `gap`."""
     gpu, cpu = list[float | None](), list[float | None]()
     for what, periods in parts:
         gpu += [{"work": 90.0, "wait": 0.0, "sleep": 0.0, "gap": None}[what]] * periods
@@ -24,14 +24,14 @@ def run(parts: Sequence[Part], period_s: int = 60, cores: float = 1.0) -> Measur
 
 
 def turns(works: Sequence[int], waits: Sequence[int]) -> list[Part]:
-    """Work and waits in turns, and work at the end."""
+    """Returns alternating work and waits, with work at the end."""
     pairs = zip(works, waits, strict=False)
     parts = [part for work, wait in pairs for part in (("work", work), ("wait", wait))]
     return [*parts, ("work", works[-1])]
 
 
 def lengths(parts: Sequence[Part], **options: float) -> list[int]:
-    """The periods of the standstills that recur."""
+    """Returns the periods of the standstills that recur."""
     return [len(still) for still in recurring_standstills(run(parts, **options))]  # type: ignore[arg-type]
 
 
@@ -49,17 +49,17 @@ def lengths(parts: Sequence[Part], **options: float) -> list[int]:
         # they vary, or grow
         ((31, 50, 38, 45), [31, 50, 38, 45]),
         ((32, 36, 40, 44), [32, 36, 40, 44]),
-        # the first one also loads; a hang between them is none of them
+        # the first one also loads; a hang between them does not count
         ((60, 40, 40, 40), [60, 40, 40, 40]),
         ((35, 35, 150, 35), [35, 35, 35]),
         # two of which one hangs
         ((40, 150), []),
-        # one that is too short for a standstill hides none of the others
+        # one that is too short for a standstill does not affect the others
         ((40, 29, 40, 40), [40, 40, 40]),
     ],
 )
 def test_waits_of_similar_length_may_be_a_phase(waits: tuple[int, ...], recur: list[int]) -> None:
-    """In minutes, however much work is between them."""
+    """In minutes, with any amount of work between them."""
     for works in ((120,) * 5, (50, 300, 20, 90, 60)):
         assert lengths(turns(works[: len(waits) + 1], waits)) == recur
 
@@ -71,14 +71,14 @@ def test_points_of_five_minutes_are_judged_alike() -> None:
 
 
 def test_the_last_one_may_be_cut_by_the_end_of_the_run() -> None:
-    """However short; a longer one hangs."""
+    """However short it is. A longer one is a hang."""
     works = [("work", 120), ("wait", 60)] * 2 + [("work", 120)]
     assert lengths([*works, ("wait", 32)]) == [60, 60, 32]
     assert lengths([*works, ("wait", 91)]) == [60, 60]
 
 
 def test_waits_without_a_busy_core_are_no_phase() -> None:
-    """Nothing worked in them, or too little for a process at work."""
+    """Nothing worked in them, or too little for a working process."""
     asleep = [("work", 120), ("sleep", 40)] * 4
     assert lengths([*asleep, ("work", 9)]) == []
     parts = turns((120, 120, 120, 9), (40, 40, 40))
@@ -87,6 +87,6 @@ def test_waits_without_a_busy_core_are_no_phase() -> None:
 
 
 def test_without_standstills_there_is_no_phase() -> None:
-    """A job on CPUs has none."""
+    """A CPU job has none."""
     quiet = usage(ran(7200), series(Metric.CPU, [100.0] * 120))
     assert recurring_standstills(quiet) == ()

@@ -1,4 +1,4 @@
-"""The forms that look at whole lines give what looking at each point gives."""
+"""Functions on whole series give the same as functions on single points."""
 
 import math
 from itertools import groupby
@@ -31,9 +31,9 @@ LINES = st.lists(st.lists(POINT, min_size=1, max_size=30), min_size=1, max_size=
     percent=st.sampled_from((0, 5, 50, 95, 99.5, 100)),
 )
 def test_the_busiest_hosts_percentile(hosts: list[list[float]], percent: float) -> None:
-    """Whatever the order of the hosts, and with equal points."""
-    found = percentile_of_busiest((Series(tuple(points)) for points in hosts), percent)
-    assert found == max(percentile(points, percent) for points in hosts)
+    """In any order of the hosts, and with equal points."""
+    result = percentile_of_busiest((Series(tuple(points)) for points in hosts), percent)
+    assert result == max(percentile(points, percent) for points in hosts)
 
 
 @given(
@@ -45,7 +45,7 @@ def test_the_busiest_hosts_percentile(hosts: list[list[float]], percent: float) 
 @example(raw=[], divisor=1)
 @example(raw=[None, None], divisor=4)
 def test_points_that_are_normalised_at_once(raw: list[float | None], divisor: int) -> None:
-    """None of what is no utilisation is kept."""
+    """Points that are not a utilisation are dropped."""
     each = tuple(_normalise(value, divisor) for value in raw)
     line = _normalise_all(tuple(raw), divisor)
     assert line.values == each
@@ -55,23 +55,23 @@ def test_points_that_are_normalised_at_once(raw: list[float | None], divisor: in
 
 
 def by_points(values: list[float | None], longest: int) -> list[bool | None]:
-    """Whether a host of two GPUs works, each point by itself: the rule of `states` in words."""
+    """Returns whether a host of two GPUs works, point by point: the rule of `states`."""
     judged = [None if value is None else value * 2 > 1 for value in values]
     at = 0
-    found: list[bool | None] = []
+    result: list[bool | None] = []
     for gap, run in groupby(value is None for value in values):
         length = len(list(run))
         before, after = judged[at - 1] if at else None, next(iter(judged[at + length :]), None)
         for place in range(length):
             if not gap:
-                found.append(judged[at + place])
+                result.append(judged[at + place])
                 continue
             near = place < longest and before is False
             reached = after is False and length - 1 - place < longest
             ends = at + length == len(values) and length - 1 - place <= longest and longest > 0
-            found.append(False if near and (reached or ends) else None)
+            result.append(False if near and (reached or ends) else None)
         at += length
-    return found
+    return result
 
 
 @given(
@@ -80,13 +80,13 @@ def by_points(values: list[float | None], longest: int) -> list[bool | None]:
 )
 def test_states_of_a_whole_line(values: list[float | None], period_s: int) -> None:
     """With and without missing points."""
-    found = states(Series(tuple(values)), lambda points: gpu_states(points, 2), period_s)
-    assert found == by_points(values, MAX_IDLE_GAP_S // period_s)
+    result = states(Series(tuple(values)), lambda points: gpu_states(points, 2), period_s)
+    assert result == by_points(values, MAX_IDLE_GAP_S // period_s)
 
 
 @given(lines=LINES)
 def test_either_of_two_hosts(lines: list[list[float | None]]) -> None:
-    """As `any_of` says of each period."""
+    """Like `any_active` for each period."""
     one = [None if value is None else value > 50 for value in lines[0]]
     for hosts in ([one], [one, one[::-1]], [one, one[::-1], one]):
         assert combine_states(hosts) == [any_active(at) for at in zip(*hosts, strict=True)]
@@ -96,7 +96,7 @@ def test_either_of_two_hosts(lines: list[list[float | None]]) -> None:
 def test_pairs_means_and_picked_points(
     lines: list[list[float | None]], data: st.DataObject
 ) -> None:
-    """With missing points and without."""
+    """With and without missing points."""
     hosts = {f"algo-{at}": Series(tuple(values)) for at, values in enumerate(lines)}
     others = {host: Series(line.values[::-1]) for host, line in hosts.items()}
     assert list(zip(*pairs(hosts, others), strict=True)) == [

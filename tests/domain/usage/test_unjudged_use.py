@@ -1,4 +1,4 @@
-"""What of a run's use was not judged, in sentences."""
+"""Sentences on what of a run's use was not judged."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -13,37 +13,40 @@ from sageaudit.structs import replace
 from tests.fakes.jobs import START, TYPES, Points, flat, ran, series, usage
 
 ON_GPU = ran(3600, "ml.g5.2xlarge")
-CPU, MEMORY, GPU, GPU_MEMORY, _ = Metric
+CPU = Metric.CPU
+MEMORY = Metric.MEMORY
+GPU = Metric.GPU
+GPU_MEMORY = Metric.GPU_MEMORY
 
 
-def whole(of: Job, minutes: int, hosts: int = 1) -> Measurements:
-    """Every metric of these hosts."""
-    return flat(of, minutes, hosts, cpu=50, memory=50, gpu=50, gpu_memory=50)
+def all_metrics(job: Job, minutes: int, hosts: int = 1) -> Measurements:
+    """Returns every metric of these hosts."""
+    return flat(job, minutes, hosts, cpu=50, memory=50, gpu=50, gpu_memory=50)
 
 
 def on_cpu(cpu: Points, memory: Points = (20.0,) * 60) -> Measurements:
-    """An hour on a CPU type."""
+    """Returns an hour on a CPU type."""
     return usage(ran(3600), series(CPU, cpu), series(MEMORY, memory))
 
 
 def gap(minutes: int) -> Measurements:
-    """Points of the CPU that are missing in the middle."""
+    """Returns CPU points that lack this many minutes in the middle."""
     return on_cpu([100.0] * 20 + [None] * minutes + [100.0] * (40 - minutes))
 
 
 def half_measured() -> Measurements:
-    """Two hosts with CPU points, one of them with points of the GPU."""
-    both = [
+    """Returns two hosts with CPU points, one of which has GPU points, too."""
+    cpu_series = [
         series(metric, [40.0] * 60, host=f"train/algo-{n}")
         for metric in (CPU, MEMORY)
         for n in (1, 2)
     ]
-    one = [series(metric, [40.0] * 60) for metric in (GPU, GPU_MEMORY)]
-    return usage(ran(3600, "ml.g5.2xlarge", 2), *both, *one)
+    gpu_series = [series(metric, [40.0] * 60) for metric in (GPU, GPU_MEMORY)]
+    return usage(ran(3600, "ml.g5.2xlarge", 2), *cpu_series, *gpu_series)
 
 
 def on_trainium() -> Measurements:
-    """CloudWatch knows no Trainium; the CPUs beside it say nothing of it."""
+    """Returns an hour on Trainium, for which CloudWatch has the CPUs only."""
     trn = replace(TYPES["ml.m5.xlarge"], name="ml.trn1.2xlarge", accelerator="trainium")
     raw = [series(metric, [50.0] * 60) for metric in (CPU, MEMORY)]
     absent = Missing("metric_missing", "no points")
@@ -59,9 +62,9 @@ MACHINES = "The use of its machines was not judged"
 
 
 @pytest.mark.parametrize(
-    ("measured", "codes", "said"),
+    ("measurements", "codes", "sentences"),
     [
-        pytest.param(lambda: whole(ON_GPU, 60), (), None, id="everything was judged"),
+        pytest.param(lambda: all_metrics(ON_GPU, 60), (), None, id="everything was judged"),
         pytest.param(
             lambda: flat(ran(3600), 60, cpu=50, memory=50),
             (),
@@ -97,19 +100,19 @@ MACHINES = "The use of its machines was not judged"
         ),
         # the other hosts stand for themselves only
         pytest.param(
-            lambda: whole(ran(3600, "ml.g5.2xlarge", 8), 60, 7),
+            lambda: all_metrics(ran(3600, "ml.g5.2xlarge", 8), 60, 7),
             (),
             "1 of 8 hosts has no metrics: what it did was not judged.",
             id="one of eight hosts has no metrics",
         ),
         pytest.param(
-            lambda: whole(ran(3600, "ml.g5.2xlarge", 8), 60, 5),
+            lambda: all_metrics(ran(3600, "ml.g5.2xlarge", 8), 60, 5),
             (),
             "3 of 8 hosts have no metrics: what they did was not judged.",
             id="three of eight hosts have no metrics",
         ),
         pytest.param(
-            lambda: whole(ran(3600, "ml.g5.2xlarge", 8), 60, 8),
+            lambda: all_metrics(ran(3600, "ml.g5.2xlarge", 8), 60, 8),
             (),
             None,
             id="all hosts have metrics",
@@ -122,7 +125,7 @@ MACHINES = "The use of its machines was not judged"
         ),
         # half an hour without points could have been idle or busy
         pytest.param(
-            lambda: whole(ON_GPU, 30),
+            lambda: all_metrics(ON_GPU, 30),
             (),
             (
                 "The metrics of the CPUs, memory, the GPUs and GPU memory end 30 min before the "
@@ -178,7 +181,7 @@ MACHINES = "The use of its machines was not judged"
             lambda: on_cpu([50.0 if minute % 3 == 0 else None for minute in range(60)]),
             ("coverage_low",),
             "The metrics of the CPUs have 33% of their points: too few to judge.",
-            id="every third point is no gap, and too few all the same",
+            id="every third point leaves no gap but too few points",
         ),
         # the recording has the series, and nothing in them, or of another time
         pytest.param(
@@ -198,8 +201,10 @@ MACHINES = "The use of its machines was not judged"
         ),
     ],
 )
-def test_what_was_not_judged_is_one_sentence_a_reason(
-    measured: Callable[[], Measurements], codes: tuple[str, ...], said: str | None
+def test_each_reason_for_unjudged_use_is_one_sentence(
+    measurements: Callable[[], Measurements], codes: tuple[str, ...], sentences: str | None
 ) -> None:
-    """With the resource, the reason and what to do about it."""
-    assert list(unjudged_usage_sentences(measured(), set(codes))) == ([said] if said else [])
+    """The sentence has the resource, the reason and what to do about it."""
+    assert list(unjudged_usage_sentences(measurements(), set(codes))) == (
+        [sentences] if sentences else []
+    )

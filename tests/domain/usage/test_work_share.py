@@ -13,7 +13,7 @@ GPUS = "ml.g4dn.12xlarge"
 
 
 def hour(instances: int = 1, **changes: Any) -> Job:
-    """10 minutes Downloading, 50 Training, on hosts of four GPUs."""
+    """Returns 10 minutes Downloading and 50 Training, on hosts of four GPUs."""
     plain: dict[str, Any] = {
         "phases": phases(("Starting", -120), ("Downloading", 600), ("Training", 3000)),
         "training_s": Decimal(3600),
@@ -23,14 +23,14 @@ def hour(instances: int = 1, **changes: Any) -> Job:
 
 
 def test_the_download_is_not_worked_and_training_by_its_recorded_share() -> None:
-    """(50 x 0.4) / 60 minutes: the example of the docstring, by hand."""
-    of = hour()
-    assert worked_share(of, flat(of, 50, gpu=40)) == Decimal(1) / 3
+    """(50 x 0.4) / 60 minutes: the example of the docstring."""
+    usage = hour()
+    assert worked_share(usage, flat(usage, 50, gpu=40)) == Decimal(1) / 3
 
 
 def test_hosts_count_alike() -> None:
-    """One host at work and one that is not: half. A missing point counts as worked, so that a
-    later point can only add idle time.
+    """One host works and one does not: half. A missing point counts as worked, so that a later
+    point can only add idle time.
     """
     two = (
         series(Metric.GPU, [value] * 60, host=f"train/algo-{n}") for n, value in ((1, 400), (2, 0))
@@ -41,62 +41,62 @@ def test_hosts_count_alike() -> None:
 
 
 @pytest.mark.parametrize(("points", "known"), [(42, True), (41, False)])
-def test_too_few_points_of_a_host_say_nothing(points: int, *, known: bool) -> None:
-    """70% of the points of each host, as for the rules."""
-    of = ran(3600, GPUS)
-    some = usage(of, series(Metric.GPU, [0] * points))
-    assert isinstance(worked_share(of, some), Missing) is not known
+def test_too_few_points_of_a_host_leave_the_share_unknown(points: int, *, known: bool) -> None:
+    """70% of the points of each host are needed, as for the rules."""
+    job = ran(3600, GPUS)
+    some = usage(job, series(Metric.GPU, [0] * points))
+    assert isinstance(worked_share(job, some), Missing) is not known
 
 
-def test_a_host_without_points_says_nothing_of_the_whole() -> None:
-    """Seven of eight hosts are idle; the eighth may not be. Nor does the CPU's use of a GPU job."""
-    of = ran(3600, GPUS, 8)
-    missing = worked_share(of, flat(of, 60, hosts=7, gpu=10))
+def test_a_host_without_points_leaves_the_share_unknown() -> None:
+    """Seven of eight hosts are idle, but the eighth may not be. The CPU's use shows nothing for a
+    GPU job.
+    """
+    job = ran(3600, GPUS, 8)
+    missing = worked_share(job, flat(job, 60, hosts=7, gpu=10))
     assert isinstance(missing, Missing)
     assert missing.reason == "7 of 8 hosts have points of GPUUtilization"
-    of = ran(3600, GPUS)
-    assert isinstance(worked_share(of, flat(of, 60, cpu=50)), Missing)
+    job = ran(3600, GPUS)
+    assert isinstance(worked_share(job, flat(job, 60, cpu=50)), Missing)
 
 
 def test_a_phase_in_which_the_program_may_run_counts_as_worked() -> None:
-    """Stopping, and what AWS adds later: 10 of 60 minutes."""
-    of = hour(phases=phases(("Training", 3000), ("Stopping", 300), ("Tidying", 300)))
-    assert worked_share(of, flat(of, 50, gpu=0)) == Decimal(600) / 3600
+    """Stopping, and phases that AWS adds later: 10 of 60 minutes."""
+    usage = hour(phases=phases(("Training", 3000), ("Stopping", 300), ("Tidying", 300)))
+    assert worked_share(usage, flat(usage, 50, gpu=0)) == Decimal(600) / 3600
 
 
-def test_a_phase_of_unknown_length_says_nothing() -> None:
-    """How much of the bill is the download is then not known."""
+def test_a_phase_of_unknown_length_leaves_the_share_unknown() -> None:
+    """It is then unknown how much of the bill is the download."""
     [first, *rest] = phases(("Downloading", 600), ("Training", 3000))
     unknown = type(first)(first.name, first.started_at, None, billed=True)
-    of = hour(phases=(unknown, *rest))
-    assert isinstance(worked_share(of, flat(of, 50, gpu=40)), Missing)
+    usage = hour(phases=(unknown, *rest))
+    assert isinstance(worked_share(usage, flat(usage, 50, gpu=40)), Missing)
 
 
 def test_spot_is_counted_by_its_share_of_the_billed_phases() -> None:
-    """The waiting between two attempts is billed to nobody."""
-    of = hour(
+    """The waiting between two attempts is not billed."""
+    usage = hour(
         purchase=Purchase.SPOT,
         phases=phases(("Training", 1800), ("Uploading", 600)),
         billable_s=Decimal(1200),
     )
-    assert worked_share(of, flat(of, 30, gpu=100)) == Decimal("0.75")
+    assert worked_share(usage, flat(usage, 30, gpu=100)) == Decimal("0.75")
 
 
 @pytest.mark.parametrize(
     ("instance", "expected"), [(GPUS, ("gpu_hours", 4)), ("ml.m5.2xlarge", ("vcpu_hours", 8))]
 )
-def test_gpus_are_counted_where_there_are_any_and_else_vcpus(
-    instance: str, expected: tuple[Unit, int]
-) -> None:
-    """Also for a GPU job of which the CPU alone was recorded: units never mix."""
-    of = ran(3600, instance)
-    assert devices(flat(of, 60, cpu=50)) == expected
+def test_gpus_are_counted_or_vcpus_without_gpus(instance: str, expected: tuple[Unit, int]) -> None:
+    """Also for a GPU job with only CPU points: units never mix."""
+    job = ran(3600, instance)
+    assert devices(flat(job, 60, cpu=50)) == expected
 
 
-def test_hosts_of_different_sizes_are_not_told_apart() -> None:
-    """CloudWatch does not say which host is which."""
-    of = ran(3600, groups=(InstanceGroup(GPUS, 1), InstanceGroup("ml.g4dn.xlarge", 1)))
-    missing = devices(usage(of, series(Metric.GPU, [50] * 60)))
+def test_hosts_of_different_sizes_are_not_distinguished() -> None:
+    """CloudWatch does not say which host is in which group."""
+    job = ran(3600, groups=(InstanceGroup(GPUS, 1), InstanceGroup("ml.g4dn.xlarge", 1)))
+    missing = devices(usage(job, series(Metric.GPU, [50] * 60)))
     assert isinstance(missing, Missing)
     assert missing.code == "hosts_unmapped"
 
@@ -116,27 +116,27 @@ def test_hosts_of_different_sizes_are_not_told_apart() -> None:
         (4, {"gpu": 0.25, "cpu": 90}, ("gpu_use", "profile")),
     ],
 )
-def test_what_to_look_at_is_what_the_metrics_show(
+def test_causes_are_those_that_the_metrics_show(
     hosts: int, percent: dict[str, float], expected: tuple[str, ...]
 ) -> None:
-    """Nothing is named for which there is no evidence; a profile always helps."""
-    of = ran(3600, GPUS, hosts)
-    assert idle_causes(of, flat(of, 60, hosts, **percent)) == expected
+    """Nothing is named without evidence. A profile always helps."""
+    job = ran(3600, GPUS, hosts)
+    assert idle_causes(job, flat(job, 60, hosts, **percent)) == expected
 
 
-def test_hosts_at_different_work_do_not_wait_for_each_other_alike() -> None:
-    """More than 20 points apart, another rule finds them. A CPU job has only its vCPUs to use."""
-    of = ran(3600, GPUS, 2)
+def test_hosts_with_different_work_do_not_wait_equally() -> None:
+    """More than 20 points apart, another rule finds them. A CPU job can only use more vCPUs."""
+    job = ran(3600, GPUS, 2)
     apart = (
         series(Metric.GPU, [value] * 60, host=f"train/algo-{n}") for n, value in ((1, 160), (2, 79))
     )
-    assert idle_causes(of, usage(of, *apart)) == ("profile",)
+    assert idle_causes(job, usage(job, *apart)) == ("profile",)
     on_cpu = ran(3600)
     assert idle_causes(on_cpu, flat(on_cpu, 60, cpu=20)) == ("parallel_work", "profile")
 
 
 def test_hosts_of_a_transform_job_do_not_communicate() -> None:
     """SageMaker gives each its own objects."""
-    of = batch_job(JobKind.TRANSFORM, 3600, GPUS, 4)
+    job = batch_job(JobKind.TRANSFORM, 3600, GPUS, 4)
     alike = (series(Metric.GPU, [120.0] * 60, host=f"train/algo-{n}") for n in range(1, 5))
-    assert idle_causes(of, usage(of, *alike)) == ("profile",)
+    assert idle_causes(job, usage(job, *alike)) == ("profile",)

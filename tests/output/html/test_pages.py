@@ -1,4 +1,4 @@
-"""The pages of a job and of an account: what they say, and that it adds up."""
+"""The pages of a job and of an account: their texts and sums."""
 
 import base64
 import hashlib
@@ -84,37 +84,39 @@ _ALLOWED = {
 
 @pytest.fixture(scope="module")
 def account() -> AccountReport:
-    """150 jobs of 30 days, and 100 of the days before."""
-    return reports.many(150, 100)
+    """Returns the report of 150 jobs in 30 days, and 100 in the 30 days before."""
+    return reports.large_account_report(150, 100)
 
 
-def words(markup: str) -> str:
-    """The text of a page."""
+def text_of(markup: str) -> str:
+    """Returns the text of a page."""
     return unescape(re.sub(r"<[^>]+>", " ", markup))
 
 
-def amounts(markup: str, title: str) -> list[list[str]]:
-    """The rows of the table below a heading, each a list of its cells."""
+def table_cells(markup: str, title: str) -> list[list[str]]:
+    """Returns the rows of the table below a heading as lists of cells."""
     part = markup.split(f"<h2>{title}</h2>")[1].split("</section>", maxsplit=1)[0]
     body = part.split("<tbody>")[1].split("</tbody>")[0]
     return [
-        [words(cell).strip() for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)]
+        [text_of(cell).strip() for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)]
         for row in body.split("<tr")[1:]
     ]
 
 
 def usd(text: str) -> Decimal:
-    """The dollars of a cell."""
+    """Returns the dollars of a cell."""
     return Decimal(text.replace("$", "").replace(",", "").replace("−", "-"))
 
 
 def test_the_same_data_gives_the_same_bytes() -> None:
-    """Only the time of writing is another, and it is an argument."""
-    assert reports.page_of(reports.many(30)) == reports.page_of(reports.many(30))
+    """The time of writing is an argument."""
+    assert reports.page_of(reports.large_account_report(30)) == reports.page_of(
+        reports.large_account_report(30)
+    )
 
 
 def test_the_policy_allows_exactly_the_style_and_script_of_the_page() -> None:
-    """By their hashes; nothing inline is allowed beside them, and nothing is loaded."""
+    """It allows them by their hashes; other inline content and all loading is blocked."""
     text = reports.page_of(JobReport(documents.document(), None))
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
     policy = unescape(policy)
@@ -127,38 +129,38 @@ def test_the_policy_allows_exactly_the_style_and_script_of_the_page() -> None:
 
 
 def test_the_headline_is_the_daily_sums(account: AccountReport) -> None:
-    """To the cent, in the headline, the figures, and each table of sums."""
+    """The headline, the amounts and each table of sums agree to the cent."""
     body = join(account_body(account))
     total, avoidable = dollars(account.total.total_usd), dollars(account.total.avoidable_usd)
-    assert f"150 jobs cost {total}: {avoidable} or more was avoidable." in words(body)
+    assert f"150 jobs cost {total}: {avoidable} or more was avoidable." in text_of(body)
     for title in ("By family", "By owner", "By instance type"):
-        rows = amounts(body, title)
-        assert account.period_before is not None
-        for cell, sums in ((1, account.total), (2, account.period_before.total)):
-            off_by = abs(sum(usd(row[cell]) for row in rows) - sums.total_usd)
-            assert off_by <= Decimal("0.005") * len(rows) + Decimal("0.005")
+        rows = table_cells(body, title)
+        assert account.previous_period is not None
+        for cell, sums in ((1, account.total), (2, account.previous_period.total)):
+            difference = abs(sum(usd(row[cell]) for row in rows) - sums.total_usd)
+            assert difference <= Decimal("0.005") * len(rows) + Decimal("0.005")
         assert sum(int(row[5]) for row in rows) == 150
     micros = sum(int(micros) for micros in re.findall(r'data-u="(\d+)"', body))
     assert Decimal(micros) / 1_000_000 == account.total.total_usd
 
 
 def test_the_page_says_what_to_change_first(account: AccountReport) -> None:
-    """Three families, the most dollars first, each with its fix and one link."""
+    """It shows three families, the largest amount first, each with its fix and one link."""
     cards = re.findall(
         r'<article class="card">.*?</article>', join(account_body(account)), re.DOTALL
     )
-    shown = [
+    monthly_usd = [
         usd(re.findall(r"<strong>(?:about )?(.*?)(?: or more)?</strong>", card)[0])
         for card in cards
     ]
-    rules = [rule for sums in account.by[0].sums.values() for rule in sums.rules.values()]
-    most = max(rule.waste_usd for rule in rules)
+    rules = [rule for sums in account.column_sums[0].sums.values() for rule in sums.rules.values()]
+    largest = max(rule.waste_usd for rule in rules)
     assert len(cards) == 3
-    assert most * Decimal("1.1") >= shown[0] >= shown[1] * Decimal("0.9") > 0
+    assert largest * Decimal("1.1") >= monthly_usd[0] >= monthly_usd[1] * Decimal("0.9") > 0
     for card in cards:
         [link] = re.findall(r'href="#(j\d+)"', card)
         assert f'<details id="{link}"' in join(account_body(account))
-        assert 'instance_type="ml.g4dn.xlarge"' in words(card)
+        assert 'instance_type="ml.g4dn.xlarge"' in text_of(card)
 
 
 FAIL, IDLE = ("failed-spend", "lost"), ("gpu-idle", "avoidable")
@@ -176,38 +178,42 @@ FIRST_CHANGES: dict[str, tuple[list[list[tuple[str, str, int]]], str | None]] = 
 
 
 @pytest.mark.parametrize("name", FIRST_CHANGES)
-def test_a_family_is_told_its_dearest_rule_that_still_holds(name: str) -> None:
-    """What its newest runs that did not fail have no more was mended, if all runs before had it; a
-    loss comes back.
+def test_a_family_shows_its_most_expensive_open_rule(name: str) -> None:
+    """A finding that all earlier runs had, and the newest runs without failure do not have, was
+    fixed. A loss can come back.
     """
     runs, wanted = FIRST_CHANGES[name]
-    told = {one.family: one.fix.finding["rule"] for one in reports.of_runs(runs).top_changes}
-    assert told == ({} if wanted is None else {"training/bert": wanted})
+    rules_by_family = {
+        one.family: one.fix.finding["rule"] for one in reports.family_report(runs).top_changes
+    }
+    assert rules_by_family == ({} if wanted is None else {"training/bert": wanted})
 
 
-def test_what_changed_is_against_as_many_days_before(account: AccountReport) -> None:
-    """Each difference is of the two sums beside it; a family of one side is new or gone."""
-    rows = amounts(join(account_body(account)), "What changed")
+def test_changes_are_compared_with_the_same_number_of_days_before(account: AccountReport) -> None:
+    """Each difference is that of the two sums beside it; a family with jobs in one period is new or
+    gone.
+    """
+    rows = table_cells(join(account_body(account)), "What changed")
     assert len(rows) == 10
     differences = [usd(row[4].replace("+", "")) for row in rows]
     assert [abs(one) for one in differences] == sorted(map(abs, differences), reverse=True)
     for row, difference in zip(rows, differences, strict=True):
         assert abs(usd(row[2]) - usd(row[3]) - difference) <= Decimal("0.02")
         words = {(True, False): {"new"}, (False, True): {"gone"}}
-        found = (int(row[5]) > 0, int(row[6]) > 0)
-        assert row[1] in words.get(found, {"increased", "decreased"})
-    body = words_of_page(reports.many(5))
-    assert "Nothing is compared: the history does not cover the 30 days before." in body
+        has_jobs = (int(row[5]) > 0, int(row[6]) > 0)
+        assert row[1] in words.get(has_jobs, {"increased", "decreased"})
+    body = account_text(reports.large_account_report(5))
+    assert "No comparison: the history does not cover the 30 days before." in body
 
 
-def words_of_page(report: AccountReport) -> str:
-    """The text of an account's page."""
-    return words(join(account_body(report)))
+def account_text(report: AccountReport) -> str:
+    """Returns the text of an account's page."""
+    return text_of(join(account_body(report)))
 
 
-def test_the_page_ends_with_what_was_needed(account: AccountReport) -> None:
-    """Spend, less each rule's share."""
-    rows = amounts(join(account_body(account)), "From spend to what was needed")
+def test_the_waterfall_ends_with_what_was_needed(account: AccountReport) -> None:
+    """It is the spend less the waste of each rule."""
+    rows = table_cells(join(account_body(account)), "From spend to what was needed")
     steps = [usd(row[1]) for row in rows]
     needed = account.total.total_usd - account.total.waste_usd
     assert rows[0][0] == "Spend"
@@ -215,8 +221,8 @@ def test_the_page_ends_with_what_was_needed(account: AccountReport) -> None:
     assert abs(sum(steps[:-1]) - steps[-1]) <= Decimal("0.005") * len(rows)
 
 
-def test_every_job_has_a_row_and_the_dearest_a_section(account: AccountReport) -> None:
-    """In the order of their avoidable and lost dollars."""
+def test_every_job_has_a_row_and_the_most_wasteful_a_section(account: AccountReport) -> None:
+    """Rows are ordered by avoidable and lost dollars."""
     body = join(account_body(account))
     assert len(re.findall(r'<tr><th scope="row"><a href="#j\d+">', body)) == 150
     assert len(re.findall(r'<details id="j\d+"', body)) == 150
@@ -225,51 +231,53 @@ def test_every_job_has_a_row_and_the_dearest_a_section(account: AccountReport) -
 
 
 def test_a_job_that_could_not_be_audited_says_why() -> None:
-    """And shows no figures."""
+    """The page shows no amounts."""
     document = sample_documents.unauditable_document()
-    shown = words(job_body(JobReport(document, None)))
-    assert "Could not be audited: SageMaker knows no such training job" in shown
-    assert "$" not in shown
+    text = text_of(job_body(JobReport(document, None)))
+    assert "Could not be audited: SageMaker knows no such training job" in text
+    assert "$" not in text
 
 
 def test_a_repeated_download_has_its_reason_and_no_dollars() -> None:
-    """Where other phases have their cost."""
+    """The reason is shown in place of the cost."""
     again = documents.phase(
         "Downloading", 1500, "0", billed=False, why="repeated after an interruption"
     )
     parts = [documents.phase("Downloading", 1500, "0.63"), again]
-    shown = words(job_body(JobReport(documents.document(phases=parts), None)))
-    assert "$0.63" in shown
-    assert "not charged: repeated after an interruption" in shown
+    text = text_of(job_body(JobReport(documents.document(phases=parts), None)))
+    assert "$0.63" in text
+    assert "not charged: repeated after an interruption" in text
 
 
-def test_findings_are_laid_out_with_what_is_set_aside() -> None:
-    """Ways beyond the first are folded away; repeated advice is only named."""
-    body = job_body(JobReport(sample_documents.set_aside_document(), None))
-    shown = words(body)
-    assert "2 other ways" in shown
-    assert "Exempt by policy until 2026-12-31: benchmark" in shown
-    assert "Not counted: counted covers it" in shown
-    assert "As for train-bert-0411, an earlier run of the family: spot-not-used" in shown
-    assert "Spot is cheaper." not in shown
+def test_findings_that_are_not_counted_show_why() -> None:
+    """Alternatives are folded away; a finding reported for an earlier run is only named."""
+    body = job_body(JobReport(sample_documents.uncounted_document(), None))
+    text = text_of(body)
+    assert "2 other ways" in text
+    assert "Exempt by policy until 2026-12-31: benchmark" in text
+    assert "Not counted: counted covers it" in text
+    assert (
+        "Already reported for train-bert-0411, an earlier run of the family: spot-not-used" in text
+    )
+    assert "Spot is cheaper." not in text
     assert body.count('class="finding aside"') == 2
 
 
-def test_a_fix_is_there_in_every_dialect() -> None:
-    """To copy as it is, for those whose script is off too."""
+def test_a_fix_is_shown_in_every_dialect() -> None:
+    """It can be copied without the script too."""
     body = job_body(JobReport(documents.document(), None))
     for dialect, code in (
         ("sdk-v3", 'instance_type="ml.g4dn.xlarge"'),
         ("boto3", 'ResourceConfig={"InstanceType": "ml.g4dn.xlarge"'),
     ):
-        found = re.findall(
+        codes = re.findall(
             rf'<pre data-d="{dialect}"><b>{dialect}</b><code>(.*?)</code>', body, re.DOTALL
         )
-        assert any(code in unescape(one) for one in found), dialect
+        assert any(code in unescape(block) for block in codes), dialect
 
 
 def usage(hosts: int, minutes: int = 200, idle_after: int = 75) -> Measurements:
-    """Hosts that work on their GPU, and then sleep."""
+    """Returns metrics of hosts whose GPU works for `idle_after` minutes and then idles."""
     on = jobs.job("ml.g4dn.xlarge", hosts)
     busy = [80.0] * idle_after + [0.0] * (minutes - idle_after)
     raw = [
@@ -280,19 +288,19 @@ def usage(hosts: int, minutes: int = 200, idle_after: int = 75) -> Measurements:
     return jobs.usage(on, *raw)
 
 
-def test_idle_parts_are_marked_in_the_charts() -> None:
-    """Where the run slept, how long, and what counts as idle."""
+def test_idle_periods_are_marked_in_the_charts() -> None:
+    """The page shows when the run was idle, how long, and the threshold."""
     body = job_body(JobReport(documents.document(), usage(1)))
-    assert "Idle parts, shaded in each chart: idle end 1 h 44 min." in words(body)
+    assert "Idle periods, shaded in each chart: idle end 1 h 44 min." in text_of(body)
     assert body.count('class="shade"') == 3
-    assert "Dashed: idle below 1%." in words(body)
+    assert "Dashed: idle below 1%." in text_of(body)
     assert body.count('class="limit"') == 4  # a line and its words, for GPU and for CPU
-    assert "mean 28%" in words(body)
+    assert "mean 28%" in text_of(body)
 
 
 @pytest.mark.parametrize(("hosts", "lines"), [(1, 1), (6, 6), (7, 1), (40, 1)])
 def test_each_host_has_a_line_and_many_hosts_a_range(hosts: int, lines: int) -> None:
-    """Above six lines nobody can tell them apart; the table has every host."""
+    """More than six hosts share one line and a range; the table has every host."""
     body = job_body(JobReport(documents.document(), usage(hosts)))
     chart = body[body.index("GPU utilisation") :].split("</figure>")[0]
     assert len(re.findall(r'<path d="M[^"H]*" class="h\d">', chart)) == lines
@@ -302,8 +310,8 @@ def test_each_host_has_a_line_and_many_hosts_a_range(hosts: int, lines: int) -> 
 
 @given(hostile_documents())
 @whole_documents
-def test_whatever_a_document_holds_becomes_text(document: AuditDocument) -> None:
-    """Only our elements, and no attribute that runs, styles or loads."""
+def test_no_document_adds_elements_or_attributes(document: AuditDocument) -> None:
+    """The page has only our own elements, and no attribute that runs, styles or loads."""
     text = reports.page_of(JobReport(document, None))
     markup = re.sub(r"<(style|script)>.*?</\1>", "", text, flags=re.DOTALL)
     assert set(re.findall(r"</?([a-zA-Z0-9]+)", markup)) <= _ALLOWED

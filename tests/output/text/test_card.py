@@ -32,153 +32,160 @@ from tests.fakes.hostile import documents, whole_documents
 from tests.fakes.lambda_events import PK
 from tests.fakes.messages import document_card, open_advice
 from tests.fakes.sample_documents import (
-    dearer_document,
+    cost_spike_document,
     estimated_document,
     lost_document,
-    perhaps_lost_document,
+    possibly_lost_document,
     rollup_document,
     trial_document,
 )
 from tests.golden.regenerate import messages
 
-DEAR = AlertDecision(AlertKind.COST_SPIKE, spike=CostSpike(Decimal(24), Decimal(182)))
+SPIKE = AlertDecision(AlertKind.COST_SPIKE, spike=CostSpike(Decimal(24), Decimal(182)))
 LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
 
 
-def due(worth: AmountKind = AmountKind.COUNTED, said: str = "541.7", **more: Any) -> AlertDecision:
-    """A message about 12 runs of a month."""
-    runs = more.pop("runs", 12)
-    month = Month(worth, Decimal(more.pop("total", said)), Decimal(said), runs, occasions=runs)
-    return AlertDecision(amount_kind=worth, month=month, saves=month, **more)
+def decide(
+    amount_kind: AmountKind = AmountKind.COUNTED, monthly: str = "541.7", **changes: Any
+) -> AlertDecision:
+    """Returns the decision to send a message about 12 runs in a month."""
+    runs = changes.pop("runs", 12)
+    month = Month(
+        amount_kind, Decimal(changes.pop("total", monthly)), Decimal(monthly), runs, occasions=runs
+    )
+    return AlertDecision(amount_kind=amount_kind, month=month, saves=month, **changes)
 
 
-def rows_of(audit: AuditDocument, notify: AlertDecision) -> list[str]:
-    """What a phone shows of the Slack message."""
-    blocks = slack.make_payload(document_card(audit, notify))["blocks"]
+def slack_rows(audit: AuditDocument, decision: AlertDecision) -> list[str]:
+    """Returns the rows of the Slack message on a phone."""
+    blocks = slack.make_payload(document_card(audit, decision))["blocks"]
     lines = "\n".join(block["text"]["text"] for block in blocks).split("\n")
-    shown = [html.unescape(LINK.sub(r"\1", line)) for line in lines]
-    plain_lines = [line.replace("*", "").replace("`", "") for line in shown]
+    texts = [html.unescape(LINK.sub(r"\1", line)) for line in lines]
+    plain_lines = [line.replace("*", "").replace("`", "") for line in texts]
     return [row for line in plain_lines for row in textwrap.wrap(line, ROW_WIDTH) or [""]]
 
 
 @pytest.mark.parametrize("name", [*messages()])
-def test_a_card_is_read_on_a_phone_without_scrolling(name: str) -> None:
-    """At most 18 rows with its commands, and as many lines in a mail."""
-    audit, notify = messages()[name]
-    assert len(rows_of(audit, notify)) <= MAX_ROWS
+def test_a_card_fits_a_phones_screen(name: str) -> None:
+    """It has at most 18 rows with its commands, and at most 18 lines in a mail."""
+    audit, decision = messages()[name]
+    assert len(slack_rows(audit, decision)) <= MAX_ROWS
     assert (
-        len(plain.make_payload(document_card(audit, notify))["message"].strip().split("\n"))
+        len(plain.make_payload(document_card(audit, decision))["message"].strip().split("\n"))
         <= MAX_ROWS
     )
 
 
 @whole_documents
 @given(documents())
-def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
-    """Also with texts that attack, and where a row more is that of a word of 1,000 letters."""
-    notify = replace(due(), recommendation=open_advice())
+def test_any_card_has_at_most_18_lines(audit: AuditDocument) -> None:
+    """Hostile texts do not change that."""
+    decision = replace(decide(), recommendation=open_advice())
     assert (
-        len(plain.make_payload(document_card(audit, notify))["message"].strip().split("\n"))
+        len(plain.make_payload(document_card(audit, decision))["message"].strip().split("\n"))
         <= MAX_ROWS
     )
-    card = document_card(audit, notify)
+    card = document_card(audit, decision)
     assert card.commands[-1].text == "sageaudit advice snooze abcdefgh"
 
 
 @pytest.mark.parametrize(
-    ("audit", "notify", "title"),
+    ("audit", "decision", "title"),
     [
         pytest.param(
             document(),
-            due(),
-            "wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge",
+            decide(),
+            "wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge",
             id="a month's waste to two digits",
         ),
         pytest.param(
             document(),
-            due(said="9.46", runs=1),
-            "wastes about $9.50 a month, 1 run: use",
+            decide(monthly="9.46", runs=1),
+            "wastes about $9.50 a month (1 run): use",
             id="the waste of one run",
         ),
         pytest.param(
             document(),
-            due(said="1249"),
-            "wastes about $1,200 a month, 12 runs: use",
+            decide(monthly="1249"),
+            "wastes about $1,200 a month (12 runs): use",
             id="a waste of more than $1,000",
         ),
         pytest.param(
             document(),
-            due(said="0"),
+            decide(monthly="0"),
             "wasted an unknown amount in 12 runs: use",
             id="a waste of nothing known",
         ),
         pytest.param(
             document(),
-            due(total="61"),
+            decide(total="61"),
             "is heading for $540 of waste a month, after 12 runs: use",
             id="waste that is extrapolated from few dollars",
         ),
         pytest.param(
             document(),
-            due(total="61", runs=1),
+            decide(total="61", runs=1),
             "wasted about $61 in 1 run: use",
             id="one run with more waste a month than was spent",
         ),
         pytest.param(
             document(),
-            due(kind=AlertKind.FOLLOW_UP, follow_up_reason=FollowUpReason.CAME_BACK),
-            "again wastes about $540 a month, 12 runs: use",
+            decide(kind=AlertKind.FOLLOW_UP, follow_up_reason=FollowUpReason.CAME_BACK),
+            "again wastes about $540 a month (12 runs): use",
             id="waste that came back",
         ),
         pytest.param(
-            lost_document(), due(), "loses about $540 a month, 12 runs: look at it", id="a lost run"
+            lost_document(),
+            decide(),
+            "loses about $540 a month (12 runs): look at it",
+            id="a lost run",
         ),
         pytest.param(
-            perhaps_lost_document(),
-            due(),
-            "may lose about $540 a month, 12 runs: set",
+            possibly_lost_document(),
+            decide(),
+            "may lose about $540 a month (12 runs): set",
             id="a run that may be lost",
         ),
         pytest.param(
             trial_document(),
-            due(AmountKind.POSSIBLE),
-            "might save about $540 a month, 12 runs: try EnableManagedSpotTraining = true",
+            decide(AmountKind.POSSIBLE),
+            "might save about $540 a month (12 runs): try EnableManagedSpotTraining = true",
             id="a trial",
         ),
         pytest.param(
             rollup_document(),
-            due(total="61", runs=500),
+            decide(total="61", runs=500),
             "wasted about $3.80 in a tuning job: use ml.g4dn.xlarge",
             id="a tuning job",
         ),
         pytest.param(
-            dearer_document(),
-            DEAR,
+            cost_spike_document(),
+            SPIKE,
             "cost $182.00 in one run, expected $24.00: look at what changed",
-            id="a run that cost far more than its like",
+            id="a cost spike",
         ),
         pytest.param(
             document(findings=[finding(fix=[], first_step="Exit when done: join threads")]),
-            due(),
-            "wastes about $540 a month, 12 runs: exit when done",
+            decide(),
+            "wastes about $540 a month (12 runs): exit when done",
             id="a first step in words",
         ),
         pytest.param(
             document(findings=[finding(fix=[], first_step="InputMode FastFile, at once")]),
-            due(),
-            "wastes about $540 a month, 12 runs: InputMode FastFile",
+            decide(),
+            "wastes about $540 a month (12 runs): InputMode FastFile",
             id="a first step that begins with a parameter",
         ),
         pytest.param(
             document(findings=[finding(fix=[fix("A.InstanceCount", 4, 2)])]),
-            due(),
-            "wastes about $540 a month, 12 runs: use 2 x ml.g5.2xlarge",
+            decide(),
+            "wastes about $540 a month (12 runs): use 2 x ml.g5.2xlarge",
             id="fewer instances",
         ),
         pytest.param(
             document(findings=[finding(fix=[fix("A.KeepAlivePeriodInSeconds", 4, None)])]),
-            due(),
-            "wastes about $540 a month, 12 runs: remove KeepAlivePeriodInSeconds",
+            decide(),
+            "wastes about $540 a month (12 runs): remove KeepAlivePeriodInSeconds",
             id="a parameter to remove",
         ),
         pytest.param(
@@ -189,40 +196,40 @@ def test_any_card_keeps_its_rows(audit: AuditDocument) -> None:
                     )
                 ]
             ),
-            due(),
-            "wastes about $540 a month, 12 runs: set MaxRuntime to 3600",
+            decide(),
+            "wastes about $540 a month (12 runs): set MaxRuntime to 3600",
             id="the first parameter without a place to fill in",
         ),
         pytest.param(
             document(
                 findings=[finding(fix=[fix("CheckpointConfig.S3Uri", None, "s3://<bucket>")])]
             ),
-            due(),
-            "wastes about $540 a month, 12 runs: set CheckpointConfig.S3Uri",
+            decide(),
+            "wastes about $540 a month (12 runs): set CheckpointConfig.S3Uri",
             id="nothing but a place to fill in",
         ),
     ],
 )
-def test_the_first_line_is_the_news(
-    audit: AuditDocument, notify: AlertDecision, title: str
+def test_the_first_line_has_family_amount_and_step(
+    audit: AuditDocument, decision: AlertDecision, title: str
 ) -> None:
-    """The family by its last part, its month to two digits, and one thing to do."""
+    """It has the family's last part, its monthly amount to two digits, and one thing to do."""
     family = audit["job"]["family"]
     audit["job"]["family"] = f"training/pytorch/train.py/{family}"
-    assert document_card(audit, notify).title.startswith(f"{family} {title}")
+    assert document_card(audit, decision).title.startswith(f"{family} {title}")
 
 
-def saves(audit: AuditDocument, **more: Any) -> str:
-    """The line beside the parameter, or the first step."""
+def saving_line(audit: AuditDocument, **changes: Any) -> str:
+    """Returns the line beside the parameter or the first step."""
     return next(
         line.text
-        for line in document_card(audit, due(**more)).lines
+        for line in document_card(audit, decide(**changes)).lines
         if "this run" in line.text or "this tuning job" in line.text
     )
 
 
 @pytest.mark.parametrize(
-    ("audit", "says"),
+    ("audit", "expected"),
     [
         pytest.param(
             document(), "saves $1.53 of this run's $4.55; $540 a month", id="a saving and its month"
@@ -238,25 +245,27 @@ def saves(audit: AuditDocument, **more: Any) -> str:
             id="a tuning job's saving without a month",
         ),
         pytest.param(
-            perhaps_lost_document(),
+            possibly_lost_document(),
             "Up to all of this run's $4.55 was lost; $540 a month",
             id="a run that may be lost",
         ),
         pytest.param(
             document(findings=[finding(saving_usd=None, saving_alone_usd=None)]),
-            "its saving is not known; this run cost $4.55",
+            "its saving is unknown; this run cost $4.55",
             id="a saving that is not known",
         ),
     ],
 )
-def test_what_is_saved_stands_beside_what_the_run_cost(audit: AuditDocument, says: str) -> None:
-    """And what it comes to in a month; of a tuning job not: it does not come again."""
-    assert saves(audit) == says
+def test_a_saving_is_shown_with_the_runs_cost(audit: AuditDocument, expected: str) -> None:
+    """The monthly amount follows, except for a tuning job, which is not repeated."""
+    assert saving_line(audit) == expected
 
 
-def labelled(audit: AuditDocument, label: str) -> str:
-    """The text after a label."""
-    return next((one.text for one in document_card(audit, due()).lines if one.label == label), "")
+def text_with_label(audit: AuditDocument, label: str) -> str:
+    """Returns the text after a label; "" if the card does not have it."""
+    return next(
+        (one.text for one in document_card(audit, decide()).lines if one.label == label), ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -288,35 +297,41 @@ def labelled(audit: AuditDocument, label: str) -> str:
         ),
     ],
 )
-def test_the_line_to_paste_stands_alone(parameter: str, new: Any, line: str) -> None:
-    """Its path stays where it fits, or says what the name does not; three at most, none open."""
+def test_the_line_to_paste_has_its_own_line(parameter: str, new: Any, line: str) -> None:
+    """It has its path if that fits, or if the name is unclear without it.
+
+    A card has at most three.
+    """
     ways = [fix(parameter, None, new)] * 4
-    lines = document_card(document(findings=[finding(fix=ways)]), due()).lines
+    lines = document_card(document(findings=[finding(fix=ways)]), decide()).lines
     assert [one.text for one in lines if one.is_code] == [line, line, line]
-    assert lines[-1].text == "and 1 parameter more"
+    assert lines[-1].text == "and 1 more parameter"
 
 
-def test_the_advice_to_snooze_is_the_one_that_is_shown() -> None:
-    """Though another finding of this run has more dollars."""
-    notify = replace(due(), recommendation=open_advice("download-dominates"))
-    card = document_card(document(), notify)
+def test_a_card_shows_the_recommendation_that_it_snoozes() -> None:
+    """Another finding of the run with more dollars does not replace it."""
+    decision = replace(decide(), recommendation=open_advice("download-dominates"))
+    card = document_card(document(), decision)
     assert card.rule == "download-dominates"
     assert card.title.endswith("set InputMode to FastFile")
 
 
-def test_where_there_is_no_room_the_least_important_goes_first() -> None:
-    """What is not counted, then the command that shows all; the rest is cut, the caveat is not."""
+def test_a_full_card_drops_the_least_important_lines_first() -> None:
+    """Uncounted amounts are dropped, then the command with details.
+
+    The reason is cut, the caveat is not.
+    """
     long = document(
         findings=[finding("gpu-underused", summary="It idled " * 60, caution="Try. " * 9)]
     )
-    card = document_card(long, replace(due(), recommendation=open_advice()))
+    card = document_card(long, replace(decide(), recommendation=open_advice()))
     assert [line.label for line in card.lines] == ["Why", "Do this", "", "Caveat"]
     assert card.lines[0].text.endswith(" …")
     assert [line.label for line in card.commands] == ["Snooze 30 days"]
 
 
 @pytest.mark.parametrize(
-    ("caution", "says"),
+    ("caution", "expected"),
     [
         pytest.param(
             "GPUs take turns. Counted as 1.52 times as long; up to 3.20 times as long it "
@@ -346,15 +361,16 @@ def test_where_there_is_no_room_the_least_important_goes_first() -> None:
         ),
     ],
 )
-def test_that_the_run_takes_longer_is_the_caveat_of_a_card(caution: str, says: str) -> None:
-    """It would stop a reader; else the first sentence of the caution."""
+def test_a_longer_run_time_is_the_caveat_of_a_card(caution: str, expected: str) -> None:
+    """Without one the caveat is the caution's first sentence."""
     assert (
-        labelled(document(findings=[finding("gpu-underused", caution=caution)]), "Caveat") == says
+        text_with_label(document(findings=[finding("gpu-underused", caution=caution)]), "Caveat")
+        == expected
     )
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "expected"),
     [
         pytest.param({}, "spot-not-used about $0.90", id="another possible saving"),
         pytest.param(
@@ -364,44 +380,42 @@ def test_that_the_run_takes_longer_is_the_caveat_of_a_card(caution: str, says: s
         ),
         pytest.param(
             {"audit": {"settled": False}},
-            "what came late, it is judged again; spot-not-used about $0.90",
+            "late metrics or costs (the job will be audited again); spot-not-used about $0.90",
             id="what came late",
         ),
     ],
 )
-def test_what_no_sum_has_is_said(changes: Any, says: str) -> None:
-    """In two clauses."""
+def test_a_card_shows_what_is_not_counted(changes: Any, expected: str) -> None:
+    """It has at most two clauses."""
     findings = [
         finding("gpu-underused", summary="It idled.", caution=None),
         document()["findings"][2],
     ]
     findings.insert(1, finding(fix=[], saving_usd=Decimal("0.3")))
-    assert labelled(document(findings=findings, **changes), "Not counted") == says
+    assert text_with_label(document(findings=findings, **changes), "Not counted") == expected
 
 
-def test_a_dear_run_says_what_changed() -> None:
-    """What it cost stands in the first line."""
-    card = document_card(dearer_document(), DEAR)
+def test_a_cost_spike_says_what_changed() -> None:
+    """Its cost is in the first line."""
+    card = document_card(cost_spike_document(), SPIKE)
     assert [line.text for line in card.lines] == ["Changed: Training +4 h 12 min."]
     assert card.account_region == "111122223333, us-east-1"
 
 
 @pytest.mark.parametrize("name", [*messages()])
 def test_no_card_shows_a_severity(name: str) -> None:
-    """Its dollars are a month's; the severity that `show` prints is of a run."""
-    audit, notify = messages()[name]
-    card = document_card(audit, notify)
-    shown = " ".join(
-        [card.title, card.owner_and_place, *(line.labelled_text for line in card.lines)]
-    )
-    assert not re.search(r"\b(HIGH|MEDIUM|LOW)\b", shown)
+    """Its dollars are a month's, while the severity in `sageaudit show` is a run's."""
+    audit, decision = messages()[name]
+    card = document_card(audit, decision)
+    text = " ".join([card.title, card.owner_line, *(line.labelled_text for line in card.lines)])
+    assert not re.search(r"\b(HIGH|MEDIUM|LOW)\b", text)
 
 
 def test_the_commands_of_a_card_name_the_stacks_table_and_its_region() -> None:
-    """So that they work where they are pasted, also with a job's name that a shell would read."""
+    """They work when pasted, also with a job's name that a shell would interpret."""
     place = HistoryLocation.for_table("SageAudit-History", "eu-west-1")
     audit = document(job=job(name="a;b"), findings=[])
-    card = document_card(audit, replace(due(), recommendation=open_advice()), place)
+    card = document_card(audit, replace(decide(), recommendation=open_advice()), place)
     where = "--table SageAudit-History --table-region eu-west-1"
     assert [line.text for line in card.commands] == [
         f"sageaudit show 'a;b' {where}",
@@ -413,34 +427,34 @@ def test_the_longest_names_are_whole_in_a_command_of_every_service() -> None:
     """A table's name has up to 255 characters, a job's 63."""
     place = HistoryLocation.for_table("t" * 255, "us-gov-east-1")
     command = place.command("show", "j" * 63)
-    card = MessageCard("news", commands=(CardLine(command, "Numbers", is_code=True),))
+    card = MessageCard("news", commands=(CardLine(command, "Details", is_code=True),))
     assert command in plain.make_payload(card)["message"]
     assert f"`{command}`" in slack.make_payload(card)["blocks"][-1]["text"]["text"]
-    assert f"Numbers: {command}" in [*teams.text_lines(teams.make_payload(card))]
+    assert f"Details: {command}" in [*teams.text_lines(teams.make_payload(card))]
 
 
 def test_chat_gets_neither_s3_paths_nor_role_names() -> None:
-    """A channel has more readers than the account: paths and roles are taken out of failures."""
+    """A channel has more readers than the account, so both are removed from failure messages."""
     failed = lost_document()
     failed["findings"][0]["summary"] = (
         "arn:aws:sts::111122223333:assumed-role/Trainer/SageMaker may not read s3://bucket/key.csv"
     )
-    assert labelled(failed, "Why") == "[path] may not read [path]"
+    assert text_with_label(failed, "Why") == "[path] may not read [path]"
 
 
 def test_a_long_name_of_an_owner_or_family_is_cut_in_the_middle() -> None:
-    """Numbers and parameters never are."""
+    """Numbers and parameters are not cut."""
     audit = document(job=job(owner="o" * 60, family="f" * 63))
-    card = document_card(audit, due())
+    card = document_card(audit, decide())
     assert len(f"{card.short_owner}, {card.account_region}") == ROW_WIDTH
-    assert card.title.endswith("ffff wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge")
+    assert card.title.endswith("ffff wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge")
 
 
 CHECKS: dict[str, Check] = {"sns": plain.check_payload, "slack": slack.check_payload}
 
 
-def test_a_body_is_read_back_as_it_was_written() -> None:
-    """For each channel."""
+def test_a_notice_is_parsed_as_it_was_written() -> None:
+    """This holds for each channel."""
     for channel, payload in PAYLOADS.items():
         assert parse_notice(notice_body(channel), CHECKS) == Notice(
             f"{PK}|1|{channel}", channel, payload
@@ -477,27 +491,27 @@ def test_a_body_is_read_back_as_it_was_written() -> None:
         ),
     ],
 )
-def test_a_body_that_is_no_notice_names_its_key(change: dict[str, Any], key: str) -> None:
-    """One sentence for the dead-letter queue."""
+def test_a_malformed_notice_names_its_key(change: dict[str, Any], key: str) -> None:
+    """The error is one sentence for the dead-letter queue."""
     with pytest.raises(MalformedData) as raised:
         parse_notice(json.dumps({**json.loads(notice_body()), **change}), CHECKS)
     assert raised.value.key == key
 
 
-def test_a_notice_of_a_channel_that_left_the_policy_is_one() -> None:
-    """Its payload cannot be checked: it is not posted."""
+def test_a_notice_of_a_removed_channel_is_parsed() -> None:
+    """Its payload cannot be checked, and is not posted."""
     assert parse_notice(notice_body("sns"), {"slack": slack.check_payload}).channel == "sns"
 
 
 @pytest.mark.parametrize("body", ["", "{", "[]", "null", "7", '"x"', "\ud800", "[" * 200_000])
 def test_a_body_that_is_no_object_is_malformed(body: str) -> None:
-    """Nothing else is raised."""
+    """No other error is raised."""
     with pytest.raises(MalformedData, match="body "):
         parse_notice(body, CHECKS)
 
 
-def test_a_repeat_says_so_where_it_is_read_first() -> None:
-    """In the notification, the headline and the subject; the rest is as it was."""
+def test_a_repeat_is_marked_in_its_first_line() -> None:
+    """The notification, headline and subject are marked; the rest is unchanged."""
     post = slack.mark_as_repeat(PAYLOADS["slack"])
     assert post["text"] == "(possible repeat) HIGH  $2.04 was avoidable"
     assert post["blocks"][0]["text"]["text"] == "(possible repeat) HIGH"

@@ -1,4 +1,4 @@
-"""The digest on a phone: a normal week, an empty one, one with a runaway; and in every form."""
+"""The digest on a phone: normal and empty weeks, one with a large growth, and every service."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -31,7 +31,7 @@ REPORT = DigestReport(Link("Report", "https://us-east-1.console.aws.amazon.com/s
 def recommendation(
     family: str, usd: int, state: State = State.OPEN, *, days: int = 20
 ) -> FamilyRecommendation:
-    """An advice whose newest run was yesterday; it came so many days ago."""
+    """Returns a recommendation that is `days` old and whose newest run was yesterday."""
     began, yesterday = NOW - timedelta(days=days), NOW - timedelta(days=1)
     return FamilyRecommendation(
         id=f"{family.replace('-', '')}abcdefgh"[:8],
@@ -56,10 +56,10 @@ def recommendation(
     )
 
 
-def taken(family: str, effect: Effect, state: State) -> FamilyRecommendation:
-    """An advice that was followed in six runs; each one then cost $14 less."""
-    found = Comparison(effect, "", 6, Decimal(16), Decimal(30), Decimal(16))
-    return replace(recommendation(family, 0, state), comparison=found)
+def followed(family: str, effect: Effect, state: State) -> FamilyRecommendation:
+    """Returns a recommendation that was followed in six runs, each of which then cost $14 less."""
+    comparison = Comparison(effect, "", 6, Decimal(16), Decimal(30), Decimal(16))
+    return replace(recommendation(family, 0, state), comparison=comparison)
 
 
 OPEN = tuple(
@@ -97,8 +97,8 @@ NORMAL = Digest(
     recommendations=(
         *OPEN,
         replace(recommendation("later", 120, State.SILENCED), silence=SNOOZED),
-        taken("done", Effect.CHEAPER, State.FOLLOWED),
-        taken("worse", Effect.WORSE, State.CLOSED),
+        followed("done", Effect.CHEAPER, State.FOLLOWED),
+        followed("worse", Effect.WORSE, State.CLOSED),
     ),
     unsent_recommendations=(OPEN[4], OPEN[5], replace(OPEN[5], id="anotherr")),
 )
@@ -107,19 +107,19 @@ WEEKS = {
         NORMAL,
         """Week to 2026-11-22: $1,240.18 or more, $310.40 or more of it avoidable or lost
 Spend: 351 jobs, about 8% more than the week before, 89% judged
-Avoidable: $252.30 or more, lost: $58.10 or more
-Changed: nlp-finetune increased +$120.50; nightly-features decreased -$88.39; \
-tile-classifier new +$64.00
-Open: the largest of 30 days
+Avoidable: $252.30 or more; lost: $58.10 or more
+Changed: nlp-finetune +$120.50; nightly-features -$88.39; \
+tile-classifier +$64.00 (new)
+Open: the largest of the last 30 days
 1. nlp-finetune: about $540: InstanceType = ml.g6e.4xlarge (nlpfinet)
 2. ranker: about $210: InstanceType = ml.g6e.4xlarge (rankerab)
 3. speech-asr-large: about $120: InstanceType = ml.g6e.4xlarge (speechas)
 4. old-embedder: about $40: InstanceType = ml.g6e.4xlarge (oldembed)
 5. churn: about $22: InstanceType = ml.g6e.4xlarge (churnabc)
-Taken: 2 in 180 days; 1 measured: $84.00 saved in 6 runs; 1 withdrawn
+Followed: 2 in 180 days; 1 measured: $84.00 saved in 6 runs; 1 withdrawn
 Snoozed: 1, $120.00 in 30 days
-Open for 60 days: 2, $330.00 in 30 days
-No message about: 2 families, $40.00
+Open for 60+ days: 2, $330.00 in 30 days
+No message: 2 families, $40.00 in 7 days
 Not audited: 1 job
 All jobs, 2026-11-16 to 2026-11-22
 Snooze 30 days: sageaudit advice snooze nlpfinet
@@ -145,13 +145,13 @@ Snooze 30 days: sageaudit advice snooze nlpfinet
             route=Route(owner="ana"),
         ),
         """\
-Week to 2026-11-22: $3,870.02 or more, about 3.4 times the week before: llm increased +$2,611.00
-Only: owner ana
+Week to 2026-11-22: $3,870.02 or more, about 3.4 times the week before: llm +$2,611.00
+Filter: owner ana
 Spend: 351 jobs, 29% judged
-Avoidable: $252.30 or more, lost: $2,410.00 or more
-Changed: llm increased +$2,611.00; nlp-finetune increased +$120.50; \
-nightly-features decreased -$88.39
-Open: the largest of 30 days
+Avoidable: $252.30 or more; lost: $2,410.00 or more
+Changed: llm +$2,611.00; nlp-finetune +$120.50; \
+nightly-features -$88.39
+Open: the largest of the last 30 days
 1. llm: about $2,400: failed-spend (llmabcde)
 Not audited: 1 job
 One route, 2026-11-16 to 2026-11-22
@@ -168,8 +168,8 @@ Snooze 30 days: sageaudit advice snooze llmabcde
             unsent_recommendations=(),
         ),
         """Week to 2026-11-22: $5.00, none of it found avoidable
-Spend: 3 jobs, the week before is not known, 100% judged
-Avoidable: $0.00, lost: $0.00
+Spend: 3 jobs, no data for the week before, 100% judged
+Avoidable: $0.00; lost: $0.00
 All jobs, 2026-11-16 to 2026-11-22
 """,
     ),
@@ -184,7 +184,7 @@ All jobs, 2026-11-16 to 2026-11-22
         ),
         """Week to 2026-11-22: $5.00, avoidable: not judged
 Spend: 3 jobs, 0% judged
-Avoidable: not judged, lost: $0.00
+Avoidable: not judged; lost: $0.00
 All jobs, 2026-11-16 to 2026-11-22
 """,
     ),
@@ -192,54 +192,54 @@ All jobs, 2026-11-16 to 2026-11-22
 
 
 @pytest.mark.parametrize("name", WEEKS)
-def test_a_week_reads_so(name: str) -> None:
-    """As in a mail; the first line is the news."""
+def test_the_text_of_a_week(name: str) -> None:
+    """The text is that of the mail."""
     digest, expected = WEEKS[name]
     assert make_payload(digest_card(digest))["message"] == expected
 
 
 @pytest.mark.parametrize("name", WEEKS)
 def test_it_fits_two_screens(name: str) -> None:
-    """With a link to its report, too."""
+    """This holds with a link to its report too."""
     card = digest_card(WEEKS[name][0], REPORT)
     parts: Sequence[str] = (
         card.title,
-        card.owner_and_place,
+        card.owner_line,
         *(one.labelled_text for one in (*card.lines, *card.commands)),
     )
     links = " ".join(link.label for link in card.links)
     assert sum(row_count(part) for part in (*parts, links) if part) <= DIGEST_ROWS
 
 
-def test_what_is_worth_a_trial_says_so() -> None:
-    """These are no dollars that are counted."""
+def test_a_possible_saving_is_marked() -> None:
+    """It is "maybe", because it is not counted."""
     trial = replace(recommendation("a", 40), amount_kind=AmountKind.POSSIBLE)
     unknown = replace(recommendation("c", 0), amount=None)
-    found = digest_card(replace(NORMAL, recommendations=(trial, unknown)))
-    shown = [line.text.partition(":")[0] for line in found.lines if line.label[0].isdigit()]
-    assert shown == ["maybe $40", "dollars not known"]
+    card = digest_card(replace(NORMAL, recommendations=(trial, unknown)))
+    amounts = [line.text.partition(":")[0] for line in card.lines if line.label[0].isdigit()]
+    assert amounts == ["maybe $40", "unknown amount"]
 
 
 @pytest.mark.parametrize(
-    ("idle", "counted", "shown"),
+    ("idle", "counted", "expected"),
     [
         ("9.99", "0", []),
-        ("8105.20", "0", ["about $8,100 or more at list price, in no sum"]),
-        ("8105.20", "8000", ["about $110 or more at list price, in no sum"]),
+        ("8105.20", "0", ["about $8,100 or more at list price, not in the totals"]),
+        ("8105.20", "8000", ["about $110 or more at list price, not in the totals"]),
         ("8105.20", "8100", []),
     ],
 )
-def test_idle_capacity_has_a_line_as_far_as_no_sum_has_it(
-    idle: str, counted: str, shown: list[str]
+def test_idle_capacity_has_a_line_unless_it_is_counted(
+    idle: str, counted: str, expected: list[str]
 ) -> None:
-    """Prepaid hours are in it at list price; it is in no message about a job."""
+    """It includes prepaid hours at list price."""
     total = replace(SUMS, idle_usd=Decimal(idle), idle_counted_usd=Decimal(counted))
     lines = digest_card(replace(NORMAL, total=replace(total, idle_unknown=1))).lines
-    assert [line.text for line in lines if line.label == "Idle"] == shown
+    assert [line.text for line in lines if line.label == "Idle"] == expected
 
 
-def test_a_report_that_was_not_written_is_said() -> None:
-    """Nobody looks for a link that is not there."""
+def test_a_missing_report_has_its_reason() -> None:
+    """The digest then has no link."""
     card = digest_card(NORMAL, DigestReport(missing_reason="it could not be written"))
     assert "Report: it could not be written" in [line.labelled_text for line in card.lines]
 
@@ -247,7 +247,7 @@ def test_a_report_that_was_not_written_is_said() -> None:
 @pytest.mark.parametrize("service", SERVICES)
 @pytest.mark.parametrize("text", [*ATTACKS, "x" * 9_000])
 def test_hostile_names_fit_every_service(service: str, text: str) -> None:
-    """Each payload passes its own check, and marks a repeat."""
+    """Each payload passes its own check, also marked as a repeat."""
     channel = SERVICES[service]  # type: ignore[index]
     recommendations = tuple(replace(one, family=text, new=text, parameter=text) for one in OPEN)
     changed = tuple(replace(one, family=text) for one in CHANGED)
@@ -262,8 +262,8 @@ def test_hostile_names_fit_every_service(service: str, text: str) -> None:
 
 
 def test_the_page_shows_the_normal_week() -> None:
-    """As on a phone."""
+    """docs/digest.md has the rows of the normal week."""
     page = (Path(__file__).parents[3] / "docs" / "digest.md").read_text(encoding="utf-8")
-    shown = page.split("```")[1].strip().split("\n")
+    rows = page.split("```")[1].strip().split("\n")
     lines = make_payload(digest_card(NORMAL))["message"].splitlines()
-    assert shown == [row for line in lines for row in wrap(line, ROW_WIDTH)]
+    assert rows == [row for line in lines for row in wrap(line, ROW_WIDTH)]

@@ -10,12 +10,12 @@ WAY = [{"parameter": "A.B", "old": 2, "new": 1}]
 
 
 def usd(*amounts: str) -> list[Decimal]:
-    """The ends of a range."""
+    """Returns the ends of a range."""
     return [Decimal(amount) for amount in amounts]
 
 
 @pytest.mark.parametrize(
-    ("changes", "dollars", "saves"),
+    ("changes", "dollars", "saving"),
     [
         pytest.param({}, "$1.20 avoidable", "saves $1.20 per run", id="a saving"),
         pytest.param(
@@ -44,7 +44,7 @@ def usd(*amounts: str) -> list[Decimal]:
         ),
         pytest.param(
             {"saving_usd": None, "saving_alone_usd": None},
-            "avoidable, dollars unknown",
+            "avoidable, amount unknown",
             None,
             id="unknown dollars",
         ),
@@ -103,28 +103,28 @@ def usd(*amounts: str) -> list[Decimal]:
     ],
 )
 def test_a_finding_says_its_dollars_and_what_its_fix_saves(
-    changes: dict[str, Any], dollars: str | None, saves: str | None
+    changes: dict[str, Any], dollars: str | None, saving: str | None
 ) -> None:
-    """The counted end first; what is left with the other fixes applied is in the totals."""
+    """The counted end comes first; what is left with the other fixes applied is in the totals."""
     amount = Decimal("1.2")
     whole = {"saving_usd": amount, "saving_alone_usd": amount, "saving_range_usd": None}
     parts = make_finding_parts(finding(**(whole | changes)))
-    assert (parts.dollars, parts.saving_text) == (dollars, saves)
+    assert (parts.dollars, parts.saving_text) == (dollars, saving)
 
 
 def test_the_parts_of_a_finding() -> None:
-    """Each way with its title, the caveat, and the facts of its evidence."""
+    """Each alternative has a title; the caveat and the facts come from the finding."""
     parts = make_finding_parts(finding("gpu-underused", alternatives=[WAY], saving_range_usd=None))
     assert [title for title, _ in parts.alternatives] == [
         "Fix, saves $1.53 per run with the other fixes applied; alone $1.73:",
-        "Or, dollars unknown:",
+        "Or, saving unknown:",
     ]
     priced = make_finding_parts(
         finding("gpu-underused", alternatives=[WAY, WAY], alternatives_usd=[Decimal("1.4")])
     )
     assert [title for title, _ in priced.alternatives][1:] == [
         "Or, saves $1.40 per run:",
-        "Or, dollars unknown:",
+        "Or, saving unknown:",
     ]
     assert parts.caveat == "The data loader gets 4 vCPUs in place of 8."
     assert dict(parts.facts)["GPU memory max"] == "38.5%"
@@ -138,7 +138,7 @@ def test_the_parts_of_a_finding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("aside", "why"),
+    ("reason_fields", "expected"),
     [
         pytest.param(
             {"superseded_by": "gpu-idle"},
@@ -162,22 +162,31 @@ def test_the_parts_of_a_finding() -> None:
         ),
     ],
 )
-def test_what_is_set_aside_comes_last_with_its_reason(aside: dict[str, Any], why: str) -> None:
-    """And without dollars; counted findings come first, then possible ones, by saving."""
+def test_findings_that_are_not_counted_come_last(
+    reason_fields: dict[str, Any], expected: str
+) -> None:
+    """They have a reason and no dollars.
+
+    Counted findings come first, then possible ones, by saving.
+    """
     small, large = finding(rule="small"), finding(rule="large", saving_usd=Decimal(8))
     possible = finding(rule="perhaps", bucket="possible", saving_usd=Decimal(9))
-    put_aside = finding(rule="aside", saving_usd=Decimal(9), **aside)
-    found, repeated = finding_parts(document(findings=[put_aside, possible, small, large]))
-    assert [one.rule for one in found] == ["large", "small", "perhaps", "aside"]
-    assert (found[-1].not_counted_because, found[-1].dollars, repeated) == (why, None, None)
+    uncounted = finding(rule="aside", saving_usd=Decimal(9), **reason_fields)
+    parts_list, repeated = finding_parts(document(findings=[uncounted, possible, small, large]))
+    assert [one.rule for one in parts_list] == ["large", "small", "perhaps", "aside"]
+    assert (parts_list[-1].not_counted_because, parts_list[-1].dollars, repeated) == (
+        expected,
+        None,
+        None,
+    )
 
 
-def test_advice_that_an_earlier_run_had_is_only_named() -> None:
-    """In one sentence, with the run."""
+def test_findings_reported_for_an_earlier_run_are_only_named() -> None:
+    """One sentence names them and the run."""
     again = [finding(rule=rule, reported_for_run="train-1") for rule in ("a", "b")]
-    found, repeated = finding_parts(document(findings=[*again, finding(rule="new")]))
-    assert [one.rule for one in found] == ["new"]
-    assert repeated == "As for train-1, an earlier run of the family: a, b"
+    parts_list, repeated = finding_parts(document(findings=[*again, finding(rule="new")]))
+    assert [one.rule for one in parts_list] == ["new"]
+    assert repeated == "Already reported for train-1, an earlier run of the family: a, b"
 
 
 TYPE = "ResourceConfig.InstanceType"
@@ -226,13 +235,15 @@ MODE = {"parameter": "InputDataConfig[a].InputMode", "old": "File", "new": "Fast
         pytest.param({"fix": [], "first_step": None}, None, id="neither fix nor first step"),
     ],
 )
-def test_a_fix_is_one_line_as_a_person_writes_it(changes: dict[str, Any], text: str | None) -> None:
-    """Its parameters, else those of its first alternative, else its first step in words."""
+def test_a_fix_is_one_line(changes: dict[str, Any], text: str | None) -> None:
+    """It has the fix's parameters, else those of the first alternative, else the first step in
+    words.
+    """
     assert fix_text(finding(**({"alternatives": []} | changes))) == text
 
 
 def test_a_long_fix_is_cut_between_its_parameters() -> None:
-    """A line that is shown is whole; how many are not shown is said."""
+    """Each line shown is complete, and the number of omitted lines is shown."""
     ways = [
         {"parameter": f"InputDataConfig[{n:02}].InputMode", "old": "File", "new": "FastFile"}
         for n in range(20)

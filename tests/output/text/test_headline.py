@@ -9,7 +9,7 @@ from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.output.text.headline import headline, judged_text, part_of_judged
 from sageaudit.output.text.money import Figure
 from tests.fakes.documents import document
-from tests.fakes.sample_documents import estimated_document, perhaps_lost_document
+from tests.fakes.sample_documents import estimated_document, possibly_lost_document
 
 ZERO = Decimal(0)
 NONE: dict[str, Any] = {"avoidable_usd": ZERO}
@@ -20,13 +20,13 @@ RUNNING: dict[str, Any] = {
 }
 
 
-def billed(*missing: str, **changes: Any) -> dict[str, Any]:
-    """Another bill, in which this is missing."""
+def bill_with(*missing: str, **changes: Any) -> dict[str, Any]:
+    """Returns another bill in which these parts are missing."""
     return {"bill": {"missing": [*missing], **changes}}
 
 
 @pytest.mark.parametrize(
-    ("changes", "shown"),
+    ("changes", "expected"),
     [
         pytest.param({}, "$2.04 of $4.55 (45%) was avoidable", id="some was avoidable"),
         pytest.param(
@@ -38,37 +38,37 @@ def billed(*missing: str, **changes: Any) -> dict[str, Any]:
             id="avoidable and lost dollars are one sum",
         ),
         pytest.param(
-            billed(basis="estimated_from_times"),
+            bill_with(basis="estimated_from_times"),
             "$2.04 of $4.55 (45%) was avoidable",
             id="a bill of start and end",
         ),
         pytest.param(
-            billed("x"), "$2.04 of $4.55 or more was avoidable", id="a bill that lacks something"
+            bill_with("x"), "$2.04 of $4.55 or more was avoidable", id="a bill that lacks something"
         ),
         pytest.param(
-            billed(UPPER_BOUND, basis="upper_bound"),
+            bill_with(UPPER_BOUND, basis="upper_bound"),
             "$2.04 of up to $4.55 was avoidable",
             id="a bill that is an upper bound",
         ),
         pytest.param(
-            billed("bound", "x", basis="upper_bound"),
+            bill_with("bound", "x", basis="upper_bound"),
             "$2.04 of about $4.55 was avoidable",
             id="an upper bound that lacks something",
         ),
         pytest.param(
-            billed("x", total_usd=None), "$2.04 was avoidable", id="a cost that is not known"
+            bill_with("x", total_usd=None), "$2.04 was avoidable", id="a cost that is not known"
         ),
         pytest.param(NONE, "none of $4.55 was found avoidable", id="nothing was avoidable"),
         pytest.param(
-            NONE | billed("x", total_usd=None),
+            NONE | bill_with("x", total_usd=None),
             "none of the cost was found avoidable",
             id="nothing was avoidable of a cost that is not known",
         ),
         pytest.param(
-            NONE | billed(total_usd=ZERO), "it cost nothing", id="a job that cost nothing"
+            NONE | bill_with(total_usd=ZERO), "it cost nothing", id="a job that cost nothing"
         ),
         pytest.param(
-            NONE | billed(basis="prepaid", total_usd=ZERO),
+            NONE | bill_with(basis="prepaid", total_usd=ZERO),
             "its capacity is prepaid, so no dollars were avoidable",
             id="prepaid capacity",
         ),
@@ -98,42 +98,44 @@ def billed(*missing: str, **changes: Any) -> dict[str, Any]:
             id="something was lost, and the rest not judged",
         ),
         pytest.param(
-            UNJUDGED | billed(total_usd=None),
+            UNJUDGED | bill_with(total_usd=None),
             "its cost is not known, and what was avoidable could not be judged",
             id="nothing was judged of a cost that is not known",
         ),
         pytest.param(
-            UNJUDGED | billed(basis="prepaid", total_usd=ZERO),
+            UNJUDGED | bill_with(basis="prepaid", total_usd=ZERO),
             "its capacity is prepaid, and what was avoidable could not be judged",
             id="prepaid capacity that was not judged",
         ),
         pytest.param(
-            RUNNING | billed("x"),
-            "it still runs, and cost $4.55 or more so far",
+            RUNNING | bill_with("x"),
+            "it is still running and has cost $4.55 or more so far",
             id="a running job",
         ),
         pytest.param(
-            RUNNING | billed(total_usd=None), "it still runs", id="a running job of unknown cost"
+            RUNNING | bill_with(total_usd=None),
+            "it is still running",
+            id="a running job of unknown cost",
         ),
         pytest.param(
-            RUNNING | billed(basis="prepaid"),
-            "it still runs, on prepaid capacity",
+            RUNNING | bill_with(basis="prepaid"),
+            "it is still running on prepaid capacity",
             id="a running job on prepaid capacity",
         ),
         pytest.param(
-            RUNNING | billed(total_usd=ZERO),
-            "it still waits for its instances, and cost nothing so far",
+            RUNNING | bill_with(total_usd=ZERO),
+            "it is still waiting for its instances and has cost nothing so far",
             id="a job that waits for its instances",
         ),
     ],
 )
-def test_headline(changes: dict[str, Any], shown: str) -> None:
-    """The first line is the whole news, and no surer than the bill."""
-    assert headline(document(**{"possible_usd": ZERO, **changes})) == shown
+def test_headline(changes: dict[str, Any], expected: str) -> None:
+    """The headline is no more certain than the bill."""
+    assert headline(document(**{"possible_usd": ZERO, **changes})) == expected
 
 
 @pytest.mark.parametrize(
-    ("changes", "shown"),
+    ("changes", "expected"),
     [
         pytest.param(
             NONE,
@@ -151,53 +153,53 @@ def test_headline(changes: dict[str, Any], shown: str) -> None:
             id="a possible saving that is not known",
         ),
         pytest.param(
-            UNJUDGED | billed(total_usd=Decimal(4)),
+            UNJUDGED | bill_with(total_usd=Decimal(4)),
             "it cost $4.00, and what was avoidable could not be judged; about $0.90 is "
             "worth a trial",
             id="a job that was not judged",
         ),
         pytest.param(
-            NONE | billed("x", total_usd=None),
+            NONE | bill_with("x", total_usd=None),
             "its cost is not known, and about $0.90 is worth a trial",
             id="a cost that is not known",
         ),
     ],
 )
-def test_where_something_is_worth_a_trial_a_headline_is_never_none(
-    changes: dict[str, Any], shown: str
+def test_a_headline_with_a_possible_saving_is_never_none(
+    changes: dict[str, Any], expected: str
 ) -> None:
-    """The possible sum comes in place of "none"; less than a cent is nothing."""
-    assert headline(document(**changes)) == shown
+    """The possible sum replaces "none"; less than a cent is nothing."""
+    assert headline(document(**changes)) == expected
 
 
 def test_a_headline_says_up_to_what_may_have_been_avoidable() -> None:
-    """A range from 0 is not counted, and still news; one that another finding covers is not."""
-    made = document(avoidable_usd=ZERO, possible_usd=ZERO)
+    """A range from 0 is not counted but mentioned, unless another finding covers it."""
+    audit = document(avoidable_usd=ZERO, possible_usd=ZERO)
     ranged = {
-        **made["findings"][0],
+        **audit["findings"][0],
         "saving_usd": Decimal(0),
         "saving_range_usd": [Decimal(0), Decimal("1.234")],
     }
-    shown = headline(cast("AuditDocument", {**made, "findings": [ranged]}))
-    assert shown == "it cost $4.55, of which up to $1.23 is worth a trial"
+    text = headline(cast("AuditDocument", {**audit, "findings": [ranged]}))
+    assert text == "it cost $4.55, of which up to $1.23 is worth a trial"
     covered = {**ranged, "subsumed_by": "gpu-idle"}
-    shown = headline(cast("AuditDocument", {**made, "findings": [covered]}))
-    assert shown == "none of $4.55 was found avoidable"
+    text = headline(cast("AuditDocument", {**audit, "findings": [covered]}))
+    assert text == "none of $4.55 was found avoidable"
 
 
 def test_a_headline_says_up_to_what_may_be_lost() -> None:
-    """All of the bill, or a part beside avoidable dollars."""
-    perhaps = perhaps_lost_document()
-    assert headline(perhaps) == "all of $4.55 may be lost"
-    part = headline(cast("AuditDocument", {**perhaps, "lost_up_to_usd": Decimal(2)}))
-    assert part == "up to $2.00 of $4.55 (44%) may be lost"
-    some = {"avoidable_usd": Decimal("0.5"), "lost_up_to_usd": Decimal("4.0534")}
-    shown = headline(cast("AuditDocument", {**perhaps, **some}))
-    assert shown == "$0.50 of $4.55 (11%) was avoidable, and up to $4.05 more was lost"
+    """It is all of the bill, or a part in addition to avoidable dollars."""
+    audit = possibly_lost_document()
+    assert headline(audit) == "all of $4.55 may be lost"
+    text = headline(cast("AuditDocument", {**audit, "lost_up_to_usd": Decimal(2)}))
+    assert text == "up to $2.00 of $4.55 (44%) may be lost"
+    changes = {"avoidable_usd": Decimal("0.5"), "lost_up_to_usd": Decimal("4.0534")}
+    text = headline(cast("AuditDocument", {**audit, **changes}))
+    assert text == "$0.50 of $4.55 (11%) was avoidable, and up to $4.05 more was lost"
 
 
 @pytest.mark.parametrize(
-    ("total", "words"),
+    ("total", "expected"),
     [
         pytest.param(
             Sums(
@@ -207,7 +209,7 @@ def test_a_headline_says_up_to_what_may_be_lost() -> None:
                 total_usd=Decimal(4540),
                 judged_usd=Decimal(3984),
             ),
-            "$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more in part",
+            "$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more partly",
             id="some jobs in part",
         ),
         pytest.param(
@@ -220,13 +222,13 @@ def test_a_headline_says_up_to_what_may_be_lost() -> None:
         ),
     ],
 )
-def test_a_sum_says_how_much_of_the_spend_was_judged(total: Sums, words: str) -> None:
-    """In dollars, which weigh more than jobs; without a price in jobs alone."""
-    assert judged_text(total) == words
+def test_the_judged_part_of_the_spend(total: Sums, expected: str) -> None:
+    """It is in dollars and jobs; without a price in jobs alone."""
+    assert judged_text(total) == expected
 
 
-def test_the_part_that_was_avoidable_is_of_the_judged_spend() -> None:
-    """What nothing could judge is no reason to call the rest small."""
+def test_the_avoidable_part_is_a_share_of_the_judged_spend() -> None:
+    """Spend that was not judged does not make the share smaller."""
     total = Sums(jobs=2, total_usd=Decimal(400), judged_usd=Decimal(100))
     assert part_of_judged(Figure(Decimal(25)), total) == "25% of the judged spend"
     assert part_of_judged(Figure(None), total) == ""
@@ -234,13 +236,13 @@ def test_the_part_that_was_avoidable_is_of_the_judged_spend() -> None:
 
 
 def test_a_headline_at_an_estimated_rate_has_no_percentage_and_says_about() -> None:
-    """Of what was avoidable too; all of it is all, whatever the rate."""
+    """The avoidable amount is "about" too, but the whole cost is "all"."""
     audit = estimated_document()
-    said = "about $0.96 of about $1.39 was avoidable"
-    assert headline(audit) == said
+    avoidable_text = "about $0.96 of about $1.39 was avoidable"
+    assert headline(audit) == avoidable_text
     whole = audit["bill"]["total_usd"]
     assert headline({**audit, "avoidable_usd": whole}) == "all of about $1.39 was avoidable"
-    perhaps: AuditDocument = {**audit, "lost_up_to_usd": Decimal("0.3")}
-    assert headline(perhaps) == f"{said}, and up to about $0.30 more was lost"
+    lossy: AuditDocument = {**audit, "lost_up_to_usd": Decimal("0.3")}
+    assert headline(lossy) == f"{avoidable_text}, and up to about $0.30 more was lost"
     unpriced = {**audit, "bill": {**audit["bill"], "total_usd": None}}
     assert headline(cast("AuditDocument", unpriced)) == "about $0.96 was avoidable"

@@ -10,7 +10,7 @@ from tests.fakes.sample_documents import idle_document
 
 
 def sentence(bill: dict[str, Any] | None = None, **figure: Any) -> str | None:
-    """Of eight idle hosts, with another figure or bill; their only finding has no dollars."""
+    """Returns the sentence about eight idle hosts, with changes of the amounts or the bill."""
     whole = idle_document()
     changed = {**cast("dict[str, Any]", whole["idle_capacity"]), **figure}
     return idle_sentence(
@@ -21,17 +21,17 @@ def sentence(bill: dict[str, Any] | None = None, **figure: Any) -> str | None:
     )
 
 
-def test_it_says_hours_dollars_and_what_to_look_at() -> None:
-    """And that they are no saving."""
+def test_the_sentence_has_hours_dollars_and_what_to_look_at() -> None:
+    """It also says that they are not a saving."""
     assert sentence() == (
         "1,024 of 1,536 GPU-hours (67%) were paid for but not used, worth about $8,100 at list "
-        "price. This is no saving: no change is certain to save it. Look at the communication "
+        "price. This is not a saving: no change is certain to save it. Look at the communication "
         "between hosts (all were used alike); a profile shows more."
     )
 
 
 @pytest.mark.parametrize(
-    ("bill", "figure", "shown"),
+    ("bill", "figure", "expected"),
     [
         ({"price_kind": "own"}, {}, "at your own prices. This"),
         ({"basis": "prepaid"}, {}, "about $8,100 at list price. The capacity is prepaid"),
@@ -39,7 +39,7 @@ def test_it_says_hours_dollars_and_what_to_look_at() -> None:
         (
             {},
             {"list_usd": None, "counted_usd": None},
-            "not used; what they cost is not known. Look",
+            "not used; their cost is unknown. Look",
         ),
         ({}, {"likely_causes": ["profile"]}, "save it. A profile shows why."),
         (
@@ -52,15 +52,15 @@ def test_it_says_hours_dollars_and_what_to_look_at() -> None:
         ({}, {"unit": "vcpu_hours"}, "1,536 vCPU-hours (67%)"),
     ],
 )
-def test_the_words_follow_the_figure(
-    bill: dict[str, Any], figure: dict[str, Any], shown: str
+def test_the_sentence_depends_on_prices_basis_and_causes(
+    bill: dict[str, Any], figure: dict[str, Any], expected: str
 ) -> None:
-    """Prices, basis and causes each change a few words."""
-    assert shown in (sentence(bill, **figure) or "")
+    """Each changes a few words."""
+    assert expected in (sentence(bill, **figure) or "")
 
 
 @pytest.mark.parametrize(
-    ("figure", "worth"),
+    ("figure", "is_shown"),
     [
         pytest.param(
             {"idle": Decimal(154), "worked": Decimal(1382)}, False, id="a tenth of the GPU hours"
@@ -104,30 +104,30 @@ def test_the_words_follow_the_figure(
         ),
     ],
 )
-def test_little_or_healthy_idleness_is_not_shown(figure: dict[str, Any], *, worth: bool) -> None:
-    """Under $10 beside what is counted, or a fifth of the GPUs, or half of the vCPUs."""
-    assert (sentence(**figure) is not None) is worth
+def test_little_idle_capacity_is_not_shown(figure: dict[str, Any], *, is_shown: bool) -> None:
+    """The minimum is $10 that is not counted, and a fifth of the GPUs or half of the vCPUs."""
+    assert (sentence(**figure) is not None) is is_shown
     assert idle_sentence(document(idle_capacity=None)) is None
 
 
-def test_where_a_change_saves_dollars_it_is_not_called_uncertain() -> None:
-    """What is counted above is not all idle time."""
+def test_a_counted_fix_changes_the_sentence() -> None:
+    """The idle time may include other time than the fix saves."""
     whole = cast("AuditDocument", {**idle_document(), "findings": [finding("gpu-underused")]})
     assert "None of it is counted above" in (idle_sentence(whole) or "")
 
 
-def test_what_is_counted_is_never_more_than_the_totals_have() -> None:
-    """A fix that adds a volume saves less than the idle hours that it takes away."""
+def test_the_counted_part_is_at_most_the_totals() -> None:
+    """A fix that adds a volume saves less than the idle hours that it avoids."""
     figure = {
         **cast("dict[str, Any]", idle_document()["idle_capacity"]),
         "counted_usd": Decimal(90),
     }
     whole = {**idle_document(), "idle_capacity": figure, "avoidable_usd": Decimal("89.5")}
-    said = idle_sentence(cast("AuditDocument", whole)) or ""
-    assert "Of this, about $90 is counted above; the rest is no certain saving." in said
+    text = idle_sentence(cast("AuditDocument", whole)) or ""
+    assert "Of this, about $90 is counted above; the rest is not a certain saving." in text
 
 
-def test_nearly_all_is_not_said_with_one_figure_twice() -> None:
-    """Not `145 of 145`."""
-    said = sentence(paid=Decimal("145.4"), idle=Decimal("145.1"))
-    assert (said or "").startswith("nearly all of 145 GPU-hours (>99%)")
+def test_nearly_all_hours_do_not_show_one_number_twice() -> None:
+    """It is not `145 of 145`."""
+    text = sentence(paid=Decimal("145.4"), idle=Decimal("145.1"))
+    assert (text or "").startswith("nearly all of 145 GPU-hours (>99%)")

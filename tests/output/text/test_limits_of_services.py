@@ -1,4 +1,4 @@
-"""Just inside and just outside of what Slack, Teams and SNS take of a message."""
+"""Messages at the limits of Slack, Teams and SNS, and just above them."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from sageaudit.output.text.card import MessageCard
 
 
 def teams_message(size: int) -> Any:
-    """A message of this many bytes, marked as a possible repeat."""
+    """Returns a message that has this many bytes if it is marked as a possible repeat."""
     payload = teams.make_payload(MessageCard("x"))
     room = size - len(json.dumps(teams.mark_as_repeat(payload)))
     payload["attachments"][0]["content"]["body"][0]["inlines"][0]["text"] += "x" * room
@@ -20,7 +20,7 @@ def teams_message(size: int) -> Any:
 
 
 def slack_message(blocks: int = 1, characters: int = 1) -> Any:
-    """A message of sections of this many characters, marked as a possible repeat."""
+    """Returns a message whose sections have this many characters if it is marked as a repeat."""
     payload: Any = slack.make_payload(MessageCard("x"))
     marked = slack.mark_as_repeat(payload)["blocks"][0]["text"]["text"]
     [block] = payload["blocks"]
@@ -38,10 +38,10 @@ def slack_message(blocks: int = 1, characters: int = 1) -> Any:
     ],
     ids=["20,000 bytes of Teams", "50 blocks of Slack", "3,000 characters of a section"],
 )
-def test_a_message_that_is_larger_than_its_service_takes_is_malformed(
+def test_a_message_above_a_services_limit_is_malformed(
     check: Any, fits: Any, is_too_large: Any
 ) -> None:
-    """By one byte, block or character."""
+    """It is too large by one byte, block or character."""
     check(fits)
     with pytest.raises(MalformedData):
         check(is_too_large)

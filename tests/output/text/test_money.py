@@ -24,7 +24,7 @@ AMOUNTS = st.decimals(min_value=Decimal("0.000001"), max_value=Decimal(10) ** 9,
 
 
 @pytest.mark.parametrize(
-    ("amount", "shown"),
+    ("amount", "expected"),
     [
         ("0", "$0.00"),
         ("1234.56", "$1,234.56"),
@@ -35,13 +35,13 @@ AMOUNTS = st.decimals(min_value=Decimal("0.000001"), max_value=Decimal(10) ** 9,
         ("-2", "-$2.00"),
     ],
 )
-def test_an_amount_has_cents_and_little_is_not_nothing(amount: str, shown: str) -> None:
-    """A figure of which nothing more is known is written alike."""
-    assert format_usd(Decimal(amount)) == str(Figure(Decimal(amount))) == shown
+def test_an_amount_has_cents(amount: str, expected: str) -> None:
+    """An amount under one cent is not shown as $0.00."""
+    assert format_usd(Decimal(amount)) == str(Figure(Decimal(amount))) == expected
 
 
 @pytest.mark.parametrize(
-    ("amount", "known", "shown"),
+    ("amount", "uncertainty", "expected"),
     [
         ("4.55", {"estimated": True}, "about $4.55"),
         ("4.55", {"at_least": True}, "$4.55 or more"),
@@ -72,35 +72,33 @@ def test_an_amount_has_cents_and_little_is_not_nothing(amount: str, shown: str) 
         (None, {"absent": "not judged"}, "not judged"),
     ],
 )
-def test_a_figure_says_what_is_certain_of_it(
-    amount: str | None, known: dict[str, Any], shown: str
+def test_a_figure_shows_how_exact_it_is(
+    amount: str | None, uncertainty: dict[str, Any], expected: str
 ) -> None:
-    """In one spelling; 0, unknown and less than a cent are not "about" anything."""
-    if "upper_usd" in known:
-        known = {**known, "upper_usd": Decimal(known["upper_usd"])}
-    assert str(Figure(None if amount is None else Decimal(amount), **known)) == shown
+    """0, unknown amounts and amounts under a cent are never "about"."""
+    if "upper_usd" in uncertainty:
+        uncertainty = {**uncertainty, "upper_usd": Decimal(uncertainty["upper_usd"])}
+    assert str(Figure(None if amount is None else Decimal(amount), **uncertainty)) == expected
 
 
 @given(AMOUNTS, AMOUNTS)
-def test_rounding_keeps_order_makes_no_zero_and_promises_no_more(
-    one: Decimal, two: Decimal
-) -> None:
-    """A rough figure is at most the amount; a smaller amount is never shown as more."""
-    low, high = (str(Figure(amount, rounding=ROUND_DOWN)) for amount in sorted((one, two)))
-    assert read(low) <= read(high)
-    if one >= Decimal("0.01"):
-        assert 0 < read(str(Figure(one, rounding=ROUND_DOWN))) <= one
-        assert read(format_usd(one)) == one.quantize(Decimal("0.01"), "ROUND_HALF_UP")
+def test_rounding_keeps_order_and_promises_no_more(first: Decimal, second: Decimal) -> None:
+    """A rough amount is at most the exact one, not 0, and never more than a larger one is."""
+    low, high = (str(Figure(amount, rounding=ROUND_DOWN)) for amount in sorted((first, second)))
+    assert read_amount(low) <= read_amount(high)
+    if first >= Decimal("0.01"):
+        assert 0 < read_amount(str(Figure(first, rounding=ROUND_DOWN))) <= first
+        assert read_amount(format_usd(first)) == first.quantize(Decimal("0.01"), "ROUND_HALF_UP")
 
 
-def read(shown: str) -> Decimal:
-    """The amount that a reader takes from a text; less than a cent is half of one."""
-    plain = shown.removeprefix("about ").replace("$", "").replace(",", "")
+def read_amount(expected: str) -> Decimal:
+    """Returns the amount in a text; less than a cent is half a cent."""
+    plain = expected.removeprefix("about ").replace("$", "").replace(",", "")
     return Decimal("0.005") if plain.startswith("<") else Decimal(plain)
 
 
 @pytest.mark.parametrize(
-    ("figures", "shown"),
+    ("figures", "expected"),
     [
         ((Figure(Decimal(1)), Figure(Decimal(2))), "$3.00"),
         ((Figure(Decimal(1), estimated=True), Figure(Decimal(2))), "about $3.00"),
@@ -113,66 +111,66 @@ def read(shown: str) -> Decimal:
         ((Figure(Decimal(0)), Figure(Decimal(0))), "$0.00"),
     ],
 )
-def test_a_sum_is_as_certain_as_its_parts(figures: tuple[Figure, ...], shown: str) -> None:
-    """What is not known of one part is not 0."""
-    assert str(sum_figures(figures)) == shown
+def test_a_sum_is_as_exact_as_its_parts(figures: tuple[Figure, ...], expected: str) -> None:
+    """An unknown part is not 0."""
+    assert str(sum_figures(figures)) == expected
 
 
 @pytest.mark.parametrize(
-    ("amount", "shown"), [("2", "+$2.00"), ("-2", "-$2.00"), ("0", "$0.00"), ("0.001", "<$0.01")]
+    ("amount", "expected"), [("2", "+$2.00"), ("-2", "-$2.00"), ("0", "$0.00"), ("0.001", "<$0.01")]
 )
-def test_a_difference_has_its_sign(amount: str, shown: str) -> None:
-    """Whatever its size."""
-    assert format_signed_usd(Decimal(amount)) == shown
+def test_a_difference_has_its_sign(amount: str, expected: str) -> None:
+    """Amounts under a cent have none."""
+    assert format_signed_usd(Decimal(amount)) == expected
 
 
-EXACT, GUESS = Figure(Decimal(4)), Figure(Decimal(4), estimated=True)
-MORE, LESS = Figure(Decimal(4), at_least=True), Figure(Decimal(4), at_most=True)
-RANGE = Figure(Decimal(0), Decimal(4))
-ONE, SEVEN = Figure(Decimal(1)), Figure(Decimal(7))
+EXACT_FOUR, ABOUT_FOUR = Figure(Decimal(4)), Figure(Decimal(4), estimated=True)
+AT_LEAST_FOUR, AT_MOST_FOUR = Figure(Decimal(4), at_least=True), Figure(Decimal(4), at_most=True)
+UP_TO_FOUR_RANGE = Figure(Decimal(0), Decimal(4))
+EXACT_ONE, EXACT_SEVEN = Figure(Decimal(1)), Figure(Decimal(7))
 
 
 @pytest.mark.parametrize(
-    ("now", "before", "shown", "percent"),
+    ("current", "previous", "expected", "percent"),
     [
-        (EXACT, ONE, "+$3.00", "+300.0%"),
-        (GUESS, ONE, "about +$3.00", "about +300.0%"),
-        (MORE, ONE, "+$3.00 or more", "about +300.0%"),
-        (LESS, ONE, "up to +$3.00", "about +300.0%"),
-        (MORE, SEVEN, "up to -$3.00", "about -42.9%"),
-        (LESS, SEVEN, "-$3.00 or more", "about -42.9%"),
-        (SEVEN, MORE, "up to +$3.00", "about +75.0%"),
-        (SEVEN, LESS, "+$3.00 or more", "about +75.0%"),
-        (ONE, MORE, "-$3.00 or more", "about -75.0%"),
-        (ONE, LESS, "up to -$3.00", "about -75.0%"),
-        (MORE, MORE, "$0.00", "about +0.0%"),
-        (RANGE, ONE, "-$1.00 to +$3.00", "about -100.0%"),
-        (RANGE, Figure(Decimal(0)), "$0.00 to +$4.00", None),
-        (Figure(None), ONE, None, None),
-        (ONE, Figure(None), None, None),
+        (EXACT_FOUR, EXACT_ONE, "+$3.00", "+300.0%"),
+        (ABOUT_FOUR, EXACT_ONE, "about +$3.00", "about +300.0%"),
+        (AT_LEAST_FOUR, EXACT_ONE, "+$3.00 or more", "about +300.0%"),
+        (AT_MOST_FOUR, EXACT_ONE, "up to +$3.00", "about +300.0%"),
+        (AT_LEAST_FOUR, EXACT_SEVEN, "up to -$3.00", "about -42.9%"),
+        (AT_MOST_FOUR, EXACT_SEVEN, "-$3.00 or more", "about -42.9%"),
+        (EXACT_SEVEN, AT_LEAST_FOUR, "up to +$3.00", "about +75.0%"),
+        (EXACT_SEVEN, AT_MOST_FOUR, "+$3.00 or more", "about +75.0%"),
+        (EXACT_ONE, AT_LEAST_FOUR, "-$3.00 or more", "about -75.0%"),
+        (EXACT_ONE, AT_MOST_FOUR, "up to -$3.00", "about -75.0%"),
+        (AT_LEAST_FOUR, AT_LEAST_FOUR, "$0.00", "about +0.0%"),
+        (UP_TO_FOUR_RANGE, EXACT_ONE, "-$1.00 to +$3.00", "about -100.0%"),
+        (UP_TO_FOUR_RANGE, Figure(Decimal(0)), "$0.00 to +$4.00", None),
+        (Figure(None), EXACT_ONE, None, None),
+        (EXACT_ONE, Figure(None), None, None),
     ],
 )
-def test_a_difference_is_as_certain_as_its_ends(
-    now: Figure, before: Figure, shown: str | None, percent: str | None
+def test_a_difference_is_as_exact_as_its_amounts(
+    current: Figure, previous: Figure, expected: str | None, percent: str | None
 ) -> None:
-    """Bounds are of its size: what fell by three dollars or more is "-$3.00 or more"."""
-    assert difference_text(now, before) == shown
-    assert percent_change_text(now, before) == percent
+    """Bounds apply to the size: a fall of three dollars or more is "-$3.00 or more"."""
+    assert difference_text(current, previous) == expected
+    assert percent_change_text(current, previous) == percent
 
 
 @pytest.mark.parametrize(
-    ("amount", "shown"), [("1.515", "$1.515"), ("2", "$2.00"), ("0.1384", "$0.1384")]
+    ("amount", "expected"), [("1.515", "$1.515"), ("2", "$2.00"), ("0.1384", "$0.1384")]
 )
-def test_a_rate_keeps_its_decimals(amount: str, shown: str) -> None:
-    """So that quantity times rate can be done by hand."""
-    assert format_rate(Decimal(amount)) == shown
+def test_a_rate_keeps_its_decimals(amount: str, expected: str) -> None:
+    """Quantity times rate can then be checked by hand."""
+    assert format_rate(Decimal(amount)) == expected
     assert format_rate(None) == format_usd(None) == "unknown"
 
 
 @pytest.mark.parametrize(
-    ("part", "shown"),
+    ("part", "expected"),
     [("0", "0%"), ("0.51", "77%"), ("0.66", "100%"), ("0.001", "<1%"), ("0.659", ">99%")],
 )
-def test_a_share_of_something_is_neither_none_nor_all(part: str, shown: str) -> None:
-    """Something is never 0% and less than all never 100%."""
-    assert percent_text(Decimal(part), Decimal("0.66")) == shown
+def test_a_share_is_0_or_100_percent_only_if_exact(part: str, expected: str) -> None:
+    """A small part is "<1%", and nearly all is ">99%"."""
+    assert percent_text(Decimal(part), Decimal("0.66")) == expected

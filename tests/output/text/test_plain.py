@@ -21,13 +21,13 @@ from tests.fakes.sample_documents import lost_document
 
 
 def test_subject() -> None:
-    """The subject is the whole news."""
-    news = "train-bert wastes about $540 a month, 12 runs: use 1 x ml.g4dn.xlarge"
-    assert make_payload(document_card(document()))["subject"] == news
+    """The subject is the card's title."""
+    title = "train-bert wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge"
+    assert make_payload(document_card(document()))["subject"] == title
 
 
-def test_a_long_subject_loses_what_to_do() -> None:
-    """And a longer one its middle."""
+def test_a_long_subject_loses_its_step() -> None:
+    """A subject that is still too long is cut in the middle."""
     step = "A" * 60
     audit = document(findings=[finding(saving_usd=Decimal("2.04"), fix=[fix("A" * 60, 1, None)])])
     assert step not in make_payload(document_card(audit))["subject"]
@@ -37,13 +37,15 @@ def test_a_long_subject_loses_what_to_do() -> None:
         document_card(audit, AlertDecision(AlertKind.CORRECTION, previous_alert=last))
     )["subject"]
     assert len(subject) == 99
-    assert subject.startswith("Correction: train-bert wasted $2.04, we said ")
+    assert subject.startswith("Correction: train-bert wasted $2.04, reported as ")
     assert subject.endswith(" more")
     assert "~" in subject
 
 
 def test_attributes() -> None:
-    """A subscription can filter by the month's severity, kind, rule, owner, place and dollars."""
+    """A subscription can filter by the month's severity, kind, rule, owner, account, region and
+    dollars.
+    """
     month = Month(AmountKind.COUNTED, Decimal(540), Decimal(540), 12)
     assert message_attributes(MessageAudit.parse(document()), AlertDecision(month=month)) == {
         "month_severity": {"type": "String", "value": "high"},
@@ -59,8 +61,8 @@ def test_attributes() -> None:
     }
 
 
-def test_unknown_has_no_attribute() -> None:
-    """What is not known is absent: a filter must not take it for zero."""
+def test_an_unknown_value_has_no_attribute() -> None:
+    """A filter must not take it for zero."""
     audit = document(
         job=job(owner=None, account=None, region=None), avoidable_usd=None, lost_usd=None
     )
@@ -73,21 +75,21 @@ def test_unknown_has_no_attribute() -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "shown"),
+    ("amount", "expected"),
     [("1e12", "1000000000"), ("0.1234567", "0.12346"), ("100", "100"), ("0.000001", "0")],
 )
-def test_numbers_a_filter_can_read(amount: str, shown: str) -> None:
-    """SNS compares numbers up to a thousand million with five decimals."""
+def test_numbers_are_within_the_limits_of_filters(amount: str, expected: str) -> None:
+    """SNS compares numbers up to 1,000,000,000 with five decimals."""
     assert (
         message_attributes(MessageAudit.parse(document(avoidable_usd=Decimal(amount))))[
             "avoidable_usd"
         ]["value"]
-        == shown
+        == expected
     )
 
 
-def test_hostile_failure_is_inert() -> None:
-    """No line, link or control character of a failure message reaches the e-mail."""
+def test_a_hostile_failure_message_is_inert() -> None:
+    """No line, link or control character of it reaches the e-mail."""
     body = make_payload(document_card(lost_document()))["message"]
     assert "http://evil" not in body
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e]", body)
@@ -96,7 +98,7 @@ def test_hostile_failure_is_inert() -> None:
 @whole_documents
 @given(documents())
 def test_any_audit_is_a_valid_notice(audit: AuditDocument) -> None:
-    """Whatever the audit holds, SNS takes the notice."""
+    """SNS accepts the notice of any audit."""
     notice = make_payload(document_card(audit))
     subject = notice["subject"]
     assert 0 < len(subject) < 100

@@ -1,4 +1,4 @@
-"""Why a message is sent now, in words, on every channel and within its limits."""
+"""Why a message is sent, as text on every channel and within its limits."""
 
 import re
 from decimal import Decimal
@@ -39,113 +39,125 @@ UNKNOWN = AlertFigures(Severity.HIGH, None, None)
 SEVERE, TEN_TIMES = "this run is more severe", "it is 10 times as much or more"
 
 
-def further(
-    news: FollowUpReason | None, why: str, after: Alert = LOW, *, is_single_occurrence: bool = False
+def later_decision(
+    headline: FollowUpReason | None,
+    why: str,
+    after: Alert = LOW,
+    *,
+    is_single_occurrence: bool = False,
 ) -> AlertDecision:
-    """A message about what is new; without any, it is worse."""
+    """Returns the decision to send a later message: worse, or a follow-up for `news`."""
     last = replace(
         after,
         amount_kind=AmountKind.COUNTED,
         amount=Decimal(6),
         is_single_occurrence=is_single_occurrence,
     )
-    kind = AlertKind.FOLLOW_UP if news else AlertKind.WORSE
+    kind = AlertKind.FOLLOW_UP if headline else AlertKind.WORSE
     return AlertDecision(
-        kind, news, why, last, month=Month(AmountKind.COUNTED, Decimal(60), Decimal(60), 12)
+        kind, headline, why, last, month=Month(AmountKind.COUNTED, Decimal(60), Decimal(60), 12)
     )
 
 
 @pytest.mark.parametrize(
-    ("notify", "news", "says"),
+    ("decision", "headline", "why"),
     [
         (
-            further(None, TEN_TIMES),
-            "now wastes about $60 a month, was $6.00, 12 runs",
+            later_decision(None, TEN_TIMES),
+            "now wastes about $60 a month (12 runs, was $6.00)",
             TEN_TIMES,
         ),
         (
-            further(FollowUpReason.GREW, "it", is_single_occurrence=True),
-            "now wastes about $60 a month, 12 runs",
+            later_decision(FollowUpReason.GREW, "it", is_single_occurrence=True),
+            "now wastes about $60 a month (12 runs)",
             "it",
         ),
         (
-            further(FollowUpReason.GREW, "it grew"),
-            "now wastes about $60 a month, was $6.00, 12 runs",
+            later_decision(FollowUpReason.GREW, "it grew"),
+            "now wastes about $60 a month (12 runs, was $6.00)",
             "it grew",
         ),
         (
-            further(FollowUpReason.OTHER_ADVICE, "another"),
-            "wastes about $60 a month, 12 runs",
+            later_decision(FollowUpReason.OTHER_ADVICE, "another"),
+            "wastes about $60 a month (12 runs)",
             "another",
         ),
         (
-            further(FollowUpReason.CAME_BACK, "it came back"),
-            "again wastes about $60 a month, 12 runs",
+            later_decision(FollowUpReason.CAME_BACK, "it came back"),
+            "again wastes about $60 a month (12 runs)",
             "it came back",
         ),
     ],
 )
-def test_a_further_message_says_after_what_and_why(
-    notify: AlertDecision, news: str, says: str
+def test_a_later_message_has_its_reason_and_the_last_date(
+    decision: AlertDecision, headline: str, why: str
 ) -> None:
-    """In the first line and in a sentence; a first message has none."""
-    assert reason.message_headline("train-bert", parse(document()), notify) == f"train-bert {news}"
-    told = [("New", f"{says} (last told 2026-05-20)")]
-    assert [*last_alert_lines(parse(document()), notify)] == told
+    """The headline and a line have them; a first message does not."""
+    assert (
+        reason.message_headline("train-bert", parse(document()), decision)
+        == f"train-bert {headline}"
+    )
+    lines = [("New", f"{why} (last message 2026-05-20)")]
+    assert [*last_alert_lines(parse(document()), decision)] == lines
     assert not [*last_alert_lines(parse(document()), FIRST_ALERT)]
 
 
 def test_a_correction_says_what_it_corrects_and_why() -> None:
-    """What changed is left out where the earlier version cannot be read."""
-    before = document(
+    """The changes are left out if the earlier version cannot be read."""
+    previous = document(
         findings=[*document()["findings"], finding(rule="gpu-idle", saving_usd=Decimal(410))]
     )
     assert [
         *last_alert_lines(
             parse(document()),
-            AlertDecision(AlertKind.CORRECTION, previous_alert=HIGH, corrected_audit=parse(before)),
+            AlertDecision(
+                AlertKind.CORRECTION, previous_alert=HIGH, corrected_audit=parse(previous)
+            ),
         )
     ] == [
-        ("We said on 2026-05-20", "$412.00."),
+        ("Reported on 2026-05-20", "$412.00."),
         ("What changed", "gpu-idle ($410.00) is no longer found."),
     ]
     nothing = document(findings=[], avoidable_usd=Decimal(0), possible_usd=Decimal(0))
     assert [
         *last_alert_lines(parse(nothing), AlertDecision(AlertKind.CORRECTION, previous_alert=HIGH))
-    ] == [("We said on 2026-05-20", "$412.00. Do not act on it.")]
+    ] == [("Reported on 2026-05-20", "$412.00. Do not act on it.")]
 
 
 @pytest.mark.parametrize(
-    ("now", "before", "shown"),
+    ("current", "previous", "expected"),
     [
         (
             document(avoidable_usd=None, lost_usd=None, lost_up_to_usd=None),
             HIGH,
-            "an unknown amount, we said $412.00",
+            "an unknown amount, reported as $412.00",
         ),
         (
             document(lost_usd=Decimal(3), lost_up_to_usd=Decimal(3)),
             HIGH,
-            "$5.04, we said $412.00",
+            "$5.04, reported as $412.00",
         ),
         (
             document(),
             alert(AlertFigures(Severity.LOW, Decimal("2.04"), Decimal(0))),
-            "$2.04 (high for a run), we said $2.04 (low)",
+            "$2.04 (severity high), reported as $2.04 (low)",
         ),
-        (not_judged_document(), HIGH, "an unknown amount, we said $412.00"),
+        (not_judged_document(), HIGH, "an unknown amount, reported as $412.00"),
     ],
 )
-def test_the_first_line_of_a_correction_has_the_new_figure_first(
-    now: AuditDocument, before: Alert, shown: str
+def test_a_corrections_headline_has_the_new_amount_first(
+    current: AuditDocument, previous: Alert, expected: str
 ) -> None:
-    """And what it replaces; a severity of the run only where nothing else differs."""
-    notify = AlertDecision(AlertKind.CORRECTION, previous_alert=before)
-    assert reason.message_headline("bert", parse(now), notify) == f"Correction: bert wasted {shown}"
+    """The reported amount follows; severities are shown only if the amounts are equal."""
+    decision = AlertDecision(AlertKind.CORRECTION, previous_alert=previous)
+    assert (
+        reason.message_headline("bert", parse(current), decision)
+        == f"Correction: bert wasted {expected}"
+    )
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "said"),
+    ("previous", "current", "expected"),
     [
         (document(), document(), ()),
         (
@@ -156,7 +168,7 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
         (
             document(findings=[finding()]),
             document(findings=[finding("gpu-underused")]),
-            ("gpu-underused ($1.53) is found now", "download-dominates ($0.51) is no longer found"),
+            ("gpu-underused ($1.53) is new", "download-dominates ($0.51) is no longer found"),
         ),
         (
             document(findings=[finding()]),
@@ -170,29 +182,29 @@ def test_the_first_line_of_a_correction_has_the_new_figure_first(
         ),
     ],
 )
-def test_what_changed_is_said_as_far_as_two_versions_show_it(
-    before: AuditDocument, now: AuditDocument, said: tuple[str, ...]
+def test_changes_are_those_that_two_versions_show(
+    previous: AuditDocument, current: AuditDocument, expected: tuple[str, ...]
 ) -> None:
-    """Causes before figures; nothing is guessed."""
-    assert change_clauses(parse(before), parse(now)) == said
+    """Causes come before amounts."""
+    assert change_clauses(parse(previous), parse(current)) == expected
 
 
 def figures() -> st.SearchStrategy[AlertFigures]:
-    """Any figures."""
+    """Generates any figures."""
     usd = st.none() | dollars()
     severities = st.sampled_from(Severity)
     return st.builds(AlertFigures, severities, usd, usd, dollars())
 
 
 def decisions() -> st.SearchStrategy[AlertDecision]:
-    """Any message that is not the first."""
+    """Generates any decision to send a later message."""
     worths = st.sampled_from([None, *AmountKind])
     alerts = st.builds(alert, figures(), amount_kind=worths, amount=dollars())
     whys = st.sampled_from([SEVERE, TEN_TIMES, "what was fixed came back: third time, $9 so far"])
     months = st.builds(
         Month, st.sampled_from(AmountKind), dollars(), dollars(), st.integers(1, 10**6)
     )
-    further_ones = st.builds(
+    later_alerts = st.builds(
         AlertDecision,
         st.sampled_from(AlertKind),
         st.none() | st.sampled_from(FollowUpReason),
@@ -201,26 +213,26 @@ def decisions() -> st.SearchStrategy[AlertDecision]:
         st.sampled_from(AmountKind),
         month=months,
     )
-    dear = st.builds(CostSpike, dollars(), dollars())
-    dear_ones = st.builds(AlertDecision, st.just(AlertKind.COST_SPIKE), spike=dear)
-    before = st.none() | documents().map(parse)
+    spikes = st.builds(CostSpike, dollars(), dollars())
+    spike_alerts = st.builds(AlertDecision, st.just(AlertKind.COST_SPIKE), spike=spikes)
+    previous = st.none() | documents().map(parse)
     kind = st.just(AlertKind.CORRECTION)
-    corrections = st.builds(AlertDecision, kind, previous_alert=alerts, corrected_audit=before)
-    return further_ones | dear_ones | corrections
+    corrections = st.builds(AlertDecision, kind, previous_alert=alerts, corrected_audit=previous)
+    return later_alerts | spike_alerts | corrections
 
 
 @whole_documents
 @given(documents(), decisions())
 def test_any_message_keeps_the_limits_of_each_channel(
-    audit: AuditDocument, notify: AlertDecision
+    audit: AuditDocument, decision: AlertDecision
 ) -> None:
-    """Also marked as a repeat; the subject is less than 100 printable ASCII characters."""
-    notice: dict[str, Any] = dict(plain.make_payload(document_card(audit, notify)))
-    for payload in (notice, plain.mark_as_repeat(notice)):
+    """This holds for repeats too; the subject has less than 100 printable ASCII characters."""
+    mail: dict[str, Any] = dict(plain.make_payload(document_card(audit, decision)))
+    for payload in (mail, plain.mark_as_repeat(mail)):
         assert 0 < len(payload["subject"]) < 100
         assert payload["subject"].isascii()
         assert payload["subject"].isprintable()
-    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]", notice["message"])
-    post = slack.make_payload(document_card(audit, notify))
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]", mail["message"])
+    post = slack.make_payload(document_card(audit, decision))
     assert_within_limits(post)
     assert_within_limits(slack.mark_as_repeat(post))

@@ -9,7 +9,7 @@ from tests.fakes.hostile import texts
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("<!channel>", "&lt;!channel&gt;"),
         ("a & b", "a &amp; b"),
@@ -24,13 +24,13 @@ from tests.fakes.hostile import texts
         ("s3://bucket/key and ml.g5.2xlarge", "s3://bucket/key and ml.g5.2xlarge"),
     ],
 )
-def test_slack(text: str, shown: str) -> None:
-    """Slack makes neither mention, link, quote, emoji nor format of what a name holds."""
-    assert untrusted.for_slack(text) == shown
+def test_slack(text: str, expected: str) -> None:
+    """Slack makes no mention, link, quote, emoji or format of a name."""
+    assert untrusted.for_slack(text) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("\x1b[31mred\x1b[0m", "red"),
         ("\x1b]8;;http://evil.example\x07link\x1b]8;;\x07", "link"),
@@ -45,23 +45,23 @@ def test_slack(text: str, shown: str) -> None:
         ("\u05e9\u05dc\u05d5\u05dd", "\u05e9\u05dc\u05d5\u05dd"),
     ],
 )
-def test_terminal(text: str, shown: str) -> None:
-    """A terminal gets one line that moves no cursor, sets no colour and turns nothing around."""
-    assert untrusted.for_terminal(text) == shown
+def test_terminal(text: str, expected: str) -> None:
+    """The terminal gets one line that moves no cursor, sets no colour and reverses nothing."""
+    assert untrusted.for_terminal(text) == expected
 
 
 def test_plain_breaks_addresses() -> None:
-    """A mail reader finds no address to link, and a person still reads what it was."""
-    shown = untrusted.for_plain_text(
+    """A mail reader finds no address to link, and a person can still read it."""
+    text = untrusted.for_plain_text(
         "see HTTPS://evil.example/a, www.evil.example/b, mailto:x@evil.example"
     )
-    assert shown == (
+    assert text == (
         "see HTTPS[:]//evil[.]example/a, www[.]evil[.]example/b, mailto[:]x@evil[.]example"
     )
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("evil.example and bob@evil.example", "evil[.]example and bob@evil[.]example"),
         ("go to EVIL.COM:8080?x=1", "go to EVIL[.]COM:8080?x=1"),
@@ -80,60 +80,60 @@ def test_plain_breaks_addresses() -> None:
         ("ResourceConfig.InstanceType", "ResourceConfig.InstanceType"),
     ],
 )
-def test_plain_breaks_bare_hosts(text: str, shown: str) -> None:
-    """Mail programs link a host without a scheme too; files, types and names in code stay."""
-    assert untrusted.for_plain_text(text) == shown
+def test_plain_breaks_bare_hosts(text: str, expected: str) -> None:
+    """Mail programs link hosts without a scheme too. Files, types and names in code stay."""
+    assert untrusted.for_plain_text(text) == expected
 
 
 def test_log_is_short() -> None:
-    """A log line keeps start and end of a long text and no line break."""
+    """A log line keeps the start and end of a long text, and no line break."""
     assert untrusted.for_log("a" * 200 + "\n" + "z" * 200, limit=11) == "aaaaa…zzzzz"
 
 
-def test_code_span_ends_where_it_should() -> None:
-    """A backtick in a value does not end the code span it is copied from."""
+def test_a_backtick_does_not_end_a_code_span() -> None:
+    """Backticks in a value are replaced."""
     assert untrusted.slack_code("a`<b>`") == "`a'&lt;b&gt;'`"
     assert untrusted.slack_code("") == "` `"
 
 
-def test_middle_keeps_both_ends() -> None:
-    """The start and the end of a name tell it; an emoji counts twice, as Slack counts it."""
+def test_cut_middle_keeps_both_ends() -> None:
+    """An emoji counts twice, as Slack counts it."""
     assert untrusted.cut_middle("train-bert-large-0412", 11) == "train…-0412"
     assert untrusted.cut_middle("\U0001f600" * 4, 5) == "\U0001f600…\U0001f600"
     assert untrusted.cut_middle("short", 5) == "short"
 
 
 def test_cut_leaves_tokens_whole() -> None:
-    """A cut never leaves half an entity, half a link or an open code span."""
+    """A cut leaves no half entity, half link or open code span."""
     text = "&amp;" * 5 + "<https://example.org|Job>" + "`code`" * 3
     for limit in range(60):
-        rest = untrusted.cut_mrkdwn_middle(text, limit)
-        assert untrusted.utf16_length(rest) <= max(limit, 1)
-        assert rest.count("`") % 2 == 0
-        assert rest.count("<") == rest.count(">")
-        assert rest.count("&") == rest.count(";")
+        short_text = untrusted.cut_mrkdwn_middle(text, limit)
+        assert untrusted.utf16_length(short_text) <= max(limit, 1)
+        assert short_text.count("`") % 2 == 0
+        assert short_text.count("<") == short_text.count(">")
+        assert short_text.count("&") == short_text.count(";")
 
 
 @given(texts(), st.integers(1, 400))
 def test_slack_text_is_inert(text: str, limit: int) -> None:
-    """Whatever comes in: within the limit, valid UTF-8, one line, no raw bracket."""
-    shown = untrusted.for_slack(text, limit)
-    assert untrusted.utf16_length(shown) <= limit
-    assert not set(shown) & set("<>`\n\r\u2028\u2029")
-    shown.encode("utf-8")
-    for piece in shown.split("&")[1:]:
+    """Any text becomes one line of valid UTF-8 within the limit, without a raw bracket."""
+    safe_text = untrusted.for_slack(text, limit)
+    assert untrusted.utf16_length(safe_text) <= limit
+    assert not set(safe_text) & set("<>`\n\r\u2028\u2029")
+    safe_text.encode("utf-8")
+    for piece in safe_text.split("&")[1:]:
         assert piece.startswith(("amp;", "lt;", "gt;"))
 
 
 @given(texts())
 def test_terminal_text_is_inert(text: str) -> None:
-    """Whatever comes in: no control, format or separator character comes out."""
+    """No control, format or separator character comes out."""
     categories = {unicodedata.category(char) for char in untrusted.for_terminal(text)}
     assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("<script>alert('x')</script>", "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"),
         ('" onload="x', "&quot; onload=&quot;x"),
@@ -143,19 +143,19 @@ def test_terminal_text_is_inert(text: str) -> None:
         ("one\ntwo", "one two"),
     ],
 )
-def test_html(text: str, shown: str) -> None:
-    """Neither an element nor the end of an attribute comes of it, and nothing turns around."""
-    assert untrusted.for_html(text) == shown
+def test_html(text: str, expected: str) -> None:
+    """No element and no end of an attribute comes of it, and nothing is reversed."""
+    assert untrusted.for_html(text) == expected
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected"),
     [
         ("fixes #12 and GH-34", "fixes ＃12 and GH＃34"),
         ("@octocat, bob@example.org", "＠octocat, bob＠example.org"),
         ("a|b <b>", "a\\|b &lt;b&gt;"),
     ],
 )
-def test_markdown_names_nobody_and_no_issue(text: str, shown: str) -> None:
+def test_markdown_mentions_no_user_and_no_issue(text: str, expected: str) -> None:
     """GitHub makes links of these, escaped or not."""
-    assert untrusted.for_markdown(text) == shown
+    assert untrusted.for_markdown(text) == expected

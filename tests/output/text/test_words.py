@@ -13,14 +13,14 @@ from sageaudit.output.text.words import (
 )
 
 
-def test_counted() -> None:
-    """One of a thing, or several; infinity is no number for a person."""
+def test_count_text() -> None:
+    """A count has its noun in the singular or plural; infinity is "unknown"."""
     assert [count_text(n, "run") for n in (0, 1, 1200)] == ["0 runs", "1 run", "1,200 runs"]
     assert format_number(Decimal("Infinity")) == "unknown"
 
 
 @pytest.mark.parametrize(
-    ("key", "shown"),
+    ("key", "expected"),
     [
         ("gpu_mean_percent", "GPU mean"),
         ("vcpus", "vCPUs"),
@@ -33,13 +33,13 @@ def test_counted() -> None:
         ("", ""),
     ],
 )
-def test_label(key: str, shown: str) -> None:
+def test_key_label(key: str, expected: str) -> None:
     """A key becomes words; its unit moves to the value."""
-    assert key_label(key) == shown
+    assert key_label(key) == expected
 
 
 @pytest.mark.parametrize(
-    ("key", "fact", "shown"),
+    ("key", "value", "expected"),
     [
         ("gpu_mean_percent", Decimal("11.234"), "11.23%"),
         ("download_s", 724, "12 min 4 s"),
@@ -54,13 +54,13 @@ def test_label(key: str, shown: str) -> None:
         ("odd", Decimal("NaN"), "unknown"),
     ],
 )
-def test_value(key: str, fact: object, shown: str) -> None:
-    """A fact carries the unit its key names, and unknown is said."""
-    assert value_text(key, fact) == shown
+def test_value_text(key: str, value: object, expected: str) -> None:
+    """A value has the unit that its key names; None is "unknown"."""
+    assert value_text(key, value) == expected
 
 
 def test_fix_lines() -> None:
-    """The line to copy is written as in the request, beside it what it replaces."""
+    """The line to copy is written as in the request; the old value is beside it."""
     fix = {"parameter": "ResourceConfig.InstanceCount", "old": Decimal(4), "new": Decimal(1)}
     assert assignment_line(fix) == "ResourceConfig.InstanceCount = 1"  # type: ignore[arg-type]
     assert old_value_text(fix) == "was 4"  # type: ignore[arg-type]
@@ -69,9 +69,9 @@ def test_fix_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fact", "shown"),
+    ("value", "expected"),
     [(True, "true"), ("File", '"File"'), (Decimal("1.50"), "1.50"), ({"a": [1]}, '{"a": [1]}')],
 )
-def test_setting(fact: object, shown: str) -> None:
+def test_setting_text(value: object, expected: str) -> None:
     """Values look as in a request's JSON."""
-    assert setting_text(fact) == shown
+    assert setting_text(value) == expected

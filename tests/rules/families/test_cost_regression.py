@@ -42,7 +42,7 @@ WEEKLY = {"instance_count": 4}
 
 
 def in_order(*stretches: tuple[int, str, dict[str, Any]]) -> list[AuditSummary]:
-    """Runs in their order, as (how many, dollars, facts); the answer has the newest first."""
+    """Runs in their order, as (how many, dollars, facts); the result has the newest first."""
     runs = [(usd, facts) for count, usd, facts in stretches for _ in range(count)]
     days = range(1, len(runs) + 1)
     return [
@@ -105,7 +105,7 @@ def test_a_later_first_point_of_a_processing_job_is_a_change_of_its_data() -> No
 
 
 def test_twice_as_full_a_volume_of_a_processing_job_is_a_change_of_its_data() -> None:
-    """40% of 30 GB are 12 GB; before, 6 GB. Of a training job the download tells."""
+    """40% of 30 GB are 12 GB; before, 6 GB. For a training job the download shows it."""
     result = verdict(
         BATCH, disk(40), earlier=family(*["0.23"] * 5, kind="processing", disk_gb=Decimal(6))
     )
@@ -225,7 +225,7 @@ def test_an_event_that_grows_from_0_368_to_0_46_dollars_a_quarter_is_posted_agai
     assert result == finds(reported_for_run="train-1")
 
 
-def test_an_event_that_nobody_was_told_of_is_posted() -> None:
+def test_an_event_that_was_not_reported_is_posted() -> None:
     """The run before was not judged."""
     result = verdict(DOUBLED, earlier=in_order((20, "0.23", {}), (1, "0.46", {})))
     assert result == finds(reported_for_run=None)

@@ -97,7 +97,7 @@ def test_an_unpriced_run_is_named_without_dollars() -> None:
     )
 
 
-def test_a_run_that_failed_itself_is_not_its_concern() -> None:
+def test_a_run_that_failed_itself_is_not_judged() -> None:
     # It is lost as a whole; a built-in Debugger rule is free.
     assert verdict(replace(RUN, status="Failed")) == does_not_apply("…did not complete…")
     result = verdict(

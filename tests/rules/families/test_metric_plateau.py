@@ -215,7 +215,7 @@ def test_a_metric_that_never_came_is_unknown() -> None:
     assert verdict(TWO_HOURS) == does_not_apply("its container defines no metric of its own")
 
 
-def test_other_runs_are_not_its_concern() -> None:
+def test_other_runs_are_not_judged() -> None:
     """A failed run is lost as a whole."""
     result = verdict(replace(TWO_HOURS, status="Failed"), reported(falls(until=40)))
     assert result == does_not_apply("…did not complete…")
@@ -252,7 +252,7 @@ def test_a_job_whose_end_is_before_its_start_does_not_raise() -> None:
 
 
 def test_one_lucky_point_is_no_best() -> None:
-    """The running median of five does not see it."""
+    """The running median of five ignores it."""
     assert (
         verdict(TWO_HOURS, reported([*falls(until=5, points=5), 0.001, *falls(until=120)[6:]]))
         == CLEAR

@@ -83,7 +83,7 @@ def test_a_run_that_was_idle_for_most_of_its_time_says_so_first() -> None:
 
 
 def test_several_waits_are_added_up() -> None:
-    """No moment is given where work came after most of them."""
+    """No time is given if work came after most of them."""
     assert verdict(failed(), busy_cores(WAITS_TWICE)) == finds(
         "The run was idle for 35 min. The run failed…",
         first_step="Read its log to see what…",

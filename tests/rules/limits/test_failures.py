@@ -1,4 +1,4 @@
-"""What is said of a run that failed for lack of memory: its last use, and a steady rise before."""
+"""What rules report about a run that ran out of memory: its last use, and a steady rise before."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -24,7 +24,7 @@ def filled_gpu(
     instance: str = ONE_T4,
     failure: str = "CUDA out of memory",
 ) -> tuple[Job, Measured]:
-    """A run on busy hosts whose GPU memory has these values to its end, in percent of all GPUs."""
+    """A run on busy hosts whose GPU memory ends with these values, in percent of all GPUs."""
     seconds = len(memory[0]) * period_s
     failed = ran(seconds, instance, len(memory), status="Failed", failure=failure)
     of_hosts = (
@@ -39,7 +39,7 @@ def filled_gpu(
 
 
 def rising(minutes: int, first: float = 40, last: float = 98) -> list[float]:
-    """The same growth each minute."""
+    """The same growth in each minute."""
     return [first + (last - first) * minute / (minutes - 1) for minute in range(minutes)]
 
 
@@ -58,7 +58,7 @@ def fifths(*percents: float) -> list[float]:
 
 
 def with_a_fall(points: Iterable[float], low: float) -> list[float]:
-    """The same with one point of the last fifth lower."""
+    """The same points with one point of the last fifth lowered."""
     whole = list(points)
     whole[22] = low
     return whole
@@ -96,7 +96,7 @@ def test_a_full_host_is_named_and_gets_a_larger_type() -> None:
 
 
 def test_a_larger_type_is_named_at_up_to_4_times_the_rate() -> None:
-    """Twelve times as dear is no fix to paste."""
+    """A type at twelve times the rate is not named."""
     # $0.736 an hour today; the next larger T4 host would cost four times that, and a little more.
     for larger_usd, ways in (("2.944", [["ml.g4dn.2xlarge"]]), ("2.945", [])):
         result = verdict(

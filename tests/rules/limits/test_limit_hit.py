@@ -225,7 +225,7 @@ def test_without_a_limit_or_a_bill_it_is_clear() -> None:
     assert result == CLEAR
 
 
-def test_trials_and_free_jobs_are_not_its_concern() -> None:
+def test_trials_and_free_jobs_are_not_judged() -> None:
     # A trial reported its metric; a built-in Debugger rule costs nothing.
     result = verdict(cut(parent=Parent(JobKind.TUNING.spec.rollup, "arn:t")))
     assert result == does_not_apply("…trial…")

@@ -43,5 +43,5 @@ def test_older_runs_and_runs_elsewhere_do_not_count() -> None:
 
 def test_without_runs_it_is_not_judged() -> None:
     """Nor without a history."""
-    assert verdict(earlier=[]) == cannot_judge("…")
-    assert verdict() == cannot_judge("…")
+    assert verdict(earlier=[]) == cannot_judge("too_few_runs")
+    assert verdict() == cannot_judge("history_unread")

@@ -31,7 +31,7 @@ def test_a_value_that_is_known_later_counts_as_set() -> None:
 
 
 def test_instances_are_asked_for_in_one_way() -> None:
-    """None is no way, and groups beside a type are two."""
+    """None is missing, and groups with a type are two."""
     assert verdict({"ResourceConfig.InstanceType": None}) == finds("…no instance type…")
     assert verdict({"ResourceConfig.InstanceGroups": GROUPS}) == finds(
         "…InstanceType and InstanceGroups…"
@@ -103,7 +103,7 @@ def test_8_training_jobs_of_8_in_parallel_are_no_mistake() -> None:
     assert verdict({PARALLEL: 8, IN_ALL: 8}, kind=JobKind.TUNING) == CLEAR
 
 
-def test_all_conflicts_are_told_at_once() -> None:
+def test_all_conflicts_are_reported_at_once() -> None:
     """Each with its own fix."""
     channel = {
         "ChannelName": "train",

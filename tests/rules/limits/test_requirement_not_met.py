@@ -1,4 +1,4 @@
-"""What an organisation requires, of jobs that ran and of requests."""
+"""What an organisation requires of jobs that ran and of requests."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -14,7 +14,7 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import RollUpCase
 from sageaudit.rules.judge import judge
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
-from tests.fakes.judging import answer, card
+from tests.fakes.judging import answer, rule_named
 from tests.fakes.planned import LATER, ROLE, request_answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
@@ -30,16 +30,16 @@ NETWORK = {"Subnets": ["subnet-1"], "SecurityGroupIds": ["sg-1"]}
 
 
 def required(table: Mapping[str, object], **rules: Any) -> Policy:
-    """The policy of a `[require]`."""
+    """The policy with these requirements."""
     tables: dict[str, dict[str, str]] = {rule.info.name: {} for rule in catalogue.load()}
     return parse_policy({"require": dict(table), "rules": rules}, tables)
 
 
 def of_job(rule: str, table: Mapping[str, object], job: Job, **rules: Any) -> Finding | Outcome:
-    """What is said of a job that ran."""
+    """The finding about a job that ran."""
     policy = required(table, **rules)
     if job.kind is JobKind.TUNING:
-        [(_, outcome)] = judge(RollUpCase(job, (), policy=policy), [card(rule)])
+        [(_, outcome)] = judge(RollUpCase(job, (), policy=policy), [rule_named(rule)])
         return outcome
     return answer(rule, job, policy=policy)
 
@@ -47,7 +47,7 @@ def of_job(rule: str, table: Mapping[str, object], job: Job, **rules: Any) -> Fi
 def of_request(
     rule: str, table: Mapping[str, object], changes: Mapping[str, Any] | None = None, **facts: Any
 ) -> Finding | Outcome:
-    """What is said of a request."""
+    """The finding about a request."""
     return request_answer(rule, changes, policy=required(table), **facts)
 
 
@@ -322,5 +322,5 @@ def test_the_policy_sets_another_severity() -> None:
 
 
 def test_a_jobs_own_tag_does_not_accept_it() -> None:
-    """Else nobody would be held to it; the policy can, for a family."""
-    assert not card(RULE).can_tag_accept
+    """Else the requirement would bind nobody. The policy can accept it for a family."""
+    assert not rule_named(RULE).can_tag_accept

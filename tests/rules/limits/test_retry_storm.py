@@ -21,7 +21,7 @@ def failed(reason: str | None = "AlgorithmError: exit code 1", **changes: Any) -
 
 
 def before(hours: int, **changes: Any) -> AuditSummary:
-    """A run for $0.23 that failed with a code error so many hours before START."""
+    """A run for $0.23 that failed with a code error this many hours before START."""
     plain: dict[str, Any] = {
         "status": "Failed",
         "reason": "code error",
@@ -111,7 +111,7 @@ def test_a_run_that_somebody_stopped_is_passed_over() -> None:
 
 
 def test_a_run_that_did_not_fail_is_clear() -> None:
-    """Also without a history: it breaks the row."""
+    """Also without a history: a success ends the row."""
     assert verdict(ran(3600), earlier=STORM) == CLEAR
     assert verdict(ran(3600, status="Stopped")) == CLEAR
 
@@ -160,7 +160,7 @@ def test_the_evidence_says_whether_the_settings_were_the_same() -> None:
         assert result == finds(evidence={"same_settings": is_same})
 
 
-def test_trials_and_free_jobs_are_not_its_concern() -> None:
+def test_trials_and_free_jobs_are_not_judged() -> None:
     # Trials are one family and fail in parallel; a free job costs nothing.
     result = verdict(failed(parent=Parent(JobKind.TUNING.spec.rollup, "arn:t")))
     assert result == does_not_apply("…trial…")

@@ -200,7 +200,7 @@ def test_an_answer_without_phases_is_unknown() -> None:
     assert verdict(pulls(download_s=600, train_s=1800, phases=())) == cannot_judge("phases_missing")
 
 
-def test_serverless_jobs_are_not_its_concern() -> None:
+def test_serverless_jobs_are_not_judged() -> None:
     """They have no instance that waits."""
     assert verdict(
         pulls(download_s=600, train_s=1800, purchase=Purchase.SERVERLESS)

@@ -109,7 +109,7 @@ def test_what_is_not_recorded_is_unknown() -> None:
     )
 
 
-def test_serverless_jobs_are_not_its_concern() -> None:
+def test_serverless_jobs_are_not_judged() -> None:
     """They have no instances."""
     result = verdict(loads(download_s=1200, train_s=2400, purchase=Purchase.SERVERLESS))
     assert result == does_not_apply("…serverless…")

@@ -78,7 +78,7 @@ def test_a_job_that_never_started_is_clear() -> None:
     assert verdict(sends(train_s=0, upload_s=0)) == CLEAR
 
 
-def test_serverless_jobs_are_not_its_concern() -> None:
+def test_serverless_jobs_are_not_judged() -> None:
     """They have no instance that waits."""
     assert verdict(
         sends(train_s=2700, upload_s=900, purchase=Purchase.SERVERLESS)

@@ -20,7 +20,7 @@ verdict = partial(request_answer, RULE, kind=PROCESSING)
 
 
 def test_all_data_on_each_instance_is_found() -> None:
-    """AWS replicates where the request does not say."""
+    """AWS replicates by default."""
     assert verdict(THREE) == finds(
         fix=[("ProcessingInputs[data].S3Input.S3DataDistributionType", None, "ShardedByS3Key")]
     )

@@ -26,7 +26,7 @@ def transform(
     payload_mb: int | None = None,
     instance: str = "ml.m5.2xlarge",
 ) -> Job:
-    """An hour with so many requests at a time; ml.m5.2xlarge has 8 vCPUs."""
+    """An hour with this many concurrent requests; ml.m5.2xlarge has 8 vCPUs."""
     batch = TransformBatching("MultiRecord", concurrent, payload_mb)
     return batch_job(JobKind.TRANSFORM, 3600, instance, batch=batch)
 
@@ -93,7 +93,7 @@ def test_the_default_payload_of_6_mb_leaves_room_for_16_requests() -> None:
     assert result == finds(fix=[16])
 
 
-def test_several_requests_at_a_time_are_not_its_concern() -> None:
+def test_several_requests_at_a_time_are_not_judged() -> None:
     # Idle for another reason; so is the job that followed the advice.
     assert verdict(transform(concurrent=8), LITTLE_CPU) == does_not_apply("…8 requests at a time…")
 

@@ -23,4 +23,4 @@ def test_a_keep_alive_of_an_hour_at_4_89_dollars_an_hour_is_clear() -> None:
 
 def test_without_a_rate_nothing_is_said() -> None:
     """The region is not known."""
-    assert verdict(DEAR | {KEEP: 3600}, region=None) == cannot_judge("…")
+    assert verdict(DEAR | {KEEP: 3600}, region=None) == cannot_judge("price_unknown")

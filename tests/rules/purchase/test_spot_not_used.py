@@ -23,13 +23,13 @@ CHECKPOINTS_FIRST = [
 ]
 
 
-def told_of_spot(days_ago: int) -> AuditSummary:
-    """A run on demand that was told of spot."""
+def run_with_finding(days_ago: int) -> AuditSummary:
+    """A run on demand with a finding of this rule."""
     return earlier_run(days_ago, rules_with_findings=(RULE,), instance_type=GPU)
 
 
 def spot_runs(*billed_of_1000: int, first: int = 1, **facts: Any) -> list[AuditSummary]:
-    """Completed spot runs of the family, each billed for so many of its 1000 seconds."""
+    """Completed spot runs of the family, each billed for this many of its 1000 seconds."""
     plain: dict[str, Any] = {"purchase": Purchase.SPOT, "instance_type": GPU}
     return [
         earlier_run(n, elapsed_s=Decimal(1000), billable_s=Decimal(billed), **plain | facts)
@@ -191,10 +191,10 @@ def test_what_own_runs_prove_is_posted_once() -> None:
     """A guess before that was another sentence."""
     result = verdict(
         ran(1800, GPU, 6),
-        earlier=[earlier_run(1), told_of_spot(2), *spot_runs(400, 300, 350, first=3)],
+        earlier=[earlier_run(1), run_with_finding(2), *spot_runs(400, 300, 350, first=3)],
     )
     assert result == finds(reported_for_run="train-2")
-    result = verdict(ran(1800, GPU, 6), earlier=[*spot_runs(400, 300, 350), told_of_spot(4)])
+    result = verdict(ran(1800, GPU, 6), earlier=[*spot_runs(400, 300, 350), run_with_finding(4)])
     assert result == finds(reported_for_run=None)
 
 

@@ -12,7 +12,7 @@ from sageaudit.domain.job.parts import WarmPool
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.judging import answer, expect_found, usd
+from tests.fakes.judging import answer, expect_detection, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "warm-pool-idle"
@@ -72,11 +72,11 @@ def test_a_pool_of_120_s_is_as_long_as_the_download_and_clear_and_one_of_121_s_i
 
 
 def test_a_pool_of_no_seconds_is_clear() -> None:
-    """Also where nothing was downloaded."""
+    """Also if nothing was downloaded."""
     assert verdict(pooled(retained_s=0, phases=phases(("Training", 3600)))) == CLEAR
 
 
-def test_a_pool_that_was_taken_over_within_1199_s_is_clear() -> None:
+def test_a_pool_that_was_reused_within_1199_s_is_clear() -> None:
     """Less than twice the 10 minutes that a start may take."""
     assert verdict(pooled(retained_s=140, status="Reused")) == CLEAR
     assert verdict(pooled(retained_s=1199, status="Reused")) == CLEAR
@@ -197,7 +197,7 @@ def test_a_pool_that_nobody_says_was_asked_for_has_no_parameter() -> None:
 
 
 def test_runs_on_other_instances_say_nothing_of_this_pool() -> None:
-    """They cannot take it over."""
+    """They cannot reuse it."""
     result = verdict(
         pooled(retained_s=3600),
         earlier=[replace(run, instance_type="ml.m5.large") for run in pools(240, 240, 240)],
@@ -210,5 +210,5 @@ def test_no_fix_asks_for_a_longer_pool(status: str) -> None:
     """The keep-alive can be changed while the pool waits: what is asked for now may be short."""
     for keep_alive_s in (1, 60, 599, 601):
         pool = WarmPool(status, keep_alive_s, Decimal(90_000))
-        for fix in expect_found(RULE, pooled(warm_pool=pool)).fix:
+        for fix in expect_detection(RULE, pooled(warm_pool=pool)).fix:
             assert int(str(fix.new or 0)) < keep_alive_s, fix

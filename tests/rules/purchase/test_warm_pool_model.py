@@ -43,8 +43,8 @@ def test_the_best_keep_alive_serves_the_gaps_that_cost_less_than_a_start() -> No
     assert best_keep_alive(gaps, Decimal(600)) == 300
 
 
-def test_no_keep_alive_is_best_where_each_gap_costs_more_than_a_start() -> None:
-    """An hour between runs; and where nobody ever came back."""
+def test_no_keep_alive_is_best_if_each_gap_costs_more_than_a_start() -> None:
+    """An hour between runs; or no run ever came back."""
     assert best_keep_alive([Decimal(3600)] * 9, Decimal(600)) == 0
     assert best_keep_alive([None, None], Decimal(600)) == 0
     assert best_keep_alive([], Decimal(600)) == 0

@@ -10,7 +10,17 @@ from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.structs import replace
-from tests.fakes.jobs import START, TYPES, FixedPrices, batch_job, known, phases, ran, series, usage
+from tests.fakes.jobs import (
+    START,
+    TYPES,
+    FixedPrices,
+    batch_job,
+    not_none,
+    phases,
+    ran,
+    series,
+    usage,
+)
 from tests.fakes.judging import answer
 from tests.fakes.rule_cases import (
     CLEAR,
@@ -44,7 +54,7 @@ def copies(volume_gb: int, download_s: int, train_s: int = 7200, **changes: Any)
 def filled(run: Job, percent: float, minutes: int = 120) -> Any:
     """The volume's use, the same all the time."""
     begun = next(phase.started_at for phase in run.phases if phase.name != "Downloading")
-    return usage(run, series(Metric.DISK, [percent] * minutes, start=known(begun)))
+    return usage(run, series(Metric.DISK, [percent] * minutes, start=not_none(begun)))
 
 
 verdict = partial(answer, RULE)
@@ -61,7 +71,7 @@ def test_a_volume_far_larger_than_its_use_is_found() -> None:
 
 
 def test_streamed_data_need_no_room() -> None:
-    """They never lie on the volume."""
+    """They are never on the volume."""
     result = verdict(
         trains(volume_gb=400, channels=(InputChannel("train", DataSource.S3, "Pipe", None),)),
         filled(percent=10),
@@ -223,7 +233,7 @@ def test_the_fullest_host_decides() -> None:
     assert result == CLEAR
 
 
-def test_volumes_that_nobody_pays_are_not_its_concern() -> None:
+def test_volumes_that_nobody_pays_are_not_judged() -> None:
     """No saving there."""
     result = verdict(
         trains(volume_gb=400, groups=(InstanceGroup("ml.g5.2xlarge", 1),)), filled(percent=10)

@@ -12,7 +12,7 @@ LIMITS = "HyperParameterTuningJobConfig.ResourceLimits"
 
 
 def trial(usd: int) -> MaxCost:
-    """A training job of $1 an hour that may cost so much."""
+    """A training job of $1 an hour that may cost this much."""
     return MaxCost(RunLimit(Decimal(3600)), Decimal(usd), hourly_usd=Decimal(1))
 
 

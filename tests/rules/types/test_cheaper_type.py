@@ -57,7 +57,7 @@ def audited_after(earlier: list[AuditSummary], **changes: Any) -> Audit:
 
 
 def tried(*stretches: tuple[str, int, str], count: int = 3, **facts: Any) -> list[AuditSummary]:
-    """Runs as (type, seconds, dollars), so many of each, the newest first."""
+    """Runs as (type, seconds, dollars), this many of each, newest first."""
     return [
         earlier_run(
             day, total_usd=Decimal(usd), instance_type=name, elapsed_s=Decimal(seconds), **facts
@@ -378,7 +378,7 @@ def test_a_job_that_never_started_has_nothing_to_move() -> None:
 
 
 def test_a_run_is_stored_with_the_type_that_it_was_advised() -> None:
-    """One of the findings that stand; none where nothing names a type."""
+    """One of the findings that remain; none if nothing names a type."""
     recommended, clear = (
         run_summary(audited(T4, flat(T4, 60, 1, **use))).recommended_type
         for use in (WELL_USED, dict.fromkeys(WELL_USED, 95.0))
@@ -387,7 +387,7 @@ def test_a_run_is_stored_with_the_type_that_it_was_advised() -> None:
 
 
 def test_an_old_type_with_a_newer_one_is_left_to_old_generation() -> None:
-    """One story, told once."""
+    """The same waste is reported once."""
     kinds = {**TYPES, "ml.g4dn.4xlarge": replace(TYPES["ml.g4dn.4xlarge"], is_legacy=True)}
     catalogue_market = replace(market(), types=kinds)
     answer = outcome(RULE, T4, flat(T4, 60, hosts=1, **WELL_USED), market=catalogue_market)

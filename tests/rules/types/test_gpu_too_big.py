@@ -45,7 +45,7 @@ def hours(instance: str = "ml.p3.2xlarge", instances: int = 1, **changes: Any) -
 
 @given_job
 def even_use(run: Job, minutes: int = 120, **percent: float) -> Measurements:
-    """Even use over so many minutes, in percent of all there is."""
+    """Even use over this many minutes, in percent of all there is."""
     hosts = run.instance_count or 1
     return by_point(run, hosts, even(minutes, LITTLE | percent), types=packaged.instance_types())
 
@@ -190,7 +190,7 @@ def test_bf16_and_flash_attention_stay_off_old_gpus() -> None:
         assert verdict(signed, even_use(**little), market=market) == finds(fix=["ml.g5.4xlarge"])
 
 
-def test_it_tells_the_story_of_gpu_underused() -> None:
+def test_it_includes_the_finding_of_gpu_underused() -> None:
     """Both are found; only this one has dollars."""
     savings = savings_of((RULE, "gpu-underused"), hours(), even_use(), market=market_without())
     by_name = {finding.rule.name: finding for finding in savings.findings}

@@ -39,7 +39,7 @@ def audited(percent: float, instance_type: str, earlier: Sequence[AuditSummary])
 
 
 def recommended_types(*stretches: tuple[str, Sequence[float]]) -> Iterator[str]:
-    """What each run was told, in turn; of each stretch the type and how busy its GPU was."""
+    """Yields the type that each run was recommended; of each stretch its type and GPU loads."""
     runs: list[AuditSummary] = []
     for instance_type, percent in (
         (instance_type, percent) for instance_type, loads in stretches for percent in loads
@@ -76,10 +76,10 @@ MIXED = [8.0, 30.0, 90.0] * 5
         ([(TODAY, [90.0, 0.0, 90.0])], [LARGE, "ml.m5.large", LARGE]),
     ],
 )
-def test_a_family_is_told_one_type(
+def test_a_family_gets_one_recommended_type(
     stretches: list[tuple[str, list[float]]], types: list[str]
 ) -> None:
-    """In a row, each as often as it was told."""
+    """In a row, as often as it was recommended."""
     assert [name for name, _ in groupby(recommended_types(*stretches))] == types
 
 

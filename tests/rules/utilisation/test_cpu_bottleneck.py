@@ -25,7 +25,7 @@ FOUR_T4 = ran(3600, "ml.g4dn.12xlarge")
 
 
 def stretches(minutes: list[int], cpu: list[float], gpu: list[float]) -> Measured:
-    """Stretches of so many minutes, with CPU in percent of 4 vCPUs, and GPU in percent."""
+    """Stretches of this many minutes, with CPU in percent of 4 vCPUs, and GPU in percent."""
     parts = list(zip(minutes, cpu, gpu, strict=True))
     return one_host(
         cores=[4 * cpu / 100 for minutes, cpu, _ in parts for _ in range(minutes)],
@@ -34,7 +34,7 @@ def stretches(minutes: list[int], cpu: list[float], gpu: list[float]) -> Measure
 
 
 def with_workers(count: int | None, instance: str = "ml.g4dn.xlarge", **hints: str) -> Job:
-    """An hour with so many data-loader workers."""
+    """An hour with this many data-loader workers."""
     return ran(3600, instance, hints=Hints(loader_workers=count, **hints))  # type: ignore[arg-type]
 
 
@@ -185,7 +185,7 @@ def test_the_milder_tier_says_what_it_saw() -> None:
 
 
 def test_a_processing_job_has_no_hyperparameters() -> None:
-    """It is told all the same."""
+    """It has a finding all the same."""
     result = verdict(
         replace(
             with_workers(1),

@@ -80,13 +80,13 @@ def test_several_instances_save_together() -> None:
     assert result == finds(usd="2.415000")
 
 
-def test_a_gpu_job_is_not_its_concern() -> None:
+def test_a_gpu_job_is_not_judged() -> None:
     """Its CPUs feed the GPU, busy or not."""
     result = verdict(ran(3600, "ml.g4dn.12xlarge"), even_use(minutes=60, cpu=5, memory=5, gpu=90))
     assert result == does_not_apply("…GPU…")
 
 
-def test_a_mixed_cluster_is_not_its_concern() -> None:
+def test_a_mixed_cluster_is_not_judged() -> None:
     """There is no one type to make smaller."""
     result = verdict(
         ran(3600, groups=(InstanceGroup("ml.m5.4xlarge", 1), InstanceGroup("ml.m5.xlarge", 1)))

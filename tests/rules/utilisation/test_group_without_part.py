@@ -36,7 +36,7 @@ def group_hosts(
 
 
 def beside_training(cores: Points) -> Measured:
-    """One host trains; two others use so many cores, minute by minute."""
+    """One host trains; two others use this many cores, minute by minute."""
     trains = {"cores": [3.0] * 60, "gpu": [90.0] * 60}
     return hosts(trains, {"cores": cores}, {"cores": cores})
 
@@ -116,7 +116,7 @@ def test_two_groups_of_one_type_are_left_out_together_and_none_of_them_in_part()
     )
 
 
-def test_hosts_with_the_same_metrics_are_not_told_apart() -> None:
+def test_hosts_with_the_same_metrics_are_not_distinguished() -> None:
     """Two GPU types, or two CPU types."""
     result = verdict(
         ran(3600, groups=(MIXED[0], InstanceGroup("ml.g4dn.12xlarge", 1))),
@@ -165,7 +165,7 @@ def test_points_that_are_too_few_or_too_coarse_say_nothing() -> None:
     assert result == cannot_judge("coverage_low")
 
 
-def test_jobs_of_one_type_and_those_without_a_bill_are_not_its_concern() -> None:
+def test_jobs_of_one_type_and_those_without_a_bill_are_not_judged() -> None:
     result = verdict(ran(3600, instances=3), group_hosts(gpu=[None, None], cores=[3, ASLEEP]))
     assert result == does_not_apply("…one type…")
     result = verdict(

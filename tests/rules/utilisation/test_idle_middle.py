@@ -43,7 +43,7 @@ def gpu_and_cores(*host_points: tuple[Points, Points]) -> Measured:
 
 
 def wait(minutes: int, cores: float) -> tuple[list[float], list[float]]:
-    """40 minutes of work, a wait in which so many cores are busy, and work until two hours end."""
+    """40 minutes of work, a wait with this many busy cores, and work until two hours end."""
     after = 80 - minutes
     return (
         [90.0] * 40 + [0.0] * minutes + [90.0] * after,
@@ -197,7 +197,7 @@ def test_an_evaluation_that_ends_the_run_is_no_idle_end() -> None:
 
 
 def test_the_end_is_left_to_idle_tail() -> None:
-    """And the start to idle-start: neither is told twice."""
+    """And the start to idle-start: neither is reported twice."""
     assert (
         verdict(ONE_HOST, gpu_and_cores(([90.0] * 60 + [0.0] * 60, [2.0] * 60 + [1.0] * 60)))
         == CLEAR
@@ -226,7 +226,7 @@ def test_another_type_is_sized_by_the_minutes_at_work() -> None:
 
 
 def test_a_prepaid_run_has_no_dollars_to_save() -> None:
-    """It stood still all the same."""
+    """Its GPUs were idle all the same."""
     result = verdict(
         ran(7200, "ml.g4dn.2xlarge", purchase=Purchase.TRAINING_PLAN),
         gpu_and_cores(wait(minutes=60, cores=1.0)),
@@ -257,7 +257,7 @@ def test_who_cannot_be_judged_is_not() -> None:
 
 
 def test_a_gap_is_not_a_standstill() -> None:
-    """Without points nobody knows."""
+    """Without points it is not known."""
     points: Points = [90.0] * 40 + [None] * 40 + [90.0] * 40
     cores: Points = [2.0] * 40 + [None] * 40 + [2.0] * 40
     assert not isinstance(outcome(RULE, ONE_HOST, gpu_and_cores((points, cores))), Detection)

@@ -139,7 +139,7 @@ def test_a_download_by_hand_is_counted_beyond_20_minutes_less_a_small_cpu_type()
     assert verdict(ON_GPU, on_gpu(cores=[1.0] * 20 + [2] * 100, gpu=[0] * 20 + [90] * 100)) == CLEAR
 
 
-def test_a_job_with_a_channel_is_not_told_to_add_one() -> None:
+def test_a_job_with_a_channel_gets_no_first_channel() -> None:
     """Something else than its data came late."""
     assert verdict(ON_GPU, on_gpu(cores=[1.0] * 30 + [2] * 90, gpu=[0] * 30 + [90] * 90)) == finds(
         fix=[]
@@ -224,7 +224,7 @@ def test_where_host_memory_is_not_known_a_core_at_work_may_load_weights() -> Non
     assert result == finds(usd="0.000000")
 
 
-def test_a_gpu_that_never_works_is_another_story() -> None:
+def test_a_gpu_that_never_works_has_no_idle_start() -> None:
     """There is no first work to wait for."""
     assert verdict(ON_GPU, on_gpu(cores=[1.0] * 120, gpu=[0] * 120)) == CLEAR
 
@@ -276,7 +276,7 @@ LEVELS = (0.05, 1.0, 6.0)
 
 
 def counted_s(cores: list[float]) -> Decimal:
-    """Of a start with so many busy cores in each minute before the first GPU work."""
+    """Counted seconds of a start with these busy cores in each minute before the first GPU work."""
     work = 120 - len(cores)
     result = outcome(
         RULE, ON_GPU, on_gpu(cores=[*cores, *[2.0] * work], gpu=[0] * len(cores) + [90] * work)

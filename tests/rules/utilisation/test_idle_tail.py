@@ -18,7 +18,7 @@ from tests.fakes.jobs import (
     phases,
     ran,
 )
-from tests.fakes.judging import answer, expect_found
+from tests.fakes.judging import answer, expect_detection
 from tests.fakes.rule_cases import (
     CLEAR,
     FOUND,
@@ -45,7 +45,7 @@ def cores(*host_points: Points) -> Measured:
 
 
 def without_gpu(last_minutes: int, cores: float) -> Measured:
-    """Two hours of a GPU at work, but for the last minutes, in which so many cores were busy."""
+    """Two hours of a GPU at work, but for the last minutes, with this many busy cores."""
     before = 120 - last_minutes
     return one_host(
         cores=[2.0] * before + [cores] * last_minutes, gpu=[90] * before + [0] * last_minutes
@@ -281,12 +281,12 @@ def test_cpu_work_before_the_idle_tail_is_mentioned() -> None:
 
 
 def test_one_core_of_a_cpu_job_may_be_its_work() -> None:
-    """Only hosts with GPUs are too dear for it."""
+    """Only hosts with GPUs are too expensive for it."""
     assert verdict(ONE_HOST, cores([9.0] * 60 + [1.0] * 60)) == CLEAR
 
 
-def test_a_gpu_that_never_worked_is_another_story() -> None:
-    """gpu-idle tells it, hung or not."""
+def test_a_gpu_that_never_worked_is_left_to_gpu_idle() -> None:
+    """gpu-idle reports it, hung or not."""
     assert verdict(ONE_T4, without_gpu(120, 1.0)) == CLEAR
 
 
@@ -298,18 +298,18 @@ def test_30_minutes_on_at_most_1_2_cores_are_counted_and_on_more_they_are_only_t
     assert verdict(ONE_T4, without_gpu(29, 6.0)) == CLEAR
 
 
-def test_at_most_four_early_hosts_are_told() -> None:
+def test_at_most_four_early_hosts_are_named() -> None:
     """The earliest first."""
     run = ran(7200, "ml.m5.4xlarge", 7)
     early = [[9.0] * (40 + 10 * n) + [0] * (80 - 10 * n) for n in range(6)]
-    evidence = expect_found(RULE, run, cores([9.0] * 120, *early)).evidence
+    evidence = expect_detection(RULE, run, cores([9.0] * 120, *early)).evidence
     host_keys = [key for key in evidence if key.endswith(" idle_before_s")]
     assert host_keys == [f"algo-{n} idle_before_s" for n in (2, 3, 4, 5)]
     assert evidence["hosts_ended_early"] == 6
 
 
-def test_on_a_mixed_cluster_only_the_end_of_all_is_told() -> None:
-    """Two types of one size: which host ended early at which price nobody knows."""
+def test_on_a_mixed_cluster_only_the_end_of_all_hosts_is_reported() -> None:
+    """Two types of one size: it is not known which host ended early, and at which price."""
     types = {
         name: instance_type(name, 16, memory)
         for name, memory in (("ml.m5.4xlarge", 64), ("ml.c5.4xlarge", 32))

@@ -83,7 +83,7 @@ def test_one_minute_of_60_at_90_percent_of_memory_keeps_the_type() -> None:
     assert result == CLEAR
 
 
-def test_other_types_are_not_its_concern() -> None:
+def test_other_types_are_not_judged() -> None:
     # A c type has no less; a GPU job's memory feeds the GPU; a mix has no one type.
     result = verdict(C5, host_use(cpu=70, memory=5))
     assert result == does_not_apply("its type is neither general-purpose nor memory-optimized")
@@ -164,7 +164,7 @@ def test_the_advised_type_gets_no_advice_back() -> None:
 
 
 def test_a_legacy_type_may_move_within_its_time() -> None:
-    """A job on an old type is told of the old c type where that is the cheapest."""
+    """A job on an old type gets the old c type if that is the cheapest."""
     kinds = KINDS | {"ml.m4.4xlarge": _sized("ml.m4.4xlarge", 16, 64, "general", is_legacy=True)}
     prices = Market(kinds, FixedPrices(USD | {"ml.m4.4xlarge": "0.96"}))
     use = even_use(minutes=60, cpu=70, memory=20, types=kinds)

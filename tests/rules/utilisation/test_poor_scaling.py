@@ -53,7 +53,7 @@ CHEAPER_ON_ONE = ((4, 3600, "0.92"), (1, 7200, "0.46"), (1, 9000, "0.575"))
 
 
 def heeded(instances: int | None) -> list[AuditSummary]:
-    """A run on so many hosts of which the rule said that fewer could do its work."""
+    """A run on this many hosts with a finding that fewer could do its work."""
     return [
         earlier_run(1, instance_count=instances, rules_with_findings=(RULE,), fingerprint="other")
     ]
@@ -170,7 +170,7 @@ def test_each_kind_of_job_is_advised_by_its_own_parameter(kind: JobKind, path: s
     assert verdict(job, even_use(minutes=60, hosts=4, cpu=5)) == finds(paths=[path])
 
 
-def test_one_instance_and_mixed_clusters_are_not_its_concern() -> None:
+def test_one_instance_and_mixed_clusters_are_not_judged() -> None:
     # There is nothing to take away, or no count of one type.
     result = verdict(ran(3600, "ml.m5.4xlarge"), even_use(minutes=60, cpu=5))
     assert result == does_not_apply("it ran on one instance")

@@ -100,7 +100,7 @@ def test_one_core_of_2_vcpus_is_clear_and_of_4_it_is_found() -> None:
 
 
 def test_every_host_must_sit_at_one_core() -> None:
-    """An idle one, or one with eight, is another story."""
+    """An idle host, or one with eight busy cores, does not use one core."""
     result = verdict(ran(3600, "ml.m5.4xlarge", 2), cores([1.0] * 60, [1.0] * 60))
     assert result == finds("…vCPUs on each host over…")
     assert verdict(ran(3600, "ml.m5.4xlarge", 2), cores([1.0] * 60, [0.1] * 60)) == CLEAR
@@ -137,7 +137,7 @@ def test_each_kind_of_job_is_advised_by_its_own_parameter(kind: JobKind, path: s
     assert verdict(batch_job(kind, 3600, "ml.m5.4xlarge"), cores([1.0] * 60)) == finds(paths=[path])
 
 
-def test_other_jobs_are_not_its_concern() -> None:
+def test_other_jobs_are_not_judged() -> None:
     """On a GPU job one core feeds the GPU; a mix has no one type."""
     result = verdict(ran(3600, "ml.g4dn.2xlarge"), even_use(minutes=60, cpu=12.5, memory=5, gpu=90))
     assert result == does_not_apply("…GPU…")
@@ -164,8 +164,8 @@ def test_without_a_smaller_type_that_holds_it_there_are_no_dollars() -> None:
     )
 
 
-def test_it_tells_the_story_of_the_little_used_cpu() -> None:
-    """Both advise ml.m5.large: one gets the dollars, the other says by whom it is told."""
+def test_it_includes_the_finding_of_cpu_underused() -> None:
+    """Both recommend ml.m5.large: one has the dollars, the other the rule that includes it."""
     settled = savings_of((RULE, "cpu-underused"), SIXTEEN_VCPUS, cores([1.0] * 60))
     by_rule = {finding.rule.name: finding for finding in settled.findings}
     assert by_rule["cpu-underused"].subsumed_by == RULE

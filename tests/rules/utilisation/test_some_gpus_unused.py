@@ -155,7 +155,7 @@ def test_a_smaller_size_may_have_more_gpus_than_needed() -> None:
     assert result == finds(fix=[HALF_A_P4D.name])
 
 
-def test_one_gpu_is_not_its_concern() -> None:
+def test_one_gpu_is_not_judged() -> None:
     """There are no fewer."""
     result = verdict(ran(3600, "ml.g4dn.xlarge"), even_use(minutes=60, gpu=5, gpu_memory=5))
     assert result == does_not_apply("…one GPU…")
@@ -164,7 +164,7 @@ def test_one_gpu_is_not_its_concern() -> None:
 
 
 def test_gpus_that_did_nothing_are_left_to_gpu_idle() -> None:
-    """That is another story."""
+    """gpu-idle reports them."""
     assert verdict(FOUR_T4, even_use(minutes=60, gpu=0, gpu_memory=1, cpu=50)) == does_not_apply(
         "…gpu-idle…"
     )
@@ -188,7 +188,7 @@ def test_a_training_plan_gets_no_other_size() -> None:
 
 
 def test_work_may_be_distributed_instead() -> None:
-    """Work may be distributed instead, where the image is PyTorch and no sign says that it is."""
+    """Work may be distributed instead, if the image is PyTorch and nothing shows that it is."""
     assert verdict(FOUR_T4, FITS_ONE_T4) == finds(ways=[["ml.g4dn.2xlarge"], [DDP]])
     # Four processes may wait one after the other on one GPU: its saving is possible at most.
     result = verdict(replace(FOUR_T4, hints=Hints(distribution="ddp")), FITS_ONE_T4)
@@ -216,6 +216,6 @@ def test_it_tells_gpu_underuseds_story_on_the_advised_size_nothing_is_said_again
 
 
 def test_its_first_step_needs_no_type() -> None:
-    """It is shown where no type is advised, beside the reason why none fits."""
+    """It is shown if no type is recommended, with the reason why none fits."""
     [rule] = [item for item in catalogue.load() if item.info.name == RULE]
     assert (rule.info.first_step or "").startswith("Spread the work over all GPUs")

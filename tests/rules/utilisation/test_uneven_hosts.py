@@ -181,7 +181,7 @@ def test_gaps_are_left_out_of_the_comparison() -> None:
 
 
 def test_one_instance_is_not_compared() -> None:
-    """With what?"""
+    """It has no other host."""
     result = verdict(ran(7200, "ml.m5.4xlarge"), cpu([80] * 120))
     assert result == does_not_apply("it ran on one instance")
 
@@ -195,12 +195,12 @@ def test_without_the_gpu_of_a_gpu_job_or_a_host_it_does_not_know() -> None:
 
 
 def test_hosts_that_all_do_nothing_are_even() -> None:
-    """An idle run is another story."""
+    """Other rules report an idle run."""
     assert verdict(TWO_HOSTS, cpu([0] * 120, [0] * 120)) == CLEAR
 
 
 def test_the_run_without_the_idle_host_gets_no_advice_back() -> None:
-    """One instance is compared with nothing."""
+    """One instance has no other to compare with."""
     assert verdict(ran(7200, "ml.m5.4xlarge"), cpu([50] * 120)) == does_not_apply("…one instance…")
 
 

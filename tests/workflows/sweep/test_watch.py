@@ -39,9 +39,9 @@ from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.sweep.watch import WatchDependencies, WatchResult, check_running_jobs
 from tests.fakes.families import run_fields, run_summary
-from tests.fakes.jobs import ACCOUNT, REGION, TYPES, job, known, market, phases
+from tests.fakes.jobs import ACCOUNT, REGION, TYPES, job, market, not_none, phases
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions
-from tests.fakes.sweeps import TRAINING, head_of, key_of, row
+from tests.fakes.sweeps import TRAINING, key_of, row, summary_of
 
 NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -177,7 +177,7 @@ def earlier(
         instance_count=2,
         recommendations=(advised,) if advised else (),
     )
-    return replace(head_of(listed), family=FAMILY, **run_fields(replace(summary, **facts)))
+    return replace(summary_of(listed), family=FAMILY, **run_fields(replace(summary, **facts)))
 
 
 FAMILY = "training/None/None/train"
@@ -293,7 +293,7 @@ def test_one_message_has_all_that_is_due() -> None:
     watch = Watch(Run(uses=HANGS), heads=(earlier(1_000),))
     assert watch.said(80) == ["idle+long"]
     assert (
-        "It also: has run 4.8 times as long as the longest of its finished runs" in watch.cards[0]
+        "It also: has run 4.8 times as long as its family's longest finished run" in watch.cards[0]
     )
     assert watch.said(120) == []
 
@@ -307,7 +307,7 @@ def test_the_card_has_the_money_the_limit_and_the_command() -> None:
         "an hour\n"
         "Seen: on every host no GPU worked, at most one core busy since 2026-05-20 12:30 UTC\n"
         "So far: $14.67 in 90 min\n"
-        "Ahead: up to $1,158.93 more, 4 d 22 h until its limit\n"
+        "Remaining: up to $1,158.93 more, 4 d 22 h until its limit\n"
         "Look first: aws logs tail /aws/sagemaker/TrainingJobs --log-stream-name-prefix llm-7b/ "
         "--since 2026-05-20T12:00:00Z --region us-east-1\n"
         f"Stop it, in account {ACCOUNT}: aws sagemaker stop-training-job "
@@ -328,7 +328,7 @@ PLAN = {
 
 @pytest.mark.parametrize(
     ("more", "costs"),
-    [(SPOT, "it costs up to $9.78 an hour"), (PLAN, "it holds 8 GPUs of prepaid capacity")],
+    [(SPOT, "it costs up to $9.78 an hour"), (PLAN, "it occupies 8 GPUs of prepaid capacity")],
 )
 def test_a_figure_says_what_it_is(more: Mapping[str, Any], costs: str) -> None:
     """Spot costs less, and prepaid hours have no price."""
@@ -455,7 +455,7 @@ def test_the_run_time_limit_counts_a_repeated_download() -> None:
         max_runtime_s=3600,
         phases=(first, train, replace(again, billed=False, is_repeated=True), rest),
     )
-    assert known(next_limit(run, FinishedRuns(), NOON)).left_s == 1200
+    assert not_none(next_limit(run, FinishedRuns(), NOON)).left_s == 1200
 
 
 def test_the_limit_of_a_spot_jobs_whole_time_is_named() -> None:

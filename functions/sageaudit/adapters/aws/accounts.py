@@ -181,10 +181,10 @@ class NamedAccount(Struct, frozen=True):
 
 
 def active_accounts(client: Any) -> list[NamedAccount]:
-    """Returns the active accounts of the organization, sorted by id. Raises BadUsage if there is no
-    organization.
+    """Returns the active accounts of the organization, sorted by id.
 
-    Raises AccessDenied, whose text says which credentials to use, or another AwsError.
+    Raises BadUsage if there is no organization. Raises AccessDenied, whose text says which
+    credentials to use, or another AwsError.
     """
     accounts: list[NamedAccount] = []
     arguments: dict[str, Any] = {}
@@ -224,9 +224,7 @@ def _page(client: Any, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_active(row: dict[str, Any]) -> bool:
-    """Whether an account is active: reads `State`, which replaces `Status` (AWS retired it on
-    2026-09-09).
-    """
+    """Whether an account is active, by `State`; AWS retired `Status` on 2026-09-09."""
     return (row.get("State") or row.get("Status")) == "ACTIVE"
 
 

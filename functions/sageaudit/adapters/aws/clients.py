@@ -236,16 +236,18 @@ def instance_types() -> frozenset[str]:
 
 
 class OutOfTime(BotoCoreError):  # type: ignore[misc]
-    """No time is left for a request. The SDK repeats requests after connection errors, but not
-    after this error.
+    """No time is left for a request.
+
+    The SDK repeats requests after connection errors, but not after this error.
     """
 
     fmt = "no time was left to ask {operation}"
 
 
 class TimeLimit:
-    """Creates clients as `session` does, whose requests are limited to the function's time. `clock`
-    is Lambda's clock.
+    """Creates clients as `session` does, whose requests are limited to the function's time.
+
+    `clock` is Lambda's clock.
     """
 
     def __init__(self, session: Any, clock: Callable[[], datetime]) -> None:
@@ -254,9 +256,7 @@ class TimeLimit:
         self._ends_at: datetime | None = None
 
     def start(self, remaining_ms: float | None) -> None:
-        """Sets the limit for a record: the function has `remaining_ms` left; None if it has no
-        end.
-        """
+        """Sets the limit for a record; `remaining_ms` is None for a function without an end."""
         time_left = (
             None
             if remaining_ms is None

@@ -216,10 +216,10 @@ def _wait_hint(job: Job, now: datetime) -> str | None:
 
 
 def _has_ended_recently(job: Job, now: datetime) -> bool:
-    """Whether the job ended less than 2 hours ago: ListMetrics lists metrics of the last 3 hours as
-    recently active.
+    """Whether the job ended less than 2 hours ago.
 
-    A job that was read while it ran counts as ended at that time.
+    ListMetrics lists metrics of the last 3 hours as recently active. A job that was read while it
+    ran counts as ended at that time.
     """
     end = job.ended_at or job.observed_until
     return end is not None and now - end < timedelta(hours=2)
@@ -231,8 +231,9 @@ def finest_period_s(start: datetime, now: datetime) -> int | None:
 
 
 def choose_period_s(start: datetime, end: datetime, finest_period_s: int, series_count: int) -> int:
-    """Returns a period in seconds: a multiple of `finest_period_s`, with at most 1,440 points of
-    each series and MAX_TOTAL_POINTS in all.
+    """Returns a period in seconds: a multiple of `finest_period_s`.
+
+    With it each series has at most 1,440 points, and all series have at most MAX_TOTAL_POINTS.
     """
     max_points = min(MAX_POINTS_PER_SERIES, MAX_TOTAL_POINTS // max(series_count, 1))
     return (
@@ -283,12 +284,12 @@ def _place_points(
     first_s: int,
     period_s: int,
 ) -> None:
-    """Writes an answer's points into `values`, at the indexes of their periods, which are counted
-    from the second `first_s`.
+    """Writes an answer's points into `values`, at the indexes of their periods.
 
-    The answer ascends, with one point a period. If it has as many points as fit between its first
-    and its last, none is missing. Then only three more moments are checked, at a quarter, a half
-    and three quarters: checking all of them costs more than everything else.
+    Periods are counted from the second `first_s`. The answer ascends, with one point a period. If
+    it has as many points as fit between its first and its last, none is missing. Then only three
+    more moments are checked, at a quarter, a half and three quarters: checking all of them costs
+    more than everything else.
     """
     if not moments:
         return

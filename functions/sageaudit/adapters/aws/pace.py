@@ -72,8 +72,9 @@ class _ApiPace(Struct):
     throttled_at: float = float("-inf")
 
     def reserve(self, now: float, amount: float) -> float:
-        """Reserves a time for a request; returns the seconds until then. `amount`: the number of
-        requests or points.
+        """Reserves a time for a request; returns the seconds until then.
+
+        `amount`: the number of requests or points.
         """
         self.rate_factor = min(1.0, self.rate_factor * _RECOVERY_FACTOR)
         starts_at = max(self.free_at, now)
@@ -107,9 +108,7 @@ class RateLimiter(Struct):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def limit_clients(self, client_of: Callable[[str, str], Any]) -> Callable[[str, str], Any]:
-        """Returns a function from account and region to the same clients, whose requests wait for
-        their turn.
-        """
+        """Returns the same clients by account and region, with requests that wait."""
 
         def client(account: str, region: str) -> Any:
             with self._lock:  # a boto3 session can create only one client at a time

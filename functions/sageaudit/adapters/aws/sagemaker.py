@@ -135,9 +135,7 @@ def _child(row: Mapping[str, Any], child_list: ChildList) -> JobRef | None:
 
 
 def is_job_missing(error: ClientError) -> bool:
-    """Whether the job does not exist: the error is ResourceNotFound, or often
-    ValidationException.
-    """
+    """Whether the error says that the job does not exist, by its code or its message."""
     if error_code(error) in {"ResourceNotFound", "ResourceNotFoundException"}:
         return True
     message = error_message(error).lower()
@@ -216,9 +214,7 @@ def _rows(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[ListedJob]:
 
 
 def _parse_row(kind: JobKind, row: Mapping[str, Any]) -> ListedJob | None:
-    """Reads a row; returns None if name, ARN or time is unusable, as such a job cannot be
-    described.
-    """
+    """Reads a row; None for a job that cannot be described without name, ARN or time."""
     spec = kind.spec
     try:
         name, arn = fields.text(row, spec.name_key), fields.text(row, spec.arn_key)
@@ -238,11 +234,10 @@ def _parse_row(kind: JobKind, row: Mapping[str, Any]) -> ListedJob | None:
 
 
 class PacedJobPages(Struct, frozen=True):
-    """Implements JobPageSource, with a pause between the requests of a client. `client_of` returns
-    SageMaker's client for an account and region.
+    """Implements JobPageSource, with a pause between the requests of a client.
 
-    `clock` returns seconds that only grow; `sleep` waits for seconds. `paced`: the clients that
-    already have the pause.
+    `client_of` returns SageMaker's client for an account and region. `clock` returns seconds that
+    only grow; `sleep` waits for seconds. `paced`: the clients that already have the pause.
     """
 
     client_of: Callable[[str, str], Any]
@@ -272,9 +267,7 @@ class PacedJobPages(Struct, frozen=True):
 
 
 def _add_pause(client: Any, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
-    """Adds a pause between the requests of one client, since AWS counts them by account and
-    region.
-    """
+    """Adds a pause between a client's requests: AWS counts them by account and region."""
     last_s = float("-inf")
 
     def take_turn(**_: Any) -> None:

@@ -36,11 +36,11 @@ class SecretReader:
         self._cached: tuple[float, str] | None = None
 
     def value(self, *, refresh: bool = False) -> str:
-        """Returns the secret's text. Reads it again with `refresh`, or if the cached text has
-        expired.
+        """Returns the secret's text.
 
-        An expired text is still used while Secrets Manager does not answer. Raises BadSettings if
-        the secret is missing or has no text; AwsError if AWS refuses.
+        Reads it again with `refresh`, or if the cached text has expired. An expired text is still
+        used while Secrets Manager does not answer. Raises BadSettings if the secret is missing or
+        has no text; AwsError if AWS refuses.
         """
         now_s = self._clock()
         if refresh or self._cached is None:

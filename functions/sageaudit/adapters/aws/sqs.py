@@ -69,11 +69,11 @@ class SqsQueue:
     def send(
         self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
     ) -> None:
-        """Sends `body` unchanged. An attribute that has only digits becomes a Number, any other one
-        a String.
+        """Sends `body` unchanged.
 
-        Raises AccessDenied, NoCredentials or Throttled if SQS has not accepted the message;
-        Unavailable if SQS may have accepted it; ValueError for a delay over 15 minutes.
+        An attribute that has only digits becomes a Number, any other one a String. Raises
+        AccessDenied, NoCredentials or Throttled if SQS has not accepted the message; Unavailable if
+        SQS may have accepted it; ValueError for a delay over 15 minutes.
         """
         if not 0 <= delay_s <= MAX_DELAY_S:
             raise ValueError(f"SQS delays a message 0 to {MAX_DELAY_S} s, not {delay_s} s")

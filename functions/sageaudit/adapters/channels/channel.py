@@ -114,9 +114,7 @@ class NoticeChannel(ABC):
     @staticmethod
     @abstractmethod
     def check(payload: Payload) -> None:
-        """Raises MalformedData, and no other error, for a payload that cannot be posted or
-        marked.
-        """
+        """Raises MalformedData, and nothing else, if a payload cannot be posted or marked."""
 
     @staticmethod
     @abstractmethod
@@ -177,10 +175,10 @@ class WebhookChannel(NoticeChannel):
         return cls(name, connections.secret(address), connections.transport)
 
     def prepare(self) -> None:
-        """Reads the address. Reads it again if the cached one is invalid, since it may have been
-        corrected.
+        """Reads the address.
 
-        Raises ChannelBroken or ChannelUnavailable.
+        Reads it again if the cached one is invalid, since it may have been corrected. Raises
+        ChannelBroken or ChannelUnavailable.
         """
         if self.secret_format.invalid_reason(self._url(refresh=False)) is not None:
             self._checked_url(self._url(refresh=True))

@@ -290,9 +290,7 @@ class SnsChannel(NoticeChannel):
 
 
 def _refusal(error: ClientError) -> ChannelError:
-    """Returns the error for a refusal by SNS; it is permanent for a wrong topic, text, permission
-    or key.
-    """
+    """Returns the error for a refusal by SNS; permanent for a wrong topic, text or key."""
     code = error_code(error)
     aws_error: AwsError = translate_error(error, "sns")
     if isinstance(aws_error, Throttled | NoCredentials):

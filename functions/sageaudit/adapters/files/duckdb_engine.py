@@ -39,9 +39,7 @@ def duckdb_connection(purpose: str) -> Iterator[Any]:
 
 @contextmanager
 def duckdb_errors(message: str) -> Iterator[None]:
-    """Raises BadUsage for an error of DuckDB in the block, with `message` and the first line of
-    DuckDB's text.
-    """
+    """Raises BadUsage for an error of DuckDB, with `message` and DuckDB's first line."""
     duckdb = importlib.import_module("duckdb")
     try:
         yield

@@ -29,10 +29,10 @@ GZIP_JSON_ERRORS = (ValueError, zlib.error, RecursionError)
 
 
 def to_json(value: object, *, sort_keys: bool = False) -> str:
-    """Returns the JSON text of a document. A decimal always has a point or an exponent, an int
-    never.
+    """Returns the JSON text of a document.
 
-    Values of other types become strings (times in ISO 8601); NaN and infinities become null.
+    A decimal always has a point or an exponent, an int never. Values of other types become strings
+    (times in ISO 8601); NaN and infinities become null.
     """
     if type(value) in _SCALARS:
         return _scalar(value)
@@ -90,8 +90,9 @@ def gzip_text(text: str) -> bytes:
 
 
 def read_gzip_json(packed: bytes) -> Any:
-    """Returns the value in gzipped JSON; numbers with a point or exponent are Decimal. Raises
-    GZIP_JSON_ERRORS.
+    """Returns the value in gzipped JSON; numbers with a point or exponent are Decimal.
+
+    Raises GZIP_JSON_ERRORS.
     """
     return from_json(read_gzip_text(packed))
 

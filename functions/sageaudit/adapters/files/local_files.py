@@ -90,8 +90,9 @@ def write_text(path: Path, text: str, mode: int | None = None) -> None:
 
 
 def wrong_format_reason(path: Path, hint: str) -> str | None:
-    """Returns why a file has the wrong format, such as `is a folder: ...`, with `hint` if there is
-    no better one; None if it is not known.
+    """Returns why a file has the wrong format, such as `is a folder: ...`; None if not known.
+
+    `hint` is added if there is no better one.
     """
     if path.is_dir():
         return f"is a folder: {hint}"
@@ -112,11 +113,11 @@ def wrong_format_reason_of_bytes(path: str, content: bytes, hint: str) -> str | 
 
 
 def data_folder() -> Path:
-    """Returns this tool's folder, which may not exist yet. Raises BadUsage if there is no home
-    folder.
+    """Returns this tool's folder, which may not exist yet.
 
-    It is below XDG_DATA_HOME, if that is set. Otherwise it is below ~/Library/Application Support
-    on macOS, %LOCALAPPDATA% on Windows, and ~/.local/share elsewhere.
+    Raises BadUsage if there is no home folder. It is below XDG_DATA_HOME, if that is set. Otherwise
+    it is below ~/Library/Application Support on macOS, %LOCALAPPDATA% on Windows, and
+    ~/.local/share elsewhere.
     """
     if xdg_folder := _folder_from_variable("XDG_DATA_HOME"):
         return xdg_folder / _NAME
@@ -129,8 +130,7 @@ def data_folder() -> Path:
 
 @cache
 def fingerprint_key() -> bytes | None:
-    """Returns the random key of this machine's fingerprints, which is created when it is first
-    needed.
+    """Returns the random key of this machine's fingerprints, created when first needed.
 
     A fingerprint is a hash of image, data, entry point and hyperparameters, by which runs with the
     same settings are found. Nobody without the key can guess settings from a fingerprint. Returns

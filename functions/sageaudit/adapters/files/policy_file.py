@@ -41,8 +41,9 @@ _KEYS = ("region", "type", "component", "usd", "first", "last", "quantity", "sou
 
 
 def load_policy(path: Path) -> Policy:
-    """Reads and validates a policy. Raises BadPolicy with one sentence that names file, line and
-    key.
+    """Reads and validates a policy.
+
+    Raises BadPolicy with one sentence that names file, line and key.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -156,9 +156,7 @@ def parse_job(document: Mapping[str, Any], prices: ListedPrices | None = None) -
 
 
 def _check_name(answer: Mapping[str, Any], kind: JobKind, key_prefix: str = "") -> None:
-    """Raises MalformedData for a name that no SageMaker job can have; the error does not quote the
-    name.
-    """
+    """Raises MalformedData for an impossible job name, without quoting it."""
     name = fields.text(answer, kind.spec.name_key)
     if name is not None and not JOB_NAME.match(name):
         reason = "is not the name of a job: at most 63 letters, digits and hyphens"
@@ -222,8 +220,9 @@ class ReadContext(Struct, frozen=True):
 def parse_read_context(
     document: Mapping[str, Any], shared_prices: ListedPrices | None
 ) -> ReadContext | None:
-    """Returns when and how a recording's job was read; None if the file has no time. Raises
-    MalformedData.
+    """Returns when and how a recording's job was read; None if the file has no time.
+
+    Raises MalformedData.
     """
     as_of = fields.parsed_time(document.get("as_of"), "as_of")
     if as_of is None:
@@ -255,9 +254,7 @@ def _sentences(section: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def prices_document(prices: ListedPrices) -> dict[str, Any]:
-    """Returns the price list of a region and component as JSON for a recording; rates are texts in
-    USD.
-    """
+    """Returns a region and component's price list as JSON; rates are texts in USD."""
     return {
         "region": prices.region,
         "component": prices.component.value,

@@ -120,9 +120,7 @@ def _series(series: RawSeries) -> dict[str, Any]:
 
 
 def to_text(document: Mapping[str, Any]) -> str:
-    """Returns the JSON text of a recording, readable for people: a list of numbers is on one
-    line.
-    """
+    """Returns a recording's JSON text for people: a list of numbers is on one line."""
     return "".join(_lines(document, "")) + "\n"
 
 
@@ -202,9 +200,7 @@ def _job_names(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 class _Anonymizer(Struct, frozen=True):
-    """Anonymizes one file: its pseudonyms, and the rules and instance types that are not
-    replaced.
-    """
+    """Anonymizes one file: its pseudonyms, and the names that are not replaced."""
 
     names: Pseudonyms
     rules: Collection[str]

@@ -35,8 +35,7 @@ class RequestFile(Struct, frozen=True):
     text: str
 
     def line_numbers(self) -> tuple[dict[Place, int], list[Place]]:
-        """Returns the line (from 1) of each key and list item, by path; and the keys that occur
-        twice.
+        """Returns the line (from 1) of each key and list item by path, and the repeated keys.
 
         Does not list keys inside a repeated key again.
         """

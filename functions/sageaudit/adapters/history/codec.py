@@ -68,8 +68,9 @@ def run_key(key: JobKey) -> str:
 
 
 def moment_sk(moment: datetime, key: JobKey) -> str:
-    """Returns a sort key for a run's end or recheck. Keys are unique, so that a list can be
-    continued after one of them.
+    """Returns a sort key for a run's end or recheck.
+
+    Keys are unique, so that a list can be continued after one of them.
     """
     return f"{moment_text(moment)}#{run_key(key)}"
 

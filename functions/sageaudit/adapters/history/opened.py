@@ -144,8 +144,9 @@ def create_private_folder(folder: Path) -> None:
 
 
 class TableOverlay(SqliteHistory):
-    """A table, with audits in memory added, as an audit reads it. Nothing is written to the
-    table.
+    """A table, with audits in memory added, as an audit reads it.
+
+    Nothing is written to the table.
     """
 
     def __init__(self, table: History) -> None:

@@ -50,14 +50,13 @@ class RecordStep(enum.Enum):
 
 
 def next_step(newest: AuditSummary | None, entry: AuditEntry, digest: str) -> RecordStep:
-    """Returns the step for an entry. The result does not depend on the order or number of
-    deliveries.
+    """Returns the step for an entry.
 
-    ADVANCE stores the newer time of an unchanged document, so that an older state is rejected
-    later. For the same state of a job, only its first final audit or an entry with
-    `force_new_version` makes a new version: two deliveries that read the metrics a second apart
-    count as one audit. CONFIRM stores which runs of its family the same document was judged by this
-    time.
+    The result does not depend on the order or number of deliveries. ADVANCE stores the newer time
+    of an unchanged document, so that an older state is rejected later. For the same state of a job,
+    only its first final audit or an entry with `force_new_version` makes a new version: two
+    deliveries that read the metrics a second apart count as one audit. CONFIRM stores which runs of
+    its family the same document was judged by this time.
     """
     if newest is None:
         return RecordStep.WRITE
@@ -161,8 +160,7 @@ def sum_row(summary: AuditSummary, scope: Scope) -> SumRow:
 
 
 def sum_differences(previous: AuditSummary | None, summary: AuditSummary) -> Iterator[SumRow]:
-    """Yields what recording a version adds to the sums, as differences to the newest version before
-    it.
+    """Yields what recording a version adds to the sums, compared with the last version.
 
     No difference is zero: a roll-up without findings of its own adds nothing.
     """

@@ -87,9 +87,7 @@ def _seconds(begin: str | None, end: str | None) -> int | None:
 
 
 def _parts(document: AuditDocument) -> dict[str, Any]:
-    """Returns a bill's parts as lists show them; none for a bill without lines, such as a
-    roll-up's.
-    """
+    """Returns a bill's parts as lists show them; a roll-up's bill has none."""
     bill = document["bill"]
     if not bill["lines"]:
         return {}
@@ -124,8 +122,9 @@ def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
 
 
 def _part(bill: BillDocument, item: str, figure: Literal["quantity", "usd"]) -> Decimal | None:
-    """Returns the sum of the lines whose item begins with `item`; None if a line has no figure, or
-    if the bill reports the item as missing.
+    """Returns the sum of the lines whose item begins with `item`.
+
+    None if a line has no figure, or if the bill reports the item as missing.
     """
     figures = [line[figure] for line in bill["lines"] if line["item"].startswith(item)]
     is_missing = any(text.startswith(item.replace("_", " ")) for text in bill["missing"])
@@ -232,9 +231,7 @@ def clip_text(text: str) -> str:
 
 
 def _top_rule(findings: list[FindingDocument]) -> str | None:
-    """Returns the rule of the most important standing finding: by counted dollars, then severity,
-    then order.
-    """
+    """Returns the rule of the most important standing finding, by dollars and severity."""
     standing = list(filter(is_standing, findings))
     return max(standing, key=_weight)["rule"] if standing else None
 

@@ -70,8 +70,7 @@ class RetryPolicy(Protocol[R_contra]):
         """Sends a dead letter for a record that would fail again. Raises AwsError."""
 
     def retry_later(self, record: R_contra, reason: str, wait_s: int | None = None) -> str | None:
-        """Makes a record come back after `wait_s` seconds, by default after a time that this policy
-        chooses.
+        """Makes a record come back after `wait_s`, by default after a time of its choice.
 
         Returns None, or the metric to count if the record was sent to another queue. Raises
         AwsError.
@@ -160,8 +159,7 @@ def _error_labels(error: Exception) -> dict[str, str]:
 
 
 class QueueRetries:
-    """The retries of messages: they are hidden for a time, and become dead letters if they are too
-    old.
+    """Hides messages that failed for a time; makes dead letters of those that are too old.
 
     `queues`: the queues of the messages. `dead_letters`: one queue for all of them.
     """
@@ -199,9 +197,7 @@ class QueueRetries:
 
 
 def retry_delay_s(record: SqsMessage) -> int:
-    """Returns how long to hide a failed message: 80 to 100 percent of its full time, derived from
-    its id.
-    """
+    """Returns how long to hide a failed message: 80 to 100% of the full time, by its id."""
     longest_s = doubled_s(MIN_WAIT_S, record.receive_count - 1, MAX_WAIT_S)
     digest = hashlib.sha256(f"{record.identifier} {record.receive_count}".encode()).digest()
     fraction = digest[0] / 255
@@ -209,9 +205,7 @@ def retry_delay_s(record: SqsMessage) -> int:
 
 
 class StreamRetries(Struct, frozen=True):
-    """The retries of changes of the table: their keys go to a queue, so that no change blocks its
-    shard.
-    """
+    """Sends the keys of failed changes to a queue, so that none blocks its shard."""
 
     decisions: Queue
     undecided: Queue

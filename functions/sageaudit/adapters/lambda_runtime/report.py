@@ -28,11 +28,11 @@ class _Formatter(LambdaPowertoolsFormatter):
 
 
 class RecordReport:
-    """The log and the counts of one function. Texts may quote user input: each is escaped to one
-    line.
+    """The log and the counts of one function.
 
-    It does not use Powertools' `Metrics`, which the whole process shares, which has only one set of
-    dimensions, and which warns if it is empty.
+    Texts may quote user input: each is escaped to one line. It does not use Powertools' `Metrics`,
+    which the whole process shares, which has only one set of dimensions, and which warns if it is
+    empty.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:

@@ -121,9 +121,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
                 yield row
 
     def _storage(self, region: str, component: Component, _: str) -> Quote:
-        """Returns Training's price; for Processing its own observed price, else Training's price /
-        1.4.
-        """
+        """Returns Training's price; for Processing its own price, else Training's / 1.4."""
         row = self.storage_table["regions"].get(region)
         if row is None:
             return Quote()
@@ -138,9 +136,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
         return Quote((DatedRate(Rate(usd, as_of, source), date.min, date.max),))
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
-        """Returns the usage type as bills print it; None if the region's prefix was never
-        observed.
-        """
+        """Returns the usage type as bills print it; None for an unknown region prefix."""
         prefix = self.usage_table["prefixes"].get(region)
         return None if prefix is None else f"{prefix}-{ROLES[component]}:{product}"
 
@@ -199,9 +195,7 @@ def _throughput() -> Mapping[str, Any]:
 
 @cache
 def _peaks() -> Mapping[tuple[str, Decimal], GpuPeaks]:
-    """Returns peak performance by GPU model and memory in GiB; a model that is missing has no known
-    peaks.
-    """
+    """Returns peak performance by GPU model and memory in GiB, if it is known."""
     return {
         (row["gpu"], Decimal(row["gpu_memory_gib"])): GpuPeaks(
             fp32_tflops=_exact_or_none(row["fp32_tflops"]),

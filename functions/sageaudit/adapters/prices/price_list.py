@@ -209,8 +209,9 @@ def _entry_document(entry: Entry) -> dict[str, Any]:
 
 
 def read_entries(rates: Mapping[str, Any]) -> dict[str, Entry]:
-    """Returns the entries in JSON that `entries_document` made. Raises MalformedData with the
-    product.
+    """Returns the entries in JSON that `entries_document` made.
+
+    Raises MalformedData with the product.
     """
     return {name: _entry(name, fields.section(rates, name)) for name in rates}
 
@@ -283,9 +284,7 @@ class PriceList:
 
 
 def _document(text: object) -> object:
-    """Returns a parsed product; None if it is not JSON, so that the page's other products still
-    count.
-    """
+    """Returns a parsed product; None if it is not JSON, so that other products count."""
     try:
         return json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):

@@ -49,9 +49,7 @@ _REFERENCE_COMPONENT = "Hosting"
 
 
 def offline_sources() -> tuple[PriceSource, ...]:
-    """Returns the sources that need no network, for recordings and as fallback of the live price
-    list.
-    """
+    """Returns the sources that need no network, also as fallback of the live price list."""
     return (packaged.packaged_prices(), estimated_prices())
 
 
@@ -62,8 +60,7 @@ def offline_book(region: str, component: Component, day: date | None) -> PriceBo
 
 @cache
 def offline_markets() -> PricedMarkets:
-    """Returns an implementation of Markets without network calls: each job has the known prices of
-    its day.
+    """Returns Markets without network calls: each job has the known prices of its day.
 
     There is one for each process, so that all jobs share price books.
     """
@@ -80,9 +77,7 @@ def live_markets(
 
 
 class EstimatedPrices(Struct, frozen=True, dict=True):
-    """Implements PriceSource and SourcePrices with a table of estimates, which is like the packaged
-    one.
-    """
+    """Implements PriceSource and SourcePrices with a table of estimates."""
 
     table: Mapping[str, Any]
     name: str = "estimate of"
@@ -114,9 +109,7 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
         return row if is_tested else None
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
-        """Returns an estimate; an empty quote if EC2's rate or a tested factor is missing, as for
-        all volumes.
-        """
+        """Returns an estimate, or an empty quote if EC2's rate or a tested factor is missing."""
         key = region, component, product
         if key not in self._quotes:
             self._quotes[key] = self._estimate(*key)
@@ -190,8 +183,9 @@ class PriceBook(Struct, frozen=True, dict=True):
         return next((version for version in versions if version is not None), "no prices")
 
     def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """Returns USD per instance-hour on the day. A rate between two different prices is
-        "ambiguous".
+        """Returns USD per instance-hour on the day.
+
+        A rate between two different prices is "ambiguous".
         """
         return self._rate_on_day(self.day, region, component, instance_type)
 
@@ -264,8 +258,7 @@ class PricedMarkets:
     def market(
         self, job: Job, now: datetime, recorded_prices: SourcePrices | None = None
     ) -> Market:
-        """Returns types, and prices of the job's region, component and day; missing prices are
-        None.
+        """Returns types, and prices of the job's region, component and day, or None for each.
 
         `recorded_prices` are used before those of all sources.
         """

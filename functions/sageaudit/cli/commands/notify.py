@@ -172,7 +172,7 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
     for description in preview.routes_without_digest:
         print_message(f"route {description}")
     return [
-        digest_card(preview.digests[number], place=history_location(source)) for number in numbers
+        digest_card(preview.digests[number], history=history_location(source)) for number in numbers
     ]
 
 

@@ -165,7 +165,7 @@ def _write(pieces: Iterator[str], output: str, contents: AccountReport | JobRepo
     description = "1 job"
     if isinstance(contents, AccountReport):
         description = f"{job_count_text(contents.summaries)}, {contents.since} to {contents.until}"
-        if contents.left_out:
-            others = f"{contents.left_out:,} others only in its sums"
+        if contents.omitted_jobs:
+            others = f"{contents.omitted_jobs:,} others are only in its sums"
             description = f"the most wasteful {description} ({others})"
     print_message(f"wrote {output}: {description}, {size}")

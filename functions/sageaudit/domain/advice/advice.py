@@ -379,7 +379,7 @@ def _make_recommendation(
     episodes = list(split_episodes(runs, recommendation))
     last, recommended_runs = episodes[-1], [run for episode in episodes for run in episode.runs]
     newest = recommended_runs[-1]
-    occurrences_ = [(run.ended_at, recommended_amount(run, recommendation)) for run in last.runs]
+    end_amounts = [(run.ended_at, recommended_amount(run, recommendation)) for run in last.runs]
     comparisons = [
         compare_runs(runs, episode.runs, episode.runs_with_fix, recommendation, paths)
         for episode in episodes
@@ -409,11 +409,11 @@ def _make_recommendation(
         severity=recommendation.severity,
         amount_kind=recommendation.amount_kind,
         amount=recommendation.amount,
-        occurrences=tuple(sorted(occurrences_, key=lambda hit: hit[0])),
+        occurrences=tuple(sorted(end_amounts, key=lambda hit: hit[0])),
         all_amounts=tuple(recommended_amount(run, recommendation) for run in recommended_runs),
         appearances=1 + sum(episode.is_reappearance for episode in episodes),
         first_at=min(run.ended_at for run in recommended_runs),
-        since=min(at for at, _ in occurrences_),
+        since=min(at for at, _ in end_amounts),
         last_at=max(run.ended_at for run in recommended_runs),
         decision=decision,
         exempt=recommendation.exempt,

@@ -97,11 +97,7 @@ def estimate_month(
     )
     total = sum((amount for _, amount in occurrences), Decimal(0))
     began_at = min(
-        (
-            recommendation_.since
-            for recommendation_ in recommendations
-            if recommendation_.occurrences
-        ),
+        (row.since for row in recommendations if row.occurrences),
         default=now,
     )
     runs = len({at for at, _ in occurrences})

@@ -4,8 +4,8 @@ AWS does not publish when a price changed; only the days on which a price was re
 day between two different prices the rate is ambiguous: the newer one is used and both are shown.
 
 `sageaudit prices learn` derives the company's own rates from a cost report, by region, component
-and type. A rate is valid from its first day until a newer one is known, and never for an earlier
-day, for which it is unknown what was paid.
+and type. A rate is valid from its first day until a newer one is known. For an earlier day it is
+unknown what was paid.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ MAX_STEPS = 8
 class Constraint(enum.Enum):
     """Why a run does not fit on another type."""
 
-    __hash__ = object.__hash__  # faster: each refused type is looked up
+    __hash__ = object.__hash__  # faster than the default: each refused type is looked up
 
     VCPU = "vCPU"
     MEMORY = "host memory"

@@ -1,7 +1,7 @@
 """The types besides a job's own, and whether they fit what a run used.
 
-What rules out a type for every run does not depend on what a run used, so the jobs of one day,
-region, kind and type share it.
+Some checks of a type do not depend on what a run used. Jobs of one day, region, kind and type share
+their result.
 
 A type fits the run if each resource that it has less of than the current type is enough. A resource
 that it has as much of is enough, recorded or not. Fewer vCPUs slow down the minutes in which more

@@ -151,8 +151,8 @@ def opening_periods(usage: Measurements) -> int:
 def idle_tail(usage: Measurements) -> range:
     """Returns the idle end of the run, the longer of two.
 
-    These are the last periods in which every host is known to be idle, and the standstill at the
-    end, in which a host may keep one core busy.
+    The first are the last periods in which every host is known to be idle. The second is the
+    standstill at the end, in which a host may keep one core busy.
     """
     length = sum(1 for _ in takewhile(usage.idle, reversed(range(usage.points))))
     return max(range(usage.points - length, usage.points), _final_standstill(usage), key=len)

@@ -69,7 +69,9 @@ def measure(
         by_type, unmapped = _by_type(job, series, types, missing_reason)
     periods = {item.metric: item.period_s for item in sorted(series, key=lambda x: x.period_s)}
     main_periods = [
-        periods[metric_.value] for metric_ in (Metric.CPU, Metric.GPU) if metric_.value in periods
+        periods[main_metric.value]
+        for main_metric in (Metric.CPU, Metric.GPU)
+        if main_metric.value in periods
     ]
     period_s = max(main_periods or periods.values(), default=None)
     grid = _grid(job, period_s) if period_s else range(0)

@@ -264,10 +264,10 @@ class Measurements(Struct, frozen=True, dict=True):
         )
 
     def standstills(self) -> tuple[range, ...]:
-        """Returns the stretches of at least half an hour after the first GPU work in which no GPU
-        worked and no host kept more than one core busy.
+        """Returns the stretches of at least half an hour after the first GPU work without any.
 
-        Empty without GPUs, or if a host has no points.
+        In them, no GPU worked and no host kept more than one core busy. Empty without GPUs, or if a
+        host has no points.
         """
         return self._standstills
 

@@ -124,14 +124,14 @@ def find_objective_curve(
     }
     if not candidates:
         size = max(
-            len(curves[name_].points)
-            for name_ in direction_by_metric
-            if _rank(name_, declared_directions) == preferred
+            len(curves[metric].points)
+            for metric in direction_by_metric
+            if _rank(metric, declared_directions) == preferred
         )
         return Missing("too_few_points", f"{size} points of its objective, {min_points} needed")
     objective_curves = [
-        _objective_curve(name_, metric_direction, curves[name_], tolerance_percent)
-        for name_, metric_direction in sorted(candidates.items())
+        _objective_curve(metric, metric_direction, curves[metric], tolerance_percent)
+        for metric, metric_direction in sorted(candidates.items())
     ]
     return max(objective_curves, key=lambda curve: curve.time_of_point(curve.last_gain_index))
 

@@ -1,4 +1,4 @@
-"""What a report is made of: audits, measurements, sums and rows, all read before it is written."""
+"""The data of a report: audits, measurements, sums and rows, all read before it is written."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.usage.measurements import Measurements
 
 MAX_LISTED_JOBS = 20_000
-"""Jobs of an account's report that have a row: a browser sorts as many in a second."""
+"""Jobs with a row in an account's report: a browser sorts this many in a second."""
 MAX_DETAILED_JOBS = 200
-"""Jobs with a section of their own in an account's report: those that come first in `by_rank`."""
+"""Jobs with a section of their own in an account's report: the first ones by `rank_key`."""
 
 
 class JobReport(Struct, frozen=True):
-    """One audit with the series it was judged by; None where they were not recorded or kept.
+    """One audit with its metric series; `usage` is None if they were not recorded or kept.
 
-    `guides`: those of its own page; a job in an account's report has none.
+    `guides` are shown on the job's own page; a job in an account's report has none.
     """
 
     document: AuditDocument
@@ -34,10 +34,10 @@ class JobReport(Struct, frozen=True):
     guides: Sequence[GuideDocument] = ()
 
 
-class PeriodBefore(Struct, frozen=True):
-    """As many days before those of a report, both included, with their sums.
+class PreviousPeriod(Struct, frozen=True):
+    """The same number of days before a report's days, with their sums; both dates included.
 
-    `changes`: the families whose spend changed since, the largest change first.
+    `changes` are the families whose spend changed since, the largest change first.
     """
 
     since: date
@@ -46,19 +46,19 @@ class PeriodBefore(Struct, frozen=True):
     changes: Sequence[ChangedFamily]
 
 
-class SumsBy(Struct, frozen=True):
-    """Daily sums by the values of one column of the table of jobs.
+class ColumnSums(Struct, frozen=True):
+    """Sums by the values of one column of the table of jobs.
 
-    `before`: those of the days before; None where the history does not cover them.
+    `previous` are those of the previous period; None if the history does not cover it.
     """
 
     column: str
     sums: Mapping[str | None, Sums]
-    before: Mapping[str | None, Sums] | None = None
+    previous: Mapping[str | None, Sums] | None = None
 
 
 class TopChange(Struct, frozen=True):
-    """What to change in a family: a finding of its run `heads[at]`."""
+    """What to change in a family: a finding of its run `summaries[summary_index]`."""
 
     family: str
     fix: FamilyFix
@@ -66,12 +66,12 @@ class TopChange(Struct, frozen=True):
 
 
 class AccountReport(Struct, frozen=True):
-    """The audits of a period, `since` and `until` included, in days of UTC.
+    """The audits of a period in UTC days, `since` and `until` included.
 
-    `total`, `days` and `by` are daily sums. `heads` are in the order of `by_rank`; `details` are of
-    some of them, by their place. `before` is None where the history does not cover the days before.
-    `recommendations`: advices as they stand at the end of the last day. `left_out`: how many jobs
-    come after these heads, and are in the sums alone.
+    `summaries` are in the order of `rank_key`; `details` has some of them by their index.
+    `omitted_jobs` more jobs are only in the sums `total`, `days` and `column_sums`.
+    `recommendations` are as of the end of the last day. `previous_period` is None if the history
+    does not cover it.
     """
 
     scope: str
@@ -79,17 +79,17 @@ class AccountReport(Struct, frozen=True):
     until: date
     total: Sums
     days: Mapping[date, Sums]
-    by: Sequence[SumsBy]
+    column_sums: Sequence[ColumnSums]
     summaries: Sequence[AuditSummary]
     details: Mapping[int, JobReport]
     top_changes: Sequence[TopChange] = ()
     recommendations: Sequence[FamilyRecommendation] = ()
-    period_before: PeriodBefore | None = None
+    previous_period: PreviousPeriod | None = None
     coverage: Coverage | None = None
-    left_out: int = 0
+    omitted_jobs: int = 0
 
 
-def rank_key(head: AuditSummary) -> tuple[Decimal, Decimal, str, str]:
-    """Sort key: avoidable and lost dollars first, then the cost, then the name."""
-    wasted = (head.avoidable_usd or Decimal(0)) + (head.lost_usd or Decimal(0))
-    return -wasted, -(head.total_usd or Decimal(0)), head.job, head.key.arn
+def rank_key(summary: AuditSummary) -> tuple[Decimal, Decimal, str, str]:
+    """Returns a sort key: most avoidable and lost dollars first, then highest cost, then name."""
+    wasted_usd = (summary.avoidable_usd or Decimal(0)) + (summary.lost_usd or Decimal(0))
+    return -wasted_usd, -(summary.total_usd or Decimal(0)), summary.job, summary.key.arn

@@ -1,4 +1,4 @@
-"""The first screen of an account's report: headline, what to change, figures, what changed."""
+"""The first screen of an account's report: headline, what to change, amounts, what changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sageaudit.domain.advice.comparison import Comparison
 from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.audit.sums import ChangedFamily, RuleSums, Sums
 from sageaudit.domain.bill.finding import Bucket
-from sageaudit.output.html.contents import AccountReport, PeriodBefore, TopChange
+from sageaudit.output.html.contents import AccountReport, ColumnSums, PreviousPeriod, TopChange
 from sageaudit.output.html.job_table import family_name
 from sageaudit.output.html.markup import Child, Markup, breakable_path, join, table, tag
 from sageaudit.output.html.page import code_blocks, section, tiles
@@ -40,213 +40,260 @@ from sageaudit.output.text.notes import price_dates, recommendations_text
 from sageaudit.output.text.words import count_text
 from sageaudit.structs import replace
 
-_CHANGES = 10
+_MAX_CHANGES = 10
 _MONTH_DAYS = 30
 _MIN_DAYS = 7
-"""One run, fewer days than a week, and less than a dollar say nothing about a month."""
+"""From fewer days, from one run or from less than $1, no monthly amount is projected."""
 _ZERO = Decimal(0)
 _CENT = Decimal("0.01")
 _NOT_IN_TOTALS = "not in the totals"
-_RECOMMENDATIONS_NOTE = (
-    "By the runs of 180 days. 30 days: the avoidable and lost dollars of what nobody followed yet."
-    " Predicted and measured: of all runs since it was followed; until it was undone, if ended."
-    " Each row stands alone."
+_RESULTS_TITLE = "Results of recommendations"
+_RESULTS_NOTE = (
+    "From the runs of 180 days. 30 days: avoidable and lost dollars of recommendations that nobody"
+    " has followed yet. Predicted and measured: savings of all runs since the change, or until it"
+    " was undone (Ended). The rows do not add up."
 )
-_NOT_COMPARED_NOTE = "Nothing is compared: the history does not cover the {days} before."
+_NOT_COMPARED_NOTE = "No comparison: the history does not cover the {days} before."
 
 
 def first_screen(report: AccountReport) -> Markup:
-    """From the headline to what changed."""
-    cards = tag("div", (_card(report, one) for one in report.top_changes), class_="cards")
+    """Returns the sections from the headline to the results of recommendations."""
+    cards = tag("div", (_card(report, change) for change in report.top_changes), class_="cards")
     to_do = section("What to change first", cards, id_="to-do") if report.top_changes else None
-    doubts, advised = _doubts(report.total), _recommendations_table(report)
-    return join([_lead(report), to_do, _tiles(report), doubts, _changes(report), advised])
+    doubts, results = _doubts(report.total), _recommendation_results(report)
+    return join([_lead(report), to_do, _tiles(report), doubts, _changes(report), results])
 
 
 def _lead(report: AccountReport) -> Markup:
-    dates = price_dates([one.document for one in report.details.values()])
-    facts = ["Days in UTC, by the end of the job", dates]
+    dates = price_dates([job.document for job in report.details.values()])
+    notes = ["A job counts on the day (UTC) on which it ended", dates]
     period = period_text(report.since, report.until)
-    bill = report.coverage
+    coverage = report.coverage
+    coverage_text = ""
+    if coverage:
+        coverage_text = f"{coverage_headline(coverage)}. {outside_text(coverage)}"
     return join(
         [
             tag("p", f"{report.scope} · SageMaker jobs, {period}", class_="eyebrow"),
             tag("h1", f"{account_headline(report.total)}.", class_="headline"),
-            tag("p", f"{coverage_headline(bill)}. {outside_text(bill)}") if bill else None,
-            tag("p", " · ".join(fact for fact in facts if fact), class_="note"),
+            tag("p", coverage_text) if coverage_text else None,
+            tag("p", " · ".join(note for note in notes if note), class_="note"),
         ]
     )
 
 
+def _family_sums(report: AccountReport) -> ColumnSums:
+    return next(sums for sums in report.column_sums if sums.column == "Family")
+
+
 def _card(report: AccountReport, change: TopChange) -> Markup:
-    """What to change in a family: dollars, the fix to paste, the run to look at."""
+    """Returns what to change in a family: the amount, the fix to paste, and an example."""
     finding = make_finding_parts(change.fix.finding)
-    ways = finding.alternatives[:1]
+    best = finding.alternatives[:1]
     kind = report.summaries[change.summary_index].kind
-    sums = next(of.sums for of in report.by if of.column == "Family")[change.family]
+    sums = _family_sums(report).sums[change.family]
     rule = sums.rules.get(finding.rule, RuleSums())
-    runs = f"{finding.rule} in {rule.findings:,} of {count_text(sums.jobs, 'job')}; look at "
+    jobs_text = f"{finding.rule} in {rule.findings:,} of {count_text(sums.jobs, 'job')}, e.g. "
+    example = tag("a", change.fix.job, href=f"#j{change.summary_index}")
     return tag(
         "article",
         tag("h3", tag("bdi", breakable_path(family_name(change.family)))),
         tag("p", _amount_text(report, rule, Bucket(change.fix.finding["bucket"])), class_="amount"),
         tag("p", finding.summary),
-        tag("div", (code_blocks(kind, way) for _, way in ways if way), class_="fix"),
-        [tag("p", title) for title, way in ways if not way],
-        tag("p", runs, tag("a", change.fix.job, href=f"#j{change.summary_index}"), class_="note"),
+        tag(
+            "div",
+            (code_blocks(kind, parameters) for _, parameters in best if parameters),
+            class_="fix",
+        ),
+        [tag("p", heading) for heading, parameters in best if not parameters],
+        tag("p", jobs_text, example, class_="note"),
         class_="card",
     )
 
 
 def _amount_text(report: AccountReport, rule: RuleSums, bucket: Bucket) -> Markup:
-    """`about $220 a month, avoidable`; `$10.38, lost` of one run, or of less than a week."""
+    """Returns `about $220 avoidable a month`, or `$10.38 lost` if no month is projected."""
     avoidable, lost, possible = rule_amounts(rule)
     figure = sum_figures((avoidable, lost)) if bucket.is_counted else possible
     days = (report.until - max(report.since, min(report.days, default=report.since))).days + 1
-    ends = (figure.usd or _ZERO, figure.upper_end or _ZERO)
-    usd, most_usd = (end * _MONTH_DAYS / days for end in ends)
-    known = rule.findings > 1 and days >= _MIN_DAYS and usd >= 1
-    if known:
-        figure = replace(figure, usd=usd, upper_usd=most_usd, rounding=ROUND_DOWN)
-    word = bucket.value if bucket.is_counted else "worth a trial"
-    return join([tag("strong", str(figure)), f"{' a month' if known else ''}, {word}"])
+    monthly_usd = (figure.usd or _ZERO) * _MONTH_DAYS / days
+    monthly_upper_usd = (figure.upper_end or _ZERO) * _MONTH_DAYS / days
+    is_projected = rule.findings > 1 and days >= _MIN_DAYS and monthly_usd >= 1
+    if is_projected:
+        figure = replace(figure, usd=monthly_usd, upper_usd=monthly_upper_usd, rounding=ROUND_DOWN)
+    kind = bucket.value if bucket.is_counted else "worth a trial"
+    return join([tag("strong", str(figure)), f" {kind}{' a month' if is_projected else ''}"])
 
 
 def _tiles(report: AccountReport) -> Markup:
-    total, before = report.total, report.period_before
-    found, then = sums_amounts(total), sums_amounts(before.total) if before else None
-    judged = judged_figure(total)
-    of_spend = (
+    total, previous = report.total, report.previous_period
+    amounts = sums_amounts(total)
+    previous_amounts = sums_amounts(previous.total) if previous else None
+    judged_share = (
         f"{percent_text(total.judged_usd, total.total_usd)} of spend; " if total.total_usd else ""
     )
-    idle = _NOT_IN_TOTALS
+    idle_note = _NOT_IN_TOTALS
     if total.idle_counted_usd:
-        idle = f"{Figure(total.idle_counted_usd, rounding=ROUND_NEAREST)} of it is counted already"
-    lost = ""
-    if found.lost.upper_end and total.total_usd:
-        lost = f"{percent_text(found.lost.upper_end, total.total_usd)} of spend"
+        counted = Figure(total.idle_counted_usd, rounding=ROUND_NEAREST)
+        idle_note = f"{counted} of it is already in the totals"
+    lost_share = ""
+    if amounts.lost.upper_end and total.total_usd:
+        lost_share = f"{percent_text(amounts.lost.upper_end, total.total_usd)} of spend"
 
-    def note(words: str, name: str) -> str:
-        earlier = getattr(then, name) if then else None
-        return "; ".join(filter(None, (words, _change_text(getattr(found, name), earlier))))
+    def note(text: str, name: str) -> str:
+        previous_figure = getattr(previous_amounts, name) if previous_amounts else None
+        change_text = _change_text(getattr(amounts, name), previous_figure)
+        return "; ".join(filter(None, (text, change_text)))
 
-    judged_part = part_of_judged(found.avoidable, total)
+    avoidable_share = part_of_judged(amounts.avoidable, total)
+    jobs = count_text(total.jobs, "job")
+    judged = str(judged_figure(total))
     return tiles(
-        ("avoidable", "Avoidable", str(found.avoidable), note(judged_part, "avoidable")),
-        ("spent", "Spend", str(found.spend), note(count_text(total.jobs, "job"), "spend")),
-        ("judged", "Judged", str(judged), f"{of_spend}{judged_jobs(total)}"),
-        ("lost", "Lost", str(found.lost), note(lost, "lost")),
-        ("possible", "Possible", str(found.possible), f"worth a trial; {_NOT_IN_TOTALS}"),
-        ("idle", "Idle capacity", str(found.idle), idle),
+        ("avoidable", "Avoidable", str(amounts.avoidable), note(avoidable_share, "avoidable")),
+        ("spent", "Spend", str(amounts.spend), note(jobs, "spend")),
+        ("judged", "Judged", judged, f"{judged_share}{judged_jobs(total)}"),
+        ("lost", "Lost", str(amounts.lost), note(lost_share, "lost")),
+        ("possible", "Possible", str(amounts.possible), f"worth a trial; {_NOT_IN_TOTALS}"),
+        ("idle", "Idle capacity", str(amounts.idle), idle_note),
     )
 
 
-def _change_text(now: Figure, before: Figure | None) -> str | None:
-    """`$54,000.00 before (+12%)`."""
-    if before is None or (before.usd or _ZERO) < _CENT:
+def _change_text(current: Figure, previous: Figure | None) -> str | None:
+    """Returns `$54,000.00 before (+12%)`; None if the previous amount is unknown or 0."""
+    if previous is None or (previous.usd or _ZERO) < _CENT:
         return None
-    change = percent_change_text(now, before, places=0) if now.usd else None
-    return f"{before} before ({change})" if change else f"{before} before"
+    change = percent_change_text(current, previous, places=0) if current.usd else None
+    return f"{previous} before ({change})" if change else f"{previous} before"
 
 
 def _doubts(total: Sums) -> Markup | None:
-    """Why the sums may be less than the whole, one sentence each."""
-    known = [
-        (total.unpriced, "has", "have", "no known cost: they are not in the sums"),
-        (total.incomplete, "lacks", "lack", "a part of the bill: sums are at least this much"),
-        (total.upper_bounds, "has", "have", "no billable seconds: sums are at most this much"),
-        (total.estimated, "is", "are", "billed at an estimated rate: sums are estimates"),
-        (total.unauditable, "was", "were", "deleted or could not be described: not in the sums"),
+    """Returns a sentence for each reason why the totals are not exact."""
+    doubts = [
+        (total.unpriced, "has", "have", "no known cost and {} not in the totals"),
+        (total.incomplete, "lacks", "lack", "a part of the bill: totals are at least this much"),
+        (total.upper_bounds, "has", "have", "no billable seconds: totals are at most this much"),
+        (total.estimated, "is", "are", "billed at an estimated rate: totals are estimates"),
+        (
+            total.unauditable,
+            "was",
+            "were",
+            "deleted or could not be described, and {} not in the totals",
+        ),
     ]
     lines = [
-        tag("li", f"{count_text(count, 'job')} {one if count == 1 else many} {rest}.")
-        for count, one, many, rest in known
+        tag(
+            "li",
+            f"{count_text(count, 'job')} {singular if count == 1 else plural}"
+            f" {text.format('is' if count == 1 else 'are')}.",
+        )
+        for count, singular, plural, text in doubts
         if count
     ]
     return tag("ul", lines, class_="doubts") if lines else None
 
 
 def _changes(report: AccountReport) -> Markup | None:
-    """The families whose spend changed most, against as many days before."""
-    before = report.period_before
-    if before is None:
+    """Returns the families whose spend changed most since the previous period."""
+    previous = report.previous_period
+    if previous is None:
         days = count_text((report.until - report.since).days + 1, "day")
-        return (
-            tag("p", _NOT_COMPARED_NOTE.format(days=days), class_="note")
-            if report.total.jobs
-            else None
-        )
-    rows = [[*_change(report, one)] for one in before.changes[:_CHANGES]]
-    titles = ("Family", "Change", "Spend", "Before", "Difference", "Jobs", "Jobs before", "Advice")
-    numbers = titles[2:-1]
+        note = tag("p", _NOT_COMPARED_NOTE.format(days=days), class_="note")
+        return note if report.total.jobs else None
+    rows = [[*_change_cells(report, change)] for change in previous.changes[:_MAX_CHANGES]]
+    amount_titles = ("Spend", "Before", "Difference", "Jobs", "Jobs before")
+    titles = ("Family", "Change", *amount_titles, "Recommendations")
     return section(
         "What changed",
-        table(titles, rows, "What changed", numbers=numbers) if rows else None,
-        note=_changes_note(before),
+        table(titles, rows, "What changed", numbers=amount_titles) if rows else None,
+        note=_changes_note(previous),
     )
 
 
-def _change(report: AccountReport, change: ChangedFamily) -> Iterator[Child]:
-    families = next(one for one in report.by if one.column == "Family")
-    now = families.sums.get(change.family, Sums())
-    then = (families.before or {}).get(change.family, Sums())
+def _change_cells(report: AccountReport, change: ChangedFamily) -> Iterator[Child]:
+    families = _family_sums(report)
+    current_sums = families.sums.get(change.family, Sums())
+    previous_sums = (families.previous or {}).get(change.family, Sums())
     yield breakable_path(family_name(change.family))
     yield change.change
-    yield str(sums_amounts(now).spend)
-    yield str(sums_amounts(then).spend)
+    yield str(sums_amounts(current_sums).spend)
+    yield str(sums_amounts(previous_sums).spend)
     yield format_signed_usd(change.change_usd, change.qualifier)
     yield f"{change.jobs:,}"
     yield f"{change.jobs_before:,}"
-    yield recommendations_text(one for one in report.recommendations if one.family == change.family)
+    yield recommendations_text(
+        recommendation
+        for recommendation in report.recommendations
+        if recommendation.family == change.family
+    )
 
 
-def _changes_note(before: PeriodBefore) -> str:
-    """`Families: 2 increased, 1 new. Compared with 2026-09-23 to 2026-10-23.`"""
-    counts = Counter(one.change for one in before.changes)
-    words = ", ".join(f"{count:,} {word}" for word, count in counts.most_common())
-    more = f" The {_CHANGES} largest changes:" if len(before.changes) > _CHANGES else ""
-    days = period_text(before.since, before.until)
-    return f"Families: {words or 'no change'}. Compared with {days}, as many days before.{more}"
+def _changes_note(previous: PreviousPeriod) -> str:
+    """Returns `Families: 2 increased, 1 new. Compared with 2026-09-23 to 2026-10-23, ...`."""
+    counts = Counter(family.change for family in previous.changes)
+    counts_text = ", ".join(f"{count:,} {change}" for change, count in counts.most_common())
+    days = period_text(previous.since, previous.until)
+    changes = f"Families: {counts_text or 'no change'}."
+    note = f"{changes} Compared with {days}, the same number of days before."
+    if len(previous.changes) > _MAX_CHANGES:
+        return f"{note} The {_MAX_CHANGES} largest changes:"
+    return note
 
 
-def _recommendations_table(report: AccountReport) -> Markup | None:
-    """What came of advices: a row of each state, whose dollars are in no sum with another's."""
+def _recommendation_results(report: AccountReport) -> Markup | None:
+    """Returns a row for each status of recommendations; None without any."""
     end = datetime.combine(report.until, time(), UTC) + timedelta(days=1)
     rows: list[Sequence[Child]] = []
-    for word in STATUS_LABELS:
-        found = [one for one in report.recommendations if one.status_label == word]
-        if found:
-            rows.append([word.capitalize(), f"{len(found):,}", *_outcome_cells(found, end)])
-    if ended := [part for one in report.recommendations for part in one.earlier_comparisons]:
+    for label in STATUS_LABELS:
+        group = [
+            recommendation
+            for recommendation in report.recommendations
+            if recommendation.status_label == label
+        ]
+        if group:
+            rows.append([label.capitalize(), f"{len(group):,}", *_result_cells(group, end)])
+    ended = [
+        comparison
+        for recommendation in report.recommendations
+        for comparison in recommendation.earlier_comparisons
+    ]
+    if ended:
         rows.append(["Ended", f"{len(ended):,}", "-", *_measured_cells(ended)])
     titles = ("State", "Recommendations", "30 days", "Predicted", "Measured")
     if not rows:
         return None
-    cells = table(titles, rows, "What came of advice", numbers=titles[1:])
-    return section("What came of advice", cells, note=_RECOMMENDATIONS_NOTE)
+    cells = table(titles, rows, _RESULTS_TITLE, numbers=titles[1:])
+    return section(_RESULTS_TITLE, cells, note=_RESULTS_NOTE)
 
 
-def _outcome_cells(recommendations: Sequence[FamilyRecommendation], end: datetime) -> Iterator[str]:
-    """Avoidable and lost dollars of 30 days of what nobody followed yet; what was followed has what
-    it was to save, and what it did.
+def _result_cells(recommendations: Sequence[FamilyRecommendation], end: datetime) -> Iterator[str]:
+    """Yields the amount of 30 days until `end`, the predicted and the measured saving.
+
+    The first has only what nobody has followed yet, the others only what was followed.
     """
-    untaken = [
-        one
-        for one in recommendations
-        if one.comparison is None and one.amount_kind is AmountKind.COUNTED
+    not_followed = [
+        recommendation
+        for recommendation in recommendations
+        if recommendation.comparison is None and recommendation.amount_kind is AmountKind.COUNTED
     ]
     yield _sum_of_known(
-        sum_figures(map(Figure, one.recent_amounts(end, _MONTH_DAYS))).usd for one in untaken
+        sum_figures(map(Figure, recommendation.recent_amounts(end, _MONTH_DAYS))).usd
+        for recommendation in not_followed
     )
-    yield from _measured_cells([one.comparison for one in recommendations if one.comparison])
+    yield from _measured_cells(
+        [
+            recommendation.comparison
+            for recommendation in recommendations
+            if recommendation.comparison
+        ]
+    )
 
 
-def _measured_cells(parts: Sequence[Comparison]) -> Iterator[str]:
-    yield _sum_of_known(part.all_predicted_usd for part in parts)
-    yield _sum_of_known(part.all_saved_usd for part in parts)
+def _measured_cells(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    yield _sum_of_known(comparison.all_predicted_usd for comparison in comparisons)
+    yield _sum_of_known(comparison.all_saved_usd for comparison in comparisons)
 
 
 def _sum_of_known(amounts: Iterable[Decimal | None]) -> str:
-    """The sum of what is known; "-" where nothing is."""
-    known = [usd for usd in amounts if usd is not None]
-    return str(Figure(sum(known, _ZERO))) if known else "-"
+    """Returns the sum of the known amounts; "-" if none is known."""
+    known_amounts = [usd for usd in amounts if usd is not None]
+    return str(Figure(sum(known_amounts, _ZERO))) if known_amounts else "-"

@@ -1,4 +1,4 @@
-"""The report of one job: the headline, findings, phases, use, where the money went, the bill."""
+"""The report of one job: headline, findings, phases, metrics, where the money went, the bill."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from sageaudit.output.text.money import Figure, percent_text
 from sageaudit.output.text.words import GUIDES_TITLE, capitalised, count_text, format_number
 
 _REST = "rest"
-_LINE_HEIGHT = 30
-_PHASES = 24
+_TIMELINE_HEIGHT = 30
+_MAX_PHASES = 24
 _COLOURS = 6
-"""Classes p0 to p5 of the style sheet."""
+"""Colours of phases: the classes p0 to p5 of the style sheet."""
 
 
 def job_body(job: JobReport) -> Markup:
-    """The main part of a job's page."""
+    """Returns the main part of a job's page."""
     document = job.document
     if document["unauditable"] is not None:
         return join([_lead(document), tag("p", f"Could not be audited: {document['unauditable']}")])
-    no_series = "No metrics of its hosts are kept, so there is no chart of their use."
-    without = None if document["rollup"] else tag("p", no_series)
+    no_charts_text = "The metrics of its hosts were not kept, so there are no charts."
+    no_charts = None if document["rollup"] else tag("p", no_charts_text)
     return join(
         [
             _lead(document),
@@ -51,25 +51,25 @@ def job_body(job: JobReport) -> Markup:
             section(
                 "What the run did",
                 _timeline(document, short=False),
-                usage_charts(job, short=False) or without,
+                usage_charts(job, short=False) or no_charts,
             ),
             section("Where the money went", _money(document)),
             section(notes.children_title(document), _children(document)),
             section("The bill", _bill(document)),
             _guides(job.guides),
             section("What was not judged", _bullet_list(notes.unchecked_lines(document))),
-            section("The rules that did not fire", _quiet(document)),
+            section("Rules that did not fire", _rules_without_finding(document)),
         ]
     )
 
 
 def job_title(document: AuditDocument) -> str:
-    """The page's title: the headline, then the job."""
+    """Returns the page's title: the headline, then the job."""
     return f"{capitalised(headline(document))} - {document['job']['name']}"
 
 
 def short_job(job: JobReport) -> Markup:
-    """What an account's report says of one job, below its name."""
+    """Returns what an account's report has about one job, below its name."""
     document = job.document
     if document["unauditable"] is not None:
         return tag("p", f"Could not be audited: {document['unauditable']}")
@@ -88,10 +88,10 @@ def short_job(job: JobReport) -> Markup:
 
 def _lead(document: AuditDocument) -> Markup:
     job = document["job"]
-    first_line = (
+    headline_text = (
         capitalised(headline(document)) if document["unauditable"] is None else "Not audited"
     )
-    console = [
+    console_links = [
         tag("a", link.label, href=link.url, rel="noreferrer noopener")
         for link in document_links(document)
     ]
@@ -99,9 +99,11 @@ def _lead(document: AuditDocument) -> Markup:
         [
             tag("p", f"{job['kind']} job, {job['status']}", class_="eyebrow"),
             tag("h1", tag("bdi", job["name"])),
-            tag("p", f"{first_line}.", class_="headline"),
+            tag("p", f"{headline_text}.", class_="headline"),
             tag("p", _facts(job), class_="note"),
-            tag("p", "In the AWS console: ", console, class_="links") if console else None,
+            tag("p", "In the AWS console: ", console_links, class_="links")
+            if console_links
+            else None,
         ]
     )
 
@@ -117,49 +119,48 @@ def _facts(job: JobDocument) -> str:
 
 
 def _tiles(document: AuditDocument) -> Markup:
-    found, total, idle = document_amounts(document), document["bill"]["total_usd"], ""
-    if hours := document["idle_capacity"]:
-        worked = f"{format_number(hours['idle'], 1)} of {format_number(hours['paid'], 1)}"
-        idle = f"{worked} {UNIT_WORDS[hours['unit']]}"
+    amounts, total_usd = document_amounts(document), document["bill"]["total_usd"]
+    idle_hours = ""
+    if idle := document["idle_capacity"]:
+        hours = f"{format_number(idle['idle'], 1)} of {format_number(idle['paid'], 1)}"
+        idle_hours = f"{hours} {UNIT_WORDS[idle['unit']]}"
 
-    def part(amount: Figure) -> str:
-        return (
-            f"{percent_text(amount.upper_end, total)} of the cost"
-            if amount.upper_end and total
-            else ""
-        )
+    def share_of_cost(figure: Figure) -> str:
+        if not figure.upper_end or not total_usd:
+            return ""
+        return f"{percent_text(figure.upper_end, total_usd)} of the cost"
 
-    trial = "worth a trial, in no total"
+    trial_note = "worth a trial; not in the totals"
     return tiles(
-        ("avoidable", "Avoidable", str(found.avoidable), part(found.avoidable)),
-        ("spent", "Cost", str(found.spend), ""),
-        ("lost", "Lost", str(found.lost), part(found.lost)),
-        ("possible", "Possible", str(found.possible), trial),
-        ("idle", "Idle capacity", str(found.idle), idle),
+        ("avoidable", "Avoidable", str(amounts.avoidable), share_of_cost(amounts.avoidable)),
+        ("spent", "Cost", str(amounts.spend), ""),
+        ("lost", "Lost", str(amounts.lost), share_of_cost(amounts.lost)),
+        ("possible", "Possible", str(amounts.possible), trial_note),
+        ("idle", "Idle capacity", str(amounts.idle), idle_hours),
     )
 
 
 def _doubts(document: AuditDocument) -> Markup | None:
-    """What to know before one acts: what was not judged, pools, capacity that was not used."""
+    """Returns what was not judged, which runs were judged together, and the idle capacity."""
     idle = idle_sentence(document)
     doubts = [
         *document["not_judged"],
         notes.pool_note(document),
         f"{IDLE_LABEL}: {idle}" if idle else None,
     ]
-    return _bullet_list([line for line in doubts if line], "doubts")
+    return _bullet_list([doubt for doubt in doubts if doubt], "doubts")
 
 
-def _bullet_list(lines: Sequence[str], kind: str | None = None) -> Markup | None:
-    return tag("ul", (tag("li", line) for line in lines), class_=kind) if lines else None
+def _bullet_list(lines: Sequence[str], css_class: str | None = None) -> Markup | None:
+    return tag("ul", (tag("li", line) for line in lines), class_=css_class) if lines else None
 
 
 def _money(document: AuditDocument) -> Markup | None:
-    """The waterfall from the cost to what was needed; None where the cost is not known."""
+    """Returns the waterfall from the cost to what was needed; None if the cost is unknown."""
     estimated = bool(document["bill"]["estimated"])
     steps = [
         (
-            _step(part["slice"]),
+            _step_title(part["slice"]),
             Figure(part["usd"], estimated=estimated),
             part["slice"].partition(":")[0],
         )
@@ -172,10 +173,10 @@ def _money(document: AuditDocument) -> Markup | None:
     return waterfall("From the cost to what was needed", cost, steps, "Needed")
 
 
-def _step(name: str) -> str:
-    """`some-gpus-unused (avoidable)` of `avoidable: some-gpus-unused`."""
-    bucket, colon, rule = name.partition(": ")
-    return f"{rule} ({bucket})" if colon else name
+def _step_title(slice_name: str) -> str:
+    """Returns `some-gpus-unused (avoidable)` for `avoidable: some-gpus-unused`."""
+    bucket, colon, rule = slice_name.partition(": ")
+    return f"{rule} ({bucket})" if colon else slice_name
 
 
 def _bill(document: AuditDocument) -> Markup | None:
@@ -189,20 +190,20 @@ def _bill(document: AuditDocument) -> Markup | None:
     return join([rows, _bullet_list(list(map(capitalised, notes.money_notes(document))), "notes")])
 
 
-def _quiet(document: AuditDocument) -> Markup | None:
-    """Clear: judged, and nothing found. Not applicable: not meant for such a job."""
-    parts = []
+def _rules_without_finding(document: AuditDocument) -> Markup | None:
+    """Returns clear rules, which found nothing, and rules that do not apply to the job."""
+    elements = []
     if document["clear"]:
-        parts.append(tag("p", f"Clear: {', '.join(document['clear'])}."))
+        elements.append(tag("p", f"Clear: {', '.join(document['clear'])}."))
     if rules := document["not_applicable"]:
-        reasons = _bullet_list([f"{one['rule']}: {one['reason']}" for one in rules])
+        reasons = _bullet_list([f"{rule['rule']}: {rule['reason']}" for rule in rules])
         summary = tag("summary", notes.not_applicable_text(rules, "reasons below"))
-        parts.append(tag("details", summary, reasons, class_="data"))
-    return join(parts) if parts else None
+        elements.append(tag("details", summary, reasons, class_="data"))
+    return join(elements) if elements else None
 
 
 def _guides(guides: Sequence[GuideDocument]) -> Markup | None:
-    """Closed until somebody opens it: they are no findings of this run."""
+    """Returns the guides, folded away because they are not findings of this run."""
     if not guides:
         return None
     rows = (
@@ -234,49 +235,52 @@ def _children(document: AuditDocument) -> Markup | None:
 
 
 def _timeline(document: AuditDocument, *, short: bool) -> Markup | None:
-    """The phases as one line of time; None where none is known. `short` leaves out the table."""
+    """Returns the phases as one bar, and unless `short` their table; None if none is known."""
     phases = document["phases"]
-    whole = sum((phase["seconds"] or Decimal(0) for phase in phases), Decimal(0))
-    if not whole:
+    total_s = sum((phase["seconds"] or Decimal(0) for phase in phases), Decimal(0))
+    if not total_s:
         return None
     names = dict.fromkeys(phase["name"] for phase in phases)
-    colours = {name: f"p{at % _COLOURS}" for at, name in enumerate(names)}
-    in_order = ", ".join(
-        f"{phase['name']} {duration_text(phase['seconds'])}" for phase in phases[:_PHASES]
+    colours = {name: f"p{index % _COLOURS}" for index, name in enumerate(names)}
+    phases_text = ", ".join(
+        f"{phase['name']} {duration_text(phase['seconds'])}" for phase in phases[:_MAX_PHASES]
     )
-    rects = _rects(phases, whole, colours)
-    svg = svg_chart(f"Phases in order: {in_order}", _LINE_HEIGHT, rects, class_="chart line")
-    below = tag("p", in_order, class_="note") if short else _phases(document, colours)
-    return figure(f"Phases, {duration_text(whole)} in all", svg, below)
+    rects = _phase_rects(phases, total_s, colours)
+    label = f"Phases in order: {phases_text}"
+    svg = svg_chart(label, _TIMELINE_HEIGHT, rects, class_="chart line")
+    below = tag("p", phases_text, class_="note") if short else _phase_table(document, colours)
+    return figure(f"Phases, {duration_text(total_s)} in total", svg, below)
 
 
-def _rects(
-    phases: Sequence[PhaseDocument], whole: Decimal, colours: dict[str, str]
+def _phase_rects(
+    phases: Sequence[PhaseDocument], total_s: Decimal, colours: dict[str, str]
 ) -> Iterator[Markup]:
-    at = Decimal(0)
+    start_s = Decimal(0)
     for phase in phases:
         if seconds := phase["seconds"]:
-            place = {"x": at, "width": seconds}
+            horizontal = {"x": start_s, "width": seconds}
             yield tag(
                 "rect",
                 tag("title", f"{phase['name']}: {duration_text(seconds)}"),
-                height=_LINE_HEIGHT,
-                class_=_kind(phase, colours),
-                **{key: f"{float(part / whole * 100):.2f}%" for key, part in place.items()},
+                height=_TIMELINE_HEIGHT,
+                class_=_css_class(phase, colours),
+                **{
+                    key: f"{float(value / total_s * 100):.2f}%" for key, value in horizontal.items()
+                },
             )
-            at += seconds
+            start_s += seconds
 
 
-def _kind(phase: PhaseDocument, colours: dict[str, str]) -> str:
-    """The classes of a phase's colour; paler where it is not billed."""
+def _css_class(phase: PhaseDocument, colours: dict[str, str]) -> str:
+    """Returns the class of the phase's colour, which is paler if the phase is not billed."""
     return colours[phase["name"]] + ("" if phase["billed"] else " free")
 
 
-def _phases(document: AuditDocument, colours: dict[str, str]) -> Markup:
+def _phase_table(document: AuditDocument, colours: dict[str, str]) -> Markup:
     phases = document["phases"]
     rows: list[tuple[Child, ...]] = [
         (
-            (tag("i", class_=_kind(phase, colours)), phase["name"]),
+            (tag("i", class_=_css_class(phase, colours)), phase["name"]),
             duration_text(phase["seconds"]),
             ": ".join(
                 filter(
@@ -285,8 +289,8 @@ def _phases(document: AuditDocument, colours: dict[str, str]) -> Markup:
                 )
             ),
         )
-        for phase in phases[:_PHASES]
+        for phase in phases[:_MAX_PHASES]
     ]
-    if len(phases) > _PHASES:
-        rows.append((f"+{len(phases) - _PHASES} more", "", ""))
+    if len(phases) > _MAX_PHASES:
+        rows.append((f"+{len(phases) - _MAX_PHASES} more", "", ""))
     return table(("Phase", "Time", "Cost"), rows, "Phases", numbers=("Time", "Cost"))

@@ -1,4 +1,4 @@
-"""A row for every job. The row itself is the data that the script sorts and filters by."""
+"""The table of all jobs. Its rows are also the data that the script sorts and filters."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from sageaudit.output.text.notes import family_text
 from sageaudit.output.text.untrusted import cut_middle
 from sageaudit.output.text.words import NO_OWNER_LABEL, NO_TYPE_LABEL, PURCHASE_LABELS, count_text
 
-_NAME = 90
+_MAX_NAME_LENGTH = 90
 _MILLION = 1_000_000
 FIRST_ROWS = 100
-"""Rows that are laid out at once; the others are drawn when they are asked for."""
-_NOTHING = frozenset({"$0.00", "-"})
-_JUDGED_LABELS = {Judged.YES: "yes", Judged.PARTLY: "in part", Judged.NO: "no", None: "unknown"}
+"""Rows that the browser lays out at once; the others follow when the reader asks for them."""
+_EMPTY_TEXTS = frozenset({"$0.00", "-"})
+_JUDGED_LABELS = {Judged.YES: "yes", Judged.PARTLY: "partly", Judged.NO: "no", None: "unknown"}
 
 
 class TableColumn(Struct, frozen=True):
-    """A column of the table: a figure, which has a sum too, or a text.
+    """A column of the table: an amount, which has a sum in the foot, or a text.
 
-    `first`: it is shown to begin with; the others are chosen. `number`: it sorts by its size.
-    `varies`: it is left out where all jobs say the same.
+    `is_shown_first`: it is shown from the start; the reader chooses others. `is_number`: it sorts
+    by value. `only_if_varying`: it is omitted if it is the same for all jobs.
     """
 
     title: str
@@ -44,118 +44,139 @@ class TableColumn(Struct, frozen=True):
     is_wide: bool = False
     only_if_varying: bool = False
 
-    def cell_text(self, head: AuditSummary, found: Amounts) -> str:
-        """What a job's row says."""
-        return str(self.figure(found)) if self.figure else self.text(head) if self.text else ""
+    def cell_text(self, summary: AuditSummary, amounts: Amounts) -> str:
+        """Returns the text of a job's cell."""
+        if self.figure:
+            return str(self.figure(amounts))
+        return self.text(summary) if self.text else ""
 
 
-def _rules(head: AuditSummary) -> list[str]:
-    """The rules that found something, the one that matters most first."""
-    return list(dict.fromkeys([*filter(None, (head.costliest_rule,)), *sorted(head.sums.rules)]))
+def _rules(summary: AuditSummary) -> list[str]:
+    """Returns the rules with a finding, the costliest first."""
+    costliest = [summary.costliest_rule] if summary.costliest_rule else []
+    return list(dict.fromkeys([*costliest, *sorted(summary.sums.rules)]))
 
 
-def _fact(name: str) -> Callable[[AuditSummary], str]:
-    """What the row of a job tells of its run, or a dash."""
+def _field_text(name: str) -> Callable[[AuditSummary], str]:
+    """Returns a function for a field of the summary as text, or a dash."""
 
-    def text(head: AuditSummary) -> str:
-        value = getattr(head, name)
+    def text(summary: AuditSummary) -> str:
+        value = getattr(summary, name)
         return "-" if value is None else f"{value}"
 
     return text
 
 
-def _minutes(name: str) -> Callable[[AuditSummary], str]:
-    """A time of a job in minutes, or a dash."""
-    return lambda head: "-" if (time_s := getattr(head, name)) is None else f"{time_s / 60:,.0f}"
+def _minutes_text(name: str) -> Callable[[AuditSummary], str]:
+    """Returns a function for a field in seconds as minutes, or a dash."""
+
+    def text(summary: AuditSummary) -> str:
+        seconds = getattr(summary, name)
+        return "-" if seconds is None else f"{seconds / 60:,.0f}"
+
+    return text
 
 
-def _hours(head: AuditSummary) -> str:
-    return "-" if head.instance_s is None else f"{head.instance_s / 3600:,.1f}"
+def _hours_text(summary: AuditSummary) -> str:
+    return "-" if summary.instance_s is None else f"{summary.instance_s / 3600:,.1f}"
 
 
-def _part(name: str) -> Callable[[AuditSummary], str]:
-    """A part of a job's bill, or a dash."""
-    return lambda head: str(Figure(getattr(head, name), absent="-"))
+def _usd_text(name: str) -> Callable[[AuditSummary], str]:
+    """Returns a function for a field in USD as text, or a dash."""
+    return lambda summary: str(Figure(getattr(summary, name), absent="-"))
+
+
+def _purchase_text(summary: AuditSummary) -> str:
+    return PURCHASE_LABELS[summary.purchase] if summary.purchase else "-"
 
 
 def family_name(name: str | None) -> str:
-    """A family as rows and sums name it."""
-    return cut_middle(family_text(name or "unknown"), _NAME)
+    """Returns a family as rows and sums show it."""
+    return cut_middle(family_text(name or "unknown"), _MAX_NAME_LENGTH)
 
 
 def owner_name(name: str | None) -> str:
-    """An owner, or that there is none."""
-    return cut_middle(name, _NAME) if name else NO_OWNER_LABEL
+    """Returns an owner as rows and sums show it."""
+    return cut_middle(name, _MAX_NAME_LENGTH) if name else NO_OWNER_LABEL
 
 
 def tag_title(name: str) -> str:
-    """The title of a cost tag's column: no other column has it."""
+    """Returns the title of a cost tag's column, which no other column has."""
     return f"{name} (tag)"
 
 
 def tag_value(value: str | None) -> str:
-    """The value of a cost tag, or that there is none."""
-    return cut_middle(value, _NAME) if value else "(none)"
+    """Returns a cost tag's value as rows and sums show it."""
+    return cut_middle(value, _MAX_NAME_LENGTH) if value else "(none)"
 
 
 def type_name(name: str | None) -> str:
-    """An instance type, or that there is not one."""
+    """Returns an instance type as rows and sums show it."""
     return name or NO_TYPE_LABEL
 
 
 COLUMNS = (
-    TableColumn("Job", lambda head: cut_middle(head.job, _NAME), is_shown_first=True),
-    TableColumn("Spend", figure=lambda found: found.spend, is_shown_first=True),
-    TableColumn("Avoidable", figure=lambda found: found.avoidable, is_shown_first=True),
-    TableColumn("Lost", figure=lambda found: found.lost, is_shown_first=True),
     TableColumn(
-        "Findings", lambda head: ", ".join(_rules(head)) or "-", is_shown_first=True, is_wide=True
+        "Job", lambda summary: cut_middle(summary.job, _MAX_NAME_LENGTH), is_shown_first=True
     ),
-    TableColumn("Instance type", lambda head: type_name(head.instance_type), is_shown_first=True),
-    TableColumn("Owner", lambda head: owner_name(head.owner), is_shown_first=True),
-    TableColumn("Ended (UTC)", lambda head: f"{head.ended_at:%Y-%m-%d %H:%M}", is_shown_first=True),
-    TableColumn("Possible", figure=lambda found: found.possible),
-    TableColumn("Idle", figure=lambda found: found.idle),
-    TableColumn("Count", _fact("instance_count"), is_number=True),
-    TableColumn("Minutes", _minutes("duration_s"), is_number=True),
-    TableColumn("Waiting (min)", _minutes("waiting_s"), is_number=True, only_if_varying=True),
-    TableColumn("Instance hours", _hours, is_number=True),
-    TableColumn("Storage", _part("storage_usd"), is_number=True, only_if_varying=True),
-    TableColumn("Warm pool", _part("warm_pool_usd"), is_number=True, only_if_varying=True),
-    TableColumn("Saved by spot", _part("spot_saved_usd"), is_number=True, only_if_varying=True),
-    TableColumn("Purchase", lambda head: PURCHASE_LABELS[head.purchase] if head.purchase else "-"),
-    TableColumn("Kind", lambda head: head.kind),
-    TableColumn("Status", lambda head: head.status),
-    TableColumn("Family", lambda head: family_name(head.family), is_wide=True),
-    TableColumn("Judged", lambda head: _JUDGED_LABELS[head.judged]),
+    TableColumn("Spend", figure=lambda amounts: amounts.spend, is_shown_first=True),
+    TableColumn("Avoidable", figure=lambda amounts: amounts.avoidable, is_shown_first=True),
+    TableColumn("Lost", figure=lambda amounts: amounts.lost, is_shown_first=True),
+    TableColumn(
+        "Findings",
+        lambda summary: ", ".join(_rules(summary)) or "-",
+        is_shown_first=True,
+        is_wide=True,
+    ),
+    TableColumn(
+        "Instance type", lambda summary: type_name(summary.instance_type), is_shown_first=True
+    ),
+    TableColumn("Owner", lambda summary: owner_name(summary.owner), is_shown_first=True),
+    TableColumn(
+        "Ended (UTC)", lambda summary: f"{summary.ended_at:%Y-%m-%d %H:%M}", is_shown_first=True
+    ),
+    TableColumn("Possible", figure=lambda amounts: amounts.possible),
+    TableColumn("Idle", figure=lambda amounts: amounts.idle),
+    TableColumn("Count", _field_text("instance_count"), is_number=True),
+    TableColumn("Minutes", _minutes_text("duration_s"), is_number=True),
+    TableColumn("Waiting (min)", _minutes_text("waiting_s"), is_number=True, only_if_varying=True),
+    TableColumn("Instance hours", _hours_text, is_number=True),
+    TableColumn("Storage", _usd_text("storage_usd"), is_number=True, only_if_varying=True),
+    TableColumn("Warm pool", _usd_text("warm_pool_usd"), is_number=True, only_if_varying=True),
+    TableColumn("Saved by spot", _usd_text("spot_saved_usd"), is_number=True, only_if_varying=True),
+    TableColumn("Purchase", _purchase_text),
+    TableColumn("Kind", lambda summary: summary.kind),
+    TableColumn("Status", lambda summary: summary.status),
+    TableColumn("Family", lambda summary: family_name(summary.family), is_wide=True),
+    TableColumn("Judged", lambda summary: _JUDGED_LABELS[summary.judged]),
     TableColumn(
         "Image",
-        lambda head: cut_middle(head.image or "-", _NAME),
+        lambda summary: cut_middle(summary.image or "-", _MAX_NAME_LENGTH),
         is_wide=True,
         only_if_varying=True,
     ),
-    TableColumn("Account", lambda head: head.account, only_if_varying=True),
-    TableColumn("Region", lambda head: head.region, only_if_varying=True),
+    TableColumn("Account", lambda summary: summary.account, only_if_varying=True),
+    TableColumn("Region", lambda summary: summary.region, only_if_varying=True),
 )
-"""First what one decides by. A new field of a job's row is one row here."""
+"""All columns, those for decisions first. A new field of the summary needs one row here."""
 
 
 def job_table(report: AccountReport) -> Child:
-    """The table with its filters, in pieces: each row is made while it is written."""
-    tags = sorted({name for head in report.summaries for name in head.tags})
-    every = (
-        *COLUMNS,
-        *(TableColumn(tag_title(name), _tag(name), only_if_varying=True) for name in tags),
+    """Returns the table with its filters, in pieces that are made while they are written."""
+    tag_names = sorted({name for summary in report.summaries for name in summary.tags})
+    tag_columns = (
+        TableColumn(tag_title(name), _tag_text(name), only_if_varying=True) for name in tag_names
     )
     columns = [
         column
-        for column in every
-        if not column.only_if_varying or _varies(column, report.summaries)
+        for column in (*COLUMNS, *tag_columns)
+        if not column.only_if_varying or _is_varying(column, report.summaries)
     ]
     rows = (
-        _row(columns, head, at, at in report.details) for at, head in enumerate(report.summaries)
+        _row(columns, summary, index, index in report.details)
+        for index, summary in enumerate(report.summaries)
     )
-    whole = tag_pieces(
+    table = tag_pieces(
         "table",
         tag("thead", tag("tr", map(_head, columns))),
         tag_pieces("tbody", islice(rows, FIRST_ROWS)),
@@ -164,45 +185,45 @@ def job_table(report: AccountReport) -> Child:
         id="all",
         class_="all",
     )
-    return _filters(report), scroll_box("Every job", whole)
+    return _filters(report), scroll_box("Every job", table)
 
 
-def _tag(name: str) -> Callable[[AuditSummary], str]:
-    return lambda head: tag_value(head.tags.get(name))
+def _tag_text(name: str) -> Callable[[AuditSummary], str]:
+    return lambda summary: tag_value(summary.tags.get(name))
 
 
-def _varies(column: TableColumn, heads: Sequence[AuditSummary]) -> bool:
-    texts = map(column.text or str, heads)
-    first = next(texts)
-    return any(text != first for text in texts)
+def _is_varying(column: TableColumn, summaries: Sequence[AuditSummary]) -> bool:
+    texts = map(column.text or str, summaries)
+    first_text = next(texts)
+    return any(text != first_text for text in texts)
 
 
 def _head(column: TableColumn) -> Markup:
-    number = column.figure or column.is_number
+    is_number = column.figure or column.is_number
     return tag(
         "th",
         column.title,
         scope="col",
-        class_="n" if number else None,
+        class_="n" if is_number else None,
         data_more=not column.is_shown_first,
     )
 
 
 def _filters(report: AccountReport) -> Markup:
-    """Shown by the script, which can use them."""
+    """Returns the filters, hidden until the script shows them."""
     search = tag("label", "Find ", tag("input", type="search", id="find", autocomplete="off"))
-    kinds = sorted({head.kind for head in report.summaries})
-    statuses = sorted({head.status for head in report.summaries})
-    picks = (
+    kinds = sorted({summary.kind for summary in report.summaries})
+    statuses = sorted({summary.status for summary in report.summaries})
+    selects = (
         _select("Kind", kinds),
         _select("Status", statuses),
         _select("Judged", list(_JUDGED_LABELS.values())),
     )
-    count = tag("p", job_count_text(report.summaries), id="found", role="status")
+    count = tag("p", job_count_text(report.summaries), id="job-count", role="status")
     clear = tag("button", "Clear", type="button", id="clear")
     return tag(
         "form",
-        tag("div", search, picks, clear, class_="filters"),
+        tag("div", search, selects, clear, class_="filters"),
         count,
         id="filters",
         role="search",
@@ -211,9 +232,9 @@ def _filters(report: AccountReport) -> Markup:
     )
 
 
-def job_count_text(heads: Iterable[AuditSummary]) -> str:
-    """`26 jobs and 1 tuning job`: rows of roll-ups are no jobs of their own in any sum."""
-    counts = Counter(JobKind(head.kind) if head.rollup else None for head in heads)
+def job_count_text(summaries: Iterable[AuditSummary]) -> str:
+    """Returns `26 jobs and 1 tuning job`; sums do not count roll-ups as jobs."""
+    counts = Counter(JobKind(summary.kind) if summary.rollup else None for summary in summaries)
     jobs = count_text(counts[None], "job")
     rollups = [count_text(counts[kind], kind.spec.label) for kind in JobKind if counts[kind]]
     return " and ".join((jobs, *rollups))
@@ -221,57 +242,65 @@ def job_count_text(heads: Iterable[AuditSummary]) -> str:
 
 def _select(title: str, values: list[str]) -> Markup:
     options = (tag("option", value, value=value) for value in values)
-    every = tag("option", "all", value="")
-    return tag("label", f"{title} ", tag("select", every, options, data_column=title))
+    all_option = tag("option", "all", value="")
+    return tag("label", f"{title} ", tag("select", all_option, options, data_column=title))
 
 
 def _row(
-    columns: Sequence[TableColumn], head: AuditSummary, index: int, has_details: bool
+    columns: Sequence[TableColumn], summary: AuditSummary, index: int, has_details: bool
 ) -> Markup:
-    found = summary_amounts(head)
-    first, *others = ((column, column.cell_text(head, found)) for column in columns)
-    name: Child = tag("a", first[1], href=f"#j{index}") if has_details else first[1]
-    cells = (_cell(column, text, head) for column, text in others)
-    return tag("tr", tag("th", name, scope="row"), cells, data_r=head.rollup)
+    amounts = summary_amounts(summary)
+    name_column, *other_columns = columns
+    name = name_column.cell_text(summary, amounts)
+    heading: Child = tag("a", name, href=f"#j{index}") if has_details else name
+    cells = (_cell(column, column.cell_text(summary, amounts), summary) for column in other_columns)
+    return tag("tr", tag("th", heading, scope="row"), cells, data_r=summary.rollup)
 
 
-def _cell(column: TableColumn, text: str, head: AuditSummary) -> Markup:
-    """Nothing is shown paler than something."""
-    kind = "w" if column.is_wide else None
+def _cell(column: TableColumn, text: str, summary: AuditSummary) -> Markup:
+    """Returns a cell; $0.00 and dashes are paler than other numbers."""
+    css_class = "w" if column.is_wide else None
     if column.figure or column.is_number:
-        kind = "n z" if text in _NOTHING else "n"
-    if column is _SPEND:
-        return tag("td", text, class_=kind, data_u=_micros(head), data_q=_doubts(head))
-    return _cached_cell(text, kind)
+        css_class = "n z" if text in _EMPTY_TEXTS else "n"
+    if column is _SPEND_COLUMN:
+        micros, doubts = _spend_micros(summary), _doubt_letters(summary)
+        return tag("td", text, class_=css_class, data_u=micros, data_q=doubts)
+    return _cached_cell(text, css_class)
 
 
 @lru_cache(5_000)
-def _cached_cell(text: str, kind: str | None) -> Markup:
-    """A cell that many rows have."""
-    return tag("td", text, class_=kind)
+def _cached_cell(text: str, css_class: str | None) -> Markup:
+    """Returns a cell that many rows have."""
+    return tag("td", text, class_=css_class)
 
 
-_SPEND = COLUMNS[1]
+_SPEND_COLUMN = COLUMNS[1]
 
 
-def _micros(head: AuditSummary) -> int | None:
-    """What the row adds to the spend, in millionths of a dollar: the script sums them exactly."""
-    known = not head.rollup and head.total_usd is not None
-    return int(head.sums.total_usd * _MILLION) if known else None
+def _spend_micros(summary: AuditSummary) -> int | None:
+    """Returns the row's spend in millionths of a dollar, which the script sums exactly.
+
+    None for a roll-up, whose jobs have its spend, and for an unknown spend.
+    """
+    has_spend = not summary.rollup and summary.total_usd is not None
+    return int(summary.sums.total_usd * _MILLION) if has_spend else None
 
 
-def _doubts(head: AuditSummary) -> str | None:
-    """What the row adds to the doubts of the spend, for the same script: a letter for each."""
-    if head.rollup:
+def _doubt_letters(summary: AuditSummary) -> str | None:
+    """Returns why the row's spend is not exact, for the script.
+
+    `l` is a lower bound, `u` an upper bound, `e` an estimate.
+    """
+    if summary.rollup:
         return None
-    doubts = sums_doubts(head.sums)
+    doubts = sums_doubts(summary.sums)
     letters = ((doubts.is_lower_bound, "l"), (doubts.is_upper_bound, "u"), (doubts.estimated, "e"))
-    return "".join(letter for doubt, letter in letters if doubt) or None
+    return "".join(letter for has_doubt, letter in letters if has_doubt) or None
 
 
 def _foot(columns: Sequence[TableColumn], total: Sums) -> Markup:
-    found = sums_amounts(total)
-    sums = (str(column.figure(found)) if column.figure else "" for column in columns[1:])
+    amounts = sums_amounts(total)
+    sums = (str(column.figure(amounts)) if column.figure else "" for column in columns[1:])
     return tag(
-        "tr", tag("th", "All jobs", scope="row"), (tag("td", one, class_="n") for one in sums)
+        "tr", tag("th", "All jobs", scope="row"), (tag("td", text, class_="n") for text in sums)
     )

@@ -1,11 +1,10 @@
-"""Builds HTML and SVG from elements: every text is escaped, and nothing else can be written.
+"""Builds HTML and SVG from elements, and escapes every text.
 
-Only `tag` and `join` make Markup of a name, a tag or a failure message, so that none of them can
-become an element. An attribute that could run or load something is refused.
+Only `tag`, `tag_pieces` and `join` make Markup from untrusted text, so that no text becomes an
+element. An attribute that could run or load something raises ValueError.
 
-Charts and tables are built of them: a caption, a drawing, the table of what it shows, tables with a
-bar a row. A drawing places things in percents of its width and in pixels of its height, so that it
-fits any screen while its texts keep their size.
+Charts and tables are built of elements. A chart uses percents of its width and pixels of its
+height, so that it fits any screen and its texts keep their size.
 """
 
 from __future__ import annotations
@@ -24,113 +23,116 @@ from sageaudit.structs import replace
 
 
 class Markup(str):
-    """HTML that is safe to write as it is."""
+    """HTML that is safe to write without escaping."""
 
     __slots__ = ()
 
 
 Child: TypeAlias = "str | Iterable[Child] | None"
-"""Markup stays as it is, any other text is escaped; None is nothing."""
+"""The content of an element: Markup stays as it is, other text is escaped, None is empty."""
 Value = str | int | float | Decimal | bool | None
-"""Of an attribute: True writes the name alone, None and False leave it out."""
+"""The value of an attribute: True writes only its name; None and False omit it."""
 
-_VOID = frozenset({"br", "col", "input", "link", "meta", "wbr"})
-_NAMES = {"class_": "class", "for_": "for"}
-_LOADS = frozenset({"src", "srcset", "action", "formaction", "background", "poster", "data"})
-_ADDRESSES = ("#", "https://", "data:,")
-_NOTHING = "$0.00"
+_VOID_ELEMENTS = frozenset({"br", "col", "input", "link", "meta", "wbr"})
+_ATTRIBUTE_NAMES = {"class_": "class", "for_": "for"}
+_LOADING_ATTRIBUTES = frozenset(
+    {"src", "srcset", "action", "formaction", "background", "poster", "data"}
+)
+_LINK_PREFIXES = ("#", "https://", "data:,")
+_NO_DOLLARS = "$0.00"
 _CENT = Decimal("0.01")
 
 
 def tag(name: str, /, *children: Child, **attributes: Value) -> Markup:
-    """An element. `class_` is `class`; `_` in an attribute's name is `-`.
+    """Returns an element. `class_` is `class`; `_` in an attribute's name is `-`.
 
     Raises ValueError for an attribute that runs, styles or loads something.
     """
-    start = _start(name, tuple(attributes), *attributes.values())
-    return start if name in _VOID else Markup(f"{start}{join(children)}</{name}>")
+    start_tag = _start_tag(name, tuple(attributes), *attributes.values())
+    return start_tag if name in _VOID_ELEMENTS else Markup(f"{start_tag}{join(children)}</{name}>")
 
 
 def tag_pieces(name: str, *children: Child, **attributes: Value) -> tuple[Child, ...]:
-    """The same in pieces: what is large is then never one text."""
-    return _start(name, tuple(attributes), *attributes.values()), children, Markup(f"</{name}>")
+    """Returns an element in pieces, so that a large one is never a single string."""
+    start_tag = _start_tag(name, tuple(attributes), *attributes.values())
+    return start_tag, children, Markup(f"</{name}>")
 
 
 def render_pieces(child: Child) -> Iterator[str]:
-    """The text of a child, made while it is written."""
+    """Yields the text of a child while it is written."""
     if child is None or isinstance(child, str):
-        yield _child(child)
+        yield _render(child)
     else:
-        for part in child:
-            yield from render_pieces(part)
+        for piece in child:
+            yield from render_pieces(piece)
 
 
 def join(children: Iterable[Child]) -> Markup:
-    """The children one after the other."""
-    return Markup("".join(map(_child, children)))
+    """Returns the children one after the other."""
+    return Markup("".join(map(_render, children)))
 
 
 def breakable_path(name: str) -> Markup:
-    """A name with slashes, after each of which a line may end."""
-    first, *others = name.split("/")
-    return join([first, *(["/", tag("wbr"), part] for part in others)])
+    """Returns a name in which a line may break after each slash."""
+    first_part, *other_parts = name.split("/")
+    return join([first_part, *(["/", tag("wbr"), part] for part in other_parts)])
 
 
-def _child(child: Child) -> str:
+def _render(child: Child) -> str:
     if child is None or isinstance(child, Markup):
         return child or ""
     return for_html(child) if isinstance(child, str) else join(child)
 
 
-@lru_cache(1_000, typed=True)  # typed, as 1 == True
-def _start(name: str, keys: Sequence[str], *values: Value) -> Markup:
-    written = "".join(map(_attribute, keys, values))
-    return Markup(f"<{name}{written}>")
+@lru_cache(1_000, typed=True)  # typed, because 1 == True
+def _start_tag(name: str, keys: Sequence[str], *values: Value) -> Markup:
+    attributes = "".join(map(_attribute, keys, values))
+    return Markup(f"<{name}{attributes}>")
 
 
 def _attribute(key: str, value: Value) -> str:
-    name = _NAMES.get(key) or key.replace("_", "-")
+    name = _ATTRIBUTE_NAMES.get(key) or key.replace("_", "-")
     if value is None or value is False:
         return ""
-    if name.startswith("on") or name == "style" or name in _LOADS:
+    if name.startswith("on") or name == "style" or name in _LOADING_ATTRIBUTES:
         raise ValueError(f"{name} is not allowed in a page")
     if value is True:
         return f" {name}"
     text = for_html(_number(value) if isinstance(value, float) else str(value))
-    if name == "href" and not text.startswith(_ADDRESSES):
-        raise ValueError(f"{text} is no address that a page may name")
+    if name == "href" and not text.startswith(_LINK_PREFIXES):
+        raise ValueError(f"{text} is not an address that a page may link to")
     return f' {name}="{text}"'
 
 
 def _number(value: float) -> str:
-    """At most two decimals: a hundredth of a pixel or of a percent."""
+    """Returns the number with at most two decimals: a hundredth of a pixel or percent."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def figure(caption: Child, *parts: Child, note: Child = None) -> Markup:
-    """A chart with its caption above and a note below."""
-    below = tag("p", note, class_="note") if note else None
-    return tag("figure", tag("figcaption", caption), *parts, below)
+def figure(caption: Child, *content: Child, note: Child = None) -> Markup:
+    """Returns a figure with its caption above and a note below."""
+    note_tag = tag("p", note, class_="note") if note else None
+    return tag("figure", tag("figcaption", caption), *content, note_tag)
 
 
-def svg_chart(label: str, height: int, *parts: Child, class_: str = "chart") -> Markup:
-    """An SVG that is as wide as its place; `label` says what it shows to those who cannot see."""
+def svg_chart(label: str, height: int, *content: Child, class_: str = "chart") -> Markup:
+    """Returns an SVG as wide as its container; screen readers read `label`."""
     return tag(
-        "svg", *parts, class_=class_, width="100%", height=height, role="img", aria_label=label
+        "svg", *content, class_=class_, width="100%", height=height, role="img", aria_label=label
     )
 
 
-def chart_with_axes(axis: Sequence[str], below: Sequence[str], svg: Child) -> Markup:
-    """A drawing with the values of its vertical axis, top to bottom, and what stands below it."""
-    marks = tag("div", (tag("span", mark) for mark in axis), class_="y", aria_hidden="true")
-    ends = tag("div", (tag("span", mark) for mark in below), class_="x", aria_hidden="true")
-    return tag("div", marks, svg, ends, class_="plot")
+def chart_with_axes(y_labels: Sequence[str], x_labels: Sequence[str], svg: Child) -> Markup:
+    """Returns a chart with the labels of both axes; `y_labels` are from top to bottom."""
+    y_axis = tag("div", (tag("span", label) for label in y_labels), class_="y", aria_hidden="true")
+    x_axis = tag("div", (tag("span", label) for label in x_labels), class_="x", aria_hidden="true")
+    return tag("div", y_axis, svg, x_axis, class_="plot")
 
 
 def data_table(titles: Sequence[str], rows: Iterable[Sequence[Child]], label: str) -> Markup:
-    """The numbers behind a chart, folded away; all columns but the first are numbers."""
-    folded = table(titles, rows, label, numbers=titles[1:])
-    return tag("details", tag("summary", f"Data: {label}"), folded, class_="data")
+    """Returns the numbers of a chart, folded away; all columns but the first are numbers."""
+    rows_table = table(titles, rows, label, numbers=titles[1:])
+    return tag("details", tag("summary", f"Data: {label}"), rows_table, class_="data")
 
 
 def table(
@@ -141,41 +143,41 @@ def table(
     numbers: Sequence[str],
     foot: Sequence[Child] = (),
 ) -> Markup:
-    """A table that scrolls inside its place where it is too wide; the first cell names the row.
+    """Returns a table that scrolls inside its container if it is too wide.
 
-    The columns of `numbers` are aligned right.
+    The first cell of a row is its heading. The columns in `numbers` are right-aligned.
     """
-    kinds = ["n" if title in numbers else None for title in titles]
+    css_classes = ["n" if title in numbers else None for title in titles]
 
     def cells(row: Sequence[Child]) -> Markup:
-        first, *others = zip(row, kinds, strict=True)
-        name = tag("th", first[0], scope="row", class_=first[1])
-        return join([name, *(tag("td", cell, class_=kind) for cell, kind in others)])
+        (name, name_class), *others = zip(row, css_classes, strict=True)
+        heading = tag("th", name, scope="row", class_=name_class)
+        return join([heading, *(tag("td", cell, class_=css_class) for cell, css_class in others)])
 
     heads = (
-        tag("th", title, scope="col", class_=kind)
-        for title, kind in zip(titles, kinds, strict=True)
+        tag("th", title, scope="col", class_=css_class)
+        for title, css_class in zip(titles, css_classes, strict=True)
     )
     body = (tag("tr", cells(row)) for row in rows)
-    last = tag("tfoot", tag("tr", cells(foot))) if foot else None
-    whole = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), last)
-    return join(scroll_box(label, whole))
+    foot_tag = tag("tfoot", tag("tr", cells(foot))) if foot else None
+    table_tag = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), foot_tag)
+    return join(scroll_box(label, table_tag))
 
 
 def scroll_box(label: str, *children: Child) -> tuple[Child, ...]:
-    """A place that scrolls sideways by itself, with the keyboard too."""
+    """Returns a container that scrolls sideways, also with the keyboard."""
     return tag_pieces("div", *children, class_="scroll", role="group", tabindex=0, aria_label=label)
 
 
 class BarPiece(Struct, frozen=True):
-    """A part of a bar in USD, and the class that colours it."""
+    """A part of a bar in USD, and the CSS class of its colour."""
 
     usd: Decimal
     css_class: str
 
 
 class BarRow(Struct, frozen=True):
-    """A name, its bar from `start_usd` on, and its other cells."""
+    """A row's heading, its bar, which starts at `start_usd`, and its other cells."""
 
     name: Child
     pieces: Sequence[BarPiece]
@@ -185,79 +187,93 @@ class BarRow(Struct, frozen=True):
 
 
 def spend_pieces(sums: Sums) -> tuple[BarPiece, BarPiece, BarPiece]:
-    """Spend in its parts, each at least 0: lost, avoidable, and the rest."""
-    wasted = min(sums.waste_usd, sums.total_usd)
-    lost = min(sums.lost_usd, wasted)
-    rest = sums.total_usd - wasted
-    return BarPiece(lost, "lost"), BarPiece(wasted - lost, "avoidable"), BarPiece(rest, "spent")
+    """Returns the lost, avoidable and other spend, each at least 0."""
+    wasted_usd = min(sums.waste_usd, sums.total_usd)
+    lost_usd = min(sums.lost_usd, wasted_usd)
+    return (
+        BarPiece(lost_usd, "lost"),
+        BarPiece(wasted_usd - lost_usd, "avoidable"),
+        BarPiece(sums.total_usd - wasted_usd, "spent"),
+    )
 
 
 def bar_table(label: str, titles: Sequence[str], rows: Sequence[BarRow]) -> Markup:
-    """`titles`: of the name's column, then of the cells; the bar stands after them."""
-    most = max((_end(row) for row in rows), default=Decimal(0))
-    first, *others = titles
+    """Returns a table with a bar at the end of each row.
+
+    `titles` are those of the row headings and of the cells.
+    """
+    max_usd = max((_end_usd(row) for row in rows), default=Decimal(0))
+    name_title, *cell_titles = titles
     heads = [
-        tag("th", first, scope="col"),
-        *(tag("th", title, scope="col", class_="n") for title in others),
+        tag("th", name_title, scope="col"),
+        *(tag("th", title, scope="col", class_="n") for title in cell_titles),
         tag("td", class_="bar"),
     ]
-    body = (_row(row, most) for row in rows)
-    whole = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), class_="bars")
-    return join(scroll_box(label, whole))
+    body = (_bar_row(row, max_usd) for row in rows)
+    table_tag = tag("table", tag("thead", tag("tr", heads)), tag("tbody", body), class_="bars")
+    return join(scroll_box(label, table_tag))
 
 
 def waterfall(
-    label: str, whole: tuple[str, Figure], steps: Iterable[tuple[Child, Figure, str]], rest: str
+    label: str,
+    start: tuple[str, Figure],
+    steps: Iterable[tuple[Child, Figure, str]],
+    end_name: str,
 ) -> Markup:
-    """From the whole down to what was needed: each step is (name, dollars, class).
+    """Returns the way from `start` to what was needed; a step is (name, dollars, CSS class).
 
-    A step of a fix that costs something adds to what is left.
+    The step of a fix that costs something adds to what is left.
     """
-    name, spend = whole
-    total = left = spend.upper_end or Decimal(0)
-    rows = [BarRow(name, (BarPiece(total, "spent"),), (str(spend), ""), is_bold=True)]
-    for step, found, kind in steps:
-        amount = found.usd or Decimal(0)
-        left -= amount
-        size = replace(found, usd=abs(amount))
-        shown = str(size).replace("$", "−$") if amount >= _CENT else str(size)
-        part = percent_text(amount, total) if total and amount > 0 else ""
-        low = min(left, left + amount)
-        rows.append(BarRow(step, (BarPiece(abs(amount), kind),), (shown, part), start_usd=low))
-    needed = replace(spend, usd=left, upper_usd=None)
-    part = percent_text(left, total) if total and left >= 0 else ""
-    rows.append(BarRow(rest, (BarPiece(left, "needed"),), (str(needed), part), is_bold=True))
+    start_name, spend = start
+    total_usd = left_usd = spend.upper_end or Decimal(0)
+    start_bar = (BarPiece(total_usd, "spent"),)
+    rows = [BarRow(start_name, start_bar, (str(spend), ""), is_bold=True)]
+    for name, step_figure, css_class in steps:
+        usd = step_figure.usd or Decimal(0)
+        left_usd -= usd
+        size = replace(step_figure, usd=abs(usd))
+        cells = (
+            str(size).replace("$", "−$") if usd >= _CENT else str(size),
+            percent_text(usd, total_usd) if total_usd and usd > 0 else "",
+        )
+        start_usd = min(left_usd, left_usd + usd)
+        rows.append(BarRow(name, (BarPiece(abs(usd), css_class),), cells, start_usd=start_usd))
+    end_cells = (
+        str(replace(spend, usd=left_usd, upper_usd=None)),
+        percent_text(left_usd, total_usd) if total_usd and left_usd >= 0 else "",
+    )
+    rows.append(BarRow(end_name, (BarPiece(left_usd, "needed"),), end_cells, is_bold=True))
     return bar_table(label, ("Step", "USD", "of the cost"), rows)
 
 
-def _end(row: BarRow) -> Decimal:
+def _end_usd(row: BarRow) -> Decimal:
     return row.start_usd + sum((piece.usd for piece in row.pieces), Decimal(0))
 
 
-def _row(row: BarRow, most: Decimal) -> Markup:
-    cells = (tag("td", cell, class_="n z" if cell == _NOTHING else "n") for cell in row.cells)
+def _bar_row(row: BarRow, max_usd: Decimal) -> Markup:
+    cells = (tag("td", cell, class_="n z" if cell == _NO_DOLLARS else "n") for cell in row.cells)
     return tag(
         "tr",
         tag("th", row.name, scope="row"),
         join(cells),
-        tag("td", _bar(row, most), class_="bar"),
+        tag("td", _bar(row, max_usd), class_="bar"),
         class_="strong" if row.is_bold else None,
     )
 
 
-def _bar(row: BarRow, most: Decimal) -> Markup | None:
-    at, rects = row.start_usd, []
+def _bar(row: BarRow, max_usd: Decimal) -> Markup | None:
+    start_usd, rects = row.start_usd, []
     for piece in row.pieces:
-        if piece.usd > 0 and most > 0:
-            place = {
-                "x": f"{width_percent(at, most)}%",
-                "width": f"{width_percent(piece.usd, most)}%",
+        if piece.usd > 0 and max_usd > 0:
+            horizontal = {
+                "x": f"{width_percent(start_usd, max_usd)}%",
+                "width": f"{width_percent(piece.usd, max_usd)}%",
             }
-            rects.append(tag("rect", **place, height=14, class_=piece.css_class))
-            at += piece.usd
+            rects.append(tag("rect", **horizontal, height=14, class_=piece.css_class))
+            start_usd += piece.usd
     return tag("svg", rects, width="100%", height=14, aria_hidden="true") if rects else None
 
 
 def width_percent(part: Decimal, whole: Decimal) -> str:
-    """A share of the width to a hundredth of a percent; the least part is still seen."""
+    """Returns a share of the width in percent, to a hundredth of a percent."""
     return f"{max(round(float(part / whole) * 100, 2), 0):g}"

@@ -1,8 +1,8 @@
-"""The page: its frame, its sections, and the findings of an audit; equal data gives equal bytes.
+"""The page's frame and sections, and the findings of an audit. Equal data gives equal bytes.
 
-The frame is head, policy, toolbar, main part and footer. The page loads and sends nothing: its
-policy allows its one style sheet and its one script alone. Without the script everything is there
-too: all rows, and every fix in every dialect.
+The frame is head, content security policy, toolbar, main part and footer. The page loads and sends
+nothing: its policy allows only its own style sheet and script. Without the script it still shows
+all rows, and every fix in every dialect.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from sageaudit.output.text.fix_code import DIALECTS, fix_text
 from sageaudit.output.text.untrusted import cut_middle
 from sageaudit.output.text.words import assignment_line, old_value_text
 
-_FACT = 240
-_SHORT_FINDINGS = 6
-"""Findings of one job in an account's report; the job's own report has all."""
+_MAX_FACT_LENGTH = 240
+_MAX_SHORT_FINDINGS = 6
+"""Findings of a job in an account's report; the job's own report has all."""
 _SHAPES: Mapping[str, str] = {
     Severity.HIGH: "M6 1 11.5 11H.5Z",
     Severity.MEDIUM: "M6 .5 11.5 6 6 11.5.5 6Z",
@@ -44,13 +44,13 @@ _SHAPES: Mapping[str, str] = {
     " 8.5 2.8ZM1.4 9.9 2.1 10.6 3.5 9.2 2.8 8.5ZM8.5 9.2 9.9 10.6 10.6 9.9 9.2 8.5Z",
     "moon": "M10.8 8A5.2 5.2 0 1 1 5 1A4.2 4.2 0 0 0 10.8 8Z",
 }
-"""How bad a finding is: a word, a shape and a colour, so that none of them is needed."""
+"""SVG paths of severities and theme icons. A severity also has a word and a colour."""
 _THEMES = (("moon", "Dark"), ("sun", "Light"))
-"""What the button changes to; the style sheet shows the one that is not there yet."""
+"""Icons and labels of the theme button; the style sheet shows the one of the other theme."""
 
 
 def page(title: str, main: Child, *, generated_at: datetime, version: str) -> Iterator[str]:
-    """The text of the page in pieces, to be written as UTF-8."""
+    """Yields the text of the page, to be written as UTF-8."""
     yield "<!doctype html>\n"
     yield from render_pieces(
         tag_pieces("html", _head(title), _body(main, generated_at, version), lang="en")
@@ -73,24 +73,25 @@ def _head(title: str) -> Markup:
 
 
 def _body(main: Child, generated_at: datetime, version: str) -> Child:
-    skip = tag("a", "Skip to the report", href="#main", class_="skip")
-    themes = (tag("span", _shape(to), f" {name}", class_=to) for to, name in _THEMES)
-    theme = tag("button", themes, type="button", id="theme", hidden=True)
-    bar = tag("header", tag("span", "sageaudit", class_="brand"), theme, class_="top")
-    made = f"Written by sageaudit {version} on {generated_at:%Y-%m-%d %H:%M} UTC. "
-    what = (
-        "Avoidable dollars are measured or derived; of a range, the low end counts. Lost dollars "
-        "were paid for a run without a result. Possible savings are worth a trial and in no "
-        "total. Idle capacity was paid for and not used; it is no saving and in no total."
+    skip_link = tag("a", "Skip to the report", href="#main", class_="skip")
+    themes = (tag("span", _shape(icon), f" {name}", class_=icon) for icon, name in _THEMES)
+    theme_button = tag("button", themes, type="button", id="theme", hidden=True)
+    header = tag("header", tag("span", "sageaudit", class_="brand"), theme_button, class_="top")
+    origin = f"Written by sageaudit {version} on {generated_at:%Y-%m-%d %H:%M} UTC. "
+    terms = (
+        "Avoidable dollars are measured or derived; of a range, the low end is counted. Lost "
+        "dollars were paid for runs without a result. Possible savings are worth a trial and not "
+        "in the totals. Idle capacity was paid for and not used; it is not a saving and not in "
+        "the totals."
     )
-    footer = tag("footer", tag("p", what), tag("p", made))
+    footer = tag("footer", tag("p", terms), tag("p", origin))
     script = tag("script", _asset("page.js"))
-    whole = tag_pieces("main", main, id="main", tabindex=-1)
-    return tag_pieces("body", skip, _shapes(), bar, whole, footer, script)
+    main_part = tag_pieces("main", main, id="main", tabindex=-1)
+    return tag_pieces("body", skip_link, _shapes(), header, main_part, footer, script)
 
 
 def _policy() -> str:
-    """Nothing is loaded or sent; the style and the script are known by their hashes."""
+    """Returns the policy: load and send nothing; allow the style and script by their hashes."""
     return (
         f"default-src 'none'; style-src '{_hash('page.css')}'; script-src '{_hash('page.js')}';"
         " img-src data:; base-uri 'none'; form-action 'none'"
@@ -99,7 +100,7 @@ def _policy() -> str:
 
 @cache
 def _asset(name: str) -> Markup:
-    """The style sheet or the script, without the line breaks' indents."""
+    """Returns the style sheet or the script, without indents and empty lines."""
     lines = resources.files(__package__).joinpath(name).read_text(encoding="utf-8").splitlines()
     return Markup("\n".join(filter(None, map(str.strip, lines))))
 
@@ -109,7 +110,7 @@ def _hash(name: str) -> str:
 
 
 def _shapes() -> Markup:
-    """The shapes of severities and of the themes, drawn once for the whole page."""
+    """Returns the shapes of severities and themes, defined once for the whole page."""
     symbols = (
         tag("symbol", tag("path", d=path), id=f"s-{name}", viewBox="0 0 12 12")
         for name, path in _SHAPES.items()
@@ -118,26 +119,29 @@ def _shapes() -> Markup:
 
 
 def _shape(name: str) -> Markup:
-    """One of the shapes, as large as a letter."""
+    """Returns one of the shapes, as large as a letter."""
     return tag("svg", tag("use", href=f"#s-{name}"), width=12, height=12, aria_hidden="true")
 
 
 def section(title: str, *parts: Child, id_: str | None = None, note: Child = None) -> Markup | None:
-    """A part of the page under a heading; None where there is nothing to show."""
-    shown = join(parts)
-    return join(section_pieces(title, shown, id_=id_, note=note)) if shown else None
+    """Returns a section with a heading; None if its parts are empty."""
+    content = join(parts)
+    return join(section_pieces(title, content, id_=id_, note=note)) if content else None
 
 
 def section_pieces(
     title: str, *parts: Child, id_: str | None = None, note: Child = None
 ) -> tuple[Child, ...]:
-    """The same in pieces, of what is something to show."""
-    below = tag("p", note, class_="note") if note else None
-    return tag_pieces("section", tag("h2", title), below, *parts, id=id_)
+    """Returns a section in pieces, also if its parts are empty."""
+    note_tag = tag("p", note, class_="note") if note else None
+    return tag_pieces("section", tag("h2", title), note_tag, *parts, id=id_)
 
 
 def tiles(*figures: tuple[str, str, str, str]) -> Markup:
-    """The figures of the first screen, each (class, title, figure, note); the first is large."""
+    """Returns the amounts of the first screen, each (class, title, amount, note).
+
+    The first one is large.
+    """
     return tag(
         "dl",
         (
@@ -155,16 +159,16 @@ def tiles(*figures: tuple[str, str, str, str]) -> Markup:
 
 
 def findings(document: AuditDocument, *, short: bool) -> Markup | None:
-    """All findings, those that count first. `short`: the first, without their facts."""
-    found, repeated = finding_parts(document)
-    shown = found[:_SHORT_FINDINGS] if short else found
-    rest = f"+{len(found) - len(shown)} more, in the report of this job alone"
-    notes = (rest if len(found) > len(shown) else None, repeated)
-    parts = [
-        *(_finding(one, document["job"]["kind"], short=short) for one in shown),
-        *(tag("p", words, class_="note") for words in notes if words),
+    """Returns the findings, counted ones first; with `short`, the first ones without facts."""
+    all_findings, repeated_sentence = finding_parts(document)
+    listed = all_findings[:_MAX_SHORT_FINDINGS] if short else all_findings
+    omitted = len(all_findings) - len(listed)
+    omitted_note = f"+{omitted} more, in the job's own report" if omitted else None
+    elements = [
+        *(_finding(finding, document["job"]["kind"], short=short) for finding in listed),
+        *(tag("p", note, class_="note") for note in (omitted_note, repeated_sentence) if note),
     ]
-    return join(parts) if parts else None
+    return join(elements) if elements else None
 
 
 def _finding(finding: FindingParts, kind: str, *, short: bool) -> Markup:
@@ -174,11 +178,11 @@ def _finding(finding: FindingParts, kind: str, *, short: bool) -> Markup:
         tag("span", finding.rule, class_="rule"),
         tag("span", finding.dollars or "", class_="usd"),
     )
-    card = tag("span", f"({finding.id}, {finding.confidence})", class_="dim")
+    rule_id = tag("span", f"({finding.id}, {finding.confidence})", class_="dim")
     return tag(
         "article",
         title,
-        tag("p", finding.summary, " ", card),
+        tag("p", finding.summary, " ", rule_id),
         tag("p", finding.not_counted_because, class_="note")
         if finding.not_counted_because
         else (_fixes(finding, kind), _caveat(finding), None if short else _facts(finding)),
@@ -187,9 +191,9 @@ def _finding(finding: FindingParts, kind: str, *, short: bool) -> Markup:
 
 
 def _badge(severity: str) -> Markup:
-    """`▲ high`."""
-    known = Severity(severity).value
-    return tag("span", _shape(known), known, class_=f"sev {known}")
+    """Returns `▲ high`."""
+    name = Severity(severity).value
+    return tag("span", _shape(name), name, class_=f"sev {name}")
 
 
 def _caveat(finding: FindingParts) -> Markup | None:
@@ -199,46 +203,50 @@ def _caveat(finding: FindingParts) -> Markup | None:
 
 
 def _fixes(finding: FindingParts, kind: str) -> Iterator[Markup]:
-    """The best way; the others are folded away."""
-    ways = [_fix(kind, title, way) for title, way in finding.alternatives]
-    yield from ways[:1]
-    if others := ways[1:]:
-        word = "Another way" if len(others) == 1 else f"{len(others)} other ways"
-        yield tag("details", tag("summary", word), others, class_="data ways")
+    """Yields the best fix, then its alternatives, folded away."""
+    fixes = [_fix(kind, heading, parameters) for heading, parameters in finding.alternatives]
+    yield from fixes[:1]
+    if alternatives := fixes[1:]:
+        count = len(alternatives)
+        summary = "Another way" if count == 1 else f"{count} other ways"
+        yield tag("details", tag("summary", summary), alternatives, class_="data ways")
 
 
-def _fix(kind: str, title: str, way: Sequence[FixDocument]) -> Markup:
-    """The parameters in plain words, then the code; the script shows one dialect at a time."""
+def _fix(kind: str, heading: str, parameters: Sequence[FixDocument]) -> Markup:
+    """Returns the parameters, then the code; the script shows one dialect at a time."""
     changes = (
         tag(
             "li",
-            tag("code", assignment_line(fix)),
+            tag("code", assignment_line(parameter)),
             " ",
-            tag("span", old_value_text(fix), class_="dim"),
+            tag("span", old_value_text(parameter), class_="dim"),
         )
-        for fix in way
+        for parameter in parameters
     )
-    heading = tag("p", tag("strong", title))
-    return tag(
-        "div", heading, *((tag("ul", changes), code_blocks(kind, way)) if way else ()), class_="fix"
-    )
+    code = (tag("ul", changes), code_blocks(kind, parameters)) if parameters else ()
+    return tag("div", tag("p", tag("strong", heading)), *code, class_="fix")
 
 
-def code_blocks(kind: str, way: Sequence[FixDocument]) -> Markup:
-    """The parameters to paste, in each dialect."""
+def code_blocks(kind: str, parameters: Sequence[FixDocument]) -> Markup:
+    """Returns the parameters as code to paste, in each dialect."""
     return join(
-        tag("pre", tag("b", one), tag("code", _lines(fix_text(kind, way, one))), data_d=one)
-        for one in DIALECTS
+        tag(
+            "pre",
+            tag("b", dialect),
+            tag("code", _escaped_lines(fix_text(kind, parameters, dialect))),
+            data_d=dialect,
+        )
+        for dialect in DIALECTS
     )
 
 
-def _lines(code: str) -> Markup:
-    """Code keeps its lines and indents; what is in a line is escaped as any text."""
+def _escaped_lines(code: str) -> Markup:
+    """Returns the code with each line escaped; line breaks and indents stay."""
     return Markup("\n".join(join([line]) for line in code.split("\n")))
 
 
 def _facts(finding: FindingParts) -> Markup | None:
     if not finding.facts:
         return None
-    rows = ((name, cut_middle(fact, _FACT)) for name, fact in finding.facts)
+    rows = ((label, cut_middle(value, _MAX_FACT_LENGTH)) for label, value in finding.facts)
     return data_table(("Fact", "Value"), rows, finding.rule)

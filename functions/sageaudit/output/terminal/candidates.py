@@ -1,4 +1,4 @@
-"""`what-if` on the terminal: today's bill, the run's needs, and which types fit or do not."""
+"""Prints `what-if`: the current bill, the run's needs, and which types fit or do not."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from sageaudit.output.text.money import Figure, percent_text
 from sageaudit.output.text.untrusted import for_terminal
 from sageaudit.output.text.words import capitalised, count_text, format_number, group_by_reason
 
-_CHEAPEST = 15
+_MAX_CANDIDATES = 15
 _MAX_UNPRICED = 6
 _HOUR_S = Decimal(3600)
-_COLUMNS_NOTE = "Takes, Costs and Saves are the slow end, which is counted."
+_COLUMNS_NOTE = "Takes, Costs and Saves assume the longest run time, which is counted."
 _NEED_LABELS = {
     "vcpu": "vCPU",
     "memory_gib": "GiB of memory",
@@ -34,10 +34,10 @@ _NEED_LABELS = {
 
 _ESTIMATE_NOTE = (
     "about: at an estimated rate, EC2's rate times the factor of the instance family. A saving on "
-    "such a type is possible only, as SageMaker may not sell it here."
+    "such a type is only possible, because SageMaker may not offer it in this region."
 )
-_RATIO_NOTE = (
-    "Some types have no known rate of the job's day, or none of your own: price_note in "
+_RATE_NOTE = (
+    "Some types have no known rate for the job's day, or no rate of your own: price_note in "
     "--output json says how each is priced."
 )
 
@@ -46,7 +46,7 @@ CandidateRow = Mapping[str, Any]
 
 def show(document: Mapping[str, Any], console: Console) -> None:
     """Prints the comparison: the cheapest types that fit, and why the others do not."""
-    _head(document, console)
+    _print_header(document, console)
     if document["impossible"]:
         print_line(console, capitalised(f"{document['impossible']}."), "bold yellow")
         return
@@ -54,34 +54,35 @@ def show(document: Mapping[str, Any], console: Console) -> None:
     fitting = [row for row in rows if row["fits"]]
     unpriced = [str(row["type"]) for row in rows if row["feasible_unpriced"]]
     refused = [row for row in rows if not row["fits"] and not row["feasible_unpriced"]]
-    shown = fitting[:_CHEAPEST]
+    cheapest = fitting[:_MAX_CANDIDATES]
     console.print()
-    if shown:
-        reasons = list(dict.fromkeys(str(row["assumption"]) for row in shown))
-        console.print(_table(shown, document["today"], reasons, console))
-        if len(fitting) > len(shown):
-            others = len(fitting) - len(shown)
+    if cheapest:
+        reasons = list(dict.fromkeys(str(row["assumption"]) for row in cheapest))
+        console.print(_candidates_table(cheapest, document["today"], reasons, console))
+        if len(fitting) > len(cheapest):
+            others = len(fitting) - len(cheapest)
             print_line(console, f"+{others} more expensive types that fit: --output json", "dim")
         console.print()
         for position, reason in enumerate(reasons, start=1):
             print_line(console, f"{position}  {reason}", "dim")
-        if any(row["estimated"] for row in shown):
+        if any(row["estimated"] for row in cheapest):
             print_line(console, _ESTIMATE_NOTE, "dim")
-        if any(row["price_note"] and not row["estimated"] for row in shown):
-            print_line(console, _RATIO_NOTE, "dim")
+        if any(row["price_note"] and not row["estimated"] for row in cheapest):
+            print_line(console, _RATE_NOTE, "dim")
         print_line(console, _COLUMNS_NOTE, "dim")
     else:
-        print_line(console, _nothing_fits(refused, unpriced), "bold")
+        print_line(console, _nothing_fits_text(refused, unpriced), "bold")
     if unpriced:
-        more = "" if len(unpriced) <= _MAX_UNPRICED else f" +{len(unpriced) - _MAX_UNPRICED}"
+        omitted = len(unpriced) - _MAX_UNPRICED
+        more_text = f" +{omitted}" if omitted > 0 else ""
         names = ", ".join(unpriced[:_MAX_UNPRICED])
-        print_line(console, f"Fits, and has no price to compare: {names}{more}", "yellow")
+        print_line(console, f"Fits, but has no known price: {names}{more_text}", "yellow")
     if refused:
         print_heading(console, f"Does not fit: {count_text(len(refused), 'type')}")
         console.print(Padding(_refusals_table(refused), (0, 0, 0, 2)))
 
 
-def _nothing_fits(refused: list[CandidateRow], unpriced: list[str]) -> str:
+def _nothing_fits_text(refused: list[CandidateRow], unpriced: list[str]) -> str:
     if any(row["constraint"] == Constraint.NOT_RECORDED.value for row in refused):
         return "Cannot tell whether another type fits: not all of its use was recorded."
     if unpriced:
@@ -89,7 +90,7 @@ def _nothing_fits(refused: list[CandidateRow], unpriced: list[str]) -> str:
     return "No other type fits this run."
 
 
-def _head(document: Mapping[str, Any], console: Console) -> None:
+def _print_header(document: Mapping[str, Any], console: Console) -> None:
     job, today = document["job"], document["today"]
     console.print(
         Text.assemble((for_terminal(job["name"]), "bold"), f"  {job['kind']} job, {job['region']}")
@@ -97,18 +98,21 @@ def _head(document: Mapping[str, Any], console: Console) -> None:
     hours = None if today["hours"] is None else today["hours"] * _HOUR_S
     instances = today["instances"] or "no instances"
     gaps = [missing for missing in today["missing"] if missing not in today["estimated"]]
-    upper = today["basis"] == "upper_bound"
-    doubts = Uncertainty(bool({*gaps} - {UPPER_BOUND}), upper, estimated=bool(today["estimated"]))
+    doubts = Uncertainty(
+        is_lower_bound=bool({*gaps} - {UPPER_BOUND}),
+        is_upper_bound=today["basis"] == "upper_bound",
+        estimated=bool(today["estimated"]),
+    )
     cost = spend_figure(today["usd"], doubts)
     print_line(console, f"Today: {instances}, {duration_text(hours)} billed, {cost}")
-    for words in (*today["estimated"], *(f"Bill incomplete: {gap}" for gap in gaps)):
-        print_line(console, words, "yellow")
+    for note in (*today["estimated"], *(f"Bill incomplete: {gap}" for gap in gaps)):
+        print_line(console, note, "yellow")
     needs = document["needs"]
     if needs:
         print_line(console, f"Needs: {_needs_text(needs, document['headroom_percent'])}")
         unknown = (
-            (_NEED_LABELS[key].removeprefix("GiB of "), why)
-            for key, why in needs["unknown"].items()
+            (_NEED_LABELS[key].removeprefix("GiB of "), reason)
+            for key, reason in needs["unknown"].items()
         )
         for reason, names in group_by_reason(unknown).items():
             print_line(console, f"Not recorded: {', '.join(names)} ({reason})", "yellow")
@@ -117,32 +121,35 @@ def _head(document: Mapping[str, Any], console: Console) -> None:
 
 
 def _needs_text(needs: Mapping[str, Any], headroom_percent: Decimal) -> str:
-    """Peaks with their headroom, then what has none: GPU memory, and the mean work of the GPUs."""
-    known = [_need(needs, key) for key in ("vcpu", "memory_gib") if needs[key]]
-    parts = [f"{', '.join(known)} (P99.5 plus {format_number(headroom_percent)}%)"] if known else []
+    """Returns the peaks with headroom, then those without: GPU memory and mean GPU use."""
+    peaks = [_need_text(needs, key) for key in ("vcpu", "memory_gib") if needs[key]]
+    texts = []
+    if peaks:
+        texts.append(f"{', '.join(peaks)} (P99.5 plus {format_number(headroom_percent)}%)")
     if needs["gpu_memory_gib"]:
-        parts.append(f"{_need(needs, 'gpu_memory_gib')} (P99.5)")
-    busy = needs["gpu_busy_percent"]
+        texts.append(f"{_need_text(needs, 'gpu_memory_gib')} (P99.5)")
     if needs["gpus"]:
-        parts.append(f"{_need(needs, 'gpus')} at work on average")
-    if busy is not None:
-        parts.append(f"GPU busy for {format_number(busy, places=0)}% of the time")
-    return "; ".join(parts) or "nothing is known"
+        texts.append(f"{_need_text(needs, 'gpus')} at work on average")
+    busy_percent = needs["gpu_busy_percent"]
+    if busy_percent is not None:
+        texts.append(f"GPU busy for {format_number(busy_percent, places=0)}% of the time")
+    return "; ".join(texts) or "nothing is known"
 
 
-def _need(needs: Mapping[str, Any], key: str) -> str:
+def _need_text(needs: Mapping[str, Any], key: str) -> str:
     return f"{format_number(needs[key], places=1)} {_NEED_LABELS[key]}"
 
 
-_AMOUNTS = ("Takes", "Costs", "Saves", "Saves up to")
+_AMOUNT_TITLES = ("Takes", "Costs", "Saves", "Saves up to")
 _COLUMNS = tuple(
     FittedColumn(title, title, title not in {"Type", "GPU"}, 0)
-    for title in ("Type", "vCPU", "GiB", "GPU", *_AMOUNTS, "Why")
+    for title in ("Type", "vCPU", "GiB", "GPU", *_AMOUNT_TITLES, "Why")
 )
-_DROPPED_FIRST = ("GPU", "GiB", "vCPU", "Saves up to", "Takes")
+_DROP_ORDER = ("GPU", "GiB", "vCPU", "Saves up to", "Takes")
+"""Columns that a narrow terminal leaves out, the first one first."""
 
 
-def _table(
+def _candidates_table(
     rows: Iterable[CandidateRow], today: Mapping[str, Any], reasons: list[str], console: Console
 ) -> Table:
     cells = [
@@ -153,50 +160,50 @@ def _table(
             f"{row['gpus']} x {row['gpu']}" if row["gpus"] else "-",
             _duration_text(row),
             str(Figure(row["usd"], estimated=row["estimated"])),
-            _saves(row, today),
+            _saving_text(row, today),
             _best_saving_text(row, today),
             str(reasons.index(str(row["assumption"])) + 1),
         )
         for row in rows
     ]
-    return fit_table(_COLUMNS, cells, _DROPPED_FIRST, console.width)
+    return fit_table(_COLUMNS, cells, _DROP_ORDER, console.width)
 
 
 def _duration_text(row: CandidateRow) -> str:
     times = row["times_as_long"]
-    return "as long" if times == 1 else f"{times:.2f} x"
+    return "the same" if times == 1 else f"{times:.2f} x"
 
 
-def _saves(row: CandidateRow, today: Mapping[str, Any]) -> Text:
-    """The counted end; green only where the saving is certain."""
+def _saving_text(row: CandidateRow, today: Mapping[str, Any]) -> Text:
+    """Returns the counted end of the saving, in green if it is certain."""
     saving = row["saving_usd"]
-    shown = _difference(saving, row, today)
+    text = _difference_text(saving, row, today)
     if saving is None or saving <= 0:
-        return Text(shown, "dim")
-    part = f" ({percent_text(saving, today['usd'])})" if today["usd"] else ""
-    return Text(f"{shown}{part}", "" if row["estimated"] else "green")
+        return Text(text, "dim")
+    percent = f" ({percent_text(saving, today['usd'])})" if today["usd"] else ""
+    return Text(f"{text}{percent}", "" if row["estimated"] else "green")
 
 
 def _best_saving_text(row: CandidateRow, today: Mapping[str, Any]) -> Text:
-    ends = row["saving_range_usd"]
-    return Text(_difference(ends[1], row, today) if ends else "-", "dim")
+    range_usd = row["saving_range_usd"]
+    return Text(_difference_text(range_usd[1], row, today) if range_usd else "-", "dim")
 
 
-def _difference(saving: Decimal | None, row: CandidateRow, today: Mapping[str, Any]) -> str:
-    """`$0.11`, or `$0.28 more` than today; an estimate where either rate is one."""
+def _difference_text(saving: Decimal | None, row: CandidateRow, today: Mapping[str, Any]) -> str:
+    """Returns `$0.11`, or `$0.28 more` if the type costs more; "about" if a rate is estimated."""
     estimated = bool(row["estimated"] or today["estimated"])
     size = Figure(None if saving is None else abs(saving), estimated=estimated)
     return f"{size} more" if saving is not None and saving < 0 else str(size)
 
 
 def _refusals_table(refused: list[CandidateRow]) -> Table:
-    """One line for each constraint: how many types it excludes, and the cheapest of them."""
+    """Returns a row for each constraint: how many types it excludes, and the cheapest one."""
     counts = Counter(str(row["constraint"]) for row in refused)
-    first = {str(row["constraint"]): row for row in reversed(refused)}
+    cheapest = {str(row["constraint"]): row for row in reversed(refused)}
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(justify="right")
     for constraint, count in counts.most_common():
-        reason = str(first[constraint]["reason"]).removeprefix(f"{constraint}: ")
-        example = f"{first[constraint]['type']}: {reason}"
+        reason = str(cheapest[constraint]["reason"]).removeprefix(f"{constraint}: ")
+        example = f"{cheapest[constraint]['type']}: {reason}"
         table.add_row(str(count), constraint, Text(for_terminal(example), "dim"))
     return table

@@ -1,4 +1,4 @@
-"""An audit on the terminal: the job, its costs, the findings, and what could not be checked."""
+"""Prints an audit: the job, its costs, the findings, and what could not be checked."""
 
 from __future__ import annotations
 
@@ -39,56 +39,56 @@ from sageaudit.output.text.words import (
 )
 from sageaudit.structs import replace
 
-_REASONS = "--output json shows why"
+_REASONS_HINT = "--output json shows why"
 _STATUS_STYLES = {"Completed": "green", "Failed": "bold red", "Stopped": "yellow"}
-_PHASES = 24
-_CHILDREN = 20
-_BAR = {"narrow": 12, "wide": 32}
-_WIDE = 100
-_ROOMY = 80
-_NAME = 40
+_MAX_PHASES = 24
+_MAX_CHILDREN = 20
+_BAR_WIDTH = {"narrow": 12, "wide": 32}
+_WIDE_BARS_MIN_WIDTH = 100
+_ALL_COLUMNS_MIN_WIDTH = 80
+_MAX_NAME_LENGTH = 40
 _CHILD_COLUMNS = ("Job", "Status", "Spend", "Avoidable", "Lost", "Top finding")
-_MONEY = {"Spend", "Avoidable", "Lost"}
-_SPARE = {"Status", "Lost"}
-"""Columns left out on a narrow terminal."""
+_AMOUNT_COLUMNS = {"Spend", "Avoidable", "Lost"}
+_WIDE_ONLY_COLUMNS = {"Status", "Lost"}
+"""Columns that a narrow terminal leaves out."""
 
 
 def render(document: AuditDocument, console: Console) -> None:
     """Prints the whole audit."""
-    _head(document, console)
+    _print_header(document, console)
     if document["unauditable"] is not None:
         print_line(console, f"Could not be audited: {document['unauditable']}", "bold yellow")
         return
-    _news(document, console)
-    _part(console, "Phases", _phases(document, console))
-    _part(console, "Bill", _bill(document))
+    _print_headline(document, console)
+    _print_section(console, "Phases", _phases(document, console))
+    _print_section(console, "Bill", _bill(document))
     for note in notes.money_notes(document):
         print_line(console, capitalised(note), "dim", indent=2)
-    _part(console, "Where the money went", _waterfall(document, console))
-    _part(console, notes.children_title(document), _children(document, console))
+    _print_section(console, "Where the money went", _waterfall(document, console))
+    _print_section(console, notes.children_title(document), _children(document, console))
     if document["findings"]:
         print_heading(console, "Findings")
-        _findings(document, console)
+        _print_findings(document, console)
     _print_unjudged(document, console)
 
 
-def _head(document: AuditDocument, console: Console) -> None:
+def _print_header(document: AuditDocument, console: Console) -> None:
     job = document["job"]
     status = (for_terminal(job["status"]), _STATUS_STYLES.get(job["status"], "bold"))
     name = (for_terminal(job["name"]), "bold")
     console.print(Text.assemble(name, f"  {job['kind']} job, ", status))
-    place = ", ".join(
-        part for part in (notes.instances_text(job), notes.account_region_text(job)) if part
-    )
-    for words in filter(None, (place, notes.owner_family_text(job), notes.times_text(job))):
-        print_line(console, words)
+    instances = notes.instances_text(job)
+    instances_line = ", ".join(filter(None, (instances, notes.account_region_text(job))))
+    lines = (instances_line, notes.owner_family_text(job), notes.times_text(job))
+    for line in filter(None, lines):
+        print_line(console, line)
 
 
-def _news(document: AuditDocument, console: Console) -> None:
-    wasted = (document["avoidable_usd"] or 0) + (document["lost_up_to_usd"] or 0)
+def _print_headline(document: AuditDocument, console: Console) -> None:
+    wasted_usd = (document["avoidable_usd"] or 0) + (document["lost_up_to_usd"] or 0)
     style = "bold green" if document["judged"] == Judged.YES else "bold yellow"
     console.print()
-    print_line(console, capitalised(headline(document)), "bold red" if wasted else style)
+    print_line(console, capitalised(headline(document)), "bold red" if wasted_usd else style)
     for sentence in document["not_judged"]:
         print_line(console, sentence, "yellow", indent=2)
     if note := notes.pool_note(document):
@@ -106,25 +106,26 @@ def _print_unjudged(document: AuditDocument, console: Console) -> None:
     if document["not_applicable"] or document["clear"]:
         console.print()
     if document["not_applicable"]:
-        print_line(console, notes.not_applicable_text(document["not_applicable"], _REASONS), "dim")
+        text = notes.not_applicable_text(document["not_applicable"], _REASONS_HINT)
+        print_line(console, text, "dim")
     if document["clear"]:
         print_line(console, f"Clear: {', '.join(document['clear'])}", "dim")
 
 
-def _part(console: Console, title: str, part: RenderableType | None) -> None:
-    if part is not None:
+def _print_section(console: Console, title: str, content: RenderableType | None) -> None:
+    if content is not None:
         print_heading(console, title)
-        console.print(indented(part, 2))
+        console.print(indented(content, 2))
 
 
 def _phases(document: AuditDocument, console: Console) -> Group | None:
-    """One bar per phase, in order of time; phases that are not billed have a lighter bar."""
+    """Returns a bar for each phase, in order of time; lighter if the phase is not billed."""
     rows = document["phases"]
     if not rows:
         return None
     longest = max(row["seconds"] or Decimal(0) for row in rows)
     table = _grid("left", "right", "left", "right")
-    for row in rows[:_PHASES]:
+    for row in rows[:_MAX_PHASES]:
         cost = notes.phase_cost_text(row, document["bill"])
         table.add_row(
             Text(for_terminal(row["name"])),
@@ -132,25 +133,25 @@ def _phases(document: AuditDocument, console: Console) -> Group | None:
             _phase_bar(row, longest, console),
             Text(cost, "" if row["billed"] and document["bill"]["basis"] != "prepaid" else "dim"),
         )
-    _count_rest(table, len(rows) - _PHASES)
+    _add_omitted_row(table, len(rows) - _MAX_PHASES)
     return Group(table, *map(for_terminal, notes.phase_notes(rows)))
 
 
 def _bill(document: AuditDocument) -> Group | None:
-    """The bill's lines; below them each line's usage type, price and note."""
+    """Returns the bill's lines; below them the usage type, price and note of each line."""
     if not document["bill"]["lines"]:
         return None
     cells = [
-        tuple(map(for_terminal, notes.bill_line_cells(one))) for one in document["bill"]["lines"]
+        tuple(map(for_terminal, notes.bill_line_cells(line))) for line in document["bill"]["lines"]
     ]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_footer=True)
     footers = {"Item": "total", "USD": str(document_amounts(document).spend)}
-    for word in ("Item", "Quantity", "Rate", "USD"):
+    for title in ("Item", "Quantity", "Rate", "USD"):
         table.add_column(
-            word,
-            footers.get(word, ""),
-            justify="left" if word == "Item" else "right",
-            overflow="fold" if word == "Item" else "ellipsis",
+            title,
+            footers.get(title, ""),
+            justify="left" if title == "Item" else "right",
+            overflow="fold" if title == "Item" else "ellipsis",
             header_style="dim",
             footer_style="bold",
         )
@@ -161,20 +162,21 @@ def _bill(document: AuditDocument) -> Group | None:
 
 
 def _waterfall(document: AuditDocument, console: Console) -> Table | None:
-    """The slices of the bill with their bars, then the three totals."""
-    slices, found = document["waterfall"], document_amounts(document)
-    if not slices or (len(slices) == 1 and not found.possible.usd):
+    """Returns the slices of the bill with their bars, then the three totals."""
+    slices, amounts = document["waterfall"], document_amounts(document)
+    if not slices or (len(slices) == 1 and not amounts.possible.usd):
         return None
-    largest = max(abs(part["usd"]) for part in slices)
+    largest_usd = max(abs(part["usd"]) for part in slices)
     estimated = bool(document["bill"]["estimated"])
     table = _grid("left", "left", "right")
     for part in slices:
-        bar = _full(console) * _cells(abs(part["usd"]), largest, console)
-        style = "green" if part["slice"] == "rest" else "red"
-        rest = replace(found.spend, usd=part["usd"])
-        cost = str(rest if part["slice"] == "rest" else Figure(part["usd"], estimated=estimated))
+        bar = _full_block(console) * _bar_length(abs(part["usd"]), largest_usd, console)
+        is_rest = part["slice"] == "rest"
+        needed = replace(amounts.spend, usd=part["usd"])
+        cost = str(needed if is_rest else Figure(part["usd"], estimated=estimated))
+        style = "green" if is_rest else "red"
         table.add_row(Text(for_terminal(part["slice"])), Text(bar, style), cost)
-    for word, figure in zip(("avoidable", "lost", "possible"), found[1:4], strict=True):
+    for word, figure in zip(("avoidable", "lost", "possible"), amounts[1:4], strict=True):
         note = Text("worth a trial" if word == "possible" else "", "dim")
         if figure.usd is None or figure.upper_end:
             table.add_row(Text(f"= {word}", "bold"), note, Text(str(figure), "bold"))
@@ -182,36 +184,38 @@ def _waterfall(document: AuditDocument, console: Console) -> Table | None:
 
 
 def _children(document: AuditDocument, console: Console) -> Table | None:
-    """The jobs of a roll-up, the most avoidable and lost dollars first."""
+    """Returns the jobs of a roll-up, the most avoidable and lost dollars first."""
     audits: Sequence[AuditDocument] = document["children"] or ()
     if not audits:
         return None
     ranked = sorted(audits, key=lambda audit: document_amounts(audit).waste.usd or 0, reverse=True)
-    rows = [_child(audit) for audit in ranked[:_CHILDREN]]
-    narrow = console.width < _ROOMY
-    shown = [column for column in _CHILD_COLUMNS if not (narrow and column in _SPARE)]
-    table = plain_table(*shown, right=_MONEY, unbroken=_MONEY)
+    rows = [_child_cells(audit) for audit in ranked[:_MAX_CHILDREN]]
+    is_narrow = console.width < _ALL_COLUMNS_MIN_WIDTH
+    columns = [
+        column for column in _CHILD_COLUMNS if not (is_narrow and column in _WIDE_ONLY_COLUMNS)
+    ]
+    table = plain_table(*columns, right=_AMOUNT_COLUMNS, unbroken=_AMOUNT_COLUMNS)
     for row in rows:
-        table.add_row(*(Text(row[column]) for column in shown))
-    _count_rest(table, len(ranked) - _CHILDREN)
+        table.add_row(*(Text(row[column]) for column in columns))
+    _add_omitted_row(table, len(ranked) - _MAX_CHILDREN)
     return table
 
 
-def _child(audit: AuditDocument) -> dict[str, str]:
-    top, found = counted_findings(audit["findings"]), document_amounts(audit)
+def _child_cells(audit: AuditDocument) -> dict[str, str]:
+    findings, amounts = counted_findings(audit["findings"]), document_amounts(audit)
     return {
-        "Job": cut_middle(for_terminal(audit["job"]["name"]), _NAME),
+        "Job": cut_middle(for_terminal(audit["job"]["name"]), _MAX_NAME_LENGTH),
         "Status": for_terminal(audit["job"]["status"]),
-        "Spend": str(found.spend),
-        "Avoidable": str(found.avoidable),
-        "Lost": str(found.lost),
-        "Top finding": for_terminal(top[0]["rule"]) if top else "-",
+        "Spend": str(amounts.spend),
+        "Avoidable": str(amounts.avoidable),
+        "Lost": str(amounts.lost),
+        "Top finding": for_terminal(findings[0]["rule"]) if findings else "-",
     }
 
 
-def _count_rest(table: Table, hidden: int) -> None:
-    if hidden > 0:
-        table.add_row(Text(f"+{hidden} more", "dim"))
+def _add_omitted_row(table: Table, omitted: int) -> None:
+    if omitted > 0:
+        table.add_row(Text(f"+{omitted} more", "dim"))
 
 
 def _grid(*sides: str) -> Table:
@@ -222,25 +226,25 @@ def _grid(*sides: str) -> Table:
 
 
 def _phase_bar(row: PhaseDocument, longest: Decimal, console: Console) -> Text:
-    width = _cells(row["seconds"] or Decimal(0), longest, console)
+    length = _bar_length(row["seconds"] or Decimal(0), longest, console)
     if row["billed"]:
-        return Text(_full(console) * width, "cyan")
-    return Text(("." if console.options.ascii_only else "░") * width, "dim")
+        return Text(_full_block(console) * length, "cyan")
+    return Text(("." if console.options.ascii_only else "░") * length, "dim")
 
 
-def _full(console: Console) -> str:
+def _full_block(console: Console) -> str:
     return "#" if console.options.ascii_only else "█"
 
 
-def _cells(part: Decimal, whole: Decimal, console: Console) -> int:
-    """At least one cell for any positive amount."""
-    room = _BAR["wide" if console.width >= _WIDE else "narrow"]
-    if whole <= 0 or part <= 0:
+def _bar_length(value: Decimal, longest: Decimal, console: Console) -> int:
+    """Returns the characters of a bar, at least one for a positive value."""
+    max_length = _BAR_WIDTH["wide" if console.width >= _WIDE_BARS_MIN_WIDTH else "narrow"]
+    if longest <= 0 or value <= 0:
         return 0
-    return max(1, int((part / whole * room).to_integral_value()))
+    return max(1, int((value / longest * max_length).to_integral_value()))
 
 
-def _findings(document: AuditDocument, console: Console) -> None:
+def _print_findings(document: AuditDocument, console: Console) -> None:
     """Prints the findings: those counted in the totals first, by saving."""
     findings, repeated = finding_parts(document)
     for position, finding in enumerate(findings):
@@ -254,13 +258,14 @@ def _findings(document: AuditDocument, console: Console) -> None:
 
 
 def show_finding(finding: FindingParts, console: Console) -> None:
-    """Prints one; of a finding that is set aside no more than the summary and the reason."""
+    """Prints a finding; one that is not counted has only its summary and the reason."""
     style = (
         "dim" if finding.not_counted_because else SEVERITY_STYLES[Severity(finding.severity).rank]
     )
     dollars = f"  {finding.dollars}" if finding.dollars else ""
-    card = for_terminal(f"x{dollars}  {finding.rule} ({finding.id}, {finding.confidence})")[1:]
-    console.print(indented(Text.assemble((finding.severity.upper(), style), card), 2))
+    # the "x" keeps the leading spaces, which `for_terminal` would strip
+    title = for_terminal(f"x{dollars}  {finding.rule} ({finding.id}, {finding.confidence})")[1:]
+    console.print(indented(Text.assemble((finding.severity.upper(), style), title), 2))
     console.print(indented(Text(for_terminal(finding.summary)), 4))
     if finding.not_counted_because:
         console.print(indented(Text(for_terminal(finding.not_counted_because), "dim"), 4))
@@ -268,40 +273,43 @@ def show_finding(finding: FindingParts, console: Console) -> None:
     if finding.caveat:
         caveat = Text.assemble(("Caveat: ", "yellow"), for_terminal(finding.caveat))
         console.print(indented(caveat, 4))
-    for title, way in finding.alternatives:
-        console.print(indented(Text(for_terminal(title), "bold"), 4))
-        for fix in way:
-            _show_fix(fix, console)
+    for heading, parameters in finding.alternatives:
+        console.print(indented(Text(for_terminal(heading), "bold"), 4))
+        for parameter in parameters:
+            _print_parameter(parameter, console)
 
 
-def _show_fix(fix: FixDocument, console: Console) -> None:
+def _print_parameter(parameter: FixDocument, console: Console) -> None:
     """Prints a line to paste without line breaks: only the terminal may wrap it."""
-    pasted = Text.assemble(
+    line = Text.assemble(
         "      ",
-        (for_terminal(assignment_line(fix)), "green"),
-        (f"  # {for_terminal(old_value_text(fix))}", "dim"),
+        (for_terminal(assignment_line(parameter)), "green"),
+        (f"  # {for_terminal(old_value_text(parameter))}", "dim"),
     )
-    console.print(pasted, soft_wrap=True)
+    console.print(line, soft_wrap=True)
 
 
 def show_code(document: AuditDocument, console: Console, dialect: Dialect) -> None:
-    """Prints the fix of each finding in force, at the left margin and without line breaks."""
-    fixed = [finding for finding in document["findings"] if is_standing(finding) and finding["fix"]]
+    """Prints the fix of each standing finding, at the left margin and without line breaks."""
+    findings = [
+        finding for finding in document["findings"] if is_standing(finding) and finding["fix"]
+    ]
     console.print()
-    console.print(Text(f"Fixes as {dialect}" if fixed else "No fix to print", "bold"))
-    for finding in fixed:
+    console.print(Text(f"Fixes as {dialect}" if findings else "No fix to print", "bold"))
+    for finding in findings:
         console.print()
-        counted = Bucket(finding["bucket"]).is_counted
-        trial = "" if counted else ", a possible saving: not in the totals"
-        console.print(Text(for_terminal(f"{finding['rule']} ({finding['id']}{trial})"), "cyan"))
-        for row in fix_text(document["job"]["kind"], finding["fix"], dialect).split("\n"):
-            words = row.lstrip(" ")
-            margin = " " * (len(row) - len(words))
-            console.print(Text(margin + for_terminal(words)), soft_wrap=True)
+        is_counted = Bucket(finding["bucket"]).is_counted
+        trial_note = "" if is_counted else ", a possible saving: not in the totals"
+        title = f"{finding['rule']} ({finding['id']}{trial_note})"
+        console.print(Text(for_terminal(title), "cyan"))
+        for line in fix_text(document["job"]["kind"], finding["fix"], dialect).split("\n"):
+            code = line.lstrip(" ")
+            margin = " " * (len(line) - len(code))
+            console.print(Text(margin + for_terminal(code)), soft_wrap=True)
 
 
 def show_guides(guides: Sequence[GuideDocument], console: Console) -> None:
-    """Prints them; only the terminal may wrap an address."""
+    """Prints guides; only the terminal may wrap their addresses."""
     print_heading(console, GUIDES_TITLE)
     if not guides:
         print_line(console, NO_GUIDES_TEXT, "dim", indent=2)

@@ -1,7 +1,7 @@
-"""The five figures of a job, or of many jobs, in the order in which every view shows them.
+"""The five amounts of a job, or of many jobs, in the order in which every view shows them.
 
-The fifth, capacity that was paid for and not used, has a sentence too. It is shown if somebody
-should look: the JSON always has the figure.
+The fifth, idle capacity, also has a sentence, which views show from a minimum amount. The JSON
+always has the amount.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from sageaudit.output.text.words import format_number
 from sageaudit.structs import replace
 
 COUNTED_IN_JOBS = Figure(None, absent="in its jobs")
-"""The spend of a roll-up: its jobs have rows of their own, and rows add up."""
+"""The spend of a roll-up: the rows of its jobs have it, so that rows add up."""
 IDLE_LABEL = "Idle capacity"
 UNIT_WORDS: dict[Unit, str] = {"gpu_hours": "GPU-hours", "vcpu_hours": "vCPU-hours"}
-_IDLE_ADVICE: dict[IdleCause, str] = {
+_PLACES_TO_LOOK: dict[IdleCause, str] = {
     "standstill": "why the GPUs stood still for half an hour or more",
     "gpu_use": "whether the code uses the GPU at all",
     "data_loader": "the data loader (the CPU was busy while the GPU waited)",
@@ -44,13 +44,13 @@ _IDLE_ADVICE: dict[IdleCause, str] = {
     "batch_size": "a larger batch (GPU memory was free)",
     "parallel_work": "whether the code uses every vCPU",
 }
-"""A profile is asked for last, in words of its own."""
+"""What to look at for each likely cause, except for a profile, which is always mentioned last."""
 _TEN = Decimal(10)
 COLUMN_TITLES = ("Spend", "Avoidable", "Lost", "Possible", IDLE_LABEL)
 
 
 class Amounts(NamedTuple):
-    """The figures; `money` says what goes with an amount."""
+    """The five amounts, each with how exactly it is known."""
 
     spend: Figure
     avoidable: Figure
@@ -65,15 +65,15 @@ class Amounts(NamedTuple):
 
 
 UNKNOWN_AMOUNTS = Amounts(*[Figure(None)] * 5)
-"""Those of days that the history does not cover."""
+"""The amounts of days that the history does not cover."""
 
 
 class Uncertainty(Struct, frozen=True):
-    """Why figures are not exact.
+    """Why amounts are not exact.
 
-    `lower`: the spend lacks a part; `upper`: a part of it is an upper bound. `estimated`: dollars
-    rest on an estimated rate. `unjudged`: nothing could judge what was avoidable. `avoidable`,
-    `lost`, `possible` and `idle`: these dollars are not known of some jobs.
+    `is_lower_bound`: the spend lacks a part. `is_upper_bound`: a part of the spend is an upper
+    bound. `estimated`: a rate is estimated. `nothing_judged`: no rule could judge what was
+    avoidable. `avoidable`, `lost`, `possible` and `idle`: this amount is unknown for some jobs.
     """
 
     is_lower_bound: bool = False
@@ -96,7 +96,7 @@ def make_amounts(
     possible_usd: Decimal | None,
     idle_usd: Decimal | None,
 ) -> Amounts:
-    """The figures of these dollars."""
+    """Returns the amounts with how exactly `doubts` says they are known."""
     estimated = doubts.estimated
     absent = "not judged" if doubts.nothing_judged else UNKNOWN
     return Amounts(
@@ -109,7 +109,7 @@ def make_amounts(
 
 
 def spend_figure(total_usd: Decimal | None, doubts: Uncertainty) -> Figure:
-    """What a job cost, or many."""
+    """Returns the spend of one job or of many."""
     return Figure(
         total_usd,
         estimated=doubts.estimated,
@@ -119,7 +119,7 @@ def spend_figure(total_usd: Decimal | None, doubts: Uncertainty) -> Figure:
 
 
 def document_amounts(document: AuditDocument) -> Amounts:
-    """Those of one audit."""
+    """Returns the amounts of one audit."""
     bill = document["bill"]
     return make_amounts(
         Uncertainty(
@@ -138,14 +138,17 @@ def document_amounts(document: AuditDocument) -> Amounts:
     )
 
 
-def summary_amounts(head: AuditSummary) -> Amounts:
-    """Those of one job's newest audit. A roll-up's are what it adds to those of its jobs."""
-    found = sums_amounts(head.sums)
-    return found._replace(spend=COUNTED_IN_JOBS) if head.rollup else found
+def summary_amounts(summary: AuditSummary) -> Amounts:
+    """Returns the amounts of one audit. A roll-up's are what it adds to those of its jobs."""
+    amounts = sums_amounts(summary.sums)
+    return amounts._replace(spend=COUNTED_IN_JOBS) if summary.rollup else amounts
 
 
 def sums_amounts(sums: Sums) -> Amounts:
-    """Those of many jobs: unknown where that of none is known, "or more" where not all are."""
+    """Returns the amounts of many jobs.
+
+    An amount is unknown if it is unknown for all jobs, and "or more" if it is unknown for some.
+    """
     return make_amounts(
         sums_doubts(sums),
         total_usd=sums.known_total_usd,
@@ -158,7 +161,7 @@ def sums_amounts(sums: Sums) -> Amounts:
 
 
 def sums_doubts(sums: Sums) -> Uncertainty:
-    """Why the figures of many jobs are not exact."""
+    """Returns why the amounts of many jobs are not exact."""
     return Uncertainty(
         is_lower_bound=bool(sums.incomplete + sums.total_unknown_count),
         is_upper_bound=bool(sums.upper_bounds),
@@ -172,7 +175,7 @@ def sums_doubts(sums: Sums) -> Uncertainty:
 
 
 def rule_amounts(sums: RuleSums) -> tuple[Figure, Figure, Figure]:
-    """The avoidable, lost and possible dollars of a rule's findings."""
+    """Returns the avoidable, lost and possible dollars of a rule's findings."""
     avoidable, lost, possible = (
         Figure(
             sums.known_usd(bucket),
@@ -186,79 +189,86 @@ def rule_amounts(sums: RuleSums) -> tuple[Figure, Figure, Figure]:
 
 
 def idle_sentence(document: AuditDocument) -> str | None:
-    """One or two plain sentences; None where there is no figure or too little to speak of."""
-    figure = document["idle_capacity"]
-    if figure is None or not should_show_idle(figure):
+    """Returns sentences on the idle capacity; None if it is unknown or too small to show."""
+    idle = document["idle_capacity"]
+    if idle is None or not should_show_idle(idle):
         return None
-    spent = f"{_idle_hours_text(document, figure)} were paid for but not used"
-    return f"{spent}{_value(document, figure)} {_idle_advice_text(figure)}"
+    hours_text = f"{_idle_hours_text(document, idle)} were paid for but not used"
+    return f"{hours_text}{_idle_value_text(document, idle)} {_look_at_text(idle)}"
 
 
 def idle_headline(document: AuditDocument) -> str:
-    """`40 of 48 GPU-hours (83%) not used, price not known`; what is worth dollars is no saving."""
-    figure = document["idle_capacity"]
-    if figure is None:
-        return "its idle hours are not known"
-    hours = f"{_idle_hours_text(document, figure)} not used"
-    if figure["list_usd"] is None:
-        return f"{hours}, price not known"
+    """Returns `40 of 48 GPU-hours (83%) not used, worth about $31`."""
+    idle = document["idle_capacity"]
+    if idle is None:
+        return "idle hours unknown"
+    hours_text = f"{_idle_hours_text(document, idle)} not used"
+    if idle["list_usd"] is None:
+        return f"{hours_text}, price unknown"
     prepaid = ", prepaid" if document["bill"]["basis"] == "prepaid" else ""
-    return f"{hours}, worth {Figure(figure['list_usd'], rounding=ROUND_NEAREST)}{prepaid}"
+    return f"{hours_text}, worth {Figure(idle['list_usd'], rounding=ROUND_NEAREST)}{prepaid}"
 
 
-def _idle_hours_text(document: AuditDocument, figure: IdleCapacityDocument) -> str:
-    part = percent_text(figure["idle"], figure["paid"])
-    upper = "up to " if document["bill"]["basis"] == "upper_bound" else ""
-    idle, paid = _hours_text(figure["idle"]), _hours_text(figure["paid"])
-    # one figure twice would say that all of it was idle
-    hours = f"nearly all of {paid}" if idle == paid else f"{idle} of {paid}"
-    return f"{upper}{hours} {UNIT_WORDS[figure['unit']]} ({part})"
+def _idle_hours_text(document: AuditDocument, idle: IdleCapacityDocument) -> str:
+    share = percent_text(idle["idle"], idle["paid"])
+    bound = "up to " if document["bill"]["basis"] == "upper_bound" else ""
+    idle_hours, paid_hours = _hours_text(idle["idle"]), _hours_text(idle["paid"])
+    # "145 of 145" would mean that every hour was idle
+    is_nearly_all = idle_hours == paid_hours
+    hours = f"nearly all of {paid_hours}" if is_nearly_all else f"{idle_hours} of {paid_hours}"
+    return f"{bound}{hours} {UNIT_WORDS[idle['unit']]} ({share})"
 
 
-def _value(document: AuditDocument, figure: IdleCapacityDocument) -> str:
-    """What the hours are worth, and how much of it the avoidable and lost dollars have already."""
-    if figure["list_usd"] is None:
-        return "; what they cost is not known."
-    worth = f", worth {Figure(figure['list_usd'], rounding=ROUND_NEAREST)} at {_price(document)}"
+def _idle_value_text(document: AuditDocument, idle: IdleCapacityDocument) -> str:
+    """Returns the value of the idle hours, and how much of it is counted as avoidable or lost."""
+    if idle["list_usd"] is None:
+        return "; their cost is unknown."
+    value = Figure(idle["list_usd"], rounding=ROUND_NEAREST)
+    value_text = f", worth {value} at {_price_label(document)}"
     if document["bill"]["basis"] == "prepaid":
-        return f"{worth}. The capacity is prepaid: using it better saves no dollars now."
-    # a fix may add a cost of its own, such as a volume: the totals have what is left
-    wasted = (document["avoidable_usd"] or Decimal(0)) + (document["lost_usd"] or Decimal(0))
-    counted = Figure(min(figure["counted_usd"] or Decimal(0), wasted), rounding=ROUND_NEAREST)
+        return f"{value_text}. The capacity is prepaid: using it better saves no dollars now."
+    # a fix may add a cost of its own, such as a volume, so the totals may have less
+    wasted_usd = (document["avoidable_usd"] or Decimal(0)) + (document["lost_usd"] or Decimal(0))
+    counted = Figure(min(idle["counted_usd"] or Decimal(0), wasted_usd), rounding=ROUND_NEAREST)
     if counted.usd:
-        return f"{worth}. Of this, {counted} is counted above; the rest is no certain saving."
-    if _has_known_change(document):
-        return f"{worth}. None of it is counted above: it is no certain saving."
-    return f"{worth}. This is no saving: no change is certain to save it."
+        return (
+            f"{value_text}. Of this, {counted} is counted above; the rest is not a certain saving."
+        )
+    if _can_have_fix(document):
+        return f"{value_text}. None of it is counted above: it is not a certain saving."
+    return f"{value_text}. This is not a saving: no change is certain to save it."
 
 
 def is_value_estimated(document: AuditDocument) -> bool:
-    """Whether what a job's hours are worth rests on an estimate, of prepaid ones too."""
+    """Whether the value of a job's hours, billed or prepaid, rests on an estimate."""
     bill = document["bill"]
-    prepaid = any(note.startswith(PREPAID_ESTIMATE_PREFIX) for note in bill["notes"])
-    return prepaid or bool(bill["estimated"])
+    is_prepaid_estimate = any(note.startswith(PREPAID_ESTIMATE_PREFIX) for note in bill["notes"])
+    return is_prepaid_estimate or bool(bill["estimated"])
 
 
-def _price(document: AuditDocument) -> str:
+def _price_label(document: AuditDocument) -> str:
     if is_value_estimated(document):
         return "an estimated rate"
     return "your own prices" if document["bill"]["price_kind"] == "own" else "list price"
 
 
-def _has_known_change(document: AuditDocument) -> bool:
-    """Whether a finding names a change, or may be missing since not all was judged."""
-    named = any(Bucket(one["bucket"]).is_counted and one["fix"] for one in document["findings"])
-    return named or document["judged"] != Judged.YES
+def _can_have_fix(document: AuditDocument) -> bool:
+    """Whether a counted finding has a fix, or one may be missing because not all was judged."""
+    has_fix = any(
+        Bucket(finding["bucket"]).is_counted and finding["fix"] for finding in document["findings"]
+    )
+    return has_fix or document["judged"] != Judged.YES
 
 
-def _idle_advice_text(figure: IdleCapacityDocument) -> str:
-    """What to look at, the likeliest cause first."""
-    places = [_IDLE_ADVICE[cause] for cause in figure["likely_causes"] if cause in _IDLE_ADVICE]
+def _look_at_text(idle: IdleCapacityDocument) -> str:
+    """Returns what to look at, the most likely cause first."""
+    causes = idle["likely_causes"]
+    places = [_PLACES_TO_LOOK[cause] for cause in causes if cause in _PLACES_TO_LOOK]
     if not places:
         return "A profile shows why."
     return f"Look at {', then '.join(places)}; a profile shows more."
 
 
 def _hours_text(hours: Decimal) -> str:
-    """Whole hours, from ten on."""
+    """Returns hours with one decimal, from ten hours with none."""
     return format_number(hours, 0 if hours >= _TEN else 1)

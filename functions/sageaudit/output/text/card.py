@@ -1,10 +1,9 @@
-"""What a message is: a card that fits a phone, and the notice that carries it to `deliver`.
+"""Cards, which fit a phone's screen, and notices, which carry a channel's payload to `deliver`.
 
-Beside them: the card of what was held in an hour, and the attributes by which subscriptions to a
-topic filter messages. A card has at most `ROWS` rows of `WIDTH` characters, as on a phone. Its
-texts contain names and reasons as they came: each channel must pass them through a function of
-`untrusted` before it shows them. A notice is one JSON object with one channel's payload, the SQS
-message from `notify` to `deliver`.
+The module also makes the card of messages held in an hour, and the attributes by which SNS
+subscriptions filter. A card has at most `MAX_ROWS` rows of `ROW_WIDTH` characters. Its texts are
+not escaped: each channel must pass them through a function of `untrusted`. A notice is one JSON
+object, the SQS message from `notify` to `deliver`.
 """
 
 from __future__ import annotations
@@ -35,24 +34,22 @@ from sageaudit.structs import replace
 
 ROW_WIDTH = 40
 MAX_ROWS = 18
-SEPARATOR = "  "
-"""Between the links."""
+LINK_SEPARATOR = "  "
 MAX_FAMILY_LENGTH = 30
 MAX_CODE_LENGTH = 120
-"""Characters of a family's name and of a line to paste."""
+"""Characters of a line to paste."""
 MAX_COMMAND_LENGTH = 400
-"""Characters of a command to copy: the longest names of a job and a table are not cut."""
+"""Characters of a command to copy: the longest names of a job and a table fit."""
 SCHEMA = 1
-"""Of a notice's body."""
+"""The schema version of a notice's body."""
 REPEAT_PREFIX = "(possible repeat) "
 """The prefix of a payload that may have been posted before."""
-_TEXT = 1000
-_CLEAR = 8
-"""Letters from which a parameter's name alone is clear; S3Uri is not."""
+_MAX_TEXT_LENGTH = 1000
+_MIN_CLEAR_LENGTH = 8
+"""A parameter's name with this many letters is clear without its path; `S3Uri` is not."""
 _NUMBER_LIMIT = Decimal(10**9)
 _NUMBER_PLACES = Decimal("0.00001")
-_VALUE = 256
-"""Characters of an attribute."""
+_MAX_ATTRIBUTE_LENGTH = 256
 _MAX_ID_LENGTH = 2_000
 _HOUR = "%Y-%m-%dT%H"
 
@@ -68,8 +65,9 @@ _HELD_ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", 
 
 
 class CardLine(NamedTuple):
-    """A text after a `label`; `code` is to copy. Where there is no room, the highest `spare` is
-    left out first; 0 stays.
+    """A line of a card, with an optional label; `is_code` marks a text to copy.
+
+    A card that is full drops the line with the highest `drop_priority` first; 0 is never dropped.
     """
 
     text: str
@@ -79,14 +77,16 @@ class CardLine(NamedTuple):
 
     @property
     def labelled_text(self) -> str:
-        """The text after its label."""
+        """The label, a colon and the text; the text alone without a label."""
         return f"{self.label}: {self.text}".strip() if self.label else self.text
 
 
 class MessageCard(Struct, frozen=True):
-    """A card's parts in their order. Its first line is `headline` and, after a colon, `step`, which
-    may be empty. `owner` and `place` share a line, and the links one with the rule's name; a card
-    that is about no single run has no `place`. Subscriptions can filter by `attributes`.
+    """The content of a message, in the order in which it is shown.
+
+    The first line is `headline` and, after a colon, `next_step`, if there is one. `owner` and
+    `account_region` share a line, and so do `links` and `rule`. A card that is not about a single
+    run has no `account_region`. SNS subscriptions can filter by `attributes`.
     """
 
     headline: str
@@ -101,13 +101,13 @@ class MessageCard(Struct, frozen=True):
 
     @property
     def short_owner(self) -> str:
-        """The owner's name, cut so that one row has it and the place, if that leaves enough."""
+        """The owner's name, cut to share a row with the account and region if it can."""
         room = max(ROW_WIDTH - len(self.account_region) - len(", "), len(NO_OWNER_LABEL))
         return cut_middle(for_terminal(self.owner or NO_OWNER_LABEL), room)
 
     @property
-    def owner_and_place(self) -> str:
-        """The owner and the place; empty where the card has no place."""
+    def owner_line(self) -> str:
+        """The owner, account and region; "" if the card has no account and region."""
         return f"{self.short_owner}, {self.account_region}" if self.account_region else ""
 
     @property
@@ -117,49 +117,59 @@ class MessageCard(Struct, frozen=True):
 
     @property
     def body(self) -> tuple[CardLine, ...]:
-        """All lines below the title, for channels that show a line for each."""
-        whose = [CardLine(self.owner_and_place)] if self.owner_and_place else []
+        """All lines below the title, for channels that show them as separate lines."""
+        owner = [CardLine(self.owner_line)] if self.owner_line else []
         rule = [CardLine(f"sageaudit rules {self.rule}", "Rule", is_code=True)] if self.rule else []
-        return (*self.lines, *whose, *rule, *self.commands)
+        return (*self.lines, *owner, *rule, *self.commands)
 
 
 def row_count(text: str) -> int:
-    """How many rows of a phone a text takes."""
-    return len(textwrap.wrap(for_plain_text(text, _TEXT), ROW_WIDTH)) or 1
+    """Returns how many rows of a phone a text takes."""
+    return len(textwrap.wrap(for_plain_text(text, _MAX_TEXT_LENGTH), ROW_WIDTH)) or 1
 
 
 def fit_card(card: MessageCard, max_rows: int) -> MessageCard:
-    """The card in so many rows: what can be spared goes first, then the longest texts are cut."""
+    """Returns the card in at most `max_rows` rows, as far as its commands allow.
+
+    It drops lines by their `drop_priority`, then cuts the longest texts.
+    """
     lines = [*card.lines, *card.commands]
-    foot = SEPARATOR.join([*(one.label for one in card.links), card.rule])
-    room = max_rows - sum(
-        row_count(text) for text in (card.title, card.owner_and_place, foot) if text
-    )
-    while lines and (over := sum(row_count(one.labelled_text) for one in lines) - room) > 0:
-        least = max(lines, key=lambda one: one.drop_priority)
-        if not least.drop_priority:
+    link_line = LINK_SEPARATOR.join([*(link.label for link in card.links), card.rule])
+    fixed_texts = (card.title, card.owner_line, link_line)
+    available_rows = max_rows - sum(row_count(text) for text in fixed_texts if text)
+    while (
+        lines
+        and (excess_rows := sum(row_count(line.labelled_text) for line in lines) - available_rows)
+        > 0
+    ):
+        droppable = max(lines, key=lambda line: line.drop_priority)
+        if not droppable.drop_priority:
             break
-        lines.remove(least)
-    for line in sorted(lines, key=lambda one: -row_count(one.labelled_text)):
-        if over > 0 and line.text and not line.is_code:
-            taken = row_count(line.labelled_text)
-            keep = max(taken - over, 1)
-            lines[lines.index(line)] = line._replace(text=_cut_to_rows(line, keep))
-            over -= taken - keep
-    last = sum(one in card.commands for one in lines)
-    at = len(lines) - last
-    return replace(card, lines=tuple(lines[:at]), commands=tuple(lines[at:]))
+        lines.remove(droppable)
+    for line in sorted(lines, key=lambda line: -row_count(line.labelled_text)):
+        if excess_rows > 0 and line.text and not line.is_code:
+            old_rows = row_count(line.labelled_text)
+            new_rows = max(old_rows - excess_rows, 1)
+            lines[lines.index(line)] = line._replace(text=_cut_to_rows(line, new_rows))
+            excess_rows -= old_rows - new_rows
+    first_command = len(lines) - sum(line in card.commands for line in lines)
+    return replace(card, lines=tuple(lines[:first_command]), commands=tuple(lines[first_command:]))
 
 
-def _cut_to_rows(line: CardLine, row_limit: int) -> str:
-    """The text in so many rows, as an e-mail shows it."""
-    shown = for_plain_text(line.labelled_text, _TEXT)
-    wrapped = textwrap.wrap(shown, ROW_WIDTH, max_lines=row_limit, placeholder=f" {ELLIPSIS}")
-    return " ".join(wrapped).removeprefix(f"{line.label}: ")
+def _cut_to_rows(line: CardLine, max_rows: int) -> str:
+    """Returns the line's text cut to `max_rows` rows with its label, as in an e-mail."""
+    text = for_plain_text(line.labelled_text, _MAX_TEXT_LENGTH)
+    rows = textwrap.wrap(text, ROW_WIDTH, max_lines=max_rows, placeholder=f" {ELLIPSIS}")
+    return " ".join(rows).removeprefix(f"{line.label}: ")
 
 
-def held_messages_card(hour: ChannelHour, place: HistoryLocation = DEFAULT_HISTORY) -> MessageCard:
-    """How many were held, and the dearest of them; `place`: the history that has them all."""
+def held_messages_card(
+    hour: ChannelHour, history: HistoryLocation = DEFAULT_HISTORY
+) -> MessageCard:
+    """Returns the card about an hour's held messages: their number and the largest ones.
+
+    Its commands read `history`.
+    """
     others, since = hour.held - len(hour.largest_messages), f"{hour.began_at:%Y-%m-%d}"
     return MessageCard(
         headline=f"And {count_text(hour.held, 'more message')} since {hour.began_at:%H:%M} UTC",
@@ -169,39 +179,43 @@ def held_messages_card(hour: ChannelHour, place: HistoryLocation = DEFAULT_HISTO
         ),
         attributes=_HELD_ATTRIBUTES,
         commands=(
-            CardLine(place.command("advice"), "All open recommendations", is_code=True),
-            CardLine(place.command("history", "--since", since), "All jobs", is_code=True),
+            CardLine(history.command("advice"), "All open recommendations", is_code=True),
+            CardLine(history.command("history", "--since", since), "All jobs", is_code=True),
         ),
     )
 
 
 def short_name(family: str, *, with_group: bool = True) -> str:
-    """The last part of a family's name; of a step, with its pipeline's."""
+    """Returns the last part of a family's name.
+
+    A pipeline's step has its pipeline's name before it, unless `with_group` is False.
+    """
     parents = (alert_subject(family) if with_group else family).rpartition("/")[0]
     return cut_middle(for_terminal(family.removeprefix(f"{parents}/")), MAX_FAMILY_LENGTH)
 
 
 def subject_name(family: str) -> str:
-    """The name of what a family's messages are about: of a step, that of its pipeline."""
+    """Returns the short name of a family, or of the pipeline that it is a step of."""
     return short_name(alert_subject(family))
 
 
 def line_to_paste(parameter: str, value: str) -> str:
-    """The same of an advice, whose value is text."""
+    """Returns a recommendation's `parameter = value`, with a short path and cut if needed."""
     line = f"{short_path(parameter, len(f'{parameter} = {value}'))} = {value}"
     return cut_middle(without_paths(line), MAX_CODE_LENGTH)
 
 
-def short_path(parameter: str, length: int) -> str:
-    """The parameter's name alone where the line would be too long, and the name says enough."""
+def short_path(parameter: str, line_length: int) -> str:
+    """Returns the parameter without its path if its line is too long and the name is clear."""
     path, _, name = parameter.rpartition(".")
-    return parameter if length <= ROW_WIDTH or "[" in path or len(name) < _CLEAR else name
+    keeps_path = line_length <= ROW_WIDTH or "[" in path or len(name) < _MIN_CLEAR_LENGTH
+    return parameter if keeps_path else name
 
 
 def message_attributes(
     audit: MessageAudit, decision: AlertDecision = FIRST_ALERT
 ) -> dict[str, Attribute]:
-    """Message attributes for subscription filters; an unknown value has no attribute."""
+    """Returns message attributes for subscription filters; an unknown value has none."""
     document, job = audit.document, audit.job
     texts = {
         "month_severity": decision.month_severity,
@@ -212,29 +226,31 @@ def message_attributes(
         "judged": document["judged"],
         "message_kind": decision.kind,
     }
-    most = document["lost_up_to_usd"]
+    max_lost_usd = document["lost_up_to_usd"]
     numbers = {
         "avoidable_usd": document["avoidable_usd"],
         "lost_usd": document["lost_usd"],
-        "lost_up_to_usd": most if most != document["lost_usd"] else None,
+        "lost_up_to_usd": max_lost_usd if max_lost_usd != document["lost_usd"] else None,
     }
-    ids = json.dumps([for_plain_text(finding["id"], _VALUE) for finding in audit.counted_findings])
-    result: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": ids}}
-    result |= text_attributes(texts)
+    rule_ids = json.dumps(
+        [for_plain_text(finding["id"], _MAX_ATTRIBUTE_LENGTH) for finding in audit.counted_findings]
+    )
+    attributes: dict[str, Attribute] = {"rule_ids": {"type": "String.Array", "value": rule_ids}}
+    attributes |= text_attributes(texts)
     for name, amount in numbers.items():
         if amount is not None:
-            result[name] = {"type": "Number", "value": _number(amount)}
-    return result
+            attributes[name] = {"type": "Number", "value": _number(amount)}
+    return attributes
 
 
 def text_attributes(texts: Mapping[str, str | None]) -> dict[str, Attribute]:
-    """Those of texts; an unknown or empty one has none."""
-    values = {name: for_log(text or "", _VALUE) for name, text in texts.items()}
+    """Returns a String attribute for each text that is neither None nor empty."""
+    values = {name: for_log(text or "", _MAX_ATTRIBUTE_LENGTH) for name, text in texts.items()}
     return {name: {"type": "String", "value": value} for name, value in values.items() if value}
 
 
 def _number(amount: Decimal) -> str:
-    """A number as SNS can filter it: within ±1,000,000,000, with at most five decimals."""
+    """Returns a number that SNS can filter: within ±1,000,000,000, at most five decimals."""
     bounded = max(min(amount, _NUMBER_LIMIT), -_NUMBER_LIMIT)
     return f"{bounded.quantize(_NUMBER_PLACES, ROUND_HALF_UP).normalize():f}"
 
@@ -242,17 +258,17 @@ def _number(amount: Decimal) -> str:
 Payload = dict[str, Any]
 NO_OWNER_IDS: Mapping[str, str] = {}
 Writer = Callable[[MessageCard, Mapping[str, str]], Payload]
-"""What one channel posts for a card, with the ids of owners to mention, within its size limits."""
+"""Makes a channel's payload, within its size limits, from a card and the ids of owners."""
 Check = Callable[[Payload], None]
-"""Raises MalformedData, naming the key, for a payload that its channel cannot post."""
+"""Raises MalformedData with the key's name for a payload that its channel cannot post."""
 NO_CHECKS: Mapping[str, Check] = {}
 
 
 class Notice(Struct, frozen=True):
-    """A payload that one channel must post.
+    """A payload for one channel to post.
 
-    With `held_hour`, it stands for the messages held in the hour that began then: its payload is
-    written after that hour.
+    With `held_hour`, the start of an hour, it stands for the messages held in that hour. Its
+    payload is then written after the hour.
     """
 
     notice_id: str
@@ -262,15 +278,15 @@ class Notice(Struct, frozen=True):
 
 
 def to_json(notice: Notice) -> str:
-    """The message body: JSON in ASCII, because SQS refuses some Unicode characters."""
-    held = {} if notice.held_hour is None else {"held_hour": f"{notice.held_hour:{_HOUR}}"}
+    """Returns the message body: JSON in ASCII, because SQS refuses some Unicode characters."""
+    held_hour = {} if notice.held_hour is None else {"held_hour": f"{notice.held_hour:{_HOUR}}"}
     return json.dumps(
         {
             "schema": SCHEMA,
             "notice_id": notice.notice_id,
             "channel": notice.channel,
             "payload": notice.payload,
-            **held,
+            **held_hour,
         }
     )
 
@@ -278,25 +294,25 @@ def to_json(notice: Notice) -> str:
 def parse_notice(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
     """Parses a message body. Raises MalformedData.
 
-    `checks`: by channel name, its payload check; of another channel any payload is taken.
+    `checks` has the payload checks by channel name; the payload of another channel is not checked.
     """
     try:
         message = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise MalformedData("body", "is not JSON") from error
-    _need(isinstance(message, dict), "body", "is not an object")
-    _need(message.get("schema") == SCHEMA, "schema", f"is not {SCHEMA}")
+    _require(isinstance(message, dict), "body", "is not an object")
+    _require(message.get("schema") == SCHEMA, "schema", f"is not {SCHEMA}")
     channel, payload = message.get("channel"), message.get("payload")
-    _need(isinstance(channel, str), "channel", "is not a string")
+    _require(isinstance(channel, str), "channel", "is not a string")
     notice_id = message.get("notice_id")
-    _need(
+    _require(
         isinstance(notice_id, str)
         and len(notice_id) <= _MAX_ID_LENGTH
         and notice_id.endswith(f"|{channel}"),
         "notice_id",
         "is not an audit's version followed by the channel",
     )
-    _need(isinstance(payload, dict), "payload", "is not an object")
+    _require(isinstance(payload, dict), "payload", "is not an object")
     held_hour = _hour(message["held_hour"]) if "held_hour" in message else None
     if held_hour is None and channel in checks:
         checks[channel](payload)
@@ -304,13 +320,13 @@ def parse_notice(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
 
 
 def check_key_types(payload: Payload, types: Mapping[str, type]) -> None:
-    """Raises MalformedData for the first key that is absent or has another type."""
+    """Raises MalformedData for the first key that is missing or has the wrong type."""
     for key, kind in types.items():
-        _need(isinstance(payload.get(key), kind), f"payload.{key}", f"is not a {kind.__name__}")
+        _require(isinstance(payload.get(key), kind), f"payload.{key}", f"is not a {kind.__name__}")
 
 
-def _need(holds: bool, key: str, reason: str) -> None:
-    if not holds:
+def _require(condition: bool, key: str, reason: str) -> None:
+    if not condition:
         raise MalformedData(key, reason)
 
 

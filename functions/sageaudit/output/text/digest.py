@@ -1,4 +1,4 @@
-"""The weekly digest as a card: the week, what to do next, and what came of the rest."""
+"""The weekly digest as a card: spend, waste, open recommendations, and outcomes of others."""
 
 from __future__ import annotations
 
@@ -40,23 +40,26 @@ from sageaudit.structs import replace
 
 DIGEST_ROWS = 30
 """Two screens of a phone."""
-_ALL_JOBS = "All jobs"
-_ROUTE_TITLE = "One route"
+_ALL_JOBS_OWNER = "All jobs"
+_ROUTE_OWNER = "One route"
+"""Shown in place of an owner."""
 _ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "digest"}}
 _MAX_RECOMMENDATIONS = 5
-_CHANGES = 3
-_RECENT_DAYS = 60
-_GREW = Decimal("1.5")
+_MAX_CHANGES = 3
+_OLD_DAYS = 60
+"""Open recommendations of at least this age are counted in a line of their own."""
+_GROWTH_FACTOR = Decimal("1.5")
 _MIN_GROWTH_USD = Decimal(20)
+"""Growth by both this factor and this amount is in the headline. Our choice."""
 _MIN_CHANGE_USD = Decimal(1)
-"""Half as much again, and at least $20, is in the headline; a dollar is no change. Our choice."""
-_IDLE_USD = Decimal(10)
-"""Idle capacity of the week from which on it has a line. Our choice."""
+"""Families whose spend changed by less are not listed. Our choice."""
+_MIN_IDLE_USD = Decimal(10)
+"""A week's idle capacity has a line from this amount. Our choice."""
 _ZERO = Decimal(0)
 
 
 class DigestReport(Struct, frozen=True):
-    """The page of a digest: where it is, or why there is none."""
+    """A link to the digest's report, or the reason why there is none."""
 
     link: Link | None = None
     missing_reason: str | None = None
@@ -66,36 +69,42 @@ NO_REPORT = DigestReport()
 
 
 def digest_card(
-    digest: Digest, report: DigestReport = NO_REPORT, place: HistoryLocation = DEFAULT_HISTORY
+    digest: Digest, report: DigestReport = NO_REPORT, history: HistoryLocation = DEFAULT_HISTORY
 ) -> MessageCard:
-    """The card; of a week without a job, one line. `place`: the history that its command asks."""
+    """Returns the digest's card, one line for a week without jobs. Its command reads `history`."""
     week = f"Week to {digest.until}"
     if not digest.total.jobs:
-        whose = f" for {digest.route}" if digest.route else ""
-        return MessageCard(f"{week}{whose}: no job was audited", attributes=_ATTRIBUTES)
-    found = [
-        one for one in _open_recommendations(digest.recommendations) if _should_list(one, digest)
+        route_text = f" for {digest.route}" if digest.route else ""
+        return MessageCard(f"{week}{route_text}: no job was audited", attributes=_ATTRIBUTES)
+    listed = [
+        recommendation
+        for recommendation in _open_recommendations(digest.recommendations)
+        if _should_list(recommendation, digest)
     ]
     card = MessageCard(
-        headline=f"{week}: {sums_amounts(digest.total).spend}{_spend_qualifications(digest)}",
-        next_step=_runaway(digest),
+        headline=f"{week}: {sums_amounts(digest.total).spend}{_headline_end(digest)}",
+        next_step=_growth_text(digest),
         lines=(
-            *([CardLine(str(digest.route), "Only")] if digest.route else []),
-            CardLine(", ".join(_spend(digest)), "Spend"),
-            CardLine(_waste(digest.total), "Avoidable"),
-            *_idle(digest.total),
+            *([CardLine(str(digest.route), "Filter")] if digest.route else []),
+            CardLine(", ".join(_spend_texts(digest)), "Spend"),
+            CardLine(_waste_text(digest.total), "Avoidable"),
+            *_idle_lines(digest.total),
             *_change_lines(digest.changed_families),
-            *_recommendation_lines(found[:_MAX_RECOMMENDATIONS], digest),
-            *_outcomes(digest),
+            *_recommendation_lines(listed[:_MAX_RECOMMENDATIONS], digest),
+            *_outcome_lines(digest),
             *([CardLine(report.missing_reason, "Report")] if report.missing_reason else []),
         ),
-        owner=_ROUTE_TITLE if digest.route else _ALL_JOBS,
+        owner=_ROUTE_OWNER if digest.route else _ALL_JOBS_OWNER,
         account_region=period_text(digest.since, digest.until),
         links=(report.link,) if report.link else (),
         attributes=_ATTRIBUTES,
         commands=tuple(
-            CardLine(place.command("advice", "snooze", one.id), "Snooze 30 days", is_code=True)
-            for one in found[:1]
+            CardLine(
+                history.command("advice", "snooze", recommendation.id),
+                "Snooze 30 days",
+                is_code=True,
+            )
+            for recommendation in listed[:1]
         ),
     )
     return fit_card(card, DIGEST_ROWS)
@@ -104,152 +113,186 @@ def digest_card(
 def _open_recommendations(
     recommendations: Iterable[FamilyRecommendation],
 ) -> list[FamilyRecommendation]:
-    return [one for one in recommendations if one.is_open]
+    return [recommendation for recommendation in recommendations if recommendation.is_open]
 
 
-def _should_list(one: FamilyRecommendation, digest: Digest) -> bool:
-    """Whether runs of the last days still had it, or its dollars are not known."""
-    return one.amount is None or one.recent_total(digest.now, MONTH_DAYS) > 0
+def _should_list(recommendation: FamilyRecommendation, digest: Digest) -> bool:
+    """Whether it has dollars in the last `MONTH_DAYS`, or its amount is unknown."""
+    return recommendation.amount is None or recommendation.recent_total(digest.now, MONTH_DAYS) > 0
 
 
-def _spend_qualifications(digest: Digest) -> str:
-    """What is words of the spend in the first line."""
-    if _runaway(digest) and digest.previous_total:
+def _headline_end(digest: Digest) -> str:
+    """Returns the part of the headline after the spend: a large growth, or the waste."""
+    if _growth_text(digest) and digest.previous_total:
         times = f"{digest.total.total_usd / digest.previous_total.total_usd:.1f} times"
-        return f", {_ratio(times, digest)} the week before"
-    found = sums_amounts(digest.total)
-    if found.waste.usd is None:
-        return f", avoidable: {found.waste}"
-    parts = ((found.avoidable, "avoidable"), (found.lost, "lost"))
-    words = " or ".join(word for figure, word in parts if figure.upper_end)
-    return f", {found.waste} of it {words}" if words else ", none of it found avoidable"
+        return f", {_ratio_text(times, digest)} the week before"
+    amounts = sums_amounts(digest.total)
+    if amounts.waste.usd is None:
+        return f", avoidable: {amounts.waste}"
+    figures = ((amounts.avoidable, "avoidable"), (amounts.lost, "lost"))
+    waste_words = " or ".join(word for figure, word in figures if figure.upper_end)
+    return (
+        f", {amounts.waste} of it {waste_words}" if waste_words else ", none of it found avoidable"
+    )
 
 
-def _runaway(digest: Digest) -> str:
-    """The family by which the spend grew far; "" where it did not."""
-    before = digest.previous_total.total_usd if digest.previous_total else _ZERO
-    grew = digest.total.total_usd - before
+def _growth_text(digest: Digest) -> str:
+    """Returns the family with at least half of a large growth; "" without one."""
+    previous_usd = digest.previous_total.total_usd if digest.previous_total else _ZERO
+    growth_usd = digest.total.total_usd - previous_usd
     top = digest.changed_families[0] if digest.changed_families else None
-    far = before and digest.total.total_usd >= _GREW * before and grew >= _MIN_GROWTH_USD
-    return _change(top) if far and top and top.change_usd >= grew / 2 else ""
+    is_large = (
+        previous_usd
+        and digest.total.total_usd >= _GROWTH_FACTOR * previous_usd
+        and growth_usd >= _MIN_GROWTH_USD
+    )
+    return _change_text(top) if is_large and top and top.change_usd >= growth_usd / 2 else ""
 
 
-def _spend(digest: Digest) -> Iterator[str]:
-    total, before = digest.total, digest.previous_total
+def _spend_texts(digest: Digest) -> Iterator[str]:
+    total, previous_total = digest.total, digest.previous_total
     yield count_text(total.jobs, "job")
-    if before is None:
-        yield "the week before is not known"
-    elif before.total_usd and total.known_total_usd is not None and not _runaway(digest):
-        change = total.total_usd - before.total_usd
-        word = "more" if change >= 0 else "less"
-        changed = _ratio(percent_text(abs(change), before.total_usd), digest)
-        yield f"{changed} {word} than the week before"
+    if previous_total is None:
+        yield "no data for the week before"
+    elif (
+        previous_total.total_usd and total.known_total_usd is not None and not _growth_text(digest)
+    ):
+        change_usd = total.total_usd - previous_total.total_usd
+        word = "more" if change_usd >= 0 else "less"
+        percent = percent_text(abs(change_usd), previous_total.total_usd)
+        yield f"{_ratio_text(percent, digest)} {word} than the week before"
     if total.total_usd:
         yield f"{percent_text(total.judged_usd, total.total_usd)} judged"
 
 
-def _ratio(shown: str, digest: Digest) -> str:
-    """A ratio of the week to the week before: "about" unless both are exact."""
-    sums = filter(None, (digest.total, digest.previous_total))
-    exact = all(one.spend_qualifier is SpendQualifier.EXACT for one in sums)
-    return about_text(shown, estimated=not exact)
+def _ratio_text(ratio: str, digest: Digest) -> str:
+    """Returns a ratio to the week before, with "about" unless both weeks are exact."""
+    weeks = filter(None, (digest.total, digest.previous_total))
+    is_exact = all(week.spend_qualifier is SpendQualifier.EXACT for week in weeks)
+    return about_text(ratio, estimated=not is_exact)
 
 
-def _waste(total: Sums) -> str:
-    found = sums_amounts(total)
-    return f"{found.avoidable}, lost: {found.lost}"
+def _waste_text(total: Sums) -> str:
+    amounts = sums_amounts(total)
+    return f"{amounts.avoidable}; lost: {amounts.lost}"
 
 
-def _idle(total: Sums) -> Iterator[CardLine]:
-    """What was paid for and not used, at list price, beyond what is avoidable or lost."""
+def _idle_lines(total: Sums) -> Iterator[CardLine]:
+    """Yields the idle capacity at list price that is not counted as avoidable or lost."""
     idle = sums_amounts(total).idle
-    rest_usd = (idle.usd or _ZERO) - total.idle_counted_usd
-    if rest_usd >= _IDLE_USD:
-        yield CardLine(
-            f"{replace(idle, usd=rest_usd)} at list price, in no sum", "Idle", drop_priority=2
-        )
+    uncounted_usd = (idle.usd or _ZERO) - total.idle_counted_usd
+    if uncounted_usd >= _MIN_IDLE_USD:
+        text = f"{replace(idle, usd=uncounted_usd)} at list price, not in the totals"
+        yield CardLine(text, "Idle", drop_priority=2)
 
 
 def _change_lines(changes: Iterable[ChangedFamily]) -> Iterator[CardLine]:
-    words = [_change(one) for one in changes if abs(one.change_usd) >= _MIN_CHANGE_USD]
-    if words:
-        yield CardLine("; ".join(words[:_CHANGES]), "Changed", drop_priority=1)
+    texts = [
+        _change_text(change) for change in changes if abs(change.change_usd) >= _MIN_CHANGE_USD
+    ]
+    if texts:
+        yield CardLine("; ".join(texts[:_MAX_CHANGES]), "Changed", drop_priority=1)
 
 
-def _change(of: ChangedFamily) -> str:
-    return (
-        f"{short_name(of.family or 'unknown')} {of.change}"
-        f" {format_signed_usd(of.change_usd, of.qualifier)}"
-    )
+def _change_text(family: ChangedFamily) -> str:
+    """Returns `train-bert +$120.50`, or `train-bert +$64.00 (new)`."""
+    amount = format_signed_usd(family.change_usd, family.qualifier)
+    suffix = f" ({family.change})" if family.change in {"new", "gone"} else ""
+    return f"{short_name(family.family or 'unknown')} {amount}{suffix}"
 
 
 def _recommendation_lines(
     recommendations: Iterable[FamilyRecommendation], digest: Digest
 ) -> Iterator[CardLine]:
-    """What to do, the dearest first; the last is left out first."""
-    for at, one in enumerate(recommendations):
-        change = line_to_paste(one.parameter, one.new) if one.parameter else one.rule
-        text = f"{_amount(one, digest)}: {change} ({one.id})"
-        if not at:
-            yield CardLine(f"the largest of {MONTH_DAYS} days", "Open")
-        yield CardLine(
-            text, f"{at + 1}. {short_name(one.family)}", drop_priority=max(3 * at - 3, 0)
-        )
+    """Yields a heading and the recommendations. A full card drops the last ones first."""
+    for index, recommendation in enumerate(recommendations):
+        change = recommendation.rule
+        if recommendation.parameter:
+            change = line_to_paste(recommendation.parameter, recommendation.new)
+        text = f"{_amount_text(recommendation, digest)}: {change} ({recommendation.id})"
+        label = f"{index + 1}. {short_name(recommendation.family)}"
+        if not index:
+            yield CardLine(f"the largest of the last {MONTH_DAYS} days", "Open")
+        yield CardLine(text, label, drop_priority=max(3 * index - 3, 0))
 
 
-def _amount(one: FamilyRecommendation, digest: Digest) -> str:
-    amount = one.recent_total(digest.now, MONTH_DAYS)
-    if not amount and one.amount is None:
-        return "dollars not known"
-    rough = str(Figure(amount, rounding=ROUND_NEAREST))
-    return rough if one.amount_kind is AmountKind.COUNTED else rough.replace("about", "maybe")
+def _amount_text(recommendation: FamilyRecommendation, digest: Digest) -> str:
+    usd = recommendation.recent_total(digest.now, MONTH_DAYS)
+    if not usd and recommendation.amount is None:
+        return "unknown amount"
+    text = str(Figure(usd, rounding=ROUND_NEAREST))
+    is_counted = recommendation.amount_kind is AmountKind.COUNTED
+    return text if is_counted else text.replace("about", "maybe")
 
 
-def _outcomes(digest: Digest) -> Iterator[CardLine]:
-    """What became of advices, and what no message words; no line about nothing."""
-    taken = [one for one in digest.recommendations if one.earlier_comparisons or one.was_followed]
-    if taken:
-        yield CardLine(_taken(taken), "Taken", drop_priority=1)
-    old = digest.now - timedelta(_RECENT_DAYS)
-    groups = (
-        ("Snoozed", [one for one in digest.recommendations if one.state_label == "snoozed"]),
-        (
-            f"Open for {_RECENT_DAYS} days",
-            [one for one in _open_recommendations(digest.recommendations) if one.since <= old],
-        ),
-    )
-    for label, found in groups:
-        if found:
-            usd_of = _monthly_usd(found, digest, MONTH_DAYS)
-            yield CardLine(f"{len(found):,}, {usd_of} in {MONTH_DAYS} days", label, drop_priority=2)
-    if digest.unsent_recommendations:
-        families = {(one.account, one.region, one.family) for one in digest.unsent_recommendations}
-        known = "1 family" if len(families) == 1 else f"{len(families):,} families"
-        text = f"{known}, {_monthly_usd(digest.unsent_recommendations, digest, WEEK_DAYS)}"
-        yield CardLine(text, "No message about", drop_priority=2)
+def _outcome_lines(digest: Digest) -> Iterator[CardLine]:
+    """Yields lines on recommendations that were followed, are silenced, old or had no message.
+
+    The last line counts jobs that could not be audited. Empty lines are omitted.
+    """
+    followed = [
+        recommendation
+        for recommendation in digest.recommendations
+        if recommendation.earlier_comparisons or recommendation.was_followed
+    ]
+    if followed:
+        yield CardLine(_followed_text(followed), "Followed", drop_priority=1)
+    snoozed = [
+        recommendation
+        for recommendation in digest.recommendations
+        if recommendation.state_label == "snoozed"
+    ]
+    old_since = digest.now - timedelta(_OLD_DAYS)
+    old = [
+        recommendation
+        for recommendation in _open_recommendations(digest.recommendations)
+        if recommendation.since <= old_since
+    ]
+    for label, group in (("Snoozed", snoozed), (f"Open for {_OLD_DAYS}+ days", old)):
+        if group:
+            usd_text = _recent_usd_text(group, digest, MONTH_DAYS)
+            text = f"{len(group):,}, {usd_text} in {MONTH_DAYS} days"
+            yield CardLine(text, label, drop_priority=2)
+    if unsent := digest.unsent_recommendations:
+        families = {
+            (recommendation.account, recommendation.region, recommendation.family)
+            for recommendation in unsent
+        }
+        families_text = "1 family" if len(families) == 1 else f"{len(families):,} families"
+        usd_text = _recent_usd_text(unsent, digest, WEEK_DAYS)
+        text = f"{families_text}, {usd_text} in {WEEK_DAYS} days"
+        yield CardLine(text, "No message", drop_priority=2)
     if digest.total.unauditable:
         yield CardLine(count_text(digest.total.unauditable, "job"), "Not audited")
 
 
-def _taken(recommendations: list[FamilyRecommendation]) -> str:
-    """`3 in 180 days; 1 measured: $84.20 saved in 6 runs; 1 withdrawn`."""
-    words = [f"{len(recommendations):,} in {LOOK_BACK_DAYS} days"]
-    measured = [one for one in recommendations if one.measured]
+def _followed_text(recommendations: list[FamilyRecommendation]) -> str:
+    """Returns `3 in 180 days; 1 measured: $84.20 saved in 6 runs; 1 withdrawn`."""
+    texts = [f"{len(recommendations):,} in {LOOK_BACK_DAYS} days"]
+    measured = [recommendation for recommendation in recommendations if recommendation.measured]
     if measured:
-        parts = [part for one in measured for part in one.measured]
-        saved = sum(((one.saved_usd or _ZERO) * one.runs for one in parts), _ZERO)
-        runs = count_text(sum(one.runs for one in parts if one.saved_usd), "run")
-        words.append(f"{len(measured):,} measured: {format_usd(saved)} saved in {runs}")
-    if withdrawn := sum(one.outcome == WITHDRAWN for one in recommendations):
-        words.append(f"{withdrawn:,} withdrawn")
-    return "; ".join(words)
+        comparisons = [
+            comparison for recommendation in measured for comparison in recommendation.measured
+        ]
+        saved_usd = sum(
+            ((comparison.saved_usd or _ZERO) * comparison.runs for comparison in comparisons), _ZERO
+        )
+        runs = sum(comparison.runs for comparison in comparisons if comparison.saved_usd)
+        runs_text = count_text(runs, "run")
+        texts.append(f"{len(measured):,} measured: {format_usd(saved_usd)} saved in {runs_text}")
+    outcomes = [recommendation.outcome for recommendation in recommendations]
+    if withdrawn_count := outcomes.count(WITHDRAWN):
+        texts.append(f"{withdrawn_count:,} withdrawn")
+    return "; ".join(texts)
 
 
-def _monthly_usd(recommendations: Iterable[FamilyRecommendation], digest: Digest, days: int) -> str:
-    """Their avoidable and lost dollars of some days."""
-    of_days = (
-        one.recent_amounts(digest.now, days)
-        for one in recommendations
-        if one.amount_kind is AmountKind.COUNTED
+def _recent_usd_text(
+    recommendations: Iterable[FamilyRecommendation], digest: Digest, days: int
+) -> str:
+    """Returns the avoidable and lost dollars of the last `days` days."""
+    amounts = (
+        recommendation.recent_amounts(digest.now, days)
+        for recommendation in recommendations
+        if recommendation.amount_kind is AmountKind.COUNTED
     )
-    return str(sum_figures(map(Figure, chain.from_iterable(of_days))))
+    return str(sum_figures(map(Figure, chain.from_iterable(amounts))))

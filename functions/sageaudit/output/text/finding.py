@@ -1,7 +1,7 @@
-"""One finding of a document in parts, in words: every view lays out the same parts.
+"""The texts of a finding, which all views show.
 
-The texts contain names and reasons as they came: each view must pass them through a function of
-`untrusted` before it shows them, and cut them to its room.
+The texts are not escaped: each view must pass them through a function of `untrusted`, and cut them
+to the space that it has.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from sageaudit.output.text.money import ROUND_DOWN, Figure
 from sageaudit.output.text.untrusted import ELLIPSIS, cut_middle, without_paths
 from sageaudit.output.text.words import assignment_line, key_label, setting_text, value_text
 
-_DOLLARS_UNKNOWN = "dollars unknown"
 NO_STEP = "look at it"
-"""What to do about a finding that names nothing to change."""
+"""The step for a finding that names nothing to change."""
 _MAX_FIX_LENGTH = 400
-"""Characters of a fix in one line, without the count of the parameters that are left out."""
-_CLAUSE = 60
-_SHORT_LENGTH = 24
-"""Characters of a step in a few words, and of a path or value in it."""
+"""Characters of a fix in one line, without the count of omitted parameters."""
+_MAX_STEP_LENGTH = 60
+_MAX_VALUE_LENGTH = 24
+"""Characters of a path or value in a short step."""
+_SAVING_UNKNOWN = "saving unknown"
 SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
 _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
 _INSTANCES = re.compile(r"(\d+) x (\S+)")
@@ -38,12 +38,12 @@ _TENTH = Decimal("0.1")
 
 
 class FindingParts(Struct, frozen=True):
-    """A finding in words.
+    """The texts of a finding.
 
-    `dollars` are those that it stands for, None where it has none. `set_aside` says why it is not
-    counted: its content is then in the other finding, with the fix and one figure. `saves` is
-    what the fix saves. `ways` are lists of parameters that change together, each with its title,
-    the best first; a first step in words has none. `facts` are labels and values of the evidence.
+    `dollars` is its amount, or None. `not_counted_because` says why it is not counted; the finding
+    that covers it has the fix and the amount. `alternatives` are titles with the parameters that
+    change together, the best first; a first step in words has no parameters. `facts` are labels
+    and values of the evidence.
     """
 
     rule: str
@@ -60,9 +60,11 @@ class FindingParts(Struct, frozen=True):
 
 
 def finding_parts(document: AuditDocument) -> tuple[list[FindingParts], str | None]:
-    """The findings, those counted in the totals first, by saving; what others cover comes last.
+    """Returns the findings and a sentence that names findings of an earlier run.
 
-    Advice that an earlier run of the family had is only named, in the sentence beside them.
+    Findings in the totals come first, by saving; findings that are not counted come last. A
+    finding that was reported for an earlier run of the family is only in the sentence, which is
+    None without any.
     """
     findings = sorted(document["findings"], key=_order)
     repeated = [finding for finding in findings if finding["reported_for_run"]]
@@ -70,7 +72,8 @@ def finding_parts(document: AuditDocument) -> tuple[list[FindingParts], str | No
     if repeated:
         rules = ", ".join(finding["rule"] for finding in repeated)
         sentence = (
-            f"As for {repeated[0]['reported_for_run']}, an earlier run of the family: {rules}"
+            f"Already reported for {repeated[0]['reported_for_run']}, an earlier run of the family:"
+            f" {rules}"
         )
     return [
         make_finding_parts(finding) for finding in findings if not finding["reported_for_run"]
@@ -78,65 +81,67 @@ def finding_parts(document: AuditDocument) -> tuple[list[FindingParts], str | No
 
 
 def make_finding_parts(finding: FindingDocument) -> FindingParts:
-    """One finding in words."""
-    aside, saves = _set_aside(finding), describe_saving(finding)
+    """Returns the texts of one finding."""
+    not_counted, saving_text = _not_counted_text(finding), describe_saving(finding)
     return FindingParts(
         rule=finding["rule"],
         id=finding["id"],
         severity=finding["severity"],
         confidence=finding["confidence"],
         summary=finding["summary"],
-        dollars=None if aside else dollars_text(finding),
-        not_counted_because=aside,
-        saving_text=saves,
-        alternatives=tuple(_ways(finding, saves)),
+        dollars=None if not_counted else dollars_text(finding),
+        not_counted_because=not_counted,
+        saving_text=saving_text,
+        alternatives=tuple(_alternatives(finding, saving_text)),
         caveat=finding["caution"],
         facts=tuple(
-            (key_label(key), value_text(key, fact))
-            for key, fact in finding["evidence"].items()
+            (key_label(key), value_text(key, value))
+            for key, value in finding["evidence"].items()
             if key != "series"  # of audits up to 0.1.0
         ),
     )
 
 
-def _ways(
-    finding: FindingDocument, saves: str | None
+def _alternatives(
+    finding: FindingDocument, fix_saving_text: str | None
 ) -> Iterator[tuple[str, Sequence[FixDocument]]]:
-    """The fix, then its alternatives with what each saves alone; a first step where none is one."""
+    """Yields titles with parameters: the first step, the fix, each alternative with its saving."""
     if step := finding.get("first_step"):
         yield f"First step: {step}.", ()
     bucket, estimated = Bucket(finding["bucket"]), finding["estimated"]
-    gains = [None if bucket is Bucket.LOST else saves] if finding["fix"] else []
+    savings = [None if bucket is Bucket.LOST else fix_saving_text] if finding["fix"] else []
     for usd in finding.get("alternatives_usd", ()):
         verb = "may save" if bucket is Bucket.POSSIBLE else "saves"
-        gains.append(
-            f"{verb} {Figure(usd, estimated=estimated)} per run" if usd else _DOLLARS_UNKNOWN
+        savings.append(
+            f"{verb} {Figure(usd, estimated=estimated)} per run" if usd else _SAVING_UNKNOWN
         )
-    ways = [way for way in (finding["fix"], *finding["alternatives"]) if way]
-    more = repeat(_DOLLARS_UNKNOWN if gains and gains[0] else None)
-    for at, (way, gain) in enumerate(zip(ways, chain(gains, more), strict=False)):
-        word = "Or" if at else "Fix"
-        yield (f"{word}, {gain}:" if gain else f"{word}:"), way
+    fixes = [fix for fix in (finding["fix"], *finding["alternatives"]) if fix]
+    missing_savings = repeat(_SAVING_UNKNOWN if savings and savings[0] else None)
+    for index, (fix, saving) in enumerate(
+        zip(fixes, chain(savings, missing_savings), strict=False)
+    ):
+        word = "Or" if index else "Fix"
+        yield (f"{word}, {saving}:" if saving else f"{word}:"), fix
 
 
 def fix_text(finding: FindingDocument) -> str | None:
-    """Return what to change in one line: `ResourceConfig.InstanceType = "ml.g4dn.2xlarge"`.
+    """Returns what to change in one line: `ResourceConfig.InstanceType = "ml.g4dn.2xlarge"`.
 
-    Parameters that change together are joined by "; ". A finding without a fix has its first
-    alternative, or its first step in words; None without any.
+    Parameters that change together are joined by "; ". Without a fix it is the first alternative,
+    or the first step in words; None without any.
     """
-    ways = (way for way in (finding["fix"], *finding["alternatives"]) if way)
-    lines = [assignment_line(parameter) for parameter in next(ways, ())]
+    fixes = (fix for fix in (finding["fix"], *finding["alternatives"]) if fix)
+    lines = [assignment_line(parameter) for parameter in next(fixes, ())]
     if not lines:
         step = finding.get("first_step")
         return step and _cut_clause(step)
-    shown = [_cut_clause(lines[0])]
+    shown_lines = [_cut_clause(lines[0])]
     for line in lines[1:]:
-        if len("; ".join([*shown, line])) > _MAX_FIX_LENGTH:
+        if len("; ".join([*shown_lines, line])) > _MAX_FIX_LENGTH:
             break
-        shown.append(line)
-    left_out = len(lines) - len(shown)
-    return "; ".join(shown) + (f"; and {left_out} more" if left_out else "")
+        shown_lines.append(line)
+    omitted = len(lines) - len(shown_lines)
+    return "; ".join(shown_lines) + (f"; and {omitted} more" if omitted else "")
 
 
 def _cut_clause(text: str) -> str:
@@ -144,116 +149,124 @@ def _cut_clause(text: str) -> str:
 
 
 def saving_figure(finding: FindingDocument) -> Figure:
-    """Its dollars in the totals; up to the upper end where nothing is counted."""
-    possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
+    """Returns the finding's dollars in the totals, with the upper end of its range."""
+    is_possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
     return Figure(
         finding["saving_usd"],
         max_saving_usd(finding),
         estimated=finding["estimated"],
-        rounding=ROUND_DOWN if possible else None,
+        rounding=ROUND_DOWN if is_possible else None,
     )
 
 
 def dollars_text(finding: FindingDocument) -> str | None:
-    """`$42.50 avoidable`, `up to $9.20 avoidable, not counted`; None without dollars of its own."""
-    bucket, share, alone = finding["bucket"], finding["saving_usd"], finding["saving_alone_usd"]
-    found = saving_figure(finding)
+    """Returns `$42.50 avoidable`, or `up to $9.20 avoidable, not counted`; None without dollars."""
+    bucket, counted_usd = finding["bucket"], finding["saving_usd"]
+    alone_usd, counted = finding["saving_alone_usd"], saving_figure(finding)
     if Bucket(bucket) is Bucket.NONE:
         return None
-    if share is None:
-        return f"{bucket}, dollars unknown"
-    if not (share or alone or found.upper_end):
+    if counted_usd is None:
+        return f"{bucket}, amount unknown"
+    if not (counted_usd or alone_usd or counted.upper_end):
         return None
-    if share:
-        return f"{found} {bucket}"
-    if found.upper_end:
-        return f"{found} {bucket}, not counted"
-    covered = Figure(alone, estimated=finding["estimated"])
-    return f"{covered} {bucket}, counted by other findings"
+    if counted_usd:
+        return f"{counted} {bucket}"
+    if counted.upper_end:
+        return f"{counted} {bucket}, not counted"
+    saving_alone = Figure(alone_usd, estimated=finding["estimated"])
+    return f"{saving_alone} {bucket}, counted by other findings"
 
 
 def describe_saving(finding: FindingDocument) -> str | None:
-    """`saves $42.50 per run`, `may save about $700 to $830 per run`; None without known dollars.
+    """Returns `saves $42.50 per run`, or `may save about $700 to $830 per run`.
 
-    Where other fixes take a part of it, what is left with them applied comes first: the totals have
-    that.
+    If other fixes save a part of it, the rest comes first, as it is in the totals. None if the
+    saving is unknown or 0.
     """
-    share, alone = finding["saving_usd"], finding["saving_alone_usd"]
-    if alone is None:
+    counted_usd, alone_usd = finding["saving_usd"], finding["saving_alone_usd"]
+    if alone_usd is None:
         return None
-    bucket, found, span = (
-        Bucket(finding["bucket"]),
-        saving_figure(finding),
-        finding["saving_range_usd"],
-    )
-    whole = Figure(
-        alone, span[-1] if span else None, estimated=finding["estimated"], rounding=found.rounding
+    bucket, counted = Bucket(finding["bucket"]), saving_figure(finding)
+    range_usd = finding["saving_range_usd"]
+    saving_alone = Figure(
+        alone_usd,
+        range_usd[-1] if range_usd else None,
+        estimated=finding["estimated"],
+        rounding=counted.rounding,
     )
     if bucket is Bucket.LOST:
-        return f"{found if not share and found.upper_end else whole} was paid for nothing"
-    if bucket is Bucket.POSSIBLE and share:
-        return f"may save {found} per run"
-    if not whole.upper_end:
+        has_only_range = not counted_usd and counted.upper_end
+        return f"{counted if has_only_range else saving_alone} was paid for nothing"
+    if bucket is Bucket.POSSIBLE and counted_usd:
+        return f"may save {counted} per run"
+    if not saving_alone.upper_end:
         return None
-    if share is None or share == alone or not alone:
-        return f"saves {whole} per run"
-    left = f"{found} per run" if share else "nothing more"
-    return f"saves {left} with the other fixes applied; alone {whole}"
+    if counted_usd is None or counted_usd == alone_usd or not alone_usd:
+        return f"saves {saving_alone} per run"
+    rest_text = f"{counted} per run" if counted_usd else "nothing more"
+    return f"saves {rest_text} with the other fixes applied; alone {saving_alone}"
 
 
 def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:
     saving_usd = finding["saving_usd"] or Decimal(0)
-    uncounted = not Bucket(finding["bucket"]).is_counted
-    return _set_aside(finding) is not None, uncounted, -saving_usd, finding["rule"]
+    is_uncounted = not Bucket(finding["bucket"]).is_counted
+    return _not_counted_text(finding) is not None, is_uncounted, -saving_usd, finding["rule"]
 
 
-def _set_aside(finding: FindingDocument) -> str | None:
-    exempt = finding["exempt"]
-    if exempt is not None:
-        until = f" until {exempt['until']}" if exempt["until"] else ""
-        return f"Exempt by {exempt['by']}{until}: {exempt['reason']}"
-    other = finding["superseded_by"] or finding["subsumed_by"]
-    return f"Not counted: {other} covers it" if other else None
+def _not_counted_text(finding: FindingDocument) -> str | None:
+    exemption = finding["exempt"]
+    if exemption is not None:
+        until = f" until {exemption['until']}" if exemption["until"] else ""
+        return f"Exempt by {exemption['by']}{until}: {exemption['reason']}"
+    covering_rule = finding["superseded_by"] or finding["subsumed_by"]
+    return f"Not counted: {covering_rule} covers it" if covering_rule else None
 
 
 def short_step(finding: FindingDocument, instances: str | None, *, is_trial: bool = False) -> str:
-    """What to do, in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`.
+    """Returns what to do in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`.
 
-    `instances`: those of the job, as its document has them. A first step in words gives its first
-    clause, which begins in lower case.
+    `instances` are the job's, as in `2 x ml.g5.xlarge`. Of a first step in words, it is the first
+    clause, with a lower-case first letter.
     """
     step = without_paths(finding.get("first_step") or "")
     if not step:
-        return _change(finding["fix"], instances, trial=is_trial) if finding["fix"] else NO_STEP
-    clause = textwrap.shorten(_CLAUSE_END.split(step)[0], _CLAUSE, placeholder=f" {ELLIPSIS}")
-    first, _, rest = clause.partition(" ")
-    return clause if first[1:] != first[1:].lower() else f"{first.lower()} {rest}".strip()
+        fix = finding["fix"]
+        return _short_fix_step(fix, instances, is_trial=is_trial) if fix else NO_STEP
+    clause = textwrap.shorten(
+        _CLAUSE_END.split(step)[0], _MAX_STEP_LENGTH, placeholder=f" {ELLIPSIS}"
+    )
+    first_word, _, other_words = clause.partition(" ")
+    if first_word[1:] != first_word[1:].lower():  # a name, such as InputMode
+        return clause
+    return f"{first_word.lower()} {other_words}".strip()
 
 
-def _change(fix: Sequence[FixDocument], instances: str | None, *, trial: bool) -> str:
-    new = {one["parameter"].rpartition(".")[2]: one["new"] for one in fix}
-    now = _INSTANCES.fullmatch(instances or "")
-    count, kind = new.get("InstanceCount"), new.get("InstanceType")
-    if kind or (count and now):
-        verb, many = "try" if trial else "use", count or (now[1] if now else "")
-        whole = kind or (now[2] if now else "")
-        return f"{verb} {many} x {whole}" if many else f"{verb} {whole}"
-    main = next((one for one in fix if one["old"] is not None), fix[0])
+def _short_fix_step(fix: Sequence[FixDocument], instances: str | None, *, is_trial: bool) -> str:
+    new_values = {parameter["parameter"].rpartition(".")[2]: parameter["new"] for parameter in fix}
+    current = _INSTANCES.fullmatch(instances or "")
+    count, instance_type = new_values.get("InstanceCount"), new_values.get("InstanceType")
+    if instance_type or (count and current):
+        verb = "try" if is_trial else "use"
+        count = count or (current[1] if current else "")
+        instance_type = instance_type or (current[2] if current else "")
+        return f"{verb} {count} x {instance_type}" if count else f"{verb} {instance_type}"
+    main = next((parameter for parameter in fix if parameter["old"] is not None), fix[0])
     path = without_paths(main["parameter"])
-    name = cut_middle(path if len(path) <= _SHORT_LENGTH else path.rpartition(".")[2], _CLAUSE)
+    is_short = len(path) <= _MAX_VALUE_LENGTH
+    name = cut_middle(path if is_short else path.rpartition(".")[2], _MAX_STEP_LENGTH)
     if main["new"] is None:
         return f"remove {name}"
     value = setting_text(main["new"]).strip('"')
-    if len(value) > _SHORT_LENGTH or "<" in value:
-        return f"{'try' if trial else 'set'} {name}"
-    return f"try {name} = {value}" if trial else f"set {name} to {value}"
+    if len(value) > _MAX_VALUE_LENGTH or "<" in value:
+        return f"{'try' if is_trial else 'set'} {name}"
+    return f"try {name} = {value}" if is_trial else f"set {name} to {value}"
 
 
 def short_caveat(finding: FindingDocument) -> str:
-    """What would stop a reader: that the run takes longer, or else the first sentence."""
-    caution = finding["caution"] or ""
-    if takes := _COUNTED_AS.search(caution) or _TIMES_AS_LONG.search(caution):
-        times = Decimal(takes[2]).quantize(_TENTH, ROUND_HALF_UP)
+    """Returns how much longer the run takes, if the caveat says so, else its first sentence."""
+    caveat = finding["caution"] or ""
+    if match := _COUNTED_AS.search(caveat) or _TIMES_AS_LONG.search(caveat):
+        times = Decimal(match[2]).quantize(_TENTH, ROUND_HALF_UP)
         if times > 1:
-            return f"it runs {takes[1] or ''}{times} times as long"
-    return SENTENCE_END.split(caution)[0]
+            return f"it runs {match[1] or ''}{times} times as long"
+    return SENTENCE_END.split(caveat)[0]

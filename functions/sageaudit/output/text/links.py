@@ -1,9 +1,8 @@
-"""Where a reader goes on: links into the AWS console, and commands to paste.
+"""Links to the AWS console, and commands to paste.
 
-The console opens the signed-in account, so show the id beside a link.
-
-A link is made only from a valid region and a valid name. Sources: the console's own addresses as
-public projects record them.
+The console opens the signed-in account, so views show the account's id beside a link. A link needs
+a known partition and a valid region. Sources: the console's addresses as public projects record
+them.
 """
 
 from __future__ import annotations
@@ -28,44 +27,40 @@ _DOMAINS = {
     "aws-us-gov": "console.amazonaws-us-gov.com",
 }
 _HEX = re.compile(r"%([0-9A-F]{2})")
-_HOSTS = 2
-"""Hosts in the metrics link: the URL must stay short enough for a message."""
+_MAX_HOSTS = 2
+"""Hosts in the metrics link, whose URL must be short enough for a message."""
 _MARGIN = timedelta(minutes=5)
+"""The metrics link shows this much time before and after the run."""
 
 
 class HistoryLocation(Struct, frozen=True):
-    """The history that the commands of a message are about, as the options that name it.
-
-    Without options it is the reader's own default.
-    """
+    """The options by which a command names a history; without any, the reader's default."""
 
     options: tuple[str, ...] = ()
 
     @classmethod
     def for_table(cls, name: str, region: str) -> Self:
-        """A table of a stack. Its region is named always: the reader's default may be another."""
+        """Returns a stack's table with its region, because the reader's default may differ."""
         return cls(("--table", name, "--table-region", region))
 
     def command(self, *words: str) -> str:
-        """`sageaudit advice snooze vexhzxcl --table NAME --table-region us-east-1`, quoted for a
-        shell.
-        """
+        """Returns `sageaudit advice snooze vexhzxcl --table NAME ...`, quoted for a shell."""
         return shlex.join(for_terminal(word) for word in ("sageaudit", *words, *self.options))
 
 
 DEFAULT_HISTORY = HistoryLocation()
-"""The one that the reader's commands use by default."""
+"""The history that commands use without options."""
 
 
 class Link(Struct, frozen=True):
-    """A URL and the word to show for it."""
+    """A URL and its label."""
 
     label: str
     url: str
 
 
 class RunToLink(Struct, frozen=True):
-    """What links to a run need. `hosts` are None where they are not known."""
+    """What the links of a run need; `hosts` is the number of hosts, or None."""
 
     kind: JobKind
     name: str
@@ -78,7 +73,7 @@ class RunToLink(Struct, frozen=True):
 
 
 def document_links(document: AuditDocument) -> tuple[Link, ...]:
-    """Links to the job, its metrics and its logs; a tuning job has only its own page."""
+    """Returns links to the job, its metrics and its logs; a roll-up has only its own page."""
     job, coverage = document["job"], document["audit"]["coverage"]
     return run_links(
         RunToLink(
@@ -95,54 +90,59 @@ def document_links(document: AuditDocument) -> tuple[Link, ...]:
 
 
 def run_links(run: RunToLink) -> tuple[Link, ...]:
-    """The same of a run; until now where it has not ended."""
-    home, region = _console(run.arn, run.region), run.region
-    if home is None or region is None:
+    """Returns a run's links; the metrics of a run that has not ended have no end."""
+    console, region = _console_url(run.arn, run.region), run.region
+    if console is None or region is None:
         return ()
-    row = run.kind.spec
+    spec = run.kind.spec
     name = quote(run.name, safe="", errors="replace")
-    result = [Link("Job", f"{home}/sagemaker/home?region={region}#/{row.console_page}/{name}")]
-    if row.metrics is not None:
-        watch = f"{home}/cloudwatch/home?region={region}"
-        streams = _log_streams(row.metrics.namespace, run.name)
-        result.append(Link("Metrics", f"{watch}#metricsV2?graph={_graph(run, row.metrics)}"))
-        result.append(Link("Logs", f"{watch}#logsV2:{streams}"))
-    return tuple(result)
+    links = [Link("Job", f"{console}/sagemaker/home?region={region}#/{spec.console_page}/{name}")]
+    if spec.metrics is not None:
+        cloudwatch = f"{console}/cloudwatch/home?region={region}"
+        log_streams = _log_streams(spec.metrics.namespace, run.name)
+        graph = _graph(run, spec.metrics)
+        links.append(Link("Metrics", f"{cloudwatch}#metricsV2?graph={graph}"))
+        links.append(Link("Logs", f"{cloudwatch}#logsV2:{log_streams}"))
+    return tuple(links)
 
 
 def object_url(partition: str, region: str, bucket: str, key: str) -> str:
-    """The page of an object in S3: only who may read it sees its content there."""
-    home = f"https://{region}.{_DOMAINS.get(partition, _DOMAINS['aws'])}"
-    return f"{home}/s3/object/{bucket}?region={region}&prefix={quote(key, safe='')}"
+    """Returns the console page of an S3 object, whose content needs permission to read."""
+    console = f"https://{region}.{_DOMAINS.get(partition, _DOMAINS['aws'])}"
+    return f"{console}/s3/object/{bucket}?region={region}&prefix={quote(key, safe='')}"
 
 
-def _console(arn: str | None, region: str | None) -> str | None:
-    parts = (arn or "").split(":")
-    domain = _DOMAINS.get(parts[1]) if len(parts) > 1 else None
+def _console_url(arn: str | None, region: str | None) -> str | None:
+    arn_parts = (arn or "").split(":")
+    domain = _DOMAINS.get(arn_parts[1]) if len(arn_parts) > 1 else None
     if domain is None or region is None or not REGION.fullmatch(region):
         return None
     return f"https://{region}.{domain}"
 
 
 def _log_streams(namespace: str, name: str) -> str:
-    """The log search: quoted twice, with `$` for `%`; the final slash excludes longer names."""
+    """Returns the log search: quoted twice, with `$` for `%`.
+
+    The slash after the name excludes jobs with a longer name.
+    """
     group = quote(quote(namespace, safe=""), safe="").replace("%", "$")
     stream = quote(quote(f"{name}/", safe="", errors="replace"), safe="").replace("%", "$")
     return f"log-groups/log-group/{group}$3FlogStreamNameFilter$3D{stream}"
 
 
-def _graph(run: RunToLink, published: JobMetrics) -> str:
+def _graph(run: RunToLink, job_metrics: JobMetrics) -> str:
     period_s = run.period_s or 60
-    if not published.has_numbered_hosts:
-        metrics = _search_metrics(published.namespace, run.name, period_s)
+    if not job_metrics.has_numbered_hosts:
+        metrics = _search_metrics(job_metrics.namespace, run.name, period_s)
     else:
-        hosts = range(1, min(run.hosts or 1, _HOSTS) + 1)
-        names = [f"{run.name}/algo-{number}" for number in hosts]
-        metrics = "".join(_host_metrics(published.namespace, name) for name in names)
-    span = _moment("start", run.started_at, -_MARGIN) + _moment("end", run.ended_at, _MARGIN)
+        host_numbers = range(1, min(run.hosts or 1, _MAX_HOSTS) + 1)
+        hosts = [f"{run.name}/algo-{number}" for number in host_numbers]
+        metrics = "".join(_host_metrics(job_metrics.namespace, host) for host in hosts)
+    start = _time_argument("start", run.started_at, -_MARGIN)
+    end = _time_argument("end", run.ended_at, _MARGIN)
     return (
         f"~(view~'timeSeries~stacked~false~metrics~({metrics})~region{_text(run.region or '')}"
-        f"{span}~stat~'Average~period~{period_s})"
+        f"{start}{end}~stat~'Average~period~{period_s})"
     )
 
 
@@ -154,7 +154,7 @@ def _host_metrics(namespace: str, host: str) -> str:
 
 
 def _search_metrics(namespace: str, name: str, period_s: int) -> str:
-    """The metrics of a transform job: its hosts are named after instances, so a search is used."""
+    """Returns a search for the metrics of a transform job, whose hosts have instance ids."""
     search = (
         f'SEARCH(\'{{{namespace},Host}} MetricName="CPUUtilization" "{name}/"\','
         f" 'Average', {period_s})"
@@ -162,14 +162,14 @@ def _search_metrics(namespace: str, name: str, period_s: int) -> str:
     return f"~(~(expression{_text(search)}))"
 
 
-def _moment(word: str, moment: datetime | None, margin: timedelta) -> str:
+def _time_argument(name: str, moment: datetime | None, margin: timedelta) -> str:
     if moment is None:
         return ""
-    return f"~{word}{_text((moment + margin).strftime('%Y-%m-%dT%H:%M:%SZ'))}"
+    return f"~{name}{_text((moment + margin).strftime('%Y-%m-%dT%H:%M:%SZ'))}"
 
 
 def _text(value: str) -> str:
-    """A string in the syntax of console graphs: special characters as `*` and their hex bytes."""
+    """Returns a string in the syntax of console graphs: `*` and hex for special characters."""
     return "~'" + _HEX.sub(
         lambda match: f"*{match[1].lower()}", quote(value, safe="", errors="replace")
     ).replace("~", "*7e")

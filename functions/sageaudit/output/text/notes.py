@@ -1,4 +1,4 @@
-"""Sentences beside an audit's figures: its job, its money, and what could not be judged."""
+"""Sentences that explain an audit's amounts: the job, the bill, and what could not be judged."""
 
 from __future__ import annotations
 
@@ -40,42 +40,42 @@ from sageaudit.output.text.words import (
 PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
 _POLICY_REASON = "policy"
 _NOT_ACTIONABLE = frozenset({"too_few_runs", "history_unread", "too_short"})
-"""Codes of what no reader can do anything about; the JSON has them under `unknown`."""
+"""Reason codes that no reader can act on; the JSON has them under `unknown`."""
 
 
 ROLL_UP_LABELS = tuple(f"{kind.spec.label} " for kind in JobKind if kind.spec.rollup)
-"""Before the name of a roll-up, in place of the ARN that is its family."""
+"""Prefixes of a roll-up's name where its family, an ARN, would be shown."""
 
 
 def family_text(name: str) -> str:
-    """A family's name; of a roll-up, whose family is its ARN, the job name only."""
+    """Returns a family's name; for a roll-up, whose family is an ARN, its kind and job name."""
     ref = rollup_from_arn(name)
     return f"{ref.kind.spec.label} {ref.name}" if ref else name
 
 
 def children_title(document: AuditDocument) -> str:
-    """The heading of the jobs of a roll-up: `Jobs of this tuning job`."""
+    """Returns the heading of a roll-up's jobs: `Jobs of this tuning job`."""
     return f"Jobs of this {JobKind(document['job']['kind']).spec.label}"
 
 
 def instances_text(job: JobDocument) -> str | None:
-    """`2 x ml.g5.12xlarge, managed spot`; None when neither part is known."""
+    """Returns `2 x ml.g5.12xlarge, managed spot`; None if both are unknown."""
     purchase = PURCHASE_LABELS[job["purchase"]] if job["purchase"] else None
-    return ", ".join(part for part in (job["instances"], purchase) if part) or None
+    return ", ".join(text for text in (job["instances"], purchase) if text) or None
 
 
 def account_region_text(job: JobDocument) -> str:
-    """`account 111122223333, us-east-1`."""
+    """Returns `account 111122223333, us-east-1`."""
     return f"account {job['account'] or 'unknown'}, {job['region'] or 'region unknown'}"
 
 
 def owner_family_text(job: JobDocument) -> str:
-    """`owner anna, family train-bert`."""
+    """Returns `owner anna, family train-bert`."""
     return f"owner {job['owner'] or NO_OWNER_LABEL}, family {family_text(job['family'])}"
 
 
 def times_text(job: JobDocument) -> str | None:
-    """`2026-06-09 08:02 to 11:04 UTC (3 h 2 min)`; None where no time is known."""
+    """Returns `2026-06-09 08:02 to 11:04 UTC (3 h 2 min)`; None if no time is known."""
     start, end = parse_time(job["started_at"]), parse_time(job["ended_at"])
     if start is None:
         return f"ended {end:%Y-%m-%d %H:%M} UTC, never started" if end else None
@@ -87,34 +87,35 @@ def times_text(job: JobDocument) -> str | None:
 
 
 def price_note(document: AuditDocument) -> str | None:
-    """Whether prices are list prices, own ones or estimates, and their dates; None without any."""
+    """Returns the kinds of prices (estimated, own, list) with their dates; None without prices."""
     audits = (document, *(document["children"] or ()))
     lines = [line for audit in audits for line in audit["bill"]["lines"]]
-    own = document["bill"]["price_kind"] == "own" or any(
+    has_own_rates = document["bill"]["price_kind"] == "own" or any(
         line["price_kind"] == "own" for line in lines
     )
-    parts = []
+    notes = []
     if dates := _dates(lines, "estimate"):
-        parts.append(f"estimated rate of {dates}")
-    if own:
-        parts.append(_own_rates_note(lines))
+        notes.append(f"estimated rate of {dates}")
+    if has_own_rates:
+        notes.append(_own_rates_note(lines))
     elif dates := _dates(lines, "list"):
-        parts.append(f"on-demand list price of {dates}, before discounts")
-    return "; ".join(parts) or None
+        notes.append(f"on-demand list price of {dates}, before discounts")
+    return "; ".join(notes) or None
 
 
 def _own_rates_note(lines: list[LineDocument]) -> str:
-    """Own prices: learnt from a cost report, with its days, or set in the policy."""
-    learnt = {
+    """Returns the source of own rates: a cost report with its days, or the policy."""
+    report_periods = {
         (line["price_as_of"] or "").replace("/", " to ")
         for line in lines
         if (line["price_source"] or "").startswith(OWN_RATE_SOURCE_PREFIX)
     }
-    if not learnt:
+    if not report_periods:
         return "your own prices, as set in policy.toml"
-    listed = any(line["price_kind"] == "list" for line in lines)
-    rest = "; the rest at list price" if listed else ""
-    return f"your own rates of {' and '.join(sorted(learnt))}, learnt from a cost report{rest}"
+    has_list_price = any(line["price_kind"] == "list" for line in lines)
+    rest_text = "; the rest at list price" if has_list_price else ""
+    periods = " and ".join(sorted(report_periods))
+    return f"your own rates of {periods}, learnt from a cost report{rest_text}"
 
 
 def _dates(lines: list[LineDocument], kind: PriceKind) -> str:
@@ -123,7 +124,7 @@ def _dates(lines: list[LineDocument], kind: PriceKind) -> str:
 
 
 def price_dates(documents: Iterable[AuditDocument]) -> str | None:
-    """`prices of 2026-05-20`, or of the first to the last date; None where none is known."""
+    """Returns `prices of 2026-05-20`, or the first and last date; None if no date is known."""
     dates = {
         line["price_as_of"]
         for document in documents
@@ -132,54 +133,57 @@ def price_dates(documents: Iterable[AuditDocument]) -> str | None:
     }
     if not dates:
         return None
-    first, last = min(dates), max(dates)
-    return f"prices of {first}" if first == last else f"prices of {first} to {last}"
+    oldest, newest = min(dates), max(dates)
+    return f"prices of {oldest}" if oldest == newest else f"prices of {oldest} to {newest}"
 
 
 def bill_line_cells(line: LineDocument) -> tuple[str, str, str, str, str]:
-    """A line of the bill: item, quantity, rate, dollars, and where they come from."""
-    estimated, kind = line["price_kind"] == "estimate", line["price_kind"]
+    """Returns a line of the bill: item, quantity, rate, dollars, and the source of the price."""
+    kind = line["price_kind"]
+    is_estimated = kind == "estimate"
     quantity = UNKNOWN
     if line["quantity"] is not None:
         quantity = f"{format_number(line['quantity'], places=4)} {line['unit']}"
     # a line with dollars and no rate is a sum over several jobs
-    summed = line["rate_usd"] is None and line["usd"] is not None
-    cost = Figure(line["usd"], estimated=estimated)
+    is_sum = line["rate_usd"] is None and line["usd"] is not None
+    cost = Figure(line["usd"], estimated=is_estimated)
     source = f" ({line['price_source']})" if line["price_source"] else ""
     price = f"{PRICE_LABELS[kind]} of {line['price_as_of']}{source}" if kind else None
     return (
         line["item"].replace("_", " "),
         quantity,
-        "-" if summed else about_text(format_rate(line["rate_usd"]), estimated=estimated),
+        "-" if is_sum else about_text(format_rate(line["rate_usd"]), estimated=is_estimated),
         str(cost),
-        ", ".join(part for part in (line["usage_type"], price, line["note"]) if part),
+        ", ".join(text for text in (line["usage_type"], price, line["note"]) if text),
     )
 
 
 def phase_cost_text(phase: PhaseDocument, bill: BillDocument) -> str:
-    """`$3.89`, or why the phase has no dollars of its own."""
+    """Returns `$3.89`, or a word for a phase that costs nothing extra."""
     if not phase["billed"]:
         return "not charged" if phase["not_billed_because"] else "not billed"
     if bill["basis"] == "prepaid":
         return "prepaid"
-    bound = is_upper_bound(bill) and bool(phase["usd"])
-    return str(Figure(phase["usd"], estimated=bool(bill["estimated"]), at_most=bound))
+    has_upper_bound = is_upper_bound(bill) and bool(phase["usd"])
+    return str(Figure(phase["usd"], estimated=bool(bill["estimated"]), at_most=has_upper_bound))
 
 
 def phase_notes(phases: Iterable[PhaseDocument]) -> list[str]:
-    """`Downloading not charged: repeated after an interruption`, each once."""
+    """Returns `Downloading not charged: repeated after an interruption` and others, each once."""
     reasons = [(phase["name"], phase["not_billed_because"]) for phase in phases]
-    return list(dict.fromkeys(f"{name} not charged: {why}" for name, why in reasons if why))
+    return list(
+        dict.fromkeys(f"{name} not charged: {reason}" for name, reason in reasons if reason)
+    )
 
 
 def money_notes(document: AuditDocument) -> list[str]:
-    """Notes on how certain the bill is: prices, missing parts, basis, and whether it may grow.
+    """Returns notes on how certain the bill is: prices, missing parts, basis, later changes.
 
-    What is missing comes early: a channel cuts a long list.
+    Missing parts come early, because a channel cuts a long list.
     """
     bill, estimated = document["bill"], is_value_estimated(document)
-    missing = [what for what in missing_parts(bill) if what != UPPER_BOUND]
-    notes = [price_note(document), *(f"bill incomplete: {what}" for what in missing)]
+    missing = [part for part in missing_parts(bill) if part != UPPER_BOUND]
+    notes = [price_note(document), *(f"bill incomplete: {part}" for part in missing)]
     notes += [*bill["estimated"], BASIS_NOTES[bill["basis"]]]
     if bill["spot_saved_usd"]:
         saved = Figure(bill["spot_saved_usd"], estimated=estimated)
@@ -195,54 +199,58 @@ def money_notes(document: AuditDocument) -> list[str]:
 
 
 def pool_note(document: AuditDocument) -> str | None:
-    """By which runs a short one was judged, and what all of them count; None for any other run."""
+    """Returns the note on a short run that was judged with others; None for other runs."""
     pool = document["audit"]["pool"]
     if pool is None:
         return None
-    earlier, estimated = pool["runs"] - 1, bool(document["bill"]["estimated"])
-    runs = "run" if earlier == 1 else f"{earlier} runs"
+    earlier_runs, estimated = pool["runs"] - 1, bool(document["bill"]["estimated"])
+    runs = "run" if earlier_runs == 1 else f"{earlier_runs} runs"
     sentence = f"Short runs are judged together: this one with the last {runs} of its family"
-    together = Figure(pool["avoidable_usd"], estimated=estimated)
-    sum_of_all = f", {together} avoidable in all {pool['runs']}" if together.upper_end else ""
-    return f"{sentence}{sum_of_all}."
+    avoidable = Figure(pool["avoidable_usd"], estimated=estimated)
+    sum_text = f", {avoidable} avoidable in all {pool['runs']}" if avoidable.upper_end else ""
+    return f"{sentence}{sum_text}."
 
 
 def unchecked_rules(document: AuditDocument) -> list[tuple[str, str]]:
-    """Rules that lacked data, with the reason, beyond what `not_judged` says.
+    """Returns (rule, reason) of rules that lacked data, except for reasons in `not_judged`.
 
-    What nobody can act on, such as a family with too few runs, is not mentioned.
+    Reasons that no reader can act on, such as too few runs in the family, are left out.
     """
-    left_out = _NOT_ACTIONABLE | (USE_CODES if document["not_judged"] else frozenset())
+    omitted_codes = _NOT_ACTIONABLE | (USE_CODES if document["not_judged"] else frozenset())
     return [
-        (one["rule"], one["reason"]) for one in document["unknown"] if one["code"] not in left_out
+        (unknown["rule"], unknown["reason"])
+        for unknown in document["unknown"]
+        if unknown["code"] not in omitted_codes
     ]
 
 
 def unchecked_lines(document: AuditDocument) -> list[str]:
-    """`rule, rule: reason`, then `metrics: metric: reason`; nothing of a job that still runs."""
+    """Returns `rule, rule: reason`, then `metrics: metric: reason`; none for a running job."""
     if is_running(document):
         return []  # the headline says that nothing is judged yet
     missing = [sentence.partition(": ") for sentence in document["audit"]["coverage"]["missing"]]
-    of_metrics = [(name, reason) if colon else ("", name) for name, colon, reason in missing]
+    metric_reasons = [(name, reason) if colon else ("", name) for name, colon, reason in missing]
     return [
-        *_group_by_reason(unchecked_rules(document)),
-        *(f"metrics: {sentence}" for sentence in _group_by_reason(of_metrics)),
+        *_reason_lines(unchecked_rules(document)),
+        *(f"metrics: {line}" for line in _reason_lines(metric_reasons)),
     ]
 
 
 def not_applicable_text(rules: list[NotApplicableDocument], reasons_hint: str) -> str:
     """Names the rules that the policy excludes, and counts those that do not apply to the job.
 
-    `elsewhere` says where the reasons of the counted ones are.
+    `reasons_hint` says where the reasons of the counted rules are.
     """
-    excluded = [(one["rule"], one["reason"]) for one in rules if _POLICY_REASON in one["reason"]]
-    others = len(rules) - len(excluded)
-    counted_rules = [f"{count_text(others, 'rule')} ({reasons_hint})"] if others else []
-    return f"Not applicable: {'; '.join([*_group_by_reason(excluded), *counted_rules])}"
+    excluded = [
+        (rule["rule"], rule["reason"]) for rule in rules if _POLICY_REASON in rule["reason"]
+    ]
+    count = len(rules) - len(excluded)
+    counted_rules = [f"{count_text(count, 'rule')} ({reasons_hint})"] if count else []
+    return f"Not applicable: {'; '.join([*_reason_lines(excluded), *counted_rules])}"
 
 
-def _group_by_reason(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """`a, b: reason` of each reason; the reason alone where nothing is named."""
+def _reason_lines(pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Returns `a, b: reason` for each reason; the reason alone if it has no names."""
     return [
         f"{', '.join(names)}: {reason}" if any(names) else reason
         for reason, names in group_by_reason(pairs).items()
@@ -250,7 +258,7 @@ def _group_by_reason(pairs: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def recommendations_text(recommendations: Iterable[FamilyRecommendation]) -> str:
-    """`2 open, 1 measured`; "-" without any that still counts."""
-    counts = Counter(one.status_label for one in recommendations)
-    words = (f"{counts[word]:,} {word}" for word in STATUS_LABELS if counts[word])
-    return ", ".join(words) or "-"
+    """Returns `2 open, 1 measured`; "-" if no recommendation has a status to show."""
+    counts = Counter(recommendation.status_label for recommendation in recommendations)
+    texts = (f"{counts[label]:,} {label}" for label in STATUS_LABELS if counts[label])
+    return ", ".join(texts) or "-"

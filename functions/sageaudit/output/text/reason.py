@@ -1,4 +1,7 @@
-"""What a message says beside its finding: the headline, what is new, and other steps' months."""
+"""The texts of a message that do not come from its finding.
+
+They are the headline, what changed since the last message, and the amounts of a pipeline's steps.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _MAX_STEPS = 3
 
 
 class _Verbs(NamedTuple):
-    """What a family does with its dollars: each month, in one occasion, and by a projection."""
+    """Phrases for an amount: in a month, of a single occurrence, and as a projection."""
 
     monthly: str
     once: str
@@ -39,59 +42,63 @@ _MIGHT_SAVE = _Verbs("might save {} a month", "might have saved {}")
 
 
 def message_headline(family: str, audit: MessageAudit, decision: AlertDecision) -> str:
-    """`train-bert wastes about $540 a month, 12 runs`: whose message it is, and what is new."""
+    """Returns the headline: `train-bert wastes about $540 a month (12 runs)`."""
     if decision.is_correction:
         return f"Correction: {family} wasted {_correction_text(audit, decision)}"
     if spike := decision.spike:
         cost = replace(document_amounts(audit.document).spend, usd=spike.cost_usd)
         return f"{family} cost {cost} in one run, expected {format_usd(spike.expected_usd)}"
-    return f"{family} {_month(audit, decision)}"
+    return f"{family} {_amount_text(audit, decision)}"
 
 
 def _correction_text(audit: MessageAudit, decision: AlertDecision) -> str:
-    """`$6.00, we said $412.00`; with the severity of the run, where that alone differs."""
-    now = audit.figures
-    last = decision.previous_alert.figures if decision.previous_alert else now
-    words, said = _summary(now), _summary(last)
-    if words == said:
-        words, said = f"{words} ({now.severity} for a run)", f"{said} ({last.severity})"
-    return f"{words}, we said {said}"
+    """Returns `$6.00, reported as $412.00`; with the run's severities if the amounts are equal."""
+    current = audit.figures
+    reported = decision.previous_alert.figures if decision.previous_alert else current
+    current_text, reported_text = _waste_text(current), _waste_text(reported)
+    if current_text == reported_text:
+        current_text = f"{current_text} (severity {current.severity})"
+        reported_text = f"{reported_text} ({reported.severity})"
+    return f"{current_text}, reported as {reported_text}"
 
 
-def _month(audit: MessageAudit, decision: AlertDecision) -> str:
-    """What the family comes to in a month; what a roll-up comes to alone."""
+def _amount_text(audit: MessageAudit, decision: AlertDecision) -> str:
+    """Returns the headline's verb and amount: of a family's month, or of one roll-up."""
     month = cast("Month", decision.month)  # every message that is sent has the details
     figures, runs = audit.figures, count_text(month.runs, "run")
-    if audit.is_rollup and figures.at_stake_usd:  # it does not come again
-        once = _verbs(month, figures).once
-        in_it = JobKind(audit.job["kind"]).spec.label_with_article
-        return f"{once.format(_rough(figures.at_stake_usd))} in {in_it}"
-    again, now, was = _news(decision)
+    if audit.is_rollup and figures.at_stake_usd:  # a roll-up is not repeated
+        amount = _rough(figures.at_stake_usd)
+        rollup = JobKind(audit.job["kind"]).spec.label_with_article
+        return f"{_verbs(month, figures).once.format(amount)} in {rollup}"
+    repeat_word, growth_word, previous_amount = _change_words(decision)
     if not month.projected:
-        return f"{again}wasted an unknown amount in {runs}"
-    verbs, last = _verbs(month, figures), f", was {was}" if was else ""
+        return f"{repeat_word}wasted an unknown amount in {runs}"
+    verbs = _verbs(month, figures)
+    start = f"{repeat_word}{growth_word}"
+    previous_text = f", was {previous_amount}" if previous_amount else ""
     if month.is_single_occurrence:
-        return f"{again}{now}{verbs.once.format(_rough(month.total))} in {runs}{last}"
+        return f"{start}{verbs.once.format(_rough(month.total))} in {runs}{previous_text}"
     amount = _rough(month.projected)
     if month.projected != month.total and verbs.projected:
-        ahead = verbs.projected.format(amount.removeprefix("about "))
-        return f"is {again}{now}heading for {ahead}{last}, after {runs}"
-    return f"{again}{now}{verbs.monthly.format(amount)}{last}, {runs}"
+        projection = verbs.projected.format(amount.removeprefix("about "))
+        return f"is {start}heading for {projection}{previous_text}, after {runs}"
+    return f"{start}{verbs.monthly.format(amount)} ({runs}{previous_text})"
 
 
 def other_steps_text(steps: Sequence[tuple[str, Month]]) -> str:
-    """What the pipeline's other steps come to in a month; "" without any."""
-    shown = [
-        f"{short_name(name, with_group=False)} {_monthly_amount_text(one)}" for name, one in steps
+    """Returns the monthly amounts of a pipeline's other steps; "" without any."""
+    texts = [
+        f"{short_name(name, with_group=False)} {_monthly_amount_text(month)}"
+        for name, month in steps
     ]
-    if len(shown) > _MAX_STEPS:
-        shown[_MAX_STEPS:] = [f"and {count_text(len(shown) - _MAX_STEPS, 'step')} more"]
-    return "; ".join(shown)
+    if len(texts) > _MAX_STEPS:
+        texts[_MAX_STEPS:] = [f"and {count_text(len(texts) - _MAX_STEPS, 'more step')}"]
+    return "; ".join(texts)
 
 
 def _monthly_amount_text(month: Month) -> str:
-    about = _rough(month.usd) if month.usd else "dollars not known"
-    return about if month.amount_kind is AmountKind.COUNTED else about.replace("about", "maybe")
+    text = _rough(month.usd) if month.usd else "unknown amount"
+    return text if month.amount_kind is AmountKind.COUNTED else text.replace("about", "maybe")
 
 
 def _verbs(month: Month, figures: AlertFigures) -> _Verbs:
@@ -102,17 +109,15 @@ def _verbs(month: Month, figures: AlertFigures) -> _Verbs:
     return _LOSES if not figures.avoidable_usd and figures.lost_usd else _WASTES
 
 
-def _news(decision: AlertDecision) -> tuple[str, str, str]:
-    """`again ` of what came back; `now ` of what grew, and what was said before, where a text did
-    say it.
-    """
-    again = "again " if decision.follow_up_reason is FollowUpReason.CAME_BACK else ""
+def _change_words(decision: AlertDecision) -> tuple[str, str, str]:
+    """Returns "again " or "", "now " or "", and the monthly amount of the last message or ""."""
+    repeat_word = "again " if decision.follow_up_reason is FollowUpReason.CAME_BACK else ""
     is_more = decision.kind is AlertKind.WORSE or decision.follow_up_reason is FollowUpReason.GREW
-    last = decision.previous_alert
-    if not is_more or not last or not last.amount:
-        return again, "", ""
-    was = "" if last.is_single_occurrence else _rough(last.amount).removeprefix("about ")
-    return again, "now ", was
+    alert = decision.previous_alert
+    if not is_more or not alert or not alert.amount:
+        return repeat_word, "", ""
+    amount = "" if alert.is_single_occurrence else _rough(alert.amount).removeprefix("about ")
+    return repeat_word, "now ", amount
 
 
 def _rough(amount: Decimal) -> str:
@@ -120,81 +125,91 @@ def _rough(amount: Decimal) -> str:
 
 
 def last_alert_lines(audit: MessageAudit, decision: AlertDecision) -> Iterator[tuple[str, str]]:
-    """Labels and sentences on the last alert; none for a first message."""
-    last = decision.previous_alert
-    if last is None:
+    """Yields labels and sentences on the last alert; none for a first message."""
+    alert = decision.previous_alert
+    if alert is None:
         return
-    day = f"{last.at.astimezone(UTC):%Y-%m-%d}"
+    day = f"{alert.at.astimezone(UTC):%Y-%m-%d}"
     if not decision.is_correction:
-        yield "New", f"{decision.why} (last told {day})"
+        yield "New", f"{decision.why} (last message {day})"
         return
-    figures = audit.figures
-    do = "" if figures.at_stake_usd else ". Do not act on it"
-    yield f"We said on {day}", f"{_summary(last.figures)}{do}."
+    warning = "" if audit.figures.at_stake_usd else ". Do not act on it"
+    yield f"Reported on {day}", f"{_waste_text(alert.figures)}{warning}."
     corrected = decision.corrected_audit
     if corrected and (changes := change_clauses(corrected, audit)):
         yield "What changed", f"{'; '.join(changes)}."
 
 
-def _summary(figures: AlertFigures) -> str:
-    """`$6.00`, `an unknown amount`, `nothing`."""
+def _waste_text(figures: AlertFigures) -> str:
+    """Returns `$6.00`, `up to $9.00`, `an unknown amount` or `nothing`."""
     if not figures.has_dollars:
         return _UNKNOWN if figures.avoidable_usd is None else "nothing"
-    return _UNKNOWN if figures.usd is None and not figures.possible_loss_usd else _dollars(figures)
+    if figures.usd is None and not figures.possible_loss_usd:
+        return _UNKNOWN
+    return _dollars_text(figures)
 
 
-def _dollars(figures: AlertFigures) -> str:
-    certain = figures.usd or Decimal(0)
+def _dollars_text(figures: AlertFigures) -> str:
+    wasted_usd = figures.usd or Decimal(0)
     if not figures.possible_loss_usd:
-        return format_usd(certain)
-    perhaps = f"up to {format_usd(figures.possible_loss_usd)}"
-    return f"{format_usd(certain)} and {perhaps} more" if certain else perhaps
+        return format_usd(wasted_usd)
+    possible_loss = f"up to {format_usd(figures.possible_loss_usd)}"
+    return f"{format_usd(wasted_usd)} and {possible_loss} more" if wasted_usd else possible_loss
 
 
-def change_clauses(before: MessageAudit, now: MessageAudit) -> tuple[str, ...]:
-    """Short clauses, the causes first; none where the two do not say."""
+def change_clauses(previous: MessageAudit, current: MessageAudit) -> tuple[str, ...]:
+    """Returns what differs between two audits of a run, causes first; empty if nothing does."""
     clauses = [
-        *_cost(before, now),
-        *_findings(before, now),
-        *_owner_changes(before, now),
+        *_cost_changes(previous, current),
+        *_finding_changes(previous, current),
+        *_ruleset_changes(previous, current),
     ]
     return tuple(clauses[:_MAX_CHANGES])
 
 
-def _cost(before: MessageAudit, now: MessageAudit) -> list[str]:
-    was, cost = (str(document_amounts(one.document).spend) for one in (before, now))
-    return [] if was == cost else [f"the run's cost is {cost}, was {was}"]
+def _cost_changes(previous: MessageAudit, current: MessageAudit) -> list[str]:
+    old_cost, new_cost = (
+        str(document_amounts(audit.document).spend) for audit in (previous, current)
+    )
+    return [] if old_cost == new_cost else [f"the run's cost is {new_cost}, was {old_cost}"]
 
 
-def _findings(before: MessageAudit, now: MessageAudit) -> list[str]:
-    """Rules whose counted dollars changed, the largest change first."""
-    was, are = _savings(before), _savings(now)
-    none = Figure(None)
+def _finding_changes(previous: MessageAudit, current: MessageAudit) -> list[str]:
+    """Returns the rules whose counted dollars changed, the largest change first."""
+    old_savings, new_savings = _savings(previous), _savings(current)
+    zero, no_saving = Decimal(0), Figure(None)
 
     def by_size(rule: str) -> tuple[Decimal, str]:
-        size = (are.get(rule, none).usd or Decimal(0)) - (was.get(rule, none).usd or Decimal(0))
-        return -abs(size), rule
+        old_usd = old_savings.get(rule, no_saving).usd or zero
+        new_usd = new_savings.get(rule, no_saving).usd or zero
+        return -abs(new_usd - old_usd), rule
 
-    rules = was.keys() | are.keys()
-    changed = (rule for rule in rules if str(was.get(rule, "")) != str(are.get(rule, "")))
-    return [_rule_change_text(rule, was, are) for rule in sorted(changed, key=by_size)]
+    changed_rules = (
+        rule
+        for rule in old_savings.keys() | new_savings.keys()
+        if str(old_savings.get(rule, "")) != str(new_savings.get(rule, ""))
+    )
+    return [
+        _rule_change_text(rule, old_savings, new_savings)
+        for rule in sorted(changed_rules, key=by_size)
+    ]
 
 
 def _rule_change_text(
-    rule: str, amounts_before: dict[str, Figure], amounts_now: dict[str, Figure]
+    rule: str, old_savings: dict[str, Figure], new_savings: dict[str, Figure]
 ) -> str:
-    if rule not in amounts_now:
-        return f"{rule} ({amounts_before[rule]}) is no longer found"
-    if rule not in amounts_before:
-        return f"{rule} ({amounts_now[rule]}) is found now"
-    return f"{rule} is {amounts_now[rule]}, was {amounts_before[rule]}"
+    if rule not in new_savings:
+        return f"{rule} ({old_savings[rule]}) is no longer found"
+    if rule not in old_savings:
+        return f"{rule} ({new_savings[rule]}) is new"
+    return f"{rule} is {new_savings[rule]}, was {old_savings[rule]}"
 
 
 def _savings(audit: MessageAudit) -> dict[str, Figure]:
     return {finding["rule"]: saving_figure(finding) for finding in audit.counted_findings}
 
 
-def _owner_changes(before: MessageAudit, now: MessageAudit) -> list[str]:
-    names = {"ruleset": "the rules changed", "policy": "the policy changed"}
-    was, known = before.document["audit"], now.document["audit"]
-    return [clause for key, clause in names.items() if was.get(key) != known.get(key)]
+def _ruleset_changes(previous: MessageAudit, current: MessageAudit) -> list[str]:
+    clauses = {"ruleset": "the rules changed", "policy": "the policy changed"}
+    old, new = previous.document["audit"], current.document["audit"]
+    return [clause for key, clause in clauses.items() if old.get(key) != new.get(key)]

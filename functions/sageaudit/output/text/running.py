@@ -1,4 +1,4 @@
-"""A message about a job that runs as a card: what it costs, and the command that stops it."""
+"""The card about a running job: what it does, what it costs, and the command that stops it."""
 
 from __future__ import annotations
 
@@ -22,33 +22,37 @@ from sageaudit.output.text.card import CardLine, MessageCard, fit_card, text_att
 from sageaudit.output.text.links import RunToLink, run_links
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
-from sageaudit.output.text.words import ACCOUNT, count_text, place_words
+from sageaudit.output.text.words import MAX_ACCOUNT_LENGTH, count_text, place_words
 
 RUNNING_ROWS = 20
-"""A screen and a half of a phone: the commands are not cut."""
-_NAME = 30
+"""One and a half screens of a phone, because commands are not cut."""
+_MAX_NAME_LENGTH = 30
 _TWO_HOURS_S = 7200
-_LINK_MARGIN = timedelta(minutes=30)
-"""Of the log, before the job did nothing: `aws logs tail` takes a moment of ISO 8601."""
-_WAITS = "A run that waits for a query or for another job looks the same."
+_LOG_MARGIN = timedelta(minutes=30)
+"""The command shows the log from this long before the idle time."""
+_IDLE_CAVEAT = "A run that waits for a query or for another job looks the same."
 
 
 def running_card(
     kinds: Sequence[RunningKind], running: RunningJob, state: WatchState, severity: Severity
 ) -> MessageCard:
-    """The card: its first line is that of the first kind. `state`: what was kept before it."""
+    """Returns the card; its headline is about the first kind.
+
+    `state` is the stored state from before this message.
+    """
     (first, *others), job = kinds, running.job
-    over = first is RunningKind.RESUMED
+    has_resumed = first is RunningKind.RESUMED
+    is_idle = first is RunningKind.IDLE
     card = MessageCard(
         headline=f"{_job_text(running)} {_HEADLINES[first](running, state)}",
-        next_step=_cost_meanwhile(running, state) if over else _costs(running),
+        next_step=_idle_cost_text(running, state) if has_resumed else _rate_text(running),
         lines=(
             *(CardLine(_HEADLINES[kind](running, state), "It also") for kind in others),
             *_LINES[first](running),
             *(_limit_lines(running) if RunningKind.LIMIT in others else ()),
-            *_money(running),
-            *(() if over else _commands(running, idle=RunningKind.IDLE in kinds)),
-            *([CardLine(_WAITS, "Caveat", drop_priority=2)] if first is RunningKind.IDLE else []),
+            *_cost_lines(running),
+            *(() if has_resumed else _command_lines(running, is_idle=RunningKind.IDLE in kinds)),
+            *([CardLine(_IDLE_CAVEAT, "Caveat", drop_priority=2)] if is_idle else []),
         ),
         owner=running.owner,
         account_region=place_words(job.account, job.region),
@@ -74,59 +78,63 @@ def _run_to_link(job: Job) -> RunToLink:
     return RunToLink(job.kind, job.name, job.arn, job.region, start, None, job.instance_count)
 
 
-def _commands(running: RunningJob, *, idle: bool) -> Iterator[CardLine]:
-    """What a person of the account may run; no function calls it."""
+def _command_lines(running: RunningJob, *, is_idle: bool) -> Iterator[CardLine]:
+    """Yields commands for a person to run; sageaudit runs none of them."""
     job, region = running.job, shlex.quote(for_terminal(running.job.region or ""))
-    name, word, metrics = shlex.quote(for_terminal(job.name)), job.kind.value, job.kind.spec.metrics
+    name, kind, metrics = shlex.quote(for_terminal(job.name)), job.kind.value, job.kind.spec.metrics
     if metrics is not None:
         tail = f"aws logs tail {metrics.namespace} --log-stream-name-prefix {name}/"
-        since = running.idleness.idle_since if running.idleness and idle else None
-        begin = f"{(since - _LINK_MARGIN).astimezone(UTC):%Y-%m-%dT%H:%M:00Z}" if since else "2h"
-        look = f"{tail} --since {begin} --region {region}"
-        yield CardLine(look, "Look first", is_code=True, drop_priority=3)
-    stop = f"aws sagemaker stop-{word}-job --{word}-job-name {name} --region {region}"
-    where = f", in account {cut_middle(job.account, ACCOUNT)}" if job.account else ""
-    yield CardLine(stop, f"Stop it{where}", is_code=True)
+        idle_since = running.idleness.idle_since if running.idleness and is_idle else None
+        log_start = "2h"
+        if idle_since:
+            log_start = f"{(idle_since - _LOG_MARGIN).astimezone(UTC):%Y-%m-%dT%H:%M:00Z}"
+        log_command = f"{tail} --since {log_start} --region {region}"
+        yield CardLine(log_command, "Look first", is_code=True, drop_priority=3)
+    stop_command = f"aws sagemaker stop-{kind}-job --{kind}-job-name {name} --region {region}"
+    account = f", in account {cut_middle(job.account, MAX_ACCOUNT_LENGTH)}" if job.account else ""
+    yield CardLine(stop_command, f"Stop it{account}", is_code=True)
 
 
 def _job_text(running: RunningJob) -> str:
-    """`ml.p4d.24xlarge training job llm-7b`."""
+    """Returns `ml.p4d.24xlarge training job llm-7b`."""
     job = running.job
     instances = (job.instances or "").removeprefix("1 x ")
-    return f"{instances} {job.kind.value} job {cut_middle(for_terminal(job.name), _NAME)}".strip()
+    name = cut_middle(for_terminal(job.name), _MAX_NAME_LENGTH)
+    return f"{instances} {job.kind.value} job {name}".strip()
 
 
-def _costs(running: RunningJob) -> str:
-    """`it costs $37.69 an hour`; of one without a price, how many GPUs it has."""
+def _rate_text(running: RunningJob) -> str:
+    """Returns `it costs $37.69 an hour`; without a price, the number of its GPUs."""
     if running.usd_per_hour is None:
         prepaid = " of prepaid capacity" if running.job.purchase is Purchase.TRAINING_PLAN else ""
-        return f"it holds {count_text(running.gpus, 'GPU')}{prepaid}"
-    return f"it costs {_usd(running, running.usd_per_hour)} an hour"
+        return f"it occupies {count_text(running.gpus, 'GPU')}{prepaid}"
+    return f"it costs {_usd_text(running, running.usd_per_hour)} an hour"
 
 
-def _cost_meanwhile(running: RunningJob, state: WatchState) -> str:
-    """What the time without work cost; empty where that is not known."""
-    seconds, rate = _idle_seconds(running, state), running.usd_per_hour
-    if seconds is None or rate is None:
+def _idle_cost_text(running: RunningJob, state: WatchState) -> str:
+    """Returns what the time without work cost; "" if that is unknown."""
+    seconds, usd_per_hour = _idle_seconds(running, state), running.usd_per_hour
+    if seconds is None or usd_per_hour is None:
         return ""
-    return f"it cost {_usd(running, rate * seconds / 3600)} meanwhile"
+    return f"it cost {_usd_text(running, usd_per_hour * seconds / 3600)} meanwhile"
 
 
 def _idle_seconds(running: RunningJob, state: WatchState) -> Decimal | None:
-    since, back = state.idle_since, running.idleness.resumed_at if running.idleness else None
-    began = working_since(running.job)
-    if since is None or back is None or (began and began > since):
+    idle_since = state.idle_since
+    resumed_at = running.idleness.resumed_at if running.idleness else None
+    started_at = working_since(running.job)
+    if idle_since is None or resumed_at is None or (started_at and started_at > idle_since):
         return None  # it waited in between, which costs nothing
-    return seconds_between(since, back)
+    return seconds_between(idle_since, resumed_at)
 
 
-def _usd(running: RunningJob, amount: Decimal | None) -> str:
-    """Of spot, which costs less, the most that it may be."""
+def _usd_text(running: RunningJob, amount: Decimal | None) -> str:
+    """Returns the amount, for a spot job as an upper bound."""
     return str(Figure(amount, estimated=running.estimated, at_most=running.is_upper_bound))
 
 
 def _duration_text(seconds: Decimal) -> str:
-    """Up to two hours in minutes: `50 min`; then `3 h 5 min`."""
+    """Returns `50 min`, and from two hours `3 h 5 min`."""
     return f"{seconds / 60:.0f} min" if seconds < _TWO_HOURS_S else duration_text(seconds)
 
 
@@ -135,35 +143,31 @@ def _time_text(moment: datetime | None) -> str:
 
 
 def _idle_headline(running: RunningJob, state: WatchState) -> str:
-    again = " again" if state.idle_message_count else ""
-    least = "at least " if running.idleness and running.idleness.is_at_least else ""
+    again_word = " again" if state.idle_message_count else ""
+    bound = "at least " if running.idleness and running.idleness.is_at_least else ""
     minutes = Decimal(running.idleness.idle_minutes if running.idleness else 0)
-    what = "no GPU work" if running.gpus else "nothing"
-    return f"has{again} done {what} for {least}{_duration_text(60 * minutes)}"
+    work = "no GPU work" if running.gpus else "nothing"
+    return f"has{again_word} done {work} for {bound}{_duration_text(60 * minutes)}"
 
 
 def _at_work_headline(running: RunningJob, state: WatchState) -> str:
     seconds = _idle_seconds(running, state)
-    after = "" if seconds is None else f" after {_duration_text(seconds)} without work"
-    return f"is at work again{after}"
+    idle_text = "" if seconds is None else f" after {_duration_text(seconds)} without work"
+    return f"is at work again{idle_text}"
 
 
 def _long_headline(running: RunningJob, _: WatchState) -> str:
     longest_s, ran_s = running.runs.longest_s or Decimal(1), running.ran_s or Decimal(0)
     times = f"{ran_s / longest_s:.1f} times"
-    return f"has run {times} as long as the longest of its finished runs on the same instances"
+    return f"has run {times} as long as its family's longest finished run on the same instances"
 
 
 def _limit_headline(running: RunningJob, _: WatchState) -> str:
     limit = running.limit
-    left, sure = (
-        (_duration_text(limit.left_s), limit.is_unlikely_to_finish)
-        if limit
-        else ("an unknown time", False)
-    )
-    return (
-        f"will probably be cut off in {left}" if sure else f"has {left} left {_limit_text(limit)}"
-    )
+    time_left = _duration_text(limit.left_s) if limit else "an unknown time"
+    if limit and limit.is_unlikely_to_finish:
+        return f"will probably be stopped by its limit in {time_left}"
+    return f"has {time_left} left {_limit_text(limit)}"
 
 
 def _limit_text(limit: RunTimeLimit | None) -> str:
@@ -179,10 +183,10 @@ _HEADLINES = {
 
 
 def _idle_lines(running: RunningJob) -> Iterator[CardLine]:
-    since = running.idleness.idle_since if running.idleness else None
-    what = "no GPU worked, at most one core busy" if running.gpus else "all CPUs idle"
+    idle_since = running.idleness.idle_since if running.idleness else None
+    use = "no GPU worked, at most one core busy" if running.gpus else "all CPUs idle"
     hosts = "on every host " if (running.job.instance_count or 1) > 1 else ""
-    yield CardLine(f"{hosts}{what} since {_time_text(since)}", "Seen", drop_priority=1)
+    yield CardLine(f"{hosts}{use} since {_time_text(idle_since)}", "Seen", drop_priority=1)
 
 
 def _at_work_lines(running: RunningJob) -> Iterator[CardLine]:
@@ -195,13 +199,14 @@ def _at_work_lines(running: RunningJob) -> Iterator[CardLine]:
 
 def _long_lines(running: RunningJob) -> Iterator[CardLine]:
     runs, longest_s = running.runs, running.runs.longest_s or Decimal(0)
-    of = (
+    longest_run = (
         f"the longest of {len(runs.all_s)} finished runs"
         if runs.all_s[1:]
-        else "its one finished run"
+        else "the only finished run"
     )
-    took = f"{of} took {_duration_text(longest_s)}"
-    yield CardLine(f"{took}; this one {_duration_text(running.ran_s or Decimal(0))} so far", "Seen")
+    ran = _duration_text(running.ran_s or Decimal(0))
+    text = f"{longest_run} took {_duration_text(longest_s)}; this one has run for {ran}"
+    yield CardLine(text, "Seen")
 
 
 def _limit_lines(running: RunningJob) -> Iterator[CardLine]:
@@ -209,15 +214,17 @@ def _limit_lines(running: RunningJob) -> Iterator[CardLine]:
     if limit and limit.is_unlikely_to_finish:
         completed = count_text(limit.completed_runs, "completed run")
         runs = f"{limit.slower_runs} of the last {completed} of its family"
-        yield CardLine(f"{runs} would need longer than is left", "Seen")
-    part = possible_resume_source(running.job)
-    lost = f"{part} may hold a part" if part else "it has no checkpoints, so all may be lost"
-    whole = duration_text(Decimal(limit.seconds)) if limit else "unknown"
-    yield CardLine(f"{whole}, and cannot be raised while it runs; {lost}", "The limit")
+        yield CardLine(f"{runs} would not finish in the time that is left", "Seen")
+    source = possible_resume_source(running.job)
+    loss_text = "it has no checkpoints, so all may be lost"
+    if source:
+        loss_text = f"{source} may hold part of its work"
+    limit_text = duration_text(Decimal(limit.seconds)) if limit else "unknown"
+    yield CardLine(f"{limit_text}, and cannot be raised while it runs; {loss_text}", "The limit")
     is_idle = running.idleness is not None and running.idleness.idle_since is not None
     step = "start the next run with a higher limit"
     if is_idle:
-        step = "read its log for what it waits for: a higher limit only lets it wait longer"
+        step = "read in its log what it waits for: a higher limit only lets it wait longer"
     yield CardLine(f"copy checkpoints out, or {step}", "Next")
 
 
@@ -229,18 +236,17 @@ _LINES = {
 }
 
 
-def _money(running: RunningJob) -> Iterator[CardLine]:
-    """What it has cost, and what it may cost until its limit."""
-    ran_s, limit, rate = running.ran_s, running.limit, running.usd_per_hour
-    so_far = f"in {_duration_text(ran_s)}" if ran_s is not None else "in a time that is not known"
-    usd = f"{_usd(running, running.spent_usd)} " if rate is not None else ""
-    yield CardLine(f"{usd}{so_far}", "So far")
+def _cost_lines(running: RunningJob) -> Iterator[CardLine]:
+    """Yields what the job has cost, and what it may still cost until its limit."""
+    ran_s, limit = running.ran_s, running.limit
+    has_price = running.usd_per_hour is not None
+    spent_text = f"{_usd_text(running, running.spent_usd)} " if has_price else ""
+    time_text = f"in {_duration_text(ran_s)}" if ran_s is not None else "in an unknown time"
+    yield CardLine(f"{spent_text}{time_text}", "So far")
     if limit is None:
-        yield CardLine("it has no time limit that is known", "Ahead")
+        yield CardLine("no known time limit", "Remaining")
         return
-    more = (
-        ""
-        if rate is None
-        else f"up to {Figure(running.remaining_cost_usd, estimated=running.estimated)} more, "
-    )
-    yield CardLine(f"{more}{_duration_text(limit.left_s)} {_limit_text(limit)}", "Ahead")
+    remaining = Figure(running.remaining_cost_usd, estimated=running.estimated)
+    cost_text = f"up to {remaining} more, " if has_price else ""
+    text = f"{cost_text}{_duration_text(limit.left_s)} {_limit_text(limit)}"
+    yield CardLine(text, "Remaining")

@@ -1,8 +1,7 @@
-"""A card for a Slack incoming webhook, in Block Kit: three sections.
+"""Makes the payload of a Slack incoming webhook from a card: Block Kit with three sections.
 
-Data is shown in code spans, or escaped in mrkdwn, where `verbatim` stops Slack from making links
-and mentions of it. The only mention is that of the owner, and only when the policy lists a Slack id
-for that owner.
+Untrusted text is in code spans, or escaped in mrkdwn with `verbatim`, so that Slack makes no links
+or mentions of it. Only the owner is mentioned, if the policy lists their Slack id.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from typing import Any
 
 from sageaudit.errors import MalformedData
 from sageaudit.output.text.card import (
+    LINK_SEPARATOR,
     MAX_COMMAND_LENGTH,
     NO_OWNER_IDS,
     REPEAT_PREFIX,
-    SEPARATOR,
     CardLine,
     MessageCard,
     Payload,
@@ -25,67 +24,66 @@ from sageaudit.output.text.card import (
 from sageaudit.output.text.untrusted import cut_mrkdwn_middle, for_slack, slack_code, utf16_length
 
 MAX_BLOCKS = 50
+"""Blocks of a message (docs.slack.dev/reference/block-kit/blocks)."""
 MAX_SECTION_LENGTH = 3000
-"""Of a message, and characters of a section (docs.slack.dev/reference/block-kit/blocks)."""
-_LINKS = 2000
-"""Characters of the links: the rest of their section is far below 1,000."""
-_USER = re.compile(r"[UW][A-Z0-9]{2,20}\Z")
-_GROUP = re.compile(r"S[A-Z0-9]{2,20}\Z")
-_TITLE = "headline"
-_LINE = 1000
+"""Characters of a section (docs.slack.dev/reference/block-kit/blocks)."""
+_MAX_LINKS_LENGTH = 2000
+"""Characters of all links: the rest of their section has far fewer than 1,000."""
+_USER_ID = re.compile(r"[UW][A-Z0-9]{2,20}\Z")
+_GROUP_ID = re.compile(r"S[A-Z0-9]{2,20}\Z")
+_TITLE_BLOCK = "headline"
+_MAX_LINE_LENGTH = 1000
+_LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
 
 Block = dict[str, Any]
 
 
-_LINK = re.compile(r"<[^<>|]*\|([^<>]*)>")
-
-
 def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS) -> Payload:
-    """The webhook's JSON for a card, within every limit of Slack.
+    """Returns the webhook's JSON for a card, within Slack's limits.
 
     `owner_ids` maps an owner's name in the audit to a Slack user or group id.
     """
-    title = for_slack(card.title, _LINE)
-    whose = (
+    title = for_slack(card.title, _MAX_LINE_LENGTH)
+    owner_line = (
         f"{_owner(card, owner_ids)}, {for_slack(card.account_region)}"
         if card.account_region
         else ""
     )
-    foot = "\n".join(filter(None, [whose, _links(card), _lines(card.commands)]))
-    texts = {_TITLE: f"*{title}*", "card": _lines(card.lines), "foot": foot}
+    foot = "\n".join(filter(None, [owner_line, _links(card), _lines(card.commands)]))
+    texts = {_TITLE_BLOCK: f"*{title}*", "card": _lines(card.lines), "foot": foot}
     blocks = [_section(name, text) for name, text in texts.items() if text]
     return {"text": title, "blocks": blocks, "unfurl_links": False, "unfurl_media": False}
 
 
 def check_payload(payload: Payload) -> None:
-    """Raises MalformedData if it exceeds a limit, also marked as a repeat, or cannot be marked."""
+    """Raises MalformedData if the payload, marked as a repeat, is malformed or too large."""
     check_key_types(payload, {"text": str, "blocks": list})
     try:
         blocks = mark_as_repeat(payload)["blocks"]
         texts = [block["text"]["text"] for block in blocks]
-        fits = len(blocks) <= MAX_BLOCKS and all(
+        is_within_limits = len(blocks) <= MAX_BLOCKS and all(
             0 < utf16_length(text) <= MAX_SECTION_LENGTH for text in texts
         )
     except (AttributeError, LookupError, TypeError) as error:
         raise MalformedData("payload", "has a block that Slack does not accept") from error
-    if not fits:
+    if not is_within_limits:
         raise MalformedData("payload", "exceeds Slack's limits")
 
 
 def text_lines(payload: Payload) -> Iterator[str]:
-    """The lines of a message as they are read, with the words of its links."""
+    """Yields the lines of a message as a person reads them; links are their labels."""
     for block in payload["blocks"]:
         yield from _LINK.sub(r"\1", block["text"]["text"]).split("\n")
 
 
 def mark_as_repeat(payload: Payload) -> Payload:
-    """The payload, marked as a possible repeat in the notification and in the headline."""
-    blocks = [_as_repeat(block) for block in payload["blocks"]]
+    """Returns the payload, marked as a possible repeat in the notification and the headline."""
+    blocks = [_mark_title_block(block) for block in payload["blocks"]]
     return {**payload, "text": f"{REPEAT_PREFIX}{payload['text']}", "blocks": blocks}
 
 
-def _as_repeat(block: Block) -> Block:
-    if block.get("block_id") != _TITLE:
+def _mark_title_block(block: Block) -> Block:
+    if block.get("block_id") != _TITLE_BLOCK:
         return block
     return {**block, "text": {**block["text"], "text": f"{REPEAT_PREFIX}{block['text']['text']}"}}
 
@@ -106,26 +104,31 @@ def _lines(lines: Sequence[CardLine]) -> str:
 def _line(line: CardLine) -> str:
     label = f"*{for_slack(line.label)}*:" if line.label else ""
     text = (
-        slack_code(line.text, MAX_COMMAND_LENGTH) if line.is_code else for_slack(line.text, _LINE)
+        slack_code(line.text, MAX_COMMAND_LENGTH)
+        if line.is_code
+        else for_slack(line.text, _MAX_LINE_LENGTH)
     )
     return f"{label} {text}".strip()
 
 
 def _owner(card: MessageCard, owner_ids: Mapping[str, str]) -> str:
-    """A mention when the policy lists an id for the owner; else the name as plain text."""
+    """Returns a mention if the policy lists an id for the owner, else the owner's name."""
     slack_id = owner_ids.get(card.owner, "") if card.owner else ""
-    if _USER.match(slack_id):
+    if _USER_ID.match(slack_id):
         return f"<@{slack_id}>"
-    if _GROUP.match(slack_id):
+    if _GROUP_ID.match(slack_id):
         return f"<!subteam^{slack_id}>"
     return for_slack(card.short_owner)
 
 
 def _links(card: MessageCard) -> str:
-    """The links. `links` has quoted the URLs, so no character can end a link early."""
-    room, shown = _LINKS, []
+    """Returns the links and the rule's name.
+
+    The URLs are quoted, so that no character can end a link early.
+    """
+    available, texts = _MAX_LINKS_LENGTH, []
     for link in card.links:
-        made = f"<{link.url.replace('&', '&amp;')}|{link.label}>"
-        room -= utf16_length(made)
-        shown += [made] if room >= 0 else []
-    return SEPARATOR.join([*shown, *([for_slack(card.rule)] if card.rule else [])])
+        text = f"<{link.url.replace('&', '&amp;')}|{link.label}>"
+        available -= utf16_length(text)
+        texts += [text] if available >= 0 else []
+    return LINK_SEPARATOR.join([*texts, *([for_slack(card.rule)] if card.rule else [])])

@@ -1,7 +1,8 @@
-"""A card for Microsoft Teams: an Adaptive Card of lines of plain runs, with its links as buttons.
+"""Makes the payload of a Microsoft Teams workflow from a card: an Adaptive Card.
 
-Every text is in a TextRun, of which Teams reads no Markdown, as it does of a TextBlock; so nothing
-in it becomes a format, a link or a mention. Its addresses are broken, so that no client links them.
+Every text is in a TextRun, in which Teams reads no Markdown, unlike in a TextBlock. So no text
+becomes a format, a link or a mention. Addresses in texts are broken, so that no client links them.
+The card's own links are buttons.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from sageaudit.output.text.card import (
 from sageaudit.output.text.untrusted import cut_middle, for_plain_text, for_terminal
 
 MAX_BYTES = 20_000
-"""Of a message as it is posted. Teams documents about 28 KB, and others met the end at 21 KB."""
-_CARD = "application/vnd.microsoft.card.adaptive"
-_LINE = 1000
+"""The size of a posted message. Teams documents about 28 KB; others report a limit of 21 KB."""
+_CARD_TYPE = "application/vnd.microsoft.card.adaptive"
+_MAX_LINE_LENGTH = 1000
 _MAX_BUTTONS = 6
-"""Teams shows so many of a card."""
+"""Teams shows at most this many buttons on a card."""
 
 Element = dict[str, Any]
 
 
 def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS) -> Payload:
-    """The workflow's JSON for a card, within the size that Teams takes."""
-    del owner_ids  # ids of Slack: Teams shows the name
+    """Returns the workflow's JSON for a card, within Teams' size limit."""
+    del owner_ids  # they are Slack ids; Teams shows the owner's name
     title = _element(_run(_text(card.title), weight="Bolder", size="Medium"))
     body = [title, *map(_line, card.body)]
     buttons = [
@@ -45,36 +46,37 @@ def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS)
 
 
 def check_payload(payload: Payload) -> None:
-    """Raises MalformedData when it is too large, also marked as a repeat, or cannot be marked."""
+    """Raises MalformedData if the payload, marked as a repeat, is malformed or too large."""
     check_key_types(payload, {"type": str, "attachments": list})
     try:
         marked = mark_as_repeat(payload)
         texts = [run["text"] for element in _body(marked) for run in element["inlines"]]
-        whole = all(isinstance(text, str) and text for text in texts)
+        has_texts = all(isinstance(text, str) and text for text in texts)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise MalformedData("payload", "has an element that is not of this card") from error
-    if not whole or _size(marked) > MAX_BYTES:
+        raise MalformedData("payload", "has an element that sageaudit does not write") from error
+    if not has_texts or _size(marked) > MAX_BYTES:
         raise MalformedData("payload", "exceeds Teams' limits")
 
 
 def mark_as_repeat(payload: Payload) -> Payload:
-    """The payload, marked as a possible repeat in its first line."""
-    first, *others = _body(payload)
-    run, *rest = first["inlines"]
-    marked = {**run, "text": f"{REPEAT_PREFIX}{run['text']}"}
-    return _payload([{**first, "inlines": [marked, *rest]}, *others], _content(payload)["actions"])
+    """Returns the payload, marked as a possible repeat in its first line."""
+    title, *lines = _body(payload)
+    first_run, *other_runs = title["inlines"]
+    marked_run = {**first_run, "text": f"{REPEAT_PREFIX}{first_run['text']}"}
+    marked_title = {**title, "inlines": [marked_run, *other_runs]}
+    return _payload([marked_title, *lines], _content(payload)["actions"])
 
 
 def text_lines(payload: Payload) -> Iterator[str]:
-    """The lines of a message as they are read, the buttons last."""
+    """Yields the lines of a message as a person reads them, the buttons last."""
     for element in _body(payload):
         yield "".join(run["text"] for run in element["inlines"])
     if actions := _content(payload)["actions"]:
-        yield "  ".join(f"[{one['title']}]" for one in actions)
+        yield "  ".join(f"[{action['title']}]" for action in actions)
 
 
 def _fit_payload(body: list[Element], buttons: list[Element]) -> Payload:
-    """With fewer buttons, then fewer lines, where all of them are too large: the last go first."""
+    """Returns a payload within `MAX_BYTES`: drops the last buttons, then the last lines."""
     while _size(_payload(body, buttons)) > MAX_BYTES - len(REPEAT_PREFIX):
         (buttons or body).pop()
     return _payload(body, buttons)
@@ -89,7 +91,7 @@ def _payload(body: list[Element], actions: list[Element]) -> Payload:
         "actions": actions,
         "msteams": {"width": "Full"},
     }
-    attachment = {"contentType": _CARD, "contentUrl": None, "content": content}
+    attachment = {"contentType": _CARD_TYPE, "contentUrl": None, "content": content}
     return {"type": "message", "attachments": [attachment]}
 
 
@@ -123,7 +125,7 @@ def _run(text: str, **style: str) -> Element:
 
 
 def _text(text: str) -> str:
-    return _inert(for_plain_text(text, _LINE))
+    return _inert(for_plain_text(text, _MAX_LINE_LENGTH))
 
 
 def _code(text: str) -> str:
@@ -131,5 +133,5 @@ def _code(text: str) -> str:
 
 
 def _inert(text: str) -> str:
-    """Without `{{`, from which Adaptive Cards make dates; never empty, which they refuse."""
+    """Breaks `{{`, which Adaptive Cards expand, and replaces "", which they refuse."""
     return text.replace("{{", "{ {") or " "

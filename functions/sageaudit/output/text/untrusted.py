@@ -1,9 +1,9 @@
-"""Makes text that others wrote harmless before it is shown.
+"""Makes untrusted text harmless before it is shown.
 
-Names of files, reasons of a policy, tags and messages of AWS may contain a mention of a whole
-channel, a misleading link, a terminal escape sequence or a character that reverses the line. There
-is one function for each output (terminal, log, e-mail, Slack, HTML, Markdown); each takes any text
-and returns one harmless line. A long text keeps its start and its end.
+File names, policy reasons, tags and AWS messages are untrusted. They may contain a mention of a
+whole channel, a misleading link, an escape sequence or a character that reverses the line. Each
+output (terminal, log, e-mail, Slack, HTML, Markdown) has a function that takes any text and returns
+one harmless line. A long text keeps its start and its end.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import unicodedata
 from collections.abc import Container
 
 ELLIPSIS = "…"
-_MARKS = 3
+_MAX_MARKS = 3
 """Combining marks kept per letter: enough for any language, too few to draw over other lines."""
-_MARK = {"Mn", "Me"}
-"""Unicode's categories of them."""
+_MARK_CATEGORIES = {"Mn", "Me"}
+"""Unicode's categories of combining marks."""
 
 _PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
 _ANSI = re.compile(
@@ -25,8 +25,8 @@ _ANSI = re.compile(
 _SCHEME = re.compile(r"\b(https?|ftps?|file|mailto)(:)(?=//|\S+@)", re.IGNORECASE)
 _HOST = re.compile(r"(?<=\bwww)\.|(?<=[a-z0-9-])\.(?=[a-z]{2,24}/)", re.IGNORECASE)
 _WWW = re.compile(r"(?<=\bwww)\.", re.IGNORECASE)
-"""Besides addresses with a scheme, all that GitHub links by itself."""
-_BARE = re.compile(
+"""The dot after `www`: GitHub links such a host, and addresses with a scheme, by itself."""
+_BARE_HOST = re.compile(
     r"(?<=[^\W_])[.。．｡](?=(xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24})(?![\w-]|[.]\w))", re.IGNORECASE
 )
 """The last dot of what a mail program may take for a host: `evil.example`, `bob@evil.example`."""
@@ -34,14 +34,14 @@ _TOP_LEVEL = """
 com net org io ai app dev co info biz edu gov ru cn uk de fr eu us
 """
 _DOMAINS = frozenset(_TOP_LEVEL.split())
-"""Ends that make a host in any mix of cases."""
+"""Top-level domains, which make a host in upper, lower or mixed case."""
 _ENDINGS = """
 py sh ipynb js ts rb jl pl json toml yaml yml xml html csv tsv txt md log cfg ini conf gz tar tgz
 bz pt pth pb bin npy npz pkl parquet jar so cc cpp cu exe png jpg jpeg large medium small micro
 nano metal xlarge off on max_mean_percent
 """
 _NO_DOMAINS = frozenset(_ENDINGS.split())
-"""Ends of file names, instance types and policy keys: no host, where only one dot is before."""
+"""Ends of file names, instance types and policy keys, which are not hosts."""
 _FORMAT = re.compile(r"(?<![^\W_])[*_~]|[*_~](?![^\W_])|`")
 _LOOKALIKE = {"*": "∗", "_": "ˍ", "~": "∼", "`": "ˋ"}  # noqa: RUF001, RUF100
 _MENTION = re.compile(r"(?<!\w)@(?=\w)")
@@ -51,43 +51,43 @@ _HTML = {ord(char): entity for char, entity in {**_ESCAPES, '"': "&quot;", "'": 
 _MARKDOWN = re.compile(r"[\\`*_\[\]|~#!]")
 _AT_SIGN = re.compile(r"@(?=[\w-])")
 _REFERENCE = re.compile(r"#(?=\d)|(?<=\bGH)-(?=\d)", re.IGNORECASE)
-"""What GitHub makes a link to an issue of, escaped or not."""
+"""The `#` or `-` in a reference that GitHub links to an issue, escaped or not."""
 _TOKEN = re.compile(r"<[^<>]*>|&(?:amp|lt|gt);|`[^`]*`|.", re.DOTALL)
 
 
 def utf16_length(text: str) -> int:
-    """Length in UTF-16 units, as Slack's clients count it: an emoji is two."""
+    """Returns the length in UTF-16 units, as Slack's clients count it: an emoji is two."""
     return len(text) + sum(char > "\uffff" for char in text)
 
 
 def for_terminal(text: str) -> str:
-    """One line without anything that moves the cursor, sets a colour or reverses the text."""
-    return _visible(text).strip()
+    """Returns one line that moves no cursor, sets no colour and reverses no text."""
+    return _only_printable(text).strip()
 
 
-def _visible(text: str) -> str:
-    """Only characters that stay in their place; spaces at both ends are kept."""
+def _only_printable(text: str) -> str:
+    """Returns the text without control characters; spaces at both ends are kept."""
     if text.isascii() and text.isprintable():
         return text
     text = _ANSI.sub("", text)
     categories = {char: unicodedata.category(char) for char in set(text)}
-    text = _limit_marks(text, {char for char, category in categories.items() if category in _MARK})
-    shown = {ord(char): _printable(char, category) for char, category in categories.items()}
-    return text.translate(shown)
+    marks = {char for char, category in categories.items() if category in _MARK_CATEGORIES}
+    replacements = {ord(char): _printable(char, category) for char, category in categories.items()}
+    return _limit_marks(text, marks).translate(replacements)
 
 
 def for_log(text: str, limit: int = 300) -> str:
-    """One line for what programs read: a structured log, an attribute to filter by."""
+    """Returns one line for programs: a structured log or an attribute to filter by."""
     return cut_middle(for_terminal(text), limit)
 
 
 def for_plain_text(text: str, limit: int = 1000) -> str:
-    """One line for an e-mail; no address or host in it becomes a link."""
-    return cut_middle(_BARE.sub(_broken, _break_links(for_terminal(text))), limit)
+    """Returns one line for an e-mail, in which no address or host becomes a link."""
+    return cut_middle(_BARE_HOST.sub(_break_dot, _break_links(for_terminal(text))), limit)
 
 
 def for_slack(text: str, limit: int = 1000) -> str:
-    """For Slack's mrkdwn and plain text: no formatting, link, mention or emoji results from it."""
+    """Returns text for Slack's mrkdwn and plain text, without format, link, mention or emoji."""
     safe = _break_links(for_terminal(text))
     safe = _FORMAT.sub(lambda match: _LOOKALIKE[match[0]], safe)
     safe = _EMOJI.sub("∶", _MENTION.sub("＠", safe))
@@ -97,7 +97,7 @@ def for_slack(text: str, limit: int = 1000) -> str:
 
 
 def for_markdown(text: str, limit: int = 1000) -> str:
-    """For a cell or line of Markdown: no column, code, markup, HTML, link or mention results."""
+    """Returns text for a cell or line of Markdown, without markup, HTML, link or mention."""
     safe = _SCHEME.sub(r"\1[\2]", cut_middle(for_terminal(text), limit))
     safe = _AT_SIGN.sub("＠", _WWW.sub("[.]", safe))
     safe = _REFERENCE.sub("＃", safe)
@@ -105,36 +105,39 @@ def for_markdown(text: str, limit: int = 1000) -> str:
 
 
 def slack_code(text: str, limit: int = 300) -> str:
-    """A code span to copy from; only backticks, which would end it, are replaced."""
+    """Returns a code span to copy from, in which backticks, which would end it, are replaced."""
     safe = for_terminal(text).replace("`", "'") or " "
     return f"`{_join_within([_escape_cluster(cluster) for cluster in _clusters(safe)], limit - 2)}`"
 
 
 def for_html(text: str) -> str:
-    """For the text and the quoted attributes of an HTML page; spaces at both ends are kept."""
-    return _visible(text).translate(_HTML)
+    """Returns text for an HTML element or quoted attribute; spaces at both ends are kept."""
+    return _only_printable(text).translate(_HTML)
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """Cut in the middle to `limit` units: a name is recognised by its start and its end."""
-    fits = text.isascii() and len(text) <= limit
-    return text if fits else _join_within(_clusters(text), limit)
+    """Returns the text cut in the middle to `limit` UTF-16 units.
+
+    A name is recognised by its start and its end.
+    """
+    is_short = text.isascii() and len(text) <= limit
+    return text if is_short else _join_within(_clusters(text), limit)
 
 
 def cut_mrkdwn_middle(mrkdwn: str, limit: int) -> str:
-    """Like `middle`, for text that is already safe: entities, links and code spans stay whole."""
+    """Cuts as `cut_middle` does, but keeps entities, links and code spans whole."""
     return _join_within(_TOKEN.findall(mrkdwn), limit)
 
 
 def _limit_marks(text: str, marks: Container[str]) -> str:
-    """The text without excess combining marks, and without any before the first letter."""
-    kept: list[str] = []
-    count = _MARKS
+    """Returns the text without excess combining marks, and without any before the first letter."""
+    chars: list[str] = []
+    mark_count = _MAX_MARKS
     for char in text:
-        count = count + 1 if char in marks else 0
-        if count <= _MARKS:
-            kept.append(char)
-    return "".join(kept)
+        mark_count = mark_count + 1 if char in marks else 0
+        if mark_count <= _MAX_MARKS:
+            chars.append(char)
+    return "".join(chars)
 
 
 def _printable(char: str, category: str) -> str:
@@ -146,17 +149,17 @@ def _printable(char: str, category: str) -> str:
 
 
 def _break_links(text: str) -> str:
-    """Mail programs turn addresses into links; brackets prevent that and stay readable."""
+    """Puts brackets into addresses, so that mail programs do not link them."""
     return _HOST.sub("[.]", _SCHEME.sub(r"\1[\2]", text))
 
 
-def _broken(dot: re.Match[str]) -> str:
-    """The dot in brackets, unless what follows ends a file name or is a name in code."""
-    end = dot[1].lower()
-    if end in _DOMAINS:
+def _break_dot(dot: re.Match[str]) -> str:
+    """Returns the dot in brackets, or as it is before a file's ending or a name in code."""
+    ending = dot[1].lower()
+    if ending in _DOMAINS:
         return "[.]"
-    in_code = not (dot[1].islower() or dot[1].isupper() or not dot[1].isascii())
-    return dot[0] if end in _NO_DOMAINS or in_code else "[.]"
+    is_code_name = not (dot[1].islower() or dot[1].isupper() or not dot[1].isascii())
+    return dot[0] if ending in _NO_DOMAINS or is_code_name else "[.]"
 
 
 def _escape_cluster(text: str) -> str:
@@ -164,10 +167,10 @@ def _escape_cluster(text: str) -> str:
 
 
 def _clusters(text: str) -> list[str]:
-    """Characters with their combining marks, so that a cut never separates them."""
+    """Returns characters with their combining marks, so that a cut never separates them."""
     clusters: list[str] = []
     for char in text:
-        if clusters and unicodedata.category(char) in _MARK:
+        if clusters and unicodedata.category(char) in _MARK_CATEGORIES:
             clusters[-1] += char
         else:
             clusters.append(char)
@@ -175,25 +178,26 @@ def _clusters(text: str) -> list[str]:
 
 
 def _join_within(pieces: list[str], limit: int) -> str:
-    """All pieces, or as many from the start and from the end as fit around the dots."""
+    """Joins all pieces, or those at the start and the end that fit around an ellipsis."""
     if sum(map(utf16_length, pieces)) <= limit:
         return "".join(pieces)
-    room = max(limit - utf16_length(ELLIPSIS), 0)
-    head = _fitting(pieces, (room + 1) // 2)
-    tail = _fitting(pieces[::-1], room - utf16_length("".join(head)))
+    available = max(limit - utf16_length(ELLIPSIS), 0)
+    head = _first_pieces(pieces, (available + 1) // 2)
+    tail = _first_pieces(pieces[::-1], available - utf16_length("".join(head)))
     return "".join([*head, ELLIPSIS, *tail[::-1]])
 
 
-def _fitting(pieces: list[str], room: int) -> list[str]:
-    fitting: list[str] = []
+def _first_pieces(pieces: list[str], max_length: int) -> list[str]:
+    """Returns the first pieces that have at most `max_length` UTF-16 units together."""
+    first_pieces: list[str] = []
     for piece in pieces:
-        room -= utf16_length(piece)
-        if room < 0:
+        max_length -= utf16_length(piece)
+        if max_length < 0:
             break
-        fitting.append(piece)
-    return fitting
+        first_pieces.append(piece)
+    return first_pieces
 
 
 def without_paths(text: str) -> str:
-    """The text without S3 paths and role names: a channel has more readers than the account."""
+    """Removes S3 paths and role names: a channel has more readers than the account."""
     return _PATHS.sub("[path]", text)

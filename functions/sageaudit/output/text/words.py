@@ -27,7 +27,9 @@ PRICE_LABELS: dict[PriceKind, str] = {
 }
 BASIS_NOTES: dict[Basis, str | None] = {
     "billable_seconds": None,
-    "estimated_from_times": "billable seconds are unknown: the bill is estimated from its times",
+    "estimated_from_times": (
+        "billable seconds are unknown: the bill is estimated from the job's start and end"
+    ),
     "upper_bound": "spot run without billable seconds: the bill is an upper bound",
     "prepaid": "prepaid by a training plan: not charged by the hour",
     "none": None,
@@ -51,35 +53,37 @@ _SECONDS = {"s": 1, "min": 60, "minutes": 60, "h": 3600, "hours": 3600}
 _NAMES = "GPU GPUs CPU CPUs vCPU vCPUs EBS S3 IO FSx EFS P95"
 _SPELLING_BY_LOWER = {word.lower(): word for word in _NAMES.split()}
 
-ACCOUNT = 12
-_REGION = 20
-"""Characters of an account and of a region."""
+MAX_ACCOUNT_LENGTH = 12
+_MAX_REGION_LENGTH = 20
 NO_OWNER_LABEL = "(no owner)"
+"""Shown for jobs without an owner."""
 NO_TYPE_LABEL = "several or unknown"
-"""The owner and the instance type of jobs without one, in every view."""
+"""Shown for jobs without a single known instance type."""
 GUIDES_TITLE = "Guides: advice without dollars"
-NO_GUIDES_TEXT = "No guide applies to what is known of it."
-"""The words around guides, in every view."""
+NO_GUIDES_TEXT = "No guide applies to this job."
 
 
 def count_text(count: int, word: str) -> str:
-    """`1 run`, `2 runs`."""
+    """Returns `1 run`, `2 runs`."""
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
 def format_number(value: Decimal | float, places: int = 2) -> str:
-    """A number with thousands separators and at most `places` decimals; more only below 0.1."""
-    exact = Decimal(str(value))
-    if not exact.is_finite():
+    """Returns a number with thousands separators and at most `places` decimals.
+
+    A number below 0.1 has more decimals, so that three digits remain.
+    """
+    number = Decimal(str(value))
+    if not number.is_finite():
         return "unknown"
-    if exact and abs(exact) < Decimal("0.1"):
-        places = min(3 - exact.adjusted(), 12)
-    text = f"{exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,f}"
+    if number and abs(number) < Decimal("0.1"):
+        places = min(3 - number.adjusted(), 12)
+    text = f"{number.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def parse_time(iso: str | None) -> datetime | None:
-    """The time in an ISO 8601 text; None for any other text."""
+    """Returns the time in an ISO 8601 text; None for any other text."""
     if iso is None:
         return None
     try:
@@ -89,18 +93,19 @@ def parse_time(iso: str | None) -> datetime | None:
 
 
 def capitalised(text: str) -> str:
-    """The text with its first letter in upper case."""
+    """Returns the text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
 def place_words(account: str | None, region: str | None) -> str:
-    """`111122223333, us-east-1`, each cut to its longest form."""
-    known = cut_middle(account, ACCOUNT) if account else "account unknown"
-    return f"{known}, {cut_middle(region, _REGION) if region else 'region unknown'}"
+    """Returns `111122223333, us-east-1`; a part that is too long is cut."""
+    account_text = cut_middle(account, MAX_ACCOUNT_LENGTH) if account else "account unknown"
+    region_text = cut_middle(region, _MAX_REGION_LENGTH) if region else "region unknown"
+    return f"{account_text}, {region_text}"
 
 
 def key_label(key: str) -> str:
-    """`gpu_mean_percent` -> `GPU mean`: the unit moves to the value."""
+    """Returns the label of a key: `GPU mean` for `gpu_mean_percent`; the value has the unit."""
     words = [word for word in key.split("_") if word]
     if len(words) > 1 and _unit(key):
         words.pop()
@@ -110,59 +115,59 @@ def key_label(key: str) -> str:
     return text if words[0] in _SPELLING_BY_LOWER else capitalised(text)
 
 
-def value_text(key: str, fact: object) -> str:
-    """A fact with the unit that its key ends in."""
-    if fact is None:
+def value_text(key: str, value: object) -> str:
+    """Returns a value with the unit at the end of its key."""
+    if value is None:
         return "unknown"
-    if isinstance(fact, bool):
-        return "yes" if fact else "no"
-    if isinstance(fact, int | float | Decimal):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float | Decimal):
         if key.endswith(_HOURLY):
-            return format_rate(Decimal(str(fact)))
-        return _with_unit(_unit(key), Decimal(str(fact)))
-    text = str(fact)
+            return format_rate(Decimal(str(value)))
+        return _with_unit(_unit(key), Decimal(str(value)))
+    text = str(value)
     unit = _unit(key) if text[:1].isdigit() else None
     return _UNITS[unit].format(text) if unit else text
 
 
-def setting_text(fact: object) -> str:
-    """A parameter's value as JSON, as in a request."""
-    if isinstance(fact, Decimal):
-        return f"{fact:f}"
-    return json.dumps(fact, ensure_ascii=False, default=lambda exact: f"{exact:f}")
+def setting_text(value: object) -> str:
+    """Returns a parameter's value as JSON, as in a request."""
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return json.dumps(value, ensure_ascii=False, default=lambda decimal: f"{decimal:f}")
 
 
 def assignment_line(fix: FixDocument) -> str:
-    """`ResourceConfig.InstanceCount = 1`: the line to copy."""
+    """Returns the line to copy: `ResourceConfig.InstanceCount = 1`."""
     if fix["new"] is None:
         return f"remove {fix['parameter']}"
     return f"{fix['parameter']} = {setting_text(fix['new'])}"
 
 
 def old_value_text(fix: FixDocument) -> str:
-    """The parameter's old value: `was 4`, or `was not set`."""
+    """Returns the parameter's old value: `was 4`, or `was not set`."""
     return "was not set" if fix["old"] is None else f"was {setting_text(fix['old'])}"
 
 
 def group_by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """The names of (name, reason), grouped by their reason."""
-    grouped: dict[str, list[str]] = {}
+    """Returns the names by reason; `pairs` are (name, reason)."""
+    names_by_reason: dict[str, list[str]] = {}
     for name, reason in pairs:
-        grouped.setdefault(reason, []).append(name)
-    return grouped
+        names_by_reason.setdefault(reason, []).append(name)
+    return names_by_reason
 
 
 def _unit(key: str) -> str | None:
-    """The unit that a key ends in, or None."""
-    last = key.rsplit("_", 1)[-1]
-    return last if last in _UNITS else None
+    """Returns the unit at the end of a key, or None."""
+    suffix = key.rsplit("_", 1)[-1]
+    return suffix if suffix in _UNITS else None
 
 
-def _with_unit(unit: str | None, fact: Decimal) -> str:
-    if not fact.is_finite():
+def _with_unit(unit: str | None, value: Decimal) -> str:
+    if not value.is_finite():
         return "unknown"
     if unit == "usd":
-        return format_usd(fact)
+        return format_usd(value)
     if unit in _SECONDS:
-        return duration_text(fact * _SECONDS[unit])
-    return _UNITS[unit].format(format_number(fact)) if unit else format_number(fact)
+        return duration_text(value * _SECONDS[unit])
+    return _UNITS[unit].format(format_number(value)) if unit else format_number(value)

@@ -10,9 +10,9 @@ What it checks: The job failed after it had started, or was stopped and left nei
 Why it costs: Failed and stopped jobs are billed from TrainingStartTime to TrainingEndTime like any
     other.
 Saving: The whole bill of the run counts as lost. A resumed run may keep a part of the work if there
-    is a CheckpointConfig, a sign of the script's own checkpoints or of outputs that it writes to
-    S3, or Continuous uploads of a processing job. How much it keeps is not recorded: the range goes
-    from 0 to the whole bill, and 0 is counted. A run that failed before its training began is lost
+    is one of these: a CheckpointConfig, signs of the script's own checkpoints or outputs in S3, or
+    Continuous uploads of a processing job. How much it keeps is not recorded: the range goes from 0
+    to the whole bill, and 0 is counted. A run that failed before its training began is lost
     completely, and so is a trial of a tuning job. If the run was idle for most of its time, or for
     its last hour, the finding says that first.
 When it is wrong: A job that writes its results or its checkpoints itself (to S3, a database, a
@@ -105,7 +105,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _resume_source(job: api.Job) -> str | None:
-    """Returns what may hold a part of the work; None for a trial, whose work nobody resumes."""
+    """Returns what may hold a part of the work; None for a trial, which is never resumed."""
     return None if is_trial(job) else possible_resume_source(job)
 
 

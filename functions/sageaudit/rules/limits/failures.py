@@ -152,15 +152,15 @@ def _larger_type(case: api.JobCase, *, on_gpu: bool) -> str | None:
     None if there is none with a known rate, or if it costs over `_MAX_RATE_FACTOR` times the
     current one.
     """
-    job, [current_type, *others] = case.job, case.instance_types or [None]
-    if current_type is None or others or job.kind not in api.INSTANCE_KINDS:
+    job, [current_type, *other_types] = case.job, case.instance_types or [None]
+    if current_type is None or other_types or job.kind not in api.INSTANCE_KINDS:
         return None
 
-    def fits(candidate: InstanceType) -> bool:
+    def is_fitting(candidate: InstanceType) -> bool:
         has_more = _has_more_memory(current_type, candidate, on_gpu=on_gpu)
         return has_more and type_refusal(job, current_type, candidate) is None
 
-    cheapest = cheapest_type(job, case.market, fits)
+    cheapest = cheapest_type(job, case.market, is_fitting)
     rate = case.market.hourly(job.region, job.kind, current_type.name)
     if cheapest is None:
         return None
@@ -241,8 +241,8 @@ def _trim_to_last_peak(line: Series) -> Series:
 def _rise_start(case: api.JobCase, points: Sequence[float]) -> float | None:
     """Returns the median of the first fifth if the memory rose steadily from there to its end.
 
-    Steadily: the median of each fifth is above the one before, the second fifth after it is at most
-    three quarters of the rise higher, and no point is half of the rise below an earlier one.
+    The median of each fifth must be above the one before. The second fifth after it may be at most
+    three quarters of the rise higher. No point may be half of the rise below an earlier one.
     """
     if len(points) < case.threshold(POINTS_FROM) or points[-1] < case.threshold(FULL_FROM):
         return None

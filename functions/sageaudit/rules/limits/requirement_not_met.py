@@ -167,22 +167,22 @@ def _checks(case: api.Case, requirement: Requirement) -> Iterator[_RequirementCh
 
 def _checks_of_job(job: api.Job, requirement: Requirement) -> Iterator[_RequirementCheck]:
     if (tag := requirement.tag) is not None:
-        is_set, place = job.tag_presence.get(tag), _TAG.format(tag)
+        is_set, location = job.tag_presence.get(tag), _TAG.format(tag)
         if is_set is None:
-            yield _RequirementCheck(requirement, place, unknown_reason=_NO_TAGS)
+            yield _RequirementCheck(requirement, location, unknown_reason=_NO_TAGS)
         else:
             yield _RequirementCheck(
-                requirement, place, job.tags.get(tag, PRESENT) if is_set else None
+                requirement, location, job.tags.get(tag, PRESENT) if is_set else None
             )
         return
     path = setting_path(job.kind, requirement.path)
     if path is None:
         return
-    known = job.settings.get(requirement.path)
-    if known is None:
+    values = job.settings.get(requirement.path)
+    if values is None:
         yield _RequirementCheck(requirement, path, unknown_reason=_NOT_STORED)
-    for place, value in (known or {}).items():
-        yield _RequirementCheck(requirement, place, value)
+    for location, value in (values or {}).items():
+        yield _RequirementCheck(requirement, location, value)
 
 
 def _checks_of_request(request: Request, requirement: Requirement) -> Iterator[_RequirementCheck]:

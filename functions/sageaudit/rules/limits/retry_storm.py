@@ -55,7 +55,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     reason = failure_class(job)
     days = timedelta(days=case.threshold(MAX_AGE))
     earlier_failures = _failures_in_a_row(
-        case.family_history, reason, ended_at=ended_at, within=days
+        case.family_history, reason, ended_at=ended_at, max_age=days
     )
     count = 1 + len(earlier_failures)
     bills_usd = [case.bill.total_usd, *(run.total_usd for run in earlier_failures)]
@@ -84,7 +84,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _failures_in_a_row(
-    runs: Iterable[api.AuditSummary], reason: str, *, ended_at: datetime, within: timedelta
+    runs: Iterable[api.AuditSummary], reason: str, *, ended_at: datetime, max_age: timedelta
 ) -> list[api.AuditSummary]:
     """Returns the failures for this reason before `ended_at`, up to the first other outcome.
 
@@ -93,7 +93,7 @@ def _failures_in_a_row(
     failures: list[api.AuditSummary] = []
     for run in runs:
         has_same_reason = run.status == "Failed" and run.reason == reason
-        if ended_at - run.ended_at > within or not (has_same_reason or run.status == "Stopped"):
+        if ended_at - run.ended_at > max_age or not (has_same_reason or run.status == "Stopped"):
             break
         if has_same_reason:
             failures.append(run)

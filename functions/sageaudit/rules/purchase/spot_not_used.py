@@ -233,7 +233,7 @@ def _published_share(case: api.FamilyCase) -> _BilledShare | None:
 
 
 def _reported_for_run(case: api.FamilyCase, own_runs: tuple[api.AuditSummary, ...]) -> str | None:
-    """Returns the newest run that was told the same, with enough spot runs before it; None without
+    """Returns the newest run with the same finding and enough spot runs before it; None without
     one.
     """
     since = own_runs[-max(int(case.threshold(MIN_OWN_RUNS)), 1)].ended_at

@@ -2,9 +2,9 @@
 
 What it checks: The family's last runs on the same instances (4 to 10 of them) kept no warm pool.
     With the best keep-alive for the times between them (gaps), warm pools would have avoided
-    starts: at least 10 minutes of waiting and image pulls together, and at least a tenth of these
-    runs' working time. The best keep-alive is computed as for warm-pool-idle: a second of a start
-    counts as much as a second of pool. The pool of the last run counts as never used.
+    starts. The avoided waiting and image pulls are at least 10 minutes, and at least a tenth of
+    these runs' working time. The best keep-alive is computed as for warm-pool-idle: a second of a
+    start counts as much as a second of pool. The pool of the last run counts as never used.
 Why it costs: An image pull is billed on every instance. Waiting for instances is not billed, but
     people wait. A pool and its volumes are billed at the job's rate while it waits.
 Saving: Possible, if the pulls cost more than the pool: the billed pulls of the avoided starts minus

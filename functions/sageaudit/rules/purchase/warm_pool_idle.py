@@ -81,7 +81,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _check_reused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
-    """Judges a pool that another run reused, by whether the wait was worth a start."""
+    """Judges a pool that another run reused: whether it waited much longer than it saved."""
     start_s, known_keep_s = _best_keep_alive(case, retained_s)
     keep_s = known_keep_s or 0
     job, waited_s = case.job, float(retained_s)
@@ -153,10 +153,10 @@ def _download_s(job: api.Job) -> Decimal | None:
 
 
 def _best_keep_alive(case: api.FamilyCase, gap_s: Decimal | None) -> tuple[Decimal, int | None]:
-    """Returns how long a start takes, and the keep-alive that costs least over the gaps of the
-    family's runs on the same instances; None for it if too few gaps are known.
+    """Returns how long a start takes, and the keep-alive that costs least over the known gaps.
 
-    `gap_s`: seconds until this run's pool was reused; None if it never was.
+    The gaps are those of the family's runs on the same instances; with too few of them the
+    keep-alive is None. `gap_s`: seconds until this run's pool was reused; None if it never was.
     """
     runs = case.comparable_runs  # only such a run can reuse the pool
     times_of_runs = (run_times(case.job), *map(run_times_from_summary, runs))

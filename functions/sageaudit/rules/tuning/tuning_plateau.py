@@ -59,7 +59,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
     if len(later) < case.threshold(MIN_TRIALS_AFTER):
         return api.Clear()
     later_usd = trials.total_usd(later)
-    kept = len(case.trials) - len(later)
+    kept_trials = len(case.trials) - len(later)
     return api.possible_saving(
         f"{objective.metric} last improved to {best.objective:.4g}; {len(later)} of "
         f"{len(case.trials)} trials started after that, for {trials.cost_text(later_usd)}.",
@@ -72,7 +72,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
             "trials_after": len(later),
             "usd_after": later_usd,
         },
-        fix=(api.Parameter(trials.MAX_TRIALS, tuning.max_jobs, kept),),
+        fix=(api.Parameter(trials.MAX_TRIALS, tuning.max_jobs, kept_trials),),
         alternatives=_criteria(max(int(case.threshold(MIN_TRIALS_AFTER)) // 2, 3)),
         change=api.DropTrials(frozenset(trial.name for trial in later)),
         caution="It also depends on luck: a later trial can still find a better result.",

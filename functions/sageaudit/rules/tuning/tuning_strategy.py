@@ -44,10 +44,10 @@ def check(case: api.RollUpCase) -> api.Outcome:
         return trials.TUNING_UNREAD
     if tuning.strategy is None:
         return api.Unknown("strategy_unknown", "the tuning job names no strategy")
-    trial_count, ran = _trial_count(case), "ran" if case.duration_basis is None else "will run"
+    trial_count, verb = _trial_count(case), "ran" if case.duration_basis is None else "will run"
     learned = "learned" if case.duration_basis is None else "learn"
     if tuning.strategy == "Grid" and trial_count >= case.threshold(MIN_TRIALS):
-        summary = f"Grid search {ran} {trial_count} trials and {learned} nothing from them."
+        summary = f"Grid search {verb} {trial_count} trials and {learned} nothing from them."
         return _finding(case, tuning, summary)
     if tuning.strategy not in {"Random", "Bayesian"} or not trial_count:
         return api.Clear()
@@ -58,14 +58,14 @@ def check(case: api.RollUpCase) -> api.Outcome:
         if trial_count < case.threshold(MIN_TRIALS) or rounds < case.threshold(MIN_ROUNDS):
             return api.Clear()
         summary = (
-            f"Random search {ran} {trial_count} trials in {rounds:.0f} rounds and {learned} "
+            f"Random search {verb} {trial_count} trials in {rounds:.0f} rounds and {learned} "
             "nothing from them."
         )
         return _finding(case, tuning, summary)
     if trial_count < case.threshold(MIN_BAYESIAN_TRIALS) or rounds >= case.threshold(FEW_ROUNDS):
         return api.Clear()
     summary = (
-        f"Bayesian search {ran} {trial_count} trials, {tuning.max_parallel} in parallel: it "
+        f"Bayesian search {verb} {trial_count} trials, {tuning.max_parallel} in parallel: it "
         f"{'had' if case.duration_basis is None else 'has'} only {rounds:.1f} rounds to learn from."
     )
     return _finding(case, tuning, summary)

@@ -79,8 +79,8 @@ def best_type(case: api.JobCase, *, include_legacy: bool = True) -> TypeRecommen
         return TypeRecommendation(None, None, reason)
     resize = case.resize()
     certain, possible = (
-        [candidate for candidate in others if include_legacy or not candidate.type.is_legacy]
-        for others in (resize.certain_savings, resize.possible_savings)
+        [candidate for candidate in group if include_legacy or not candidate.type.is_legacy]
+        for group in (resize.certain_savings, resize.possible_savings)
     )
     savings = certain or possible
     if not savings:

@@ -87,15 +87,15 @@ def _is_working(usage: api.Measurements, gpu_percent: float) -> bool:
 
 def _finding(case: api.JobCase, name: str, other_name: str, idle: int) -> api.Outcome:
     """Reports that hosts of this type did nothing while those of the other one worked."""
-    usage, others = case.whole_run.by_type[name], case.whole_run.by_type[other_name]
+    usage, other_usage = case.whole_run.by_type[name], case.whole_run.by_type[other_name]
     groups = [group for group in case.job.groups if group.instance_type == name]
     names = ", ".join(group.name for group in groups if group.name)
     remaining = sum(group.count for group in groups) - idle
     if remaining and len(groups) > 1:
         reason = f"{idle} hosts of {name} did no work, but their group is not known"
         return api.Unknown(api.HOSTS_UNMAPPED.code, reason)
-    metric = api.Metric.GPU if others.gpus else api.Metric.CPU
-    busy_percent = others.mean(metric)
+    metric = api.Metric.GPU if other_usage.gpus else api.Metric.CPU
+    busy_percent = other_usage.mean(metric)
     count = api.Parameter(_GROUP_COUNT.format(names), groups[0].count, remaining)
     return api.derived_saving(
         f"{idle} x {name} did no work in {api.minutes_text(usage.minutes)}, while "

@@ -13,13 +13,13 @@ Saving: The minutes in which the GPUs of every host were idle. It is measured if
 When it is wrong: A run that waits for a query, a file system or another job looks the same. GPU
     kernels that busy-wait (for a lost peer in NCCL) look like work, so these metrics do not show
     that wait. Waits that always end by the same timeout look like a phase of the program.
-What to do: Set timeouts, so that waits fail: `timeout` of `init_process_group` (10 minutes by
-    default for NCCL since PyTorch 2.2; TORCH_NCCL_ASYNC_ERROR_HANDLING=0 disables it), `timeout` of
-    the DataLoader, and time limits on mounts and requests. A run with checkpoints then continues
-    from the last one. For other waits, set a CloudWatch alarm on GPUUtilization of the job's hosts,
-    and an EventBridge rule on that alarm with a Lambda function that calls StopTrainingJob. Move
-    long work of the CPU alone (evaluation, data for the next epoch) to a processing job on a CPU
-    type, or do it less often.
+What to do: Set timeouts, so that waits fail: `timeout` of `init_process_group`, `timeout` of the
+    DataLoader, and time limits on mounts and requests. The first is 10 minutes by default for NCCL
+    since PyTorch 2.2; TORCH_NCCL_ASYNC_ERROR_HANDLING=0 disables it. A run with checkpoints then
+    continues from the last one. For other waits, set a CloudWatch alarm on GPUUtilization of the
+    job's hosts, and an EventBridge rule on that alarm with a Lambda function that calls
+    StopTrainingJob. Move long work of the CPU alone (evaluation, data for the next epoch) to a
+    processing job on a CPU type, or do it less often.
 Sources: gpu-pruner: 30 minutes at zero GPU. PyTorch, ProcessGroupNCCL environment variables and
     pull request 110947. In recorded jobs a busy core reads up to 100.8%, an idle host up to 19% of
     a core.

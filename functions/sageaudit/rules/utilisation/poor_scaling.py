@@ -2,9 +2,10 @@
 
 What it checks: By the family: the median run on this number of instances costs at least 10% more
     than on a smaller number. Both numbers have at least 2 completed runs with the same fingerprint,
-    type and purchase option. Or, by this run: every host's mean use is under 25% of its GPUs
-    (without GPU: 40% of its CPUs), and the work of all hosts fits on fewer at 50% each (CPU: 80%).
-    If the family has followed this recommendation before, only the cost of its runs is judged.
+    type and purchase option. Or, by this run: every host uses under 25% of its GPUs on average, and
+    the work of all fits on fewer hosts at 50% each. Without GPU the limits are 40% and 80% of the
+    CPUs. If the family has followed this recommendation before, only the cost of its runs is
+    judged.
 Why it costs: All instances are billed for the whole run, whether they work or wait for each other.
 Saving: By the family: the run takes as long as the slowest run on the smaller number of instances,
     and the range goes to the median. If the data may have changed between the runs, the difference

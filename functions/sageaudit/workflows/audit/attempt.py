@@ -112,10 +112,9 @@ class Attempt(Struct, frozen=True):
         return self.latest_summary is not None and self.latest_summary.is_due(self.now)
 
     def next_wait(self, reason: WaitReason, explanation: str) -> AuditDeferred | None:
-        """Returns the next wait for this reason; None if all are used up, or if this attempt cannot
-        wait.
+        """Returns the next wait for this reason; None if this attempt cannot wait.
 
-        A reaudit never waits: it is due again later if data is missing.
+        All waits may be used up. A reaudit never waits: it is due again later if data is missing.
         """
         if self.caller is AuditTrigger.PERSON or self.is_reaudit:
             return None

@@ -114,9 +114,7 @@ def audit_job(
 def _pooled_usd(
     pool: PooledRuns | None, earlier_runs: Sequence[AuditSummary] | None
 ) -> Decimal | None:
-    """Returns the avoidable dollars of a pool's earlier runs; runs that were not judged count as
-    0.
-    """
+    """Returns the avoidable dollars of a pool's earlier runs; unjudged runs count as 0."""
     if pool is None or earlier_runs is None:
         return None
     amounts = [run.avoidable_usd for run in earlier_runs if run.job in pool.names]
@@ -151,8 +149,9 @@ def _reported_for_run(
 
 
 def _oldest_run_with_rule(rule: str, earlier_runs: Sequence[AuditSummary]) -> str | None:
-    """Returns the oldest run with the rule, whose audit has the full text. `earlier_runs` has the
-    newest first.
+    """Returns the oldest run with the rule, whose audit has the full text.
+
+    `earlier_runs` has the newest first.
     """
     return next(
         (run.job for run in reversed(earlier_runs) if rule in run.rules_with_findings), None
@@ -292,8 +291,9 @@ def audit_account(
 
 
 def _detections(outcomes: Outcomes, *, allow_estimates: bool) -> list[tuple[RuleInfo, Detection]]:
-    """Returns the detections among the outcomes. `allow_estimates`: marks their dollars as
-    estimates.
+    """Returns the detections among the outcomes.
+
+    `allow_estimates`: marks their dollars as estimates.
     """
     detections = [
         (rule_info, detection)

@@ -64,8 +64,9 @@ class DescribeFailure(Struct, frozen=True):
 
 
 class Tags(Struct, frozen=True):
-    """A job's tags. `notes`: why some were not read; `can_arrive_later`: whether a retry may read
-    them.
+    """A job's tags.
+
+    `notes`: why some were not read; `can_arrive_later`: whether a retry may read them.
     """
 
     tags: Mapping[str, str]
@@ -100,8 +101,9 @@ def describe(ended: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
 
 
 def _wrong_run_failure(ended: JobEndEvent, run: DescribedRun) -> DescribeFailure:
-    """Returns the failure for an answer about another run of the name. A later run replaced this
-    one for good; an earlier run means that Describe is stale.
+    """Returns the failure for an answer about another run of the name.
+
+    A later run replaced this one for good; an earlier run means that Describe is stale.
     """
     is_from_aws, created_at = not ended.is_replayed, run.created_at
     is_later_run = (
@@ -128,11 +130,10 @@ def _unreadable(ended: JobEndEvent, error: MalformedData) -> DescribeFailure:
 
 
 def read_tags(attempt: Attempt) -> Tags:
-    """Returns the job's tags. For a first audit these are the tags of SageMaker's event, if it has
-    any.
+    """Returns the job's tags.
 
-    Otherwise asks SageMaker. If that fails, uses the tags of an earlier audit, else those of the
-    event.
+    For a first audit these are the tags of SageMaker's event, if it has any. Otherwise asks
+    SageMaker. If that fails, uses the tags of an earlier audit, else those of the event.
     """
     ended, summary, tag_names = attempt.ended, attempt.latest_summary, attempt.deps.policy.tag_names
     if ended.tags and summary is None and not attempt.force:
@@ -176,11 +177,11 @@ def read_job(described: DescribedJob, tags: Tags, attempt: Attempt) -> Job | Des
 def count_launched(
     job: Job, rollup: RollUp, audited: Sequence[AuditSummary], attempt: Attempt
 ) -> int | None:
-    """Returns how many jobs a roll-up launched: Describe's count, or the number of listed and
-    audited jobs; None if it is not known.
+    """Returns how many jobs a roll-up launched; None if it is not known.
 
-    A list may lack audited jobs: that of an AutoML job has only the steps of its candidates. An
-    audited job may have been deleted since.
+    That is Describe's count, or the number of listed and audited jobs. A list may lack audited
+    jobs: that of an AutoML job has only the steps of its candidates. An audited job may have been
+    deleted since.
     """
     if rollup.has_child_count:
         return job.tuning.launched_count if job.tuning else None
@@ -209,12 +210,11 @@ def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) ->
 
 
 def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
-    """Returns what the run used: never less than the history has of a run that was audited after
-    its end.
+    """Returns what the run used: never less than the history has.
 
     Does not ask CloudWatch if it has nothing more: every metric was complete, only averages are
-    left, or the run's code ran briefly and its audit is final. An audit that was made before the
-    run ended lacks its end.
+    left, or the run's code ran briefly and its audit is final. An audit from before the run's end
+    does not count, as it lacks the end.
     """
     summary, ended_at, now = attempt.latest_summary, job.ended_at, attempt.now
     stored: RunUsage | None = None
@@ -242,8 +242,9 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
 
 
 def _read_error(usage: Measurements, stored: RunUsage | None) -> str | None:
-    """Returns why the answer is incomplete: access was denied, or it has fewer points than the
-    history; None if it is complete.
+    """Returns why the answer is incomplete; None if it is complete.
+
+    It is incomplete if access was denied, or if it has fewer points than the history.
     """
     denial_reasons = [
         gap.reason for gap in usage.missing.values() if gap.code == METRIC_DENIED_CODE

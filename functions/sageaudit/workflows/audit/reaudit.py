@@ -139,9 +139,7 @@ def _compared_facts(document: AuditDocument) -> tuple[object, ...]:
 
 
 def _has_same_findings(first: list[FindingDocument], second: list[FindingDocument]) -> bool:
-    """Whether both lists have the same findings, in any order, since a cent may swap two of
-    them.
-    """
+    """Whether both lists have the same findings. A cent may swap two of them."""
     first_sorted, second_sorted = (sorted(rows, key=_identity) for rows in (first, second))
     return len(first_sorted) == len(second_sorted) and all(
         _identity(a) == _identity(b) and _is_same_usd(a["saving_usd"], b["saving_usd"])
@@ -191,9 +189,7 @@ def recheck_dependents(
 def _final_sums(
     run: AuditSummary, history: History, *, now: datetime, is_new_version: bool
 ) -> list[JobKey]:
-    """Returns the final roll-ups that include this run, or the run itself if it is a final
-    roll-up.
-    """
+    """Returns the final roll-ups with this run, or the run itself if it is one."""
     if run.rollup:
         return [run.key] if run.settled else []
     is_first_audit = run.version == 1 and now - run.ended_at < _ROLL_UP_FINAL_AFTER

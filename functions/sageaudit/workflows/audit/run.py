@@ -239,8 +239,9 @@ def _record(
 def _merge_with_stored(
     audit: Audit, key: JobKey, run_usage: RunUsage | None, attempt: Attempt
 ) -> tuple[AuditDocument, AuditSummary | None]:
-    """Returns the document and summary to record. A reaudit without changed figures keeps the
-    stored document.
+    """Returns the document and summary to record.
+
+    A reaudit without changed figures keeps the stored document.
     """
     new_document = document(audit)
     new_summary = run_summary(audit) if audit.usage is not None else None
@@ -332,8 +333,9 @@ def _audit_undescribed(failure: DescribeFailure, attempt: Attempt) -> AuditOutco
 
 
 def _already_audited(latest_summary: AuditSummary, attempt: Attempt) -> AlreadyAudited:
-    """Reports the stored audit. A redelivery repeats the recheck, as the earlier delivery may have
-    stopped before it.
+    """Reports the stored audit.
+
+    A redelivery repeats the recheck, as the earlier delivery may have stopped before it.
     """
     if attempt.caller is AuditTrigger.REDELIVERY:
         recheck_dependents(latest_summary, attempt.deps.history, now=attempt.now)

@@ -41,9 +41,7 @@ _POOLED_STATUSES = frozenset({"Completed", "Stopped"})
 
 
 def read_audit(history: History, key: JobKey, version: int | None = None) -> AuditDocument | None:
-    """Returns the document of a version, by default the newest; None if there is none or it cannot
-    be read.
-    """
+    """Returns a version's document, by default the newest; None if it cannot be read."""
     try:
         document = history.audit(key, version)
     except BadHistory:
@@ -76,9 +74,9 @@ def make_detail(
 
 
 class RunUsage(Struct, frozen=True):
-    """What a run used. `stored_detail`: the stored details with it; None if it was read from
-    CloudWatch.
+    """What a run used.
 
+    `stored_detail`: the stored details with it; None if it was read from CloudWatch.
     `metrics_error`: why CloudWatch could not be read again. Then `usage` is from `stored_detail`,
     or stored figures are kept. `is_late`: metrics may still arrive; `should_wait`: they may arrive
     so soon that the audit should wait for them.
@@ -104,9 +102,7 @@ class RunUsage(Struct, frozen=True):
 def stored_usage(
     key: JobKey, job: Job, types: Mapping[str, InstanceType], history: History
 ) -> RunUsage | None:
-    """Returns what a run used, from the history; None if its details have expired or have no
-    series.
-    """
+    """Returns what a run used, from the history; None if no series are stored."""
     detail = _detail_with_series(key, history)
     return RunUsage(unpack(detail.series, job, types), detail) if detail else None
 
@@ -117,8 +113,9 @@ def _detail_with_series(key: JobKey, history: History) -> Detail | None:
 
 
 def stored_run(summary: AuditSummary, history: History) -> tuple[Job, Detail] | None:
-    """Returns a run's job as of its end, and its details; None if these have expired, have no
-    series, or cannot be read.
+    """Returns a run's job as of its end, and its details.
+
+    None if the details have expired, have no series, or cannot be read.
     """
     detail = _detail_with_series(summary.key, history)
     if detail is None:
@@ -155,9 +152,7 @@ def iterate_family_runs(
     before: datetime | None = None,
     page_size: int | None = None,
 ) -> Iterator[AuditSummary]:
-    """Yields the runs of a family in an account and region, newest first, with `page_size` runs a
-    query.
-    """
+    """Yields a family's runs, newest first, with `page_size` runs a query."""
     query = RunQuery.for_family(account, region, family)
     return history.runs(query, before=before, page_size=page_size)
 
@@ -175,8 +170,7 @@ def pool_of(
     family_runs: Sequence[AuditSummary],
     history: History,
 ) -> PooledRuns | None:
-    """Returns the minutes of a short run, with those of its family's last runs; None for any other
-    run.
+    """Returns the minutes of a short run and of its family's last runs; None for a longer run.
 
     The last runs are short runs of the same kind on the same instances that did not fail.
     """

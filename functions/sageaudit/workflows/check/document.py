@@ -73,8 +73,9 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
 
 
 class CheckedFile(TypedDict):
-    """The document of one file. `api`: the SDK whose model of AWS's API the requests were compared
-    with.
+    """The document of one file.
+
+    `api`: the SDK whose model of AWS's API the requests were compared with.
     """
 
     schema: int
@@ -210,8 +211,9 @@ def _findings(checked: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFind
 
 
 def sort_findings(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
-    """Returns the findings in order. If several name different types for one path, only the first
-    one counts.
+    """Returns the findings in order.
+
+    If several name different types for one path, only the first one counts.
     """
     type_and_rule_by_path: dict[str, tuple[Any, str]] = {}
     sorted_findings = []
@@ -234,9 +236,7 @@ def sort_findings(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
 def _rule_with_other_type(
     finding: CheckFinding, type_and_rule_by_path: Mapping[str, tuple[Any, str]]
 ) -> str | None:
-    """Returns the rule of an earlier finding that names another type for the same path; None if
-    there is none.
-    """
+    """Returns the rule of an earlier finding with another type for the same path."""
     for path, instance_type in finding.types.items():
         earlier_type, rule = type_and_rule_by_path.get(path, (instance_type, ""))
         if earlier_type != instance_type:

@@ -61,9 +61,7 @@ class PlannedJob(Struct, frozen=True):
 
 
 class FamilyHistory(Struct, frozen=True):
-    """The family's earlier runs, newest first, and its last audits, those on the same instances
-    first.
-    """
+    """A family's earlier runs, newest first, and its last audits, same instances first."""
 
     runs: tuple[AuditSummary, ...]
     audits: tuple[AuditDocument, ...]
@@ -93,8 +91,9 @@ class CheckedRequest(Struct, frozen=True):
 
 
 def find_problems(request: Request, model: ApiModel) -> tuple[Problem, ...]:
-    """Returns what AWS would reject according to its service model. The problems of a trial are
-    found in its tuning job's request.
+    """Returns what AWS would reject according to its service model.
+
+    The problems of a trial are found in its tuning job's request.
     """
     if request.tuning_request is not None:
         return ()
@@ -105,8 +104,9 @@ def find_problems(request: Request, model: ApiModel) -> tuple[Problem, ...]:
 def plan_job(
     request: Request, problems_to_remove: Sequence[Problem], region: str | None, policy: Policy
 ) -> PlannedJob:
-    """Returns the job of a request, without the parameters that AWS rejects. Raises
-    MalformedData.
+    """Returns the job of a request, without the parameters that AWS rejects.
+
+    Raises MalformedData.
     """
     invalid_paths = {path for problem in problems_to_remove for path in problem.unjudged_paths}
     if request.tuning_request is not None:
@@ -197,8 +197,9 @@ def request_guides(
 
 
 def _is_network_isolated(request: Request) -> bool | None:
-    """Whether the request sets EnableNetworkIsolation; AWS's default is false. None if not known
-    yet.
+    """Whether the request sets EnableNetworkIsolation; AWS's default is false.
+
+    None if not known yet.
     """
     path = setting_path(request.kind, "EnableNetworkIsolation")
     value = request.value(path) if path else None
@@ -224,9 +225,7 @@ def _cost(
 
 
 def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[DurationBasis, Decimal]:
-    """Returns the job's duration and its basis: the family's median, else the job's limit, else an
-    hour.
-    """
+    """Returns the basis and the job's duration: by history, else by limit, else an hour."""
     if forecast is not None and forecast.seconds is not None and forecast.seconds.median > 0:
         return DurationBasis.HISTORY, forecast.seconds.median
     if limit.seconds is not None:
@@ -304,9 +303,7 @@ def is_rejected_by_aws(finding: Finding) -> bool:
 
 
 def _severity_by_exposure(finding: Finding) -> Severity | None:
-    """Returns the severity by a request's maximum cost; None if the finding is not about that
-    cost.
-    """
+    """Returns the severity by maximum cost; None if the finding is not about it."""
     usd = finding.detection.evidence.get("exposed_usd")
     if not isinstance(usd, Decimal):
         return None

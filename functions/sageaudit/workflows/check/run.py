@@ -111,8 +111,9 @@ class RequestChecker(Struct, frozen=True):
         trial_costs: Sequence[MaxCost],
         file_region: str | None,
     ) -> CheckedRequest:
-        """Checks one request. `file_region`: the region of all images in the file, for a request
-        without a region.
+        """Checks one request.
+
+        `file_region`: the region of all images in the file, for a request without a region.
         """
         region = self.region or request.region or request.image_region
         region = region or file_region or self.default_region()
@@ -160,10 +161,9 @@ class RequestChecker(Struct, frozen=True):
 
 
 def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
-    """Reads the family of a job that has not run: its newest runs in one query, and its last
-    audits, those on the same instances first.
+    """Reads the family of a job that has not run: its newest runs and last audits.
 
-    Raises AwsError.
+    The runs are read in one query; audits on the same instances come first. Raises AwsError.
     """
     job = planned.job
     query = RunQuery.for_family(

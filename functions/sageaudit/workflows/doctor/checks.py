@@ -65,8 +65,10 @@ class CheckState(enum.StrEnum):
 
 
 class Check(Struct, frozen=True):
-    """One line of the command. `found`: what the check found; `next`: what to do about it; `code`:
-    the exit code of a failed check.
+    """One line of the command.
+
+    `found`: what the check found; `next`: what to do about it; `code`: the exit code of a failed
+    check.
     """
 
     name: str

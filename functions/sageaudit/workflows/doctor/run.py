@@ -66,8 +66,10 @@ def check_all(scope: DoctorScope, now: datetime, warn: Callable[[str], None]) ->
 
 
 def _check_aws(scope: DoctorScope) -> Iterator[Check]:
-    """Checks the AWS settings. Credentials need a region, and permissions need credentials: if one
-    check fails, those that need it are not made.
+    """Checks the AWS settings.
+
+    Credentials need a region, and permissions need credentials: if one check fails, those that need
+    it are not made.
     """
     try:
         session = open_session(scope.profile, scope.region)
@@ -147,8 +149,9 @@ def check_members(name: str, session: Any, region: str, now: datetime) -> Iterat
 
 
 def _member_rows(aws_lambda: Any, function: str) -> Iterator[dict[str, Any]]:
-    """Yields a row for each member, from the answers of the sweep function `function`. Raises
-    AwsError.
+    """Yields a row for each member, from the answers of the sweep function `function`.
+
+    Raises AwsError.
     """
     continue_after: str | None = ""
     while continue_after is not None:
@@ -176,8 +179,9 @@ def _check_member_row(row: dict[str, Any]) -> Check:
 def _check_events_arrive(
     history: DynamoHistory, sweep_store: DynamoSweepStore, account: str, region: str, now: datetime
 ) -> Check:
-    """Checks the newest runs of an account and region: an event arrived for at least one of them,
-    if it is not a run that a sweep sent.
+    """Checks that events arrive, by the newest runs of an account and region.
+
+    It fails if the sweep sent the events of all these runs.
     """
     name = f"events of {account} in {region}"
     runs = list(islice(_runs(history, account, region, now), _MAX_RUNS))

@@ -306,9 +306,7 @@ def _run(workload: Workload, day: int, number: int, last_day: date) -> WorkRun:
 
 
 def _name(workload: Workload, begin: datetime, number: int, milliseconds: int) -> str:
-    """Returns a job name like those of SageMaker's Python SDK, unless the company numbers the
-    jobs.
-    """
+    """Returns a job name like SageMaker's Python SDK's, or a numbered one."""
     if workload.has_numbered_names:
         return f"{workload.name}-{number}"
     if workload.kind is JobKind.TUNING:

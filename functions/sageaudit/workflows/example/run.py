@@ -319,8 +319,9 @@ def _minute_loads(run: WorkRun) -> Iterator[WorkPhaseLoad | None]:
 def _values(
     workload: Workload, loads: Sequence[WorkPhaseLoad | None], noise: random.Random
 ) -> dict[str, list[float | None]]:
-    """Returns the points of one host, by metric. CPU and GPU are sums: 100 for each core and each
-    GPU.
+    """Returns the points of one host, by metric.
+
+    CPU and GPU are sums: 100 for each core and each GPU.
     """
     instance_type = packaged.instance_types()[workload.instance]
     max_values = {"CPUUtilization": 100 * instance_type.vcpu, "MemoryUtilization": 100}

@@ -144,11 +144,10 @@ def _recording(path: Path, index: int) -> Recording:
 def recorded_jobs_in_folder(
     folder: Path, on_refused: Callable[[BadRecording], None]
 ) -> list[RecordedJob]:
-    """Returns the jobs of all recordings below a folder. A run that is in two files is read from
-    one.
+    """Returns the jobs of all recordings below a folder.
 
-    Calls `on_refused` for a file that no history can store, and leaves it out. Raises BadUsage if
-    there is no JSON file.
+    A run that is in two files is read from one. Calls `on_refused` for a file that no history can
+    store, and leaves it out. Raises BadUsage if there is no JSON file.
     """
     paths = sorted(folder.rglob("*.json")) if folder.is_dir() else [folder]
     if not paths:
@@ -163,8 +162,9 @@ def recorded_jobs_in_folder(
 
 
 def recorded_jobs_with_arns(path: Path) -> list[RecordedJob]:
-    """Returns the jobs of a file for a persistent history. Raises BadRecording if an ARN is not a
-    job's.
+    """Returns the jobs of a file for a persistent history.
+
+    Raises BadRecording if an ARN is not a job's.
     """
     jobs = recorded_jobs(path)
     for job in jobs:
@@ -263,8 +263,9 @@ def _list_row(job: Job) -> ListedJob:
 
 
 def _recording_time(job: Job, recorded: Recording) -> datetime:
-    """Returns when a live job was recorded; otherwise the job's end, or the latest time in the
-    recording of a running job.
+    """Returns when a live job was recorded, otherwise the job's end.
+
+    For a running job it is the latest time in the recording.
     """
     if recorded.read_context is not None:
         return recorded.read_context.read_at

@@ -36,8 +36,9 @@ from sageaudit.workflows.recordings.jobs import (
 
 
 class _RecordedFile(Struct):
-    """The jobs of one file and their audits, in the file's order. `is_set`: the jobs belong to a
-    roll-up.
+    """The jobs of one file and their audits, in the file's order.
+
+    `is_set`: the jobs belong to a roll-up.
     """
 
     name: str
@@ -66,8 +67,9 @@ class _RecordedFile(Struct):
         self.audits[index] = failed if audited is None else audited
 
     def document(self, policy: Policy) -> AuditDocument:
-        """Returns the audit of the file's job, or of a roll-up with its jobs. Raises
-        BadRecording.
+        """Returns the audit of the file's job, or of a roll-up with its jobs.
+
+        Raises BadRecording.
         """
         audits = []
         for index in range(len(self.jobs)):
@@ -93,10 +95,10 @@ class _RecordedFile(Struct):
 def audit_recorded_job(
     job: RecordedJob, policy: Policy, history: History, *, is_history_persistent: bool = True
 ) -> AuditRecorded | None:
-    """Audits a recorded job like a live one and records the audit; returns None if it cannot be
-    audited.
+    """Audits a recorded job like a live one, and records the audit.
 
-    If `is_history_persistent`, the audit is made as of a day after the job's end, so it is final.
+    Returns None if the job cannot be audited. If `is_history_persistent`, the audit is made as of a
+    day after the job's end, so it is final.
     """
     listed = job.list_row
     ended = JobEndEvent(listed.ref, listed.status, listed.created_at, listed.ended_at, {})
@@ -120,11 +122,11 @@ def audit_recordings(
     *,
     is_history_persistent: bool = True,
 ) -> Iterator[AuditDocument | BadRecording]:
-    """Yields the audit of each file, or why there is none, in the order of the files. Makes audits
-    only as they are needed.
+    """Yields the audit of each file, or why there is none, in the order of the files.
 
-    Each run is judged by its family's earlier runs, including those in the history. Unless
-    `is_history_persistent`, only short runs are, and rules on a family's runs answer Unknown.
+    Makes audits only as they are needed. Each run is judged by its family's earlier runs, including
+    those in the history. Unless `is_history_persistent`, only short runs are, and rules on a
+    family's runs answer Unknown.
     """
     is_history_persistent = is_history_persistent and history is not None
     file_by_path = {

@@ -144,11 +144,10 @@ class ScannedAccounts:
         list_jobs_of: Callable[[ScannedAccount, ScanTally], Sequence[ListedJob]],
         is_stopped: Callable[[], bool],
     ) -> Iterator[tuple[AccountStatus, Sequence[ListedJob]]]:
-        """Yields each account with its jobs, in the order of the list; reads several accounts at a
-        time.
+        """Yields each account with its jobs, in the order of the list.
 
-        Calls `list_jobs_of` on other threads; its AwsError becomes the account's error. Raises
-        ScanStopped as soon as `is_stopped()` is true.
+        Reads several accounts at a time: calls `list_jobs_of` on other threads, and its AwsError
+        becomes the account's error. Raises ScanStopped as soon as `is_stopped()` is true.
         """
 
         def list_account(status: AccountStatus) -> tuple[AccountStatus, Sequence[ListedJob]]:
@@ -172,8 +171,9 @@ class ScannedAccounts:
     def dependencies(
         self, accounts: Sequence[str], history: History, policy: Policy
     ) -> dict[str, AuditDependencies]:
-        """Returns the audits' dependencies by account. Prices are read once, with the user's own
-        account.
+        """Returns the audits' dependencies by account.
+
+        Prices are read once, with the user's own account.
         """
         own_account = self._open_account(self.listed.own_identity.account)
         markets = own_account.dependencies(history, policy).markets

@@ -55,8 +55,9 @@ def billed_accounts(session: Any, region: str, accounts: Iterable[str] = ()) -> 
 
 
 class CoverageResult(Struct, frozen=True):
-    """The comparison; None if the bill could not be read. `refusal`: the error, if there was
-    one.
+    """The comparison; None if the bill could not be read.
+
+    `refusal`: the error, if there was one.
     """
 
     coverage: Coverage | None = None
@@ -132,9 +133,7 @@ def read_own_coverage(
 def _read_bills(
     explorer: CostExplorer, accounts: Sequence[str], period: Period
 ) -> tuple[Sequence[AwsLine], dict[str, Decimal]]:
-    """Returns the usage of all these accounts together, and the dollars of each account that is
-    visible.
-    """
+    """Returns the usage of all these accounts, and the dollars of each visible one."""
     spend = explorer.usage(accounts, period.since, period.until)
     if len(accounts) == 1:
         return spend.lines, {accounts[0]: sum((line.usd for line in spend.lines), Decimal(0))}

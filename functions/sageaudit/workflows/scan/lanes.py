@@ -83,9 +83,7 @@ class JobOutcome(Struct, frozen=True):
 
 
 class Lane(Struct, frozen=True, eq=False):
-    """The jobs of one account and region in the order of auditing, and the dependencies of their
-    audits.
-    """
+    """The jobs of one account and region in the order of auditing, and how to audit them."""
 
     account: str
     region: str
@@ -137,8 +135,7 @@ def scan_lanes(
     clock: Callable[[], datetime],
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[JobOutcome, None, None]:
-    """Audits the jobs of all lanes and records the audits; yields the outcome of each job after its
-    audit.
+    """Audits the jobs of all lanes and records the audits; yields each job's outcome.
 
     A job that fails does not stop the others. If `is_stopped()` is true, the scan ends after the
     current audit. Raises the history's errors, since audits are useless if they cannot be stored.
@@ -200,9 +197,7 @@ class _LaneProgress(Struct):
             pending.cancel()
 
     def read_ahead_to(self, limit: int) -> Iterator[JobOutcome]:
-        """Starts reads until `limit` jobs are ahead; yields the outcomes of jobs that need no
-        read.
-        """
+        """Starts reads until `limit` jobs are ahead; yields outcomes that need no read."""
         while self.remaining and len(self.read_ahead) < limit:
             job = self.remaining.popleft()
             if (outcome := self._outcome_without_request(job)) is not None:
@@ -275,9 +270,7 @@ def _stored_summary(lane: Lane, job: ListedJob) -> AuditSummary | None:
 
 
 def _audit(prefetched: PrefetchedJob, lane: Lane) -> AuditDocument | None:
-    """Makes the same audit of a job as Lambda would, and records it; returns None if the job is
-    running again.
-    """
+    """Audits a job as Lambda would, and records it; None if the job is running again."""
     deps = replace(prefetched.deps, jobs=prefetched, metrics=prefetched)
     job = prefetched.job
     event = JobEndEvent(job.ref, job.status, job.created_at, job.ended_at, {})
@@ -310,9 +303,7 @@ def _read_job(
 
 
 def _parse_job(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None:
-    """Returns the job to read metrics of; None if the answer is malformed, which the audit
-    reports.
-    """
+    """Returns the job to read metrics of; None if the answer is malformed."""
     try:
         return as_of(parse(answer, {}, account=ref.account, region=ref.region), now)
     except MalformedData:

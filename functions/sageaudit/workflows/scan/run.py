@@ -119,8 +119,7 @@ class ScanRun(Struct):
         self.lanes = make_lanes(self.scope.newest_jobs(jobs), deps, force=self.scope.force)
 
     def list_accounts(self, accounts: ScannedAccounts, is_stopped: Callable[[], bool]) -> None:
-        """Adds the jobs of several accounts; warns of an account that refuses, which does not stop
-        the others.
+        """Adds the jobs of several accounts. An account that refuses does not stop the others.
 
         Raises ScanStopped as soon as `is_stopped()` is true.
         """
@@ -205,9 +204,7 @@ class ScanRun(Struct):
         return (job for lane in self.lanes for job in jobs_to_audit(lane, now))
 
     def audit_all(self, is_stopped: Callable[[], bool], on_progress: Callable[[], None]) -> None:
-        """Audits jobs and records the audits until all are done, `is_stopped()`, or the history
-        file fails.
-        """
+        """Audits and records until done, `is_stopped()`, or an error of the history file."""
         outcomes = scan_lanes(
             self.lanes,
             self.workers,
@@ -228,9 +225,7 @@ class ScanRun(Struct):
             outcomes.close()
 
     def period(self, today: date) -> Period:
-        """Returns the requested days, else those in which the jobs ended; today if there are no
-        jobs.
-        """
+        """Returns the requested days, else those in which the jobs ended, else today."""
         if self.scope.period is not None:
             return self.scope.period
         days = [
@@ -271,9 +266,7 @@ class ScanRun(Struct):
         return ranking(lambda scope: self.sums(scope, period), period.since, period.until, fix_of)
 
     def accounts(self, period: Period) -> list[AccountStatus]:
-        """Returns the status of each account, with the history's sums, which add up to those of the
-        ranking.
-        """
+        """Returns each account's status, with sums that add up to the ranking's."""
         rows = self.sums(Scope.ACCOUNT, period) if self.statuses else ()
         for account, sums in group_rows(rows, lambda row: row.account).items():
             if (status := self.statuses.get(account)) is not None:

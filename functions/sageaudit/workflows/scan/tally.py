@@ -90,10 +90,10 @@ METRICS_PER_HOST = 5
 
 
 class ScanCost(Struct, frozen=True):
-    """The cost of auditing these jobs. Assumes one host for each job, as only Describe returns the
-    number.
+    """The cost of auditing these jobs.
 
-    List*, Describe*, ListTags and GetProducts cost nothing.
+    Assumes one host for each job, as only Describe returns the number. List*, Describe*, ListTags
+    and GetProducts cost nothing.
     """
 
     jobs: int

@@ -98,11 +98,11 @@ class ListSweepResult(Struct, frozen=True):
 
 
 def sweep(deps: SweepDependencies) -> Iterator[DueAuditsSent | ListSweepResult | WatchResult]:
-    """Yields the results of a sweep's parts. A part that fails does not stop the others. Raises
-    AwsError before the first part.
+    """Yields the results of a sweep's parts.
 
-    Lists that were not tried for the longest time come first, so that a slow list never blocks the
-    others. Running jobs are checked last, in another order each time.
+    A part that fails does not stop the others. Raises AwsError before the first part. Lists that
+    were not tried for the longest time come first, so that a slow list never blocks the others.
+    Running jobs are checked last, in another order each time.
     """
     deps.sweep_store.record_installation()
     states = {
@@ -130,8 +130,9 @@ def _last_tried_at(state: ListState | None) -> datetime:
 
 
 class _ListSweep:
-    """Reads one list page by page, and counts its jobs. `running`: its running jobs, by their
-    ARNs.
+    """Reads one list page by page, and counts its jobs.
+
+    `running`: its running jobs, by their ARNs.
     """
 
     def __init__(self, deps: SweepDependencies, job_list: JobList) -> None:
@@ -234,9 +235,7 @@ class _ListSweep:
 
 
 def _send_due(deps: SweepDependencies) -> DueAuditsSent:
-    """Sends the events of due runs that were not sent recently, those due for the longest time
-    first.
-    """
+    """Sends the events of due runs that were not sent recently, the longest due first."""
     now, sent_count, unreadable = deps.clock(), 0, list[str]()
     due_runs = deps.history.runs(RunQuery.due_until(now), page_size=DUE_PAGE_SIZE)
     try:
@@ -253,9 +252,7 @@ def _send_due(deps: SweepDependencies) -> DueAuditsSent:
 
 
 def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> bool:
-    """Sends a due run's event, if its account and region are audited here; returns whether it was
-    sent.
-    """
+    """Sends a due run's event, if the run is audited here; returns whether it was sent."""
     ref = JobRef.from_arn(run.key.arn, run.job)
     if ref is None or ref.account not in deps.accounts or ref.region not in deps.regions:
         return False
@@ -272,8 +269,9 @@ def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> 
 
 
 def _send(deps: SweepDependencies, body: str, key: JobKey, event_record: SentEvent) -> None:
-    """Sends an event, then stores that it was sent. If the process stops in between, the event is
-    sent twice and the run audited once.
+    """Sends an event, then stores that it was sent.
+
+    If the process stops in between, the event is sent twice and the run audited once.
     """
     deps.queue.send(body, delay_s=QUEUE_DELAY_S)
     deps.sweep_store.record_event_sent(key, event_record)

@@ -74,10 +74,10 @@ class WatchDependencies(Struct, frozen=True):
 
 
 class WatchMessage(Struct, frozen=True):
-    """A message about a running job that was written. `kinds`: the kind of its headline comes
-    first.
+    """A message about a running job that was written.
 
-    `has_no_route`: the policy has routes, but none matches the message.
+    `kinds`: the kind of its headline comes first. `has_no_route`: the policy has routes, but none
+    matches the message.
     """
 
     job: str
@@ -87,13 +87,12 @@ class WatchMessage(Struct, frozen=True):
 
 
 class WatchResult(Struct, frozen=True):
-    """The result for the running jobs of one list. `checked`: how many were expensive, and
-    therefore checked.
+    """The result for the running jobs of one list.
 
-    `not_checked`: how many were left when the time was up. `messages`: the messages written.
-    `error`: the first AwsError, due to which a job was not checked, or was checked without its
-    metrics. `unreadable`: a sentence for each job whose answer or state cannot be read. `defects`:
-    ARNs of jobs with other errors.
+    `checked`: how many were expensive, and therefore checked. `not_checked`: how many were left
+    when the time was up. `messages`: the messages written. `error`: the first AwsError, due to
+    which a job was not checked, or was checked without its metrics. `unreadable`: a sentence for
+    each job whose answer or state cannot be read. `defects`: ARNs of jobs with other errors.
     """
 
     job_list: JobList
@@ -110,9 +109,7 @@ T = TypeVar("T", JobList, ListedJob)
 
 
 def shuffle(items: Iterable[T], now: datetime) -> list[T]:
-    """Returns the items in another order at each sweep, so that the same item is not always left
-    out.
-    """
+    """Returns the items in another order at each sweep, so that none is always left out."""
     return sorted(items, key=lambda item: crc32(f"{now.isoformat()} {item}".encode()))
 
 
@@ -161,8 +158,9 @@ class _RunningJobCheck(Struct):
     denied: AccessDenied | None = None
 
     def check(self) -> tuple[bool, WatchMessage | None]:
-        """Returns whether the job is expensive, and the message written, if any. Raises AwsError or
-        MalformedData.
+        """Returns whether the job is expensive, and the message written, if any.
+
+        Raises AwsError or MalformedData.
         """
         state = self.deps.ledger.watch_state(JobKey(self.row.ref.arn, self.row.created_at))
         if state.revision and not self._is_expensive(state):
@@ -273,9 +271,7 @@ class _RunningJobCheck(Struct):
     def _silenced_kinds(
         self, running: RunningJob, family_runs: Sequence[AuditSummary]
     ) -> set[RunningKind]:
-        """Returns the kinds that the policy, a tag or a decision about the family has switched
-        off.
-        """
+        """Returns the kinds that the policy, a tag or a decision has switched off."""
         job, deps = running.job, self.deps
         policy = deps.policy.for_job(job.account, running.family, job.tags)
         today = self.now.date()
@@ -331,8 +327,9 @@ class _RunningJobCheck(Struct):
     def _destination(
         self, kind: RunningKind, running: RunningJob, state: WatchState, severity: Severity
     ) -> Destination:
-        """Returns the channels that the routes select. An all-clear goes to the channels of the
-        first message about the idleness.
+        """Returns the channels that the routes select.
+
+        An all-clear goes to the channels of the first message about the idleness.
         """
         policy, job = self.deps.policy, running.job
         last_channels = tuple(name for name in state.channels if name in policy.channels)

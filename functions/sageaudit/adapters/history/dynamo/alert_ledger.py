@@ -64,8 +64,9 @@ class DynamoAlertLedger:
         self._table = DynamoTable(client, table_name)
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
-        """Reads the alerts of a run and of its subject. Raises MalformedData for an item that
-        cannot be read, or AwsError.
+        """Reads the alerts of a run and of its subject.
+
+        Raises MalformedData for an item that cannot be read, or AwsError.
         """
         run_pk = keys.job_pk(key)
         run_item = self._table.get(keys.run_alerts_pk(run_pk), _LAST_SK)
@@ -98,17 +99,16 @@ class DynamoAlertLedger:
     def write_digest(
         self, last_day: date, bodies: Mapping[tuple[int, str], str], now: datetime
     ) -> bool:
-        """Writes the digest and its notices in one transaction, on condition that the week has no
-        item yet.
-        """
+        """Writes the digest and its notices in one transaction, unless it exists."""
         pk = keys.digest_pk(last_day)
         week_item = {PARTITION_KEY: pk, SORT_KEY: _WEEK_SK, TTL_ATTRIBUTE: keys.kept_until(now)}
         actions = [put_action(week_item, _IS_ABSENT, {}), *_notice_actions(pk, bodies, now)]
         return self._try_transaction(actions)
 
     def watch_state(self, key: JobKey) -> WatchState:
-        """Reads the state of a running job. Raises MalformedData for an item that cannot be read,
-        or AwsError.
+        """Reads the state of a running job.
+
+        Raises MalformedData for an item that cannot be read, or AwsError.
         """
         item = self._table.get(keys.watch_pk(key), _STATE_SK)
         if item is None:
@@ -119,8 +119,9 @@ class DynamoAlertLedger:
     def write_watch_state(
         self, state: WatchState, bodies: Mapping[str, str], now: datetime
     ) -> bool:
-        """Writes the state and its notices in one transaction, on condition that the stored state
-        is the one that was read.
+        """Writes the state and its notices in one transaction.
+
+        The condition is that the stored state is the one that was read.
         """
         pk = keys.watch_pk(state.key)
         item = {PARTITION_KEY: pk, SORT_KEY: _STATE_SK, **_watch_item(state, now)}
@@ -138,8 +139,9 @@ class DynamoAlertLedger:
         return True
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """Reads the messages to a channel in a clock hour. Raises MalformedData for an item that
-        cannot be read, or AwsError.
+        """Reads the messages to a channel in a clock hour.
+
+        Raises MalformedData for an item that cannot be read, or AwsError.
         """
         return send_ledger.read_channel_hour(self._table, channel, began_at)
 
@@ -230,8 +232,9 @@ def _run_actions(previous_alerts: PastAlerts, new_alerts: PastAlerts) -> Iterato
 
 
 def _line_action(run: str, now: datetime) -> Item:
-    """Returns a Put of the mark that the run had its line. It is kept longer than a later version
-    can arrive.
+    """Returns a Put of the mark that the run had its line.
+
+    It is kept longer than a later version can arrive.
     """
     key = {PARTITION_KEY: keys.run_alerts_pk(run), SORT_KEY: _LINE_SK}
     return put_action(key | {TTL_ATTRIBUTE: keys.kept_until(now)}, _IS_ABSENT, {})

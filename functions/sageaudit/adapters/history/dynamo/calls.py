@@ -111,9 +111,7 @@ class DynamoTable:
         values: Item | None = None,
         names: dict[str, str] | None = None,
     ) -> None:
-        """Puts an item if `condition` is met; otherwise raises ConditionFailed with the stored
-        item.
-        """
+        """Puts an item if `condition` is met, else raises ConditionFailed with the stored one."""
         with _aws_errors(self._table):
             self._client.put_item(
                 TableName=self._table,
@@ -158,8 +156,9 @@ def put_action(item: Item, condition: str | None = None, values: Item | None = N
 
 
 def add_action(pk: str, sk: str, *, constants: Item, increments: Item) -> Item:
-    """Returns one Update of a transaction: it sets `constants`, and adds `increments` to numbers,
-    which begin at 0.
+    """Returns one Update of a transaction.
+
+    It sets `constants`, and adds `increments` to numbers, which begin at 0.
     """
     names = {f"#{index}": name for index, name in enumerate((*constants, *increments))}
     values = {
@@ -215,9 +214,7 @@ def _from_dynamo(item: Item) -> Item:
 
 @contextmanager
 def _aws_errors(table: str) -> Iterator[None]:
-    """Translates errors as `aws_errors` does, and DynamoDB's own into ConditionFailed, Throttled or
-    TableNotFound.
-    """
+    """Translates errors as `aws_errors` does, and also DynamoDB's own errors."""
     with aws_errors("dynamodb", f"on the table {table}"):
         try:
             yield

@@ -93,8 +93,9 @@ class DynamoHistory:
         self._writer = RunWriter(self._table, clock, sleep)
 
     def record(self, entry: AuditEntry) -> RecordResult:
-        """Records in one transaction; writes nothing for a duplicate or an older state. Raises
-        AwsError.
+        """Records in one transaction; writes nothing for a duplicate or an older state.
+
+        Raises AwsError.
         """
         return self._writer.record(entry)
 
@@ -285,9 +286,7 @@ def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
 
 
 def _rows_per_partition(rows: int, partitions: int) -> int:
-    """Returns the rows to request from one partition: twice the even share, as shards fill
-    unevenly.
-    """
+    """Returns how many rows to request: twice the even share, as shards fill unevenly."""
     return rows if partitions == 1 else -(-2 * rows // partitions)
 
 

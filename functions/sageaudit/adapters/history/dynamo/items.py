@@ -47,8 +47,9 @@ def head_item(summary: AuditSummary, revision: int) -> Item:
 
 
 def _head_index_keys(summary: AuditSummary) -> Item:
-    """Returns the index keys. Only an audit with a recheck time has `due_*`, so that the index
-    lists only due audits.
+    """Returns the index keys.
+
+    Only an audit with a recheck time has `due_*`, so that the index lists only due audits.
     """
     index_keys = {
         "day_pk": keys.day_pk(summary.ended_at, summary.key),
@@ -92,9 +93,7 @@ def read_audit(item: Item) -> AuditDocument:
 
 
 def finding_item(row: RuleFinding) -> Item:
-    """Returns the item FINDING#<rule id>: one finding of the newest version, which the rule's list
-    shows.
-    """
+    """Returns the item FINDING#<rule id>: one finding of the newest version."""
     return {
         PARTITION_KEY: keys.job_pk(row.key),
         SORT_KEY: keys.finding_sk(row.finding.rule_id),
@@ -112,8 +111,9 @@ def read_finding(item: Item) -> RuleFinding:
 
 
 def family_item(summary: AuditSummary, row: FamilyRow, expires_at: datetime) -> Item:
-    """Returns the RUNS# item of a run. It expires together with the detail, which judging again
-    needs.
+    """Returns the RUNS# item of a run.
+
+    It expires together with the detail, which judging again needs.
     """
     optional = {
         "stamp": row.stamp,

@@ -104,16 +104,15 @@ def due_pks() -> tuple[str, ...]:
 
 
 def family_pk(account: str, region: str, family: str) -> str:
-    """Returns the key of a family's list in an account and region. The name is last, as it may
-    contain "#".
+    """Returns the key of a family's list in an account and region.
+
+    The name is last, as it may contain "#".
     """
     return f"{key_part(account)}#{key_part(region)}#{key_part(family)}"
 
 
 def family_runs_pk(account: str, region: str, family: str) -> str:
-    """Returns the partition key of a family's runs, for strongly consistent reads; their sort key
-    is `moment_sk`.
-    """
+    """Returns the key of a family's runs, for strongly consistent reads by `moment_sk`."""
     return f"RUNS#{family_pk(account, region, family)}"
 
 
@@ -143,8 +142,7 @@ def sums_pk(account: str, month: str) -> str:
 
 
 def sums_sk(row: SumRow, shard: int) -> str:
-    """Returns the sort key of one shard of one day's sums; within a name and region, days sort by
-    time.
+    """Returns the sort key of one shard of a day's sums. Within a name and region, days sort.
 
     A region with a "#" is hashed, since a name may contain "#" too, and two names must not share a
     key.
@@ -162,8 +160,7 @@ def sums_key_range(scope: Scope, name: str | None) -> tuple[str, str]:
 
 
 def sums_shard(key: JobKey, scope: Scope, try_count: int) -> int:
-    """Returns the shard to which a run adds; readers add up all shards, so any shard may take a
-    difference.
+    """Returns the shard to which a run adds. Readers add up all shards.
 
     An account's sums are spread over all shards. Other sums use the first shard, so that a rarely
     used family has one item a day; each try that met a conflict (`try_count`) uses another shard.
@@ -204,9 +201,7 @@ def notice_sk(version: int, channel: str) -> str:
 
 
 def digest_pk(last_day: date) -> str:
-    """Returns the partition key of the digest of the week that ended on a day, and of its
-    notices.
-    """
+    """Returns the partition key of a week's digest, by its last day, and its notices."""
     return f"{DIGEST_PREFIX}{last_day.isoformat()}"
 
 
@@ -231,9 +226,7 @@ def hour_sk(began_at: datetime) -> str:
 
 
 def price_pk(region: str, component: str) -> str:
-    """Returns the partition key of the rates of one region and component, which are read
-    together.
-    """
+    """Returns the partition key of the rates of one region and component."""
     return f"{PRICE_PREFIX}{key_part(region)}#{key_part(component)}"
 
 

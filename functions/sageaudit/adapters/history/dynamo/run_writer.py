@@ -162,9 +162,7 @@ class RunWriter:
     def _family_actions(
         self, entry: AuditEntry, summary: AuditSummary, newest: AuditSummary | None
     ) -> list[Item]:
-        """Returns the writes of the run's row in its family: puts it, and deletes the row of an
-        earlier family or end.
-        """
+        """Returns a Put of the run's row in its family, and a Delete of another row."""
         row = family_row(entry, summary)
         new_item = None if row is None else items.family_item(summary, row, self._expires_at())
         actions = [] if new_item is None else [put_action(new_item)]
@@ -195,9 +193,7 @@ class RunWriter:
 
 
 def _put_head(summary: AuditSummary, revision: int) -> Item:
-    """Returns a Put of HEAD on condition that it has not changed since it was read, as the decision
-    depends on it.
-    """
+    """Returns a Put of HEAD, on condition that it has not changed since it was read."""
     item = items.head_item(summary, revision + 1)
     if not revision:
         return put_action(item, _IS_ABSENT)
@@ -205,9 +201,7 @@ def _put_head(summary: AuditSummary, revision: int) -> Item:
 
 
 def sum_actions(newest: AuditSummary | None, summary: AuditSummary, try_count: int) -> list[Item]:
-    """Returns what a version adds to the sums: at most 8 Updates, two for each scope in which it
-    moves.
-    """
+    """Returns at most 8 Updates of sums: two for each scope in which the run moves."""
     return [
         add_action(
             keys.sums_pk(row.account, keys.month_text(row.day)),

@@ -47,8 +47,9 @@ _IS_FIRST_TRY = "(attribute_not_exists(tries) OR tries < :repeat)"
 
 
 class NoticeState(enum.Enum):
-    """The state of a notice. SENDING after the end of its lease also means that the outcome is
-    unknown.
+    """The state of a notice.
+
+    SENDING after the end of its lease also means that the outcome is unknown.
     """
 
     SENDING = "SENDING"
@@ -75,8 +76,9 @@ NO_LEASE = Lease(NoticeState.UNKNOWN, 1, 0)
 
 
 def decide_claim(lease: Lease | None, now_s: int) -> SendClaim:
-    """Returns the result of a claim. Before a FIRST or REPEAT is sent, `lease_for` must be
-    written.
+    """Returns the result of a claim.
+
+    Before a FIRST or REPEAT is sent, `lease_for` must be written.
     """
     if lease is None:
         return SendClaim.FIRST
@@ -136,8 +138,9 @@ class DynamoSendLedger:
         self._mark(notice_id, NoticeState.SENT, "sent_at = :at", {":at": moment_text(now)}, now)
 
     def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
-        """Records that the first try posted nothing. Changes nothing if the notice was sent or
-        claimed again.
+        """Records that the first try posted nothing.
+
+        Changes nothing if the notice was sent or claimed again.
         """
         values = {
             ":sent": NoticeState.SENT.value,

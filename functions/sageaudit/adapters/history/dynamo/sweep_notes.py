@@ -51,11 +51,10 @@ class DynamoSweepStore:
         self._installed_at: datetime | None = None
 
     def acquire_lease(self, owner: str, now: datetime, lease_s: int) -> bool:
-        """Takes the lease, if nobody has it or it has expired; returns whether it was taken. Raises
-        AwsError.
+        """Takes the lease, if nobody has it or it has expired; returns whether it was taken.
 
-        A lease without an end, or with an end further away than twice its length, belongs to
-        nobody: clocks differ.
+        Raises AwsError. A lease without an end, or with an end further away than twice its length,
+        belongs to nobody: clocks differ.
         """
         now_s = epoch_s(now)
         try:
@@ -86,6 +85,7 @@ class DynamoSweepStore:
 
     def record_installation(self) -> None:
         """Stores the table's creation time as the time of the installation, if none is stored.
+
         Raises AwsError.
         """
         if self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK) is not None:
@@ -158,10 +158,9 @@ class DynamoSweepStore:
         self._put(keys.sweep_list_sk(job_list), attributes)
 
     def event_record(self, key: JobKey) -> SentEvent | None:
-        """Returns the record of a run's last event, for EVENT_RECORD_DAYS; None if there is none
-        that can be read.
+        """Returns the record of a run's last event; None if none can be read.
 
-        Raises AwsError.
+        It is stored for EVENT_RECORD_DAYS. Raises AwsError.
         """
         item = self._table.get(keys.SWEEP_PK, keys.sent_event_sk(key))
         if item is None:
@@ -177,8 +176,9 @@ class DynamoSweepStore:
         self._put(keys.sent_event_sk(key), _event_record_item(event_record))
 
     def record_event_arrival(self, key: JobKey, at: datetime) -> None:
-        """Stores that a run's event arrived, unless the run has an event record. Raises
-        AwsError.
+        """Stores that a run's event arrived, unless the run has an event record.
+
+        Raises AwsError.
         """
         item = _event_record_item(SentEvent(at, None))
         with suppress(ConditionFailed):

@@ -239,9 +239,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
-    """Raises BadHistory for a database of another tool or version; it does not change the
-    database.
-    """
+    """Raises BadHistory for a database of another tool or version, and leaves it as it is."""
     if _pragma(connection, "application_id") != schema.APPLICATION_ID:
         raise BadHistory(
             f"{path} is a database of another tool: name another file with --history,"
@@ -260,8 +258,9 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _connect(path: Path, *options: str) -> sqlite3.Connection:
-    """Connects without creating a file. SQLite's `mode=rw` also opens a file that it can only
-    read.
+    """Connects without creating a file.
+
+    SQLite's `mode=rw` also opens a file that it can only read.
     """
     return _open_connection(f"{path.absolute().as_uri()}?{'&'.join(options)}")
 
@@ -276,10 +275,10 @@ def _open_connection(address: str) -> sqlite3.Connection:
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switches WAL mode on, so that readers and the writer do not wait for each other; and gives
-    the space of expired rows back.
+    """Switches WAL mode on, so that readers and the writer do not wait for each other.
 
-    SQLite is busy if another process creates the same file, which switches WAL mode on too.
+    Also gives the space of expired rows back. SQLite is busy if another process creates the same
+    file, which switches WAL mode on too.
     """
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     with suppress(sqlite3.OperationalError):
@@ -301,8 +300,9 @@ def _wal_path(path: Path) -> Path:
 
 
 def _leave_wal(path: Path) -> None:
-    """Gives the file a rollback journal. With it and exclusive access, SQLite needs no shared
-    memory.
+    """Gives the file a rollback journal.
+
+    With it and exclusive access, SQLite needs no shared memory.
     """
     with closing(_connect(path, "mode=rw")) as connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")

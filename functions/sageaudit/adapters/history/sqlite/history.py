@@ -322,8 +322,9 @@ class SqliteHistory:
         return self._read_or_raise(rows.read_summary, row)
 
     def _read_or_raise(self, read: Callable[..., ReadT], *values: Any) -> ReadT:
-        """Returns the result of `read`. Raises BadHistory for rows that are damaged or were changed
-        by hand.
+        """Returns the result of `read`.
+
+        Raises BadHistory for rows that are damaged or were changed by hand.
         """
         try:
             return read(*values)

@@ -155,8 +155,9 @@ def rule_sum_columns(row: SumRow) -> list[Columns]:
 
 
 def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iterator[SumRow]:
-    """Yields the daily sums, from the rows of both tables. Leaves out sums that have become
-    zero.
+    """Yields the daily sums, from the rows of both tables.
+
+    Leaves out sums that have become zero.
     """
     of_rules: dict[_SumKey, dict[str, RuleSums]] = defaultdict(dict)
     for row in rules:
@@ -218,9 +219,7 @@ _SUM_READERS, _RULE_READERS = (
 
 
 class _ReadPlan(NamedTuple):
-    """How to read a row: its fields without the key in the order of columns, and their
-    converters.
-    """
+    """How to read a row: its fields in the order of columns, and their converters."""
 
     names: tuple[str, ...]
     reads: tuple[Callable[[Any], Any] | None, ...]

@@ -187,8 +187,9 @@ VACUUM = "PRAGMA incremental_vacuum"
 
 
 def _put(table: str, *columns: str) -> str:
-    """Returns a statement that writes a row, or replaces the row with its key. It finds the run by
-    its `run_key`.
+    """Returns a statement that writes a row, or replaces the row with its key.
+
+    It finds the run by its `run_key`.
     """
     values = ", ".join(_RUN if name == "run" else f":{name}" for name in columns)
     return f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES ({values})"
