@@ -63,7 +63,9 @@ def test_a_section_sets_thresholds_and_severity() -> None:
     high = JobOverride(None, tag, None, RuleSettings(severities={RULE: Severity.HIGH}))
     [finding] = [finding for finding in audited(high)["findings"] if finding["rule"] == RULE]
     assert finding["severity"] == "high"
-    longer = JobOverride(None, tag, None, RuleSettings(thresholds={RULE: {"min_duration_s": 36000}}))
+    longer = JobOverride(
+        None, tag, None, RuleSettings(thresholds={RULE: {"min_duration_s": 36000}})
+    )
     assert RULE in audited(longer)["clear"]
 
 
