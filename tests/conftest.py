@@ -1,7 +1,8 @@
-"""No test reaches an AWS account or any network: credentials are made up, sockets stay at home.
+"""Tests reach no AWS account and no network, and create AWS clients quickly.
 
-Of botocore, what is read from disk is read once for all sessions; the names of events, the methods
-of a service and the rules of its endpoints are made once for all clients: most of a client's start.
+Credentials are made up, and only loopback sockets may be opened. botocore's data files are read
+once for all sessions; event names, service methods and endpoint rules are built once for all
+clients, which is most of the time that a client takes to start.
 """
 
 import functools
@@ -31,10 +32,10 @@ os.environ |= {
     "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_EC2_METADATA_DISABLED": "true",
-    # moto's DynamoDB streams know no account endpoints
+    # moto's DynamoDB streams do not support account endpoints
     "AWS_ACCOUNT_ID_ENDPOINT_MODE": "disabled",
     "MOTO_ACCOUNT_ID": "111122223333",
-    # the data folder of whoever runs the tests is not theirs to read
+    # tests must not read the data folder of the user who runs them
     "XDG_DATA_HOME": f"{tempfile.gettempdir()}/sageaudit-tests-{os.getpid()}",
     "POWERTOOLS_METRICS_NAMESPACE": "sageaudit",
     "POWERTOOLS_SERVICE_NAME": "tests",
@@ -48,7 +49,7 @@ _aliases: dict[str, str] = {}
 
 
 def _alias_once(aliaser: Any, event_name: str) -> str:
-    """Each client has the same table of aliases, and searches it for each of its handlers."""
+    """Caches the alias of an event name: each client would search the same table per handler."""
     if event_name not in _aliases:
         _aliases[event_name] = _alias(aliaser, event_name)
     return _aliases[event_name]
@@ -57,13 +58,13 @@ def _alias_once(aliaser: Any, event_name: str) -> str:
 botocore.hooks.EventAliaser._alias_event_name = _alias_once
 
 _QUICK, _QUICK_MONEY = 10, 50
-"""Examples of each property in `make test`, and of those about money; `make test-all` tries all."""
+"""Examples per property in `make test`, also of those about money; `make test-all` runs all."""
 _methods = botocore.client.ClientCreator._create_methods
 _methods_of: dict[str, dict[str, Any]] = {}
 
 
 def _methods_once(creator: Any, service_model: Any) -> dict[str, Any]:
-    """The same for each client of a service; what adds more to them gets a copy."""
+    """Returns the cached methods of a service: a copy, because callers add to them."""
     name = service_model.service_name
     if name not in _methods_of:
         _methods_of[name] = _methods(creator, service_model)
@@ -77,25 +78,25 @@ _rules_of: dict[int, tuple[Any, Any]] = {}
 
 
 def _rules_once(**ruleset: Any) -> Any:
-    """Known by the list that the one loader gives to all."""
-    told = ruleset["rules"]
-    if id(told) not in _rules_of:
-        _rules_of[id(told)] = told, _rules(**ruleset)
-    return _rules_of[id(told)][1]
+    """Caches rule sets by the identity of their rule list, which the shared loader returns."""
+    rules = ruleset["rules"]
+    if id(rules) not in _rules_of:
+        _rules_of[id(rules)] = rules, _rules(**ruleset)
+    return _rules_of[id(rules)][1]
 
 
 botocore.endpoint_provider.RuleSet = _rules_once
 
-# how long an example takes is the machine's business: a busy one is no fault of the code
+# no deadline: how long an example takes depends on the load of the machine
 for profile in ("quick", "full"):
     settings.register_profile(profile, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# a real DynamoDB is too slow for the hundreds of examples that make a failed one smaller
+# without shrinking: it takes hundreds of examples, too slow on a real DynamoDB
 settings.register_profile("dynamodb", settings.get_profile("quick"), phases=[Phase.generate])
 settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Takes examples away from the properties of a quick run, whatever their own settings ask."""
+    """Limits the number of examples of all properties in a quick run."""
     if settings.get_current_profile_name() == "full":
         return
     for item in items:
@@ -111,18 +112,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays to the end: the garbage collector need not look at it again."""
+    """Freezes loaded objects, which stay to the end, so that the garbage collector skips them."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_sessionfinish() -> None:
-    """A process frees all of it at its end: DuckDB prints what is left of its own."""
+    """Unfreezes before the process ends: DuckDB prints what it could not free."""
     gc.unfreeze()
 
 
 def _stay_at_home(event: str, args: tuple[Any, ...]) -> None:
-    """An audit hook sees every socket of the process, whichever library opens it."""
+    """Fails a test that connects beyond loopback; as an audit hook it sees every library."""
     if event == "socket.getaddrinfo":
         host = args[0]
     elif event in {"socket.connect", "socket.sendto", "socket.sendmsg"}:
@@ -132,7 +133,7 @@ def _stay_at_home(event: str, args: tuple[Any, ...]) -> None:
         return
     if not _is_home(host):
         # Not an Exception: code that turns network errors into its own must not swallow it.
-        pytest.fail(f"a test may not reach {host!r}: only loopback is there")
+        pytest.fail(f"a test may not reach {host!r}: only loopback is allowed")
 
 
 def _is_home(host: object) -> bool:

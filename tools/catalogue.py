@@ -43,24 +43,24 @@ Row = dict[str, Any]
 
 
 class Unreadable(Exception):
-    """EC2's answer is not as EC2 documents it; the message is one sentence."""
+    """EC2's answer is not as EC2 documents it. The message is one sentence."""
 
 
 def enums() -> dict[str, list[str]]:
-    """The instance types that SageMaker's API accepts in the installed botocore, by kind of job."""
+    """Returns the instance types that the installed botocore accepts, by kind of job."""
     model = botocore.session.get_session().get_service_model("sagemaker")
     return {kind: list(model.shape_for(shape).enum) for kind, shape in _ENUMS.items()}
 
 
 def unknown_types(catalogue: Mapping[str, Any], offered: Iterable[str]) -> list[str]:
-    """Types that the API accepts and the catalogue does not have."""
+    """Returns the types that the API accepts and the catalogue lacks."""
     return sorted(set(offered) - set(catalogue))
 
 
-def rebuilt(
+def rebuild(
     catalogue: Mapping[str, Row], described: Iterable[Mapping[str, Any]], offered: dict[str, Any]
 ) -> tuple[dict[str, Row], list[str]]:
-    """The new rows in the old order, new types at the end; and a sentence for each type not found.
+    """Returns the new rows in the old order, new types last, and a sentence for each missing type.
 
     Raises Unreadable for an entry without a documented key.
     """
@@ -68,14 +68,14 @@ def rebuilt(
     rows: dict[str, Row] = {}
     notes = []
     for name in [*catalogue, *unknown_types(catalogue, offered["training"])]:
-        old = catalogue.get(name)
-        if old is not None and old.get("entered_by_hand"):
-            row = dict(old)
+        old_row = catalogue.get(name)
+        if old_row is not None and old_row.get("entered_by_hand"):
+            row = dict(old_row)
         elif name in ec2:
-            row = _row(name, ec2[name], old)
-        elif old is not None:
+            row = _row(name, ec2[name], old_row)
+        elif old_row is not None:
             notes.append(f"{name}: EC2 did not describe it; its row stays as it was")
-            row = dict(old)
+            row = dict(old_row)
         else:
             notes.append(f"{name}: neither EC2 nor the catalogue knows it; it stays unknown")
             continue
@@ -84,9 +84,9 @@ def rebuilt(
     return rows, notes
 
 
-def _row(name: str, entry: Mapping[str, Any], old: Row | None) -> Row:
+def _row(name: str, entry: Mapping[str, Any], old_row: Row | None) -> Row:
     try:
-        return _measured(name, entry) | _editorial(entry, old)
+        return _measured(name, entry) | _editorial(entry, old_row)
     except (KeyError, TypeError) as error:
         raise Unreadable(f"{name}: EC2's entry has no {error}") from error
 
@@ -121,21 +121,25 @@ def _measured(name: str, entry: Mapping[str, Any]) -> Row:
 
 
 def _network_gbps(network: Mapping[str, Any]) -> float:
-    """The most that all network cards carry together, by either of EC2's two fields; 0: unknown."""
+    """Returns the most that all network cards carry together, by either of EC2's fields; 0 if
+    unknown.
+    """
     cards = network.get("NetworkCards", [])
     peak_gbps = sum(card.get("PeakBandwidthInGbps", 0) for card in cards)
-    found = _GIGABIT.fullmatch(network.get("NetworkPerformance", ""))
-    return max(float(peak_gbps), int(found[1] or 1) * float(found[2]) if found else 0.0)
+    match = _GIGABIT.fullmatch(network.get("NetworkPerformance", ""))
+    return max(float(peak_gbps), int(match[1] or 1) * float(match[2]) if match else 0.0)
 
 
 def _gib(mib: int) -> float:
     return round(mib / _GIB, 2)
 
 
-def _editorial(entry: Mapping[str, Any], old: Row | None) -> Row:
-    """The old row's fields; for a new type its category by EC2's figures, and no successors."""
-    if old is not None:
-        return {key: old[key] for key in ("category", "legacy_family", "successors")}
+def _editorial(entry: Mapping[str, Any], old_row: Row | None) -> Row:
+    """Returns the old row's fields. A new type gets its category by EC2's figures, and no
+    successors.
+    """
+    if old_row is not None:
+        return {key: old_row[key] for key in ("category", "legacy_family", "successors")}
     return {"category": _category(entry), "legacy_family": False, "successors": []}
 
 
@@ -152,8 +156,10 @@ def _category(entry: Mapping[str, Any]) -> str:
     return "memory" if ratio >= _MEMORY_FROM_GIB else "general"
 
 
-def of_file(path: Path) -> list[Mapping[str, Any]]:
-    """Reads EC2's answer as the AWS CLI prints it. Raises Unreadable with the file's name."""
+def read_file(path: Path) -> list[Mapping[str, Any]]:
+    """Returns the entries of a file as the AWS CLI prints it. Raises Unreadable with the file's
+    name.
+    """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -164,22 +170,22 @@ def of_file(path: Path) -> list[Mapping[str, Any]]:
     return entries
 
 
-def of_ec2(region: str) -> Iterator[Mapping[str, Any]]:
-    """Every type that EC2 describes in a region, page by page."""
+def describe_types(region: str) -> Iterator[Mapping[str, Any]]:
+    """Yields every type that EC2 describes in a region, page by page."""
     pages = boto3.client("ec2", region_name=region).get_paginator("describe_instance_types")
     for page in pages.paginate():
         yield from page["InstanceTypes"]
 
 
 def text(provenance: Mapping[str, Any], rows: Mapping[str, Row]) -> str:
-    """The file's text: one row per line, so that a diff shows which types changed."""
+    """Returns the file's text, with one row per line, so that a diff shows the changed types."""
     head = json.dumps({"provenance": provenance}, indent=1, ensure_ascii=False)[:-2]
     body = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
     return f'{head},\n "types": {{\n{body}\n }}\n}}\n'
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Rewrites the catalogue; types that were not found go to stderr."""
+    """Rewrites the catalogue, and prints types that were not found to stderr."""
     parser = argparse.ArgumentParser(prog="python -m tools.catalogue", description=__doc__)
     parser.add_argument("--from", dest="file", type=Path, help="EC2's answer as the CLI printed it")
     parser.add_argument("--region", default="us-east-1", help="where EC2 is asked (us-east-1)")
@@ -187,14 +193,14 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     document = json.loads(chosen.catalogue.read_text(encoding="utf-8"))
     try:
-        described = of_file(chosen.file) if chosen.file else of_ec2(chosen.region)
-        rows, notes = rebuilt(document["types"], described, enums())
+        described = read_file(chosen.file) if chosen.file else describe_types(chosen.region)
+        rows, notes = rebuild(document["types"], described, enums())
     except Unreadable as error:
         sys.stderr.write(f"catalogue: {error}\n")
         return 2
-    what = f"Specifications of {len(rows)} instance types of SageMaker's training enum"
+    description = f"Specifications of {len(rows)} instance types of SageMaker's training enum"
     provenance = document["provenance"] | {
-        "what": f"{what} (botocore {botocore.__version__})",
+        "what": f"{description} (botocore {botocore.__version__})",
         "botocore": botocore.__version__,
         "rebuilt_from": "a file" if chosen.file else f"EC2 in {chosen.region}",
         "as_of": f"{datetime.now(UTC):%Y-%m}",

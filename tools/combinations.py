@@ -1,6 +1,7 @@
 """Writes the template of every combination of options: `python -m tools.combinations FOLDER`.
 
-A template whose resources are all in an earlier one is left out: a linter has nothing new to see.
+A template whose resources are all in an earlier one is left out, because a linter would find
+nothing new.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ CONTEXTS: Mapping[str, Mapping[str, str]] = {
     "own": {},
     "adopted": {"tracing": "on", "table_name": "kept", "table_stream_arn": _STREAM},
 }
-"""Tracing and a table of before touch no resource together: one of these has both."""
+"""No resource depends on both tracing and an existing table, so one context has both."""
 
 
 def combinations() -> Iterator[tuple[str, dict[str, Any]]]:
-    """A name and a template for every one."""
+    """Yields a name and a template for every combination."""
     for names in product(CHANNELS, DIGESTS, MEMBERS, CONTEXTS):
         channels, digest, members, context = names
         policy = Policy(
@@ -63,18 +64,21 @@ def combinations() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def main(folder: Path) -> None:
-    """Writes those with something new, and the template of a member."""
+    """Writes the templates with new resources, and the template of a member."""
     folder.mkdir(parents=True, exist_ok=True)
-    seen, made, written = set[str](), 0, 0
+    seen, count, written = set[str](), 0, 0
     for name, template in combinations():
-        resources = {f"{n} {json.dumps(one)}" for n, one in template["Resources"].items()}
-        made += 1
+        resources = {
+            f"{logical_id} {json.dumps(resource)}"
+            for logical_id, resource in template["Resources"].items()
+        }
+        count += 1
         if resources - seen:
             seen |= resources
             written += 1
             (folder / f"{name}.json").write_text(json.dumps(template, indent=1), encoding="utf-8")
     shutil.copy(MEMBER, folder / "member.yaml")
-    print(f"{made} combinations, {written} with resources of their own, {len(seen)} resources")
+    print(f"{count} combinations, {written} with resources of their own, {len(seen)} resources")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Builds the wheel, and checks it as its user installs it: `make dist`.
+"""Builds the wheel, and checks it as a user installs it: `make dist`.
 
-The wheel goes into a new environment, outside this checkout, once plain and once with all extras;
-there the commands are run on a recorded job. The metadata must be complete, and name no address:
-the project has none.
+The wheel is installed in new environments outside this checkout, once plain and once with all
+extras. There the commands run on a recorded job. The metadata must be complete, and name no
+address, because the project has none.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ rows = duckdb.sql("SELECT total_usd FROM 'rows.parquet'").fetchall()
 same = [json.loads(line, parse_float=Decimal) for line in open("rows.jsonl", encoding="utf-8")]
 assert rows and [usd for usd, in rows] == [row["total_usd"] for row in same], rows
 """
-"""What was written as Parquet is read back: the amounts of the JSON lines, to the last digit."""
+"""Checks that the amounts in the Parquet file are those of the JSON lines, to the last digit."""
 ADDRESSES = ("Home-page", "Download-URL", "Project-URL", "Author-email", "Maintainer-email")
 
 
 def main() -> int:
-    """Builds and checks; prints where the wheel lies. 1 where a check failed."""
+    """Builds and checks the wheel, and prints its path. Returns 1 if a check failed."""
     wheel = build()
     faults = [*metadata_faults(metadata_of(wheel)), *content_faults(wheel)]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -70,9 +70,9 @@ def main() -> int:
 
 
 def build() -> Path:
-    """The new wheel, in dist/."""
-    for left in (ROOT / "dist", ROOT / "build"):  # setuptools would pack what an old build left
-        shutil.rmtree(left, ignore_errors=True)
+    """Builds the wheel in dist/, and returns its path."""
+    for folder in (ROOT / "dist", ROOT / "build"):  # setuptools would pack what an old build left
+        shutil.rmtree(folder, ignore_errors=True)
     _run(
         [
             *(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"),
@@ -84,14 +84,14 @@ def build() -> Path:
 
 
 def metadata_of(wheel: Path) -> Message:
-    """The wheel's METADATA."""
+    """Returns the wheel's METADATA."""
     with zipfile.ZipFile(wheel) as packed:
         [name] = [name for name in packed.namelist() if name.endswith(".dist-info/METADATA")]
         return message_from_string(packed.read(name).decode("utf-8"))
 
 
 def metadata_faults(metadata: Message) -> Iterable[str]:
-    """What is missing in the metadata, and addresses that nobody has."""
+    """Yields what is missing in the metadata, and addresses that do not exist."""
     yield from (f"the metadata lacks {name}" for name in NEEDED if not metadata.get(name))
     yield from (f"the metadata invents {name}" for name in ADDRESSES if metadata.get(name))
     if "# sageaudit" not in str(metadata.get_payload()):
@@ -99,7 +99,7 @@ def metadata_faults(metadata: Message) -> Iterable[str]:
 
 
 def content_faults(wheel: Path) -> Iterable[str]:
-    """Files of the package that the wheel lacks, and files of other folders that it has."""
+    """Yields files of the package that the wheel lacks, and files of other folders that it has."""
     with zipfile.ZipFile(wheel) as packed:
         names = {name for name in packed.namelist() if ".dist-info/" not in name}
     yield from (f"it packs {name}" for name in sorted(names) if not name.startswith("sageaudit/"))
@@ -113,7 +113,7 @@ def content_faults(wheel: Path) -> Iterable[str]:
 
 
 def install_faults(wheel: Path, extras: str) -> Iterable[str]:
-    """What does not work in a new environment with the wheel and these extras."""
+    """Yields what fails in a new environment with the wheel and these extras."""
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         programs = Path(folder, "Scripts" if os.name == "nt" else "bin")
@@ -122,24 +122,25 @@ def install_faults(wheel: Path, extras: str) -> Iterable[str]:
         pip = [str(programs / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
         _run([*pip, "install", wanted], cwd=folder, env=clean)
         shutil.copy(RECORDED, Path(folder, "job.json"))
-        for words in [*COMMANDS, *(PARQUET if extras else ())]:
-            done = subprocess.run(
-                [str(programs / "sageaudit"), *words],
+        for arguments in [*COMMANDS, *(PARQUET if extras else ())]:
+            process = subprocess.run(
+                [str(programs / "sageaudit"), *arguments],
                 cwd=folder, env=clean, capture_output=True, text=True, check=False,
             )  # fmt: skip
-            if done.returncode:
-                yield f"sageaudit {' '.join(words)} ends with {done.returncode}: {done.stderr}"
-        done = subprocess.run(
+            if process.returncode:
+                command = f"sageaudit {' '.join(arguments)}"
+                yield f"{command} ends with {process.returncode}: {process.stderr}"
+        process = subprocess.run(
             [*pip, "check"], cwd=folder, env=clean, capture_output=True, text=True, check=False
         )
-        if done.returncode:
-            yield f"its dependencies do not fit: {done.stdout}"
+        if process.returncode:
+            yield f"its dependencies do not fit: {process.stdout}"
         if extras:
             _run([str(programs / "python"), "-c", SAME_SUMS], cwd=folder, env=clean)
 
 
-def _run(words: list[str], **settings: str | Mapping[str, str]) -> None:
-    subprocess.run(words, check=True, **settings)  # type: ignore[call-overload]
+def _run(command: list[str], **settings: str | Mapping[str, str]) -> None:
+    subprocess.run(command, check=True, **settings)  # type: ignore[call-overload]
 
 
 if __name__ == "__main__":

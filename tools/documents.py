@@ -1,8 +1,8 @@
-"""The documents of every recorded and labelled job, to compare before and after a change.
+"""Writes or compares the documents of every recorded and labelled job.
 
-`python -m tools.documents OUT.json` audits them all and writes their documents by name.
-`python -m tools.documents BEFORE.json AFTER.json` prints what differs, and exits with 1 if anything
-does. The digest of the ruleset is left out, as it changes with any line of a rule.
+`python -m tools.documents OUT.json` audits all jobs and writes their documents by name. `python -m
+tools.documents BEFORE.json AFTER.json` prints the differences, and exits with 1 if there are any.
+It ignores the digest of the ruleset, which changes with any line of a rule.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from tests.labelled.expert import expert_jobs
 
 MOST_SHOWN = 40
 _RULESET = "audit.ruleset"
-"""Of a job, and of each child of a roll-up."""
+"""The path in a job's document, and in that of each child of a roll-up."""
 
 
 def documents() -> Iterator[tuple[str, AuditDocument]]:
-    """Names and documents: recordings, stories of each day, experts' jobs, simulated jobs."""
-    for one in recorded.everything():
-        yield f"recorded/{one.file}", one.document
+    """Yields names and documents: recordings, stories of each day, experts' jobs, simulated
+    jobs.
+    """
+    for recording in recorded.all_recorded_jobs():
+        yield f"recorded/{recording.file}", recording.document
     for job in audits.story_jobs():
         yield f"story/{job.name}", job.document
     for expert_job in expert_jobs():
@@ -40,7 +42,9 @@ def documents() -> Iterator[tuple[str, AuditDocument]]:
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, object]]:
-    """The plain values within, by their paths; an empty list or object is one."""
+    """Yields the plain values inside a value, with their paths. An empty list or object is a value
+    too.
+    """
     inner = (
         value.items()
         if isinstance(value, dict)
@@ -56,13 +60,16 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
-    """A line for each value that is another one, or is on one side alone."""
+    """Yields a line for each value that differs, or that only one side has."""
     for name in sorted({*before, *after}):
-        old, new = (dict(leaves(side.get(name))) for side in (before, after))
-        for path in sorted({*old, *new}):
-            same = path in old and path in new and old[path] == new[path]
-            if not same and not path.endswith(_RULESET):
-                yield f"{name} {path}: {old.get(path, '(absent)')} -> {new.get(path, '(absent)')}"
+        old_values, new_values = (dict(leaves(side.get(name))) for side in (before, after))
+        for path in sorted({*old_values, *new_values}):
+            is_same = (
+                path in old_values and path in new_values and old_values[path] == new_values[path]
+            )
+            if not is_same and not path.endswith(_RULESET):
+                old, new = (values.get(path, "(absent)") for values in (old_values, new_values))
+                yield f"{name} {path}: {old} -> {new}"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -76,9 +83,9 @@ def main(arguments: Sequence[str]) -> int:
     before, after = (
         json.loads(path.read_text(encoding="utf-8"), parse_float=str) for path in paths
     )
-    found = list(differences(before, after))
-    print(*islice(found, MOST_SHOWN), f"{len(found)} values differ", sep="\n")
-    return 1 if found else 0
+    lines = list(differences(before, after))
+    print(*islice(lines, MOST_SHOWN), f"{len(lines)} values differ", sep="\n")
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """Renews the packaged price tables from the Price List API: `python -m tools.hourly_prices`.
 
-It reads the prices with your AWS credentials. A price that changed goes into the table's history,
-with the date of this reading. Nothing is written when AWS returns fewer than 80% of the known
-prices.
+It reads the prices with your AWS credentials. A changed price goes into the table's history, with
+the date of this reading. Nothing is written if AWS returns fewer than 80% of the known prices.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from sageaudit.domain.prices.price_list import STORAGE, PriceListing
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Unavailable
 
 LEAST_SHARE = Decimal("0.8")
-"""If less than this share of the known rows came back, the price list was incomplete."""
+"""If AWS returns less than this share of the known rows, the price list is incomplete."""
 _SOURCE = "AWS Price List API (GetProducts), read by tools.hourly_prices"
 _BY_TYPE = frozenset({"usd_per_hour", "ec2_usd_per_hour"})
 """The parts of packaged tables that have prices by region and type."""
@@ -40,47 +39,59 @@ TableRow = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshed:
-    """The new table, with counts of rows; a row is one instance type in one region."""
+class RefreshResult:
+    """The new table, with counts of rows. A row is one instance type in one region."""
 
     table: TableRow
-    known: int
-    came_back: int
-    added: int
-    superseded: int
+    known_rows: int
+    returned_rows: int
+    new_rows: int
+    superseded_rows: int
 
 
-def refreshed(old: PackagedPrices, listings: list[PriceListing], day: date) -> Refreshed:
-    """The hourly table as of `day`. Raises Unavailable when under 80% of known rows came back."""
+def refresh_hourly(
+    old_prices: PackagedPrices, listings: list[PriceListing], day: date
+) -> RefreshResult:
+    """Returns the hourly table as of `day`.
+
+    Raises Unavailable if fewer than 80% of the known rows came back.
+    """
     prices = _by_region(listings)
-    known = [(r, t) for r, row in old.hourly_table["usd_per_hour"].items() for t in row]
-    came_back = sum(name in prices.get(region, {}) for region, name in known)
-    if came_back < LEAST_SHARE * len(known):
+    known_rows = [(r, t) for r, row in old_prices.hourly_table["usd_per_hour"].items() for t in row]
+    returned_rows = sum(name in prices.get(region, {}) for region, name in known_rows)
+    if returned_rows < LEAST_SHARE * len(known_rows):
         raise Unavailable(
-            f"Only {came_back:,} of {len(known):,} known prices came back: nothing is written."
+            f"Only {returned_rows:,} of {len(known_rows):,} known prices came back:"
+            " nothing is written."
         )
     read = {(listing.region, listing.component) for listing in listings}
     superseded = [
-        row for region, name in known for row in _superseded(old, region, name, prices, read)
+        row
+        for region, name in known_rows
+        for row in _superseded(old_prices, region, name, prices, read)
     ]
     table = {
-        "provenance": _provenance(old, day),
-        "exceptions": [{"settled": str(day), **row} for row in old.hourly_table["exceptions"]],
-        "history": [*old.hourly_table["history"], *superseded],
+        "provenance": _provenance(old_prices, day),
+        "exceptions": [
+            {"settled": str(day), **row} for row in old_prices.hourly_table["exceptions"]
+        ],
+        "history": [*old_prices.hourly_table["history"], *superseded],
         "usd_per_hour": {
-            region: {name: _figure(own) for name, own in sorted(row.items())}
+            region: {name: _figure(rates) for name, rates in sorted(row.items())}
             for region, row in sorted(prices.items())
         },
     }
-    added = sum(len(row) for row in prices.values()) - came_back
-    return Refreshed(table, len(known), came_back, added, len(superseded))
+    added = sum(len(row) for row in prices.values()) - returned_rows
+    return RefreshResult(table, len(known_rows), returned_rows, added, len(superseded))
 
 
-def storage_refreshed(old: Mapping[str, Any], listings: list[PriceListing], day: date) -> TableRow:
-    """The storage table with the listed rates; other rows keep their price and date."""
-    regions = {region: dict(row) for region, row in old["regions"].items()}
+def refresh_storage(
+    old_table: Mapping[str, Any], listings: list[PriceListing], day: date
+) -> TableRow:
+    """Returns the storage table with the listed rates. Other rows keep their price and date."""
+    regions = {region: dict(row) for region, row in old_table["regions"].items()}
     for row in regions.values():
-        row.setdefault("as_of", old["provenance"]["as_of"])
+        row.setdefault("as_of", old_table["provenance"]["as_of"])
     for listing in sorted(
         listings, key=lambda listing: listing.component is not Component.TRAINING
     ):
@@ -90,11 +101,13 @@ def storage_refreshed(old: Mapping[str, Any], listings: list[PriceListing], day:
         if listing.component is Component.TRAINING or listing.region in regions:
             row = regions.setdefault(listing.region, {})
             row |= {part: rate.usd, "basis": "observed: Price List API", "as_of": str(day)}
-    return {"provenance": old["provenance"], "regions": dict(sorted(regions.items()))}
+    return {"provenance": old_table["provenance"], "regions": dict(sorted(regions.items()))}
 
 
-def text_of(table: Mapping[str, Any]) -> str:
-    """JSON of a packaged table with one row per line: a diff shows each changed price."""
+def table_text(table: Mapping[str, Any]) -> str:
+    """Returns a packaged table as JSON with one row per line, so that a diff shows changed
+    prices.
+    """
     parts = [
         f' "{name}": {_regions(rows) if name in _BY_TYPE else _lines(rows, "  ")}'
         for name, rows in table.items()
@@ -103,7 +116,7 @@ def text_of(table: Mapping[str, Any]) -> str:
 
 
 def _regions(rows: Mapping[str, Any]) -> str:
-    """Prices by region and type: a line for each type."""
+    """Returns prices by region and type, with a line for each type."""
     body = ",\n".join(f"  {to_json(region)}: {_lines(row)}" for region, row in rows.items())
     return f"{{\n{body}\n }}"
 
@@ -129,47 +142,49 @@ def _by_region(listings: list[PriceListing]) -> dict[str, dict[str, dict[str, De
     return prices
 
 
-def _figure(own: Mapping[str, Decimal]) -> Decimal | Mapping[str, Decimal]:
-    """One figure if all components have the same, else a figure per component that has one."""
-    figures = set(own.values())
-    return figures.pop() if len(figures) == 1 and len(own) == len(Component) else own
+def _figure(rates: Mapping[str, Decimal]) -> Decimal | Mapping[str, Decimal]:
+    """Returns one figure if all components have the same, otherwise a figure per component."""
+    figures = set(rates.values())
+    return figures.pop() if len(figures) == 1 and len(rates) == len(Component) else rates
 
 
 def _superseded(
-    old: PackagedPrices,
+    old_prices: PackagedPrices,
     region: str,
     name: str,
     prices: Mapping[str, Mapping[str, Mapping[str, Decimal]]],
     read: AbstractSet[tuple[str, Component]],
 ) -> Iterator[TableRow]:
-    """The old prices that the new table lacks or changes; one row if all components agree."""
-    own = prices.get(region, {}).get(name)
+    """Yields the old prices that the new table lacks or changes, in one row if all components
+    agree.
+    """
+    rates = prices.get(region, {}).get(name)
     rows = []
     for component in Component:
-        before = old.current_rate(region, component, name)
-        now = None if own is None else own.get(component.value)
-        missed = own is None or (region, component) not in read
+        before = old_prices.current_rate(region, component, name)
+        now = None if rates is None else rates.get(component.value)
+        missed = rates is None or (region, component) not in read
         differs = (
             before and now is not None and abs(now - before.rate.usd) > SAME_PRICE_TOLERANCE * now
         )
         if before is not None and (missed or differs):
             rows.append((component, before))
-    if len(rows) == len(Component) and len({known for _, known in rows}) == 1:
+    if len(rows) == len(Component) and len({dated_rate for _, dated_rate in rows}) == 1:
         yield _history_row(region, name, rows[0][1])
         return
     for component, before in rows:
         yield _history_row(region, name, before) | {"component": component.value}
 
 
-def _history_row(region: str, name: str, known: DatedRate) -> TableRow:
-    rate = known.rate
+def _history_row(region: str, name: str, dated_rate: DatedRate) -> TableRow:
+    rate = dated_rate.rate
     row = {"region": region, "type": name, "usd": rate.usd, "seen": rate.as_of}
     row["source"] = rate.source
     return row if rate.note is None else row | {"note": rate.note}
 
 
-def _provenance(old: PackagedPrices, day: date) -> TableRow:
-    before = dict(old.hourly_table["provenance"])
+def _provenance(old_prices: PackagedPrices, day: date) -> TableRow:
+    before = dict(old_prices.hourly_table["provenance"])
     earlier = before.pop("earlier", [])
     return {
         "component": ", ".join(component.value for component in Component),
@@ -184,11 +199,11 @@ def _provenance(old: PackagedPrices, day: date) -> TableRow:
 
 
 def listings(
-    price_list: PriceList, regions: Sequence[str], say: Callable[[str], None]
+    price_list: PriceList, regions: Sequence[str], report: Callable[[str], None]
 ) -> Iterator[PriceListing]:
-    """The price list of every region and component; one that cannot be read is reported by `say`.
+    """Yields the price list of every region and component.
 
-    Raises AccessDenied or NoCredentials.
+    A list that cannot be read is passed to `report`. Raises AccessDenied or NoCredentials.
     """
     for region in regions:
         for component in Component:
@@ -197,20 +212,21 @@ def listings(
             except (AccessDenied, NoCredentials):
                 raise
             except AwsError as error:
-                say(f"{region}, {component.value}: {error}")
+                report(f"{region}, {component.value}: {error}")
 
 
 def renew(price_list: PriceList, regions: Iterable[str], day: date, folder: Path) -> None:
     """Writes both tables. Raises AccessDenied, NoCredentials or Unavailable."""
-    old = packaged.packaged_prices()
-    read = list(listings(price_list, sorted({*old.regions, *regions}), print))
-    hourly = refreshed(old, read, day)
-    storage = storage_refreshed(old.storage_table, read, day)
-    write_text(folder / packaged.HOURLY_TABLE, text_of(hourly.table))
-    write_text(folder / packaged.STORAGE_TABLE, text_of(storage))
+    old_prices = packaged.packaged_prices()
+    price_listings = list(listings(price_list, sorted({*old_prices.regions, *regions}), print))
+    hourly = refresh_hourly(old_prices, price_listings, day)
+    storage = refresh_storage(old_prices.storage_table, price_listings, day)
+    write_text(folder / packaged.HOURLY_TABLE, table_text(hourly.table))
+    write_text(folder / packaged.STORAGE_TABLE, table_text(storage))
     print(
-        f"{hourly.came_back:,} of {hourly.known:,} known prices came back, {hourly.added:,} are"
-        f" new, {hourly.superseded:,} earlier figures went to the history"
+        f"{hourly.returned_rows:,} of {hourly.known_rows:,} known prices came back,"
+        f" {hourly.new_rows:,} are"
+        f" new, {hourly.superseded_rows:,} earlier figures went to the history"
     )
 
 

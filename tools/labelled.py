@@ -1,8 +1,8 @@
-"""The audit of a labelled job by its name: `python -m tools.labelled hung-at-the-end-g5`.
+"""Prints the audit of a labelled job: `python -m tools.labelled hung-at-the-end-g5`.
 
 With `--json` it prints the audit's document, with `--recordings` what was audited. Without a name
-it lists all of them, with a part of a name those that contain it. Of a family's runs, and of a
-tuning job with its trials, the audit of the last one is shown.
+it lists all names, with a part of a name those that contain it. For a family, and for a tuning job
+with its trials, it prints the audit of the last job.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tests.labelled.story import labelled
 
 
 def names() -> list[str]:
-    """Of all stories and of all jobs and families that an expert judged."""
-    return sorted([*(one.name for one in labelled()), *(one.name for one in expert_jobs())])
+    """Returns the names of all stories, and of all jobs and families that an expert judged."""
+    return sorted([*(job.name for job in labelled()), *(job.name for job in expert_jobs())])
 
 
-def audited(name: str) -> AuditDocument:
-    """The audit of one of them; a story is shown on its first day."""
+def audit_by_name(name: str) -> AuditDocument:
+    """Returns the audit of a labelled job; of a story that of its first day."""
     for story in labelled():
         if story.name == name:
             return story_document(story, 1)
@@ -36,7 +36,7 @@ def audited(name: str) -> AuditDocument:
 
 
 def recordings(name: str) -> list[Json]:
-    """The runs of one of them in their order; a story is shown on its first day."""
+    """Returns the runs of a labelled job in their order; of a story those of its first day."""
     for story in labelled():
         if story.name == name:
             return story.recordings(1)
@@ -45,23 +45,25 @@ def recordings(name: str) -> list[Json]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prints the audit of one name, or the names that contain a part; 3 where none does."""
+    """Prints the audit of one name, or the names that contain a part. Returns 3 if there are
+    none.
+    """
     parser = argparse.ArgumentParser(prog="python -m tools.labelled", description=__doc__)
     parser.add_argument("name", nargs="?", default="", help="a name, or a part of one")
     parser.add_argument("--json", action="store_true", help="print the audit's document")
     parser.add_argument("--recordings", action="store_true", help="print what was audited")
     chosen = parser.parse_args(arguments)
     if chosen.name not in names():
-        found = [name for name in names() if chosen.name in name]
-        if not found:
+        matching_names = [name for name in names() if chosen.name in name]
+        if not matching_names:
             print(f"no labelled job has {chosen.name} in its name", file=sys.stderr)
             return 3
-        print(*found, sep="\n")
+        print(*matching_names, sep="\n")
         return 0
     if chosen.recordings:
         print(json.dumps(recordings(chosen.name), indent=1))
         return 0
-    document = audited(chosen.name)
+    document = audit_by_name(chosen.name)
     if chosen.json:
         print(json.dumps(json.loads(to_json(document)), indent=2))
     else:

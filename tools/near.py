@@ -1,7 +1,7 @@
-"""Which tests cover a file: `make near FILE=functions/sageaudit/rules/judge.py` runs them.
+"""Runs the tests that cover a file: `make near FILE=functions/sageaudit/rules/judge.py`.
 
-Those are the tests of the same name in the mirror of the package, the tests that import the file,
-and, where these are few, the tests that import what imports it. A file of tests is run itself.
+These are the tests of the same name and the tests that import the file. If they are few, the tests
+that import its importers follow. A test file is run itself.
 """
 
 from __future__ import annotations
@@ -16,31 +16,33 @@ from pathlib import Path
 from tools.house.sizes import imports
 
 ROOT = Path(__file__).parent.parent
-_MOST = 24
-"""Test files, of the importers of importers too: about a minute's worth."""
+_MAX_FILES = 24
+"""The most test files, including those of the importers of importers: they take about a minute."""
 
 
-def near(path: Path) -> list[Path]:
-    """The test files to run for a file, the nearest first."""
+def nearest_tests(path: Path) -> list[Path]:
+    """Returns the test files to run for a file, the nearest first."""
     if path.parts[0] == "tests" and path.name.startswith("test_"):
         return [path]
     users = _users()
-    found, ring, known = dict.fromkeys(_mirror(path)), {path}, {path}
+    selected, ring, visited = dict.fromkeys(_mirror(path)), {path}, {path}
     while ring:
-        ring = {user for file in ring for user in users[file]} - known
-        known |= ring
+        ring = {user for file in ring for user in users[file]} - visited
+        visited |= ring
         tests = sorted(file for file in ring if file.name.startswith("test_"))
-        if found and len(found) + len(tests) > _MOST:
+        if selected and len(selected) + len(tests) > _MAX_FILES:
             break
-        found |= dict.fromkeys(tests)
+        selected |= dict.fromkeys(tests)
         ring -= {*tests}
-    return [*found]
+    return [*selected]
 
 
 def _mirror(path: Path) -> list[Path]:
-    """The tests of the same name where the package's mirror has them; of a command, all its own."""
-    package = path.parts[:2] == ("functions", "sageaudit")
-    inside = Path(*path.parts[2:]) if package else path
+    """Returns the tests of the same name, in the folder of the same name; of a command, all of its
+    own.
+    """
+    is_in_package = path.parts[:2] == ("functions", "sageaudit")
+    inside = Path(*path.parts[2:]) if is_in_package else path
     if inside.parts[:2] == ("cli", "commands"):
         tests = sorted((ROOT / "tests/cli").glob(f"test_{path.stem}*.py"))
     else:
@@ -50,7 +52,7 @@ def _mirror(path: Path) -> list[Path]:
 
 @cache
 def _users() -> dict[Path, set[Path]]:
-    """For each file of ours, those that import it."""
+    """Returns for each file of the project the files that import it."""
     files = [
         path.relative_to(ROOT)
         for folder in ("functions", "tests", "infra", "local", "tools")
@@ -71,9 +73,9 @@ def _name(path: Path) -> str:
 
 
 def main() -> int:
-    """Runs the tests near the file that is named."""
+    """Runs the tests near the named file."""
     path = Path(sys.argv[1]).resolve().relative_to(ROOT)
-    tests = near(path)
+    tests = nearest_tests(path)
     if not tests:
         print(f"no test imports {path}: make test runs all of them")
         return 1

@@ -131,17 +131,17 @@ STORIES = (
 '''
 
 
-class Refused(Exception):
-    """The name or the id cannot be used; the message is one sentence."""
+class InvalidRule(Exception):
+    """The name or the id cannot be used. The message is one sentence."""
 
 
 def folders(rules: tuple[Rule, ...]) -> dict[str, str]:
-    """The folder of each hundred of ids, by the first three characters of the ids."""
+    """Returns the folder for each first digit, by the first three characters of the ids."""
     return {rule.info.id[:3]: rule.check.__module__.split(".")[-2] for rule in rules}
 
 
 def files(name: str, rule_id: str, rules: tuple[Rule, ...], root: Path = ROOT) -> dict[Path, str]:
-    """Each file to write, with its text. Raises Refused."""
+    """Returns each file to write, with its text. Raises InvalidRule."""
     folder, module = _folder(name, rule_id, rules), name.replace("-", "_")
     words: Mapping[str, str] = {"name": name, "id": rule_id, "mark": _MARK}
     paths = {
@@ -151,26 +151,28 @@ def files(name: str, rule_id: str, rules: tuple[Rule, ...], root: Path = ROOT) -
     }
     for path in paths:
         if path.exists():
-            raise Refused(f"the file {path.relative_to(root)} exists already")
+            raise InvalidRule(f"the file {path.relative_to(root)} exists already")
     return {path: Template(text).substitute(words) for path, text in paths.items()}
 
 
 def _folder(name: str, rule_id: str, rules: tuple[Rule, ...]) -> str:
     if not _NAME.fullmatch(name):
-        raise Refused(f"NAME {name!r} must be words joined by hyphens, such as volume-nearly-full")
+        raise InvalidRule(
+            f"NAME {name!r} must be words joined by hyphens, such as volume-nearly-full"
+        )
     if not _ID.fullmatch(rule_id):
-        raise Refused(f"ID {rule_id!r} must be SA and three digits, such as SA506")
-    known = folders(rules)
-    if rule_id[:3] not in known:
-        places = ", ".join(f"{start}xx {folder}" for start, folder in sorted(known.items()))
-        raise Refused(f"no folder has ids {rule_id[:3]}xx; there are {places}")
+        raise InvalidRule(f"ID {rule_id!r} must be SA and three digits, such as SA506")
+    folder_by_ids = folders(rules)
+    if rule_id[:3] not in folder_by_ids:
+        places = ", ".join(f"{start}xx {folder}" for start, folder in sorted(folder_by_ids.items()))
+        raise InvalidRule(f"no folder has ids {rule_id[:3]}xx; there are {places}")
     for rule in rules:
         if rule.info.name == name:
-            raise Refused(f"the name {name} is taken by {rule.info.id}")
+            raise InvalidRule(f"the name {name} is taken by {rule.info.id}")
         if rule.info.id == rule_id:
             free = _next_free(rule_id, rules)
-            raise Refused(f"the id {rule_id} is taken by {rule.info.name}; {free} is free")
-    return known[rule_id[:3]]
+            raise InvalidRule(f"the id {rule_id} is taken by {rule.info.name}; {free} is free")
+    return folder_by_ids[rule_id[:3]]
 
 
 def _next_free(rule_id: str, rules: tuple[Rule, ...]) -> str:
@@ -180,17 +182,19 @@ def _next_free(rule_id: str, rules: tuple[Rule, ...]) -> str:
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
-    """Writes the files and prints their paths, or says in one sentence why it cannot."""
+    """Writes the files and prints their paths. If it cannot, it prints one sentence and returns
+    2.
+    """
     parser = argparse.ArgumentParser(prog="make rule", description=__doc__)
     parser.add_argument("name", help="words joined by hyphens, such as volume-nearly-full")
     parser.add_argument("id", help="SA and three digits, such as SA506")
     chosen = parser.parse_args(arguments)
     try:
-        made = files(chosen.name, chosen.id, catalogue.load(), root)
-    except Refused as why:
-        sys.stderr.write(f"make rule: {why}\n")
+        texts = files(chosen.name, chosen.id, catalogue.load(), root)
+    except InvalidRule as error:
+        sys.stderr.write(f"make rule: {error}\n")
         return 2
-    for path, text in made.items():
+    for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(root))

@@ -1,4 +1,4 @@
-"""Takes the README's picture of a report: of the example company, in a headless Chromium.
+"""Takes the README's picture: a report of the example company, in a headless Chromium.
 
 `make picture` writes docs/images/report.png.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from local import example
 from local.chromium import browser
-from tools.pages.readme import printed
+from tools.pages.readme import command_output
 
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "report.png"
 _WIDTH, _HEIGHT = 1280, 945
@@ -23,7 +23,9 @@ def main() -> None:
             example.write_history(Path(folder, "example.db")),
             Path(folder, "report.html"),
         )
-        printed("report", "--history", str(history), "-o", str(report), *example.DAYS_OPTIONS)
+        command_output(
+            "report", "--history", str(history), "-o", str(report), *example.DAYS_OPTIONS
+        )
         tab.emulate_media(prefers_color_scheme="light")
         tab.resize(_WIDTH, _HEIGHT)
         tab.open(report)

@@ -1,7 +1,7 @@
 """Prints files and functions above the usual size that have grown since the last commit.
 
-Advice for a reader, not a limit: a longer one often mixes two ideas, which can be split. One that
-is a single idea stays whole. `--all` prints those that did not grow, too.
+This is advice, not a limit. A longer one often mixes two ideas, which can be split; one idea stays
+whole. `--all` also prints those that did not grow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ USUAL_FUNCTION_LINES = 40
 
 
 def functions(source: str) -> Iterator[tuple[str, int]]:
-    """Each function of a file with its number of lines, without the docstring."""
+    """Yields each function of a file with its number of lines, without the docstring."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             documented = ast.get_docstring(node, clean=False) is not None
@@ -28,26 +28,30 @@ def functions(source: str) -> Iterator[tuple[str, int]]:
             yield node.name, (node.end_lineno or 0) - first + 1
 
 
-def large(source: str) -> dict[str, int]:
-    """What is above the usual size in a file: lines by name, under an empty one the file's."""
+def large_parts(source: str) -> dict[str, int]:
+    """Returns what is above the usual size in a file: lines by name, the file's under an empty
+    name.
+    """
     sizes = {"": len(source.splitlines())} if len(source.splitlines()) > USUAL_FILE_LINES else {}
-    return sizes | {name: n for name, n in functions(source) if n > USUAL_FUNCTION_LINES}
+    return sizes | {
+        name: count for name, count in functions(source) if count > USUAL_FUNCTION_LINES
+    }
 
 
-def committed(place: str) -> str:
-    """The file as it was committed last; empty where it is new, or nothing was committed."""
+def committed_source(place: str) -> str:
+    """Returns the file as last committed; empty if it is new, or nothing was committed."""
     command = ["git", "show", f"HEAD:{place}"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout if done.returncode == 0 else ""
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return process.stdout if process.returncode == 0 else ""
 
 
 def oversized_parts(*, grown_only: bool) -> Iterator[str]:
-    """One line for each file and function above the usual size."""
+    """Yields one line for each file and function above the usual size."""
     for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")):
         place = path.relative_to(ROOT).as_posix()
-        if not (sizes := large(path.read_text(encoding="utf-8"))):
+        if not (sizes := large_parts(path.read_text(encoding="utf-8"))):
             continue
-        before = large(committed(place)) if grown_only else {}
+        before = large_parts(committed_source(place)) if grown_only else {}
         for name, lines in sizes.items():
             usual = USUAL_FUNCTION_LINES if name else USUAL_FILE_LINES
             if lines > before.get(name, 0 if before or not grown_only else usual):

@@ -27,7 +27,7 @@ from sageaudit.queries.by import default_since, sum_by
 from sageaudit.queries.changes import SpendChange, find_changes
 from sageaudit.queries.columns import FILTERS, make_question, parse_columns
 from sageaudit.queries.lists import HistoryLists
-from sageaudit.queries.names import JobQuery, find_job, resolve
+from sageaudit.queries.names import JobQuery, find_job, resolve_question
 from sageaudit.queries.question import Question, SortOrder
 from sageaudit.queries.total import SumsRow
 from sageaudit.queries.window import parse_window
@@ -42,19 +42,19 @@ def audit(
     """Audits a recorded job, without a call to AWS.
 
     `recording` is a file that `sageaudit record` wrote, a Describe* response as the AWS CLI prints
-    it, or the parsed JSON of either. `policy` is a policy file; by default that of a new
+    it, or the parsed JSON of either. `policy` is a policy or its file; by default that of a new
     installation. Raises BadRecording or BadPolicy, each a SageauditError.
     """
-    from sageaudit.workflows.recordings.run import (  # noqa: PLC0415 - it loads every rule
+    from sageaudit.workflows.recordings.run import (  # noqa: PLC0415 - it imports every rule
         audit_parsed_recording,
         audit_recording,
     )
 
-    chosen = policy if isinstance(policy, Policy) else _load_policy(policy)
+    chosen_policy = policy if isinstance(policy, Policy) else _load_policy(policy)
     if not isinstance(recording, Mapping):
-        return audit_recording(Path(recording), chosen)
+        return audit_recording(Path(recording), chosen_policy)
     try:
-        return audit_parsed_recording(parse(recording), chosen)
+        return audit_parsed_recording(parse(recording), chosen_policy)
     except MalformedData as error:
         raise BadRecording(str(error)) from error
 
@@ -87,20 +87,20 @@ class AuditFilters(TypedDict, total=False):
     reason: str | None
     """The kind of failure, such as "code error"."""
     image: str | None
-    """A part of its name."""
+    """A part of the image's name."""
     no_owner: bool
     no_price: bool
     interrupted: bool
     severity: str | None
-    """This severity or a higher one."""
+    """A finding's severity, or a higher one."""
     min_usd: Decimal | int | str | None
-    """Avoidable plus lost dollars; with `rule`, the saving of its finding."""
+    """Minimum of avoidable plus lost dollars; with `rule`, of its finding's saving."""
     min_bill: Decimal | int | str | None
-    """Dollars of the whole bill."""
+    """Minimum of the bill in USD."""
     min_percent: Decimal | int | str | None
-    """The percentage of the bill that is avoidable or lost."""
+    """Minimum percentage of the bill that is avoidable or lost."""
     min_hours: Decimal | int | str | None
-    """Hours from start to end."""
+    """Minimum of hours from start to end."""
 
 
 class SumFilters(AuditFilters, total=False):
@@ -162,14 +162,14 @@ class AuditHistory:
         sort: str = "newest",
         **filters: Unpack[AuditFilters],
     ) -> tuple[AuditSummary, ...]:
-        """Returns the newest audits of jobs that ended in this time.
+        """Returns the audits of jobs that ended in this time, newest first by default.
 
         `sort`: newest, waste, total, avoidable, lost, possible or idle. A roll-up (a tuning job)
-        has only the dollars that it adds itself, so that columns add up to the sums.
+        leaves out the dollars of its training jobs, so that columns add up to the sums.
         """
         lists, question = self._make_question(since, until, sort, {**filters})
         if question.rule is not None:
-            raise BadUsage("audits are of all rules: findings(rule) has what one found")
+            raise BadUsage("audits(...) takes no rule: use findings(rule)")
         return tuple(answer.iterate_audits(lists, question))
 
     def findings(
@@ -187,13 +187,13 @@ class AuditHistory:
         """
         lists, question = self._make_question(since, until, sort, {**filters, "rule": rule})
         return tuple(
-            answer.iterate_findings(lists, question, question.rule or rule, with_heads=True)
+            answer.iterate_findings(lists, question, question.rule or rule, with_summaries=True)
         )
 
     def audit(
         self, job: AuditSummary | RuleFinding | str, *, version: int | None = None
     ) -> AuditDocument | None:
-        """Returns the audit of a row, or of a job by its name or ARN; None if there is none.
+        """Returns the audit of a row, or of a job by its name or ARN; None if it cannot be read.
 
         `version`: an earlier version. Raises JobNotFound for a name that no job has.
         """
@@ -253,14 +253,14 @@ class AuditHistory:
         """Raises BadUsage for an invalid value, and TypeError for an unknown filter."""
         if unknown := filters.keys() - FILTERS.keys():
             raise TypeError(f"there is no filter {min(unknown)}: there are {', '.join(FILTERS)}")
-        words: dict[str, Any] = {**filters}
-        if words.get("rule") is not None:
+        filter_values: dict[str, Any] = {**filters}
+        if filter_values.get("rule") is not None:
             from sageaudit.rules import catalogue  # noqa: PLC0415 - few questions are of a rule
 
-            words["rule"] = catalogue.resolve_rule_name(words["rule"])
-        span = parse_window(since, until, _now(), with_today=with_today)
-        question = make_question(span, parse_enum(SortOrder, sort, "sort"), words)
-        return resolve(self._source.history, question)
+            filter_values["rule"] = catalogue.resolve_rule_name(filter_values["rule"])
+        window = parse_window(since, until, _now(), with_today=with_today)
+        question = make_question(window, parse_enum(SortOrder, sort, "sort"), filter_values)
+        return resolve_question(self._source.history, question)
 
 
 EnumT = TypeVar("EnumT", bound=Enum)

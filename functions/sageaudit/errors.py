@@ -2,7 +2,7 @@
 
 SageauditError
 ├── RejectedEvent          an event or message that is malformed, forged or not for this stack
-├── MalformedData          an AWS answer or document with an impossible value under a key
+├── MalformedData          an AWS response or document with an impossible value under a key
 ├── BadUsage               a command has wrong arguments
 ├── BadRecording           a file that is not a recording
 ├── BadPolicy              a policy with an unknown key or an impossible value
@@ -13,10 +13,10 @@ SageauditError
 │   ├── AccessDenied       a permission is missing; names the action
 │   ├── NoCredentials      no usable AWS credentials
 │   ├── Throttled          after the SDK's own retries
-│   └── Unavailable        connection failure, server error or unreadable answer
+│   └── Unavailable        connection failure, server error or unreadable response
 │       └── TableNotFound  the history table does not exist
-├── HistoryFileError       the file of a history cannot be used: disk full, or no answer
-│   ├── BadHistory         not a file, of another tool, of a newer version, or damaged
+├── HistoryFileError       the file of a history cannot be used, such as on a full disk
+│   ├── BadHistory         not a history: of another tool, of a newer version, or damaged
 │   ├── NoHistory          the file does not exist
 │   ├── HistoryDenied      no permission to read or write it
 │   └── HistoryBusy        another process writes it
@@ -26,7 +26,7 @@ SageauditError
     ├── ChannelUnavailable transient: nothing was posted
     ├── ChannelBroken      permanent, nothing was posted: webhook revoked, payload refused
     ├── PossiblySent       the notice was sent, but it is not known whether it was posted
-    └── UnexpectedResponse the same, and a retry would get the same answer
+    └── UnexpectedResponse the same, and a retry would get the same response
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Throttled(AwsError):
 
 
 class Unavailable(AwsError):
-    """Connection failure, server error or an unreadable answer."""
+    """Connection failure, server error or an unreadable response."""
 
 
 class TableNotFound(Unavailable):
@@ -112,11 +112,11 @@ class TableNotFound(Unavailable):
 
 
 class HistoryFileError(SageauditError):
-    """The file of a history cannot be used now. What it has recorded is kept."""
+    """The file of a history cannot be used now. The audits in it are kept."""
 
 
 class BadHistory(HistoryFileError):
-    """Not a file, or one of another tool, of a newer sageaudit, or damaged."""
+    """Not a history file: of another tool, of a newer sageaudit, or damaged."""
 
 
 class NoHistory(HistoryFileError):
@@ -163,7 +163,7 @@ class ChannelUnavailable(ChannelError):
 
 
 class PossiblySent(ChannelError):
-    """The notice was sent, but no answer says whether it was posted; the next try must say so.
+    """The notice was sent, but it is not known whether it was posted. The next try must say so.
 
     `retry_after_s`: how long the service asked to wait; 0 if it did not ask.
     """
@@ -174,14 +174,15 @@ class PossiblySent(ChannelError):
 
 
 class UnexpectedResponse(ChannelError):
-    """An answer unlike this service's: a proxy's page, or a success without the usual text.
+    """A response that the service does not give: a proxy's page, or a success without the usual
+    text.
 
-    It is not known whether the notice was posted. The next try would get the same answer.
+    It is not known whether the notice was posted. The next try would get the same response.
     """
 
 
 class MalformedData(SageauditError):
-    """An AWS answer, message or document has an impossible value under `key`."""
+    """An AWS response, message or document has an impossible value under `key`."""
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(f"{key} {reason}")
@@ -198,7 +199,7 @@ def malformed_errors(description: str) -> Iterator[None]:
     try:
         yield
     except (BadHistory, *PARSE_ERRORS) as error:
-        place = extract_tb(error.__traceback__)[-1]
-        at = f"{place.filename.rpartition('/')[2]}:{place.lineno}"
-        reason = f"cannot be read: {type(error).__name__} {error} ({at})"
+        frame = extract_tb(error.__traceback__)[-1]
+        location = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
+        reason = f"cannot be read: {type(error).__name__} {error} ({location})"
         raise MalformedData(description, reason) from error

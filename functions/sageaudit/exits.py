@@ -56,6 +56,6 @@ def exit_for(error: errors.SageauditError) -> Exit:
 
 
 def worst_exit(codes: Iterable[Exit]) -> Exit:
-    """The exit code of a batch of jobs: the first in `_ORDER` that occurs; DONE for none."""
+    """Returns the exit code of several jobs: the first of `_ORDER` that occurs, else DONE."""
     present = set(codes)
     return next((code for code in _ORDER if code in present), Exit.DONE)

@@ -1,4 +1,4 @@
-"""The interfaces that the flow needs; implemented by the adapters and by fakes in tests."""
+"""The interfaces that the workflows need; implemented by the adapters and by fakes in tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import Struct
 
-if TYPE_CHECKING:  # every command and function starts with this module, few with all of these
+if TYPE_CHECKING:  # every command and function imports this module, few import all of these
     from sageaudit.domain.advice.advice import Decision
     from sageaudit.domain.alert.alert import Alert, ChannelHour, PastAlerts
     from sageaudit.domain.audit.document import AuditDocument
@@ -35,7 +35,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Circuit(Struct, frozen=True):
-    """The state of a channel: `failures` is its consecutive posts without an answer.
+    """The state of a channel: `failures` is its consecutive posts without a response.
 
     No post is made before `open_until`, in epoch seconds.
     """
@@ -59,33 +59,36 @@ class Pending(Protocol[T_co]):
         """Waits for its result; raises what the call raised."""
 
     def cancel(self) -> bool:
-        """Asks not to start it."""
+        """Cancels the call; returns False if it has started."""
 
 
 class Workers(Protocol):
     """Makes calls at the same time."""
 
     def submit(self, call: Callable[[], T]) -> Pending[T]:
-        """Has a worker make the call."""
+        """Submits the call to a worker."""
 
     def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
         """Waits until at least one of these calls is done, and returns the finished ones.
 
-        May return none, so that the caller can check whether to stop.
+        It may return none, so that the caller can check whether to stop.
         """
 
 
 class Jobs(Protocol):
-    """SageMaker's Describe*, ListTags and the lists of what a roll-up launched."""
+    """SageMaker's Describe*, ListTags, and the lists of jobs that a roll-up launched."""
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
-        """The Describe* answer. Raises JobNotFound, AccessDenied, Throttled or Unavailable."""
+        """Returns the Describe* response. Raises JobNotFound, AccessDenied, Throttled or
+        Unavailable.
+        """
 
     def tags(self, ref: JobRef) -> dict[str, str]:
-        """The job's tags. Raises AccessDenied, Throttled or Unavailable."""
+        """Returns the job's tags. Raises AccessDenied, Throttled or Unavailable."""
 
     def children(self, ref: JobRef) -> Iterable[JobRef] | None:
-        """The jobs that a roll-up launched, each page read when needed; None if not known.
+        """Returns the jobs that a roll-up launched, reading each page when needed; None if not
+        known.
 
         Raises AccessDenied, Throttled or Unavailable.
         """
@@ -95,7 +98,7 @@ class JobLists(Protocol):
     """SageMaker's List* of jobs."""
 
     def list_jobs(self, kind: JobKind, region: str, period: Period) -> Iterator[ListedJob]:
-        """The jobs of a kind that run or may have ended in the period, and possibly others.
+        """Yields the jobs of a kind that run or may have ended in the period, and possibly others.
 
         Each page is requested when it is needed. Raises AccessDenied, NoCredentials, Throttled or
         Unavailable.
@@ -108,7 +111,7 @@ class JobPageSource(Protocol):
     def pages(
         self, job_list: JobList, *, created_after: datetime, created_before: datetime
     ) -> Iterator[Sequence[ListedJob]]:
-        """The jobs of a list that were created in between; a page may be empty.
+        """Yields the jobs of a list that were created in this interval; a page may be empty.
 
         Each page is requested when it is needed. Raises AwsError, also if the pages never end.
         """
@@ -127,13 +130,15 @@ class SweepStore(Protocol):
         """Stores when the table was created, once."""
 
     def list_state(self, job_list: JobList) -> ListState | None:
-        """The stored state of a list; None before its first sweep, or if it cannot be read."""
+        """Returns the stored state of a list; None before its first sweep or if unreadable."""
 
     def save_list_state(self, job_list: JobList, state: ListState) -> None:
         """Stores the state of a list."""
 
     def event_record(self, key: JobKey) -> SentEvent | None:
-        """When this run's event was last sent or arrived; None if neither in the last weeks."""
+        """Returns when this run's event was last sent or arrived; None if neither in the last
+        weeks.
+        """
 
     def record_event_sent(self, key: JobKey, event_record: SentEvent) -> None:
         """Stores that the run's event was sent."""
@@ -146,7 +151,7 @@ class Metrics(Protocol):
     """CloudWatch."""
 
     def read(self, job: Job, now: datetime) -> Measurements:
-        """The job's series, with a reason for each metric that could not be read.
+        """Returns the job's series, with a reason for each metric that could not be read.
 
         Raises Throttled or Unavailable.
         """
@@ -156,7 +161,7 @@ class Markets(Protocol):
     """Instance types, and the prices of a job's own region and day."""
 
     def market(self, job: Job, now: datetime) -> Market:
-        """Instance types and prices to bill this job with. Unknown prices never raise."""
+        """Returns instance types and prices to bill this job with. Unknown prices do not raise."""
 
 
 class History(Protocol):
@@ -175,7 +180,7 @@ class History(Protocol):
         ended_at: datetime,
         due_at: datetime,
     ) -> tuple[JobKey, ...]:
-        """Makes the family's audits due that would now be judged with other earlier runs.
+        """Makes the family's audits due whose earlier runs have changed.
 
         Called after a run was recorded. Checks that run and the MAX_EARLIER_RUNS runs that ended
         before and after it. Returns the audits to repeat, each until it is recorded again.
@@ -185,13 +190,13 @@ class History(Protocol):
         """Makes an audit due, if there is one and it is not due earlier."""
 
     def summary(self, key: JobKey) -> AuditSummary | None:
-        """The row of the job's newest version; None if the job was never audited."""
+        """Returns the summary of the job's newest version; None if the job was never audited."""
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
-        """One version's document, the newest by default."""
+        """Returns one version's document, the newest by default; None if there is none."""
 
     def detail(self, key: JobKey) -> Detail | None:
-        """What a repeated audit of the job needs; None after 90 days, when it has expired."""
+        """Returns what a repeated audit of the job needs; None once it has expired (90 days)."""
 
     def runs(
         self,
@@ -200,7 +205,7 @@ class History(Protocol):
         before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
-        """The rows of one list, the newest end first, except for RunQuery.due_until.
+        """Yields the rows of one list, the newest end first, except for RunQuery.due_until.
 
         The history is read while the iterator is consumed, so AwsError can be raised at any row.
         `before`: only runs that ended before a moment. `page_size` is how many rows the caller
@@ -217,11 +222,11 @@ class History(Protocol):
         region: str | None = None,
         name: str | None = None,
     ) -> Iterator[SumRow]:
-        """The daily sums of one scope from `since` to `until` (both included), in any order.
+        """Yields the daily sums of one scope from `since` to `until` (both included), in any order.
 
-        Each audit is in exactly one row of a scope, in its newest version; no row is all zeros.
+        Each audit's newest version is in exactly one row of a scope; no row is all zeros.
         `account`, `region` and `name` (of the family, owner or type) select rows; None selects all.
-        Every audit is included whose recording was finished before the call.
+        Every audit that was recorded before the call is included.
         """
 
 
@@ -229,23 +234,23 @@ class Decisions(Protocol):
     """People's decisions about recommendations. They are few, so all are read together."""
 
     def decisions(self) -> Sequence[Decision]:
-        """All stored decisions, in any order."""
+        """Returns all stored decisions, in any order."""
 
     def save_decision(self, decision: Decision) -> None:
         """Stores a decision."""
 
 
 class AlertLedger(Protocol):
-    """The alerts that were sent, with their notices: a redelivery then decides the same."""
+    """The alerts that were sent, with their notices, so that a redelivery decides the same."""
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
-        """The last alert of a run, and those of its subject."""
+        """Returns the last alert of a run, and those of its subject."""
 
     def has_job_line(self, key: JobKey) -> bool:
-        """Whether the line about this run was written, for channels that want every job."""
+        """Whether the line about this run was written, for channels that get every job."""
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """The messages to a channel in a clock hour."""
+        """Returns the messages to a channel in a clock hour."""
 
     def write_alert(
         self,
@@ -259,21 +264,21 @@ class AlertLedger(Protocol):
     ) -> bool:
         """Writes the new alerts, and the bodies of their notices by channel, for their queues.
 
-        `hours` include the message. `includes_job_line`: some bodies are the line about the job,
-        which is written once. Returns False and writes nothing if `previous_alerts` or an hour has
-        changed, if the run has a newer version than that of the new alert, or if the line was
-        written before.
+        `hours` include the new message. `includes_job_line`: some bodies are the line about the
+        job, which is written once. Returns False and writes nothing if `previous_alerts` or an hour
+        has changed, if the run has a newer version than the new alert, or if the line was written
+        before.
         """
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
-        """The channel and the body of a notice by its keys; None if there is none."""
+        """Returns the channel and the body of a notice by its keys; None if there is none."""
 
 
 class DigestLedger(Protocol):
-    """Which weeks had their digest, with its notices; and the alerts of a family."""
+    """The written digests with their notices, and the alerts of a family."""
 
     def alerts(self, subject: str) -> Sequence[Alert]:
-        """The alerts of a subject, by account, region and name, oldest first."""
+        """Returns the alerts of a subject (account, region and name), oldest first."""
 
     def has_digest(self, last_day: date) -> bool:
         """Whether the digest of the week that ended on this day is written."""
@@ -281,7 +286,7 @@ class DigestLedger(Protocol):
     def write_digest(
         self, last_day: date, bodies: Mapping[tuple[int, str], str], now: datetime
     ) -> bool:
-        """Writes it, and the bodies of its notices by route number and channel.
+        """Writes a digest, and the bodies of its notices by route number and channel.
 
         Returns False and writes nothing if it was written before.
         """
@@ -291,7 +296,7 @@ class WatchLedger(Protocol):
     """The stored state of watched running jobs, with the notices about them."""
 
     def watch_state(self, key: JobKey) -> WatchState:
-        """The state of a run; one of revision 0 if none is stored."""
+        """Returns the state of a run; a state of revision 0 if none is stored."""
 
     def write_watch_state(
         self, state: WatchState, bodies: Mapping[str, str], now: datetime
@@ -310,9 +315,9 @@ class ReportStore(Protocol):
 
 
 class SendLedger(Protocol):
-    """Which notices were sent, and which channels answer. A notice that was sent is not sent again.
+    """Which notices were sent, and which channels respond.
 
-    Every method raises AwsError if the table does not answer.
+    It prevents sending a notice twice. Every method raises AwsError if the table does not respond.
     """
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> SendClaim:
@@ -322,16 +327,16 @@ class SendLedger(Protocol):
         """Records that the notice was posted, so that it is never sent again."""
 
     def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
-        """Records that the claim FIRST posted nothing: the next claim is FIRST again."""
+        """Records that a FIRST claim posted nothing: the next claim is FIRST again."""
 
     def mark_unknown(self, notice_id: str, now: datetime, reason: str) -> None:
         """Records that a try may have posted: the next claim is a REPEAT."""
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """The messages to a channel in a clock hour."""
+        """Returns the messages to a channel in a clock hour."""
 
     def circuit(self, channel: str) -> Circuit:
-        """The stored state of this channel."""
+        """Returns the stored state of this channel."""
 
     def replace_circuit(
         self, channel: str, expected: Circuit, new_circuit: Circuit, now: datetime
@@ -352,10 +357,10 @@ class PacedQueue(Protocol):
     """One SQS queue whose depth is known, so that it is filled no faster than it is read."""
 
     def send_batch(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
-        """Sends messages; returns the reason of each refusal, by the message's index."""
+        """Sends messages; returns the reasons of refused messages by their index."""
 
     def depth(self) -> QueueDepth:
-        """How many messages it has."""
+        """Returns how many messages it has."""
 
 
 class Channel(Protocol):
@@ -365,7 +370,9 @@ class Channel(Protocol):
         """Reads what `post` needs. Raises ChannelBroken or ChannelUnavailable; posts nothing."""
 
     def mark_as_repeat(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """The payload, marked as possibly posted before."""
+        """Returns the payload, marked as possibly posted before."""
 
     def post(self, payload: dict[str, Any]) -> None:
-        """Posts once. Raises a ChannelError; PossiblySent and UnexpectedResponse: maybe posted."""
+        """Posts once. Raises a ChannelError; after PossiblySent or UnexpectedResponse it may be
+        posted.
+        """

@@ -1,4 +1,4 @@
-"""`import sageaudit`: cheap to import, typed, errors that are one sentence."""
+"""`import sageaudit` is cheap and typed, and its errors are one sentence."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.queries.columns import FILTERS
 from sageaudit.queries.question import Question
 from tests.fakes import recorded
-from tests.fakes.schemas import wrong
+from tests.fakes.schemas import schema_errors
 
 JOBS = recorded.DATA / "jobs"
 ONE = JOBS / "profiled-053-g4dn-xlarge.json"
@@ -30,8 +30,8 @@ ALL_DAYS = "2015-01-01"
 
 
 @pytest.fixture(scope="module")
-def scanned(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The history of a scan of the recordings whose names begin with "training"."""
+def recordings_history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the history of a scan of the recordings whose names begin with "training"."""
     folder = tmp_path_factory.mktemp("scan")
     for path in JOBS.glob("training-*.json"):
         (folder / path.name).write_bytes(path.read_bytes())
@@ -41,7 +41,7 @@ def scanned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_importing_the_package_loads_nothing_else() -> None:
-    """The Lambdas import it too: no AWS, no command line, no rules."""
+    """The Lambdas import it too: it loads no AWS client, command line or rules."""
     code = (
         "import sys, sageaudit; sageaudit.__version__;"
         "print(*[name for name in sys.modules if name.startswith(('sageaudit.', 'boto', 'click'))])"
@@ -52,10 +52,10 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert done.stdout.strip() == ""
 
 
-def test_a_question_to_a_history_loads_no_command_line(scanned: Path) -> None:
+def test_a_question_to_a_history_loads_no_command_line(recordings_history: Path) -> None:
     code = (
         "import sys, sageaudit\n"
-        f"with sageaudit.AuditHistory.open({str(scanned)!r}) as asked:\n"
+        f"with sageaudit.AuditHistory.open({str(recordings_history)!r}) as asked:\n"
         "    assert asked.by('family', '2000-01-01')\n"
         "loaded = {name.partition('.')[0] for name in sys.modules}\n"
         "print(*sorted(loaded & {'boto3', 'click', 'rich'}))"
@@ -67,65 +67,65 @@ def test_a_question_to_a_history_loads_no_command_line(scanned: Path) -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    """As of any module; the known ones are completed."""
+    """The known names are completed."""
     with pytest.raises(AttributeError, match="no attribute 'audits'"):
         _ = sageaudit.audits
     assert set(sageaudit.__all__) <= set(dir(sageaudit))
 
 
 def test_an_audit_is_what_the_command_prints() -> None:
-    """From a file and from its parsed JSON, with exact decimals."""
+    """It is read from a file or its parsed JSON, with exact decimals."""
     of_file = sageaudit.audit(ONE)
     assert of_file == sageaudit.audit(str(ONE)) == sageaudit.audit(json.loads(ONE.read_text()))
-    assert wrong("audit", from_json(sageaudit.to_json(of_file))) == []
+    assert schema_errors("audit", from_json(sageaudit.to_json(of_file))) == []
     assert isinstance(of_file["bill"]["total_usd"], Decimal)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"describe": {}}, "has no ...JobName"),
         ({}, "has none of"),
         (Path("/no/such/file.json"), "cannot be read"),
     ],
 )
-def test_what_is_no_recording_is_one_sentence(given: Any, said: str) -> None:
-    """Of the package's own family of errors."""
-    with pytest.raises(sageaudit.SageauditError, match=said):
+def test_what_is_no_recording_is_one_sentence(given: Any, message: str) -> None:
+    """The error is a SageauditError."""
+    with pytest.raises(sageaudit.SageauditError, match=message):
         sageaudit.audit(given)
 
 
 def test_a_policy_file_is_applied() -> None:
-    """As with --policy."""
+    """It works as --policy does."""
     policy = Path(__file__).parents[2] / "policy.toml"
     assert sageaudit.audit(ONE, policy=policy)["audit"]["policy"] != "default"
     with pytest.raises(sageaudit.SageauditError):
         sageaudit.audit(ONE, policy="/no/policy.toml")
 
 
-def test_a_history_answers_with_typed_rows(scanned: Path) -> None:
+def test_a_history_answers_with_typed_rows(recordings_history: Path) -> None:
     """Lists, sums and whole audits agree."""
-    with AuditHistory.open(scanned) as history:
+    with AuditHistory.open(recordings_history) as history:
         rows = history.audits(ALL_DAYS, sort="waste")
         families, owners = history.by("family", ALL_DAYS), history.by("owner", ALL_DAYS)
         rules = history.by("rule", ALL_DAYS, sort="waste")
         trend = history.by("month", ALL_DAYS)
-        first, named = history.audit(rows[0]), history.audit(rows[0].arn or "")
-        found = history.findings(rules[0].rule or "", ALL_DAYS)
+        first, by_name = history.audit(rows[0]), history.audit(rows[0].arn or "")
+        result = history.findings(rules[0].rule or "", ALL_DAYS)
         changes = history.changes(ALL_DAYS)
     assert first is not None
-    assert first == named
+    assert first == by_name
     waste = [row.waste_usd or Decimal(0) for row in rows]
     assert waste == sorted(waste, reverse=True)
     spent = sum(row.total_usd or 0 for row in rows)
     for sums in (families, owners, trend):
         assert sum(row.total_usd or 0 for row in sums) == spent
-    assert len(found) == rules[0].jobs
+    assert len(result) == rules[0].jobs
     assert {change.jobs_before for change in changes} <= {None}
 
 
 @pytest.mark.parametrize(
-    ("ask", "said"),
+    ("query", "message"),
     [
         ({"since": "tomorrow"}, "tomorrow"),
         ({"kind": "endpoint"}, "none of training, processing"),
@@ -136,15 +136,18 @@ def test_a_history_answers_with_typed_rows(scanned: Path) -> None:
     ],
 )
 def test_a_question_that_makes_no_sense_is_one_sentence(
-    scanned: Path, ask: dict[str, Any], said: str
+    recordings_history: Path, query: dict[str, Any], message: str
 ) -> None:
     """It names what is allowed."""
-    with AuditHistory.open(scanned) as history, pytest.raises(sageaudit.SageauditError, match=said):
-        history.audits(**ask)
+    with (
+        AuditHistory.open(recordings_history) as history,
+        pytest.raises(sageaudit.SageauditError, match=message),
+    ):
+        history.audits(**query)
 
 
 def test_python_has_the_filters_of_the_commands() -> None:
-    """By the same names; one that does not exist is named."""
+    """They have the same names; an unknown filter is named."""
     assert SumFilters.__annotations__.keys() == FILTERS.keys()
     read_by_name = {name for name, of in vars(Question).items() if isinstance(of, property)}
     assert read_by_name - {"index"} <= FILTERS.keys()
@@ -163,20 +166,20 @@ FILTERED: tuple[tuple[dict[str, Any], Callable[[AuditSummary], bool]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("filters", "fits"), FILTERED)
+@pytest.mark.parametrize(("filters", "matches"), FILTERED)
 def test_python_filters_as_the_commands_do(
-    scanned: Path, filters: dict[str, Any], fits: Callable[[AuditSummary], bool]
+    recordings_history: Path, filters: dict[str, Any], matches: Callable[[AuditSummary], bool]
 ) -> None:
-    """Also a family by the last part of its name; a tag that no audit has fits none."""
-    with AuditHistory.open(scanned) as history:
-        every = history.audits(ALL_DAYS)
+    """A family may be named by its last part; a tag that no audit has matches none."""
+    with AuditHistory.open(recordings_history) as history:
+        all_names = history.audits(ALL_DAYS)
         assert history.audits(ALL_DAYS, tag={"team": "x"}, **filters) == ()
-        found = history.audits(ALL_DAYS, **filters)
-    assert list(found) == [row for row in every if fits(row)] != []
+        result = history.audits(ALL_DAYS, **filters)
+    assert list(result) == [row for row in all_names if matches(row)] != []
 
 
-def test_a_history_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
-    """And no file is made."""
+def test_a_missing_history_is_one_sentence(tmp_path: Path) -> None:
+    """No file is written."""
     with pytest.raises(sageaudit.SageauditError):
         AuditHistory.open(tmp_path / "none.db")
     with pytest.raises(sageaudit.SageauditError, match="name one history"):

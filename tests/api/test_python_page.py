@@ -1,4 +1,4 @@
-"""The examples of docs/python.md run, in their order, on recorded jobs."""
+"""The examples of docs/python.md run in their order on recorded jobs."""
 
 import doctest
 import re
@@ -25,7 +25,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with the files that the page names."""
+    """Makes a working folder with the files that the page names."""
     shutil.copy(JOBS / SCANNED[0], tmp_path / "job.json")
     (tmp_path / "recordings").mkdir()
     for name in SCANNED:
@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("folder")
 def test_the_examples_give_what_the_page_says() -> None:
-    """Each block goes on where the one before it ended."""
+    """Each block continues where the previous one ended."""
     names: dict[str, Any] = {}
     runner = doctest.DocTestRunner(optionflags=doctest.REPORT_ONLY_FIRST_FAILURE)
     failures: list[str] = []
@@ -50,7 +50,7 @@ def test_the_examples_give_what_the_page_says() -> None:
 
 
 def test_every_public_name_is_on_the_page_and_typed() -> None:
-    """Nothing is public that is not told, and `py.typed` is there."""
+    """Every public name is documented, and `py.typed` exists."""
     page = PAGE.read_text(encoding="utf-8")
     assert [name for name in sageaudit.__all__ if f"{name.strip('_')}" not in page] == []
     assert all(getattr(sageaudit, name) is not None for name in sageaudit.__all__)

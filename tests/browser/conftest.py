@@ -33,7 +33,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("reports")
     recorded = reports.RECORDINGS / "composed-g4dn-12xlarge.json"
     contents: dict[str, AccountReport | JobReport] = {
-        "account": reports.many(300, 200),
+        "account": reports.large_account_report(300, 200),
         "job": recorded_report(recorded, audit_recording(recorded, Policy())),
         "hostile-account": reports.hostile_account(),
         "hostile-job": reports.hostile_job(),

@@ -22,7 +22,7 @@ _SORTED = """new Promise((done) => {
 def thousands(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Writes the page of 5,000 jobs."""
     path = tmp_path_factory.mktemp("thousands") / "report.html"
-    path.write_text(reports.page_of(reports.many(5000)), encoding="utf-8")
+    path.write_text(reports.page_of(reports.large_account_report(5000)), encoding="utf-8")
     return path
 
 

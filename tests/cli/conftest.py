@@ -1,4 +1,4 @@
-"""The command line, run in this process: a process of its own takes half a second to start."""
+"""Runs the command line in this process: a process of its own takes half a second to start."""
 
 import sys
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from sageaudit.ports import History
 from tests.adapters.history.tables import dynamodb, new_table
 from tests.fakes.command_line import Result, Run
 from tests.fakes.live_account import LiveAccount, live_account
-from tests.fakes.once import once
+from tests.fakes.once import make_once
 from tests.fakes.random_history import fill
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Calls the console script with these words, given as on a terminal."""
+    """Returns a function that calls the console script with these words, as typed in a terminal."""
 
     def call(*words: str | Path) -> Result:
         monkeypatch.setattr(sys, "argv", ["sageaudit", *map(str, words)])
@@ -36,14 +36,14 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveAccount]:
-    """A live account without jobs."""
-    with live_account(monkeypatch) as made:
-        yield made
+    """Yields a live account without jobs."""
+    with live_account(monkeypatch) as live:
+        yield live
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A history of 150 audits in 40 days."""
+    """Returns a history of 150 audits in 40 days."""
     path = tmp_path_factory.mktemp("asked") / "history.db"
     with SqliteHistory(path) as history:
         fill(history, 150)
@@ -52,23 +52,26 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def company(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The history of the example company, up to its fixed last day. Nothing is written to it."""
+    """Returns the history of the example company, up to its fixed last day.
+
+    No test writes to it.
+    """
 
     def write(folder: Path) -> None:
         example.write_history(folder / "example.db")
 
-    return once(tmp_path_factory, "example-company", write) / "example.db"
+    return make_once(tmp_path_factory, "example-company", write) / "example.db"
 
 
 @pytest.fixture(scope="module")
 def demo_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the scan of the demo's recordings will be."""
+    """Returns the path for the scan of the demo's recordings."""
     return tmp_path_factory.mktemp("history") / "history.db"
 
 
 @pytest.fixture
-def scanned(run: Run, demo_path: Path) -> Path:
-    """A history of the demo's recordings."""
+def recordings_history(run: Run, demo_path: Path) -> Path:
+    """Returns a history of the demo's recordings."""
     if not demo_path.exists():
         recordings = Path(__file__).parents[2] / "local" / "recordings"
         done = run("scan", "--recordings", recordings, "--history", demo_path)
@@ -78,7 +81,7 @@ def scanned(run: Run, demo_path: Path) -> Path:
 
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[History]:
-    """A history in a table of its own."""
+    """Yields a history in a table of its own."""
     with dynamodb() as client:
         name = new_table(client)
         history, decisions = DynamoHistory(client, name), DynamoHistory(client, name)

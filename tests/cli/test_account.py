@@ -1,4 +1,4 @@
-"""`sageaudit account`: over the runs that a history has of an account."""
+"""`sageaudit account` judges the runs of an account in a history."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ ACCOUNT = ("account", "111122223333")
 
 @pytest.fixture
 def history(run: Run, tmp_path: Path) -> Path:
-    """Four runs: of lately one at a known rate, one at an estimated one and one without metrics."""
+    """Returns four runs; the recent ones have a known rate, an estimated rate and no metrics."""
     folder = tmp_path / "jobs"
     folder.mkdir()
     for number, days_ago in enumerate((2, 3, 4, 80)):
@@ -32,25 +32,32 @@ def history(run: Run, tmp_path: Path) -> Path:
 
 
 def test_an_account_is_judged_by_its_runs(run: Run, history: Path) -> None:
-    """Each account rule answers, of these days only; what is doubtful of them is counted."""
+    """Each account rule answers for these days only; uncertain runs are counted."""
     words = (*ACCOUNT, "--history", history)
     read = run(*words, "--output", "json").document()
     assert (read["account"], read["days"], read["runs"]) == ("111122223333", 31, 3)
-    answers = [one["rule"] for of in ("findings", "unknown", "not_applicable") for one in read[of]]
+    answers = [
+        row["rule"] for group in ("findings", "unknown", "not_applicable") for row in read[group]
+    ]
     assert sorted([*answers, *read["clear"]]) == ["commitment-candidate"]
     assert read["runs_judged"] == {"yes": 2, "partly": 0, "no": 1, "unknown": 0}
     assert (read["runs_at_estimated_rates"], read["runs_with_incomplete_bills"]) == (1, 0)
-    shown = run(*words).stdout
-    assert "1 run could not be judged." in shown
-    assert "1 run billed at an estimated rate" in shown
+    output = run(*words).stdout
+    assert "1 run could not be judged." in output
+    assert "1 run billed at an estimated rate" in output
     wider = run(*words, "--since", "90d", "--output", "json").document()
     assert wider["runs"] == 4
+
+
+def test_an_account_has_12_digits(run: Run, history: Path) -> None:
+    mistyped = run("account", "11112222333", "--history", history)
+    assert mistyped.exit_code == Exit.USAGE
+    assert "ACCOUNT 11112222333 is not an account id" in mistyped.stderr
 
 
 def test_runs_of_recordings_that_name_no_account_are_those_of_the_account_unknown(
     run: Run, tmp_path: Path
 ) -> None:
-    """Each other account has 12 digits."""
     yesterday = datetime.now(UTC).replace(microsecond=0) - timedelta(days=1)
     job = training(replace(IDLE_CPU, begin=yesterday), 1)
     del job["account"], job["describe"]["TrainingJobArn"]

@@ -1,4 +1,4 @@
-"""`sageaudit advice` and `sageaudit savings`, on the file of a scan and on a table."""
+"""`sageaudit advice` and `sageaudit savings`, on a file and on a table."""
 
 import json
 import re
@@ -27,7 +27,10 @@ Asked = Callable[..., Result]
 
 
 def entry(day: int, *, new: bool, **changes: Any) -> AuditEntry:
-    """A run of `day` days ago that is advised another type, or has it; it then costs less."""
+    """Returns a run that ended `day` days ago.
+
+    A `new` one has the recommended type and costs less.
+    """
     ended_at = NOW - timedelta(days=day)
     audit = document(
         job={
@@ -43,8 +46,8 @@ def entry(day: int, *, new: bool, **changes: Any) -> AuditEntry:
 
 
 @pytest.fixture
-def asked(tmp_path: Path, run: Run) -> Asked:
-    """Asks a file with three runs that were advised."""
+def ask(tmp_path: Path, run: Run) -> Asked:
+    """Returns a function that runs a command on a file with three runs and a recommendation."""
     path = tmp_path / "history.db"
     with SqliteHistory(path) as history:
         for day in (12, 11, 10):
@@ -62,44 +65,50 @@ def asked(tmp_path: Path, run: Run) -> Asked:
 
 
 def rows(result: Result) -> list[dict[str, Any]]:
-    """The rows of a JSON list."""
+    """Returns the rows of a JSON list."""
     assert result.exit_code == 0, result.stderr
-    found: list[dict[str, Any]] = json.loads(result.stdout)["rows"]
-    return found
+    list_rows: list[dict[str, Any]] = json.loads(result.stdout)["rows"]
+    return list_rows
 
 
-def test_an_open_advice_is_listed_and_answered(asked: Asked) -> None:
-    """The answer is kept, with who, until when and why; what it names is said."""
-    [row] = rows(asked("advice", "--output", "json"))
+def test_a_decision_about_an_open_recommendation_is_stored(ask: Asked) -> None:
+    """It is stored with who, until when and why; the message names the recommendation."""
+    [row] = rows(ask("advice", "--output", "json"))
     assert (row["state"], row["rule"], row["runs"]) == ("open", "gpu-underused", 3)
     assert (row["month"], row["new"], row["owner"]) == (4.59, "ml.g4dn.xlarge", "anna")
-    said = asked("advice", "snooze", row["id"], "--by", "ana", "--reason", "release week")
-    assert said.exit_code == 0
-    assert f"{row['id']}: snooze until" in said.stderr
-    assert re.search(r"; written to .*history\.db\n$", said.stderr)
-    assert rows(asked("advice", "--output", "json")) == []
-    [kept] = rows(asked("advice", "list", "--state", "silenced", "--output", "json"))
-    assert (kept["silenced"], kept["by"], kept["reason"]) == ("snoozed", "ana", "release week")
-    asked("advice", "reopen", row["id"], "--by", "ana")
-    assert [one["state"] for one in rows(asked("advice", "--output", "json"))] == ["open"]
+    message = ask("advice", "snooze", row["id"], "--by", "ana", "--reason", "release week")
+    assert message.exit_code == 0
+    assert f"{row['id']}: snooze until" in message.stderr
+    assert re.search(r"; written to .*history\.db\n$", message.stderr)
+    assert rows(ask("advice", "--output", "json")) == []
+    [stored_row] = rows(ask("advice", "list", "--state", "silenced", "--output", "json"))
+    assert (stored_row["silenced"], stored_row["by"], stored_row["reason"]) == (
+        "snoozed",
+        "ana",
+        "release week",
+    )
+    ask("advice", "reopen", row["id"], "--by", "ana")
+    assert [listed_row["state"] for listed_row in rows(ask("advice", "--output", "json"))] == [
+        "open"
+    ]
 
 
-def test_the_page_no_longer_asks_for_what_was_answered(asked: Asked) -> None:
-    """What to change first is what is open in the list."""
+def test_the_page_leaves_out_silenced_recommendations(ask: Asked) -> None:
+    """Its first part, what to change first, has the open recommendations of the list."""
     report = ("report", "--since", "30d", "-o", "-")
-    assert "What to change first" in asked(*report).stdout
-    [row] = rows(asked("advice", "--output", "json"))
-    asked("advice", "snooze", row["id"], "--by", "ana")
-    assert "What to change first" not in asked(*report).stdout
-    asked("advice", "reopen", row["id"], "--by", "ana")
-    assert "What to change first" in asked(*report).stdout
+    assert "What to change first" in ask(*report).stdout
+    [row] = rows(ask("advice", "--output", "json"))
+    ask("advice", "snooze", row["id"], "--by", "ana")
+    assert "What to change first" not in ask(*report).stdout
+    ask("advice", "reopen", row["id"], "--by", "ana")
+    assert "What to change first" in ask(*report).stdout
 
 
-def test_the_page_no_longer_asks_for_what_was_done(asked: Asked) -> None:
-    """Runs with the advised value; and it does again after the change is undone."""
+def test_the_page_leaves_out_followed_recommendations(ask: Asked) -> None:
+    """It has them again after the change is undone."""
     report = ("report", "--since", "30d", "-o", "-")
-    assert "What to change first" not in asked(*report, taken=True).stdout
-    assert "What to change first" in asked(*report, undone=True).stdout
+    assert "What to change first" not in ask(*report, taken=True).stdout
+    assert "What to change first" in ask(*report, undone=True).stdout
 
 
 @pytest.mark.parametrize(
@@ -110,10 +119,10 @@ def test_the_page_no_longer_asks_for_what_was_done(asked: Asked) -> None:
         (("1.53", "2", "1"), 4.53, "$4.53"),
     ],
 )
-def test_an_advice_without_dollars_is_not_worth_0(
+def test_a_recommendation_without_dollars_is_unknown_and_not_0(
     run: Run, tmp_path: Path, savings: tuple[str | None, ...], month: float | None, words: str
 ) -> None:
-    """What is not known of its runs is unknown, or "or more" beside what is."""
+    """If only some runs have a known amount, the sum is "or more"."""
     path = tmp_path / "history.db"
     with SqliteHistory(path) as history:
         for day, usd in enumerate(savings, 10):
@@ -126,21 +135,25 @@ def test_an_advice_without_dollars_is_not_worth_0(
     assert [cell.strip() for cell in cells.strip("|").split("|")] == [words, words]
 
 
-def test_an_answer_is_kept_in_a_table(table: History, run: Run) -> None:
-    """By the same words."""
+def test_a_decision_is_stored_in_a_table(table: History, run: Run) -> None:
+    """The command is the same as for a file."""
     for day in (12, 11, 10):
         table.record(entry(day, new=False))
     [row] = rows(run("advice", "--output", "json", "--table", "history"))
     assert run("advice", "accept", row["id"], "--by", "ana", "--table", "history").exit_code == 0
-    [kept] = rows(run("advice", "list", "--all", "--output", "json", "--table", "history"))
-    assert (kept["id"], kept["silenced"], kept["by"]) == (row["id"], "accepted", "ana")
-    assert kept["until"] == (NOW + timedelta(days=30)).date().isoformat()
+    [stored_row] = rows(run("advice", "list", "--all", "--output", "json", "--table", "history"))
+    assert (stored_row["id"], stored_row["silenced"], stored_row["by"]) == (
+        row["id"],
+        "accepted",
+        "ana",
+    )
+    assert stored_row["until"] == (NOW + timedelta(days=30)).date().isoformat()
 
 
-def test_what_a_deployment_itself_cost_stands_beside_the_savings(
+def test_savings_show_what_the_deployment_itself_cost(
     table: History, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the table of docs/before-you-deploy.md: 13 days of it, and three jobs."""
+    """The table of docs/before-you-deploy.md gives the cost of 13 days and three jobs."""
     used = {item.name: (item.month(1), item.month(2) - item.month(1)) for item in month_items()}
     job = sum(of_job for _, of_job in used.values())
     assert round(sum(month for month, _ in used.values()) - job, 2) == totals.SAGEAUDIT_MONTH_USD
@@ -159,9 +172,9 @@ def test_what_a_deployment_itself_cost_stands_beside_the_savings(
     assert "sageaudit itself cost about $2.80 at list prices" in result.stderr
 
 
-def test_savings_are_predicted_and_measured_apart(asked: Asked) -> None:
-    """Of the runs since it was taken: three of $5 before, three of $3 after."""
-    result = asked("savings", "--output", "json", taken=True)
+def test_predicted_and_measured_savings_are_separate(ask: Asked) -> None:
+    """Three runs cost $5 before the change, three cost $3 after it."""
+    result = ask("savings", "--output", "json", taken=True)
     [row] = rows(result)
     assert (row["outcome"], row["before_usd"], row["after_usd"]) == ("measured", 5, 3)
     assert (row["predicted_usd"], row["measured_usd"]) == (4.59, 6)
@@ -171,9 +184,12 @@ def test_savings_are_predicted_and_measured_apart(asked: Asked) -> None:
     assert sums["followed"]["recommendations"] == 0
 
 
-def test_what_was_saved_stays_after_the_change_is_undone(asked: Asked) -> None:
-    """As ended, beside the recommendation that is open again; the page and the sums have it too."""
-    result = asked("savings", "--output", "json", taken=True, undone=True)
+def test_savings_are_kept_after_the_change_is_undone(ask: Asked) -> None:
+    """They are listed as ended, also on the page and in the sums.
+
+    The recommendation is open again.
+    """
+    result = ask("savings", "--output", "json", taken=True, undone=True)
     [row] = rows(result)
     assert (row["outcome"], row["runs_since"], row["measured_usd"]) == ("ended", 3, 6)
     assert json.loads(result.stdout)["sums"]["ended"] == {
@@ -181,36 +197,36 @@ def test_what_was_saved_stays_after_the_change_is_undone(asked: Asked) -> None:
         "predicted_usd": 4.59,
         "measured_usd": 6,
     }
-    assert "ended: 1 recommendation, predicted $4.59, measured $6.00" in asked("savings").stderr
-    assert {row["state"] for row in rows(asked("advice", "--output", "json"))} == {"open"}
-    page = " ".join(re.sub(r"<[^>]+>", " ", asked("report", "-o", "-").stdout).split())
+    assert "ended: 1 recommendation, predicted $4.59, measured $6.00" in ask("savings").stderr
+    assert {row["state"] for row in rows(ask("advice", "--output", "json"))} == {"open"}
+    page = " ".join(re.sub(r"<[^>]+>", " ", ask("report", "-o", "-").stdout).split())
     assert "Ended 1 - $4.59 $6.00" in page
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "expected"),
     [
-        (("advice", "snooze", "abcdefgh"), "there is no advice abcdefgh"),
-        (("advice", "exempt", "abcdefgh", "--until", "2999-01-01"), "needs its reason"),
-        (("advice", "exempt", "abcdefgh", "--reason", "x"), "needs its end"),
-        (("advice", "snooze", "abcdefgh", "--until", "2025-01-01"), "is over"),
-        (("advice", "reopen", "abcdefgh", "--until", "2999-01-01"), "has no end"),
+        (("advice", "snooze", "abcdefgh"), "there is no recommendation abcdefgh"),
+        (("advice", "exempt", "abcdefgh", "--until", "2999-01-01"), "needs a reason"),
+        (("advice", "exempt", "abcdefgh", "--reason", "x"), "needs an end"),
+        (("advice", "snooze", "abcdefgh", "--until", "2025-01-01"), "is in the past"),
+        (("advice", "reopen", "abcdefgh", "--until", "2999-01-01"), "takes no --until"),
     ],
 )
-def test_an_answer_that_means_nothing_is_refused(
-    asked: Asked, words: tuple[str, ...], says: str
+def test_a_decision_that_makes_no_sense_is_refused(
+    ask: Asked, words: tuple[str, ...], expected: str
 ) -> None:
-    """With exit code 2, and nothing is kept."""
-    result = asked(*words)
-    assert (result.exit_code, says in result.stderr) == (2, True), result.stderr
+    """The exit code is 2, and nothing is stored."""
+    result = ask(*words)
+    assert (result.exit_code, expected in result.stderr) == (2, True), result.stderr
 
 
-def test_what_changed_says_what_became_of_advice(asked: Asked) -> None:
-    """In `changes` where it is asked, and on the page, with what was saved in a row of its own."""
+def test_changes_show_the_state_of_recommendations(ask: Asked) -> None:
+    """`changes --advice` and the page show them; the page has the savings in a row of its own."""
     days = ("--since", "7d", "--until", "0d")
-    assert [row["advice"] for row in rows(asked("changes", "--output", "json"))] == [None]
-    [changed] = rows(asked("changes", *days, "--advice", "--output", "json", taken=True))
-    assert changed["advice"] == "1 measured"
-    page = " ".join(re.sub(r"<[^>]+>", " ", asked("report", "-o", "-").stdout).split())
+    assert [row["recommendations"] for row in rows(ask("changes", "--output", "json"))] == [None]
+    [changed] = rows(ask("changes", *days, "--advice", "--output", "json", taken=True))
+    assert changed["recommendations"] == "1 measured"
+    page = " ".join(re.sub(r"<[^>]+>", " ", ask("report", "-o", "-").stdout).split())
     assert "Results of recommendations" in page
     assert "Measured 1 - $4.59 $6.00" in page

@@ -1,4 +1,4 @@
-"""`sageaudit audit NAME|ARN` on a live account: read-only, and each refusal with its exit code."""
+"""`sageaudit audit NAME|ARN` only reads a live account; each refusal has its exit code."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ PROCESSING = DATA / "processing-067-failed.json"
 
 
 def test_a_name_is_found_and_audited_as_the_lambda_would(account: LiveAccount, run: Run) -> None:
-    """The document is the recording's own, from Describe*, ListTags and GetMetricData."""
+    """The document equals that of the recording, from Describe*, ListTags and GetMetricData."""
     job = account.add(FAILED)
     done = run("audit", job.name, "--region", "us-east-1", "--output", "json")
     document = done.document()
@@ -22,7 +22,7 @@ def test_a_name_is_found_and_audited_as_the_lambda_would(account: LiveAccount, r
 
 
 def test_a_name_under_two_kinds_is_refused_with_both_named(account: LiveAccount, run: Run) -> None:
-    """Exit 2, and --kind settles it."""
+    """The exit code is 2; --kind chooses one."""
     training, processing = account.add(FAILED), account.add(PROCESSING)
     twin = RecordedJob(
         processing.kind,
@@ -43,7 +43,7 @@ def test_a_name_under_two_kinds_is_refused_with_both_named(account: LiveAccount,
 
 
 @pytest.mark.parametrize(
-    ("operation", "code", "exit_code", "said"),
+    ("operation", "code", "exit_code", "message"),
     [
         ("sagemaker.DescribeTrainingJob", "AccessDeniedException", 4, "DescribeTrainingJob"),
         ("sagemaker.DescribeTrainingJob", "ExpiredTokenException", 4, "expired"),
@@ -52,21 +52,21 @@ def test_a_name_under_two_kinds_is_refused_with_both_named(account: LiveAccount,
     ],
 )
 def test_a_refusal_is_one_sentence_and_its_code(
-    account: LiveAccount, run: Run, operation: str, code: str, exit_code: int, said: str
+    account: LiveAccount, run: Run, operation: str, code: str, exit_code: int, message: str
 ) -> None:
-    """Credentials and permissions are 4, throttling and outages 5; never a stack trace."""
+    """The code is 4 for credentials and permissions, 5 for throttling and outages."""
     job = account.add(FAILED)
     account.refuse(operation, code)
     done = run("audit", job.arn)
     assert (done.exit_code, done.stdout) == (exit_code, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("target", ["no-such-job", None])
 @pytest.mark.usefixtures("account")
-def test_a_job_that_is_not_there_exits_with_3(run: Run, target: str | None) -> None:
-    """By name and by ARN alike."""
+def test_a_job_that_does_not_exist_exits_with_3(run: Run, target: str | None) -> None:
+    """The code is the same for a name and an ARN."""
     arn = "arn:aws:sagemaker:us-east-1:111122223333:training-job/no-such-job"
     done = run("audit", target or arn, "--region", "us-east-1")
     assert (done.exit_code, done.stdout) == (3, "")
@@ -74,20 +74,20 @@ def test_a_job_that_is_not_there_exits_with_3(run: Run, target: str | None) -> N
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "said"),
+    ("key", "value", "message"),
     [
         ("TrainingJobStatus", "Deleting", "its status is Deleting"),
         ("ResourceConfig", {"InstanceCount": -1}, "its Describe answer cannot be read"),
     ],
 )
-def test_a_job_that_is_there_and_cannot_be_audited_exits_with_1(
-    account: LiveAccount, run: Run, key: str, value: object, said: str
+def test_a_job_that_exists_and_cannot_be_audited_exits_with_1(
+    account: LiveAccount, run: Run, key: str, value: object, message: str
 ) -> None:
-    """It is not gone: the sentence says what is the matter."""
+    """The sentence says why, and not that the job is gone."""
     job = account.add(FAILED, series=False, **{key: value})
     done = run("audit", job.arn)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert job.arn in done.stderr
 
 
@@ -111,7 +111,7 @@ region = us-east-1
 
 
 @pytest.mark.parametrize(
-    ("profile", "said"),
+    ("profile", "message"),
     [
         ("sso", "`aws sso login`"),
         ("role", "correct the AWS config file"),
@@ -120,9 +120,11 @@ region = us-east-1
     ],
 )
 def test_a_profile_without_credentials_is_4_and_says_what_to_do(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str, said: str
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str, message: str
 ) -> None:
-    """An SSO session that expired, a role without a source, half a key, no such profile."""
+    """The cases are an expired SSO session, a role without a source, half a key, and no such
+    profile.
+    """
     config = tmp_path / "config"
     config.write_text(PROFILES)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
@@ -132,12 +134,12 @@ def test_a_profile_without_credentials_is_4_and_says_what_to_do(
     monkeypatch.setenv("HOME", str(tmp_path))
     done = run("audit", "a-job", "--profile", profile, "--region", "us-east-1")
     assert (done.exit_code, done.stdout) == (4, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_name_is_found_where_one_kind_may_be_described(account: LiveAccount, run: Run) -> None:
-    """The kinds that could not be asked are named on stderr: another job may have this name."""
+def test_a_name_is_found_if_one_kind_may_be_described(account: LiveAccount, run: Run) -> None:
+    """stderr names the kinds that could not be read, since another job may have this name."""
     for kind in ("Processing", "Transform", "HyperParameterTuning"):
         account.refuse(f"sagemaker.Describe{kind}Job", "AccessDeniedException")
     job = account.add(FAILED)
@@ -147,10 +149,8 @@ def test_a_name_is_found_where_one_kind_may_be_described(account: LiveAccount, r
         assert action in done.stderr
 
 
-def test_a_name_that_is_not_found_names_what_could_not_be_asked(
-    account: LiveAccount, run: Run
-) -> None:
-    """Exit 4, not 3: the job may be of the kind that is denied."""
+def test_a_name_that_is_not_found_lists_the_denied_kinds(account: LiveAccount, run: Run) -> None:
+    """The exit code is 4, not 3: the job may be of the denied kind."""
     account.refuse("sagemaker.DescribeProcessingJob", "AccessDeniedException")
     done = run("audit", "no-such-job", "--region", "us-east-1")
     assert done.exit_code == 4
@@ -159,7 +159,7 @@ def test_a_name_that_is_not_found_names_what_could_not_be_asked(
 
 
 def test_a_proxys_page_never_reaches_a_document(account: LiveAccount, run: Run) -> None:
-    """What went wrong is said in words."""
+    """The error is reported in plain words."""
     page = "<html><head><title>403 Forbidden</title></head><body>Zscaler</body></html>"
     account.refuse("pricing.GetProducts", "403", page)
     account.refuse("cloudwatch.GetMetricData", "403", page)

@@ -1,4 +1,4 @@
-"""`sageaudit audit --recording`, as its users run it: output, exit codes, bad files."""
+"""`sageaudit audit --recording`: output, exit codes and bad files."""
 
 import json
 import unicodedata
@@ -34,7 +34,7 @@ Audited = Callable[[Path], dict[str, Any]]
 
 @pytest.fixture
 def audited(run: Run) -> Audited:
-    """Gives the document of one recording."""
+    """Returns a function that returns the document of one recording."""
 
     def audit(path: Path) -> dict[str, Any]:
         document: dict[str, Any] = run("audit", "--recording", path, "--output", "json").document()
@@ -57,7 +57,7 @@ def test_an_unfinished_job_is_audited_as_far_as_it_goes(audited: Audited, path: 
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("not json", "is not JSON"),
         ('{"children": [{"describe": 3}]}', "children[0].describe is not an object"),
@@ -65,9 +65,9 @@ def test_an_unfinished_job_is_audited_as_far_as_it_goes(audited: Audited, path: 
     ],
 )
 def test_a_bad_file_is_one_sentence_and_exit_2(
-    run: Run, tmp_path: Path, text: str, said: str
+    run: Run, tmp_path: Path, text: str, message: str
 ) -> None:
-    """The sentence names the file and what is wrong in it; no stack trace."""
+    """The sentence names the file and its error, without a stack trace."""
     path = tmp_path / "job.json"
     path.write_text(text)
     done = run("audit", "--recording", path)
@@ -75,7 +75,7 @@ def test_a_bad_file_is_one_sentence_and_exit_2(
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
     assert str(path) in done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 BAD_FILES = {
@@ -91,12 +91,12 @@ BAD_FILES = {
 }
 
 
-@pytest.mark.parametrize(("text", "said"), BAD_FILES.values(), ids=BAD_FILES)
+@pytest.mark.parametrize(("text", "message"), BAD_FILES.values(), ids=BAD_FILES)
 @pytest.mark.parametrize("lasts", [False, True], ids=["alone", "with a history"])
 def test_a_bad_file_among_others_is_named_and_the_others_are_audited(
-    run: Run, tmp_path: Path, text: str, said: str, *, lasts: bool
+    run: Run, tmp_path: Path, text: str, message: str, *, lasts: bool
 ) -> None:
-    """Both files beside it are printed, and the exit code is 2."""
+    """The two other files are printed, and the exit code is 2."""
     bad = tmp_path / "bad.json"
     bad.write_text(text)
     files = (UNJUDGED, bad, FAILED)
@@ -106,20 +106,28 @@ def test_a_bad_file_among_others_is_named_and_the_others_are_audited(
     assert done.exit_code == 2
     assert len(done.stdout.splitlines()) == 2
     [sentence] = [line for line in done.stderr.splitlines() if str(bad) in line]
-    assert said in sentence
+    assert message in sentence
 
 
-def test_an_accepted_finding_fails_no_gate(run: Run, tmp_path: Path) -> None:
-    """The policy exempts it: it is shown, and what fails the gate is that no more was judged."""
+def test_an_exempt_finding_does_not_fail(run: Run, tmp_path: Path) -> None:
+    """The policy exempts the finding, which is shown.
+
+    The run fails only because nothing else was judged.
+    """
     policy = tmp_path / "policy.toml"
-    rules = ("failed-spend", "old-generation")
+    rules_with_findings = ("failed-spend", "old-generation")
     policy.write_text(
-        "".join(f'[[exempt]]\nrule = "{rule}"\nby = "ana"\nreason = "known"\n' for rule in rules)
+        "".join(
+            f'[[exempt]]\nrule = "{rule}"\nby = "ana"\nreason = "known"\n'
+            for rule in rules_with_findings
+        )
     )
     words = ("--policy", policy, "--output", "json", "--fail-on", "low")
     done = run("audit", "--recording", FAILED, *words)
     assert done.exit_code == 11
-    assert {f["rule"] for f in json.loads(done.stdout)["findings"] if f["exempt"]} == set(rules)
+    assert {f["rule"] for f in json.loads(done.stdout)["findings"] if f["exempt"]} == set(
+        rules_with_findings
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,9 +147,10 @@ def test_an_accepted_finding_fails_no_gate(run: Run, tmp_path: Path) -> None:
 def test_fail_on_exits_with_the_first_of_its_codes_that_applies(
     run: Run, severity: str | None, files: tuple[str, ...], code: int
 ) -> None:
-    """2 before 10, 10 before 11, 11 before 0; every result is printed.
+    """The order is 2, 10, 11, 0, and every result is printed.
 
-    A 15-cent failure is low. A job that could not be judged does not pass: no finding is no proof.
+    A 15-cent failure is low. A job that could not be judged does not pass, since its findings may
+    be missing.
     """
     paths = {"FAILED": FAILED, "UNJUDGED": UNJUDGED}
     words = [w for name in files for w in ("--recording", paths.get(name, Path(name)))]
@@ -149,23 +158,23 @@ def test_fail_on_exits_with_the_first_of_its_codes_that_applies(
     done = run("audit", *words, "--output", "json", *gate)
     assert done.exit_code == code
     assert len(done.stdout.splitlines()) == sum(name in paths for name in files)
-    said = "could not be judged, so --fail-on does not pass it" in done.stderr
-    assert said is bool(severity and "UNJUDGED" in files)
+    message = "could not be judged, so it does not pass --fail-on" in done.stderr
+    assert message is bool(severity and "UNJUDGED" in files)
 
 
-def test_a_describe_answer_alone_never_says_that_nothing_was_avoidable(run: Run) -> None:
-    """A person reads what it cost, that nobody could look, and what to do."""
-    shown = run("audit", "--recording", UNJUDGED).stdout
-    assert "It cost $3.79, and what was avoidable could not be judged" in shown
+def test_a_describe_response_alone_never_says_that_nothing_was_avoidable(run: Run) -> None:
+    """The report has the cost, says that the use is unknown, and what to do."""
+    output = run("audit", "--recording", UNJUDGED).stdout
+    assert "It cost $3.79, and what was avoidable could not be judged" in output
     assert (
         "The use of its machines was not judged: the recording lacks these metrics of this job."
-        in " ".join(shown.split())
+        in " ".join(output.split())
     )
-    assert "was found avoidable" not in shown
+    assert "was found avoidable" not in output
 
 
-def running(tmp_path: Path, **changes: Any) -> Path:
-    """A training job that has downloaded for ten minutes and trains since."""
+def running_job(tmp_path: Path, **changes: Any) -> Path:
+    """Returns a training job that downloaded for ten minutes and is training since."""
     answer = training_answer(TrainingJobStatus="InProgress", SecondaryStatus="Training")
     for gone in ("TrainingEndTime", "TrainingTimeInSeconds", "BillableTimeInSeconds"):
         del answer[gone]
@@ -185,10 +194,13 @@ def running(tmp_path: Path, **changes: Any) -> Path:
 def test_a_running_job_is_shown_until_the_latest_time_of_its_recording(
     audited: Audited, tmp_path: Path
 ) -> None:
-    """Its last metric point is of 11:00: an hour on two instances, of which nothing is final."""
+    """Its last metric point is of 11:00, so it has used two instances for an hour.
+
+    No figure is final.
+    """
     point = {"host": "train-vision/algo-1", "metric": "CPUUtilization"}
     series = [{**point, "start": "2026-05-20T10:10:00Z", "values": [100.0] * 51 + [None]}]
-    document = audited(running(tmp_path, metrics={"period_s": 60, "series": series}))
+    document = audited(running_job(tmp_path, metrics={"period_s": 60, "series": series}))
     compute = document["bill"]["lines"][0]
     assert compute["quantity"] == 2
     assert document["bill"]["total_usd"] == compute["usd"] > 0
@@ -205,13 +217,13 @@ def test_a_running_job_is_shown_until_the_latest_time_of_its_recording(
 def test_a_running_job_without_metrics_is_shown_until_its_last_change(
     audited: Audited, tmp_path: Path
 ) -> None:
-    """Ten minutes on two instances."""
-    document = audited(running(tmp_path))
+    """It has used two instances for ten minutes."""
+    document = audited(running_job(tmp_path))
     assert document["bill"]["lines"][0]["quantity"] == pytest.approx(1 / 3, abs=1e-6)
 
 
-def test_a_line_parts_the_reports_of_a_batch(run: Run) -> None:
-    """None before the first, none after the last."""
+def test_a_line_separates_the_reports_of_a_batch(run: Run) -> None:
+    """There is no line before the first report, and none after the last."""
     done = run("audit", "--recording", FAILED, "--recording", FSX_SPOT)
     lines = done.stdout.splitlines()
     [parted] = [place for place, line in enumerate(lines) if line and not line.strip("─")]
@@ -219,8 +231,8 @@ def test_a_line_parts_the_reports_of_a_batch(run: Run) -> None:
     assert "  training job, " in lines[parted + 1]
 
 
-def test_json_has_no_character_that_a_terminal_obeys(run: Run, tmp_path: Path) -> None:
-    """Control, format and bidirectional characters are escapes, and read back as they were."""
+def test_json_has_no_character_that_controls_a_terminal(run: Run, tmp_path: Path) -> None:
+    """Control, format and bidirectional characters are escapes; a parser reads them unchanged."""
     recorded = json.loads(FAILED.read_text())
     attack = "\x9b2J \x7f \u202egnp.exe\u2066 \u2028 \ue000 \U000e0041 é \x1b[31m"
     recorded |= {"as_of": "2026-05-20T10:00:00Z", "notes": [attack]}
@@ -239,7 +251,7 @@ SHORT = Plot("ml.g5.xlarge", one_host(Doing(14, cores=2.0, gpus=(0.12,), gib=4, 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Four runs of 14 minutes, a day apart: nightly-0 is the oldest."""
+    """Returns four runs of 14 minutes, a day apart; nightly-0 is the oldest."""
     folder = tmp_path_factory.mktemp("family")
     paths = []
     for number in range(4):
@@ -249,47 +261,53 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return paths
 
 
-def together(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
-    """By job name, the documents of one call."""
+def audit_together(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """Returns the documents of one call by job name."""
     words = ["audit", "--output", "json"]
     for path in paths:
         words += ["--recording", str(path)]
     done = CliRunner().invoke(cli, words, standalone_mode=False)
     lines = [json.loads(line, parse_float=Decimal) for line in done.stdout.splitlines()]
-    return {made["job"]["name"]: made for made in lines}
+    return {audits["job"]["name"]: audits for audits in lines}
 
 
-def rules(made: dict[str, Any]) -> set[str]:
-    """The rules with a finding."""
-    return {finding["rule"] for finding in made["findings"]}
+def rules_with_findings(audits: dict[str, Any]) -> set[str]:
+    """Returns the rules with a finding."""
+    return {finding["rule"] for finding in audits["findings"]}
 
 
 def test_one_recording_alone_says_what_is_missing(files: list[Path]) -> None:
-    """Its family may have more runs."""
-    made = together(files[3:])["nightly-3-3"]
-    assert made["judged"] == "no"
-    assert "gpu-underused" not in rules(made)
-    assert "the last runs of their family on the same instances" in made["not_judged"][0]
+    """The family may have more runs."""
+    audits = audit_together(files[3:])["nightly-3-3"]
+    assert audits["judged"] == "no"
+    assert "gpu-underused" not in rules_with_findings(audits)
+    assert "the last runs of their family on the same instances" in audits["not_judged"][0]
 
 
 def test_runs_of_one_family_are_judged_together(files: list[Path]) -> None:
-    """Each with those before it; the oldest stays unjudged. The order of files does not matter."""
-    made = together(files)
-    pools = [made[f"nightly-{number}-{number}"]["audit"]["pool"] for number in range(4)]
+    """Each run is judged with the earlier ones; the oldest is not judged.
+
+    The order of the files does not matter.
+    """
+    audits = audit_together(files)
+    pools = [audits[f"nightly-{number}-{number}"]["audit"]["pool"] for number in range(4)]
     assert [pool and pool["runs"] for pool in pools] == [None, 2, 3, 4]
     assert pools[3]["earlier_runs"] == ["nightly-2-2", "nightly-1-1", "nightly-0-0"]
-    found = ["gpu-underused" in rules(made[f"nightly-{number}-{number}"]) for number in range(4)]
-    assert found == [False, True, True, True]
-    assert together(files[::-1]) == made
+    measured = [
+        "gpu-underused" in rules_with_findings(audits[f"nightly-{number}-{number}"])
+        for number in range(4)
+    ]
+    assert measured == [False, True, True, True]
+    assert audit_together(files[::-1]) == audits
 
 
 def test_a_run_in_two_files_is_one_run(files: list[Path], tmp_path: Path) -> None:
-    """A copy has no minutes of its own: the run after it stays too short."""
+    """A copy adds no minutes, so that the next run is still too short."""
     one = training(replace(SHORT, name="five", begin=BEGIN, hosts=one_host(FIVE)), 1)
-    then = training(replace(SHORT, name="six", begin=BEGIN + DAY, hosts=one_host(FIVE)), 2)
+    later = training(replace(SHORT, name="six", begin=BEGIN + DAY, hosts=one_host(FIVE)), 2)
     paths = [tmp_path / f"{number}.json" for number in range(4)]
-    for path, told in zip(paths, (one, one, one, then), strict=True):
+    for path, told in zip(paths, (one, one, one, later), strict=True):
         path.write_text(json.dumps(told))
-    made = together(paths)
-    assert made["six-2"]["audit"]["pool"] is None
-    assert made["six-2"] == together([paths[0], paths[3]])["six-2"]
+    audits = audit_together(paths)
+    assert audits["six-2"]["audit"]["pool"] is None
+    assert audits["six-2"] == audit_together([paths[0], paths[3]])["six-2"]

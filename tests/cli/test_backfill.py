@@ -1,4 +1,4 @@
-"""`sageaudit backfill`: what it asks, says and leaves behind, and what ends it."""
+"""`sageaudit backfill`: what it reads, prints and writes, and what stops it."""
 
 import io
 import json
@@ -30,7 +30,7 @@ from tests.fakes import documents
 from tests.fakes.aws_calls import aws_calls
 from tests.fakes.command_line import Result, Run
 from tests.fakes.dead_letters import ACCOUNT, REGION, Stack
-from tests.fakes.entries import DETAIL, ended, key, with_detail
+from tests.fakes.entries import DETAIL, entry_ending_at, key, with_detail
 
 OTHER = "222233334444"
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -38,8 +38,8 @@ DAY = timedelta(days=1)
 FREE = {"sts:GetCallerIdentity"}
 
 
-def listed(name: str, ended_at: datetime, account: str = ACCOUNT) -> dict[str, Any]:
-    """List's row of a training job."""
+def list_row(name: str, ended_at: datetime, account: str = ACCOUNT) -> dict[str, Any]:
+    """Returns a training job's row of a List* response."""
     return {
         "TrainingJobName": name,
         "TrainingJobArn": f"arn:aws:sagemaker:{REGION}:{account}:training-job/{name}",
@@ -52,55 +52,59 @@ def listed(name: str, ended_at: datetime, account: str = ACCOUNT) -> dict[str, A
 
 @dataclass
 class Deployed:
-    """A stack that has swept, and the command for it."""
+    """A stack after its first sweep, and the command for it."""
 
     stack: Stack
     run: Run
 
     def __call__(self, *words: str | Path) -> Result:
-        """In the stack's region."""
+        """Runs the command in the stack's region."""
         return self.run("backfill", *words, "--region", REGION)
 
     @property
     def table(self) -> DynamoHistory:
-        """Its history."""
+        """Returns the stack's history."""
         client = boto3.client("dynamodb", region_name=REGION)
         return DynamoHistory(client, self.stack.outputs["TableName"])
 
     @property
-    def sent(self) -> list[str]:
-        """The names of the jobs whose events SQS was given."""
-        calls = self.stack.calls.of("sqs:SendMessageBatch")
+    def sent_jobs(self) -> list[str]:
+        """Returns the names of the jobs whose events were sent to SQS."""
+        calls = self.stack.calls.by_name("sqs:SendMessageBatch")
         bodies = [
-            json.loads(one["MessageBody"]) for call in calls for one in call.params["Entries"]
+            json.loads(item["MessageBody"]) for call in calls for item in call.params["Entries"]
         ]
         return [body["detail"]["TrainingJobName"] for body in bodies]
 
-    def swept(self, *accounts: str) -> None:
-        """The first sweep of these accounts."""
+    def sweep(self, *accounts: str) -> None:
+        """Runs the first sweep of these accounts."""
         client = boto3.client("dynamodb", region_name=REGION)
         notes = DynamoSweepStore(client, self.stack.outputs["TableName"])
         notes.record_installation()
         for account, kind in product(accounts, JobKind):
             notes.save_list_state(JobList(account, REGION, kind), first_state(NOW))
 
-    def has(self, *rows: Mapping[str, Any], account: str = ACCOUNT) -> None:
-        """An account's training jobs."""
+    def add_jobs(self, *rows: Mapping[str, Any], account: str = ACCOUNT) -> None:
+        """Adds training jobs to an account."""
         self.stack.calls.answer(
             "sagemaker:ListTrainingJobs",
-            lambda asked, _: {"TrainingJobSummaries": rows if asked == account else []},
+            lambda arguments, _: {"TrainingJobSummaries": rows if arguments == account else []},
         )
 
 
 @pytest.fixture
 def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Iterator[Deployed]:
-    """One that audits its own account and another, and has 12 jobs of the past."""
+    """Yields a stack that audits its own account and another one, with 12 past jobs."""
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with mock_aws(), aws_calls() as calls:
-        made = Deployed(Stack(calls), run)
-        made.stack.outputs["TableName"] = new_table(boto3.client("dynamodb", region_name=REGION))
-        outputs = [{"OutputKey": k, "OutputValue": v} for k, v in made.stack.outputs.items()]
+        deployed_stack = Deployed(Stack(calls), run)
+        deployed_stack.stack.outputs["TableName"] = new_table(
+            boto3.client("dynamodb", region_name=REGION)
+        )
+        outputs = [
+            {"OutputKey": k, "OutputValue": v} for k, v in deployed_stack.stack.outputs.items()
+        ]
         calls.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": outputs}]})
         for kind in JobKind:
             rows: Mapping[str, Any] = {kind.spec.list_key: []}
@@ -108,15 +112,17 @@ def deployed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run) -> Itera
         for children in (kind.spec.rollup.child_list for kind in JobKind if kind.spec.rollup):
             none: Mapping[str, Any] = {children.rows_key: []}
             calls.answer(f"sagemaker:{children.action}", lambda *_, rows=none: rows)
-        made.swept(ACCOUNT, OTHER, documents.ACCOUNT)
-        made.has(*(listed(f"job-{number:02}", NOW - (50 - number) * DAY) for number in range(12)))
-        yield made
+        deployed_stack.sweep(ACCOUNT, OTHER, documents.ACCOUNT)
+        deployed_stack.add_jobs(
+            *(list_row(f"job-{number:02}", NOW - (50 - number) * DAY) for number in range(12))
+        )
+        yield deployed_stack
 
 
-def test_it_calls_what_it_declares(deployed: Deployed, tmp_path: Path) -> None:
-    """Jobs are sent, and nothing is written; a file is written, and no job is asked for."""
+def test_it_calls_only_declared_actions(deployed: Deployed, tmp_path: Path) -> None:
+    """Jobs are sent without other writes; a file is copied without reading jobs."""
     for kind in (
-        one.spec for one in JobKind if one.spec.rollup and not one.spec.rollup.has_name_prefix
+        item.spec for item in JobKind if item.spec.rollup and not item.spec.rollup.has_name_prefix
     ):
         job = {
             kind.name_key: "churn",
@@ -128,72 +134,81 @@ def test_it_calls_what_it_declares(deployed: Deployed, tmp_path: Path) -> None:
         }
         rows = {kind.list_key: [job]}
         deployed.stack.calls.answer(f"sagemaker:{kind.list_call}", lambda *_, rows=rows: rows)
-    deployed.stack.calls.made.clear()
+    deployed.stack.calls.log.clear()
     assert deployed("--since", "60d", "--yes", "--per-minute", "6000").exit_code == 0
     needs = permissions.WRITING_COMMANDS["backfill"]
-    called = {one.removesuffix("Batch") for one in deployed.stack.calls.names}
+    called = {item.removesuffix("Batch") for item in deployed.stack.calls.names}
     assert called - FREE == needs.actions(())
-    deployed.stack.calls.made.clear()
-    path = a_history(tmp_path, ended("train-1", NOW - 40 * DAY), ended("train-2", NOW - 39 * DAY))
+    deployed.stack.calls.log.clear()
+    path = scanned_history(
+        tmp_path,
+        entry_ending_at("train-1", NOW - 40 * DAY),
+        entry_ending_at("train-2", NOW - 39 * DAY),
+    )
     assert deployed("--from-history", path, "--yes").exit_code == 0
     called = deployed.stack.calls.names
     assert called <= {*needs.actions((permissions.FROM_HISTORY,)), "dynamodb:TransactWriteItems"}
-    assert not [one for one in called if one.startswith(("sagemaker:", "sqs:"))]
+    assert not [item for item in called if item.startswith(("sagemaker:", "sqs:"))]
 
 
-def test_an_other_account_is_asked_by_its_role(deployed: Deployed) -> None:
-    """One that the stack does not audit is left out: its events would be dead letters."""
-    deployed.has(listed("theirs", NOW - 40 * DAY, account=OTHER), account=OTHER)
+def test_another_account_is_read_with_its_role(deployed: Deployed) -> None:
+    """An account that the stack does not audit is left out, since its events would become dead
+    letters.
+    """
+    deployed.add_jobs(list_row("theirs", NOW - 40 * DAY, account=OTHER), account=OTHER)
     words = ("--since", "60d", "--account", OTHER, "--role", "reader", "--yes")
     assert "1 of 1 job sent" in deployed(*words).stderr
-    assert deployed.sent == ["theirs"]
+    assert deployed.sent_jobs == ["theirs"]
     strange = "999999999999"
-    deployed.has(listed("x", NOW - 40 * DAY, account=strange), account=strange)
-    said = deployed("--since", "60d", "--account", strange, "--role", "reader", "--yes").stderr
-    assert "1 job: 1 of accounts or regions that the stack does not audit" in said
+    deployed.add_jobs(list_row("x", NOW - 40 * DAY, account=strange), account=strange)
+    message = deployed("--since", "60d", "--account", strange, "--role", "reader", "--yes").stderr
+    assert "1 job: 1 of accounts or regions that the stack does not audit" in message
 
 
-def test_jobs_cost_and_hours_are_said_before_anything_is_sent(
+def test_jobs_cost_and_hours_are_printed_before_anything_is_sent(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Old metrics before the list; nobody to answer ends it, and a no sends nothing."""
-    said = deployed("--since", "100d", "--dry-run").stderr.splitlines()
-    assert "have metrics with a period of an hour at best" in said[0]
-    assert said[1].startswith("sageaudit: of 3 accounts of the stack this lists yours")
-    assert said[2].startswith("sageaudit: listing the jobs that ended")
-    assert said[3] == "sageaudit: 12 jobs: 12 to send"
-    assert "costs <$0.01" in said[4]
-    assert "it takes 36 s, at 20 jobs a minute" in said[4]
+    """The warning about old metrics comes before the list.
+
+    Without an answer, or with a no, nothing is sent.
+    """
+    message = deployed("--since", "100d", "--dry-run").stderr.splitlines()
+    assert "have metrics with a period of an hour at best" in message[0]
+    assert message[1].startswith("sageaudit: this lists only your account, of 3 in the stack")
+    assert message[2].startswith("sageaudit: listing the jobs that ended")
+    assert message[3] == "sageaudit: 12 jobs: 12 to send"
+    assert "costs <$0.01" in message[4]
+    assert "it takes 36 s, at 20 jobs a minute" in message[4]
     assert "5 minutes at best" in deployed("--since", "40d", "--dry-run").stderr
     assert "at best" not in deployed("--since", "10d", "--dry-run").stderr
     assert deployed("--since", "60d").exit_code == 2
-    monkeypatch.setattr(command, "may_ask", lambda: True)
+    monkeypatch.setattr(command, "can_ask", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     assert deployed("--since", "60d").exit_code != 0
-    assert not deployed.sent
+    assert not deployed.sent_jobs
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "says"),
+    ("words", "code", "expected"),
     [
-        ((), 2, "how far back?"),
+        ((), 2, "give --since, such as"),
         (("--since", "2999-01-01"), 2, "is in the future"),
         (("--since", "500d"), 2, "are kept for 455 days"),
         (("--since", "soon"), 2, "is not a time"),
         (("--since", "9d", "--per-minute", "0"), 2, "0 is not in the range"),
-        (("--from-history", "h.db", "--account", OTHER, "--role", "r"), 2, "asks no account"),
+        (("--from-history", "h.db", "--account", OTHER, "--role", "r"), 2, "reads no account"),
         (("--from-history", "absent.db"), 3, "absent.db"),
         (("--from-history", "other.db"), 2, "other.db"),
     ],
 )
 def test_bad_input_is_one_sentence(
-    deployed: Deployed, tmp_path: Path, words: tuple[str, ...], code: int, says: str
+    deployed: Deployed, tmp_path: Path, words: tuple[str, ...], code: int, expected: str
 ) -> None:
     """Nothing is sent or written."""
     (tmp_path / "other.db").write_text('{"describe": {}}')
-    found = deployed(*(tmp_path / one if one.endswith(".db") else one for one in words))
-    assert (found.exit_code, says in found.stderr) == (code, True), found.stderr
-    assert "Traceback" not in found.stderr
+    result = deployed(*(tmp_path / item if item.endswith(".db") else item for item in words))
+    assert (result.exit_code, expected in result.stderr) == (code, True), result.stderr
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -208,65 +223,68 @@ def test_bad_input_is_one_sentence(
         ("sqs:GetQueueAttributes", "AccessDenied", 4),
     ],
 )
-def test_what_aws_refuses_ends_it_with_its_code(
+def test_an_aws_error_sets_the_exit_code(
     deployed: Deployed, call: str, refusal: str, code: int
 ) -> None:
-    """A list that is throttled leaves its kind out, and says so."""
+    """If a list is throttled, its kind is left out, and a message says so."""
     deployed.stack.calls.refuse(call, refusal)
-    found = deployed("--since", "60d", "--yes", "--per-minute", "6000")
-    assert found.exit_code == code, found.stderr
-    assert "Traceback" not in found.stderr
+    result = deployed("--since", "60d", "--yes", "--per-minute", "6000")
+    assert result.exit_code == code, result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def test_no_job_and_a_stack_of_an_older_version_are_said(deployed: Deployed) -> None:
-    """Before the first sweep, nobody knows which jobs are of the past."""
-    deployed.has()
-    found = deployed("--since", "60d", "--yes")
-    assert (found.exit_code, "0 jobs" in found.stderr) == (0, True)
+def test_no_job_and_an_older_stack_are_reported(deployed: Deployed) -> None:
+    """Before the first sweep, it is not known which jobs ended before the deployment."""
+    deployed.add_jobs()
+    result = deployed("--since", "60d", "--yes")
+    assert (result.exit_code, "0 jobs" in result.stderr) == (0, True)
     deployed.stack.calls.answer(
         "cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": []}]}
     )
-    found = deployed("--since", "60d", "--yes")
-    assert (found.exit_code, "has no output TableName" in found.stderr) == (2, True)
+    result = deployed("--since", "60d", "--yes")
+    assert (result.exit_code, "has no output TableName" in result.stderr) == (2, True)
 
 
-def test_ctrl_c_keeps_what_was_sent_and_the_next_call_goes_on(deployed: Deployed) -> None:
-    """What was sent and is not audited may be sent once more; `audit` takes it once."""
+def test_ctrl_c_keeps_sent_jobs_and_the_next_call_continues(deployed: Deployed) -> None:
+    """A job that was sent but is not audited yet may be sent again; `audit` handles it once."""
 
     def interrupted(_: str, __: Mapping[str, Any]) -> None:
         del deployed.stack.calls.answers["sqs:SendMessageBatch"]
         os.kill(os.getpid(), signal.SIGINT)
 
     deployed.stack.calls.answer("sqs:SendMessageBatch", interrupted)
-    found = deployed("--since", "60d", "--yes", "--per-minute", "60")
-    assert (found.exit_code, "10 of 12 jobs sent" in found.stderr) == (130, True), found.stderr
-    assert "run the same command again" in found.stderr
+    result = deployed("--since", "60d", "--yes", "--per-minute", "60")
+    assert (result.exit_code, "10 of 12 jobs sent" in result.stderr) == (130, True), result.stderr
+    assert "run the same command again" in result.stderr
     assert deployed("--since", "60d", "--yes", "--per-minute", "6000").exit_code == 0
-    assert len({*deployed.sent}) == 12
+    assert len({*deployed.sent_jobs}) == 12
 
 
-def a_history(folder: Path, *entries: AuditEntry) -> Path:
-    """A scan's file."""
+def scanned_history(folder: Path, *entries: AuditEntry) -> Path:
+    """Returns the path of a scan's history file."""
     path = folder / "history.db"
     with SqliteHistory(path) as history:
-        for one in entries:
-            history.record(one)
+        for item in entries:
+            history.record(item)
     return path
 
 
-def test_a_scans_audits_are_written_once_and_no_newer_one_is_touched(
+def test_a_scans_audits_are_copied_once_and_do_not_replace_newer_ones(
     deployed: Deployed, tmp_path: Path
 ) -> None:
-    """With what they were judged by; what the table has stays, and what ended lately is left."""
-    old = with_detail(ended("train-1", NOW - 200 * DAY), DETAIL)
-    known = ended("train-2", NOW - 190 * DAY)
+    """They keep their rules and policy.
+
+    The table's audits and recently ended jobs are left alone.
+    """
+    old = with_detail(entry_ending_at("train-1", NOW - 200 * DAY), DETAIL)
+    known = entry_ending_at("train-2", NOW - 190 * DAY)
     deployed.table.record(replace(known, last_modified_at=NOW))
-    recent = ended("train-3", datetime.now(UTC))  # after the installation
-    path = a_history(tmp_path, old, known, recent)
-    found = deployed("--from-history", path, "--yes")
+    recent = entry_ending_at("train-3", datetime.now(UTC))  # after the installation
+    path = scanned_history(tmp_path, old, known, recent)
+    result = deployed("--from-history", path, "--yes")
     words = "3 jobs: 1 written to history-"
-    assert (found.exit_code, words in found.stderr) == (0, True), found.stderr
-    assert "3 of them were made by rules of another version" in found.stderr
+    assert (result.exit_code, words in result.stderr) == (0, True), result.stderr
+    assert "3 of them are of another version of the rules" in result.stderr
     table, file = deployed.table, SqliteHistory(path)
     assert table.audit(key("train-1")) == file.audit(key("train-1"))
     assert table.detail(key("train-1")) == DETAIL
@@ -278,18 +296,18 @@ def test_a_scans_audits_are_written_once_and_no_newer_one_is_touched(
     assert "0 audits" in deployed("--from-history", path, "--since", "2020-01", "--yes").stderr
 
 
-def test_an_audit_of_the_file_that_cannot_be_read_stops_no_other(
+def test_an_unreadable_audit_of_the_file_does_not_stop_the_others(
     deployed: Deployed, tmp_path: Path
 ) -> None:
     """It is counted, and the others are written."""
-    runs = [ended(f"train-{day}", NOW - day * DAY) for day in (200, 190, 180)]
-    path = a_history(tmp_path, *runs)
+    runs = [entry_ending_at(f"train-{day}", NOW - day * DAY) for day in (200, 190, 180)]
+    path = scanned_history(tmp_path, *runs)
     with sqlite3.connect(path) as sql:
         sql.execute(
             "UPDATE audits SET document = '{' WHERE run ="
             " (SELECT run FROM runs WHERE job = 'train-190')"
         )
-    found = deployed("--from-history", path, "--yes")
-    assert (found.exit_code, "2 written to history-" in found.stderr) == (0, True), found.stderr
-    assert "1 that cannot be read" in found.stderr
+    result = deployed("--from-history", path, "--yes")
+    assert (result.exit_code, "2 written to history-" in result.stderr) == (0, True), result.stderr
+    assert "1 that cannot be read" in result.stderr
     assert deployed.table.summary(key("train-180")) is not None

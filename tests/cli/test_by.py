@@ -1,4 +1,4 @@
-"""`sageaudit by` and its short words, and `sageaudit changes`."""
+"""`sageaudit by` with its short names, and `sageaudit changes`."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from tests.fakes.command_line import Run
-from tests.fakes.entries import ended, finding
+from tests.fakes.entries import entry_ending_at, finding
 from tests.fakes.random_history import FAMILIES, NOW, RULES
 
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands run on the day of the audits."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    """Makes the commands run on the day of the audits."""
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
 
 
 def test_a_family_is_one_row_and_a_table_fits_80_columns(run: Run, file: Path) -> None:
-    """Unless it is asked for by region, too; the most waste first; more rows with --all."""
+    """With the column region it is several rows. The most waste is first; --all prints all rows."""
     rows = run("by", "family", "--history", file, "--output", "json").document()["rows"]
     families = [row["family"] for row in rows]
     assert len(families) == len({*families})
@@ -50,7 +50,7 @@ SORTS = {
 def test_the_amount_that_orders_the_rows_is_in_the_table(
     run: Run, file: Path, columns: str, sort: str
 ) -> None:
-    """Also at 80 columns, and also of weeks."""
+    """It is there at 80 columns and for weeks too."""
     headings = {"waste": "Avoidable+lost", "total": "Spend", "idle": "Idle capacity"}
     headings |= {"waste_percent": "Waste %", "failed_percent": "Failed %"}
     words = ("by", columns, "--history", file, "--sort", sort)
@@ -63,15 +63,15 @@ def test_the_amount_that_orders_the_rows_is_in_the_table(
 @pytest.mark.parametrize(
     ("short", "words"), [("families", "by family"), ("owners", "by owner"), ("trend", "by week")]
 )
-def test_short_words_ask_the_same(run: Run, file: Path, short: str, words: str) -> None:
-    """With the same options."""
+def test_short_names_give_the_same_rows(run: Run, file: Path, short: str, words: str) -> None:
+    """They take the same options."""
     options = ("--history", file, "--account", "111122223333", "--output", "csv")
     assert run(short, *options).stdout == run(*words.split(), *options).stdout
     assert "COLUMN" in run(short, "--help").stdout
 
 
-def test_what_has_no_value_is_a_row_of_its_own(run: Run, file: Path) -> None:
-    """Null in JSON, words in the table."""
+def test_jobs_without_a_value_have_a_row(run: Run, file: Path) -> None:
+    """The value is null in JSON and a label in the table."""
     rows = run("by", "owner", "--history", file, "--output", "json").document()["rows"]
     assert {row["owner"] for row in rows} == {"ana", "bo", None}
     assert "(no owner)" in run("by", "owner", "--history", file).stdout
@@ -88,7 +88,7 @@ def test_what_has_no_value_is_a_row_of_its_own(run: Run, file: Path) -> None:
     ],
 )
 def test_no_jobs_is_no_error(run: Run, file: Path, words: tuple[str, ...], hint: str) -> None:
-    """A sentence says what may be wrong; nothing claims to be $0.00."""
+    """A message says what may be wrong; no row has $0.00."""
     done = run("by", *words, "--history", file, "--output", "json")
     assert {row["waste_usd"] for row in done.document()["rows"]} <= {None}
     assert hint in done.stderr
@@ -96,25 +96,27 @@ def test_no_jobs_is_no_error(run: Run, file: Path, words: tuple[str, ...], hint:
 
 @pytest.fixture
 def weeks(tmp_path: Path) -> Path:
-    """$1 avoidable on 26 October and the two Mondays after it, $2 on 16, $4 on 19 November."""
+    """Returns a history with $1 avoidable on 26 October and the next two Mondays, $2 on 16 and $4
+    on 19 November.
+    """
     file = tmp_path / "weeks.db"
     with SqliteHistory(file) as history:
         for day, usd in ((25, 1), (32, 1), (39, 1), (46, 2), (49, 4)):
             at = datetime(2026, 10, 1, 9, tzinfo=UTC) + timedelta(days=day)
             amount = Decimal(usd)
-            found = [finding("gpu-idle", saving_usd=amount)]
+            result = [finding("gpu-idle", saving_usd=amount)]
             bill = {"total_usd": 2 * amount}
-            history.record(ended(f"day-{day}", at, findings=found, bill=bill))
+            history.record(entry_ending_at(f"day-{day}", at, findings=result, bill=bill))
     return file
 
 
-def test_weeks_are_told_and_drawn(run: Run, weeks: Path) -> None:
-    """The news, then one mark a week above the table; a week that lasts says so."""
+def test_weeks_have_a_headline_and_bars(run: Run, weeks: Path) -> None:
+    """The headline and one bar a week are above the table; the current week is marked."""
     done = run("trend", "--history", weeks, "--since", "2026-10-28")
     spent, wasted, rate, drawn, period, judged, *rows = done.stdout.splitlines()
-    assert spent == "2026-W47 so far: $12.00 spent, 500% more than in as many days before"
-    assert wasted == "$6.00 avoidable or lost, 500% more than in as many days before"
-    assert rate == "at this rate $21.00 spent by 2026-11-22"
+    assert spent == "2026-W47 so far: $12.00 spent, 500% more than the same days of the week before"
+    assert wasted == "$6.00 avoidable or lost, 500% more than the same days of the week before"
+    assert rate == "at this rate $21.00 will be spent by 2026-11-22"
     assert len(drawn.split()[1]) == 4
     assert period == "ended 2026-10-26 to 2026-11-20 (UTC)"
     assert drawn.endswith("0 to $6.00")
@@ -126,7 +128,7 @@ def test_weeks_are_told_and_drawn(run: Run, weeks: Path) -> None:
         "Change",
         "Avoidable",
         "Avoidable+lost",
-        "Its",
+        "Waste",
         "change",
     ]
     assert rows[-1].split() == [
@@ -143,34 +145,37 @@ def test_weeks_are_told_and_drawn(run: Run, weeks: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_on_a_monday_the_news_is_the_last_whole_week(
+def test_on_a_monday_the_headline_is_the_last_whole_week(
     run: Run, weeks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also on a Tuesday; the week that has begun is in the table."""
-    for day, told, so_far in (
+    """So it is on a Tuesday. The current week is in the table."""
+    for day, told, progress in (
         (16, "2026-W46:", "2026-W47 today only"),
         (17, "2026-W46:", "2026-W47 so far"),
         (18, "2026-W47 so far:", "2026-W47 so far"),
     ):
         now = datetime(2026, 11, day, 8, tzinfo=UTC)
-        monkeypatch.setattr(asking, "utc_now", lambda now=now: now)
+        monkeypatch.setattr(clock, "utc_now", lambda now=now: now)
         printed = run("by", "week", "--history", weeks).stdout
         assert printed.startswith(told)
-        assert so_far in printed.splitlines()[-1]
+        assert progress in printed.splitlines()[-1]
 
 
 def test_weeks_of_years_fit_a_screen(run: Run, weeks: Path) -> None:
-    """One line of marks; weeks without a job are counted, not printed; JSON has the newest."""
-    asked = ("by", "week", "--history", weeks, "--since", "2020-01-01")
-    done = run(*asked)
+    """There is one line of bars. Empty weeks are counted, not printed; JSON has the newest ones."""
+    arguments = ("by", "week", "--history", weeks, "--since", "2020-01-01")
+    done = run(*arguments)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert len(done.stdout.splitlines()) < 12
-    assert "no audit ended before 2026-10-26: nothing is known of 2019-12-30" in done.stderr
-    assert len(run(*asked, "--output", "json").document()["rows"]) == 4
+    assert "the history has no audits of 2019-12-30" in done.stderr
+    assert len(run(*arguments, "--output", "json").document()["rows"]) == 4
 
 
 def test_changes_end_with_yesterday_and_fit_80_columns(run: Run, file: Path, weeks: Path) -> None:
-    """Seven whole days against seven; where there is nothing to compare with, that is said."""
+    """Seven whole days are compared with seven.
+
+    A message says if there is nothing to compare with.
+    """
     done = run("changes", "--history", file)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert {"Family", "Change", "Difference"} <= {*done.stdout.splitlines()[1].split()}
@@ -183,5 +188,5 @@ def test_changes_end_with_yesterday_and_fit_80_columns(run: Run, file: Path, wee
         row["family"]: row["jobs"] for row in jobs if row["jobs"]
     }
     alone = run("changes", "--history", weeks, "--since", "2026-11-01")
-    assert "does not cover 2026-10-13 to 2026-10-31: only what is gone" in alone.stderr
+    assert "does not cover 2026-10-13 to 2026-10-31: only what is gone is marked" in alone.stderr
     assert " - " in alone.stdout.splitlines()[2]

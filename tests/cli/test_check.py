@@ -1,4 +1,4 @@
-"""`sageaudit check`, as its users run it: forms, outputs, exit codes, bad files."""
+"""`sageaudit check`: file formats, outputs, exit codes and bad files."""
 
 import copy
 import io
@@ -38,16 +38,16 @@ SPOT = {"EnableManagedSpotTraining": True}
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No history and no AWS settings of whoever runs the tests."""
+def no_user_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Hides the history and AWS settings of the person who runs the tests."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
 
 
-def saved(folder: Path, document: object, name: str = "request.json") -> Path:
-    """A file with this JSON, one key a line."""
+def save(folder: Path, document: object, name: str = "request.json") -> Path:
+    """Writes a file with this JSON, one key per line, and returns its path."""
     path = folder / name
     path.write_text(json.dumps(document, indent=1), encoding="utf-8")
     return path
@@ -56,12 +56,12 @@ def saved(folder: Path, document: object, name: str = "request.json") -> Path:
 def request(
     folder: Path, changes: dict[str, Any] | None = None, name: str = "request.json"
 ) -> Path:
-    """A training request's file."""
-    return saved(folder, body(JobKind.TRAINING, changes), name)
+    """Returns the file of a training request."""
+    return save(folder, body(JobKind.TRAINING, changes), name)
 
 
 def test_a_healthy_request_has_a_cost_and_no_findings(run: Run, tmp_path: Path) -> None:
-    """The form is said, and the date of the prices."""
+    """The file format and the date of the prices are printed."""
     done = run("check", request(tmp_path))
     assert done.exit_code == 0
     assert "CreateTrainingJob request, 1 job" in done.stdout
@@ -72,7 +72,10 @@ def test_a_healthy_request_has_a_cost_and_no_findings(run: Run, tmp_path: Path) 
 
 @pytest.mark.parametrize("severity", ["high", "medium", "info", None])
 def test_a_request_that_aws_refuses_fails(run: Run, tmp_path: Path, severity: str | None) -> None:
-    """A spot request without a wait; what is only dear fails with --fail-on alone."""
+    """A spot request without a maximum wait fails.
+
+    One that is only expensive fails with --fail-on.
+    """
     words = ["--fail-on", severity] if severity else []
     assert run("check", request(tmp_path, SPOT), *words).exit_code == 10
     assert run("check", request(tmp_path), "--fail-on", "info").exit_code == 0
@@ -81,7 +84,7 @@ def test_a_request_that_aws_refuses_fails(run: Run, tmp_path: Path, severity: st
 
 
 def test_several_files_are_all_checked(run: Run, tmp_path: Path) -> None:
-    """A bad one stops no other, and its code comes after the results."""
+    """A bad file does not stop the others; its exit code follows the results."""
     bad = tmp_path / "bad.json"
     bad.write_text("{", encoding="utf-8")
     done = run("check", bad, request(tmp_path, SPOT), "--fail-on", "high", "--output", "json")
@@ -90,7 +93,7 @@ def test_several_files_are_all_checked(run: Run, tmp_path: Path) -> None:
 
 
 def test_standard_input_is_read(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As Terraform's output."""
+    """It has Terraform's output."""
     text = request(tmp_path).read_bytes()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
     assert "standard input" in run("check", "-").stdout
@@ -110,7 +113,7 @@ def test_each_finding_has_its_path_line_and_values(run: Run, tmp_path: Path) -> 
 
 
 def test_terraform_reads_its_own_names(run: Run, tmp_path: Path) -> None:
-    """Also of an argument that is not set yet."""
+    """So it is for an argument that is not set yet."""
     values = {
         "training_job_name": "x",
         "enable_managed_spot_training": True,
@@ -122,10 +125,10 @@ def test_terraform_reads_its_own_names(run: Run, tmp_path: Path) -> None:
         "type": "aws_sagemaker_training_job",
         "change": {"after": values},
     }
-    plan = saved(tmp_path, {"resource_changes": [resource]})
-    shown = run("check", plan, "--region", "us-east-1").stdout
-    assert "remove resource_config.keep_alive_period_in_seconds" in shown
-    assert "stopping_condition.max_wait_time_in_seconds = 172800" in shown
+    plan = save(tmp_path, {"resource_changes": [resource]})
+    printed_text = run("check", plan, "--region", "us-east-1").stdout
+    assert "remove resource_config.keep_alive_period_in_seconds" in printed_text
+    assert "stopping_condition.max_wait_time_in_seconds = 172800" in printed_text
 
 
 def test_annotations_escape_what_github_reads(run: Run, tmp_path: Path) -> None:
@@ -142,8 +145,8 @@ def test_annotations_escape_what_github_reads(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("output", OUTPUT_FORMATS)
-def test_no_output_obeys_a_hostile_file(run: Run, tmp_path: Path, output: str) -> None:
-    """Wrong types and control characters everywhere."""
+def test_a_hostile_file_controls_no_output(run: Run, tmp_path: Path, output: str) -> None:
+    """It has wrong types and control characters everywhere."""
     document = {
         "TrainingJobName": HOSTILE,
         "\x1b[2J": 1,
@@ -153,7 +156,7 @@ def test_no_output_obeys_a_hostile_file(run: Run, tmp_path: Path, output: str) -
         "Tags": {"a": "b"},
         "HyperParameters": {HOSTILE: 1},
     }
-    done = run("check", saved(tmp_path, document), "--output", output)
+    done = run("check", save(tmp_path, document), "--output", output)
     assert done.exit_code == 10
     assert "\x1b" not in done.stdout
     assert "\u202e" not in done.stdout
@@ -161,7 +164,7 @@ def test_no_output_obeys_a_hostile_file(run: Run, tmp_path: Path, output: str) -
 
 @pytest.mark.parametrize("output", OUTPUT_FORMATS)
 def test_no_value_of_the_users_settings_is_shown(run: Run, tmp_path: Path, output: str) -> None:
-    """Hyperparameters, environment and arguments may be secrets, also where they are wrong."""
+    """Hyperparameters, environment and arguments may be secrets, even if they are wrong."""
     secret = "hunter2-" + "x" * 3000
     changes = {
         "HyperParameters": {"token": secret, "other": ["hunter2"]},
@@ -173,10 +176,10 @@ def test_no_value_of_the_users_settings_is_shown(run: Run, tmp_path: Path, outpu
 
 
 def test_a_table_fits_80_columns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """But for the lines to copy, which the terminal wraps."""
+    """Only lines to copy may be longer; the terminal wraps them."""
     monkeypatch.setenv("COLUMNS", "80")
-    shown = run("check", request(tmp_path, SPOT)).stdout.splitlines()
-    assert all(len(line.rstrip()) <= 80 for line in shown if "# now:" not in line)
+    printed_text = run("check", request(tmp_path, SPOT)).stdout.splitlines()
+    assert all(len(line.rstrip()) <= 80 for line in printed_text if "# now:" not in line)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +217,7 @@ def test_a_table_fits_80_columns(run: Run, tmp_path: Path, monkeypatch: pytest.M
 def test_a_file_that_is_no_request_is_one_sentence(
     run: Run, tmp_path: Path, content: bytes, says: str
 ) -> None:
-    """Which names the file, and what to do instead."""
+    """It names the file, and says what to do instead."""
     path = tmp_path / "file.json"
     path.write_bytes(content)
     done = run("check", path)
@@ -225,7 +228,7 @@ def test_a_file_that_is_no_request_is_one_sentence(
 
 
 def test_a_huge_file_is_not_read(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No request is so large."""
+    """No request is this large."""
     monkeypatch.setattr("sageaudit.adapters.files.request_file.MAX_BYTES", 100)
     done = run("check", request(tmp_path))
     assert (done.exit_code, "is larger than" in done.stderr) == (2, True)
@@ -234,7 +237,7 @@ def test_a_huge_file_is_not_read(run: Run, tmp_path: Path, monkeypatch: pytest.M
 def test_a_large_file_that_is_no_request_is_refused_by_its_beginning(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rest is not parsed, so that it need not even be JSON."""
+    """The rest is not parsed, so that it need not be JSON."""
     monkeypatch.setattr("sageaudit.adapters.files.request_file._LARGE", 100)
     path = tmp_path / "large.json"
     rest = " " * 100 + "]]"
@@ -249,20 +252,25 @@ def test_a_large_file_that_is_no_request_is_refused_by_its_beginning(
     assert run("check", request(tmp_path)).exit_code == 0
 
 
-def test_a_key_that_is_there_twice_is_said(run: Run, tmp_path: Path) -> None:
-    """JSON takes the last one, and says nothing; what is inside both is not said again."""
+def test_a_duplicate_key_is_reported(run: Run, tmp_path: Path) -> None:
+    """JSON takes the last value without a warning.
+
+    Duplicates inside both values are not reported again.
+    """
     path = request(tmp_path)
     text = path.read_text("utf-8")
     twice = '"ResourceConfig": {"InstanceType": "ml.p5.48xlarge", "InstanceCount": 9},'
     path.write_text(text.replace("{", "{" + twice, 1), encoding="utf-8")
     written = json.loads(run("check", path, "--output", "json").stdout)
-    [said] = written["not_checked"]
-    assert re.fullmatch(r"ResourceConfig occurs twice \(line \d+\): only the last one counts", said)
+    [message] = written["not_checked"]
+    assert re.fullmatch(
+        r"ResourceConfig occurs twice \(line \d+\): only the last one counts", message
+    )
     assert "At most $0.24" in run("check", path).stdout
 
 
 def recommendation(rule: str, usd: str | None, new_type: str = "", **more: Any) -> CheckFinding:
-    """A finding; with a type, its fix."""
+    """Returns a finding; with a type, its fix."""
     fix = [{"parameter": "ResourceConfig.InstanceType", "old": "a", "new": new_type}]
     dollars = Decimal(usd) if usd else None
     return CheckFinding(
@@ -277,8 +285,8 @@ def recommendation(rule: str, usd: str | None, new_type: str = "", **more: Any) 
     )
 
 
-def test_the_dearest_advice_comes_first_and_no_two_types_stand_beside_each_other() -> None:
-    """After what AWS refuses; the same type may be named twice."""
+def test_the_largest_recommendation_is_first_and_types_do_not_conflict() -> None:
+    """It follows the requests that AWS refuses. The same type may be recommended twice."""
     rows = sort_findings(
         [
             recommendation("old", "2", "ml.g6.xlarge", severity="medium"),
@@ -293,8 +301,8 @@ def test_the_dearest_advice_comes_first_and_no_two_types_stand_beside_each_other
 
 
 def recorded_request() -> dict[str, Any]:
-    """The request of a recorded job, again."""
-    wanted = (
+    """Returns the request of a recorded job."""
+    expected = (
         "TrainingJobName",
         "HyperParameters",
         "AlgorithmSpecification",
@@ -306,31 +314,33 @@ def recorded_request() -> dict[str, Any]:
         "StoppingCondition",
     )
     answer = json.loads(RECORDED.read_text("utf-8"))["describe"]
-    return {key: answer[key] for key in wanted if key in answer}
+    return {key: answer[key] for key in expected if key in answer}
 
 
 @pytest.fixture
 def history(run: Run, tmp_path: Path) -> Path:
-    """A history file with the audit of one recorded run."""
+    """Returns a history file with the audit of one recorded run."""
     path = tmp_path / "history.db"
     assert run("audit", "--recording", RECORDED, "--history", path).exit_code == 0
     return path
 
 
 def test_the_history_says_what_the_next_run_costs(run: Run, tmp_path: Path, history: Path) -> None:
-    """And which advice it ignores: the request is that of the run that was told it."""
-    again = saved(tmp_path, recorded_request())
-    shown = " ".join(run("check", again, "--history", history).stdout.split())
-    assert "Will cost about $14.67 in 3 h, by 1 completed run of its family" in shown
-    assert "some-gpus-unused (SA204" in shown
-    assert "The advice for tile-classifier" in shown
-    assert "had the same finding" in shown
+    """It also says which recommendation the request ignores: the request is that of the run that
+    had it.
+    """
+    again = save(tmp_path, recorded_request())
+    printed_text = " ".join(run("check", again, "--history", history).stdout.split())
+    assert "Will cost about $14.67 in 3 h, by 1 completed run of its family" in printed_text
+    assert "some-gpus-unused (SA204" in printed_text
+    assert "The advice for tile-classifier" in printed_text
+    assert "had the same finding" in printed_text
 
 
-def test_earlier_runs_on_the_same_instances_are_asked_before_newer_ones(
+def test_earlier_runs_on_the_same_instances_count_before_newer_ones(
     run: Run, tmp_path: Path, history: Path
 ) -> None:
-    """Three newer runs on another type do not hide the advice for this one, nor its dollars."""
+    """Three newer runs on another type hide neither this one's recommendation nor its dollars."""
     text = RECORDED.read_text("utf-8").replace("ml.g4dn.12xlarge", "ml.c5.xlarge")
     for number in range(1, 4):
         later = re.sub(r"(?<=2026-0)(\d)(?=-\d\dT)", lambda month: str(int(month[1]) + 1), text)
@@ -338,7 +348,7 @@ def test_earlier_runs_on_the_same_instances_are_asked_before_newer_ones(
         path = tmp_path / f"later-{number}.json"
         path.write_text(later, encoding="utf-8")
         assert run("audit", "--recording", path, "--history", history).exit_code == 0
-    again = saved(tmp_path, recorded_request())
+    again = save(tmp_path, recorded_request())
     written = run("check", again, "--history", history, "--output", "json").stdout
     [job] = json.loads(written)["jobs"]
     [row] = [row for row in job["findings"] if row["rule"] == "some-gpus-unused"]
@@ -347,33 +357,33 @@ def test_earlier_runs_on_the_same_instances_are_asked_before_newer_ones(
 
 
 def test_a_new_family_is_its_first_run(run: Run, tmp_path: Path, history: Path) -> None:
-    """As known from the history, not from its absence."""
+    """The history is read and does not have the family."""
     assert "First run of its family" in run("check", request(tmp_path), "--history", history).stdout
     assert "First run" not in run("check", request(tmp_path)).stdout
 
 
-def test_the_users_own_history_is_read_where_it_can_be(
+def test_the_users_own_history_is_read_if_possible(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A damaged file that nobody named is said, and stops nothing; one that was named does."""
+    """A damaged default file is reported and stops nothing; a damaged file that was named does."""
     monkeypatch.setattr(sys, "platform", "linux")
-    own = tmp_path / "data" / "sageaudit" / "history.db"
-    own.parent.mkdir(parents=True)
-    assert run("audit", "--recording", RECORDED, "--history", own).exit_code == 0
-    assert "Will cost about" in run("check", saved(tmp_path, recorded_request())).stdout
-    own.write_bytes(b"no database at all, but long enough to be read as one" * 40)
+    own_file = tmp_path / "data" / "sageaudit" / "history.db"
+    own_file.parent.mkdir(parents=True)
+    assert run("audit", "--recording", RECORDED, "--history", own_file).exit_code == 0
+    assert "Will cost about" in run("check", save(tmp_path, recorded_request())).stdout
+    own_file.write_bytes(b"no database at all, but long enough to be read as one" * 40)
     done = run("check", request(tmp_path))
-    assert (done.exit_code, "the history is not asked" in done.stderr) == (0, True)
-    assert run("check", request(tmp_path), "--history", own).exit_code == 2
+    assert (done.exit_code, "the history is not used" in done.stderr) == (0, True)
+    assert run("check", request(tmp_path), "--history", own_file).exit_code == 2
 
 
-def test_without_account_or_region_the_history_is_not_asked(
+def test_without_account_or_region_the_history_is_not_read(
     run: Run, tmp_path: Path, history: Path
 ) -> None:
     """The note says which option helps."""
     nobody = request(tmp_path, {"RoleArn": None})
-    shown = " ".join(run("check", nobody, "--history", history).stdout.split())
-    assert "The history cannot be read without account (give --account)" in shown
+    printed_text = " ".join(run("check", nobody, "--history", history).stdout.split())
+    assert "The history cannot be read without account (give --account)" in printed_text
     assert (
         "First run"
         in run("check", nobody, "--history", history, "--account", "111122223333").stdout
@@ -381,17 +391,19 @@ def test_without_account_or_region_the_history_is_not_asked(
 
 
 def example() -> dict[str, Any]:
-    """The workflow of docs/check.md."""
+    """Returns the workflow of docs/check.md."""
     page = (ROOT / "docs" / "check.md").read_text("utf-8")
     [text] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    found: dict[str, Any] = yaml.safe_load(text)
-    return found
+    result: dict[str, Any] = yaml.safe_load(text)
+    return result
 
 
 def test_the_example_workflow_runs_commands_that_exist(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each `sageaudit` line of it is run on a request here; the first fails no workflow."""
+    """Each of its `sageaudit` lines is run on a request here; the first one does not fail a
+    workflow.
+    """
     [job] = example()["jobs"].values()
     steps = [step for step in job["steps"] if "sageaudit check" in step.get("run", "")]
     assert [step.get("continue-on-error", False) for step in steps] == [True, False]
@@ -401,8 +413,8 @@ def test_the_example_workflow_runs_commands_that_exist(
     results: list[Result] = []
     for step in steps:
         words = shlex.split(step["run"].partition(">>")[0])
-        given = [word.replace("*", "request") for word in words]
-        results.append(run(*given[1:]))
+        options = [word.replace("*", "request") for word in words]
+        results.append(run(*options[1:]))
     assert [done.exit_code for done in results] == [10, 10]
     assert results[0].stdout.startswith("::error file=jobs/request.json,line=")
 
@@ -444,41 +456,41 @@ ANYTHING: list[Any] = [
 ]
 
 
-def places(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Every place in a document but the top."""
+def paths(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yields every path in a document but the top."""
     if place:
         yield place
     pairs: Any = ()
     if isinstance(value, dict | list):
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, inside in pairs:
-        yield from places(inside, (*place, key))
+    for key, place_document in pairs:
+        yield from paths(place_document, (*place, key))
 
 
-def spoilt(seed: int) -> Any:
-    """One of the expert's requests, with up to four values replaced or removed."""
+def damaged_request(seed: int) -> Any:
+    """Returns one of the expert's requests, with up to four values replaced or removed."""
     chance = random.Random(seed)
-    made = json.loads(chance.choice(CASES).file.read_text("utf-8"))
+    request_document = json.loads(chance.choice(CASES).file.read_text("utf-8"))
     for _ in range(chance.randint(1, 4)):
-        found = list(places(made))
-        if not found:
+        result = list(paths(request_document))
+        if not result:
             break
-        *around, last = chance.choice(found)
-        inside = made
+        *around, last = chance.choice(result)
+        place_document = request_document
         for step in around:
-            inside = inside[step]
+            place_document = place_document[step]
         if chance.random() < 0.2:
-            del inside[last]
+            del place_document[last]
         else:
-            inside[last] = copy.deepcopy(chance.choice(ANYTHING))
-    return made
+            place_document[last] = copy.deepcopy(chance.choice(ANYTHING))
+    return request_document
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_any_file_gets_an_answer(seed: int, tmp_path: Path) -> None:
-    """In every format, and no rule fails on it."""
+    """Every format has an output, and no rule fails."""
     path = tmp_path / "request.json"
-    path.write_text(json.dumps(spoilt(seed)), encoding="utf-8")
+    path.write_text(json.dumps(damaged_request(seed)), encoding="utf-8")
     try:
         written = check_file(CHECKS, str(path))
     except SageauditError:

@@ -1,4 +1,4 @@
-"""What all commands have in common: they are found by their files, and explain themselves."""
+"""All commands are found by their files and have a help with examples."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ CONTEXT = click.Context(cli, **cli.context_settings)
 
 
 def paths() -> Iterator[tuple[str, ...]]:
-    """Every command and subcommand, as it is typed."""
+    """Yields every command and subcommand, as typed."""
     for name in cli.list_commands(CONTEXT):
         yield (name,)
         command = cli.get_command(CONTEXT, name)
@@ -28,7 +28,7 @@ def paths() -> Iterator[tuple[str, ...]]:
 
 
 def test_each_file_is_a_command_of_its_name() -> None:
-    """Nothing else is edited to add one."""
+    """No other file is edited to add a command."""
     names = cli.list_commands(CONTEXT)
     assert names == [stem.replace("_", "-") for stem in FILES]
     for name in names:
@@ -37,20 +37,20 @@ def test_each_file_is_a_command_of_its_name() -> None:
         assert command.name == name
 
 
-def test_the_list_shows_what_each_command_says_of_itself(run: Run) -> None:
-    """It reads the sources; the sentence is the one of the command's own help."""
-    listed = run("--help").stdout
+def test_the_list_shows_the_first_sentence_of_each_help(run: Run) -> None:
+    """The list is read from the sources; each sentence equals that of the command's own help."""
+    listing = run("--help").stdout
     for name in cli.list_commands(CONTEXT):
         command = cli.get_command(CONTEXT, name)
         assert command is not None
         summary = command.get_short_help_str(80)
         assert not summary.endswith("...")
-        assert f"  {name:9}  {summary}\n" in listed
+        assert f"  {name:9}  {summary}\n" in listing
 
 
 @pytest.mark.parametrize("path", [(), *paths()], ids=" ".join)
 def test_every_help_shows_an_example(run: Run, path: tuple[str, ...]) -> None:
-    """Which starts as the command itself is typed."""
+    """The example starts with the command as it is typed."""
     done = run(*path, "--help")
     assert done.exit_code == 0
     _, _, examples = done.stdout.partition("Example")
@@ -59,7 +59,7 @@ def test_every_help_shows_an_example(run: Run, path: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"),
+    ("typed", "expected"),
     [
         ("__init__", ""),
         ("audti", " Did you mean 'audit'?"),
@@ -67,20 +67,20 @@ def test_every_help_shows_an_example(run: Run, path: tuple[str, ...]) -> None:
         ("recncile", " Did you mean 'reconcile'?"),
     ],
 )
-def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(
-    run: Run, typed: str, meant: str
+def test_a_mistyped_command_is_answered_with_a_suggestion(
+    run: Run, typed: str, expected: str
 ) -> None:
-    """Exit 2, although no command is imported to be listed."""
+    """The exit code is 2; no command is imported to list them."""
     done = run(typed)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert f"No such command '{typed}'.{meant}" in done.stderr
+    assert f"No such command '{typed}'.{expected}" in done.stderr
 
 
 def test_help_lists_every_command_once_and_whole(run: Run) -> None:
-    """In groups; a summary is not cut."""
-    listed = [name for names in COMMAND_GROUPS.values() for name in names]
-    assert sorted(listed) == sorted(set(listed))
-    assert set(cli.list_commands(None)) <= set(listed)  # type: ignore[arg-type]
+    """The list is in groups, and no summary is cut."""
+    listing = [name for names in COMMAND_GROUPS.values() for name in names]
+    assert sorted(listing) == sorted(set(listing))
+    assert set(cli.list_commands(None)) <= set(listing)  # type: ignore[arg-type]
     done = run("--help")
     assert "..." not in done.stdout.partition("\n")[2]
     assert all(len(line) <= 80 for line in done.stdout.splitlines())

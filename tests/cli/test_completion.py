@@ -20,7 +20,7 @@ TYPED = {
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_shell_gets_its_script(run: Run, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
-    """By the variable that the page names, with exit 0."""
+    """The variable is the one that the page names; the exit code is 0."""
     monkeypatch.setenv("_SAGEAUDIT_COMPLETE", f"{shell}_source")
     done = run()
     assert (done.exit_code, done.stderr) == (0, "")
@@ -30,14 +30,14 @@ def test_a_shell_gets_its_script(run: Run, monkeypatch: pytest.MonkeyPatch, shel
 
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("typed", TYPED)
-def test_what_is_typed_is_completed(
+def test_a_shell_completes_typed_words(
     run: Run, monkeypatch: pytest.MonkeyPatch, shell: str, typed: str
 ) -> None:
-    """A command, an option, or a value of one."""
-    words = f"sageaudit {typed}"
+    """It completes a command, an option, or an option's value."""
+    candidates = f"sageaudit {typed}"
     at = typed.rsplit(maxsplit=1)[-1] if shell == "fish" else str(len(typed.split()))
     monkeypatch.setenv("_SAGEAUDIT_COMPLETE", f"{shell}_complete")
-    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_WORDS", candidates)
     monkeypatch.setenv("COMP_CWORD", at)
     done = run()
     assert done.exit_code == 0

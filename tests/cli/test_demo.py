@@ -1,4 +1,4 @@
-"""`sageaudit demo`: what it writes, what it says, and which files it never touches."""
+"""`sageaudit demo`: what it writes and prints, and which files it never changes."""
 
 import shlex
 import shutil
@@ -8,7 +8,7 @@ import pytest
 
 from local import example
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.cli.commands.demo import EXAMPLE_COMMANDS, example_command
 from sageaudit.workflows.example import company as example_company
 from tests.fakes.command_line import Run
@@ -19,57 +19,57 @@ FEW = ("price-search", "map-tiles")
 
 
 @pytest.fixture(autouse=True)
-def _day(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It runs on the day after the company's last one, for a user without a history."""
-    monkeypatch.setattr(asking, "utc_now", lambda: example.NOW)
+def _clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Makes the command run on the day after the company's last day. The user has no history."""
+    monkeypatch.setattr(clock, "utc_now", lambda: example.NOW)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The company has two workloads."""
-    few = tuple(workload for workload in example_company.WORKLOADS if workload.name in FEW)
-    monkeypatch.setattr(example_company, "WORKLOADS", few)
+def small_company(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reduces the company to two workloads."""
+    workloads = tuple(workload for workload in example_company.WORKLOADS if workload.name in FEW)
+    monkeypatch.setattr(example_company, "WORKLOADS", workloads)
 
 
-@pytest.mark.usefixtures("small")
-def test_each_question_that_it_prints_is_answered(run: Run, tmp_path: Path, company: Path) -> None:
-    """By the whole company, pasted as it stands."""
+@pytest.mark.usefixtures("small_company")
+def test_each_printed_command_works(run: Run, tmp_path: Path, company: Path) -> None:
+    """Each command is pasted unchanged, for the whole company."""
     done = run("demo", "--history", "the example's.db")
     assert done.exit_code == 0, done.stderr
     shutil.copy(company, "the example's.db")
-    asked = [line for line in done.stdout.splitlines() if line.startswith("sageaudit ")]
-    assert len(asked) == len(EXAMPLE_COMMANDS)
-    for line in asked:
-        found = run(*shlex.split(line)[1:])
-        assert found.exit_code == 0, found.stderr
-        assert len(found.stdout.splitlines()) > 1 or "wrote example.html" in found.stderr
+    arguments = [line for line in done.stdout.splitlines() if line.startswith("sageaudit ")]
+    assert len(arguments) == len(EXAMPLE_COMMANDS)
+    for line in arguments:
+        result = run(*shlex.split(line)[1:])
+        assert result.exit_code == 0, result.stderr
+        assert len(result.stdout.splitlines()) > 1 or "wrote example.html" in result.stderr
     assert (tmp_path / "example.html").stat().st_size > 100_000
 
 
-@pytest.mark.usefixtures("small")
-def test_it_writes_beside_the_users_own_history(run: Run, tmp_path: Path) -> None:
-    """And says where, and until which day; a second time it replaces what it wrote."""
+@pytest.mark.usefixtures("small_company")
+def test_it_does_not_change_the_users_own_history(run: Run, tmp_path: Path) -> None:
+    """It prints the path and the last day. A second run replaces its own file."""
     for _ in range(2):
         done = run("demo")
         assert done.exit_code == 0, done.stderr
         path = tmp_path / "data" / "sageaudit" / "example-company.db"
         assert done.stdout.splitlines()[:2] == [
-            "The example company is made up: 96 audits of its jobs, the last of 2026-11-27.",
+            "The example company is made up: 96 audits of its jobs, the last one of 2026-11-27.",
             f"Written to {path}",
         ]
         assert example_command("advice", path) in done.stdout
     assert not (path.parent / "history.db").exists()
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.usefixtures("small_company")
 def test_a_history_with_other_audits_is_refused(run: Run, tmp_path: Path) -> None:
-    """Also one that was an example, and had a job of the user's own recorded into it."""
-    own, mixed = tmp_path / "own.db", tmp_path / "mixed.db"
+    """So is an example into which the user recorded another job."""
+    users_file, mixed = tmp_path / "own.db", tmp_path / "mixed.db"
     run("demo", "--history", mixed)
-    for path in (own, mixed):
+    for path in (users_file, mixed):
         with SqliteHistory(path) as history:
             fill(history, 1)
         before = path.read_bytes()
@@ -80,7 +80,7 @@ def test_a_history_with_other_audits_is_refused(run: Run, tmp_path: Path) -> Non
 
 
 def test_a_file_that_is_no_history_is_refused(run: Run, tmp_path: Path) -> None:
-    """It stays as it is."""
+    """The file is not changed."""
     path = tmp_path / "notes.txt"
     path.write_text("mine")
     done = run("demo", "--history", path)

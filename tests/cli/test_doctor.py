@@ -1,4 +1,4 @@
-"""`sageaudit doctor`: every check has a state, a sentence and what to do next."""
+"""`sageaudit doctor`: every check has a state, a sentence and a next step."""
 
 import json
 import sqlite3
@@ -24,8 +24,8 @@ REGION = "us-east-1"
 WHOSE = {"Account": OWN, "Arn": f"arn:aws:iam::{OWN}:user/ana", "UserId": "A"}
 
 
-def missing(operation: str) -> Any:
-    """SageMaker's answer about a job that does not exist."""
+def job_not_found(operation: str) -> Any:
+    """Returns SageMaker's response about a job that does not exist."""
 
     def answer(_: str, __: Any) -> Any:
         error = {"Code": "ValidationException", "Message": "Requested resource not found."}
@@ -36,46 +36,46 @@ def missing(operation: str) -> Any:
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]:
-    """An account that permits everything."""
+    """Yields an account that permits everything."""
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    with mock_aws(), aws_calls() as made:
+    with mock_aws(), aws_calls() as aws_calls_made:
         for action in permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ()):
             service, _, operation = action.partition(":")
             if service == "sagemaker" and not operation.startswith("List"):
-                made.answer(action, missing(operation))
-        made.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
+                aws_calls_made.answer(action, job_not_found(operation))
+        aws_calls_made.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
         for action in sagemaker.CHILDREN_PERMISSIONS:
-            made.answer(action, missing(action.partition(":")[2]))
-        made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
-        made.answer("sts:GetCallerIdentity", lambda *_: WHOSE)
-        yield made
+            aws_calls_made.answer(action, job_not_found(action.partition(":")[2]))
+        aws_calls_made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
+        aws_calls_made.answer("sts:GetCallerIdentity", lambda *_: WHOSE)
+        yield aws_calls_made
 
 
 def checks(done: Result) -> dict[str, dict[str, Any]]:
-    """The checks by name."""
+    """Returns the checks by name."""
     printed = json.loads(done.stdout)
     assert printed["schema"] == 1
     return {check["name"]: check for check in printed["checks"]}
 
 
-def test_all_that_works_is_0_and_every_permission_has_its_line(calls: AwsCalls, run: Run) -> None:
-    """And nothing was asked that costs more than a metric."""
+def test_success_is_0_and_every_permission_has_a_line(calls: AwsCalls, run: Run) -> None:
+    """No call costs more than a metric."""
     done = run("doctor", "--coverage", "--output", "json")
-    found = checks(done)
+    result = checks(done)
     assert done.exit_code == 0, done.stdout
-    assert set(permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ())) <= found.keys()
-    assert {"versions", "prices", "region", "credentials"} <= found.keys()
-    costs = found.pop("ce:GetCostAndUsage")
+    assert set(permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ())) <= result.keys()
+    assert {"versions", "prices", "region", "credentials"} <= result.keys()
+    costs = result.pop("ce:GetCostAndUsage")
     assert (costs["state"], costs["found"]) == ("not_checked", "a check costs $0.01")
-    assert {check["state"] for check in found.values()} == {"ok"}
-    assert not calls.of("ce:GetCostAndUsage")
-    assert len(calls.of("cloudwatch:GetMetricData")) == 1
+    assert {check["state"] for check in result.values()} == {"ok"}
+    assert not calls.by_name("ce:GetCostAndUsage")
+    assert len(calls.by_name("cloudwatch:GetMetricData")) == 1
 
 
 @pytest.mark.usefixtures("calls")
 def test_people_get_one_line_a_check_within_80_columns(run: Run) -> None:
-    """With the counts first."""
+    """The counts are the first line."""
     done = run("doctor", "--coverage")
     assert "credentials: arn:aws:iam::123456789012:user/ana" in done.stdout
     assert done.stdout.splitlines()[0].endswith(" ok, 1 not checked")
@@ -85,15 +85,15 @@ def test_people_get_one_line_a_check_within_80_columns(run: Run) -> None:
 @pytest.mark.parametrize(
     "action",
     [
-        one
-        for one in permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ())
-        if "ce:" not in one
+        action_name
+        for action_name in permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, ())
+        if "ce:" not in action_name
     ],
 )
 def test_a_missing_permission_is_named_with_what_to_do(
     calls: AwsCalls, run: Run, action: str
 ) -> None:
-    """Each of them is really asked for; exit 4."""
+    """Each permission is tried with a real call; the exit code is 4."""
     calls.refuse(action, "AccessDeniedException")
     done = run("doctor", "--output", "json")
     failed = [check for check in checks(done).values() if check["state"] == "failed"]
@@ -103,14 +103,12 @@ def test_a_missing_permission_is_named_with_what_to_do(
     assert (done.exit_code, failed[0]["exit_code"]) == (4, 4)
 
 
-def test_only_the_permissions_of_the_commands_that_are_named_are_asked(
-    calls: AwsCalls, run: Run
-) -> None:
+def test_only_the_permissions_of_the_named_commands_are_checked(calls: AwsCalls, run: Run) -> None:
     """`doctor report --coverage` describes no job."""
     done = run("doctor", "report", "--coverage", "--output", "json")
     actions = {name for name in checks(done) if name.partition(":")[2].isalpha()}
     assert {name for name in actions if ":" in name} == {"ce:GetCostAndUsage"}
-    assert not [call for call in calls.made if call.service == "sagemaker"]
+    assert not [call for call in calls.log if call.service == "sagemaker"]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +126,7 @@ def test_throttled_is_5_and_not_found_is_permitted(
 
 
 @pytest.mark.parametrize(
-    ("answer", "exit_code", "said", "next_"),
+    ("answer", "exit_code", "message", "next_"),
     [
         (ResponseParserError("not XML"), 5, "perhaps because of a proxy", "HTTPS_PROXY"),
         (EndpointConnectionError(endpoint_url="https://sts"), 5, "sts", "HTTPS_PROXY"),
@@ -138,10 +136,10 @@ def test_throttled_is_5_and_not_found_is_permitted(
     ],
     ids=["HTML", "no network", "another answer", "expired", "late"],
 )
-def test_without_an_identity_it_is_said_why_and_nothing_more_is_asked(
-    calls: AwsCalls, run: Run, answer: Any, exit_code: int, said: str, next_: str | None
+def test_without_an_identity_the_reason_is_printed_and_nothing_more_is_read(
+    calls: AwsCalls, run: Run, answer: Any, exit_code: int, message: str, next_: str | None
 ) -> None:
-    """A proxy's page is no bug; AWS refuses a clock that is more than five minutes off."""
+    """A proxy's page is not a bug. AWS refuses a clock that is more than five minutes off."""
 
     def sts(*_: Any) -> Any:
         if isinstance(answer, Exception):
@@ -153,17 +151,17 @@ def test_without_an_identity_it_is_said_why_and_nothing_more_is_asked(
     else:
         calls.answer("sts:GetCallerIdentity", sts)
     done = run("doctor", "audit", "--output", "json")
-    found = checks(done)
-    whose = found["credentials"]
+    result = checks(done)
+    whose = result["credentials"]
     assert (whose["state"], done.exit_code) == ("failed", exit_code)
-    assert said in whose["found"]
+    assert message in whose["found"]
     assert next_ in whose["next"] if next_ else whose["next"] is None
-    assert found["permissions"]["state"] == "not_checked"
+    assert result["permissions"]["state"] == "not_checked"
 
 
 @pytest.mark.usefixtures("calls")
 @pytest.mark.parametrize(
-    ("words", "exit_code", "name", "said"),
+    ("words", "exit_code", "name", "message"),
     [
         (["--region", "mars-north-1"], 2, "region", "not a region of SageMaker"),
         (["--region", "x"], 2, "AWS settings", "is not a region"),
@@ -171,27 +169,27 @@ def test_without_an_identity_it_is_said_why_and_nothing_more_is_asked(
     ],
 )
 def test_settings_that_cannot_be_used_have_their_code(
-    run: Run, words: list[str], exit_code: int, name: str, said: str
+    run: Run, words: list[str], exit_code: int, name: str, message: str
 ) -> None:
-    """The rest is still checked, as far as it can be."""
+    """The remaining checks are still made if possible."""
     done = run("doctor", *words, "--output", "json")
-    found = checks(done)
-    assert said in found[name]["found"]
+    result = checks(done)
+    assert message in result[name]["found"]
     assert done.exit_code == exit_code
     if name == "region":
-        assert found["permissions"]["found"] == "cannot be checked without the region"
+        assert result["permissions"]["found"] == "cannot be checked without the region"
 
 
 @pytest.mark.usefixtures("calls")
 def test_a_history_file_is_opened(run: Run, tmp_path: Path) -> None:
-    """There, absent, of another tool: each has its sentence and code."""
-    there, other = tmp_path / "h.db", tmp_path / "other.db"
-    SqliteHistory(there).close()
-    with sqlite3.connect(other) as connection:
+    """A present file, a missing one and one of another tool each have a sentence and a code."""
+    existing, foreign = tmp_path / "h.db", tmp_path / "other.db"
+    SqliteHistory(existing).close()
+    with sqlite3.connect(foreign) as connection:
         connection.execute("create table t (x)")
     for path, state, code in (
-        (there, "ok", 0),
-        (other, "failed", 2),
+        (existing, "ok", 0),
+        (foreign, "failed", 2),
         (tmp_path / "no", "failed", 3),
     ):
         done = run("doctor", "prices", "--history", path, "--output", "json")
@@ -202,13 +200,13 @@ def test_a_history_file_is_opened(run: Run, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("calls")
 def test_no_history_yet_is_no_failure(run: Run) -> None:
     """A new user has none."""
-    found = checks(run("doctor", "prices", "--output", "json"))
-    [name] = [name for name in found if name.startswith("history ")]
-    assert (found[name]["state"], found[name]["next"]) == ("ok", "`sageaudit scan` makes it")
+    result = checks(run("doctor", "prices", "--output", "json"))
+    [name] = [name for name in result if name.startswith("history ")]
+    assert (result[name]["state"], result[name]["next"]) == ("ok", "`sageaudit scan` makes it")
 
 
 @pytest.mark.parametrize(
-    ("kind", "code", "said"),
+    ("kind", "code", "message"),
     [
         ("ours", 0, "permitted"),
         ("other", 3, "is not a history of sageaudit"),
@@ -216,8 +214,8 @@ def test_no_history_yet_is_no_failure(run: Run) -> None:
     ],
 )
 @pytest.mark.usefixtures("calls")
-def test_a_table_is_read_by_key_and_by_index(run: Run, kind: str, code: int, said: str) -> None:
-    """A table of another tool is told from one that is not there."""
+def test_a_table_is_read_by_key_and_by_index(run: Run, kind: str, code: int, message: str) -> None:
+    """A table of another tool and a missing table have different results."""
     client = boto3.client("dynamodb", region_name=REGION)
     name = "absent-table"
     if kind == "ours":
@@ -231,37 +229,41 @@ def test_a_table_is_read_by_key_and_by_index(run: Run, kind: str, code: int, sai
             BillingMode="PAY_PER_REQUEST",
         )
     done = run("doctor", "history", "--table", name, "--output", "json")
-    found = checks(done)
-    of_table = [check for name, check in found.items() if name.startswith("table ")]
+    result = checks(done)
+    of_table = [check for name, check in result.items() if name.startswith("table ")]
     assert {check["found"] for check in of_table} == {of_table[0]["found"]}
-    assert said in of_table[0]["found"]
+    assert message in of_table[0]["found"]
     assert len(of_table) == (2 if kind == "ours" else 1)
     assert done.exit_code == code
 
 
-def test_a_role_is_assumed_in_each_account_and_its_permissions_are_asked(
+def test_a_role_is_assumed_in_each_account_and_its_permissions_are_checked(
     calls: AwsCalls, run: Run
 ) -> None:
-    """One line an account: assumed, without a permission, or refused."""
+    """Each account has one line: assumed, without a permission, or refused."""
     calls.refuse("sts:AssumeRole", "AccessDenied", when=lambda p: ABSENT in p["RoleArn"])
     calls.refuse("sagemaker:ListTransformJobs", "AccessDeniedException", OTHER)
-    words = [word for one in (OWN, OTHER, ABSENT) for word in ("--account", one)]
+    words = [word for action_name in (OWN, OTHER, ABSENT) for word in ("--account", action_name)]
     done = run("doctor", "scan", *words, "--role", "reader", "--output", "json")
-    found = checks(done)
-    assert found[f"account {OWN}"]["state"] == "ok"
-    assert "sagemaker:ListTransformJobs" in found[f"reader in {OTHER}"]["found"]
-    assert "cannot be assumed" in found[f"reader in {ABSENT}"]["found"]
+    result = checks(done)
+    assert result[f"account {OWN}"]["state"] == "ok"
+    assert "sagemaker:ListTransformJobs" in result[f"reader in {OTHER}"]["found"]
+    assert "cannot be assumed" in result[f"reader in {ABSENT}"]["found"]
     assert done.exit_code == 4
 
 
 def test_the_policy_needs_no_aws(calls: AwsCalls, run: Run) -> None:
-    """JSON that IAM takes, narrowed to kinds of job, region, table and role."""
-    calls.made.clear()
+    """IAM accepts the JSON, which names the kinds of job, region, table and role."""
+    calls.log.clear()
     words = ("--table", "audits", "--role", "reader", "--region", "eu-west-1")
     done = run("doctor", "--policy", "scan", "history", *words)
     policy = done.document()
     assert policy["Version"] == "2012-10-17"
-    resources = {one: part["Resource"] for part in policy["Statement"] for one in part["Action"]}
+    resources = {
+        action_name: part["Resource"]
+        for part in policy["Statement"]
+        for action_name in part["Action"]
+    }
     training = "arn:aws:sagemaker:eu-west-1:*:training-job/*"
     assert resources["sagemaker:DescribeTrainingJob"][0] == training
     assert resources["dynamodb:GetItem"] == [
@@ -269,4 +271,4 @@ def test_the_policy_needs_no_aws(calls: AwsCalls, run: Run) -> None:
         "arn:aws:dynamodb:eu-west-1:*:table/audits/index/*",
     ]
     assert resources["sts:AssumeRole"] == "arn:aws:iam::*:role/reader"
-    assert not calls.made
+    assert not calls.log

@@ -1,4 +1,4 @@
-"""`sageaudit doctor --members`: what each account lacks, as the deployed function finds it."""
+"""`sageaudit doctor --members` shows what each account lacks, as the deployed function finds it."""
 
 import io
 import json
@@ -22,7 +22,7 @@ from sweep import handler
 from tests.adapters.history.tables import new_table
 from tests.fakes.aws_calls import AwsCalls, aws_calls
 from tests.fakes.command_line import Run
-from tests.fakes.entries import ended
+from tests.fakes.entries import entry_ending_at
 
 REGION, FINE, DENIED, GONE = "us-east-1", "222233334444", "333344445555", "444455556666"
 ARN = "arn:aws:sagemaker:us-east-1:{}:training-job/{}"
@@ -31,21 +31,27 @@ POLICY = Policy(members=MemberAccounts(dict.fromkeys((FINE, DENIED, GONE), "sage
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]:
-    """A stack whose function answers itself, and three members of which two lack something."""
+    """Yields a stack whose function calls itself, and three members; two of them lack something."""
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    with mock_aws(), aws_calls() as made:
+    with mock_aws(), aws_calls() as recorded_calls:
         table = new_table(boto3.client("dynamodb", region_name=REGION))
         outputs = {"TableName": table, "SweepFunctionName": "SageAudit-Sweep"}
-        said = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
-        made.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
-        made.refuse("sagemaker:ListTags", "AccessDeniedException", DENIED)
-        refused = made.answers[
+        message = [{"OutputKey": key, "OutputValue": value} for key, value in outputs.items()]
+        recorded_calls.answer(
+            "cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": message}]}
+        )
+        recorded_calls.refuse("sagemaker:ListTags", "AccessDeniedException", DENIED)
+        refused = recorded_calls.answers[
             "sagemaker:ListTags"
         ]  # moto has no answer for a job that is not there
-        made.answer("sagemaker:ListTags", lambda *asked: refused(*asked) or {"Tags": []})
-        made.answer("sagemaker:ListCandidatesForAutoMLJob", lambda *_: {"Candidates": []})
-        made.refuse("sts:AssumeRole", "AccessDenied", when=lambda asked: GONE in asked["RoleArn"])
+        recorded_calls.answer(
+            "sagemaker:ListTags", lambda *arguments: refused(*arguments) or {"Tags": []}
+        )
+        recorded_calls.answer("sagemaker:ListCandidatesForAutoMLJob", lambda *_: {"Candidates": []})
+        recorded_calls.refuse(
+            "sts:AssumeRole", "AccessDenied", when=lambda arguments: GONE in arguments["RoleArn"]
+        )
         function = handler.build(
             {
                 "TABLE_NAME": table,
@@ -65,73 +71,75 @@ def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]
             def get_remaining_time_in_millis(self) -> int:
                 return 600_000
 
-        def invoked(_: str, asked: Any) -> dict[str, Any]:
-            answer = function(json.loads(asked["Payload"]), Context())
+        def invoked(_: str, arguments: Any) -> dict[str, Any]:
+            answer = function(json.loads(arguments["Payload"]), Context())
             return {"Payload": io.BytesIO(json.dumps(answer).encode())}
 
-        made.answer("lambda:Invoke", invoked)
-        yield made
+        recorded_calls.answer("lambda:Invoke", invoked)
+        yield recorded_calls
 
 
 def checks(run: Run) -> dict[str, dict[str, Any]]:
-    """The checks of members, by name."""
-    asked = ("--stack", "SageAudit", "--members", "--region", REGION, "--output", "json")
-    done = run("doctor", "doctor", *asked)
+    """Returns the checks of members by name."""
+    arguments = ("--stack", "SageAudit", "--members", "--region", REGION, "--output", "json")
+    done = run("doctor", "doctor", *arguments)
     assert done.stdout, done.stderr
     rows = json.loads(done.stdout)["checks"]
     return {row["name"]: row for row in rows if row["name"].startswith(("member", "events of"))}
 
 
-def test_each_member_says_what_it_lacks(calls: AwsCalls, run: Run) -> None:
-    """The role, or the very action."""
-    found = checks(run)
-    fine, denied, gone = (found[f"member {one} in {REGION}"] for one in (FINE, DENIED, GONE))
+def test_each_member_shows_what_it_lacks(calls: AwsCalls, run: Run) -> None:
+    """It lacks the role, or one action."""
+    result = checks(run)
+    fine, denied, gone = (result[f"member {member} in {REGION}"] for member in (FINE, DENIED, GONE))
     assert fine["state"] == "ok"
     assert denied["found"].startswith("not permitted: sagemaker:ListTags: ")
     assert gone["found"].startswith("not permitted: sts:AssumeRole: ")
     assert {denied["exit_code"], gone["exit_code"]} == {4}
-    asked = {call.account for call in calls.of("sagemaker:DescribeTrainingJob")}
-    assert {FINE, DENIED} <= asked
+    arguments = {call.account for call in calls.by_name("sagemaker:DescribeTrainingJob")}
+    assert {FINE, DENIED} <= arguments
 
 
-def test_events_of_a_member_come_where_a_job_was_audited_that_no_sweep_found(
+def test_events_of_a_member_arrive_if_a_job_was_audited_that_no_sweep_found(
     calls: AwsCalls, run: Run
 ) -> None:
-    """Nothing is said of a member without a job."""
+    """A member without jobs has no check of its events."""
     table, now = boto3.client("dynamodb", region_name=REGION), datetime.now(UTC)
     name = table.list_tables()["TableNames"][0]
     history, notes = DynamoHistory(table, name), DynamoSweepStore(table, name)
-    told, lost = (
-        ended(job, now, job={"account": account, "arn": ARN.format(account, job), "region": REGION})
+    replies, lost = (
+        entry_ending_at(
+            job, now, job={"account": account, "arn": ARN.format(account, job), "region": REGION}
+        )
         for job, account in (("told", FINE), ("lost", DENIED))
     )
-    for entry in (told, lost):
+    for entry in (replies, lost):
         history.record(entry)
     notes.record_event_sent(lost.key, SentEvent(now, None))
-    found = checks(run)
-    states = [found[f"events of {one} in {REGION}"]["state"] for one in (FINE, DENIED, GONE)]
+    result = checks(run)
+    states = [result[f"events of {member} in {REGION}"]["state"] for member in (FINE, DENIED, GONE)]
     assert states == ["ok", "failed", "not_checked"]
     declared = permissions.READ_ONLY_COMMANDS["doctor"].actions([permissions.MEMBERS_OPTION])
     used = {name.replace("lambda:Invoke", "lambda:InvokeFunction") for name in calls.names}
     assert declared <= used
 
 
-def test_of_300_accounts_what_is_fine_is_one_line_and_what_lacks_is_named(
+def test_300_accounts_have_one_line_for_success_and_named_failures(
     calls: AwsCalls, run: Run
 ) -> None:
-    """Asked in answers of at most 40 seconds, where each call to AWS takes a tenth of one."""
+    """Each request takes at most 40 seconds if a call to AWS takes a tenth of one."""
     names = [str(200000000000 + number) for number in range(300)]
     a_member_s = (len(MEMBER_ACTIONS) + 1) / 10
     a_turn = int(handler.MEMBER_CHECK_LIMIT.total_seconds() / a_member_s) + 1
     turns: list[float] = []
 
-    def invoked(_: str, asked: Any) -> dict[str, Any]:
-        after = json.loads(asked["Payload"])["members_after"]
+    def invoked(_: str, arguments: Any) -> dict[str, Any]:
+        after = json.loads(arguments["Payload"])["members_after"]
         turn = [name for name in names if name > after][:a_turn]
         turns.append(len(turn) * a_member_s)
-        rows = [{"account": one, "region": REGION, "lacks": lacks(one)} for one in turn]
-        said = {"members": rows, "next": None if turn[-1] == names[-1] else turn[-1]}
-        return {"Payload": io.BytesIO(json.dumps(said).encode())}
+        rows = [{"account": member, "region": REGION, "lacks": lacks(member)} for member in turn]
+        message = {"members": rows, "next": None if turn[-1] == names[-1] else turn[-1]}
+        return {"Payload": io.BytesIO(json.dumps(message).encode())}
 
     def lacks(account: str) -> dict[str, str]:
         return {"sts:AssumeRole": "there is no such role"} if account.endswith("77") else {}
@@ -139,12 +147,12 @@ def test_of_300_accounts_what_is_fine_is_one_line_and_what_lacks_is_named(
     calls.answer("lambda:Invoke", invoked)
     done = run("doctor", "doctor", "--stack", "SageAudit", "--members", "--region", REGION)
     lines = [line for line in done.stdout.splitlines() if "member" in line or "events of" in line]
-    said = " ".join(done.stdout.split())
-    assert f"member {names[0]} in {REGION}, " in said
-    assert "and 294 more: its role can be assumed, and allows what an audit needs" in said
-    assert "and 297 more: no job was audited in 20 days" in said
+    message = " ".join(done.stdout.split())
+    assert f"member {names[0]} in {REGION}, " in message
+    assert "and 294 more: its role can be assumed, and allows what an audit needs" in message
+    assert "and 297 more: no job was audited in 20 days" in message
     for name in ("200000000077", "200000000177", "200000000277"):
-        assert f"member {name} in {REGION}" in said
+        assert f"member {name} in {REGION}" in message
     assert len(lines) < 12
     assert max(turns) < 60
     assert sum(turns) < 8 * 60

@@ -1,4 +1,4 @@
-"""`sageaudit doctor --stack`: dead letters, who is told of alarms, when the sweep last ran."""
+"""`sageaudit doctor --stack`: dead letters, subscribers of alarms, and the last sweep."""
 
 import json
 from collections.abc import Iterator
@@ -24,33 +24,33 @@ from tests.fakes.dead_letters import DEAD, REGION, Stack, event
 
 @pytest.fixture
 def stack(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Stack]:
-    """With a table and a topic."""
+    """Yields a stack with a table and a topic."""
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    with mock_aws(), aws_calls() as made:
-        found = Stack(made)
-        found.outputs["TableName"] = new_table(boto3.client("dynamodb", region_name=REGION))
+    with mock_aws(), aws_calls() as aws:
+        deployed = Stack(aws)
+        deployed.outputs["TableName"] = new_table(boto3.client("dynamodb", region_name=REGION))
         topic = boto3.client("sns", region_name=REGION).create_topic(Name="SageAudit-alarms")
-        found.outputs["AlarmsTopicArn"] = topic["TopicArn"]
+        deployed.outputs["AlarmsTopicArn"] = topic["TopicArn"]
         webhook = SlackChannel.secret_format.example
         boto3.client("secretsmanager", region_name=REGION).create_secret(
             Name="sageaudit/channel/slack", SecretString=webhook
         )
-        found.outputs["AuditsAtOnce"] = "5"
-        made.answer("lambda:GetAccountSettings", account_of(10))
-        found.outputs["ChannelSlack"] = "slack sageaudit/channel/slack"
-        said = [{"OutputKey": k, "OutputValue": v} for k, v in found.outputs.items()]
-        made.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
-        yield found
+        deployed.outputs["AuditsAtOnce"] = "5"
+        aws.answer("lambda:GetAccountSettings", concurrency_response(10))
+        deployed.outputs["ChannelSlack"] = "slack sageaudit/channel/slack"
+        message = [{"OutputKey": k, "OutputValue": v} for k, v in deployed.outputs.items()]
+        aws.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": message}]})
+        yield deployed
 
 
-def account_of(executions: int) -> Any:
-    """The answer of an account that may run so many functions at once."""
+def concurrency_response(executions: int) -> Any:
+    """Returns the response of an account with this concurrency limit."""
     return lambda *_: {"AccountLimit": {"UnreservedConcurrentExecutions": executions}}
 
 
-def swept(stack: Stack, ago: timedelta, account: str = "123456789012") -> None:
-    """A sweep of a list ended."""
+def finish_sweep(stack: Stack, ago: timedelta, account: str = "123456789012") -> None:
+    """Records that a sweep of a list ended."""
     client = boto3.client("dynamodb", region_name=REGION)
     at = datetime.now(UTC) - ago
     state = replace(first_state(at), watermark=at, tried_at=at)
@@ -59,14 +59,14 @@ def swept(stack: Stack, ago: timedelta, account: str = "123456789012") -> None:
 
 
 def subscribe(stack: Stack) -> None:
-    """Somebody is told of alarms."""
+    """Adds a subscriber of the alarms."""
     boto3.client("sns", region_name=REGION).subscribe(
         TopicArn=stack.outputs["AlarmsTopicArn"], Protocol="email", Endpoint="ops@example.com"
     )
 
 
 def checks(run: Run, *, exit_code: int) -> dict[str, dict[str, Any]]:
-    """The checks of the stack, by name."""
+    """Returns the checks of the stack by name."""
     done = run("doctor", "doctor", "--stack", "SageAudit", "--region", REGION, "--output", "json")
     assert done.exit_code == exit_code, done.stdout
     rows = json.loads(done.stdout)["checks"]
@@ -74,21 +74,23 @@ def checks(run: Run, *, exit_code: int) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in rows if row["name"].startswith(names)}
 
 
-def test_a_stack_in_order_is_0(stack: Stack, run: Run) -> None:
-    """No letters, somebody is told, a sweep ended."""
-    swept(stack, timedelta(minutes=20))
+def test_a_healthy_stack_is_0(stack: Stack, run: Run) -> None:
+    """It has no dead letters, a subscriber, and a finished sweep."""
+    finish_sweep(stack, timedelta(minutes=20))
     subscribe(stack)
-    found = checks(run, exit_code=0)
-    assert {row["state"] for row in found.values()} == {"ok"}
-    assert [row["found"] for name, row in found.items() if name.startswith("dead")] == ["none"] * 5
-    assert found["alarms"]["found"] == "they go to 1 subscriber (email)"
-    assert "it has read all jobs" in found["sweep"]["found"]
+    deployed = checks(run, exit_code=0)
+    assert {row["state"] for row in deployed.values()} == {"ok"}
+    assert [row["found"] for name, row in deployed.items() if name.startswith("dead")] == [
+        "none"
+    ] * 5
+    assert deployed["alarms"]["found"] == "they go to 1 subscriber (email)"
+    assert "it has read all jobs" in deployed["sweep"]["found"]
     holds = "the secret sageaudit/channel/slack holds a Slack incoming webhook URL"
-    assert found["channel slack"]["found"] == holds
+    assert deployed["channel slack"]["found"] == holds
 
 
 @pytest.mark.parametrize(
-    ("secret", "output", "state", "found"),
+    ("secret", "output", "state", "deployed"),
     [
         (None, "teams sageaudit/channel/ml", "failed", "there is no such secret"),
         ("https://x", "teams sageaudit/channel/ml", "failed", "holds no Microsoft Teams workflow"),
@@ -103,11 +105,11 @@ def test_a_stack_in_order_is_0(stack: Stack, run: Run) -> None:
         (None, "pager x", "not_checked", "pager is not known to this version"),
     ],
 )
-def test_each_channel_has_its_secret_in_its_form_or_a_listener(
-    stack: Stack, run: Run, secret: str | None, output: str, state: str, found: str
+def test_each_channel_has_a_valid_secret_or_a_subscriber(
+    stack: Stack, run: Run, secret: str | None, output: str, state: str, deployed: str
 ) -> None:
     """The address itself is never shown."""
-    swept(stack, timedelta(minutes=20))
+    finish_sweep(stack, timedelta(minutes=20))
     subscribe(stack)
     topic = stack.outputs["AlarmsTopicArn"]
     empty = boto3.client("sns", region_name=REGION).create_topic(Name="empty")["TopicArn"]
@@ -116,11 +118,13 @@ def test_each_channel_has_its_secret_in_its_form_or_a_listener(
             Name="sageaudit/channel/ml", SecretString=secret
         )
     outputs = {**stack.outputs, "ChannelMlPlatform": output.format(topic=topic, empty=empty)}
-    said = [{"OutputKey": k, "OutputValue": v} for k, v in outputs.items()]
-    stack.calls.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
+    message = [{"OutputKey": k, "OutputValue": v} for k, v in outputs.items()]
+    stack.calls.answer(
+        "cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": message}]}
+    )
     row = checks(run, exit_code=int(state == "failed"))
     assert row["channel ml-platform"]["state"] == state
-    assert found in row["channel ml-platform"]["found"]
+    assert deployed in row["channel ml-platform"]["found"]
     assert "sig=local" not in str(row)
 
 
@@ -129,30 +133,35 @@ def test_audits_may_take_half_of_the_accounts_executions(
     stack: Stack, run: Run, executions: int, state: str
 ) -> None:
     """A new account has ten, which is enough for five audits."""
-    swept(stack, timedelta(minutes=20))
+    finish_sweep(stack, timedelta(minutes=20))
     subscribe(stack)
-    stack.calls.answer("lambda:GetAccountSettings", account_of(executions))
+    stack.calls.answer("lambda:GetAccountSettings", concurrency_response(executions))
     row = checks(run, exit_code=int(state == "failed"))["executions"]
     assert row["state"] == state
     assert f"5 audits at once; this account may run {executions} functions at once" in row["found"]
 
 
-def test_the_own_topic_may_have_nobody(stack: Stack, run: Run) -> None:
-    """Whoever reads chat needs no mail."""
-    swept(stack, timedelta(minutes=20))
+def test_the_own_topic_may_have_no_subscribers(stack: Stack, run: Run) -> None:
+    """People who read chat need no mail."""
+    finish_sweep(stack, timedelta(minutes=20))
     subscribe(stack)
     empty = boto3.client("sns", region_name=REGION).create_topic(Name="own")["TopicArn"]
-    said = [{"OutputKey": k, "OutputValue": v} for k, v in stack.outputs.items()]
-    said.append({"OutputKey": "ChannelSns", "OutputValue": f"sns {empty}"})
-    stack.calls.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": said}]})
+    message = [{"OutputKey": k, "OutputValue": v} for k, v in stack.outputs.items()]
+    message.append({"OutputKey": "ChannelSns", "OutputValue": f"sns {empty}"})
+    stack.calls.answer(
+        "cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": message}]}
+    )
     row = checks(run, exit_code=0)["channel sns"]
     assert (row["state"], row["found"]) == ("ok", "the stack's own topic has no subscriber")
 
 
 @pytest.mark.parametrize("kind", [*DEAD, "sweep", "digest"])
 def test_dead_letters_are_counted_and_lead_to_redrive(stack: Stack, run: Run, kind: str) -> None:
-    """Exit 1. A start is not sent again: the next one does the same work."""
-    swept(stack, timedelta(minutes=20))
+    """The exit code is 1.
+
+    A failed scheduled start is not sent again: the next start does the same work.
+    """
+    finish_sweep(stack, timedelta(minutes=20))
     subscribe(stack)
     url = stack.outputs[DEAD.get(kind, f"{kind.capitalize()}DeadLettersUrl")]
     stack.sqs.send_message(QueueUrl=url, MessageBody=event())
@@ -165,32 +174,32 @@ def test_dead_letters_are_counted_and_lead_to_redrive(stack: Stack, run: Run, ki
 
 
 def test_a_list_of_an_account_that_left_does_not_fail_the_sweep(stack: Stack, run: Run) -> None:
-    """Nobody sweeps it any more; its note stays."""
+    """It is not swept any more; its stored state remains."""
     subscribe(stack)
-    swept(stack, timedelta(minutes=20))
-    swept(stack, timedelta(days=30), account="1" * 12)
+    finish_sweep(stack, timedelta(minutes=20))
+    finish_sweep(stack, timedelta(days=30), account="1" * 12)
     row = checks(run, exit_code=0)["sweep"]
     assert (row["state"], "in 1 list" in row["found"]) == ("ok", True)
 
 
-def test_nobody_told_and_a_late_sweep_are_said(stack: Stack, run: Run) -> None:
-    """With what to do; a stack that never swept is not checked."""
-    found = checks(run, exit_code=1)
-    assert found["alarms"]["found"] == "they have no subscriber"
-    assert "make deploy" in found["alarms"]["next"]
-    assert found["sweep"]["state"] == "not_checked"
-    swept(stack, timedelta(hours=4))
+def test_no_subscribers_and_a_late_sweep_are_reported(stack: Stack, run: Run) -> None:
+    """Each has a next step. A stack that never swept is not checked."""
+    deployed = checks(run, exit_code=1)
+    assert deployed["alarms"]["found"] == "they have no subscriber"
+    assert "make deploy" in deployed["alarms"]["next"]
+    assert deployed["sweep"]["state"] == "not_checked"
+    finish_sweep(stack, timedelta(hours=4))
     late = checks(run, exit_code=1)["sweep"]
     assert (late["state"], "no sweep has read" in late["found"]) == ("failed", True)
 
 
-def test_it_calls_what_it_declares_and_a_refusal_is_one_line(stack: Stack, run: Run) -> None:
-    """The other lines are there all the same."""
-    stack.calls.made.clear()
+def test_it_calls_only_declared_actions_and_a_refusal_is_one_line(stack: Stack, run: Run) -> None:
+    """The other lines are still printed."""
+    stack.calls.log.clear()
     checks(run, exit_code=1)
     free = {"sts:GetCallerIdentity"}
     declared = permissions.READ_ONLY_COMMANDS["doctor"].actions([permissions.STACK_OPTION])
-    assert {call.name for call in stack.calls.made} - free == declared
+    assert {call.name for call in stack.calls.log} - free == declared
     for action in declared - {"cloudformation:DescribeStacks"}:
         stack.calls.refuse(action, "AccessDeniedException")
         failed = [row for row in checks(run, exit_code=4).values() if row["exit_code"] == 4]
@@ -199,8 +208,8 @@ def test_it_calls_what_it_declares_and_a_refusal_is_one_line(stack: Stack, run: 
         stack.calls.answers.pop(action)
 
 
-def test_a_stack_that_is_not_there_or_not_ours_is_one_line(stack: Stack, run: Run) -> None:
-    """Exit 3, or 2."""
+def test_a_stack_that_does_not_exist_or_is_not_ours_is_one_line(stack: Stack, run: Run) -> None:
+    """The exit code is 3 or 2."""
     stack.calls.answer("cloudformation:DescribeStacks", lambda *_: {"Stacks": [{"Outputs": []}]})
     assert list(checks(run, exit_code=2)) == ["stack SageAudit"]
     stack.calls.answers.clear()
@@ -210,7 +219,7 @@ def test_a_stack_that_is_not_there_or_not_ours_is_one_line(stack: Stack, run: Ru
 def test_without_a_region_the_stack_is_named_as_not_checked(
     stack: Stack, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A flag that is given does not vanish."""
+    """An option is never ignored silently."""
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
     done = run("doctor", "doctor", "--stack", "SageAudit", "--output", "json")

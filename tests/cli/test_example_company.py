@@ -1,4 +1,4 @@
-"""The example company: its recordings are what AWS could have given, and the same each time."""
+"""The example company's recordings are valid AWS responses, and are the same each time."""
 
 import re
 from collections import Counter
@@ -15,7 +15,7 @@ from sageaudit.domain.job.kinds import kind_from_answer
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.workflows.example.company import DAYS, EUROPE, HOME
 from sageaudit.workflows.example.run import generate_recordings
-from tests.fakes.schemas import wrong
+from tests.fakes.schemas import schema_errors
 
 FIRST_DAY = example.LAST_DAY - timedelta(days=DAYS - 1)
 NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
@@ -23,26 +23,26 @@ NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 
 
 @cache
-def made(last_day: date) -> list[dict[str, Any]]:
-    """Its recordings, sets and all."""
+def recordings(last_day: date) -> list[dict[str, Any]]:
+    """Returns the company's recordings, with their sets."""
     return [*generate_recordings(last_day)]
 
 
 def jobs(last_day: date = example.LAST_DAY) -> list[dict[str, Any]]:
-    """Each job's own recording."""
-    return [job for file in made(last_day) for job in (*file.get("children", ()), file)]
+    """Returns each job's own recording."""
+    return [job for file in recordings(last_day) for job in (*file.get("children", ()), file)]
 
 
 def test_it_is_the_same_each_time() -> None:
-    """Whatever was made before."""
-    made.cache_clear()
-    before = made(example.LAST_DAY)
-    made.cache_clear()
-    assert made(example.LAST_DAY) == before
+    """Earlier runs do not change it."""
+    recordings.cache_clear()
+    before = recordings(example.LAST_DAY)
+    recordings.cache_clear()
+    assert recordings(example.LAST_DAY) == before
 
 
 def test_another_last_day_moves_it_as_a_whole() -> None:
-    """The same work: every point is the same, and every end is as many days later."""
+    """Every point has the same value, and every end moves by the same number of days."""
 
     def points(last_day: date) -> list[Any]:
         return [
@@ -58,21 +58,21 @@ def test_another_last_day_moves_it_as_a_whole() -> None:
 
 
 def ended_at(job: dict[str, Any]) -> datetime:
-    """When a job ended."""
+    """Returns when a job ended."""
     kind = kind_from_answer(job["describe"])
     assert kind is not None
     return datetime.fromisoformat(job["describe"][kind.spec.end_key])
 
 
 def test_its_recordings_have_the_documented_form() -> None:
-    """That of docs/schema/recording.schema.json."""
-    assert [wrong("recording", file) for file in made(example.LAST_DAY)[::10]] == [
-        [] for _ in made(example.LAST_DAY)[::10]
+    """The schema is docs/schema/recording.schema.json."""
+    assert [schema_errors("recording", file) for file in recordings(example.LAST_DAY)[::10]] == [
+        [] for _ in recordings(example.LAST_DAY)[::10]
     ]
 
 
 def test_its_names_are_names_that_aws_accepts() -> None:
-    """Each job once, of accounts that do not exist, with the ARN of its name and place."""
+    """Each job occurs once. Its account does not exist, and its ARN has its name and region."""
     arns = Counter[str]()
     for job in jobs():
         answer, kind = job["describe"], kind_from_answer(job["describe"])
@@ -91,13 +91,13 @@ def test_its_names_are_names_that_aws_accepts() -> None:
 
 
 def test_all_of_it_ends_within_the_eight_weeks() -> None:
-    """On the last day too, and never after it."""
+    """Some jobs end on the last day, none after it."""
     days = sorted(ended_at(job).date() for job in jobs())
     assert (days[0], days[-1]) == (FIRST_DAY, example.LAST_DAY)
 
 
 def test_no_figure_of_cloudwatch_is_above_what_the_machine_has() -> None:
-    """100 for each core and each GPU, and 100% of the rest."""
+    """The maximum is 100 for each core and GPU, and 100% of the rest."""
     for job in jobs():
         answer = job["describe"]
         parts = ("ResourceConfig", "TransformResources", "ProcessingResources")
@@ -113,7 +113,7 @@ def test_no_figure_of_cloudwatch_is_above_what_the_machine_has() -> None:
 
 
 def test_every_bill_is_exact_and_a_week_costs_thousands(company: Path) -> None:
-    """Each type has a known price in its region, and a small team spends as much."""
+    """Each type has a known price in its region; the spend is that of a small team."""
     weeks_usd: Counter[int] = Counter()
     with SqliteHistory(company, create=False) as history:
         for day in range(DAYS):

@@ -1,4 +1,4 @@
-"""`sageaudit export`: a whole file or none, with the rows that `history` shows."""
+"""`sageaudit export` writes a whole file or none, with the rows of `history`."""
 
 import csv
 import json
@@ -10,22 +10,22 @@ import duckdb
 import pytest
 
 from sageaudit.adapters.files import duckdb_engine
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from tests.fakes.command_line import Run
 from tests.fakes.random_history import NOW, RULES
 
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands run on the day of the audits."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    """Makes the commands run on the day of the audits."""
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_a_file_has_what_the_history_prints(
     run: Run, file: Path, tmp_path: Path, form: str
 ) -> None:
-    """Byte by byte; the format is the ending of its name; stderr counts the rows."""
+    """The bytes are the same. The format follows the file's ending; stderr counts the rows."""
     out = tmp_path / f"audits.{form}"
     done = run("export", "--history", file, "-o", out)
     assert (done.exit_code, done.stdout) == (0, "")
@@ -38,7 +38,7 @@ def test_a_file_has_what_the_history_prints(
 
 
 def test_findings_of_all_rules_are_one_file(run: Run, file: Path, tmp_path: Path) -> None:
-    """As many as each rule's list has."""
+    """It has as many rows as the lists of all rules."""
     out = tmp_path / "findings.csv"
     assert run("export", "--findings", "--history", file, "-o", out).exit_code == 0
     with out.open(newline="", encoding="utf-8") as opened:
@@ -53,7 +53,7 @@ def test_findings_of_all_rules_are_one_file(run: Run, file: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["-o", "audits"], "which format? audits ends in none of parquet, jsonl, csv"),
+        (["-o", "audits"], "audits ends in none of parquet, jsonl, csv"),
         (["-o", "-", "--format", "parquet"], "Parquet is not written to stdout"),
         (["-o", "a.csv", "--fields", "nope"], "there is no field nope"),
         (
@@ -63,7 +63,7 @@ def test_findings_of_all_rules_are_one_file(run: Run, file: Path, tmp_path: Path
         (["-o", f"{'a' * 300}.csv"], "cannot be written (File name too long)"),
     ],
 )
-def test_what_cannot_be_written_is_one_sentence(
+def test_an_export_that_fails_is_one_sentence(
     run: Run,
     file: Path,
     tmp_path: Path,
@@ -71,7 +71,7 @@ def test_what_cannot_be_written_is_one_sentence(
     words: list[str],
     sentence: str,
 ) -> None:
-    """And no file is left."""
+    """No file is left."""
     monkeypatch.chdir(tmp_path)
     done = run("export", "--history", file, *words)
     assert done.exit_code == 2
@@ -82,7 +82,7 @@ def test_what_cannot_be_written_is_one_sentence(
 def test_parquet_without_duckdb_says_what_to_install(
     run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Or which other format to take."""
+    """It also names other formats."""
     monkeypatch.setitem(sys.modules, "duckdb", None)
     done = run("export", "--history", file, "-o", tmp_path / "a.parquet")
     assert done.exit_code == 2
@@ -93,8 +93,8 @@ def test_parquet_without_duckdb_says_what_to_install(
 def test_parquet_has_the_rows_with_their_types(
     run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Money is a decimal, a time a timestamp in UTC, unknown is null; exact to the last digit."""
-    monkeypatch.setattr(duckdb_engine, "_BATCH_ROWS", 25)
+    """Money is a decimal, a time is a UTC timestamp, unknown is null; all digits are exact."""
+    monkeypatch.setattr(duckdb_engine, "_ROWS", 25)
     out, lines = tmp_path / "a.parquet", tmp_path / "a.jsonl"
     for path in (out, lines):
         assert run("export", "--history", file, "-o", path).exit_code == 0
@@ -111,14 +111,14 @@ def test_parquet_has_the_rows_with_their_types(
     assert len(rows) > 25
 
 
-def test_on_a_terminal_it_shows_how_far_it_is(
+def test_it_shows_progress_on_a_terminal(
     run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On stderr; in a pipe there is one line, of the end."""
+    """Progress is on stderr; a pipe gets only the last line."""
     quiet = run("export", "--history", file, "-o", tmp_path / "a.csv", "--since", "90d")
     monkeypatch.setenv("FORCE_COLOR", "1")  # for rich, a terminal
-    shown = run("export", "--history", file, "-o", tmp_path / "b.csv", "--since", "90d")
-    assert "writing: 100 rows" in shown.stderr
+    output = run("export", "--history", file, "-o", tmp_path / "b.csv", "--since", "90d")
+    assert "writing: 100 rows" in output.stderr
     assert (
         "reading: 100 audits"
         in run("report", "--history", file, "-o", tmp_path / "c.html", "--since", "90d").stderr

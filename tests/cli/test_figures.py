@@ -1,6 +1,5 @@
-"""One history in every view: each says the same dollars, and what is certain of them.
-
-The scenarios with their right figures are in figures/scenarios.md, the views in figures/views.py.
+"""Every view of one history has the same dollars and the same certainty. figures/scenarios.md has
+the scenarios with their right figures, figures/views.py the views.
 """
 
 import re
@@ -12,7 +11,7 @@ import pytest
 
 from sageaudit import api
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.output.text import plain, slack
 from sageaudit.output.text.amounts import document_amounts
@@ -48,102 +47,111 @@ IN_A_TABLE = {
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands run on the Monday after the jobs, on a wide terminal."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    """Makes the commands run on the Monday after the jobs, on a wide terminal."""
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
     monkeypatch.setattr(api, "_now", lambda: NOW)
     monkeypatch.setenv("COLUMNS", "200")
 
 
 @pytest.fixture
-def in_a_file(run: Run, tmp_path: Path) -> Iterator[Callable[[Scenario], Asked]]:
-    """Makes the history of a scenario in a file."""
+def file_history(run: Run, tmp_path: Path) -> Iterator[Callable[[Scenario], Asked]]:
+    """Returns a function that writes the history of a scenario to a file."""
     path = tmp_path / "history.db"
     with SqliteHistory(path) as history:
 
-        def made(scenario: Scenario) -> Asked:
+        def audited(scenario: Scenario) -> Asked:
             record(history, scenario)
             return Asked(run, ("--history", str(path)), path, history, scenario)
 
-        yield made
+        yield audited
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_every_view_says_the_right_figures(
-    in_a_file: Callable[[Scenario], Asked], name: str
+def test_every_view_has_the_right_figures(
+    file_history: Callable[[Scenario], Asked], name: str
 ) -> None:
-    """Amount and qualifier, of unknown, nothing, bounds, estimates, ranges and their sums."""
-    asked = in_a_file(SCENARIOS[name])
-    shown, right = _compared(asked, views_of(asked))
-    assert shown == right
+    """Amounts and qualifiers are checked for unknown, zero, bounds, estimates, ranges and their
+    sums.
+    """
+    arguments = file_history(SCENARIOS[name])
+    printed_text, right = _compared(arguments, views_of(arguments))
+    assert printed_text == right
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_table_says_the_same_as_a_file(
+def test_a_table_has_the_same_figures_as_a_file(
     run: Run, table: History, tmp_path: Path, name: str
 ) -> None:
     """Its rows and daily sums store the same."""
-    asked = Asked(run, ("--table", "any"), tmp_path / "none", table, SCENARIOS[name])
-    record(table, asked.scenario)
-    views = {view: made for view, made in views_of(asked).items() if view in IN_A_TABLE}
-    shown, right = _compared(asked, views)
-    assert shown == right
+    arguments = Asked(run, ("--table", "any"), tmp_path / "none", table, SCENARIOS[name])
+    record(table, arguments.scenario)
+    views = {view: audited for view, audited in views_of(arguments).items() if view in IN_A_TABLE}
+    printed_text, right = _compared(arguments, views)
+    assert printed_text == right
 
 
 Compared = dict[tuple[str, str], Cell]
 
 
-def _compared(asked: Asked, views: dict[str, View]) -> tuple[Compared, Compared]:
-    """What the views say of each figure, and what is right."""
-    shown = {
+def _compared(arguments: Asked, views: dict[str, View]) -> tuple[Compared, Compared]:
+    """Returns what the views show of each figure, and what is right."""
+    printed_text = {
         (view, figure): cell
         for view, cells_of in views.items()
-        for figure, cell in cells_of(asked).items()
+        for figure, cell in cells_of(arguments).items()
     }
-    assert {view for view, _ in shown} >= {*views} - {"top", "show", "message", "page, changes"}
-    return shown, {key: read(key[1], asked.scenario.right[key[1]]) for key in shown}
+    assert {view for view, _ in printed_text} >= {*views} - {
+        "top",
+        "show",
+        "message",
+        "page, changes",
+    }
+    return printed_text, {
+        key: read(key[1], arguments.scenario.right[key[1]]) for key in printed_text
+    }
 
 
 def test_a_tuning_job_has_no_cost_of_its_own(
-    in_a_file: Callable[[Scenario], Asked],
+    file_history: Callable[[Scenario], Asked],
 ) -> None:
     """Its cost is in the rows of its jobs, so that rows add up."""
-    asked = in_a_file(SCENARIOS["exact"])
-    record_rollup(asked.history)
-    own = ["in its jobs", "$0.00", "$0.00"]
-    listed = asked.stdout("history", "--since", "2026-05-01", "--output", "markdown")
-    [row] = [line for line in listed.splitlines() if "sweep-7" in line]
-    assert [cell.strip() for cell in row.split("|")][3:6] == own
-    page = asked.stdout("report", "--since", "2026-05-01", "-o", "-")
-    assert next(cells for cells in table_rows(page) if cells[0] == "sweep-7")[1:4] == own
-    [listed_row] = asked.rows("history", "--since", "2026-05-01", "--until", "2026-06-01")
+    arguments = file_history(SCENARIOS["exact"])
+    record_rollup(arguments.history)
+    own_figures = ["in its jobs", "$0.00", "$0.00"]
+    listing = arguments.stdout("history", "--since", "2026-05-01", "--output", "markdown")
+    [row] = [line for line in listing.splitlines() if "sweep-7" in line]
+    assert [cell.strip() for cell in row.split("|")][3:6] == own_figures
+    page = arguments.stdout("report", "--since", "2026-05-01", "-o", "-")
+    assert next(cells for cells in table_rows(page) if cells[0] == "sweep-7")[1:4] == own_figures
+    [listed_row] = arguments.rows("history", "--since", "2026-05-01", "--until", "2026-06-01")
     assert (listed_row["total_usd"], listed_row["spend_qualifier"]) == (0, "exact")
 
 
 @pytest.mark.parametrize(
-    "made",
+    "audited",
     [
         documents.document,
         sample_documents.estimated_document,
-        sample_documents.perhaps_lost_document,
+        sample_documents.possibly_lost_document,
         sample_documents.lost_document,
     ],
 )
 def test_a_message_says_what_the_run_cost_as_the_headline_of_the_audit_does(
-    made: Callable[[], AuditDocument],
+    audited: Callable[[], AuditDocument],
 ) -> None:
-    """In each channel."""
-    audit = made()
+    """This holds for each channel."""
+    audit = audited()
     cost = str(document_amounts(audit).spend)
     assert cost in headline(audit)
     assert f"this run's {cost}" in " ".join(
         plain.make_payload(document_card(audit))["message"].split()
     )
-    why = slack.make_payload(document_card(audit))["blocks"][1]["text"]["text"]
-    assert f"this run's {cost}" in unescape(why)
+    reason = slack.make_payload(document_card(audit))["blocks"][1]["text"]["text"]
+    assert f"this run's {cost}" in unescape(reason)
 
 
-def test_the_ranking_of_a_scan_says_the_same_as_lists_and_page(run: Run, tmp_path: Path) -> None:
-    """Of recorded jobs, one of them at an estimated rate, one billed in part, one a bound."""
+def test_the_ranking_of_a_scan_has_the_figures_of_lists_and_page(run: Run, tmp_path: Path) -> None:
+    """One recorded job has an estimated rate, one an incomplete bill, one an upper bound."""
     path = tmp_path / "history.db"
     ranking = run("scan", "--recordings", RECORDINGS, "--history", path).stdout
     days = ("--history", path, "--since", "4000d")
@@ -154,8 +162,8 @@ def test_the_ranking_of_a_scan_says_the_same_as_lists_and_page(run: Run, tmp_pat
         ), word
     by_rule = {cells[0]: cells for cells in table_rows(page)}
     columns = ("by", "rule", "--fields", "rule,avoidable_usd,lost_usd,possible_usd")
-    listed = run(*columns, *days, "--output", "markdown").stdout
-    for line in listed.splitlines()[4:]:
+    listing = run(*columns, *days, "--output", "markdown").stdout
+    for line in listing.splitlines()[4:]:
         name, *figures = (cell.strip().strip("`") for cell in line.strip("| ").split("|"))
         figures = [unescape(figure.replace("\\", "")) for figure in figures]
         assert by_rule[name][1:4] == figures, name

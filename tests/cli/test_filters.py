@@ -1,4 +1,4 @@
-"""The filters of lists: each leaves what it says, alike in every command that lists audits."""
+"""Each filter selects the same audits in every command that lists audits."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -11,14 +11,14 @@ import pytest
 from sageaudit.adapters.files.exact_json import from_json
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.domain.audit.record import AuditEntry
 from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.fakes.families import run_summary
-from tests.fakes.random_history import ACCOUNTS, NOW, REGIONS, audits, remembered
+from tests.fakes.random_history import ACCOUNTS, NOW, REGIONS, audits, cached_reads
 
 TYPES = ("ml.g5.xlarge", "ml.m5.large", None)
 ROW = dict[str, Any]
@@ -84,11 +84,11 @@ DAYS = ("--since", "2026-11-09", "--until", "2026-11-20")
 
 
 def entries() -> Iterator[AuditEntry]:
-    """80 audits with types, counts, purchases and tags, some of jobs that never started."""
-    for number, made in enumerate(audits(80, days=11)):
-        if made.document["job"]["family"] == "processing/bert":
+    """Returns 80 audits with types, counts, purchases and tags; some jobs never started."""
+    for number, entry in enumerate(audits(80, days=11)):
+        if entry.document["job"]["family"] == "processing/bert":
             continue
-        document: Any = made.document
+        document: Any = entry.document
         bert = document["job"]["family"] == "training/bert"
         never = number % 5 == 0 and not document["rollup"]
         facts = run_summary(
@@ -110,23 +110,23 @@ def entries() -> Iterator[AuditEntry]:
         if bert:
             job = {**document["job"], "family": "training/team/bert"}
             document = {**document, "job": job}
-        yield replace(made, run_summary=facts, document=document)
+        yield replace(entry, run_summary=facts, document=document)
 
 
 @pytest.fixture(scope="module")
-def kept() -> Iterator[History]:
-    """These audits in a history."""
+def history_tables() -> Iterator[History]:
+    """Returns these audits in a history."""
     with SqliteHistory() as history:
-        for made in entries():
-            history.record(made)
-        yield remembered(history)
+        for entry in entries():
+            history.record(entry)
+        yield cached_reads(history)
 
 
 @pytest.fixture(autouse=True)
-def listed(kept: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command that names a table asks these audits, at their time."""
-    monkeypatch.setattr(histories, "_open_table", lambda *_: (None, kept, None))
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+def _clock_and_table(history_tables: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes commands with --table read these audits at their time."""
+    monkeypatch.setattr(histories, "_open_table", lambda *_: (None, history_tables, None))
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
 
 
 Ask = Callable[..., list[ROW]]
@@ -134,13 +134,15 @@ Ask = Callable[..., list[ROW]]
 
 @pytest.fixture
 def ask(run: Run) -> Ask:
-    """The rows of a command as JSON."""
+    """Returns the rows of a command's JSON."""
 
     def rows(command: str, *words: str) -> list[ROW]:
-        asked = ["--output", "jsonl"] if command != "export" else ["-o", "-", "--format", "jsonl"]
-        done = run(*command.split(), "--table", "audits", *DAYS, *words, *asked)
+        arguments = (
+            ["--output", "jsonl"] if command != "export" else ["-o", "-", "--format", "jsonl"]
+        )
+        done = run(*command.split(), "--table", "audits", *DAYS, *words, *arguments)
         assert done.exit_code == 0, done.stderr
-        assert (" fits; " in done.stderr) is (command != "export" and not done.stdout)
+        assert (" matches; " in done.stderr) is (command != "export" and not done.stdout)
         return [from_json(line) for line in done.stdout.splitlines()]
 
     return rows
@@ -156,34 +158,34 @@ ASKED = [*((name,) for name in FILTERS), *(pair for pair in pairwise(FILTERS) if
 
 
 @pytest.mark.parametrize("names", ASKED, ids=" and ".join)
-def test_a_filter_leaves_the_rows_that_it_says(ask: Ask, names: tuple[str, ...]) -> None:
-    """Alike in every command; sums are those of the rows, and two filters leave what both do."""
+def test_a_filter_selects_the_same_rows_in_every_command(ask: Ask, names: tuple[str, ...]) -> None:
+    """Sums are those of the rows, and two filters select what both select."""
     words = [word for name in names for word in FILTERS[name][0]]
-    every = ask("history", "--all")
-    wanted = [row for row in every if all(FILTERS[name][1](row) for name in names)]
-    jobs = [row["job"] for row in wanted]
+    all_rows = ask("history", "--all")
+    expected = [row for row in all_rows if all(FILTERS[name][1](row) for name in names)]
+    jobs = [row["job"] for row in expected]
     assert jobs or len(names) > 1
     assert [row["job"] for row in ask("history", "--all", *words)] == jobs
     assert [row["job"] for row in ask("export", *words)] == jobs
     top = [row["job"] for row in ask("top", "--limit", "999", *words)]
-    assert sorted(top) == sorted(row["job"] for row in wanted if row["waste_usd"])
+    assert sorted(top) == sorted(row["job"] for row in expected if row["waste_usd"])
     for command in ("by family", "by team", "by type", "by day", "changes", "changes --by team"):
         sums = ask(command, "--all", *words)
         for name in ("total_usd", "waste_usd"):
-            assert total(sums, name) == total(wanted, name), (command, name)
+            assert known_sum(sums, name) == known_sum(expected, name), (command, name)
         if command.startswith("by"):
-            failed = [row for row in wanted if row["status"] == "Failed" and not row["rollup"]]
+            failed = [row for row in expected if row["status"] == "Failed" and not row["rollup"]]
             assert sum(row["failed"] for row in sums) == len(failed)
     if "--min-usd" not in words and "--severity" not in words:
-        found = {row["job"] for row in ask("history", "--all", "--rule", "gpu-idle", *words)}
-        assert found == {row["job"] for row in ask("history", "--all", "--rule", "gpu-idle")} & {
+        result = {row["job"] for row in ask("history", "--all", "--rule", "gpu-idle", *words)}
+        assert result == {row["job"] for row in ask("history", "--all", "--rule", "gpu-idle")} & {
             *jobs
         }
 
 
 @pytest.mark.parametrize("pair", sorted(TWICE), ids=" and ".join)
-def test_no_filter_given_twice_is_dropped(run: Run, pair: tuple[str, str]) -> None:
-    """The last one alone would count: it is refused."""
+def test_a_filter_given_twice_is_refused(run: Run, pair: tuple[str, str]) -> None:
+    """Otherwise only the last one would count."""
     words = [word for name in pair for word in FILTERS[name][0]]
     for command in ("history", "by owner", "top", "changes"):
         done = run(*command.split(), "--table", "audits", *DAYS, *words)
@@ -191,15 +193,15 @@ def test_no_filter_given_twice_is_dropped(run: Run, pair: tuple[str, str]) -> No
         assert "twice" in done.stderr or "was given 2 times" in done.stderr
 
 
-def total(rows: list[ROW], name: str) -> Decimal:
-    """The sum of what is known."""
+def known_sum(rows: list[ROW], name: str) -> Decimal:
+    """Returns the sum of the known values."""
     return sum((row[name] or Decimal(0) for row in rows), Decimal(0))
 
 
 @pytest.mark.parametrize("words", NOTHING)
 @pytest.mark.parametrize("command", ["history", "top", "by owner", "by team", "changes"])
-def test_a_value_that_matches_nothing_gives_nothing(run: Run, command: str, words: str) -> None:
-    """And which one it was is said, with what was probably meant."""
+def test_a_value_that_matches_nothing_has_no_rows(run: Run, command: str, words: str) -> None:
+    """A message names the filter and a similar value."""
     done = run(*command.split(), "--table", "audits", *DAYS, *words.split())
     assert (done.exit_code, done.stdout) == (0, "")
     assert NOTHING[words] in done.stderr
@@ -207,14 +209,14 @@ def test_a_value_that_matches_nothing_gives_nothing(run: Run, command: str, word
 
 @pytest.mark.parametrize("days", [DAYS, ("--since", "2026-10")], ids=["days", "no audits"])
 def test_a_column_that_does_not_exist_is_named(run: Run, days: tuple[str, ...]) -> None:
-    """Also where the window has no audit that could have it as a cost tag."""
+    """It is named even if the window has no audits that could have it as a cost tag."""
     done = run("by", "famly", "--table", "audits", *days)
     assert (done.exit_code, done.stdout) == (2, "")
     assert "there is no column 'famly': did you mean family?" in done.stderr
 
 
 def test_the_end_of_several_families_is_refused(run: Run) -> None:
-    """With their names."""
+    """The message has their names."""
     done = run("history", "--table", "audits", *DAYS, "--family", "resnet")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "family resnet is the end of processing/resnet, training/resnet" in done.stderr
@@ -222,7 +224,7 @@ def test_the_end_of_several_families_is_refused(run: Run) -> None:
 
 
 def test_days_without_an_audit_are_answered_with_those_that_have_one(run: Run) -> None:
-    """Of the whole history."""
+    """The message covers the whole history."""
     done = run("history", "--table", "audits", "--since", "2026-10")
     assert (done.exit_code, done.stdout) == (0, "")
     assert "the history has audits of 12 days from 2026-11-09 to 2026-11-20" in done.stderr

@@ -1,4 +1,4 @@
-"""Each format holds what it promises, whatever text a history has."""
+"""Each format is valid and safe, whatever text a history has."""
 
 import csv
 import io
@@ -51,8 +51,8 @@ FIELDS = (
 )
 
 
-def printed(text: str) -> bool:
-    """Whether a terminal obeys none of its characters; the newline ends lines."""
+def is_inert(text: str) -> bool:
+    """Returns whether no character controls a terminal; a newline ends a line."""
     return not any(
         unicodedata.category(char) in {"Cc", "Cf"} for char in re.sub("[\r\n]", "", text)
     )
@@ -61,19 +61,19 @@ def printed(text: str) -> bool:
 @settings(deadline=None)
 @given(texts())
 def test_csv_is_read_back_and_has_no_formula(name: str) -> None:
-    """RFC 4180: lines end in CR LF; a number that is negative is a number, no formula."""
+    """By RFC 4180, lines end in CR LF. A negative number is a number and not a formula."""
     text = "".join(csv_lines([Row(name)], FIELDS))
     header, row = csv.reader(io.StringIO(text, newline=""))
     assert header == ["name", "usd", "count", "flag", "at"]
     assert row[1:] == ["-1.500000", "3", "true", "2026-11-20T12:00:00Z"]
     assert not row[0].startswith(("=", "+", "-", "@", "\t", "\r"))
     assert text.endswith("\r\n")
-    assert printed(text)
+    assert is_inert(text)
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", " =", "＝", "\x1b[0m=", "\n@"])
 def test_a_cell_that_begins_like_a_formula_gets_an_apostrophe(start: str) -> None:
-    """Also where it begins so after what no spreadsheet shows; an unknown value is empty."""
+    """So does one that begins with invisible characters before it; an unknown value is empty."""
     [_, line] = csv_lines([Row(f"{start}cmd|' /C calc'!A0")], FIELDS[:1])
     assert line.lstrip('"').startswith("'")
     _, first, second = csv_lines([Row('a,"b"'), Row(None, None, None, None, None)], FIELDS)
@@ -83,11 +83,11 @@ def test_a_cell_that_begins_like_a_formula_gets_an_apostrophe(start: str) -> Non
 
 @settings(deadline=None)
 @given(texts())
-def test_json_lines_keep_the_text_and_obey_nothing(name: str) -> None:
-    """Control characters are escapes; the schema is in each line; money keeps its digits."""
+def test_json_lines_keep_the_text_and_are_inert(name: str) -> None:
+    """Control characters are escapes, each line has the schema, and money keeps its digits."""
     [line] = jsonl_lines([Row(name)], FIELDS)
     assert line.count("\n") == 1
-    assert printed(line)
+    assert is_inert(line)
     read = json.loads(line, parse_float=Decimal)
     assert read["name"] == name.encode("utf-8", "replace").decode()
     assert read["schema"] == 1
@@ -97,26 +97,26 @@ def test_json_lines_keep_the_text_and_obey_nothing(name: str) -> None:
 @settings(deadline=None)
 @given(texts())
 def test_markdown_has_its_cells_and_no_markup(name: str) -> None:
-    """No column more, no code, no HTML, no link, no mention."""
+    """It has no extra column, code, HTML, link or mention."""
     *_, line = markdown_lines([Row(name)], FIELDS)
     assert line.count("\n") == 1
     assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == len(FIELDS) + 1
     assert not re.search(r"(?<!\\)[`*_\[\]~]|<|(?<!\w)@\w|(?<!\w)https?://", line)
-    assert printed(line)
+    assert is_inert(line)
 
 
 @pytest.mark.parametrize("output", FORMATS)
 @pytest.mark.parametrize("name", ATTACKS)
-def test_no_format_obeys_stored_text(
+def test_stored_text_is_inert_in_every_format(
     capsys: pytest.CaptureFixture[str], output: str, name: str
 ) -> None:
-    """On the terminal as in a file."""
+    """The terminal and a file get the same."""
     listing = ListLayout(FIELDS, ("name", "usd"))
     console = Console(width=80)
     write_rows(
         [Row(name)], listing, listing.choose_fields(output, None), output, console, lambda: {"n": 1}
     )
-    assert printed(capsys.readouterr().out)
+    assert is_inert(capsys.readouterr().out)
 
 
 @settings(deadline=None)
@@ -127,8 +127,8 @@ def test_no_format_obeys_stored_text(
 def test_a_table_fits_its_terminal(cells: list[tuple[str, str]], width: int) -> None:
     """Names are cut in the middle; wide characters count twice."""
     columns = [FittedColumn("name", "Name", False, 8), FittedColumn("other", "Other", False, 8)]
-    shown = [["".join(filter(str.isprintable, text)) for text in row] for row in cells]
-    table = fit_table(columns, shown, (), width)
+    printed_text = [["".join(filter(str.isprintable, text)) for text in row] for row in cells]
+    table = fit_table(columns, printed_text, (), width)
     console = Console(width=1_000, color_system=None)
     with console.capture() as captured:
         console.print(table)
@@ -136,7 +136,7 @@ def test_a_table_fits_its_terminal(cells: list[tuple[str, str]], width: int) -> 
 
 
 def test_columns_are_dropped_in_the_order_of_the_list() -> None:
-    """After the names are as short as they may be."""
+    """Names are shortened first, as far as possible."""
     columns = [
         FittedColumn(name, name.title(), name == "usd", 8 * (name == "job"))
         for name in ("job", "usd", "note")
@@ -168,7 +168,7 @@ BY_FAMILY = lists.sums_layout([GROUPABLE["family"]], SortOrder.IDLE)
     ],
 )
 def test_every_list_names_fields_that_it_has(listing: ListLayout) -> None:
-    """In its table, in what it drops, and in what it exports."""
+    """This covers its table, its dropped fields and its exported fields."""
     names = {field.name for field in listing.fields}
     assert {*listing.table, *listing.dropped_first, *listing.exported_fields} <= names
     assert set(listing.dropped_first) < set(listing.table)
@@ -176,7 +176,7 @@ def test_every_list_names_fields_that_it_has(listing: ListLayout) -> None:
 
 
 def test_fields_are_chosen_by_name() -> None:
-    """In the order given, once each; one that is unknown lists the known."""
+    """They keep the given order, once each; an unknown one lists all fields."""
     listing = ListLayout(FIELDS, ("name",))
     assert [field.name for field in listing.choose_fields("csv", "at, usd,at")] == ["at", "usd"]
     assert [field.name for field in listing.choose_fields("table", None)] == ["name"]

@@ -1,4 +1,4 @@
-"""--guides, as users ask for it: which guides fit a job or a request, in every view."""
+"""--guides shows the guides that fit a job or a request, in every view."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from sageaudit.domain.guides import load
 from sageaudit.domain.job.kinds import JobKind
 from tests.fakes.command_line import Result, Run
 from tests.fakes.planned import PYTORCH, body
-from tests.fakes.schemas import wrong
+from tests.fakes.schemas import schema_errors
 
 FOLDER = Path(__file__).parent / "guided"
 """Simulated jobs of the template and the failures that AWS's pages on cost describe."""
@@ -23,19 +23,19 @@ WIDTH = 80
 
 
 def names(guides: Sequence[dict[str, str]]) -> list[str]:
-    """The names of guides."""
+    """Returns the names of guides."""
     return [guide["name"] for guide in guides]
 
 
-def of_job(run: Run, path: Path) -> dict[str, Any]:
-    """The audit of a recording with its guides, as JSON."""
+def audit_with_guides(run: Run, path: Path) -> dict[str, Any]:
+    """Returns the audit of a recording with its guides, as JSON."""
     done = run("audit", "--recording", path, "--guides", "--output", "json")
     document: dict[str, Any] = done.document()
     return document
 
 
 @pytest.mark.parametrize(
-    ("path", "fits"),
+    ("path", "expected"),
     [
         pytest.param(
             EARLY,
@@ -65,39 +65,39 @@ def of_job(run: Run, path: Path) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_job_gets_the_guides_that_fit_it(run: Run, path: Path, fits: list[str]) -> None:
-    """What was expected of each before the product was asked."""
-    assert names(of_job(run, path)["guides"]) == fits
+def test_a_job_gets_the_guides_that_fit_it(run: Run, path: Path, expected: list[str]) -> None:
+    """The expected guides were written down before the command was run."""
+    assert names(audit_with_guides(run, path)["guides"]) == expected
 
 
 def test_json_has_guides_only_if_they_are_asked_for(run: Run) -> None:
-    """With them it is still an audit, by its schema."""
+    """With guides it is still valid by the audit's schema."""
     without = run("audit", "--recording", NVME, "--output", "json").document()
-    with_them = of_job(run, NVME)
+    with_them = audit_with_guides(run, NVME)
     assert "guides" not in without
-    assert wrong("audit", with_them) == []
-    assert wrong("audit", with_them | {"guides": [{"name": "x"}]})
+    assert schema_errors("audit", with_them) == []
+    assert schema_errors("audit", with_them | {"guides": [{"name": "x"}]})
     assert {key: value for key, value in with_them.items() if key != "guides"} == without
 
 
 def test_no_guide_is_printed_unless_it_is_asked_for(run: Run) -> None:
-    """They are no findings."""
+    """Guides are not findings."""
     text = run("audit", "--recording", EARLY).stdout
     assert not any(guide.name in text for guide in load())
 
 
 def test_a_guide_is_readable_in_80_columns(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only an address, which is to be copied, may be longer."""
+    """Only an address to copy may be longer."""
     monkeypatch.setenv("COLUMNS", str(WIDTH))
     text = run("audit", "--recording", EARLY, "--guides").stdout
-    shown = text.partition("Guides: advice without dollars\n")[2]
-    assert shown.startswith("  subset-of-the-data\n    The objective was nearly reached early")
-    lines = [line for line in shown.splitlines() if "https://" not in line]
+    output = text.partition("Guides: advice without dollars\n")[2]
+    assert output.startswith("  subset-of-the-data\n    The objective was nearly reached early")
+    lines = [line for line in output.splitlines() if "https://" not in line]
     assert max(map(len, lines)) <= WIDTH
 
 
 def test_a_job_that_no_guide_fits_says_so(run: Run, tmp_path: Path) -> None:
-    """A short CPU job with its own image."""
+    """It is a short CPU job with its own image."""
     recording = json.loads(NVME.read_text())
     describe = recording["describe"]
     describe["AlgorithmSpecification"]["TrainingImage"] = "trainer:7"
@@ -109,18 +109,18 @@ def test_a_job_that_no_guide_fits_says_so(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_history_shows_the_same_guides(run: Run, tmp_path: Path) -> None:
-    """It keeps what a job was, so that `show` says what `audit` said."""
+    """It stores the job's properties, so that `show` prints what `audit` printed."""
     history = tmp_path / "h.db"
-    audited = of_job(run, EARLY)
+    audited = audit_with_guides(run, EARLY)
     assert run("audit", "--recording", EARLY, "--history", history).exit_code == 0
     words = ("show", "early", "--history", history, "--guides")
-    shown = run(*words, "--output", "json").document()
-    assert shown["guides"] == audited["guides"]
+    output = run(*words, "--output", "json").document()
+    assert output["guides"] == audited["guides"]
     assert "\n  subset-of-the-data\n" in run(*words).stdout
 
 
 def test_the_page_of_a_job_has_them_in_a_closed_fold(run: Run, tmp_path: Path) -> None:
-    """Of a recording and of a history; the page of an account has none."""
+    """This holds for recordings and histories; the page of an account has none."""
     history, page = tmp_path / "h.db", tmp_path / "page.html"
     run("audit", "--recording", EARLY, "--history", history)
 
@@ -138,8 +138,8 @@ def test_the_page_of_a_job_has_them_in_a_closed_fold(run: Run, tmp_path: Path) -
     assert "Guides:" not in account
 
 
-def checked(run: Run, folder: Path, changes: dict[str, Any], *words: object) -> Result:
-    """The check of a deep-learning request with these changes."""
+def check_request(run: Run, folder: Path, changes: dict[str, Any], *words: object) -> Result:
+    """Returns the check of a deep-learning request with these changes."""
     image = {"AlgorithmSpecification.TrainingImage": PYTORCH}
     path = folder / "request.json"
     path.write_text(json.dumps(body(JobKind.TRAINING, image | changes)))
@@ -147,7 +147,7 @@ def checked(run: Run, folder: Path, changes: dict[str, Any], *words: object) -> 
 
 
 def test_a_request_gets_guides_before_it_runs(run: Run, tmp_path: Path) -> None:
-    """By what it asks for: two hosts with a named method, on GPUs with storage of their own."""
+    """It asks for two hosts with a named method, on GPUs with local storage."""
     changes = {
         "AlgorithmSpecification.TrainingInputMode": "File",
         "ResourceConfig": {
@@ -161,9 +161,9 @@ def test_a_request_gets_guides_before_it_runs(run: Run, tmp_path: Path) -> None:
             "bf16": "true",
         },
     }
-    done = checked(run, tmp_path, changes, "--output", "json")
+    done = check_request(run, tmp_path, changes, "--output", "json")
     [job] = done.document()["jobs"]
-    assert wrong("check", done.document()) == []
+    assert schema_errors("check", done.document()) == []
     assert names(job["guides"]) == [
         "data-source",
         "pretrained-start",
@@ -173,25 +173,25 @@ def test_a_request_gets_guides_before_it_runs(run: Run, tmp_path: Path) -> None:
         "volume-without-effect",
         "network-isolation",
     ]
-    text = checked(run, tmp_path, changes).stdout
+    text = check_request(run, tmp_path, changes).stdout
     assert "\n  smddp\n    The request names the SageMaker distributed data parallelism" in text
 
 
 def test_a_request_that_follows_a_guide_gets_it_no_more(run: Run, tmp_path: Path) -> None:
-    """Isolated, from a trained model, its data streamed."""
+    """It is isolated, starts from a trained model, and streams its data."""
     changes = {
         "EnableNetworkIsolation": True,
         "HyperParameters": {"model_name_or_path": "bert-base-uncased", "bf16": "true"},
         "AlgorithmSpecification.TrainingInputMode": "FastFile",
         "ResourceConfig": {"InstanceType": "ml.g5.2xlarge", "InstanceCount": 1},
     }
-    [job] = checked(run, tmp_path, changes, "--output", "json").document()["jobs"]
+    [job] = check_request(run, tmp_path, changes, "--output", "json").document()["jobs"]
     assert job["guides"] == []
-    assert "No guide applies" in checked(run, tmp_path, changes).stdout
+    assert "No guide applies" in check_request(run, tmp_path, changes).stdout
 
 
-def test_annotations_have_findings_alone(run: Run, tmp_path: Path) -> None:
-    """A guide is not at a line of a file."""
-    done = checked(run, tmp_path, {}, "--output", "github")
+def test_annotations_have_only_findings(run: Run, tmp_path: Path) -> None:
+    """A guide does not belong to a line of a file."""
+    done = check_request(run, tmp_path, {}, "--output", "github")
     assert done.exit_code == 2
     assert "--guides cannot be used with --output github" in done.stderr

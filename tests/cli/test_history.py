@@ -1,4 +1,4 @@
-"""`sageaudit history`, `top` and `show`: what people ask of a history, on a file of audits."""
+"""`sageaudit history`, `top` and `show` on a file of audits."""
 
 import shutil
 from decimal import Decimal
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from tests.fakes.command_line import Run
 from tests.fakes.entries import entry
 from tests.fakes.random_history import NOW, REGIONS
@@ -17,12 +17,12 @@ RECORDED = Path(__file__).parents[1] / "recorded/data/jobs/training-020-c4-8xlar
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands run on the day of the audits."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    """Makes the commands run on the day of the audits."""
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
 
 
 def test_the_newest_audits_are_a_table_of_80_columns(run: Run, file: Path) -> None:
-    """Twenty of them, and on stderr how to see the others."""
+    """It has twenty rows; stderr says how to print the others."""
     done = run("history", "--history", file)
     lines = done.stdout.splitlines()
     assert lines[0] == "ended 2026-10-21 to 2026-11-20 (UTC)"
@@ -33,8 +33,8 @@ def test_the_newest_audits_are_a_table_of_80_columns(run: Run, file: Path) -> No
     assert "there are more rows: --all prints all of them" in done.stderr
 
 
-def test_json_has_rows_and_what_was_read(run: Run, file: Path) -> None:
-    """And the schema, by which scripts know its keys."""
+def test_json_has_rows_and_read_counts(run: Run, file: Path) -> None:
+    """It has the schema, which tells scripts its keys."""
     page = run("history", "--history", file, "--limit", 2, "--output", "json").document()
     assert set(page) == {"schema", "rows", "more", "read"}
     assert (page["schema"], page["more"]) == (1, True)
@@ -44,16 +44,16 @@ def test_json_has_rows_and_what_was_read(run: Run, file: Path) -> None:
 
 
 def test_a_filter_without_an_index_counts_what_it_read(run: Run, file: Path) -> None:
-    """One with an index reads what it shows, and whether there is more."""
+    """A filter with an index reads only the rows it shows, and one more."""
     words = ("history", "--history", file, "--limit", 3, "--output", "json")
     read = run(*words, "--region", REGIONS[0]).document()["read"]["rows"]
     assert read > run(*words, "--owner", "ana").document()["read"]["rows"]
 
 
 @pytest.mark.parametrize("sort", ["duration", "waiting"])
-def test_audits_are_sorted_by_time(run: Run, scanned: Path, sort: str) -> None:
-    """The longest first, with the time as a column, on one page and on all of them."""
-    words: tuple[object, ...] = ("history", "--history", scanned, "--sort", sort)
+def test_audits_are_sorted_by_time(run: Run, recordings_history: Path, sort: str) -> None:
+    """The longest is first, with the time as a column, on one page and on all."""
+    words: tuple[object, ...] = ("history", "--history", recordings_history, "--sort", sort)
     words = (*words, "--since", "2018-01-01")
     assert sort.capitalize() in run(*words).stdout.splitlines()[1]
     words = (*words, "--output", "json")
@@ -65,7 +65,7 @@ def test_audits_are_sorted_by_time(run: Run, scanned: Path, sort: str) -> None:
 
 
 def test_findings_of_a_rule_have_their_own_columns(run: Run, file: Path) -> None:
-    """By name or id; a field of the audit is read where it is asked for."""
+    """The rule is a name or an id; a field of the audit is read if it is asked for."""
     done = run("history", "--history", file, "--rule", "GPU_IDLE", "--limit", 3)
     assert done.stdout.split("\n")[1].split() == ["Ended", "Job", "Severity", "Saving", "Finding"]
     by_id = run("history", "--history", file, "--rule", "SA201", "--limit", 3)
@@ -101,8 +101,8 @@ def test_nothing_found_is_no_error_and_says_where_to_look(
     assert run("history", "--history", file, *words).stdout == ""
 
 
-def test_the_dearest_jobs_come_first_and_fit_80_columns(run: Run, file: Path) -> None:
-    """As `history --sort waste` orders them."""
+def test_the_most_wasteful_jobs_come_first_and_fit_80_columns(run: Run, file: Path) -> None:
+    """The order is that of `history --sort waste`."""
     words = ("--history", file, "--limit", 4, "--output", "json")
     top, sorted_ = run("top", *words).document(), run("history", "--sort", "waste", *words)
     assert top["rows"] == sorted_.document()["rows"]
@@ -110,12 +110,15 @@ def test_the_dearest_jobs_come_first_and_fit_80_columns(run: Run, file: Path) ->
 
 
 def test_a_scanned_job_is_shown_as_audit_shows_it(run: Run, tmp_path: Path) -> None:
-    """By its name or ARN; its fixes as code, too. A history also knows the job's family."""
+    """It is found by name or ARN; fixes are printed as code too.
+
+    A history also knows the job's family.
+    """
     (tmp_path / "jobs").mkdir()
     shutil.copy(RECORDED, tmp_path / "jobs")
     file = tmp_path / "history.db"
-    scanned = run("scan", "--recordings", tmp_path / "jobs", "--history", file)
-    assert scanned.exit_code == 0, scanned.stderr
+    scan = run("scan", "--recordings", tmp_path / "jobs", "--history", file)
+    assert scan.exit_code == 0, scan.stderr
     words = ("--history", file)
     [row] = run("history", *words, "--since", "4000d", "--output", "json").document()["rows"]
     by_name = run("show", row["job"], *words)
@@ -128,7 +131,7 @@ def test_a_scanned_job_is_shown_as_audit_shows_it(run: Run, tmp_path: Path) -> N
 
 
 def test_each_version_of_a_job_can_be_shown(run: Run, tmp_path: Path) -> None:
-    """One that does not exist is said with how many there are."""
+    """For a version that does not exist, the error says how many there are."""
     file = tmp_path / "history.db"
     with SqliteHistory(file) as history:
         history.record(entry())

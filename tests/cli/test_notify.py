@@ -1,4 +1,4 @@
-"""`sageaudit notify`: what would be sent is what the deployed functions send."""
+"""`sageaudit notify` shows what the deployed functions would send."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.dynamo.alert_ledger import DynamoAlertLedger
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.cli.commands import notify
 from sageaudit.domain.alert.audit_figures import AlertFigures
 from sageaudit.domain.audit.summary import JobKey
@@ -37,7 +37,9 @@ WEBHOOK = "https://hooks.slack.com/services/T00000000/B00000000/local"
 
 @pytest.fixture
 def slack(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSlack]:
-    """An account with the webhook's secret and a topic, and a Slack on the loopback address."""
+    """Yields an account with the webhook's secret and a topic, and a Slack server on the loopback
+    address.
+    """
     with mock_aws(), slack_stand_in() as stand_in:
         session = boto3.Session(region_name="us-east-1")
         session.client("secretsmanager").create_secret(Name="webhook", SecretString=WEBHOOK)
@@ -60,12 +62,12 @@ def slack(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSlack]:
 def test_a_recording_shows_its_message_and_why(
     channel: str, first: str, last: str, run: Run
 ) -> None:
-    """As text; a link is its word."""
+    """It is printed as text; a link is its label."""
     done = run("notify", "--recording", COMPOSED, "--channel", channel)
     lines = done.stdout.splitlines()
     assert (done.exit_code, lines[0]) == (0, first)
     assert lines[-1].startswith(last)
-    assert "a message: first, 1 of its family's runs count" in done.stderr
+    assert "a message: first, 1 run of its family counts" in done.stderr
 
 
 def test_a_job_of_a_history_is_decided_about_with_its_family(tmp_path: Path, run: Run) -> None:
@@ -74,30 +76,30 @@ def test_a_job_of_a_history_is_decided_about_with_its_family(tmp_path: Path, run
     run("audit", "--recording", COMPOSED, "--history", path)
     before = path.read_bytes()
     done = run("notify", "--preview", NAME, "--history", path, "--raw")
-    shown = done.document()
-    assert shown["text"] == TITLE
-    assert f"sageaudit advice snooze vexhzxcl --history {path}" in str(shown["blocks"])
+    output = done.document()
+    assert output["text"] == TITLE
+    assert f"sageaudit advice snooze vexhzxcl --history {path}" in str(output["blocks"])
     assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    ("recording", "policy", "why"),
+    ("recording", "policy", "reason"),
     [
         ("training-020-c4-8xlarge-x2-failed.json", "", "below the $5.00 floor"),
         ("training-048-g4dn-xlarge-completed.json", "", "no finding worth a message"),
         ("composed-g4dn-12xlarge.json", 'mode = "observe"', "observe mode"),
     ],
 )
-def test_where_no_message_is_due_it_says_why(
-    recording: str, policy: str, why: str, tmp_path: Path, run: Run
+def test_it_says_why_no_message_is_due(
+    recording: str, policy: str, reason: str, tmp_path: Path, run: Run
 ) -> None:
-    """And sends none."""
+    """It also sends none."""
     (tmp_path / "policy.toml").write_text(policy)
     words = ("--policy", tmp_path / "policy.toml", "--send")
     done = run("notify", "--recording", RECORDINGS / recording, *words)
     assert (done.exit_code, done.stdout) == (0, "")
     assert "no message: " in done.stderr
-    assert why in done.stderr
+    assert reason in done.stderr
 
 
 POLICY = """
@@ -120,7 +122,7 @@ to = ["data"]
 
 
 @pytest.mark.parametrize(
-    ("policy", "channel", "says"),
+    ("policy", "channel", "message"),
     [
         (POLICY, "ml", "it goes to ml, research, by route 1 (owner mara)\n"),
         (POLICY, "data", "it goes to ml, research, by route 1 (owner mara); not to data\n"),
@@ -134,14 +136,14 @@ to = ["data"]
     ],
 )
 def test_it_says_by_which_route_a_message_goes(
-    policy: str, channel: str, says: str, tmp_path: Path, run: Run
+    policy: str, channel: str, message: str, tmp_path: Path, run: Run
 ) -> None:
-    """Or by the default; and where the channel that was asked for would not get it."""
+    """It names the routes or the default, and says if the chosen channel would get none."""
     (tmp_path / "policy.toml").write_text(policy)
     words = ("--recording", COMPOSED, "--policy", tmp_path / "policy.toml")
     done = run("notify", *words, "--channel", channel)
     assert done.exit_code == 0
-    assert done.stderr.endswith(says)
+    assert done.stderr.endswith(message)
 
 
 LINES = POLICY.replace('secret = "webhook"', 'secret = "webhook"\nevery_job = true')
@@ -156,7 +158,7 @@ LINES = POLICY.replace('secret = "webhook"', 'secret = "webhook"\nevery_job = tr
         ("training-048-g4dn-xlarge-completed.json", "ana", "ml", "*", "ml"),
     ],
 )
-def test_a_channel_that_gets_a_line_about_each_job_shows_that(
+def test_a_channel_with_a_line_about_each_job_shows_it(
     recording: str,
     owner: str,
     channel: str,
@@ -165,7 +167,7 @@ def test_a_channel_that_gets_a_line_about_each_job_shows_that(
     tmp_path: Path,
     run: Run,
 ) -> None:
-    """Unless the channel gets an alert about the job, which is the line."""
+    """If the channel gets an alert about the job, the alert replaces the line."""
     (tmp_path / "policy.toml").write_text(LINES.replace("mara", owner))
     words = ("--policy", tmp_path / "policy.toml", "--channel", channel)
     done = run("notify", "--recording", RECORDINGS / recording, *words)
@@ -175,15 +177,17 @@ def test_a_channel_that_gets_a_line_about_each_job_shows_that(
         assert f"the line about each job goes to {goes_to}\n" in done.stderr
 
 
-def test_it_sends_one_and_says_what_came_back(slack: FakeSlack, run: Run, tmp_path: Path) -> None:
-    """To the address of the policy, or of the flag."""
+def test_it_sends_one_message_and_prints_the_result(
+    slack: FakeSlack, run: Run, tmp_path: Path
+) -> None:
+    """The address is that of the policy or of --to."""
     (tmp_path / "policy.toml").write_text(POLICY)
     words = ("notify", "--recording", str(COMPOSED), "--send", "--policy", tmp_path / "policy.toml")
-    assert "ml took it, at webhook" in run(*words, "--channel", "ml").stderr
-    assert "slack took it" in run(*words, "--to", "webhook").stderr
-    assert "research took it" in run(*words, "--channel", "research").stderr
+    assert "sent to ml at webhook" in run(*words, "--channel", "ml").stderr
+    assert "sent to slack" in run(*words, "--to", "webhook").stderr
+    assert "sent to research" in run(*words, "--channel", "research").stderr
     assert (
-        "data took it, at arn:aws:sns:us-east-1:111122223333:notices"
+        "sent to data at arn:aws:sns:us-east-1:111122223333:notices"
         in run(*words, "--channel", "data").stderr
     )
     slack.queue_answers(Answer(403, "invalid_token"))
@@ -197,27 +201,30 @@ def test_it_sends_one_and_says_what_came_back(slack: FakeSlack, run: Run, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("words", "reason"),
     [
         ((), "name one job with --preview, or one file with --recording"),
-        (("--recording", COMPOSED, "--send"), "where to? give --to, or set TOPIC_ARN"),
+        (("--recording", COMPOSED, "--send"), "there is no address: give --to"),
         (("--recording", COMPOSED, "--channel", "teems"), "did you mean teams?"),
         (("--preview",), "name one job with --preview"),
-        (("--digest", "--preview", "my-job"), "--digest is about a week: name no job, and no file"),
+        (
+            ("--digest", "--preview", "my-job"),
+            "--digest is about a week: leave out the job and the file",
+        ),
         (("--recording", RECORDINGS / "tuning-set-bayesian-221019-1807.json"), "the job's ARN"),
     ],
 )
-def test_what_is_missing_is_said(words: tuple[str, ...], why: str, run: Run) -> None:
-    """Before anything is sent."""
+def test_missing_input_is_reported(words: tuple[str, ...], reason: str, run: Run) -> None:
+    """Nothing is sent."""
     done = run("notify", *words)
     assert done.exit_code == 2
-    assert why in done.stderr
+    assert reason in done.stderr
 
 
 def test_a_message_that_a_table_has_is_not_due_again(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its ledger is read, and stays as it was."""
+    """The ledger of the table is read, and not changed."""
     figures = AlertFigures(Severity.LOW, Decimal("10.38"), Decimal(0))
     sent = alert(figures, at=datetime(2026, 6, 9, 12, tzinfo=UTC))
     with dynamodb() as client:
@@ -236,8 +243,8 @@ def test_a_message_that_a_table_has_is_not_due_again(
 
 @pytest.fixture
 def week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A history whose last week had one run of ana."""
-    monkeypatch.setattr(asking, "utc_now", lambda: datetime(2026, 11, 23, 8, tzinfo=UTC))
+    """Returns a history whose last week had one run of ana."""
+    monkeypatch.setattr(clock, "utc_now", lambda: datetime(2026, 11, 23, 8, tzinfo=UTC))
     path = tmp_path / "week.db"
     with SqliteHistory(path) as history:
         record_run(
@@ -261,7 +268,7 @@ to = ["of-ana"]
 
 
 @pytest.mark.parametrize(
-    ("policy", "channel", "first", "says"),
+    ("policy", "channel", "first", "message"),
     [
         pytest.param(
             "",
@@ -311,21 +318,21 @@ to = ["of-ana"]
     ],
 )
 def test_the_digest_is_shown_as_a_channel_gets_it(
-    policy: str, channel: str, first: str | None, says: str, week: Path, run: Run
+    policy: str, channel: str, first: str | None, message: str, week: Path, run: Run
 ) -> None:
-    """With when and to whom it is sent, or why there is none."""
+    """It prints when and to whom the digest is sent, or why there is none."""
     (week.parent / "policy.toml").write_text(policy)
     words = ("--history", week, "--policy", week.parent / "policy.toml", "--channel", channel)
     done = run("notify", "--digest", "--preview", *words)
     assert (done.exit_code, [*done.stdout.splitlines(), None][0]) == (0, first), done.stderr
-    assert says in done.stderr
+    assert message in done.stderr
     assert ("Filter: owner ana" in done.stdout) == (channel == "of-ana")
 
 
 def test_the_digest_is_sent_once_and_not_written(slack: FakeSlack, week: Path, run: Run) -> None:
-    """To one address."""
+    """It is sent to one address."""
     before = week.read_bytes()
     words = ("--history", week, "--channel", "slack", "--send", "--to", "webhook")
-    assert "slack took it" in run("notify", "--digest", *words).stderr
+    assert "sent to slack" in run("notify", "--digest", *words).stderr
     assert [post["text"].partition(":")[0] for post in slack.posts] == ["Week to 2026-11-22"]
     assert week.read_bytes() == before

@@ -1,4 +1,4 @@
-"""A file of another form is said to be what it is, with the command that makes the right one."""
+"""A file of the wrong format is named, with the command that makes the right one."""
 
 import gzip
 from pathlib import Path
@@ -37,9 +37,9 @@ MAKES = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("form", FILES)
-def test_it_is_said_what_the_file_is(run: Run, tmp_path: Path, command: str, form: str) -> None:
-    """In one sentence that names the file, with exit 2; nothing is changed."""
-    content, says = FILES[form]
+def test_the_error_says_what_the_file_is(run: Run, tmp_path: Path, command: str, form: str) -> None:
+    """One sentence names the file; the exit code is 2, and nothing is changed."""
+    content, message = FILES[form]
     path = tmp_path / "given"
     path.mkdir() if content is None else path.write_bytes(content)
     words = COMMANDS[command]
@@ -47,7 +47,7 @@ def test_it_is_said_what_the_file_is(run: Run, tmp_path: Path, command: str, for
     assert (done.exit_code, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
     assert str(path) in done.stderr
-    assert says in done.stderr
+    assert message in done.stderr
     if form == "folder":
         assert MAKES[command] in done.stderr
     assert content is None or path.read_bytes() == content
@@ -57,7 +57,7 @@ def test_it_is_said_what_the_file_is(run: Run, tmp_path: Path, command: str, for
 def test_a_list_comes_with_the_command_that_makes_the_right_one(
     run: Run, tmp_path: Path, command: str
 ) -> None:
-    """For `check`, jq takes one request out of it."""
+    """For `check`, it is the jq command that takes one request out of the list."""
     path = tmp_path / "given"
     path.write_text("[{}]")
     words = COMMANDS[command]

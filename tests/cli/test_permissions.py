@@ -1,4 +1,4 @@
-"""The declared IAM actions are the calls that each command makes: none is missing, none spare."""
+"""The declared IAM actions of each command are exactly the calls that it makes."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,15 +36,15 @@ ENDED = BEGUN + timedelta(hours=1)
 
 
 def arn(kind: JobKind) -> str:
-    """The ARN of the one job of a kind."""
+    """Returns the ARN of the one job of a kind."""
     return f"arn:aws:sagemaker:{REGION}:{OWN}:{kind.spec.arn_word}/{kind.value}-1"
 
 
-def described(kind: JobKind) -> dict[str, Any]:
-    """Describe's answer about that job: it ended well, an hour after it began."""
+def describe_response(kind: JobKind) -> dict[str, Any]:
+    """Returns the Describe* response about that job, which ended well an hour after it began."""
     cluster = {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeSizeInGB": 5}
     inputs = {"DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://b/x"}}}
-    more: Mapping[JobKind, dict[str, Any]] = {
+    extra_options: Mapping[JobKind, dict[str, Any]] = {
         JobKind.TRAINING: {
             "TrainingTimeInSeconds": 3600,
             "BillableTimeInSeconds": 3600,
@@ -63,71 +63,73 @@ def described(kind: JobKind) -> dict[str, Any]:
         "LastModifiedTime": ENDED,
         kind.spec.start_key: BEGUN,
         kind.spec.end_key: ENDED,
-        **more.get(kind, {}),
+        **extra_options.get(kind, {}),
     }
 
 
-def summary(kind: JobKind) -> dict[str, Any]:
-    """List's row of that job."""
-    return {key: value for key, value in described(kind).items() if not key.endswith("Config")}
+def list_row(kind: JobKind) -> dict[str, Any]:
+    """Returns that job's row of a List* response."""
+    return {
+        key: value for key, value in describe_response(kind).items() if not key.endswith("Config")
+    }
 
 
 def describe(kind: JobKind) -> Callable[[str, Mapping[str, Any]], Mapping[str, Any]]:
-    """Answers about the one job, and about no other."""
+    """Responds about the one job only."""
 
     def answer(_: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         if params[kind.spec.name_key] != f"{kind.value}-1":
             error = {"Code": "ValidationException", "Message": "Requested resource not found."}
             raise ClientError({"Error": error, "ResponseMetadata": {}}, "Describe")
-        return described(kind)
+        return describe_response(kind)
 
     return answer
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[AwsCalls]:
-    """An account with one job of each kind, and a table with one audit."""
+    """Yields an account with one job of each kind, and a table with one audit."""
     monkeypatch.delenv("MOTO_ACCOUNT_ID")  # moto: the account of the credentials
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    with mock_aws(), aws_calls() as made:
+    with mock_aws(), aws_calls() as aws:
         for kind in JobKind:
-            made.answer(f"sagemaker:{kind.spec.describe_call}", describe(kind))
-            rows = {kind.spec.list_key: [summary(kind)]}
-            made.answer(f"sagemaker:{kind.spec.list_call}", lambda *_, rows=rows: rows)
-        made.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
-        made.answer(
+            aws.answer(f"sagemaker:{kind.spec.describe_call}", describe(kind))
+            rows = {kind.spec.list_key: [list_row(kind)]}
+            aws.answer(f"sagemaker:{kind.spec.list_call}", lambda *_, rows=rows: rows)
+        aws.answer("sagemaker:ListTags", lambda *_: {"Tags": []})
+        aws.answer(
             "sagemaker:ListTrainingJobsForHyperParameterTuningJob",
-            lambda *_: {"TrainingJobSummaries": [summary(JobKind.TRAINING)]},
+            lambda *_: {"TrainingJobSummaries": [list_row(JobKind.TRAINING)]},
         )
         step = {"CandidateStepArn": arn(JobKind.PROCESSING), "CandidateStepName": "processing-1"}
-        made.answer(
+        aws.answer(
             "sagemaker:ListCandidatesForAutoMLJob",
             lambda *_: {"Candidates": [{"CandidateSteps": [step]}]},
         )
-        made.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
-        made.answer("ce:GetCostAndUsage", lambda *_: {"ResultsByTime": [{"Groups": []}]})
-        made.answer(
+        aws.answer("pricing:GetProducts", lambda *_: {"PriceList": []})
+        aws.answer("ce:GetCostAndUsage", lambda *_: {"ResultsByTime": [{"Groups": []}]})
+        aws.answer(
             "organizations:ListAccounts",
             lambda *_: {"Accounts": [{"Id": OWN, "State": "ACTIVE"}, {"Id": OTHER}]},
         )
-        yield made
+        yield aws
 
 
 @pytest.fixture
 def table(calls: AwsCalls) -> str:
-    """A table with the audit of one recorded job, as if it had run yesterday."""
+    """Returns a table with the audit of one recorded job, as if it ran yesterday."""
     client = boto3.client("dynamodb", region_name=REGION)
     name = new_table(client)
     audit = audit_recording(DATA / "profiled-061-m5-large.json", Policy())
     audit["job"]["created_at"] = audit["job"]["started_at"] = BEGUN.isoformat()
     audit["job"]["ended_at"] = ENDED.isoformat()
     DynamoHistory(client, name).record(entry_of(audit))
-    calls.made.clear()
+    calls.log.clear()
     return name
 
 
-def called(calls: AwsCalls) -> set[str]:
-    """The IAM actions of the calls so far."""
+def called_actions(calls: AwsCalls) -> set[str]:
+    """Returns the IAM actions of the calls so far."""
     return calls.names - FREE
 
 
@@ -143,13 +145,13 @@ JOB_WORDS = (("training-1", "--region", REGION), *((arn(kind),) for kind in _BY_
         ("what-if", JOB_WORDS),
     ],
 )
-def test_a_command_calls_what_it_declares(
+def test_a_command_calls_only_declared_actions(
     calls: AwsCalls, run: Run, command: str, calls_of_it: Sequence[Sequence[str]]
 ) -> None:
-    """By name and by ARN, every kind of job; `what-if` reads no tags."""
+    """It is called with names and ARNs of every kind of job; `what-if` reads no tags."""
     for words in calls_of_it:
         run(command, *words)
-    assert called(calls) == permissions.READ_ONLY_COMMANDS[command].actions(())
+    assert called_actions(calls) == permissions.READ_ONLY_COMMANDS[command].actions(())
 
 
 @pytest.mark.parametrize(
@@ -164,32 +166,34 @@ def test_a_command_calls_what_it_declares(
         ),
     ],
 )
-def test_scan_calls_what_it_declares(
+def test_scan_calls_only_declared_actions(
     calls: AwsCalls, run: Run, tmp_path: Path, words: tuple[str, ...], options: tuple[str, ...]
 ) -> None:
-    """With each option that needs more."""
+    """This includes each option that needs more."""
     calls.answer(
         "organizations:ListAccounts",
-        lambda *_: {"Accounts": [{"Id": one, "State": "ACTIVE"} for one in (OWN, OTHER)]},
+        lambda *_: {
+            "Accounts": [{"Id": action_name, "State": "ACTIVE"} for action_name in (OWN, OTHER)]
+        },
     )
     run("scan", "--history", tmp_path / "h.db", "--region", REGION, *words)
     declared = permissions.READ_ONLY_COMMANDS["scan"].actions(options)
-    assert called(calls) == declared
+    assert called_actions(calls) == declared
 
 
-def test_a_role_calls_what_it_is_said_to_need(calls: AwsCalls, run: Run, tmp_path: Path) -> None:
+def test_a_role_calls_only_declared_actions(calls: AwsCalls, run: Run, tmp_path: Path) -> None:
     """Prices are read with the user's own credentials."""
     words = ("--account", OTHER, "--role", "reader", "--region", REGION)
     run("scan", "--history", tmp_path / "h.db", *words)
-    in_role = {call.name for call in calls.made if call.account == OTHER} - FREE
-    listed = {f"sagemaker:{kind.spec.list_call}" for kind in JobKind}
-    assert listed <= in_role <= {*permissions.ACCOUNT_ACTIONS}
+    in_role = {call.name for call in calls.log if call.account == OTHER} - FREE
+    listing = {f"sagemaker:{kind.spec.list_call}" for kind in JobKind}
+    assert listing <= in_role <= {*permissions.ACCOUNT_ACTIONS}
 
 
-def test_the_commands_that_ask_a_history_only_read_the_table(
+def test_the_commands_that_read_a_history_only_read_the_table(
     calls: AwsCalls, run: Run, table: str, tmp_path: Path
 ) -> None:
-    """Each makes only declared calls, and all of these are made by some."""
+    """Each makes only declared calls, and together they make all of them."""
     request = tmp_path / "request.json"
     request.write_text(json.dumps({"TrainingJobName": "x"}))
     bill = tmp_path / "cur.csv"
@@ -207,21 +211,21 @@ def test_the_commands_that_ask_a_history_only_read_the_table(
         "show": ("show", STORED),
         "top": ("top",),
     }
-    every: set[str] = set()
+    all_actions: set[str] = set()
     for name, call in words.items():
         if name not in CommandGroup().list_commands(None):  # type: ignore[arg-type]
             continue
-        calls.made.clear()
+        calls.log.clear()
         run(*call, "--table", table)
-        assert called(calls) <= permissions.READ_ONLY_COMMANDS[name].actions([permissions.TABLE]), (
-            name
-        )
-        every |= called(calls)
-    assert every == permissions.READ_ONLY_COMMANDS["history"].actions([permissions.TABLE])
+        assert called_actions(calls) <= permissions.READ_ONLY_COMMANDS[name].actions(
+            [permissions.TABLE]
+        ), name
+        all_actions |= called_actions(calls)
+    assert all_actions == permissions.READ_ONLY_COMMANDS["history"].actions([permissions.TABLE])
 
 
 def test_every_command_declares_what_it_needs() -> None:
-    """A new one has its row."""
+    """A new command needs a row of its own."""
     names = {name for members in COMMAND_GROUPS.values() for name in members}
     declared = {*permissions.READ_ONLY_COMMANDS, *permissions.WRITING_COMMANDS}
     assert names | {*CommandGroup().list_commands(None)} == declared  # type: ignore[arg-type]
@@ -230,17 +234,22 @@ def test_every_command_declares_what_it_needs() -> None:
 def test_every_action_has_a_resource_and_none_writes() -> None:
     """Except AssumeRole, all actions list, read or describe."""
     options = (permissions.TABLE, permissions.ROLE, permissions.ORGANIZATION, permissions.COVERAGE)
-    every = permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, options)
+    all_actions = permissions.actions_of_commands(permissions.READ_ONLY_COMMANDS, options)
     reads = ("Describe", "Get", "List", "Query")
-    assert [one for one in every if not one.partition(":")[2].startswith(reads)] == [
-        "sts:AssumeRole"
-    ]
-    policy = permissions.make_policy(every, permissions.PolicyScope())
-    assert sorted(one for part in policy["Statement"] for one in part["Action"]) == every
+    assert [
+        action_name
+        for action_name in all_actions
+        if not action_name.partition(":")[2].startswith(reads)
+    ] == ["sts:AssumeRole"]
+    policy = permissions.make_policy(all_actions, permissions.PolicyScope())
+    assert (
+        sorted(action_name for part in policy["Statement"] for action_name in part["Action"])
+        == all_actions
+    )
     assert len(json.dumps(policy)) < 2_048, "the most that an inline policy of a user has"
 
 
-def test_the_page_is_what_the_lists_say() -> None:
+def test_the_page_matches_the_lists() -> None:
     """`make docs` writes it."""
     text = permissions_page.PAGE.read_text(encoding="utf-8")
     assert permissions_page.page(text) == text

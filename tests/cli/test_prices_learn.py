@@ -1,4 +1,4 @@
-"""`sageaudit prices learn`, as its users run it, and audits at the rates that it learnt."""
+"""`sageaudit prices learn`, and audits at the derived rates."""
 
 import json
 from collections.abc import Callable
@@ -26,7 +26,7 @@ OCTOBER = [*hours_of(G5, hours=5), *hours_of(P4D, hours=2)]
 
 @pytest.fixture
 def learn(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """`sageaudit prices learn` with these words, in a folder of its own."""
+    """Returns a function that runs `sageaudit prices learn` in a folder of its own."""
     monkeypatch.setenv("COLUMNS", "140")
     monkeypatch.chdir(tmp_path)
     return partial(run, "prices", "learn")
@@ -34,7 +34,7 @@ def learn(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
 
 @pytest.fixture
 def report(tmp_path: Path) -> Callable[..., Path]:
-    """Writes a report of charges and gives its path."""
+    """Writes a report of charges and returns its path."""
 
     def written(*charges: Charge, name: str = "cur.csv", shape: str = "cur2") -> Path:
         path = tmp_path / name
@@ -47,15 +47,15 @@ def report(tmp_path: Path) -> Callable[..., Path]:
 Report = Callable[..., Path]
 
 
-def stored(name: str = "own-rates.json") -> list[dict[str, Any]]:
-    """The rates of the file in this folder."""
+def stored_rates(name: str = "own-rates.json") -> list[dict[str, Any]]:
+    """Returns the rates of the file in this folder."""
     document = json.loads(Path(name).read_text(), parse_float=Decimal)
     return list(document["rates"])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_rates_are_shown_and_written(learn: Run, report: Report, shape: str) -> None:
-    """Beside the list price, with hours and days; the last lines say what to do next."""
+    """They are shown with the list price, hours and days; the last lines say what to do next."""
     done = learn("--cur", report(*OCTOBER, shape=shape))
     assert done.exit_code == 0
     [_, g5, p4d, *_] = done.stdout.splitlines()
@@ -72,7 +72,7 @@ def test_the_rates_are_shown_and_written(learn: Run, report: Report, shape: str)
         "2026-10-05",
     ]
     assert "$22.22" in p4d
-    assert [(row["type"], row["usd"]) for row in stored()] == [
+    assert [(row["type"], row["usd"]) for row in stored_rates()] == [
         ("ml.g5.2xlarge", Decimal("1.3332")),
         ("ml.p4d.24xlarge", Decimal("22.22")),
     ]
@@ -80,67 +80,67 @@ def test_the_rates_are_shown_and_written(learn: Run, report: Report, shape: str)
     assert 'own_rates = "own-rates.json" under [discounts] in policy.toml' in done.stderr
 
 
-def test_what_is_in_no_rate_is_said_with_its_reason(learn: Run, report: Report) -> None:
-    """A usage type of jobs by its name; of an endpoint nothing."""
+def test_usage_without_a_rate_is_reported_with_its_reason(learn: Run, report: Report) -> None:
+    """A usage type of jobs is named; usage of an endpoint is not mentioned."""
     spot = replace(G5, changes={"line_item_usage_type": "USE1-TrSpt:ml.g5.2xlarge"})
     endpoint = replace(G5, changes={"line_item_usage_type": "USE1-Host:ml.g5.2xlarge"})
     tax = replace(G5, kind="Tax", what="", usd=Decimal(3))
-    few = replace(G5, what="ml.m5.large", seconds=10)
-    done = learn("--cur", report(*OCTOBER, spot, endpoint, tax, few))
+    short = replace(G5, what="ml.m5.large", seconds=10)
+    done = learn("--cur", report(*OCTOBER, spot, endpoint, tax, short))
     assert done.exit_code == 0
     assert "no rate for TrSpt:ml.g5.2xlarge: no price table knows it" in done.stderr
     assert "no rate for ml.m5.large, Training, us-east-1: only 0.0028 hours" in done.stderr
-    assert "left out, as it is no usage at a price: Tax, $3.00" in done.stderr
+    assert "left out, since it is not priced usage: Tax, $3.00" in done.stderr
     assert "Host:" not in done.stderr
-    assert {rate["type"] for rate in stored()} == {"ml.g5.2xlarge", "ml.p4d.24xlarge"}
+    assert {rate["type"] for rate in stored_rates()} == {"ml.g5.2xlarge", "ml.p4d.24xlarge"}
 
 
-def test_the_next_month_adds_and_the_same_month_again_replaces_what_changed(
+def test_a_new_month_adds_rates_and_a_repeated_month_replaces_them(
     learn: Run, report: Report
 ) -> None:
     """The file has each rate of each month once."""
     november = [replace(charge, start=charge.start + timedelta(days=31)) for charge in OCTOBER]
     assert learn("--cur", report(*OCTOBER)).exit_code == 0
     assert "2 rates written, 2 kept" in learn("--cur", report(*november)).stderr
-    assert [row["first"] for row in stored()] == ["2026-10-01", "2026-11-01"] * 2
+    assert [row["first"] for row in stored_rates()] == ["2026-10-01", "2026-11-01"] * 2
     assert "2 rates written, 2 kept" in learn("--cur", report(*november)).stderr
     final = [replace(charge, price=Decimal("1.3")) for charge in hours_of(G5, hours=9)]
     assert "1 rate written, 3 kept" in learn("--cur", report(*final)).stderr
-    assert [row["usd"] for row in stored()][:2] == [Decimal("1.3"), Decimal("1.3332")]
+    assert [row["usd"] for row in stored_rates()][:2] == [Decimal("1.3"), Decimal("1.3332")]
 
 
-def test_a_file_of_something_else_or_of_another_kind_is_not_touched(
+def test_a_file_of_another_format_or_basis_is_not_changed(
     learn: Run, report: Report, tmp_path: Path
 ) -> None:
-    """Net and amortised rates, and accounts, are never mixed."""
+    """Net and amortised rates are never mixed, and neither are accounts."""
     path = report(*OCTOBER)
-    other = tmp_path / "own-rates.json"
-    other.write_text("{}")
+    another_file = tmp_path / "own-rates.json"
+    another_file.write_text("{}")
     done = learn("--cur", path)
-    assert (done.exit_code, other.read_text()) == (2, "{}")
+    assert (done.exit_code, another_file.read_text()) == (2, "{}")
     assert "is not a file of own rates" in done.stderr
-    other.unlink()
+    another_file.unlink()
     assert learn("--cur", path).exit_code == 0
-    for words, said in (
+    for words, message in (
         (("--amortized",), "has net rates of all accounts: choose another file with --to"),
         (("--account", ACCOUNT), "has net rates of all accounts: choose another file with --to"),
     ):
         done = learn("--cur", path, *words)
         assert done.exit_code == 2
-        assert said in done.stderr
+        assert message in done.stderr
 
 
-def test_nothing_to_learn_is_not_found(learn: Run, report: Report) -> None:
-    """With the reason; no file is written."""
+def test_a_report_without_rates_is_not_found(learn: Run, report: Report) -> None:
+    """The reason is printed, and no file is written."""
     done = learn("--cur", report(replace(G5, seconds=10)))
     assert done.exit_code == 3
     assert "no rate for ml.g5.2xlarge, Training, us-east-1: only 0.0028 hours" in done.stderr
-    assert "no rate could be learnt: nothing is written" in done.stderr
+    assert "no rate could be derived: nothing is written" in done.stderr
     assert not Path("own-rates.json").exists()
 
 
 def recording(folder: Path, *, job: str, seconds: int, hosts: int, storage_gb: int) -> Path:
-    """A Describe answer of a training job on ml.g4dn or m5, of October 2026."""
+    """Returns the Describe* response of a training job on ml.g4dn or m5, of October 2026."""
     end = START + timedelta(seconds=seconds)
     answer = training_answer(
         TrainingJobName=job,
@@ -167,8 +167,8 @@ JOBS = {"a": (5432, 1, 30), "b": (86_399, 4, 500), "c": (61, 2, 30), "d": (40_00
 HOURLY, GB_MONTH = Decimal("0.2024"), Decimal("0.1232")
 
 
-def billed(job: str) -> list[Charge]:
-    """What AWS writes of one of the jobs: hour by hour and host by host, and its volumes."""
+def billed_lines(job: str) -> list[Charge]:
+    """Returns AWS's report lines of one job, by hour and host, and of its volumes."""
     seconds, hosts, gigabytes = JOBS[job]
     hour = Charge(
         START, "ml.m5.xlarge", price=HOURLY, list_price=Decimal("0.23"), job=job, seconds=3600
@@ -184,11 +184,11 @@ def billed(job: str) -> list[Charge]:
 
 
 @pytest.mark.parametrize("shape", ["cur2", "focus-1.2"])
-def test_a_job_at_learnt_rates_costs_what_the_report_says(
+def test_a_job_at_derived_rates_costs_what_the_report_says(
     learn: Run, run: Run, report: Report, tmp_path: Path, shape: str
 ) -> None:
-    """To the cent, for each job and storage too; at list prices it costs 14% more."""
-    charges = {job: billed(job) for job in JOBS}
+    """Each job and its storage match to the cent; at list prices it costs 14% more."""
+    charges = {job: billed_lines(job) for job in JOBS}
     path = report(*(charge for of_job in charges.values() for charge in of_job), shape=shape)
     assert learn("--cur", path).exit_code == 0
     policy = tmp_path / "policy.toml"
@@ -204,11 +204,11 @@ def test_a_job_at_learnt_rates_costs_what_the_report_says(
             (HOURLY, "2026-10-01/2026-10-06"),
             (GB_MONTH, "2026-10-01/2026-10-05"),
         ]
-        listed = run(*words).document(parse_float=Decimal)["bill"]
-        assert listed["price_kind"] == "list"
-        assert listed["total_usd"] > bill["total_usd"]
+        listing = run(*words).document(parse_float=Decimal)["bill"]
+        assert listing["price_kind"] == "list"
+        assert listing["total_usd"] > bill["total_usd"]
 
 
 def cents(amount: Decimal) -> Decimal:
-    """As a bill prints it."""
+    """Rounds an amount as a bill prints it."""
     return amount.quantize(CENT, ROUND_HALF_UP)

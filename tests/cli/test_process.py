@@ -1,4 +1,4 @@
-"""How the command starts, fails and is stopped: its streams, signals, imports and sentences."""
+"""How the command starts, fails and is stopped: streams, signals, imports and errors."""
 
 import json
 import os
@@ -23,7 +23,7 @@ SCRIPT = str(Path(sys.executable).with_name("sageaudit"))
 
 
 def test_the_installed_script_prints_and_exits(tmp_path: Path) -> None:
-    """Data on stdout with exit code 0; one sentence on stderr with the code of the failure."""
+    """Data is on stdout with exit code 0; an error is one sentence on stderr with its code."""
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
     done, failed = (
@@ -44,7 +44,7 @@ def test_the_installed_script_prints_and_exits(tmp_path: Path) -> None:
 
 def test_only_the_command_that_runs_is_imported(tmp_path: Path) -> None:
     """The list of commands, a rule's page, the audit of a recording and the list of a history start
-    without boto3 and DuckDB; `--version` with few modules of ours, and a list without rules.
+    without boto3 and DuckDB. `--version` imports few of our modules, and a list imports no rules.
     """
     code = (
         "import atexit, sys; from sageaudit.cli.main import cli\n"
@@ -78,8 +78,8 @@ def test_only_the_command_that_runs_is_imported(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a disk that is always full")
 @pytest.mark.parametrize("output", ["json", "table"])
-def test_a_full_disk_is_said(output: str) -> None:
-    """Exit 1, also when the interpreter flushes what it could not write."""
+def test_a_full_disk_is_reported(output: str) -> None:
+    """The exit code is 1, even if the failure is in the interpreter's last flush."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [SCRIPT, "audit", "--recording", FAILED, "--output", output],
@@ -94,22 +94,24 @@ def test_a_full_disk_is_said(output: str) -> None:
 
 
 @pytest.mark.parametrize("words", [("rules",), ("audit",), ("audit", "--output", "json")])
-def test_letters_that_stdout_lacks_stop_nothing(words: tuple[str, ...], tmp_path: Path) -> None:
-    """They are written as JSON escapes them, so that JSON stays whole."""
+def test_characters_that_stdout_cannot_encode_stop_nothing(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """They are written as JSON escapes, so that JSON stays valid."""
     path = tmp_path / "job.json"
     recorded = json.loads(FAILED.read_text())
     recorded["tags"] = [{"Key": "owner", "Value": "Жanna \U0002000b"}]
     path.write_text(json.dumps(recorded))
-    what = ("--recording", str(path)) if "audit" in words else ()
+    operation = ("--recording", str(path)) if "audit" in words else ()
     done = subprocess.run(
-        [SCRIPT, *words, *what],
+        [SCRIPT, *words, *operation],
         capture_output=True,
         timeout=300,
         check=False,
         env={**os.environ, "PYTHONIOENCODING": "cp1252"},
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    if what:
+    if operation:
         assert b"\\u0416anna \\ud840\\udc0b" in done.stdout
     if "json" in words:
         assert json.loads(done.stdout.decode("cp1252"))["job"]["owner"] == "Жanna \U0002000b"
@@ -124,10 +126,8 @@ def test_letters_that_stdout_lacks_stop_nothing(words: tuple[str, ...], tmp_path
     ],
     ids=["rules", "prices", "a batch"],
 )
-def test_a_reader_that_leaves_is_no_failure_to_talk_about(
-    words: tuple[str, ...], lines: int
-) -> None:
-    """`sageaudit ... | head -1` exits with 0 and says nothing on stderr."""
+def test_a_closed_pipe_is_not_an_error(words: tuple[str, ...], lines: int) -> None:
+    """`sageaudit ... | head -1` exits with 0 and prints nothing on stderr."""
     with subprocess.Popen(
         [SCRIPT, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -141,14 +141,14 @@ def test_a_reader_that_leaves_is_no_failure_to_talk_about(
 
 
 def test_ctrl_c_ends_a_batch_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was finished is printed; what follows is not begun; exit 130."""
+    """Finished results are printed, the next job does not start, and the exit code is 130."""
     begun: list[str] = []
 
-    def interrupted(ended: JobEndEvent, *others: Any, **named: Any) -> AuditOutcome:
+    def interrupted(ended: JobEndEvent, *other_modules: Any, **named_modules: Any) -> AuditOutcome:
         begun.append(ended.ref.name)
         if len(begun) == 2:
             raise KeyboardInterrupt
-        return audit_finished_job(ended, *others, **named)
+        return audit_finished_job(ended, *other_modules, **named_modules)
 
     monkeypatch.setattr(recorded_audits, "audit_finished_job", interrupted)
     files = sorted(DATA.glob("training-02*.json"), key=lambda path: recorded_jobs(path)[0].read_at)
@@ -161,7 +161,7 @@ def test_ctrl_c_ends_a_batch_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_bug_is_one_line_to_report(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It names the type and how to see more; nothing of the data is in it."""
+    """It names the exception's type and how to see more, and contains no data."""
 
     def broken(*_: object, **__: object) -> AuditOutcome:
         raise ZeroDivisionError("secret")

@@ -1,4 +1,4 @@
-"""What docs/queries.md shows can be run: its commands, its SQL, and its calls of the AWS CLI."""
+"""The commands, SQL and AWS CLI calls of docs/queries.md work."""
 
 import gzip
 import json
@@ -19,7 +19,7 @@ from moto.dynamodb.parsing.reserved_keywords import ReservedKeywords
 
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.keys import INDEXES
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.cli.main import ALIASES
 from sageaudit.cli.views import lists
 from tests.adapters.history.tables import dynamodb, new_table
@@ -30,7 +30,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "queries.md").read_text(encoding="u
 
 
 def blocks(word: str) -> list[str]:
-    """The fenced blocks of a language."""
+    """Returns the fenced blocks of a language."""
     return re.findall(rf"^```{word}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -52,14 +52,14 @@ AWS = [block.replace("\\\n", " ") for block in blocks("sh") if block.startswith(
 
 @pytest.fixture(autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The commands run on the day of the audits, in a folder of their own."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    """Makes the commands run on the day of the audits, in a folder of their own."""
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_every_command_answers(run: Run, file: Path, line: str) -> None:
-    """With rows. `show` of made-up audits: as JSON."""
+    """Each prints rows; `show` of generated audits prints JSON."""
     words = [*shlex.split(line)[1:], "--history", str(file)]
     if words[0] == "show":
         words += ["--output", "json"]
@@ -68,41 +68,41 @@ def test_every_command_answers(run: Run, file: Path, line: str) -> None:
     assert done.stdout or "written to" in done.stderr
 
 
-def test_the_page_has_the_commands_that_ask() -> None:
-    """Each of them at least once."""
-    named = {shlex.split(line)[1] for line in COMMANDS}
-    assert named == {
+def test_the_page_has_all_commands_that_read_a_history() -> None:
+    """Each occurs at least once."""
+    names = {shlex.split(line)[1] for line in COMMANDS}
+    assert names == {
         *("history", "by", "changes", "top", "show", "export", "advice", "savings"),
         *ALIASES,
     }
 
 
 @pytest.fixture
-def exported(run: Run, file: Path) -> None:
-    """Audits and findings as CSV and as Parquet in the folder."""
+def exported_files(run: Run, file: Path) -> None:
+    """Writes audits and findings as CSV and as Parquet in the folder."""
     for form in ("csv", "parquet"):
         words = ("--since", "2026-01-01", "--history", file)
         assert run("export", "-o", f"audits.{form}", *words).exit_code == 0
         assert run("export", "--findings", "-o", f"findings.{form}", *words).exit_code == 0
 
 
-@pytest.mark.usefixtures("exported")
+@pytest.mark.usefixtures("exported_files")
 @pytest.mark.parametrize("query", blocks("sql duckdb"))
 def test_sql_over_exports_gives_rows(query: str) -> None:
-    """Over Parquet, and over CSV."""
+    """It reads Parquet and CSV."""
     for text in (query, query.replace(".parquet", ".csv")):
         assert duckdb.execute(text).fetchall()
 
 
 @pytest.mark.parametrize("query", blocks("sql sqlite"))
 def test_sql_over_the_file_gives_rows(file: Path, query: str) -> None:
-    """As the SQLite of Python reads it."""
+    """Python's SQLite runs it."""
     with sqlite3.connect(file) as connection:
         assert connection.execute(query).fetchall()
 
 
 def test_athenas_columns_are_those_of_the_export(run: Run, file: Path) -> None:
-    """In the same order, with the types of the Parquet file."""
+    """They have the same order, with the types of the Parquet file."""
     [ddl] = blocks("sql athena-parquet")
     columns = dict(re.findall(r"(\w+) (timestamp|string|boolean|bigint|decimal\(38,6\))", ddl))
     types = {
@@ -119,7 +119,7 @@ def test_athenas_columns_are_those_of_the_export(run: Run, file: Path) -> None:
 
 @pytest.fixture(scope="module")
 def table() -> Iterator[tuple[Any, str]]:
-    """A table with audits, and its client."""
+    """Yields a table with audits, and its client."""
     with dynamodb() as client:
         name = new_table(client)
         history = DynamoHistory(client, name)
@@ -129,25 +129,25 @@ def table() -> Iterator[tuple[Any, str]]:
 
 
 def test_athenas_items_have_attributes_of_heads_and_findings(table: tuple[Any, str]) -> None:
-    """With the types that DynamoDB gives them; its queries ask for no others."""
+    """The attributes have DynamoDB's types; the queries use no others."""
     client, name = table
     items = [
         item
         for item in client.scan(TableName=name)["Items"]
         if item["sk"]["S"].startswith(("HEAD", "FINDING#"))
     ]
-    known = {(key, next(iter(value))) for item in items for key, value in item.items()}
+    known_columns = {(key, next(iter(value))) for item in items for key, value in item.items()}
     [ddl] = blocks("sql athena-items")
     columns = set(re.findall(r"(\w+): struct<(\w+):", ddl))
-    assert columns <= known
+    assert columns <= known_columns
     queries = "".join(blocks("sql athena"))
     assert set(re.findall(r"Item\.(\w+)\.(\w+)", queries)) <= columns
 
 
 @pytest.mark.parametrize("line", AWS)
-def test_calls_of_the_aws_cli_are_what_the_service_takes(line: str) -> None:
+def test_calls_of_the_aws_cli_are_valid(line: str) -> None:
     """Each option is a member of the request, and each value passes its checks."""
-    service, operation, params = _parsed(line)
+    service, operation, params = _parse_call(line)
     shape: Shape = service.operation_model(operation).input_shape
     report = ParamValidator().validate(params, shape)
     assert not report.has_errors(), report.generate_report()
@@ -155,50 +155,49 @@ def test_calls_of_the_aws_cli_are_what_the_service_takes(line: str) -> None:
 
 @pytest.mark.parametrize("line", [line for line in AWS if " query " in line])
 def test_queries_of_the_aws_cli_find_items(table: tuple[Any, str], line: str) -> None:
-    """Run by boto3 with the same arguments."""
+    """boto3 runs them with the same arguments."""
     client, name = table
-    _, _, params = _parsed(line)
+    _, _, params = _parse_call(line)
     assert client.query(**params | {"TableName": name})["Items"]
 
 
 @pytest.mark.parametrize("line", [line for line in AWS if " get-item " in line])
 def test_a_document_is_read_with_base64_and_gunzip(table: tuple[Any, str], line: str) -> None:
-    """As JSON, of an audit that the table has."""
+    """It is the JSON of an audit in the table."""
     client, name = table
-    _, _, params = _parsed(line)
+    _, _, params = _parse_call(line)
     [pk] = {
         item["pk"]["S"]
         for item in client.scan(TableName=name)["Items"]
         if item["sk"]["S"] == "HEAD" and item["job"]["S"] == "job-00000"
     }
-    asked = {**params["Key"], "pk": {"S": pk}}
-    binary = client.get_item(TableName=name, Key=asked)["Item"]["document"]["B"]
+    arguments = {**params["Key"], "pk": {"S": pk}}
+    binary = client.get_item(TableName=name, Key=arguments)["Item"]["document"]["B"]
     assert json.loads(gzip.decompress(binary))["job"]["name"] == "job-00000"
 
 
 @pytest.mark.parametrize("line", [line for line in AWS if " execute-statement " in line])
 def test_partiql_finds_items_by_the_keys_of_an_index(table: tuple[Any, str], line: str) -> None:
-    """Its conditions, over the index that it names, give items with the columns that it asks for.
-
+    """Its conditions, over the index that it names, return items with the columns that it selects.
     moto knows no index in PartiQL. Words that DynamoDB reserves are quoted.
     """
     client, name = table
-    _, _, params = _parsed(line)
+    _, _, params = _parse_call(line)
     columns, of_table, of_index, conditions = PARTIQL.fullmatch(params["Statement"]).groups()  # type: ignore[union-attr]
     assert of_table == "sageaudit-history"
     [index] = [index for index in INDEXES if index.name == of_index]
     words = re.findall(r"\w+", re.sub(r"'[^']*'|\"[^\"]*\"", "", f"{columns} {conditions}"))
     reserved = {*ReservedKeywords.get_reserved_keywords()} - {"AND", "BETWEEN", "IN"}
     assert not {word.upper() for word in words} & reserved
-    asked = CONDITION.findall(conditions)
-    assert [asked[0][0], asked[1][0]] == [index.partition_key, index.sort_key]
-    found = [
+    arguments = CONDITION.findall(conditions)
+    assert [arguments[0][0], arguments[1][0]] == [index.partition_key, index.sort_key]
+    result = [
         item
         for item in client.scan(TableName=name, IndexName=index.name)["Items"]
-        if all(_holds(item, *condition) for condition in asked)
+        if all(_holds(item, *condition) for condition in arguments)
     ]
-    assert found
-    assert set(columns.split(", ")) <= {column for item in found for column in item}
+    assert result
+    assert set(columns.split(", ")) <= {column for item in result for column in item}
 
 
 def _holds(item: dict[str, Any], attribute: str, operator: str, operands: str) -> bool:
@@ -209,8 +208,10 @@ def _holds(item: dict[str, Any], attribute: str, operator: str, operands: str) -
     return value in words
 
 
-def _parsed(line: str) -> tuple[Any, str, dict[str, Any]]:
-    """The service's model, the operation and the request of a call, as the AWS CLI reads it."""
+def _parse_call(line: str) -> tuple[Any, str, dict[str, Any]]:
+    """Returns the service's model, the operation and the request of a call, as the AWS CLI reads
+    it.
+    """
     _, service_name, command, *words = shlex.split(line.partition(" | ")[0])
     service: Any = Session().get_service_model(service_name)
     by_option = {xform_name(name, "-"): name for name in service.operation_names}
@@ -220,18 +221,18 @@ def _parsed(line: str) -> tuple[Any, str, dict[str, Any]]:
         for name, shape in service.operation_model(operation).input_shape.members.items()
     }
     params: dict[str, Any] = {}
-    left = iter(words)
-    for word in left:
+    remaining = iter(words)
+    for word in remaining:
         if word.startswith("--no-"):
             name, shape = members[f"--{word.removeprefix('--no-')}"]
             assert shape.type_name == "boolean"
             params[name] = False
             continue
         if word in OF_THE_CLI:
-            next(left)
+            next(remaining)
             continue
         name, shape = members[word]
-        value = next(left)
+        value = next(remaining)
         reads: dict[str, Any] = {
             "map": json.loads,
             "structure": json.loads,

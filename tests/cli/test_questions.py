@@ -1,7 +1,6 @@
-"""The questions of a Monday morning: each is one command, and its answer is there, to the cent.
+"""Each question of a Monday morning is one command, and its answer is right to the cent.
 
-They were written before the commands were looked at. docs/queries.md names those that no command
-answers.
+The questions were written before the commands. docs/queries.md names those that no command answers.
 """
 
 import re
@@ -16,16 +15,16 @@ import pytest
 
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.domain.audit.record import AuditEntry
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.fakes.documents import idle_capacity, line
-from tests.fakes.entries import ended, finding
+from tests.fakes.entries import entry_ending_at, finding
 from tests.fakes.families import run_summary
-from tests.fakes.random_history import remembered
+from tests.fakes.random_history import cached_reads
 
 MONDAY = datetime(2026, 11, 23, 9, 0, tzinfo=UTC)
 PAGE = (Path(__file__).parents[2] / "docs" / "queries.md").read_text(encoding="utf-8")
@@ -248,11 +247,11 @@ QUESTIONS = {
         "yes 4 $146.00 | partly 1 $960.00 | no 1 unknown",
     ),
     "56 Which have no price?": ("history --no-price --since 90d --fields job", "odd-1015"),
-    "57 Which advice was followed?": ("savings", "no advice was followed since 180d"),
+    "57 Which advice was followed?": ("savings", "no recommendation was followed since 180d"),
     "58 Idle endpoints and notebooks?": ("history --kind endpoint", "'endpoint' is not one of"),
     "60 What runs right now?": (
         "history --status InProgress",
-        "is of jobs that have not ended: a history has only those that have",
+        "is a status of jobs that have not ended: a history has only jobs that have ended",
     ),
 }
 NOT_ANSWERED = {22, 24, 29, 59}
@@ -266,14 +265,16 @@ RULES = (
 
 
 def entries() -> Iterator[AuditEntry]:
-    """The audits of these jobs; a job is called by its family and day."""
+    """Returns the audits of these jobs; a job is named after its family and day."""
     for row in JOBS.strip().splitlines()[1:]:
-        ended_on, family, owner, team, of_type, status, hours, usd, *more = row.split()
-        yield _entry(ended_on, family, owner, team, of_type, status, hours, usd, dict(_pairs(more)))
+        ended_on, family, owner, team, of_type, status, hours, usd, *details = row.split()
+        yield _entry(
+            ended_on, family, owner, team, of_type, status, hours, usd, dict(_pairs(details))
+        )
 
 
-def _pairs(more: list[str]) -> Iterator[tuple[str, str]]:
-    for text in more:
+def _pairs(details: list[str]) -> Iterator[tuple[str, str]]:
+    for text in details:
         name, _, value = text.partition("=")
         yield name, value.replace("_", " ")
 
@@ -287,29 +288,29 @@ def _entry(
     status: str,
     hours: str,
     usd: str,
-    more: dict[str, str],
+    details: dict[str, str],
 ) -> AuditEntry:
     at = datetime.fromisoformat(f"2026-{ended_on}T12:00:00+00:00")
     never, kind = status == "never", "processing" if family == "etl" else "training"
     begun = at - timedelta(hours=int(hours))
-    created = begun - timedelta(seconds=int(more.get("wait", 60)))
+    created = begun - timedelta(seconds=int(details.get("wait", 60)))
     name = f"{family}-{ended_on.replace('-', '')}"
     arn = f"arn:aws:sagemaker:us-east-1:111122223333:{kind}-job/{name}"
-    amounts = {rule: Decimal(more.get(rule, 0)) for rule in RULES}
+    amounts = {rule: Decimal(details.get(rule, 0)) for rule in RULES}
     evidence = {"gpu_mean_percent": Decimal("8.2"), "minutes": 50}
-    found = [
+    result = [
         finding(rule, saving_usd=amount, confidence="derived", evidence=evidence)
         for rule, amount in amounts.items()
         if amount
     ]
-    judged = more.get("judged", "yes")
-    gpus, idle = Decimal(more.get("gpus", 0)), Decimal(more.get("idle", 0))
+    judged = details.get("judged", "yes")
+    gpus, idle = Decimal(details.get("gpus", 0)), Decimal(details.get("idle", 0))
     lines = [
         line(quantity=Decimal(hours), usd=None),
-        line(item="storage", usd=Decimal(more.get("storage", 0))),
-        line(item="warm_pool", usd=Decimal(more.get("pool", 0))),
+        line(item="storage", usd=Decimal(details.get("storage", 0))),
+        line(item="warm_pool", usd=Decimal(details.get("pool", 0))),
     ]
-    made = ended(
+    entry = entry_ending_at(
         name,
         at,
         job={
@@ -321,14 +322,14 @@ def _entry(
             "created_at": created,
             "started_at": None if never else begun,
             "tags": {"team": None if team == "-" else team, "project": None},
-            "image": more.get("image", IMAGE),
+            "image": details.get("image", IMAGE),
         },
         bill={
             "total_usd": None if usd == "-" else Decimal(usd),
             "lines": lines,
-            "spot_saved_usd": Decimal(more["saved"]) if "saved" in more else None,
+            "spot_saved_usd": Decimal(details["saved"]) if "saved" in details else None,
         },
-        findings=found,
+        findings=result,
         judged=judged,
         avoidable_usd=None if judged == "no" else amounts["gpu-idle"],
         lost_usd=amounts["failed-spend"],
@@ -336,41 +337,41 @@ def _entry(
         idle_capacity=idle_capacity(str(gpus), str(gpus - idle), str(idle)) if gpus else None,
     )
     seconds = None if never else Decimal(3600 * int(hours))
-    phases = {"Pending": Decimal(more["wait"])} if never else {}
-    if "interrupted" in more:
-        phases["Interrupted"] = Decimal(more["interrupted"])
+    phases = {"Pending": Decimal(details["wait"])} if never else {}
+    if "interrupted" in details:
+        phases["Interrupted"] = Decimal(details["interrupted"])
     facts = run_summary(
-        Purchase.SPOT if "saved" in more else Purchase.ON_DEMAND,
+        Purchase.SPOT if "saved" in details else Purchase.ON_DEMAND,
         elapsed_s=seconds,
         instance_type=of_type,
         instance_count=1,
-        reason=more.get("reason"),
+        reason=details.get("reason"),
         phase_s=phases,
     )
-    return replace(made, key=JobKey(arn, created), run_summary=facts)
+    return replace(entry, key=JobKey(arn, created), run_summary=facts)
 
 
 @pytest.fixture(scope="module")
-def kept() -> Iterator[Any]:
-    """The audits in a history, with what people decided."""
+def history_tables() -> Iterator[Any]:
+    """Returns the audits in a history, with people's decisions."""
     with SqliteHistory() as history:
-        for made in entries():
-            history.record(made)
-        whole: Any = remembered(history)
-        whole.audit, whole.detail = history.audit, history.detail
-        yield whole, history
+        for entry in entries():
+            history.record(entry)
+        output: Any = cached_reads(history)
+        output.audit, output.detail = history.audit, history.detail
+        yield output, history
 
 
 @pytest.fixture(autouse=True)
-def _asked(kept: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command that names a table asks these audits, on Monday at nine."""
-    monkeypatch.setattr(histories, "_open_table", lambda *_: (None, *kept))
-    monkeypatch.setattr(asking, "utc_now", lambda: MONDAY)
+def _clock_and_table(history_tables: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes commands with --table read these audits, on Monday at nine."""
+    monkeypatch.setattr(histories, "_open_table", lambda *_: (None, *history_tables))
+    monkeypatch.setattr(clock, "utc_now", lambda: MONDAY)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_is_one_command(run: Run, question: str) -> None:
-    """Its parts are in what is printed, whatever the spaces."""
+    """The output contains the parts of the answer, with any spaces."""
     command, parts = QUESTIONS[question]
     done = run(*shlex.split(command), "--table", "audits")
     printed = " ".join(re.sub(r"<[^>]+>", " ", f"{done.stdout} {done.stderr}").split())
@@ -378,8 +379,8 @@ def test_a_question_is_one_command(run: Run, question: str) -> None:
         assert part.strip() in printed
 
 
-def test_what_no_command_answers_is_on_the_page() -> None:
-    """Of the sixty questions, each is answered here or named there with its reason."""
+def test_questions_without_a_command_are_on_the_page() -> None:
+    """Each of the sixty questions is answered here, or is on the page with the reason."""
     answered = {int(question.partition(" ")[0]) for question in QUESTIONS}
     assert answered | NOT_ANSWERED == {*range(1, 61)}
     section = PAGE.partition("\n## What no command answers\n")[2].partition("\n## ")[0]

@@ -1,4 +1,4 @@
-"""The README's commands that need no account: each of them answers, on the example company."""
+"""The README's commands that need no account work on the example company."""
 
 import gzip
 import re
@@ -14,7 +14,7 @@ from local import example
 from local.recorded import RECORDINGS
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.cli.main import COMMAND_GROUPS
 from sageaudit.domain.sweep import Period
 from sageaudit.workflows import report
@@ -51,8 +51,8 @@ _MORE = {"reconcile": ("--account", "111122223333")}
 
 @pytest.fixture(autouse=True)
 def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """On the day after its last one, in a folder with the files that the README names."""
-    monkeypatch.setattr(asking, "utc_now", lambda: example.NOW)
+    """Sets the day after the company's last one. The folder has the files that the README names."""
+    monkeypatch.setattr(clock, "utc_now", lambda: example.NOW)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "build").mkdir()
@@ -65,8 +65,8 @@ def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     )
 
 
-def answered(run: Run, line: str, company: Path) -> Result:
-    """How a command ends; one that asks a history asks the company's."""
+def run_line(run: Run, line: str, company: Path) -> Result:
+    """Runs a line of the README; a command that reads a history reads the company's."""
     words = shlex.split(line)
     asks = (
         words[0] in (*COMMAND_GROUPS["Ask the history"], "reconcile") and "--history" not in words
@@ -75,24 +75,24 @@ def answered(run: Run, line: str, company: Path) -> Result:
 
 
 def test_each_command_needs_an_account_or_is_tried_here() -> None:
-    """No line of the list is of another README."""
+    """The list has no line that the README lacks."""
     assert set(NEED_AN_ACCOUNT) < set(LINES)
-    asked = {line.split()[0] for line in NEED_NONE}
-    assert asked > {"history", "top", "by", "changes", "advice", "savings", "report", "export"}
+    arguments = {line.split()[0] for line in NEED_NONE}
+    assert arguments > {"history", "top", "by", "changes", "advice", "savings", "report", "export"}
 
 
 @pytest.mark.parametrize("line", NEED_NONE)
 def test_each_command_answers(run: Run, company: Path, line: str) -> None:
-    """With something to read, or a file that it says it wrote; the request has high findings."""
-    done = answered(run, line, company)
+    """It prints something, or writes a file and says so; the request has high findings."""
+    done = run_line(run, line, company)
     assert done.exit_code == (10 if line == "check request.json" else 0), done.stderr
     assert len(done.stdout.splitlines()) > 1 or "wrote " in done.stderr or "written" in done.stderr
     assert "no audit" not in done.stderr
 
 
-def test_the_advice_is_that_of_the_page(run: Run, company: Path) -> None:
-    """The cards of the report are the first recommendations of the list, one of each family."""
-    rows = answered(run, "advice --output json", company).document()["rows"]
+def test_the_recommendations_are_those_of_the_page(run: Run, company: Path) -> None:
+    """The cards of the report are the first recommendations of the list, one per family."""
+    rows = run_line(run, "advice --output json", company).document()["rows"]
     first = {row["family"]: row["rule"] for row in reversed(rows)}
     families = [*dict.fromkeys(row["family"] for row in rows)]
     with SqliteHistory(company, create=False) as history:
@@ -106,11 +106,11 @@ def test_the_advice_is_that_of_the_page(run: Run, company: Path) -> None:
     assert cards == [(family, first[family]) for family in families][:3]
 
 
-def test_followed_advice_is_measured(run: Run, company: Path) -> None:
-    """Of the four GPUs; and of the CPU type while it was followed, before it was undone."""
+def test_followed_recommendations_are_measured(run: Run, company: Path) -> None:
+    """These are the smaller GPU type, and the CPU type until the change was undone."""
     measured = {
         row["change"]: row
-        for row in answered(run, "savings --output json", company).document()["rows"]
+        for row in run_line(run, "savings --output json", company).document()["rows"]
         if row["outcome"] == "measured"
     }
     row = measured["ResourceConfig.InstanceType = ml.g4dn.2xlarge"]
@@ -118,10 +118,13 @@ def test_followed_advice_is_measured(run: Run, company: Path) -> None:
     assert row["measured_usd"] > 0
 
 
-def test_undone_advice_was_measured_and_is_open_again(
+def test_an_undone_recommendation_was_measured_and_is_open_again(
     run: Run, company: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """demand-forecast ran on the smaller type for three weeks: before their end, and now."""
+    """demand-forecast ran on the smaller type for three weeks.
+
+    The list is checked before they ended, and now.
+    """
     alone = [
         workload for workload in example_company.WORKLOADS if workload.name == "demand-forecast"
     ]
@@ -133,23 +136,23 @@ def test_undone_advice_was_measured_and_is_open_again(
             if job.read_at > before:
                 break
 
-    def found(history: Path) -> tuple[str, str | None]:
-        rows = answered(run, "advice list --all --output json", history).document()["rows"]
+    def result(history: Path) -> tuple[str, str | None]:
+        rows = run_line(run, "advice list --all --output json", history).document()["rows"]
         change = "ResourceConfig.InstanceType = ml.m5.4xlarge"
         [row] = [row for row in rows if row["change"] == change]
         return row["state"], row["outcome"]
 
-    assert found(company)[0] == "open"
-    saved = answered(run, "savings --output json", company).document()["rows"]
+    assert result(company)[0] == "open"
+    saved = run_line(run, "savings --output json", company).document()["rows"]
     [ended] = [row for row in saved if row["outcome"] == "ended"]
     assert ended["change"].endswith("ml.m5.4xlarge")
     assert ended["measured_usd"] > 50
-    monkeypatch.setattr(asking, "utc_now", lambda: before)
-    assert found(earlier) == ("followed", "measured")
+    monkeypatch.setattr(clock, "utc_now", lambda: before)
+    assert result(earlier) == ("followed", "measured")
 
 
 def test_the_made_up_share_of_the_samples_is_that_of_the_readme(run: Run) -> None:
-    """One recording is made up; what the 26 could have saved is mostly its own."""
+    """One recording is made up; it has most of what the 26 could have saved."""
     done = run("scan", "--recordings", "local/recordings", "--history", "s.db", "--output", "json")
     whole_usd = done.document(parse_float=Decimal)["ranking"]["total"]["avoidable_usd"]
     made_up = run("audit", "--recording", "job.json", "--output", "json")

@@ -1,4 +1,4 @@
-"""`sageaudit record`: a file whose audit is that of the live job, without secrets, for sharing."""
+"""`sageaudit record` writes a file whose audit equals that of the live job, without secrets."""
 
 import json
 import stat
@@ -40,7 +40,7 @@ def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def audits(run: Run, arn: str, path: Path) -> tuple[Any, Any]:
-    """The live audit of a job, and that of its recording, which is made."""
+    """Records a job, and returns its live audit and the audit of the recording."""
     live_one = run("audit", arn, "--output", "json").document(parse_float=Decimal)
     recorded = run("record", arn, "-o", path)
     assert recorded.exit_code == 0, recorded.stderr
@@ -62,9 +62,9 @@ def audits(run: Run, arn: str, path: Path) -> tuple[Any, Any]:
 def test_the_audit_of_the_file_is_that_of_the_live_job(
     account: LiveAccount, run: Run, tmp_path: Path, file: Path, denied: bool
 ) -> None:
-    """Every key, metrics and prices included; what was denied is no gap of the recording.
+    """Every key is equal, with metrics and prices; denied reads are not missing in the recording.
 
-    Of a job that still runs: its bill so far, and when to audit it again.
+    For a running job, this is its bill so far and when to audit it again.
     """
     arn = account.add(file).arn
     if denied:
@@ -81,7 +81,7 @@ def test_the_audit_of_the_file_is_that_of_the_live_job(
 def test_a_tuning_job_is_recorded_with_its_training_jobs(
     account: LiveAccount, run: Run, tmp_path: Path
 ) -> None:
-    """One file; its audit has the children and the sums of the live one."""
+    """One file has them all; its audit has the children and sums of the live one."""
     live_one, again = audits(run, account.tuning(), tmp_path / "tuning.json")
     assert again == live_one
     assert len(again["children"]) == 5
@@ -90,7 +90,7 @@ def test_a_tuning_job_is_recorded_with_its_training_jobs(
 def test_an_automl_job_is_recorded_with_its_jobs_of_all_kinds(
     account: LiveAccount, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same; one that was deleted is left out of both, and said."""
+    """A deleted job is left out of both, and reported."""
     monkeypatch.setattr(_Clock, "moment", datetime(2026, 5, 20, tzinfo=UTC))
     arn = account.automl()
     live_one, again = audits(run, arn, tmp_path / "automl.json")
@@ -109,7 +109,7 @@ def test_an_automl_job_is_recorded_with_its_jobs_of_all_kinds(
 def test_a_job_of_an_automl_job_that_was_deleted_is_missing_from_the_sum(
     account: LiveAccount, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The others are summed, and the recording says so too, also under pseudonyms."""
+    """The other jobs are summed, and the recording says so, also if it is anonymized."""
     monkeypatch.setattr(_Clock, "moment", datetime(2026, 5, 20, tzinfo=UTC))
     arn = account.automl()
     gone = candidates()[4]
@@ -128,10 +128,10 @@ def test_a_job_of_an_automl_job_that_was_deleted_is_missing_from_the_sum(
     assert read.document(parse_float=Decimal)["bill"]["missing"] == audit["bill"]["missing"]
 
 
-def test_metrics_that_are_not_there_yet_are_late_in_the_file_too(
+def test_late_metrics_are_late_in_the_file_too(
     account: LiveAccount, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A job that ended minutes ago: its audit is provisional, and says to audit it again."""
+    """The job ended minutes ago: its audit is provisional, and says to audit it again."""
     monkeypatch.setattr(_Clock, "moment", datetime(2022, 10, 27, 12, 10, tzinfo=UTC))
     [job] = jobs_in_file(WITH_METRICS)
     account.jobs.add(job)
@@ -142,18 +142,18 @@ def test_metrics_that_are_not_there_yet_are_late_in_the_file_too(
 
 
 @pytest.fixture
-def listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Price List API that has one type, at twice its packaged rate."""
+def price_list_api(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the Price List API return one type, at twice its packaged rate."""
     products = [product("ml.g4dn.xlarge", "1.4720000000", region="us-east-1")]
     client = PricingClient(products)
     monkeypatch.setattr(live, "PriceList", lambda _: PriceList(lambda _: client))
 
 
-@pytest.mark.usefixtures("listed")
+@pytest.mark.usefixtures("price_list_api")
 def test_the_prices_of_that_day_are_in_the_file(
     account: LiveAccount, run: Run, tmp_path: Path
 ) -> None:
-    """An audit of it needs no price list and has the rates of the live audit."""
+    """Its audit needs no price list and has the rates of the live audit."""
     live_one, again = audits(run, account.add(WITH_METRICS).arn, tmp_path / "job.json")
     assert again == live_one
     assert {line["price_source"] for line in again["bill"]["lines"]} >= {"Price List API"}
@@ -162,8 +162,10 @@ def test_the_prices_of_that_day_are_in_the_file(
     assert today["usd"] == live_one["bill"]["total_usd"]
 
 
-def test_two_files_have_other_pseudonyms(account: LiveAccount, run: Run, tmp_path: Path) -> None:
-    """So that neither tells more of the other."""
+def test_two_files_have_different_pseudonyms(
+    account: LiveAccount, run: Run, tmp_path: Path
+) -> None:
+    """The files cannot be linked with each other."""
     arn, names = account.add(WITH_METRICS).arn, set()
     for path in (tmp_path / "a.json", tmp_path / "b.json"):
         assert run("record", arn, "--anonymize", "-o", path).exit_code == 0
@@ -174,7 +176,7 @@ def test_two_files_have_other_pseudonyms(account: LiveAccount, run: Run, tmp_pat
 def test_every_command_that_takes_a_recording_reads_it(
     account: LiveAccount, run: Run, tmp_path: Path
 ) -> None:
-    """Named and anonymised."""
+    """This holds for plain and anonymized recordings."""
     arn = account.add(WITH_METRICS).arn
     for more in ((), ("--anonymize",)):
         path = tmp_path / f"{len(more)}" / "job.json"
@@ -192,12 +194,10 @@ def test_every_command_that_takes_a_recording_reads_it(
             assert done.exit_code == 0, done.stderr
 
 
-def test_the_file_is_for_its_owner_only_and_never_replaced_unasked(
+def test_only_the_owner_reads_the_file_and_force_replaces_it(
     account: LiveAccount, run: Run, tmp_path: Path
 ) -> None:
-    """Mode 0600; a second run exits with 2 before AWS is asked and leaves the file as it is,
-    --force replaces it.
-    """
+    """Its mode is 0600. A second run exits with 2 before any call; --force replaces the file."""
     job, path = account.add(FAILED), tmp_path / "job.json"
     path.write_text("mine", encoding="utf-8")
     refused = run("record", job.arn, "-o", path)
@@ -210,7 +210,7 @@ def test_the_file_is_for_its_owner_only_and_never_replaced_unasked(
 
 
 def test_a_dash_prints_the_recording(account: LiveAccount, run: Run) -> None:
-    """And writes no file."""
+    """It writes no file."""
     job = account.add(FAILED)
     done = run("record", job.arn, "-o", "-")
     assert done.document()["describe"]["TrainingJobName"] == job.name
@@ -220,20 +220,20 @@ def test_a_dash_prints_the_recording(account: LiveAccount, run: Run) -> None:
 def test_without_a_name_the_file_is_named_after_the_job(
     account: LiveAccount, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An anonymised one after the pseudonym."""
+    """An anonymized file is named after the pseudonym."""
     monkeypatch.chdir(tmp_path)
     job = account.add(FAILED)
     assert run("record", job.arn).exit_code == 0
     assert run("record", job.arn, "--anonymize").exit_code == 0
     names = sorted(path.name for path in tmp_path.iterdir())
     assert f"{job.name}.json" in names
-    [other] = [name for name in names if name != f"{job.name}.json"]
-    assert other.startswith("job-")
+    [second_file] = [name for name in names if name != f"{job.name}.json"]
+    assert second_file.startswith("job-")
 
 
 @pytest.mark.parametrize("file", [WITH_METRICS, SET], ids=lambda path: path.stem)
 def test_a_file_is_anonymised_too(run: Run, tmp_path: Path, file: Path) -> None:
-    """Of a job that is gone, or as the AWS CLI printed it; the dollars stay."""
+    """It is of a deleted job, or printed by the AWS CLI; the dollars stay the same."""
     shared = tmp_path / "shared.json"
     done = run("record", "--recording", file, "--anonymize", "-o", shared)
     assert done.exit_code == 0, done.stderr

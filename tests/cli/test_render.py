@@ -1,4 +1,4 @@
-"""An audit on the terminal, and its fixes as code below it."""
+"""The terminal view of an audit, and its fixes as code."""
 
 import io
 import re
@@ -32,13 +32,13 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
 
 def test_fix_can_be_pasted() -> None:
-    """A fix is one unbroken line, however narrow the terminal is."""
+    """A fix is one unbroken line on any terminal."""
     line = 'ResourceConfig.InstanceType = "ml.g4dn.xlarge"  # was "ml.g5.2xlarge"'
     assert line in on_terminal(document(), 40)
 
 
-def test_colours_and_letters_are_those_of_the_terminal() -> None:
-    """A file or pipe gets text alone; NO_COLOR is obeyed; without UTF-8 bars are of ASCII."""
+def test_colours_and_characters_fit_the_output() -> None:
+    """A file or pipe gets plain text, NO_COLOR is obeyed, and without UTF-8 bars are ASCII."""
     assert "\x1b" not in on_terminal(document(), 80)
     assert "\x1b[" in _terminal(no_color=False)
     assert not re.search(r"\x1b\[[0-9;]*3[0-7]", _terminal(no_color=True))
@@ -59,8 +59,8 @@ def _ascii(audit: AuditDocument, width: int) -> bytes:
     return raw.getvalue()
 
 
-def test_unknown_is_said() -> None:
-    """A bill without a price and a job without times show no figure for it."""
+def test_unknown_amounts_have_no_figure() -> None:
+    """The bill has no price, and the job has no times."""
     bill = document()["bill"]
     bare = document(
         job=job(ended_at=None, account=None, region=None),
@@ -75,69 +75,69 @@ def test_unknown_is_said() -> None:
         avoidable_usd=None,
         lost_usd=None,
     )
-    shown = on_terminal(bare, 80)
-    for said in (
+    code_text = on_terminal(bare, 80)
+    for message in (
         "Its cost is not known, and what was avoidable or lost is not known either",
         "Bill incomplete: no price of ml.x9.large in us-east-1",
         "account unknown, region unknown",
         "not ended",
     ):
-        assert said in shown
-    [starting] = (line for line in shown.splitlines() if "Starting" in line)
+        assert message in code_text
+    [starting] = (line for line in code_text.splitlines() if "Starting" in line)
     assert starting.endswith("not billed")
 
 
 def test_a_repeated_download_is_shown_with_its_reason() -> None:
-    """In its row that it is not charged, and below the phases why, once."""
-    why = "repeated after an interruption"
-    again = phase("Downloading", 1500, "0", billed=False, why=why)
+    """Its row says that it is not charged; the reason is once below the phases."""
+    reason = "repeated after an interruption"
+    again = phase("Downloading", 1500, "0", billed=False, why=reason)
     parts = [phase("Downloading", 1500, "0.63"), again, again]
-    shown = on_terminal(document(phases=parts), 80).splitlines()
-    rows = [line.split() for line in shown if line.strip().startswith("Downloading  ")]
+    code_text = on_terminal(document(phases=parts), 80).splitlines()
+    rows = [line.split() for line in code_text if line.strip().startswith("Downloading  ")]
     assert [row[-1] for row in rows] == ["$0.63", "charged", "charged"]
-    assert sum(f"Downloading not charged: {why}" in line for line in shown) == 1
+    assert sum(f"Downloading not charged: {reason}" in line for line in code_text) == 1
 
 
 def test_never_started() -> None:
-    """A job that never ran says so."""
-    shown = on_terminal(document(job=job(started_at=None)), 80)
-    assert "ended 2026-05-20 13:00 UTC, never started" in shown
+    """The view says that the job never started."""
+    code_text = on_terminal(document(job=job(started_at=None)), 80)
+    assert "ended 2026-05-20 13:00 UTC, never started" in code_text
     assert "UTC" not in on_terminal(document(job=job(started_at=None, ended_at=None)), 80)
 
 
 def test_a_narrow_terminal_shows_the_dollars_of_children_first() -> None:
-    """Their status, and what was lost, where there is room."""
+    """It shows their status and lost dollars only if there is room."""
     assert "Status" in on_terminal(rollup_document(), 80)
     assert "Status" not in on_terminal(rollup_document(), 60)
 
 
 def test_missing_metrics_share_a_line() -> None:
-    """Metrics that lack for one reason are named together."""
+    """Metrics that are missing for the same reason are named together."""
     audit = document()
     audit["audit"]["coverage"]["missing"] = ["CPU: none read", "GPU: none read", "late"]
-    shown = on_terminal(audit, 80)
-    assert "metrics: CPU, GPU: none read\n  metrics: late\n" in shown
+    code_text = on_terminal(audit, 80)
+    assert "metrics: CPU, GPU: none read\n  metrics: late\n" in code_text
 
 
 def test_many_children_and_phases_are_counted() -> None:
-    """Long lists end with how many are not shown."""
+    """Long lists end with the number of hidden rows."""
     audit = {
         **rollup_document(),
         "children": [trial(n, "1", None) for n in range(30)],
         "phases": [phase("Training", 60, "0.1")] * 30,
     }
-    shown = on_terminal(audit, 80)  # type: ignore[arg-type]
-    assert "+10 more" in shown
-    assert "+6 more" in shown
+    code_text = on_terminal(audit, 80)  # type: ignore[arg-type]
+    assert "+10 more" in code_text
+    assert "+6 more" in code_text
 
 
 @whole_documents
 @given(documents())
 def test_hostile_text_is_inert(audit: AuditDocument) -> None:
-    """Whatever the audit holds, nothing but letters and line ends reaches the terminal."""
+    """Only printable characters and line ends reach the terminal."""
     for width in (60, 80):
-        shown = on_terminal(audit, width)
-        categories = {unicodedata.category(char) for char in set(shown) - {"\n"}}
+        code_text = on_terminal(audit, width)
+        categories = {unicodedata.category(char) for char in set(code_text) - {"\n"}}
         assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
@@ -146,8 +146,8 @@ ON_DEMAND = ("audit", "--recording", DATA / "profiled-046-p3-2xlarge.json")
 SPOT = fix("EnableManagedSpotTraining", False, True)
 
 
-def shown(dialect: Dialect, *findings: Any) -> str:
-    """What is printed below the report, on a narrow terminal without colours."""
+def code_text(dialect: Dialect, *findings: Any) -> str:
+    """Returns what is printed below the report, on a narrow terminal without colours."""
     out = io.StringIO()
     console = Console(file=out, width=40, no_color=True)
     show_code(document(findings=list(findings)), console, dialect)
@@ -155,9 +155,9 @@ def shown(dialect: Dialect, *findings: Any) -> str:
 
 
 def test_a_fix_is_printed_unbroken_at_the_left_margin() -> None:
-    """Python that is pasted has its own indentation, however narrow the terminal."""
+    """Pasted Python has its own indentation, on any terminal."""
     wait = fix("StoppingCondition.MaxWaitTimeInSeconds", None, 172800)
-    assert shown(
+    assert code_text(
         "sdk-v3", finding("spot-not-used", bucket="avoidable", fix=[SPOT, wait], caution=None)
     ) == (
         "\nFixes as sdk-v3\n\nspot-not-used (SA401)\n"
@@ -169,7 +169,7 @@ def test_a_fix_is_printed_unbroken_at_the_left_margin() -> None:
 
 
 @pytest.mark.parametrize(
-    "aside",
+    "not_counted",
     [
         {"superseded_by": "gpu-underused"},
         {"subsumed_by": "gpu-idle"},
@@ -177,19 +177,19 @@ def test_a_fix_is_printed_unbroken_at_the_left_margin() -> None:
         {"fix": []},
     ],
 )
-def test_only_standing_findings_are_written(aside: dict[str, Any]) -> None:
-    """What another finding covers, or somebody accepted, is not to be pasted as well."""
-    assert shown("sdk-v2", finding(**{"fix": [SPOT], **aside})) == "\nNo fix to print\n"
+def test_only_standing_findings_are_written(not_counted: dict[str, Any]) -> None:
+    """Findings that are covered by another or exempt are not printed as code."""
+    assert code_text("sdk-v2", finding(**{"fix": [SPOT], **not_counted})) == "\nNo fix to print\n"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_report_comes_first_and_no_name_moves_a_cursor(run: Run, dialect: Dialect) -> None:
-    """In every dialect; a hostile name is no markup of ours either."""
+    """This holds in every dialect; a hostile name is not read as our markup."""
     plain, fixed = run(*ON_DEMAND), run(*ON_DEMAND, "--fix-as", dialect)
     assert (plain.exit_code, fixed.exit_code) == (0, 0)
     assert fixed.stdout.startswith(plain.stdout)
     assert f"\nFixes as {dialect}\n" in fixed.stdout.removeprefix(plain.stdout)
     hostile = fix("InputDataConfig[\x1b[2J[bold]x\n].InputMode", "File", "FastFile")
-    text = shown(dialect, finding(fix=[hostile]))
+    text = code_text(dialect, finding(fix=[hostile]))
     assert "\x1b" not in text
     assert "[bold]x" in text

@@ -1,4 +1,4 @@
-"""`sageaudit scan` on an account in moto: what it audits, says, keeps and refuses."""
+"""`sageaudit scan` on an account in moto: what it audits, prints, stores and refuses."""
 
 import json
 import signal
@@ -24,27 +24,27 @@ TODAY = datetime.now(UTC).date()
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveAccount]:
-    """Four jobs of one family, and the session that every `boto3.Session()` gives."""
-    with live_account(monkeypatch, "eu-west-1") as made:
+    """Yields four jobs of one family, and the session that every `boto3.Session()` returns."""
+    with live_account(monkeypatch, "eu-west-1") as live:
         for number in range(JOBS):
-            add_training_job(made.session, f"bert-{number}", days_ago=JOBS - number)
-        yield made
+            add_training_job(live.session, f"bert-{number}", days_ago=JOBS - number)
+        yield live
 
 
 @pytest.fixture
 def history(tmp_path: Path) -> Path:
-    """The file of the history."""
+    """Returns the path of the history file."""
     return tmp_path / "history.db"
 
 
 def document(done: Result) -> Any:
-    """What a scan printed as JSON, whatever its exit code."""
+    """Returns the JSON of a scan with any exit code."""
     return json.loads(done.stdout, parse_float=Decimal)
 
 
 @pytest.mark.usefixtures("account")
 def test_it_ranks_what_the_jobs_of_the_account_cost(run: Run, history: Path) -> None:
-    """Family, rule, owner and type, with the fix of the dearest run."""
+    """It has family, rule, owner and type, with the fix of the most wasteful run."""
     done = run("scan", "--history", history)
     assert done.exit_code == 0
     for part in (
@@ -63,7 +63,7 @@ def test_it_ranks_what_the_jobs_of_the_account_cost(run: Run, history: Path) -> 
 
 
 def test_a_second_scan_only_lists(account: LiveAccount, run: Run, history: Path) -> None:
-    """The same ranking, and nothing asked about the jobs."""
+    """The ranking is the same, and no job is read."""
     first = document(run("scan", "--history", history, "--output", "json"))
     account.calls.clear()
     second_run = run("scan", "--history", history, "--output", "json")
@@ -75,26 +75,26 @@ def test_a_second_scan_only_lists(account: LiveAccount, run: Run, history: Path)
     assert "this scan costs nothing" in second_run.stderr
 
 
-def test_a_dry_run_asks_and_keeps_nothing(account: LiveAccount, run: Run, history: Path) -> None:
-    """It says what would be audited, and what that costs."""
+def test_a_dry_run_reads_and_stores_nothing(account: LiveAccount, run: Run, history: Path) -> None:
+    """It prints what would be audited, and what that costs."""
     account.calls.clear()
     plan = document(run("scan", "--history", history, "--dry-run", "--output", "json"))
     assert plan["jobs"] == {"to_audit": JOBS, "running": 0, "known": 0}
     assert plan["cost_usd"] == Decimal("0.0002")
     assert not history.exists()
     assert all(":List" in call for call in account.calls)
-    shown = run("scan", "--history", history, "--dry-run").stdout
-    assert f"4  training jobs in {ACCOUNT} eu-west-1" in shown
+    output = run("scan", "--history", history, "--dry-run").stdout
+    assert f"4  training jobs in {ACCOUNT} eu-west-1" in output
 
 
 def test_jobs_outside_the_period_the_kind_or_the_limit_are_left_out(
     account: LiveAccount, run: Run, history: Path
 ) -> None:
-    """Of all others, nothing is asked."""
-    found = document(run("scan", "--history", history, "--since", "2d", "--output", "json"))
-    assert found["scan"]["jobs"]["audited"] == 2
-    found = document(run("scan", "--history", history, "--kind", "transform", "--output", "json"))
-    assert found["scan"]["jobs"] == dict.fromkeys(found["scan"]["jobs"], 0)
+    """No other job is read."""
+    result = document(run("scan", "--history", history, "--since", "2d", "--output", "json"))
+    assert result["scan"]["jobs"]["audited"] == 2
+    result = document(run("scan", "--history", history, "--kind", "transform", "--output", "json"))
+    assert result["scan"]["jobs"] == dict.fromkeys(result["scan"]["jobs"], 0)
     account.calls.clear()
     until = TODAY - timedelta(days=3)
     words = ("--until", str(until), "--limit", "1", "--output", "json")
@@ -102,8 +102,8 @@ def test_jobs_outside_the_period_the_kind_or_the_limit_are_left_out(
     assert account.calls.count("sagemaker:DescribeTrainingJob") == 1
 
 
-def test_a_job_that_runs_is_counted(account: LiveAccount, run: Run, history: Path) -> None:
-    """It is left out of the ranking."""
+def test_a_running_job_is_counted(account: LiveAccount, run: Run, history: Path) -> None:
+    """It is not in the ranking."""
     add_training_job(account.session, "bert-9", status="InProgress")
     done = run("scan", "--history", history)
     assert "1  still running: left out" in done.stdout
@@ -141,30 +141,30 @@ def test_an_automl_job_is_scanned_with_what_it_launched(
     assert done.exit_code == 0, done.stderr
     [family] = document(done)["ranking"]["families"]
     assert (family["name"], family["jobs"]) == (arn, 12)
-    listed = run("history", *days, "--all", "--history", history, "--output", "json")
-    kinds = Counter(row["kind"] for row in json.loads(listed.stdout)["rows"])
+    listing = run("history", *days, "--all", "--history", history, "--output", "json")
+    kinds = Counter(row["kind"] for row in json.loads(listing.stdout)["rows"])
     assert kinds == {"automl": 1, "processing": 4, "training": 4, "transform": 4}
 
 
-@pytest.mark.parametrize(("operations", "refusal", "exit_code", "shown", "said"), REFUSALS)
-def test_what_aws_refuses_is_said_and_the_rest_goes_on(
+@pytest.mark.parametrize(("operations", "refusal", "exit_code", "output", "message"), REFUSALS)
+def test_an_aws_error_is_reported_and_the_scan_continues(
     account: LiveAccount,
     run: Run,
     history: Path,
     operations: list[str],
     refusal: tuple[Any, ...],
     exit_code: int,
-    shown: str,
-    said: str,
+    output: str,
+    message: str,
 ) -> None:
-    """After the results, with what to do; where not even a list is answered, nothing is ranked."""
+    """It follows the results, with a next step. If no list can be read, nothing is ranked."""
     for operation in operations:
         account.refuse(operation, *refusal)
     done = run("scan", "--history", history)
     assert done.exit_code == exit_code
-    assert shown in " ".join(done.stdout.split())
-    assert bool(done.stdout) is bool(shown)
-    assert said in done.stderr or said in done.stdout
+    assert output in " ".join(done.stdout.split())
+    assert bool(done.stdout) is bool(output)
+    assert message in done.stderr or message in done.stdout
     if exit_code == 5:
         assert "run the same command again" in done.stderr
 
@@ -173,7 +173,7 @@ def test_what_aws_refuses_is_said_and_the_rest_goes_on(
 def test_an_aws_that_does_not_answer_is_one_sentence(
     account: LiveAccount, run: Run, history: Path, code: str
 ) -> None:
-    """And not an account without jobs, at no cost."""
+    """It is not reported as an account without jobs, at no cost."""
     for operation in LISTS:
         account.refuse(operation, code)
     done = run("scan", "--history", history, "--region", "eu-west-1", "--region", "us-east-1")
@@ -186,7 +186,7 @@ def test_an_aws_that_does_not_answer_is_one_sentence(
 def test_regions_that_are_not_enabled_are_named(
     account: LiveAccount, run: Run, history: Path
 ) -> None:
-    """With --all-regions only: no failure of an account that does not use them."""
+    """This is only for --all-regions; it is not an error."""
 
     def answer(context: Any, **_: Any) -> Any:
         if context["client_region"] == "eu-west-1":
@@ -202,7 +202,7 @@ def test_regions_that_are_not_enabled_are_named(
 
 
 def test_ctrl_c_while_it_lists_ends_the_scan(account: LiveAccount, run: Run, history: Path) -> None:
-    """Nothing was done yet, and nothing is ranked."""
+    """Nothing was audited yet, so nothing is ranked."""
 
     def press(**_: Any) -> None:
         signal.raise_signal(signal.SIGINT)
@@ -214,10 +214,10 @@ def test_ctrl_c_while_it_lists_ends_the_scan(account: LiveAccount, run: Run, his
 
 
 def test_a_file_of_another_tool_is_refused(account: LiveAccount, run: Run, tmp_path: Path) -> None:
-    """And not touched; AWS is not asked."""
-    other = tmp_path / "other.db"
-    other.write_text("not a history, but a text that is long enough to be looked at" * 20)
+    """It is not changed, and AWS is not called."""
+    another_tool = tmp_path / "other.db"
+    another_tool.write_text("not a history, but a text that is long enough to be looked at" * 20)
     account.calls.clear()
-    done = run("scan", "--history", other)
+    done = run("scan", "--history", another_tool)
     assert (done.exit_code, done.stdout) == (2, "")
     assert account.calls == []

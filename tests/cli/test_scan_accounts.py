@@ -32,7 +32,7 @@ REGION = "us-east-1"
 
 
 class Cloud:
-    """Several accounts in moto; a role that is not trusted is refused, as AWS does."""
+    """Several accounts in moto; a role that is not trusted is refused, as by AWS."""
 
     def __init__(self, calls: AwsCalls) -> None:
         self.calls = calls
@@ -42,7 +42,7 @@ class Cloud:
         )
 
     def client(self, account: str, service: str) -> Any:
-        """A client of one account."""
+        """Returns a client of one account."""
         if account == OWN:
             return self.session.client(service)
         answer = self.session.client("sts").assume_role(
@@ -56,7 +56,7 @@ class Cloud:
         )
 
     def add(self, account: str, name: str) -> None:
-        """Puts one finished training job into an account."""
+        """Adds one finished training job to an account."""
         self.client(account, "sagemaker").create_training_job(
             TrainingJobName=name,
             RoleArn=f"arn:aws:iam::{account}:role/x",
@@ -73,7 +73,7 @@ class Cloud:
 
 @pytest.fixture
 def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
-    """Three accounts with jobs, in whose own one the credentials are."""
+    """Yields three accounts with jobs; the credentials are those of one of them."""
     for name, value in {
         "AWS_ACCESS_KEY_ID": "AKIAOWN",
         "AWS_SECRET_ACCESS_KEY": "own",
@@ -88,7 +88,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Cloud]:
 
 @pytest.fixture
 def scan(cloud: Cloud, run: Run, tmp_path: Path) -> Run:
-    """`sageaudit scan` of several accounts through the role."""
+    """Returns a function that scans several accounts through the role."""
     del cloud
 
     def call(
@@ -96,26 +96,28 @@ def scan(cloud: Cloud, run: Run, tmp_path: Path) -> Run:
         accounts: tuple[str, ...] = (OWN, FIRST, SECOND, ABSENT),
         role: str | None = ROLE,
     ) -> Result:
-        named = () if role is None else ("--role", role)
-        return run("scan", *(f"--account={one}" for one in accounts), *named, *words)
+        options = () if role is None else ("--role", role)
+        return run(
+            "scan", *(f"--account={account_id}" for account_id in accounts), *options, *words
+        )
 
     return call
 
 
 def document(done: Result) -> Any:
-    """The JSON of a scan, whatever its exit code."""
+    """Returns the JSON of a scan with any exit code."""
     return json.loads(done.stdout, parse_float=Decimal)
 
 
-def test_every_account_has_a_row_and_one_that_refuses_stops_no_other(
+def test_every_account_has_a_row_and_a_refusal_does_not_stop_the_others(
     cloud: Cloud, scan: Run
 ) -> None:
-    """The own one is read without a role; the exit code comes after the results."""
+    """Your own account is read without a role; the exit code follows the results."""
     cloud.add(OWN, "own-1")
     cloud.add(FIRST, "first-1")
     done = scan("--output", "json")
-    found = document(done)
-    rows = {row["account"]: row for row in found["accounts"]}
+    result = document(done)
+    rows = {row["account"]: row for row in result["accounts"]}
     assert {account: row["status"] for account, row in rows.items()} == {
         OWN: "audited",
         FIRST: "audited",
@@ -124,31 +126,31 @@ def test_every_account_has_a_row_and_one_that_refuses_stops_no_other(
     }
     assert (rows[OWN]["jobs"]["audited"], rows[FIRST]["jobs"]["audited"]) == (1, 1)
     assert rows[ABSENT]["reasons"][0].startswith(f"arn:aws:iam::{ABSENT}:role/{ROLE} cannot be")
-    assert found["ranking"]["total"]["jobs"] == 2
-    assert sum(row["total_usd"] for row in rows.values()) == found["ranking"]["total"]["total_usd"]
+    assert result["ranking"]["total"]["jobs"] == 2
+    assert sum(row["total_usd"] for row in rows.values()) == result["ranking"]["total"]["total_usd"]
     assert done.exit_code == 4
-    roles = [call.params["RoleArn"] for call in cloud.calls.of("sts:AssumeRole")]
+    roles = [call.params["RoleArn"] for call in cloud.calls.by_name("sts:AssumeRole")]
     assert f"arn:aws:iam::{OWN}:role/{ROLE}" not in roles
 
 
-def test_each_account_is_asked_with_its_own_credentials_and_prices_once(
+def test_each_account_is_read_with_its_own_credentials_and_prices_once(
     cloud: Cloud, scan: Run
 ) -> None:
-    """A job is described by the account it is in; the price list is the own account's."""
+    """A job is described in its own account; the price list is read with your own account."""
     cloud.add(OWN, "own-1")
     cloud.add(FIRST, "first-1")
-    cloud.calls.made.clear()
+    cloud.calls.log.clear()
     scan()
-    described = cloud.calls.of("sagemaker:DescribeTrainingJob")
+    described = cloud.calls.by_name("sagemaker:DescribeTrainingJob")
     assert {(call.account, call.params["TrainingJobName"]) for call in described} == {
         (OWN, "own-1"),
         (FIRST, "first-1"),
     }
-    assert {call.account for call in cloud.calls.of("pricing:GetProducts")} <= {OWN}
+    assert {call.account for call in cloud.calls.by_name("pricing:GetProducts")} <= {OWN}
 
 
 def test_all_accounts_are_in_one_history(cloud: Cloud, scan: Run) -> None:
-    """A later scan of one of them ranks that one, and counts nothing twice."""
+    """A later scan of one account ranks that one, and counts nothing twice."""
     cloud.add(FIRST, "first-1")
     cloud.add(OWN, "own-1")
     assert document(scan("--output", "json"))["ranking"]["total"]["jobs"] == 2
@@ -160,7 +162,7 @@ def test_all_accounts_are_in_one_history(cloud: Cloud, scan: Run) -> None:
 def test_an_account_whose_lists_are_denied_is_partly_audited_or_denied(
     cloud: Cloud, scan: Run
 ) -> None:
-    """It says which action, and the other accounts are audited."""
+    """The denied action is named, and the other accounts are audited."""
     cloud.add(OWN, "own-1")
     cloud.calls.refuse("sagemaker:ListTrainingJobs", "AccessDeniedException", FIRST)
     done = scan("--output", "json", accounts=(OWN, FIRST))
@@ -182,7 +184,7 @@ def test_an_account_whose_lists_are_denied_is_partly_audited_or_denied(
 def test_why_an_account_was_not_audited_has_a_word_and_a_code(
     cloud: Cloud, scan: Run, code: str, status: str, exit_code: int
 ) -> None:
-    """For scripts as for people."""
+    """Scripts get the word, people a sentence."""
     cloud.calls.refuse("sts:AssumeRole", code)
     done = scan("--output", "json", accounts=(OWN, FIRST))
     assert [row["status"] for row in document(done)["accounts"]] == ["no_jobs", status]
@@ -190,15 +192,15 @@ def test_why_an_account_was_not_audited_has_a_word_and_a_code(
 
 
 def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> None:
-    """A new client has new ones."""
+    """A new client has new credentials."""
     expires = [datetime.now(UTC) + timedelta(minutes=minutes) for minutes in (5, 60)]
     keys = iter(("ASIAFIRST", "ASIASECOND", "ASIATHIRD"))
 
     def answer(_: str, __: Any) -> Any:
-        found = {"AccessKeyId": next(keys), "SecretAccessKey": "x", "SessionToken": "y"}
+        result = {"AccessKeyId": next(keys), "SecretAccessKey": "x", "SessionToken": "y"}
         arn = f"arn:aws:sts::{FIRST}:assumed-role/{ROLE}/sageaudit"
         return {
-            "Credentials": {**found, "Expiration": expires.pop(0)},
+            "Credentials": {**result, "Expiration": expires.pop(0)},
             "AssumedRoleUser": {"AssumedRoleId": "x", "Arn": arn},
         }
 
@@ -209,14 +211,14 @@ def test_a_roles_credentials_are_renewed_before_they_expire(cloud: Cloud) -> Non
     )
     for _ in range(3):
         client_of(FIRST, REGION).list_training_jobs()
-    assert len(cloud.calls.of("sts:AssumeRole")) == 2, "expiring in 5 minutes is too soon"
+    assert len(cloud.calls.by_name("sts:AssumeRole")) == 2, "expiring in 5 minutes is too soon"
 
 
-def test_the_external_id_and_a_path_go_with_the_role(cloud: Cloud, scan: Run) -> None:
-    """As the role's trust policy wants it; the session name says who asks."""
+def test_the_external_id_and_a_path_are_sent_with_the_role(cloud: Cloud, scan: Run) -> None:
+    """The role's trust policy requires them; the session name identifies sageaudit."""
     scan("--external-id", "team-7", accounts=(FIRST,), role="audit/reader")
-    [asked] = cloud.calls.of("sts:AssumeRole")
-    assert asked.params == {
+    [arguments] = cloud.calls.by_name("sts:AssumeRole")
+    assert arguments.params == {
         "RoleArn": f"arn:aws:iam::{FIRST}:role/audit/reader",
         "RoleSessionName": "sageaudit",
         "ExternalId": "team-7",
@@ -224,7 +226,7 @@ def test_the_external_id_and_a_path_go_with_the_role(cloud: Cloud, scan: Run) ->
 
 
 def organization(*rows: dict[str, str]) -> Any:
-    """Organizations' answer: one account a page."""
+    """Makes Organizations return one account a page."""
 
     def answer(_: str, params: Any) -> dict[str, Any]:
         at = int(params.get("NextToken", 0))
@@ -234,8 +236,8 @@ def organization(*rows: dict[str, str]) -> Any:
     return answer
 
 
-def test_the_active_accounts_of_an_organization_are_asked(cloud: Cloud, run: Run) -> None:
-    """Page by page; State decides, and Status where an answer has no State."""
+def test_the_active_accounts_of_an_organization_are_read(cloud: Cloud, run: Run) -> None:
+    """Pages are read one by one; State decides, or Status if a response has no State."""
     cloud.add(FIRST, "first-1")
     cloud.calls.answer(
         "organizations:ListAccounts",
@@ -255,7 +257,7 @@ def test_the_active_accounts_of_an_organization_are_asked(cloud: Cloud, run: Run
 
 
 @pytest.mark.parametrize(
-    ("code", "exit_code", "said"),
+    ("code", "exit_code", "message"),
     [
         ("AccessDeniedException", 4, "management account or of a delegated administrator"),
         ("AWSOrganizationsNotInUseException", 2, "is in no organization; name the accounts with"),
@@ -263,17 +265,17 @@ def test_the_active_accounts_of_an_organization_are_asked(cloud: Cloud, run: Run
     ],
 )
 def test_an_organization_that_cannot_be_listed_is_one_sentence(
-    cloud: Cloud, run: Run, code: str, exit_code: int, said: str
+    cloud: Cloud, run: Run, code: str, exit_code: int, message: str
 ) -> None:
-    """Nothing is scanned then."""
+    """Nothing is scanned."""
     cloud.calls.refuse("organizations:ListAccounts", code)
     done = run("scan", "--organization", "--role", ROLE)
     assert (done.exit_code, done.stdout) == (exit_code, "")
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("own", "regions", "every", "home"),
+    ("own_account", "regions", "all_accounts", "home"),
     [
         ("eu-west-1", ["af-south-1", "eu-west-1"], True, "eu-west-1"),
         (None, ["af-south-1", "eu-west-1"], True, "us-east-1"),
@@ -282,15 +284,15 @@ def test_an_organization_that_cannot_be_listed_is_one_sentence(
     ],
 )
 def test_roles_are_assumed_in_a_region_that_is_enabled(
-    own: str | None, regions: list[str], every: bool, home: str
+    own_account: str | None, regions: list[str], all_accounts: bool, home: str
 ) -> None:
-    """Of all regions, the first one may have to be enabled; partitions have their own roles."""
-    session = SimpleNamespace(region_name=own)
-    assert home_region(session, regions, all_regions=every) == home
+    """The first of all regions may not be enabled; partitions have their own roles."""
+    session = SimpleNamespace(region_name=own_account)
+    assert home_region(session, regions, all_regions=all_accounts) == home
 
 
 def test_other_accounts_need_a_role(cloud: Cloud, scan: Run) -> None:
-    """The own one alone needs none."""
+    """Only your own account needs none."""
     cloud.add(OWN, "own-1")
     refused = scan(accounts=(OWN, FIRST), role=None)
     assert refused.exit_code == 2
@@ -299,15 +301,15 @@ def test_other_accounts_need_a_role(cloud: Cloud, scan: Run) -> None:
 
 
 def test_a_limit_counts_the_jobs_of_all_accounts(cloud: Cloud, scan: Run) -> None:
-    """Those that ended last, wherever they ran."""
+    """The jobs that ended last are audited, in any account."""
     for account, name in ((OWN, "own-1"), (FIRST, "first-1"), (SECOND, "second-1")):
         cloud.add(account, name)
-    found = document(scan("--limit", "2", "--output", "json"))
-    assert sum(row["jobs"]["audited"] for row in found["accounts"]) == 2
+    result = document(scan("--limit", "2", "--output", "json"))
+    assert sum(row["jobs"]["audited"] for row in result["accounts"]) == 2
 
 
 def bill(_: str, params: Any) -> dict[str, Any]:
-    """Cost Explorer's answer: dollars by usage type and region, or by account."""
+    """Makes Cost Explorer return dollars by usage type and region, or by account."""
     if [group["Key"] for group in params["GroupBy"]] == ["LINKED_ACCOUNT"]:
         return cost_and_usage([([OWN], 1, 40), ([FIRST], 1, 13)])
     usage = (
@@ -320,10 +322,10 @@ def bill(_: str, params: Any) -> dict[str, Any]:
     return cost_and_usage(((name, region), 1, usd) for name, region, usd in usage)
 
 
-def test_the_first_line_puts_the_audited_dollars_beside_the_bill(
+def test_the_first_line_compares_the_audited_dollars_with_the_bill(
     cloud: Cloud, run: Run, tmp_path: Path
 ) -> None:
-    """What it costs is said before; what no audit covers has its rows."""
+    """The cost of the requests is printed before. Usage that no audit covers has its own rows."""
     cloud.add(OWN, "own-1")
     cloud.calls.answer("ce:GetCostAndUsage", bill)
     done = run("scan", "--coverage", "--history", tmp_path / "h.db")
@@ -334,15 +336,15 @@ def test_the_first_line_puts_the_audited_dollars_beside_the_bill(
     for name in ("endpoints", "storage of notebooks", "jobs in regions that", "Weird:thing"):
         assert name in done.stdout
     assert "--coverage takes 1 Cost Explorer request or more at $0.01 each" in done.stderr
-    [asked] = cloud.calls.of("ce:GetCostAndUsage")
-    assert asked.params["TimePeriod"]["End"] == str(today + timedelta(days=1))
+    [arguments] = cloud.calls.by_name("ce:GetCostAndUsage")
+    assert arguments.params["TimePeriod"]["End"] == str(today + timedelta(days=1))
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_a_report_says_beside_its_headline_what_of_the_bill_are_no_jobs(
+def test_a_report_shows_which_part_of_the_bill_are_no_jobs(
     cloud: Cloud, run: Run, tmp_path: Path
 ) -> None:
-    """When it is asked; of a history with other accounts only for your own."""
+    """--coverage adds it; a history with other accounts is compared only for your own."""
     cloud.add(OWN, "own-1")
     history, page = tmp_path / "h.db", tmp_path / "page.html"
     run("scan", "--history", history)
@@ -357,14 +359,17 @@ def test_a_report_says_beside_its_headline_what_of_the_bill_are_no_jobs(
     assert (done.exit_code, "SageMaker bill for" in page.read_text()) == (4, False)
 
 
-def test_all_accounts_are_asked_for_at_once(cloud: Cloud, scan: Run) -> None:
-    """Two requests for any number; a bill that is not seen is not known, never 0."""
+def test_all_accounts_are_read_at_once(cloud: Cloud, scan: Run) -> None:
+    """There are two requests for any number of accounts.
+
+    A bill that cannot be read is unknown, never 0.
+    """
     cloud.add(FIRST, "first-1")
     cloud.calls.answer("ce:GetCostAndUsage", bill)
     covered = document(scan("--coverage", "--output", "json"))["coverage"]
-    asked = cloud.calls.of("ce:GetCostAndUsage")
-    assert [call.account for call in asked] == [OWN, OWN]
-    assert asked[0].params["Filter"]["And"][1]["Dimensions"] == {
+    arguments = cloud.calls.by_name("ce:GetCostAndUsage")
+    assert [call.account for call in arguments] == [OWN, OWN]
+    assert arguments[0].params["Filter"]["And"][1]["Dimensions"] == {
         "Key": "LINKED_ACCOUNT",
         "Values": [OWN, FIRST, SECOND, ABSENT],
     }
@@ -375,57 +380,57 @@ def test_all_accounts_are_asked_for_at_once(cloud: Cloud, scan: Run) -> None:
 @pytest.mark.parametrize(
     ("code", "exit_code"), [("AccessDeniedException", 4), ("LimitExceededException", 5)]
 )
-def test_without_an_answer_about_the_bill_the_scan_goes_on(
+def test_the_scan_continues_without_the_bill(
     cloud: Cloud, run: Run, tmp_path: Path, code: str, exit_code: int
 ) -> None:
-    """One sentence, the results, and then the code."""
+    """It prints one sentence, the results, and then sets the exit code."""
     cloud.add(OWN, "own-1")
     cloud.calls.refuse("ce:GetCostAndUsage", code)
     done = run("scan", "--coverage", "--output", "json", "--history", tmp_path / "h.db")
-    found = document(done)
-    assert (found["coverage"], found["ranking"]["total"]["jobs"]) == (None, 1)
+    result = document(done)
+    assert (result["coverage"], result["ranking"]["total"]["jobs"]) == (None, 1)
     assert "is not known: ce:GetCostAndUsage" in done.stderr
     assert done.exit_code == exit_code
 
 
-def test_a_dry_run_says_what_the_bill_would_cost_and_does_not_ask(
+def test_a_dry_run_prints_what_the_bill_would_cost_and_does_not_read_it(
     cloud: Cloud, run: Run, tmp_path: Path
 ) -> None:
-    """Nothing is spent."""
+    """It costs nothing."""
     done = run("scan", "--coverage", "--dry-run", "--history", tmp_path / "h.db")
     assert "about $0.01" in done.stderr
-    assert not cloud.calls.of("ce:GetCostAndUsage")
+    assert not cloud.calls.by_name("ce:GetCostAndUsage")
 
 
-@pytest.mark.parametrize(("width", "named"), [(80, False), (110, True)])
-def test_the_rows_of_accounts_fit_the_terminal(width: int, named: bool) -> None:
+@pytest.mark.parametrize(("width", "options"), [(80, False), (110, True)])
+def test_the_rows_of_accounts_fit_the_terminal(width: int, options: bool) -> None:
     """Large amounts leave no room for names in 80 columns."""
     millions = Decimal("1234567.89")
     sums = Sums(jobs=12_345, total_usd=millions, avoidable_usd=millions, lost_usd=millions)
     status = AccountStatus(OWN, "research", listed=12_346, sums=sums)
     console = Console(width=width, record=True, file=StringIO())
     view.show_accounts([status], console)
-    shown = console.export_text()
-    assert max(len(line.rstrip()) for line in shown.splitlines()) <= width
-    assert shown.count("$1,234,567.89") == 3
-    assert "partly" in shown
-    assert ("research" in shown) is named
+    output = console.export_text()
+    assert max(len(line.rstrip()) for line in output.splitlines()) <= width
+    assert output.count("$1,234,567.89") == 3
+    assert "partly" in output
+    assert ("research" in output) is options
 
 
-def test_a_role_that_cannot_be_renewed_ends_its_account_alone(cloud: Cloud, scan: Run) -> None:
-    """What the other accounts have is audited and kept."""
+def test_a_role_that_cannot_be_renewed_ends_only_its_account(cloud: Cloud, scan: Run) -> None:
+    """The jobs of the other accounts are audited and stored."""
     cloud.add(OWN, "own-1")
-    asked: list[str] = []
+    arguments: list[str] = []
 
     def answer(account: str, _: Any) -> Any:
-        asked.append(account)
-        if len(asked) > 1:
+        arguments.append(account)
+        if len(arguments) > 1:
             error = {"Code": "ExpiredToken", "Message": "expired"}
             raise ClientError({"Error": error, "ResponseMetadata": {}}, "AssumeRole")
-        found = {"AccessKeyId": "ASIAFIRST", "SecretAccessKey": "x", "SessionToken": "y"}
+        result = {"AccessKeyId": "ASIAFIRST", "SecretAccessKey": "x", "SessionToken": "y"}
         arn = f"arn:aws:sts::{FIRST}:assumed-role/{ROLE}/sageaudit"
         return {
-            "Credentials": {**found, "Expiration": datetime.now(UTC) + timedelta(minutes=5)},
+            "Credentials": {**result, "Expiration": datetime.now(UTC) + timedelta(minutes=5)},
             "AssumedRoleUser": {"AssumedRoleId": "x", "Arn": arn},
         }
 

@@ -1,4 +1,4 @@
-"""Ctrl-C at any time of a scan: what is done is ranked, and the next scan goes on from there."""
+"""After Ctrl-C at any time of a scan, finished audits are ranked, and the next scan continues."""
 
 import json
 import random
@@ -24,17 +24,17 @@ SEED = 21
 
 
 @pytest.fixture(scope="module")
-def busy() -> Iterator[LiveAccount]:
-    """Three jobs of one family, which no test changes."""
-    with pytest.MonkeyPatch.context() as patch, live_account(patch, "eu-west-1") as made:
+def busy_account() -> Iterator[LiveAccount]:
+    """Yields three jobs of one family, which no test changes."""
+    with pytest.MonkeyPatch.context() as patch, live_account(patch, "eu-west-1") as live:
         for number in range(JOBS):
-            add_training_job(made.session, f"bert-{number}", days_ago=JOBS - number, minutes=5)
-        yield made
+            add_training_job(live.session, f"bert-{number}", days_ago=JOBS - number, minutes=5)
+        yield live
 
 
 @pytest.fixture
-def pressed_at(busy: LiveAccount) -> Iterator[list[Callable[[str], bool]]]:
-    """Ctrl-C is pressed when the function that is put here is true of a request's name."""
+def ctrl_c_at(busy_account: LiveAccount) -> Iterator[list[Callable[[str], bool]]]:
+    """Sends Ctrl-C when a function of the request's name returns true."""
     at: list[Callable[[str], bool]] = []
 
     def press(event_name: str, **_: Any) -> None:
@@ -42,43 +42,43 @@ def pressed_at(busy: LiveAccount) -> Iterator[list[Callable[[str], bool]]]:
             at.clear()
             signal.raise_signal(signal.SIGINT)
 
-    busy.session.events.register_first("before-send", press)
+    busy_account.session.events.register_first("before-send", press)
     yield at
-    busy.session.events.unregister("before-send", press)
+    busy_account.session.events.unregister("before-send", press)
 
 
-def ranked(done: Result) -> int:
-    """The jobs of the ranking: as many as were audited; the rest is left."""
+def ranked_jobs(done: Result) -> int:
+    """Returns the jobs of the ranking: those that were audited, without the rest."""
     assert (done.exit_code, "bug" in done.stderr) == (130, False), done.stderr
     if not done.stdout:
         assert "interrupted" in done.stderr
         return 0
-    found = json.loads(done.stdout, parse_float=Decimal)
-    jobs = found["scan"]["jobs"]
-    assert found["ranking"]["total"]["jobs"] == jobs["audited"]
+    result = json.loads(done.stdout, parse_float=Decimal)
+    jobs = result["scan"]["jobs"]
+    assert result["ranking"]["total"]["jobs"] == jobs["audited"]
     assert jobs["audited"] + jobs["left"] == JOBS
     return int(jobs["audited"])
 
 
-def test_ctrl_c_inside_the_price_list_ranks_what_is_done(
-    run: Run, tmp_path: Path, pressed_at: list[Callable[[str], bool]]
+def test_ctrl_c_inside_the_price_list_ranks_finished_audits(
+    run: Run, tmp_path: Path, ctrl_c_at: list[Callable[[str], bool]]
 ) -> None:
-    """The audit in hand is left for the next scan."""
-    pressed_at.append(lambda name: "GetProducts" in name)
+    """The audit in progress is left for the next scan."""
+    ctrl_c_at.append(lambda name: "GetProducts" in name)
     done = run("scan", "--history", tmp_path / "history.db", "--output", "json")
-    assert ranked(done) < JOBS
+    assert ranked_jobs(done) < JOBS
     assert "run the same command again" in done.stderr
     again = run("scan", "--history", tmp_path / "history.db", "--output", "json")
     assert again.document()["ranking"]["total"]["jobs"] == JOBS
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_ctrl_c_at_any_moment_ranks_what_is_done(
-    run: Run, tmp_path: Path, busy: LiveAccount
+def test_ctrl_c_at_any_moment_ranks_finished_audits(
+    run: Run, tmp_path: Path, busy_account: LiveAccount
 ) -> None:
-    """Forty seeded moments of a scan's time, between any two steps of the program.
+    """Forty seeded moments of a scan's time lie between any two steps of the program.
 
-    Before the scan itself begins, Python may drop one that comes in a callback of its own.
+    Before the scan itself begins, Python may drop a signal that arrives in a callback of its own.
     """
     began = time.monotonic()
     assert run("scan", "--history", tmp_path / "whole.db").exit_code == 0
@@ -90,13 +90,13 @@ def test_ctrl_c_at_any_moment_ranks_what_is_done(
             done = run(*words)
         assert "bug" not in done.stderr, done.stderr
         stopped += done.exit_code == 130
-        assert done.exit_code == 0 or ranked(done) <= JOBS
+        assert done.exit_code == 0 or ranked_jobs(done) <= JOBS
     assert stopped > MOMENTS / 4
 
 
 @contextmanager
 def interrupted_after(seconds: float) -> Iterator[None]:
-    """Ctrl-C so many seconds from now, as soon as the program runs; never after it."""
+    """Sends Ctrl-C this many seconds after the program runs, but never after its end."""
 
     def press(_: int, frame: FrameType | None) -> None:
         while frame is not None and frame.f_code is not main._run.__code__:

@@ -1,4 +1,4 @@
-"""`sageaudit scan` as a process of its own against moto over HTTP, as its user runs it."""
+"""`sageaudit scan` as a separate process against moto over HTTP."""
 
 import json
 import os
@@ -23,7 +23,7 @@ MAIN = "from sageaudit.cli.main import main; main()"
 
 @dataclass
 class User:
-    """A person with jobs in AWS, a terminal, and an own folder for data."""
+    """A person with jobs in AWS, a terminal, and a data folder."""
 
     session: Any
     aws: MotoHttp
@@ -51,13 +51,13 @@ class User:
 
     def scan(self, *words: str) -> tuple[int, str, str]:
         process = self.start("scan", *words)
-        printed, said = process.communicate(timeout=300)
-        return process.returncode, printed, said
+        printed, message = process.communicate(timeout=300)
+        return process.returncode, printed, message
 
 
 @pytest.fixture
 def user(tmp_path: Path) -> Iterator[User]:
-    """One with six jobs."""
+    """Yields a user with six jobs."""
     with mock_aws(), moto_http() as aws:
         session = boto3.Session(region_name="eu-west-1")
         for number in range(6):
@@ -65,7 +65,7 @@ def user(tmp_path: Path) -> Iterator[User]:
         yield User(session, aws, tmp_path)
 
 
-def test_a_process_that_is_killed_loses_no_audit_that_was_recorded(user: User) -> None:
+def test_a_killed_process_loses_no_recorded_audit(user: User) -> None:
     """Each audit is in the file as soon as it is made."""
     user.aws.slow_s = 0.4
     process = user.start("scan")
@@ -76,5 +76,5 @@ def test_a_process_that_is_killed_loses_no_audit_that_was_recorded(user: User) -
     process.communicate(timeout=300)
     user.aws.slow_s = 0
     code, printed, _ = user.scan("--output", "json")
-    found = json.loads(printed)["scan"]["jobs"]
-    assert (code, found["known"] + found["audited"]) == (0, 6)
+    result = json.loads(printed)["scan"]["jobs"]
+    assert (code, result["known"] + result["audited"]) == (0, 6)

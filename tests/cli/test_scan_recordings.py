@@ -1,4 +1,4 @@
-"""`sageaudit scan --recordings`: the same ranking of recorded jobs, without AWS."""
+"""`sageaudit scan --recordings` ranks recorded jobs without AWS."""
 
 import json
 import shutil
@@ -26,39 +26,39 @@ FAILED = JOBS / "processing-067-failed.json"
 
 @pytest.fixture
 def history(tmp_path: Path) -> Path:
-    """The file of the history."""
+    """Returns the path of the history file."""
     return tmp_path / "history.db"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with one recording, in a folder below it."""
+    """Returns a folder with a recording in a subfolder."""
     below = tmp_path / "recordings" / "below"
     below.mkdir(parents=True)
     shutil.copy(FAILED, below)
     return below.parent
 
 
-def scanned(run: Run, folder: Path, history: Path, *words: str) -> Any:
-    """What it prints as JSON."""
+def scan_document(run: Run, folder: Path, history: Path, *words: str) -> Any:
+    """Returns the JSON of a scan."""
     done = run("scan", "--recordings", folder, "--history", history, "--output", "json", *words)
     return json.loads(done.stdout, parse_float=Decimal)
 
 
-def test_recordings_are_audited_and_kept(run: Run, history: Path) -> None:
-    """The jobs of the demo: the ranking is the history's sums to the microdollar."""
-    found = scanned(run, DEMO, history)
-    assert found["scan"]["jobs"]["audited"] >= 25
-    assert found["scan"]["metrics_requested"] == 0
-    ranking = found["ranking"]
-    with SqliteHistory(history, create=False) as kept:
+def test_recordings_are_audited_and_stored(run: Run, history: Path) -> None:
+    """For the jobs of the demo, the ranking equals the history's sums to the microdollar."""
+    result = scan_document(run, DEMO, history)
+    assert result["scan"]["jobs"]["audited"] >= 25
+    assert result["scan"]["metrics_requested"] == 0
+    ranking = result["ranking"]
+    with SqliteHistory(history, create=False) as stored_sums:
         days = (ranking["since"], ranking["until"])
-        sums = sum_rows(kept.daily_sums(Scope.ACCOUNT, *map(date.fromisoformat, days)))
+        sums = sum_rows(stored_sums.daily_sums(Scope.ACCOUNT, *map(date.fromisoformat, days)))
     for key in ("total_usd", "avoidable_usd", "lost_usd", "possible_usd"):
         assert ranking["total"][key] == getattr(sums, key)
     assert ranking["total"]["jobs"] == sums.jobs
     assert ranking["families"][0]["fix"]["fix"]
-    assert scanned(run, DEMO, history)["ranking"] == ranking
+    assert scan_document(run, DEMO, history)["ranking"] == ranking
 
 
 def test_a_scan_reads_each_file_once(
@@ -81,14 +81,14 @@ def test_a_scan_reads_each_file_once(
             return called(*args, **words)
 
         monkeypatch.setattr(module, name, count)
-    jobs = scanned(run, DEMO, history)["scan"]["jobs"]["audited"]
+    jobs = scan_document(run, DEMO, history)["scan"]["jobs"]["audited"]
     assert counted["read"] == len([*DEMO.rglob("*.json")])
     assert counted["parse"] <= 2 * jobs
     assert counted["sanitize_answer"] <= 3 * jobs
 
 
 def test_a_file_that_cannot_be_read_is_one_line(run: Run, folder: Path, history: Path) -> None:
-    """Exit 2 after the results; the others are audited."""
+    """The exit code 2 follows the results; the others are audited."""
     (folder / "broken.json").write_text("{")
     (folder / "other.json").write_text('{"hello": "world"}')
     (folder / "bytes.json").write_bytes(b"\xff\xfe\x00")
@@ -99,7 +99,7 @@ def test_a_file_that_cannot_be_read_is_one_line(run: Run, folder: Path, history:
     done = run("scan", "--recordings", folder, "--history", history)
     assert done.exit_code == 2
     assert len(done.stderr.splitlines()) == 5
-    assert done.stderr.splitlines()[-1].startswith("sageaudit: the audits are kept in ")
+    assert done.stderr.splitlines()[-1].startswith("sageaudit: the audits are saved in ")
     for name in ("broken.json", "other.json", "bytes.json", "bad.json"):
         assert name in done.stderr
     assert done.stdout.startswith("1 job cost ")
@@ -111,7 +111,7 @@ def test_a_file_that_cannot_be_read_is_one_line(run: Run, folder: Path, history:
 def test_a_recording_with_an_arn_that_is_no_jobs_is_not_audited(
     run: Run, folder: Path, history: Path
 ) -> None:
-    """SageMaker's local mode writes such ARNs: the file is named, and the others are ranked."""
+    """SageMaker's local mode writes such ARNs. The file is named, and the others are ranked."""
     recording = json.loads(FAILED.read_text(encoding="utf-8"))
     recording["describe"]["ProcessingJobArn"] = "local:arn-does-not-matter"
     (folder / "local.json").write_text(json.dumps(recording))
@@ -132,7 +132,7 @@ def test_a_recording_with_an_arn_that_is_no_jobs_is_not_audited(
 
 
 def test_hostile_names_are_inert_on_the_terminal(run: Run, folder: Path, history: Path) -> None:
-    """A name of a file cannot move the cursor; a tag that could is as if it were not there."""
+    """A file name cannot move the cursor; a tag that could is ignored."""
     recording = json.loads(FAILED.read_text(encoding="utf-8"))
     recording["tags"] = [{"Key": "owner", "Value": "\x1b[2J\u202eann[bold]"}]
     (folder / "a\x1b[31m.json").write_text(json.dumps(recording))
@@ -143,9 +143,9 @@ def test_hostile_names_are_inert_on_the_terminal(run: Run, folder: Path, history
     assert "\u202e" not in done.stdout
 
 
-def test_days_and_kinds_choose_among_recordings(run: Run, history: Path) -> None:
-    """As they do in an account."""
-    kinds = scanned(run, DEMO, history, "--kind", "processing")["scan"]["jobs"]
+def test_days_and_kinds_select_recordings(run: Run, history: Path) -> None:
+    """They select as in an account."""
+    kinds = scan_document(run, DEMO, history, "--kind", "processing")["scan"]["jobs"]
     assert 0 < kinds["audited"] < 10
-    none = scanned(run, DEMO, history, "--since", "1d")
+    none = scan_document(run, DEMO, history, "--since", "1d")
     assert none["scan"]["jobs"]["audited"] == 0

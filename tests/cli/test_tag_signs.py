@@ -1,4 +1,4 @@
-"""Owner and cost tags that begin with a sign, as AWS takes them: read, and inert in every view."""
+"""Owner and cost tags that begin with a sign are read, and are inert in every view."""
 
 import csv
 import io
@@ -14,13 +14,13 @@ from sageaudit.domain.audit.record import RunQuery
 from sageaudit.output.text import plain, slack, teams
 from tests.fakes.command_line import Run
 from tests.fakes.jobs import training_answer
-from tests.fakes.messages import decided, document_card, open_advice
+from tests.fakes.messages import document_card, first_decision, open_advice
 
 OWNERS = ("@ml-platform", "+49 30 1234567", "=1+1", "-ops", "@channel", "/teams/vision", ".x")
 
 
 def audited(run: Run, folder: Path, owner: str) -> tuple[AuditDocument, Path]:
-    """The document of a job with this owner and cost tag, and the history with its audit."""
+    """Returns the document of a job with this owner and cost tag. The history has its audit."""
     recording, history, policy = (folder / name for name in ("r.json", "h.db", "p.toml"))
     tags = [{"Key": "owner", "Value": owner}, {"Key": "team", "Value": owner}]
     written = {"describe": training_answer(), "tags": tags, "metrics": {"series": []}}
@@ -28,22 +28,22 @@ def audited(run: Run, folder: Path, owner: str) -> tuple[AuditDocument, Path]:
     policy.write_text('[tags]\nshow = ["team"]\n', encoding="utf-8")
     done = run("scan", "--recordings", recording, "--history", history, "--policy", policy)
     assert done.exit_code == 0, done.stderr
-    with SqliteHistory(history, create=False) as kept:
-        [head] = kept.runs(RunQuery.for_owner(owner))
-        document = kept.audit(head.key)
+    with SqliteHistory(history, create=False) as stored:
+        [head] = stored.runs(RunQuery.for_owner(owner))
+        document = stored.audit(head.key)
     assert document is not None
     return document, history
 
 
 @pytest.mark.parametrize("owner", OWNERS)
 def test_a_sign_before_a_name_is_a_part_of_it(run: Run, tmp_path: Path, owner: str) -> None:
-    """In the audit, in its columns and filters; a spreadsheet gets an apostrophe."""
+    """The audit, its columns and filters have it; a spreadsheet gets an apostrophe."""
     document, history = audited(run, tmp_path, owner)
     assert (document["job"]["owner"], document["job"]["tags"]) == (owner, {"team": owner})
-    asked = ("history", "--since", "9999d", "--history", history, f"--owner={owner}")
-    [row] = json.loads(run(*asked, "--output", "json").stdout)["rows"]
+    arguments = ("history", "--since", "9999d", "--history", history, f"--owner={owner}")
+    [row] = json.loads(run(*arguments, "--output", "json").stdout)["rows"]
     assert row["owner"] == owner
-    [_, cells] = csv.reader(io.StringIO(run(*asked, "--output", "csv").stdout))
+    [_, cells] = csv.reader(io.StringIO(run(*arguments, "--output", "csv").stdout))
     formula = owner[0] in "=+-@"
     assert (f"'{owner}" if formula else owner) in cells
     assert formula is not (owner in cells)
@@ -52,9 +52,9 @@ def test_a_sign_before_a_name_is_a_part_of_it(run: Run, tmp_path: Path, owner: s
 
 @pytest.mark.parametrize("owner", OWNERS)
 def test_no_channel_takes_it_for_a_mention(run: Run, tmp_path: Path, owner: str) -> None:
-    """Slack shows another at sign; Teams and SNS have neither mentions nor formulas in a text."""
+    """Slack shows another at sign; Teams and SNS have no mentions or formulas in a text."""
     document, _ = audited(run, tmp_path, owner)
-    card = document_card(document, decided(recommendation=open_advice()))
+    card = document_card(document, first_decision(recommendation=open_advice()))
     in_slack = json.dumps(slack.make_payload(card), ensure_ascii=False)
     assert "@" not in in_slack.replace("<!date", "")
     assert owner.replace("@", "＠") in in_slack
@@ -68,7 +68,7 @@ def test_no_channel_takes_it_for_a_mention(run: Run, tmp_path: Path, owner: str)
 
 
 def test_a_page_has_it_as_text(run: Run, tmp_path: Path) -> None:
-    """Of a report of the history."""
+    """The page is a report of the history."""
     _, history = audited(run, tmp_path, "=1+1@ops")
     page = tmp_path / "page.html"
     done: Any = run("report", "--history", history, "--since", "9999d", "--output", page)
@@ -79,7 +79,7 @@ def test_a_page_has_it_as_text(run: Run, tmp_path: Path) -> None:
 def test_a_value_with_the_form_of_a_secret_is_not_read_and_the_audit_says_so(
     run: Run, tmp_path: Path
 ) -> None:
-    """Neither shown nor stored, and not passed over without a word."""
+    """It is neither shown nor stored, and the audit has a note about it."""
     secret = "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY"
     written = {
         "describe": training_answer(),

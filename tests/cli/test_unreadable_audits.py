@@ -1,4 +1,4 @@
-"""A stored audit of another form costs its own detail only, in the page and in every question."""
+"""A stored audit that cannot be read loses only its own detail, on the page and in every query."""
 
 import shutil
 import sqlite3
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sageaudit.adapters.files.exact_json import gzip_text
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from tests.fakes.command_line import Run
 from tests.fakes.random_history import NOW
 
@@ -33,14 +33,14 @@ QUESTIONS = (
 
 
 @pytest.fixture(autouse=True)
-def today(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of the history's audits."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets the time of the history's audits."""
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
 
 
 @pytest.fixture(params=OTHER)
 def damaged(request: pytest.FixtureRequest, file: Path, tmp_path: Path) -> Path:
-    """The history with one audit of another form: that of the job that ended last."""
+    """Returns the history in which the audit of the newest job cannot be read."""
     path = tmp_path / "damaged.db"
     shutil.copy(file, path)
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -53,7 +53,7 @@ def damaged(request: pytest.FixtureRequest, file: Path, tmp_path: Path) -> Path:
 
 
 def test_every_list_is_the_same(run: Run, file: Path, damaged: Path) -> None:
-    """Its row and its dollars stay."""
+    """The job's row and dollars are kept."""
     for question in QUESTIONS:
         before, after = (run(*question.split(), "--history", path) for path in (file, damaged))
         assert (after.exit_code, after.stdout) == (0, before.stdout), question
@@ -69,12 +69,12 @@ def test_the_page_lacks_one_detail(run: Run, file: Path, damaged: Path) -> None:
 
 
 def test_the_job_itself_says_that_its_audit_cannot_be_read(run: Run, damaged: Path) -> None:
-    """In one sentence with what to do; every other job is shown."""
-    listed = run("history", "--history", damaged, "--output", "jsonl", "--fields", "job").stdout
-    names = [line.split('"')[-2] for line in listed.splitlines()]
+    """The error is one sentence with a next step; every other job is shown."""
+    listing = run("history", "--history", damaged, "--output", "jsonl", "--fields", "job").stdout
+    names = [line.split('"')[-2] for line in listing.splitlines()]
     for command in (("show",), ("report", "-o", "-")):
         done = run(*command, names[0], "--history", damaged)
         assert (done.exit_code, done.stdout) == (3, "")
-        said = f"the stored audit of {names[0]} cannot be read: audit it again"
-        assert said in done.stderr
+        message = f"the stored audit of {names[0]} cannot be read: audit it again"
+        assert message in done.stderr
     assert run("show", names[1], "--history", damaged).exit_code == 0

@@ -1,4 +1,4 @@
-"""What cannot be meant is one sentence and an exit code, before AWS is asked or a file is made."""
+"""Invalid arguments give one sentence and an exit code, before any call or file."""
 
 import shlex
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from botocore.client import BaseClient
 
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from tests.fakes.command_line import Run
 from tests.fakes.live_account import DATA, SET
 from tests.fakes.random_history import NOW
@@ -38,7 +38,7 @@ WRONG = [
     ("check x.json --as letter", 2, "letter"),
     ("check x.json --fail-on loud", 2, "loud"),
     ("check x.json --history none.db", 3, "none.db"),
-    ("doctor --policy history", 2, "call nothing of AWS; with --table NAME"),
+    ("doctor --policy history", 2, "do not call AWS; with --table NAME"),
     ("doctor frobnicate", 2, "there is no command frobnicate"),
     ("doctor --role reader", 2, "--role needs the accounts"),
     ("by tema --history {file}", 2, "there is no column 'tema': did you mean team?"),
@@ -47,7 +47,7 @@ WRONG = [
     ("by family --history {file} --sort newest", 2, "'newest' is not one of"),
     ("families --history {file} --limit 0", 2, ROWS),
     ("families --history {file} --since ''", 2, "is not a time"),
-    ("history --history {file} --status InProgress", 2, "is of jobs that have not ended"),
+    ("history --history {file} --status InProgress", 2, "is a status of jobs that have not ended"),
     ("history --history {file} --type a --type b", 2, "--type was given 2 times"),
     ("history --history {file} --sort jobs", 2, "'jobs' is not one of"),
     ("changes --history {file} --since 0d", 2, "is not before the end of yesterday"),
@@ -105,18 +105,18 @@ WRONG = [
     ("scan --limit 0", 2, "0 is not in the range"),
     ("scan --kind notebook", 2, "notebook"),
     ("scan --policy no-such-file", 2, "no-such-file"),
-    ("scan --recordings . --region eu-west-1", 2, "--recordings needs no AWS"),
+    ("scan --recordings . --region eu-west-1", 2, "--recordings does not use AWS"),
     ("scan --recordings no-such-folder", 2, "no-such-folder"),
     ("scan --recordings . --history h.db --dry-run", 2, "has no .json file"),
-    ("scan --recordings . --until 2026-01-01", 2, "--until of recordings needs --since"),
+    ("scan --recordings . --until 2026-01-01", 2, "--until with --recordings needs --since"),
     ("scan --recordings . --coverage", 2, "recordings have no bill"),
     ("scan --organization", 2, "--organization needs --role NAME"),
-    ("scan --organization --account 1 --role r", 2, "name the accounts once"),
+    ("scan --organization --account 1 --role r", 2, "give either --account ID or --organization"),
     ("scan --role reader", 2, "--role needs the accounts that have it"),
     ("scan --external-id x", 2, "--external-id needs --role"),
     ("scan --organization --role arn:aws:iam::1:role/x", 2, "is not the name of a role"),
     ("scan --organization --role r --external-id 'a b'", 2, "--external-id must have"),
-    ("scan --organization --role r --recordings .", 2, "--recordings needs no AWS"),
+    ("scan --organization --role r --recordings .", 2, "--recordings does not use AWS"),
     ("show nobody --history {file}", 3, "no audit of nobody is in this history"),
     (f"show {JOB} --history {{file}}", 3, f"no audit of {JOB} is in this history"),
     ("show arn:aws:s3:::bucket --history {file}", 2, "is not the ARN of a SageMaker job"),
@@ -131,33 +131,33 @@ WRONG = [
 
 
 @pytest.fixture(scope="module")
-def places(file: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The files that lines name."""
+def paths(file: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Returns the files that the lines name."""
     policy = tmp_path_factory.mktemp("policy") / "new.toml"
     policy.touch()
     return {"file": file, "policy": policy, "recording": RECORDING, "running": RUNNING, "set": SET}
 
 
-@pytest.mark.parametrize(("line", "code", "said"), WRONG, ids=[line for line, *_ in WRONG])
-def test_what_cannot_be_meant_is_one_sentence(
+@pytest.mark.parametrize(("line", "code", "message"), WRONG, ids=[line for line, *_ in WRONG])
+def test_invalid_arguments_are_one_sentence(
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    places: dict[str, Path],
+    paths: dict[str, Path],
     line: str,
     code: int,
-    said: str,
+    message: str,
 ) -> None:
-    """Nothing on stdout, no stack trace, no escape sequence."""
+    """There is nothing on stdout, no stack trace and no escape sequence."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
     monkeypatch.setattr(BaseClient, "_make_api_call", lambda *_: pytest.fail("AWS was asked"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
-    done = run(*(word.format_map(places) for word in shlex.split(line)))
+    done = run(*(word.format_map(paths) for word in shlex.split(line)))
     assert (done.exit_code, done.stdout) == (code, "")
-    assert said in " ".join(done.stderr.split())
+    assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert "\x1b" not in done.stderr
     assert {path.name for path in tmp_path.rglob("*.*")} <= {"fingerprint.key"}

@@ -1,4 +1,4 @@
-"""`sageaudit what-if`, as its users run it: figures, refusals, exit codes."""
+"""`sageaudit what-if`: figures, refusals and exit codes."""
 
 import json
 from functools import partial
@@ -18,13 +18,15 @@ START = "2026-05-20T10:00:00Z"
 
 @pytest.fixture
 def what_if(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """`sageaudit what-if` with these words, on a wide terminal."""
+    """Returns a function that runs `sageaudit what-if` on a wide terminal."""
     monkeypatch.setenv("COLUMNS", "140")
     return partial(run, "what-if")
 
 
-def recorded(folder: Path, use: dict[str, float], **changes: Any) -> Path:
-    """An hour on one ml.g5.2xlarge (8 vCPU, 32 GiB, one A10G), all of it Training, evenly used."""
+def recorded_job(folder: Path, use: dict[str, float], **changes: Any) -> Path:
+    """Returns an hour on one ml.g5.2xlarge (8 vCPU, 32 GiB, one A10G), all of it Training, evenly
+    used.
+    """
     answer = training_answer(
         ResourceConfig={"InstanceType": "ml.g5.2xlarge", "InstanceCount": 1, "VolumeSizeInGB": 50},
         SecondaryStatusTransitions=[
@@ -51,18 +53,20 @@ LITTLE = {
 }
 
 
-def asked(what_if: Run, path: Path, *words: str) -> tuple[Any, dict[str, dict[str, Any]]]:
-    """The document, and its candidates by their type."""
+def candidates(what_if: Run, path: Path, *words: str) -> tuple[Any, dict[str, dict[str, Any]]]:
+    """Returns the document, and its candidates by their type."""
     document = what_if("--recording", path, *words, "--output", "json").document()
     return document, {row["type"]: row for row in document["candidates"]}
 
 
-def test_candidates_come_by_cost_and_the_refused_last(what_if: Run, tmp_path: Path) -> None:
-    """1 h at $1.515 today; ml.g5.xlarge holds 1.9 vCPU and 7.7 GiB at its rate of $1.408.
+def test_candidates_are_sorted_by_cost_and_refused_ones_are_last(
+    what_if: Run, tmp_path: Path
+) -> None:
+    """The job costs 1 h at $1.515. ml.g5.xlarge fits its 1.9 vCPU and 7.7 GiB, at $1.408.
 
-    All 224 other types of the catalogue are there, each that is refused with what binds.
+    All 224 other types of the catalogue are there, refused types with their constraint.
     """
-    document, types = asked(what_if, recorded(tmp_path, LITTLE))
+    document, types = candidates(what_if, recorded_job(tmp_path, LITTLE))
     assert document["today"]["usd"] == 1.515
     needs = {name: document["needs"][name] for name in ("vcpu", "memory_gib", "gpu_busy_percent")}
     assert needs == {"vcpu": 1.92, "memory_gib": 7.68, "gpu_busy_percent": 10}
@@ -76,72 +80,72 @@ def test_candidates_come_by_cost_and_the_refused_last(what_if: Run, tmp_path: Pa
     assert types["ml.trn1.2xlarge"]["constraint"] in {"accelerator", "no price"}
 
 
-def test_types_are_those_asked_for(what_if: Run, tmp_path: Path) -> None:
-    """In the order of their cost."""
-    path = recorded(tmp_path, LITTLE)
-    _, types = asked(what_if, path, "--type", "ml.g5.4xlarge", "--type", "ml.g5.xlarge")
+def test_only_the_named_types_are_candidates(what_if: Run, tmp_path: Path) -> None:
+    """They are in the order of their cost."""
+    path = recorded_job(tmp_path, LITTLE)
+    _, types = candidates(what_if, path, "--type", "ml.g5.4xlarge", "--type", "ml.g5.xlarge")
     assert [*types] == ["ml.g5.xlarge", "ml.g5.4xlarge"]
 
 
 def test_the_table_shows_the_cheapest_and_counts_the_refused(what_if: Run, tmp_path: Path) -> None:
-    """Fifteen that fit at most, each with its reason."""
-    shown = what_if("--recording", recorded(tmp_path, LITTLE)).stdout
-    for said in (
+    """It shows at most fifteen that fit, each with its reason."""
+    output = what_if("--recording", recorded_job(tmp_path, LITTLE)).stdout
+    for message in (
         "Today: 1 x ml.g5.2xlarge, 1 h billed, $1.52",
         "Needs: 1.9 vCPU, 7.7 GiB of memory",
         "ml.g5.xlarge",
         "$0.11 (7%)",
         "Does not fit: ",
     ):
-        assert said in shown
-    assert shown.count("GPU count") == 1
+        assert message in output
+    assert output.count("GPU count") == 1
 
 
 def test_types_that_fit_and_have_no_price_are_named(what_if: Run, tmp_path: Path) -> None:
-    """They are no reason to say that no other type fits."""
-    path = recorded(tmp_path, LITTLE | {"GPUUtilization": 0.0})
-    _, types = asked(what_if, path)
+    """They do not mean that no other type fits."""
+    path = recorded_job(tmp_path, LITTLE | {"GPUUtilization": 0.0})
+    _, types = candidates(what_if, path)
     named = [row for row in types.values() if row["feasible_unpriced"]]
     assert named
     assert all(row["constraint"] == "no price" and not row["fits"] for row in named)
-    shown = what_if("--recording", path).stdout
-    assert f"Fits, but has no known price: {named[0]['type']}" in shown
+    output = what_if("--recording", path).stdout
+    assert f"Fits, but has no known price: {named[0]['type']}" in output
 
 
 def test_a_training_plan_saves_no_cash(what_if: Run, tmp_path: Path) -> None:
-    """Prepaid: said once, and every candidate costs more."""
+    """It is prepaid: this is printed once, and every candidate costs more."""
     plan = "arn:aws:sagemaker:us-east-1:111122223333:training-plan/p"
-    path = recorded(tmp_path, LITTLE)
+    path = recorded_job(tmp_path, LITTLE)
     document = json.loads(path.read_text())
     document["describe"]["ResourceConfig"]["TrainingPlanArn"] = plan
     path.write_text(json.dumps(document))
-    printed, types = asked(what_if, path)
+    printed, types = candidates(what_if, path)
     assert printed["today"]["usd"] == 0
     assert "prepaid" in printed["notes"][0]
     assert types["ml.g5.xlarge"]["saving_usd"] == -1.408
 
 
-def test_an_unfinished_job_is_said_to_be_one(what_if: Run) -> None:
-    """No figure is final; exit 0, for the answer is known."""
+def test_an_unfinished_job_is_marked(what_if: Run) -> None:
+    """No figure is final; the exit code is 0, since the answer is known."""
     done = what_if("--recording", UNFINISHED)
     assert done.exit_code == 0
     assert "has not ended" in done.stdout
-    printed, _ = asked(what_if, UNFINISHED)
+    printed, _ = candidates(what_if, UNFINISHED)
     assert (printed["candidates"], printed["needs"]) == ([], None)
     assert "has not ended" in printed["impossible"]
 
 
 def on_another_type(folder: Path, name: str) -> Path:
-    """The hour on another type."""
-    path = recorded(folder, {"CPUUtilization": 40.0, "MemoryUtilization": 40.0})
+    """Returns the hour on another type."""
+    path = recorded_job(folder, {"CPUUtilization": 40.0, "MemoryUtilization": 40.0})
     path.write_text(path.read_text().replace("ml.g5.2xlarge", name))
     return path
 
 
 def test_candidates_at_an_estimated_rate_are_marked(what_if: Run, tmp_path: Path) -> None:
-    """With how the rate was made; what is known has no mark."""
+    """The table says how the rate was estimated; known rates have no mark."""
     path = on_another_type(tmp_path, "ml.m7i.2xlarge")
-    document, types = asked(what_if, path)
+    document, types = candidates(what_if, path)
     guess, known = types["ml.m8i.2xlarge"], types["ml.m7i.4xlarge"]
     assert (guess["estimated"], guess["price_kind"]) == (True, "estimate")
     assert guess["price_note"] == (
@@ -149,16 +153,19 @@ def test_candidates_at_an_estimated_rate_are_marked(what_if: Run, tmp_path: Path
     )
     assert (known["estimated"], known["price_kind"]) == (False, "list")
     assert (document["today"]["estimated"], document["today"]["missing"]) == ([], [])
-    shown = what_if("--recording", path).stdout
-    row = next(line for line in shown.splitlines() if line.startswith("ml.m8i.2xlarge"))
+    output = what_if("--recording", path).stdout
+    row = next(line for line in output.splitlines() if line.startswith("ml.m8i.2xlarge"))
     assert row.count("about $") == 2
-    assert "SageMaker may not offer it in this region" in " ".join(shown.split())
-    row = next(line for line in shown.splitlines() if line.startswith("ml.m7i.4xlarge"))
+    assert "SageMaker may not offer it in this region" in " ".join(output.split())
+    row = next(line for line in output.splitlines() if line.startswith("ml.m7i.4xlarge"))
     assert "about" not in row
 
 
 def test_a_live_job_is_described_measured_and_resized(what_if: Run, account: LiveAccount) -> None:
-    """By name, with calls that only read; no price list answers here, so the packaged prices do."""
+    """It is named, and all calls only read.
+
+    No price list responds here, so packaged prices are used.
+    """
     job = account.add(DATA / "profiled-046-p3-2xlarge.json")
     account.calls.clear()
     document = what_if(job.name, "--region", "us-east-1", "--output", "json").document()

@@ -1,4 +1,4 @@
-"""What every command prints fits its terminal, and no line ends in spaces."""
+"""The output of every command fits its terminal, and no line ends in spaces."""
 
 import re
 import shlex
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from tests.fakes.command_line import Run
 from tests.fakes.random_history import NOW
 
@@ -43,8 +43,8 @@ COMMANDS = (
 def test_it_fits_its_terminal(
     run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, width: int
 ) -> None:
-    """Down to 60 columns, but for the lines to copy, which the terminal wraps."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW)
+    """The narrowest terminal has 60 columns; only lines to copy may be longer."""
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
     monkeypatch.setenv("COLUMNS", str(width))
     places = {"folder": RECORDED.parent, "recorded": RECORDED}
     words = shlex.split(command.format_map(places))

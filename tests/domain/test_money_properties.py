@@ -30,7 +30,7 @@ from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
-from tests.fakes.jobs import HOURLY_USD, START, job, known, market, phases, series, usage
+from tests.fakes.jobs import HOURLY_USD, START, job, market, not_none, phases, series, usage
 
 pytestmark = pytest.mark.money
 
@@ -118,9 +118,9 @@ def test_avoidable_and_lost_never_exceed_the_bill(
     job: Job, founds: list[tuple[RuleInfo, Detection]], names: frozenset[str]
 ) -> None:
     """No more is saved than was paid, nothing is negative, and slices sum to the bill."""
-    total, savings = known(bill(job, MARKET).total_usd), allocate(job, founds, names)
+    total, savings = not_none(bill(job, MARKET).total_usd), allocate(job, founds, names)
     avoidable, lost, most = (
-        known(usd) for usd in (savings.avoidable_usd, savings.lost_usd, savings.lost_up_to_usd)
+        not_none(usd) for usd in (savings.avoidable_usd, savings.lost_usd, savings.lost_up_to_usd)
     )
     assert avoidable + lost <= avoidable + most <= total + ALMOST_NOTHING
     assert all((f.saving_usd or 0) >= 0 for f in savings.findings)
@@ -173,7 +173,7 @@ def test_the_bill_scales_with_the_instances(job: Job, times: int) -> None:
     """N times the instances cost n times as much, to the last digits."""
     [group] = job.groups
     more = replace(job, groups=(InstanceGroup(group.instance_type, group.count * times),))
-    one, many = (known(bill(run, MARKET).total_usd) for run in (job, more))
+    one, many = (not_none(bill(run, MARKET).total_usd) for run in (job, more))
     assert abs(one * times - many) < ALMOST_NOTHING
 
 
@@ -183,7 +183,7 @@ def test_the_types_of_a_cluster_split_its_bill(job: Job, names: list[str]) -> No
     """The bill without one type is the saving of removing the other one."""
     both = replace(job, groups=tuple(InstanceGroup(name, 2) for name in names))
     whole, *parts = (
-        known(bill(run, MARKET).total_usd)
+        not_none(bill(run, MARKET).total_usd)
         for run in (both, *(SetTypeCount(name, 0).apply(both) for name in names))
     )
     assert abs(sum(parts, Decimal(0)) - whole) < ALMOST_NOTHING
@@ -201,8 +201,8 @@ def test_more_seconds_never_cost_less(job: Job, extra: int) -> None:
         and replace(job.warm_pool, retained_s=(job.warm_pool.retained_s or 0) + Decimal(extra)),
     )
     billed = bill(job, MARKET)
-    assert known(bill(longer, MARKET).total_usd) >= known(billed.total_usd) - ALMOST_NOTHING
-    assert sum((known(cost.usd) for cost in billed.phases), Decimal(0)) == billed.compute_usd
+    assert not_none(bill(longer, MARKET).total_usd) >= not_none(billed.total_usd) - ALMOST_NOTHING
+    assert sum((not_none(cost.usd) for cost in billed.phases), Decimal(0)) == billed.compute_usd
 
 
 @st.composite
@@ -229,7 +229,7 @@ def interrupted(draw: st.DrawFn) -> Job:
         purchase=Purchase.SPOT,
         volume_gb=draw(st.integers(1, 4000)),
     )
-    ran_s = known(run.ran_s)
+    ran_s = not_none(run.ran_s)
     return replace(run, training_s=ran_s, billable_s=ran_s * draw(SHARES))
 
 
@@ -238,13 +238,13 @@ def interrupted(draw: st.DrawFn) -> Job:
 def test_a_repeated_download_costs_nothing_and_its_cut_saves_nothing(job: Job) -> None:
     """The other phases sum exactly to compute. Cutting a phase saves at most what it costs."""
     billed = bill(job, MARKET)
-    assert sum((known(cost.usd) for cost in billed.phases), Decimal(0)) == billed.compute_usd
+    assert sum((not_none(cost.usd) for cost in billed.phases), Decimal(0)) == billed.compute_usd
     assert all(cost.usd == 0 for cost in billed.phases if not cost.phase.billed)
     billed_job = BilledJob(job, billed, MARKET)
     first = next(cost for cost in billed.phases if cost.phase.name == "Downloading")
-    longer = CutPhase("Downloading", known(first.phase.seconds) + 90_000)
-    cut_usd = known(billed.compute_usd) - known(billed_job.compute_usd(longer))
-    assert abs(cut_usd - known(first.usd)) <= len(job.phases) * Decimal("0.000001")
+    longer = CutPhase("Downloading", not_none(first.phase.seconds) + 90_000)
+    cut_usd = not_none(billed.compute_usd) - not_none(billed_job.compute_usd(longer))
+    assert abs(cut_usd - not_none(first.usd)) <= len(job.phases) * Decimal("0.000001")
     only_repeated = replace(job, phases=tuple(p for p in job.phases if p is not first.phase))
     billed_job = BilledJob(only_repeated, bill(only_repeated, MARKET), MARKET)
     assert billed_job.saving_usd(CutPhase("Downloading", Decimal(90_000))) == 0
@@ -326,7 +326,7 @@ def test_what_was_paid_was_worked_or_idle(
         return
     assert 0 <= figure.counted_usd <= figure.list_usd
     compute = bill(replace(run[0], purchase=Purchase.ON_DEMAND), MARKET).compute_usd
-    assert figure.list_usd <= known(compute) + ALMOST_NOTHING
+    assert figure.list_usd <= not_none(compute) + ALMOST_NOTHING
     savings = allocate(run[0], result)
     if savings.avoidable_usd is not None and savings.lost_usd is not None:
         in_sums = savings.avoidable_usd + savings.lost_usd
@@ -367,6 +367,6 @@ def test_the_figures_of_the_document_add_up(run: tuple[Job, Hosts]) -> None:
         Ruleset((), "none"),
         now=START,
     )
-    written = known(document(audit)["idle_capacity"])
+    written = not_none(document(audit)["idle_capacity"])
     assert written["worked"] + written["idle"] == written["paid"]
     assert min(written["worked"], written["idle"]) >= 0

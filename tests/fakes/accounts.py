@@ -1,4 +1,4 @@
-"""An account's runs, and what one account rule says of them."""
+"""Outcomes of account rules for given runs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.rules.card import AccountCase
 from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
-from tests.fakes.judging import card
+from tests.fakes.judging import rule_named
 
 
 def account_outcome(
@@ -19,15 +19,15 @@ def account_outcome(
     policy: Policy | None = None,
     limits: Mapping[str, float] | None = None,
 ) -> Outcome:
-    """What the rule says of the account; `limits` are the policy's thresholds for it."""
+    """Returns the rule's outcome for the account; `limits` set the rule's thresholds."""
     set_by = replace(policy or Policy(), thresholds={rule: limits or {}})
     case = AccountCase(tuple(runs), days, policy=set_by)
-    [(_, answer)] = judge(case, [card(rule)])
+    [(_, answer)] = judge(case, [rule_named(rule)])
     return answer
 
 
-def account_found(rule: str, runs: Sequence[AuditSummary], **more: object) -> Detection:
-    """The rule's finding; fails with its answer where it found nothing."""
+def account_detection(rule: str, runs: Sequence[AuditSummary], **more: object) -> Detection:
+    """Returns the rule's detection; fails with the outcome if it is not one."""
     answer = account_outcome(rule, runs, **more)  # type: ignore[arg-type]
     assert isinstance(answer, Detection), answer
     return answer

@@ -1,4 +1,4 @@
-"""Random jobs, series and families to ask every rule about: odd ones, and ones that may well be."""
+"""Strategies for random jobs, series and families, odd and plausible, to run every rule on."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -67,7 +67,9 @@ BATCHES = st.builds(
     st.sampled_from([None, 0, 6, 100]),
 )
 ROLLUPS = [kind.spec.rollup for kind in JobKind if kind.spec.rollup]
-PARENTS = st.sampled_from([*[None] * 12, *(Parent(of, "arn:parent") for of in (None, *ROLLUPS))])
+PARENTS = st.sampled_from(
+    [*[None] * 12, *(Parent(rollup, "arn:parent") for rollup in (None, *ROLLUPS))]
+)
 OBJECTIVES = st.builds(
     Objective, st.sampled_from(["validation:loss", "odd"]), st.none() | st.sampled_from(Direction)
 )
@@ -76,7 +78,7 @@ GROUPS = st.builds(InstanceGroup, st.sampled_from(TYPES), st.integers(0, 5))
 
 @st.composite
 def odd_jobs(draw: st.DrawFn) -> Job:
-    """A job of a kind with a bill. Its times need not agree with its phases."""
+    """Draws a job of a kind that is billed; its times may contradict its phases."""
     kind = draw(st.sampled_from([JobKind.TRAINING, *PHASES]))
     names = st.sampled_from((*PHASES[kind], "Dreaming"))
     parts = draw(st.lists(st.tuples(names, SECONDS), max_size=6))
@@ -131,7 +133,7 @@ def odd_jobs(draw: st.DrawFn) -> Job:
 
 @st.composite
 def likely_jobs(draw: st.DrawFn) -> Job:
-    """The same on one type, completed, with times that agree."""
+    """Draws a plausible job: completed, on one instance type, with consistent times."""
     odd = draw(odd_jobs())
     kind, work_s = odd.kind, draw(st.sampled_from([5, 30, 70, 150, 260])) * 60
     before = draw(st.sampled_from([30, 90, 1500])) if kind is JobKind.TRAINING else 0
@@ -163,7 +165,7 @@ def likely_jobs(draw: st.DrawFn) -> Job:
 
 @st.composite
 def values(draw: st.DrawFn, most: float) -> Points:
-    """Minutes of idleness, of work that may swing, and of idleness again; some not there."""
+    """Draws minutes of idleness, then of work that may swing, then of idleness; with gaps."""
     head, tail = draw(st.sampled_from([0, 3, 20])), draw(st.sampled_from([0, 3, 20]))
     work, every = draw(st.sampled_from([0, 70, 260])), draw(st.sampled_from([1, 1, 2, 9]))
     high = draw(st.sampled_from([0.0, 0.001, 0.0625, 0.13, 0.25, 0.6, 0.97]))
@@ -175,48 +177,48 @@ def values(draw: st.DrawFn, most: float) -> Points:
 
 
 @st.composite
-def series(draw: st.DrawFn, of: Job) -> list[RawSeries]:
-    """Most metrics of all hosts, or some of some, with curves of its own."""
+def series(draw: st.DrawFn, job: Job) -> list[RawSeries]:
+    """Draws series of most metrics for all hosts or one, and sometimes curves of the job."""
     period_s = draw(st.sampled_from([60, 60, 60, 300, 3600]))
-    kind = market().types.get(of.groups[0].instance_type) if of.groups else None
+    kind = market().types.get(job.groups[0].instance_type) if job.groups else None
     vcpu, gpus = (kind.vcpu, kind.gpus) if kind else (4, 1)
-    all_hosts = range(1, 1 + min(of.instance_count or 1, 3))
+    all_hosts = range(1, 1 + min(job.instance_count or 1, 3))
     hosts = list(all_hosts) if draw(st.integers(0, 3)) else [1]
     alike = draw(FLAG)
     lines = []
     for metric, most in zip(Metric, (vcpu, 1, gpus, gpus, 1), strict=True):
         if draw(st.integers(0, 9)):
-            one = draw(values(100.0 * most))
+            same_line = draw(values(100.0 * most))
             for n in hosts:
-                line = one if alike else draw(values(100.0 * most))
-                name = f"{of.name}/algo-{n}"
+                line = same_line if alike else draw(values(100.0 * most))
+                name = f"{job.name}/algo-{n}"
                 lines.append(jobs.series(metric, line, host=name, period_s=period_s))
-    told = st.sampled_from(["validation:loss", "accuracy", "odd"])
-    curves = draw(st.lists(st.tuples(told, values(1.0)), max_size=2))
-    return lines + [RawSeries(of.name, name, START, 60, tuple(line)) for name, line in curves]
+    metric_names = st.sampled_from(["validation:loss", "accuracy", "odd"])
+    curves = draw(st.lists(st.tuples(metric_names, values(1.0)), max_size=2))
+    return lines + [RawSeries(job.name, name, START, 60, tuple(line)) for name, line in curves]
 
 
 @st.composite
-def families(draw: st.DrawFn, of: Job) -> tuple[AuditSummary, ...] | None:
-    """Up to a dozen runs, as like this one as not, or a history that nobody read."""
+def families(draw: st.DrawFn, job: Job) -> tuple[AuditSummary, ...] | None:
+    """Draws up to 12 earlier runs, similar or not; None for a history that was not read."""
     if not draw(st.integers(0, 3)):
         return None
-    group = of.groups[0] if of.groups else InstanceGroup("ml.m5.xlarge", 1)
+    group = job.groups[0] if job.groups else InstanceGroup("ml.m5.xlarge", 1)
     same = draw(FLAG)
-    one = {
+    shared = {
         "status": draw(st.sampled_from(["Completed", "Completed", "Failed", "Stopped"])),
         "total_usd": draw(USD),
         "lost_usd": draw(USD),
         "instance_type": group.instance_type if same else draw(st.none() | st.sampled_from(TYPES)),
         "instance_count": group.count if same else draw(st.none() | st.integers(0, 5)),
-        "elapsed_s": of.elapsed_s if same else draw(EXACT_S),
+        "elapsed_s": job.elapsed_s if same else draw(EXACT_S),
         "billable_s": draw(EXACT_S),
-        "purchase": of.purchase if same else draw(st.sampled_from(Purchase)),
+        "purchase": job.purchase if same else draw(st.sampled_from(Purchase)),
         "fingerprint": draw(st.sampled_from([None, "a", "b"])),
         "is_data_pinned": draw(st.none() | FLAG),
         "has_artifact": draw(st.none() | FLAG),
         "reason": draw(st.sampled_from([None, "limit reached", "the code's error"])),
-        "kind": of.kind.value,
+        "kind": job.kind.value,
     }
     days = draw(st.sampled_from([0, 1, 7]))
-    return tuple(earlier_run(n * days, **one) for n in range(1, 1 + draw(st.integers(0, 12))))
+    return tuple(earlier_run(n * days, **shared) for n in range(1, 1 + draw(st.integers(0, 12))))

@@ -1,4 +1,4 @@
-"""The flow of an audit, with SageMaker, CloudWatch and prices that say what a test tells them."""
+"""The workflow of an audit over fakes of SageMaker, CloudWatch and prices."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,32 +24,32 @@ from sageaudit.workflows.audit.attempt import (
     AuditTrigger,
 )
 from sageaudit.workflows.audit.run import audit_finished_job
-from tests.fakes.entries import due
+from tests.fakes.entries import due_audits
 from tests.fakes.jobs import ACCOUNT, REGION, flat, market, usage
-from tests.fakes.lambda_events import CREATED, ended
+from tests.fakes.lambda_events import CREATED, end_event
 
 Answer = Mapping[str, Any] | Exception
 NAME = "train-vision"
 END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
 FAR = END + timedelta(days=400)
 KEY = JobKey(f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/{NAME}", CREATED)
-"""Of the job that `training_answer` is of."""
+"""The key of `training_answer`'s job."""
 
 
 @dataclass
 class FakeJobs:
-    """SageMaker: each job's answers, one a call; the last one stays."""
+    """Fakes Jobs: each describe call takes a job's next answer; the last one repeats."""
 
     answers: dict[str, list[Answer]] = field(default_factory=dict)
     tag_answer: Mapping[str, str] | Exception = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    describe_calls: list[str] = field(default_factory=list)
 
     def answer(self, name: str) -> Answer:
         queue = self.answers[name]
         return queue.pop(0) if len(queue) > 1 else queue[0]
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
-        self.asked.append(ref.name)
+        self.describe_calls.append(ref.name)
         answer = self.answer(ref.name)
         if isinstance(answer, Exception):
             raise answer
@@ -66,17 +66,17 @@ class FakeJobs:
 
 @dataclass
 class FakeMetrics:
-    """CloudWatch: even use over so many minutes of every job; `missing` says why there is none."""
+    """Fakes Metrics: constant utilisation for `minutes` of every job, or `missing` metrics."""
 
     minutes: int = 60
     use: Mapping[str, float] = field(default_factory=lambda: {"cpu": 60, "memory": 60, "gpu": 90})
     missing: Missing | None = None
     whole_at: datetime | None = None
-    """From then on all 60 minutes are there."""
-    asked: int = 0
+    """The time from which all 60 minutes are available."""
+    read_count: int = 0
 
     def read(self, job: Job, now: datetime) -> Measurements:
-        self.asked += 1
+        self.read_count += 1
         if self.missing is not None:
             return replace(usage(job), missing=dict.fromkeys(usage(job).missing, self.missing))
         minutes = 60 if self.whole_at and now >= self.whole_at else self.minutes
@@ -84,7 +84,7 @@ class FakeMetrics:
 
 
 class FakeMarkets:
-    """The same made-up prices for every job."""
+    """Fakes Markets with the same made-up prices for every job."""
 
     def market(self, job: Job, now: datetime) -> Market:
         return market()
@@ -93,7 +93,7 @@ class FakeMarkets:
 def dependencies(
     jobs: FakeJobs, metrics: FakeMetrics | None = None, **changes: Any
 ) -> AuditDependencies:
-    """What an audit asks: fakes, the whole catalogue of rules, and a history in memory."""
+    """Returns an audit's dependencies: fakes, all rules and an in-memory history."""
     plain = AuditDependencies(
         jobs=jobs,
         metrics=metrics or FakeMetrics(),
@@ -107,9 +107,9 @@ def dependencies(
 
 
 class AuditFlow:
-    """Jobs as SageMaker says them, and what becomes of their events in a history.
+    """Audits jobs from given Describe answers, as their events arrive.
 
-    `answers` by name, or those of the one job in their order.
+    `answers`: lists of answers by job name, or one list for the job NAME.
     """
 
     def __init__(
@@ -123,8 +123,8 @@ class AuditFlow:
         named = answers if isinstance(answers, Mapping) else {NAME: answers}
         self.jobs = FakeJobs(
             {
-                name: list(said) if isinstance(said, list) else [said]
-                for name, said in named.items()
+                name: list(job_answers) if isinstance(job_answers, list) else [job_answers]
+                for name, job_answers in named.items()
             },
             tags or {},
         )
@@ -132,7 +132,7 @@ class AuditFlow:
         self.deps = dependencies(self.jobs, self.metrics, **changes)
         self.reaudits = 0
 
-    def event(
+    def deliver(
         self,
         at: datetime,
         name: str = NAME,
@@ -142,50 +142,50 @@ class AuditFlow:
         waited: Mapping[Any, int] | None = None,
         **detail: Any,
     ) -> AuditOutcome:
-        """One delivery of a job's event, after so many waits."""
-        event = ended(name, kind, **detail)
+        """Delivers a job's event once, after the given numbers of waits by reason."""
+        event = end_event(name, kind, **detail)
         result = audit_finished_job(
             event, self.deps, now=at, caller=caller, wait_counts=waited or {}
         )
         self.reaudits += isinstance(result, AuditRecorded) and result.is_reaudit
         return result
 
-    def audited(self, at: datetime, name: str = NAME, **how: Any) -> AuditRecorded:
-        """A delivery that ends in a record."""
-        result = self.event(at, name, **how)
+    def deliver_and_record(self, at: datetime, name: str = NAME, **how: Any) -> AuditRecorded:
+        """Delivers the event and returns the outcome, which must be a recorded audit."""
+        result = self.deliver(at, name, **how)
         assert isinstance(result, AuditRecorded), result
         return result
 
-    def sweeps(self, since: datetime, *, days: int = 40) -> int:
-        """Everything is audited again when it is due; how often that was."""
+    def reaudit_due(self, since: datetime, *, days: int = 40) -> int:
+        """Reaudits all jobs when they are due, for at most `days`; returns how often."""
         before, now = self.reaudits, since
-        while now < since + timedelta(days=days) and (heads := due(self.history, FAR)):
+        while now < since + timedelta(days=days) and (heads := due_audits(self.history, FAR)):
             late = min(head.due_at or now for head in heads)
             now = max(now, late) + timedelta(minutes=15)
-            for head in due(self.history, now):
+            for head in due_audits(self.history, now):
                 created = int(head.key.created_at.timestamp() * 1000)
-                self.event(now, head.job, JobKind(head.kind), CreationTime=created)
+                self.deliver(now, head.job, JobKind(head.kind), CreationTime=created)
         return self.reaudits - before
 
     @property
     def history(self) -> Any:
-        """Where the audits are."""
+        """The history that audits are recorded in."""
         return self.deps.history
 
     @property
-    def head(self) -> AuditSummary:
-        """Of the one job's run."""
+    def summary(self) -> AuditSummary:
+        """The stored summary of the job NAME."""
         head = self.history.summary(KEY)
         assert isinstance(head, AuditSummary)
         return head
 
     def is_open(self) -> bool:
-        """Whether it is audited again."""
-        return not self.head.settled
+        """Whether the job NAME will be audited again."""
+        return not self.summary.settled
 
     @property
     def document(self) -> AuditDocument:
-        """Its newest audit."""
+        """The newest audit of the job NAME."""
         document: AuditDocument | None = self.history.audit(KEY)
         assert document is not None
         return document

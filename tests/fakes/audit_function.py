@@ -1,7 +1,7 @@
-"""The audit function between a queue, SageMaker, CloudWatch and a history, in a clock of its own.
+"""The real audit function over a fake queue, SageMaker, CloudWatch, history and clock.
 
-The function is the real one: its batch, its retries and its flow. What it asks is counted, and
-fails or is the last of its process as a story wants.
+Its batch handling, retries and workflow are the real ones. Calls to its ports are counted, and fail
+or kill the process as a test plans.
 """
 
 from collections import Counter
@@ -20,10 +20,10 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import JobNotFound
 from sageaudit.structs import replace
 from tests.fakes.audit_flow import END, NAME, Answer, FakeJobs, FakeMetrics, dependencies
-from tests.fakes.calls import Clock, Faults, Watched
+from tests.fakes.calls import CallProxy, Clock, Faults
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
 from tests.fakes.lambda_events import RecordedReport, job_event
-from tests.fakes.memory_ledger import MemoryNotes
+from tests.fakes.memory_ledger import MemorySweepStore
 from tests.fakes.queues import FakeQueue
 
 OPERATIONS = {
@@ -36,7 +36,7 @@ OPERATIONS = {
     "change_visibility": "ChangeMessageVisibility",
     **dict.fromkeys(("audit", "detail", "runs", "recheck_family", "schedule_reaudit"), "Query"),
 }
-"""What the calls of ports are to AWS. A call of another port has its own name."""
+"""AWS's operations by the port methods that call them; other methods keep their names."""
 SETTINGS = AuditSettings(
     table_name="table",
     finished_queue_url="finished",
@@ -46,25 +46,27 @@ SETTINGS = AuditSettings(
     fingerprint_secret_id=None,
 )
 _DAYS = 365
-"""No story is longer."""
+"""A limit on the days that `run` simulates."""
 
 
 @dataclass
 class TimedJobs(FakeJobs):
-    """Each job's answers, each from a moment on; None where there is no such job."""
+    """Fakes Jobs: answers by job, each valid from a time on; None if the job does not exist."""
 
     clock: Clock = field(default_factory=Clock)
     timed: dict[str, list[tuple[datetime, Answer | None]]] = field(default_factory=dict)
 
     def answer(self, name: str) -> Answer:
-        said = [one for since, one in self.timed.get(name, ()) if since <= self.clock()]
-        if not said or said[-1] is None:
+        valid_answers = [
+            answer for since, answer in self.timed.get(name, ()) if since <= self.clock()
+        ]
+        if not valid_answers or valid_answers[-1] is None:
             return JobNotFound(f"there is no training job {name}")
-        return said[-1]
+        return valid_answers[-1]
 
 
 class AuditFunction:
-    """One story. Times are END plus minutes."""
+    """Runs the audit function in simulated time; times are minutes after END."""
 
     def __init__(
         self, policy: Policy | None = None, report: RecordedReport | None = None, **ports: Any
@@ -72,7 +74,7 @@ class AuditFunction:
         self.clock = Clock(END)
         self.faults = Faults(self.clock)
         self.jobs, self.metrics = TimedJobs(clock=self.clock), FakeMetrics()
-        self.history, self.notes = SqliteHistory(), MemoryNotes()
+        self.history, self.notes = SqliteHistory(), MemorySweepStore()
         self.report = report or RecordedReport()
         self.queue = FakeQueue("finished", self.clock, delay_s=300, hidden_s=18 * 60)
         self.dead = FakeQueue("dead", self.clock)
@@ -99,48 +101,52 @@ class AuditFunction:
         def name(call: str) -> str:
             return OPERATIONS.get(call, call)
 
-        return Watched(
+        return CallProxy(
             port,
             lambda call: self.faults.before(name(call)),
             lambda call: self.faults.after(name(call)),
         )
 
-    # What a story arranges.
+    # Setup
 
     def job(self, name: str = NAME, *answers: tuple[float, Answer | None]) -> None:
-        """SageMaker's answers about a job, each from a minute after END on."""
-        said = answers or ((-60, answer(name)),)
-        self.jobs.timed[name] = [(at(minute), one) for minute, one in said]
+        """Sets SageMaker's answers about a job, each valid from minutes after END."""
+        timed_answers = answers or ((-60, describe_answer(name)),)
+        self.jobs.timed[name] = [
+            (minutes_after_end(minute), timed_answer) for minute, timed_answer in timed_answers
+        ]
 
     def outage(self, operations: str, error: Exception, until_min: float) -> None:
-        """These operations, separated by spaces, fail until then."""
+        """Lets these operations (separated by spaces) fail until then."""
         for operation in operations.split():
-            self.faults.outage(operation, error, at(-60), at(until_min))
+            self.faults.outage(
+                operation, error, minutes_after_end(-60), minutes_after_end(until_min)
+            )
 
     def send(self, body: str | None = None, **attributes: str) -> None:
-        """A message of the bus or of the sweep; without a body the event of the job."""
+        """Queues a message; by default the end event of the job NAME."""
         self.queue.put(body or job_event(), attributes)
 
-    # What happens.
+    # Actions
 
     def run(self, until_min: float | None = None) -> None:
-        """Delivers what becomes visible until then; without a time, until no message is left."""
-        until = at(_DAYS * 24 * 60 if until_min is None else until_min)
-        while (one := self.queue.next()) is not None and one.visible_at <= until:
-            self.clock.now = max(self.clock.now, one.visible_at)
-            self.queue.deliver(one, self._function, self.dead)
+        """Delivers messages that become visible until then; by default until the queue is empty."""
+        until = minutes_after_end(_DAYS * 24 * 60 if until_min is None else until_min)
+        while (message := self.queue.next()) is not None and message.visible_at <= until:
+            self.clock.now = max(self.clock.now, message.visible_at)
+            self.queue.deliver(message, self._function, self.dead)
         if until_min is not None:
             self.clock.now = max(self.clock.now, until)
 
-    # What came of it.
+    # Results
 
     @property
     def counts(self) -> Counter[str]:
-        """What was counted."""
+        """The counts by metric."""
         return self.report.names
 
-    def heads(self) -> list[AuditSummary]:
-        """All runs that the history knows."""
+    def summaries(self) -> list[AuditSummary]:
+        """Returns the summaries of all runs in the history."""
         return [
             head
             for account in (ACCOUNT, *self.deps.policy.members.role_by_account)
@@ -148,19 +154,21 @@ class AuditFunction:
         ]
 
 
-def at(minutes: float) -> datetime:
-    """Minutes after END."""
+def minutes_after_end(minutes: float) -> datetime:
+    """Returns the time that is `minutes` after END."""
     return END + timedelta(minutes=minutes)
 
 
-def answer(name: str = NAME, **changes: Any) -> dict[str, Any]:
-    """Describe of a job that ended at END."""
+def describe_answer(name: str = NAME, **changes: Any) -> dict[str, Any]:
+    """Returns the Describe answer of a job that ended at END."""
     return training_answer(**{"TrainingJobName": name, **changes})
 
 
-def running(name: str = NAME, **changes: Any) -> dict[str, Any]:
-    """Describe of the same job, behind its event."""
-    behind = answer(name, TrainingJobStatus="InProgress", SecondaryStatus="Training", **changes)
-    for gone in ("TrainingEndTime", "TrainingTimeInSeconds", "BillableTimeInSeconds"):
-        del behind[gone]
+def stale_answer(name: str = NAME, **changes: Any) -> dict[str, Any]:
+    """Returns a stale Describe answer, in which the same job still runs."""
+    behind = describe_answer(
+        name, TrainingJobStatus="InProgress", SecondaryStatus="Training", **changes
+    )
+    for key in ("TrainingEndTime", "TrainingTimeInSeconds", "BillableTimeInSeconds"):
+        del behind[key]
     return {**behind, "LastModifiedTime": "2026-05-20T10:10:00Z"}

@@ -1,4 +1,4 @@
-"""An AutoML job and what it launched, made of recorded jobs at other times."""
+"""An AutoML job and its child jobs, built from recorded jobs at shifted times."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -14,15 +14,15 @@ START = datetime(2026, 5, 12, 8, tzinfo=UTC)
 NAME = "churn-260512"
 PARENT = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:automl-job/{NAME}"
 SOURCES = ("processing-067-failed", "training-020-c4-8xlarge-x2-failed", "transform-136-completed")
-"""A candidate's steps: features, training, and the transform of its data."""
+"""The recordings of a candidate's steps: features, training, and the transform of its data."""
 
 
 def automl_job(
     status: str = "Completed", hours: int = 6, *, version: int = 2, **changes: Any
 ) -> RecordedJob:
-    """The AutoML job, as DescribeAutoMLJobV2 answers, or DescribeAutoMLJob of `version` 1.
+    """Returns the AutoML job as DescribeAutoMLJobV2 (or, for `version` 1, V1) answers.
 
-    Both have name, ARN, status and times under the same keys.
+    Both versions have name, ARN, status and times under the same keys.
     """
     end = START + timedelta(hours=hours)
     form: dict[int, dict[str, Any]] = {
@@ -46,7 +46,7 @@ def automl_job(
 
 
 def candidates(number: int = 4) -> list[RecordedJob]:
-    """Three jobs of each candidate: a processing, a training and a transform job."""
+    """Returns a processing, a training and a transform job for each of `number` candidates."""
     return [
         _launched(source, f"{NAME[:10]}-dpp{at}-{place}", START + timedelta(minutes=70 * at + 20))
         for at in range(number)
@@ -55,11 +55,13 @@ def candidates(number: int = 4) -> list[RecordedJob]:
 
 
 def _launched(source: str, name: str, created_at: datetime) -> RecordedJob:
-    """A recorded job under another name, with its times moved to begin at `created_at`."""
+    """Returns a recorded job under another name, shifted so that it was created at `created_at`."""
     [job] = jobs_in_file(RECORDINGS / f"{source}.json")
-    row, was = job.kind.spec, fields.time(job.describe, "CreationTime")
-    assert was is not None
-    answer = {key: _moved(value, key, created_at - was) for key, value in job.describe.items()}
+    row, created_before = job.kind.spec, fields.time(job.describe, "CreationTime")
+    assert created_before is not None
+    answer = {
+        key: _moved(value, key, created_at - created_before) for key, value in job.describe.items()
+    }
     answer |= {
         row.name_key: name,
         row.arn_key: f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{row.arn_word}/{name}",

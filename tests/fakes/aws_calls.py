@@ -1,4 +1,4 @@
-"""Every request of every boto3 client: who asked what, and the answers that a test wants."""
+"""Records every boto3 request and answers chosen ones."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,11 +12,11 @@ from moto.iam.models import get_account_id_from
 from msgspec import Struct
 
 Answer = Callable[[str, Mapping[str, Any]], "Mapping[str, Any] | None"]
-"""From account and parameters to an answer; None leaves the call to moto."""
+"""Takes account and parameters, returns an answer; None leaves the call to moto."""
 
 
 class Call(Struct, frozen=True):
-    """One call: the account whose credentials signed it, and what was asked."""
+    """One call, and the account whose credentials signed it."""
 
     account: str
     service: str
@@ -25,25 +25,25 @@ class Call(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Such as `sagemaker:ListTrainingJobs`."""
+        """For example `sagemaker:ListTrainingJobs`."""
         return f"{self.service}:{self.operation}"
 
 
 @dataclass
 class AwsCalls:
-    """The calls so far, and what is answered instead of moto."""
+    """The calls so far, and the answers that replace moto's."""
 
-    made: list[Call] = field(default_factory=list)
+    log: list[Call] = field(default_factory=list)
     answers: dict[str, Answer] = field(default_factory=dict)
 
     def answer(self, name: str, answer: Answer) -> None:
-        """Has a call such as `ce:GetCostAndUsage` answered by a function."""
+        """Sets the function that answers a call such as `ce:GetCostAndUsage`."""
         self.answers[name] = answer
 
     def refuse(
         self, name: str, code: str, *accounts: str, when: Callable[[Any], bool] = lambda _: True
     ) -> None:
-        """Has a call refused with an error code, in these accounts or in all."""
+        """Lets a call fail with an error code, in these accounts or in all."""
 
         def refused(account: str, params: Mapping[str, Any]) -> Mapping[str, Any] | None:
             if (accounts and account not in accounts) or not when(params):
@@ -55,30 +55,30 @@ class AwsCalls:
 
         self.answers[name] = refused
 
-    def of(self, name: str) -> list[Call]:
-        """The calls of one name."""
-        return [call for call in self.made if call.name == name]
+    def by_name(self, name: str) -> list[Call]:
+        """Returns the calls with this name."""
+        return [call for call in self.log if call.name == name]
 
     @property
     def names(self) -> set[str]:
-        """What was called at all."""
-        return {call.name for call in self.made}
+        """The names of all calls so far."""
+        return {call.name for call in self.log}
 
 
 @contextmanager
 def aws_calls() -> Iterator[AwsCalls]:
-    """Notes the calls of all clients while it is open."""
+    """Records the calls of all clients in this block."""
     calls, original = AwsCalls(), BaseClient._make_api_call
 
     def call(client: Any, operation: str, params: Mapping[str, Any]) -> Any:
         key = client._request_signer._credentials
         account = "" if key is None else get_account_id_from(key.access_key)
         service = client.meta.service_model.service_name
-        made = Call(account, service, operation, dict(params))
-        calls.made.append(made)
-        answer = calls.answers.get(made.name)
-        found = None if answer is None else answer(account, params)
-        return original(client, operation, params) if found is None else found
+        request = Call(account, service, operation, dict(params))
+        calls.log.append(request)
+        answer = calls.answers.get(request.name)
+        replaced = None if answer is None else answer(account, params)
+        return original(client, operation, params) if replaced is None else replaced
 
     with mock.patch.object(BaseClient, "_make_api_call", call):
         yield calls

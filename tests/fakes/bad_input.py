@@ -1,4 +1,4 @@
-"""Series, curves, jobs and policies as they should never be; every rule is on."""
+"""Malformed series, curves, jobs and policies, as cases with every rule enabled."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,28 +25,28 @@ HOURS = 3
 MINUTES = 60 * HOURS
 NAN, INF = float("nan"), float("inf")
 _AT_WORK: dict[object, Measurements] = {}
-"""Measured once for all that plays a part in it."""
+"""Measurements by the parts of a job that they depend on: measured once."""
 
 
 @cache
 def market() -> Market:
-    """All types, at the packaged prices of the job's day."""
+    """Returns all types, at the packaged prices of the job's day."""
     return sources.offline_markets().market(job(), START)
 
 
 def case(run: Job, use: Measurements | None = None, **more: Any) -> FamilyCase:
-    """A job as rules see it, every rule switched on."""
+    """Returns the job as a case with every rule enabled."""
     plain: dict[str, Any] = {"policy": EVERY_RULE_ON, "earlier": ()}
     return judging.case(run, use or at_work(run), market=market(), **plain | more)
 
 
 def measured(run: Job, raw: Sequence[RawSeries]) -> Measurements:
-    """What is left of such series."""
+    """Returns what is measured from these series."""
     return usage(run, *raw, types=market().types)
 
 
 def at_work(run: Job) -> Measurements:
-    """Two hosts at most that do something through the whole run."""
+    """Returns the measurements of one or two hosts that work through the whole run."""
     key = (run.name, run.groups, run.groups_unknown, run.phases)
     if key not in _AT_WORK:
         names = [f"{run.name}/algo-{n + 1}" for n in range(min(run.instance_count or 1, 2))]
@@ -55,7 +55,7 @@ def at_work(run: Job) -> Measurements:
 
 
 def host(name: str, minutes: int = MINUTES, period_s: int = 60) -> list[RawSeries]:
-    """All metrics of a host that wakes late, works by fits and starts and ends early."""
+    """Returns all series of a host with late start, bursts of work, and early end."""
     points = minutes * 60 // period_s
     busy = [0.0 if n * 6 < points or n * 6 > 5 * points else 1.0 for n in range(points)]
     swing = [share * (0.2 + 0.8 * (n % 7 < 4)) for n, share in enumerate(busy)]
@@ -70,7 +70,7 @@ def host(name: str, minutes: int = MINUTES, period_s: int = 60) -> list[RawSerie
 
 
 def workers() -> Iterator[Job]:
-    """A job on GPUs, an old one, one on CPUs, and several instances of them."""
+    """Yields training jobs on GPU, old GPU, CPU and Trainium types, some on several instances."""
     yield job("ml.g5.12xlarge")
     yield job("ml.p3.8xlarge", 2)
     yield job("ml.m5.4xlarge")
@@ -79,7 +79,7 @@ def workers() -> Iterator[Job]:
 
 
 def other_kinds() -> Iterator[Job]:
-    """A processing and a transform job, with what is theirs."""
+    """Yields a processing and a transform job with the settings of their kinds."""
     seconds = 3600 * HOURS
     uploads = (ProcessingOutput("out", "EndOfJob"),)
     yield batch_job(JobKind.PROCESSING, seconds, "ml.m5.4xlarge", 2, uploads=uploads)
@@ -88,46 +88,49 @@ def other_kinds() -> Iterator[Job]:
 
 
 def every_worker() -> Iterator[Job]:
-    """All of them."""
+    """Yields the jobs of `workers` and `other_kinds`."""
     yield from workers()
     yield from other_kinds()
 
 
 def with_series(*lines: RawSeries) -> Iterator[FamilyCase]:
-    """Each kind of worker with just these series."""
+    """Yields each of `every_worker` with just these series."""
     for run in every_worker():
         yield case(run, measured(run, lines))
 
 
 def everywhere(change: Callable[[Points], Points]) -> Iterator[FamilyCase]:
-    """Every worker with every series changed."""
+    """Yields each of `every_worker` with all its series changed."""
     for run in every_worker():
         lines = [replace(line, values=tuple(change(line.values))) for line in host("train/algo-1")]
         yield case(run, measured(run, lines))
 
 
 def only(metric: Metric) -> Iterator[FamilyCase]:
-    """One metric alone."""
+    """Yields each of `every_worker` with the series of one metric."""
     yield from with_series(*(line for line in host("train/algo-1") if line.metric == metric.value))
 
 
 def with_curves(*curves: Points, period_s: int = 60, start_s: int = 1200) -> Iterator[FamilyCase]:
-    """Every worker with the curves of a loss, of an accuracy and of what nobody knows."""
+    """Yields each of `workers` with curves of a loss, an accuracy and unknown metrics."""
     tuned = Objective("strange", Direction.MAXIMIZE)
     for run in workers():
         for values in curves:
             start = START + timedelta(seconds=start_s)
-            told = [
+            curve_series = [
                 RawSeries(run.name, name, start, period_s, tuple(values))
                 for name in ("validation:loss", "validation:accuracy", "strange", "")
             ]
-            of = measured(run, [*host(f"{run.name}/algo-1"), *told])
-            yield case(run, of)
-            yield case(replace(run, objective=tuned), of)
+            use = measured(run, [*host(f"{run.name}/algo-1"), *curve_series])
+            yield case(run, use)
+            yield case(replace(run, objective=tuned), use)
 
 
 def large(points: int, period_s: int, hosts: int = 64) -> Iterator[FamilyCase]:
-    """A cluster over a long time. Its hosts differ, so that each has to be looked at."""
+    """Yields jobs on many hosts over a long time.
+
+    The hosts differ, so that each must be checked.
+    """
     seconds = points * period_s
     for run in (ran(seconds, "ml.g5.xlarge", hosts), ran(seconds, "ml.m5.4xlarge", hosts)):
         lines = [
@@ -139,17 +142,17 @@ def large(points: int, period_s: int, hosts: int = 64) -> Iterator[FamilyCase]:
 
 
 def one_point(start_s: int) -> list[RawSeries]:
-    """One CPU point so many seconds after the job's start."""
+    """Returns one CPU point this many seconds after the job's start."""
     return host_series("train/algo-1", {"cores": [0.05]}, start=START + timedelta(seconds=start_s))
 
 
 def gaps(values: Points) -> Points:
-    """Two thirds, and an hour, are not there."""
+    """Removes two thirds of the values, and one whole hour."""
     return [None if n % 3 or 60 < n < 120 else value for n, value in enumerate(values)]
 
 
 def nonsense(values: Points) -> Points:
-    """Not a number, without end, below nothing, above all."""
+    """Replaces every fifth value by NaN, an infinity, a negative or huge number, or None."""
     odd = (NAN, INF, -INF, -5.0, 1e300, None)
     return [odd[n % 6] if n % 5 == 0 else value for n, value in enumerate(values)]
 
@@ -192,7 +195,7 @@ SERIES: Mapping[str, Callable[[], Iterator[FamilyCase]]] = {
     "64 hosts, a day of minutes": lambda: large(1440, 60),
     "64 hosts, 28 days of hours": lambda: large(672, 3600),
 }
-"""What is wrong with the series."""
+"""Cases by what is wrong with their series."""
 
 CURVES: Mapping[str, Callable[[], Iterator[FamilyCase]]] = {
     "no point": lambda: with_curves([]),
@@ -212,17 +215,17 @@ CURVES: Mapping[str, Callable[[], Iterator[FamilyCase]]] = {
     "below nothing": lambda: with_curves([-1.0 - n for n in range(30)] + [-31.0] * 120),
     "best at once, then flat": lambda: with_curves([1.0, *[0.2] * 150], [0.0, *[0.9] * 150]),
 }
-"""What is wrong with the curves."""
+"""Cases by what is wrong with their curves."""
 
 
 def altered(**changes: object) -> Iterator[FamilyCase]:
-    """Every worker with the same fields changed; its series are those of its hosts at work."""
+    """Yields each of `every_worker` with these fields changed; its hosts work."""
     for run in every_worker():
         yield case(replace(run, **changes))  # type: ignore[arg-type]
 
 
 def every_status() -> Iterator[FamilyCase]:
-    """AWS's own words, and one of none."""
+    """Yields cases with each status of AWS, and with an unknown one."""
     words = "Completed Failed Stopped InProgress Stopping Pending DeleteFailed Odd"
     for status in words.split():
         for secondary in (None, status, "Odd"):
@@ -230,30 +233,30 @@ def every_status() -> Iterator[FamilyCase]:
 
 
 def every_kind() -> Iterator[FamilyCase]:
-    """A job that says to be another kind than it looks."""
+    """Yields cases whose kind contradicts their other fields."""
     for kind in JobKind:
         yield from altered(kind=kind)
 
 
 def every_purchase() -> Iterator[FamilyCase]:
-    """On demand, spot, training plan, serverless: with and without instances."""
+    """Yields cases with each kind of purchase, with and without instances."""
     for purchase in Purchase:
         yield from altered(purchase=purchase)
         yield from altered(purchase=purchase, groups=(), max_wait_s=10**9, checkpointed=True)
 
 
 def every_parent() -> Iterator[FamilyCase]:
-    """Whatever started it."""
+    """Yields cases with a parent of each kind."""
     for kind in JobKind:
         yield from altered(parent=Parent(kind.spec.rollup, "arn:aws:odd"), pipeline_step="")
 
 
 def every_threshold(value: float) -> Iterator[FamilyCase]:
-    """A policy that sets all thresholds to one number, or as near as their units allow."""
+    """Yields cases whose policy sets all thresholds to `value`, percents to at most 100."""
     limits = {
         rule.info.name: {
-            one.key: min(value, 100.0) if one.unit.startswith("percent of ") else value
-            for one in rule.thresholds
+            threshold.key: min(value, 100.0) if threshold.unit.startswith("percent of ") else value
+            for threshold in rule.thresholds
         }
         for rule in catalogue.load()
     }
@@ -273,4 +276,4 @@ def every_threshold(value: float) -> Iterator[FamilyCase]:
             strange = replace(run, **changes)  # type: ignore[arg-type]
             yield case(strange, unmeasured, policy=policy, earlier=earlier)
     curve = [math.exp(-n) for n in range(150)]
-    yield from (replace(one, policy=policy) for one in with_curves(curve))
+    yield from (replace(case, policy=policy) for case in with_curves(curve))

@@ -1,7 +1,7 @@
-"""The calls of a function to its ports: counted, failing, unanswered, or the last of its process.
+"""Counts a function's calls to its ports, and lets them fail, lose answers or kill the process.
 
-A fake keeps what it was told. `Watched` stands between it and the function, and `Faults` says which
-of the calls fail.
+`CallProxy` stands between the function and a fake, which keeps what it is given. `Faults` plans
+which calls fail.
 """
 
 from collections import Counter
@@ -17,13 +17,13 @@ NOON = datetime(2026, 5, 20, 13, 10, tzinfo=UTC)
 
 @dataclass
 class Clock:
-    """Stands still at NOON unless moved."""
+    """A clock that stands still at NOON unless moved."""
 
     now: datetime = NOON
 
     @property
     def age_s(self) -> float:
-        """Seconds since NOON."""
+        """The seconds since NOON."""
         return (self.now - NOON).total_seconds()
 
     def __call__(self) -> datetime:
@@ -34,12 +34,15 @@ class Clock:
 
 
 def ignore(_: str) -> None:
-    """What happens at a call that nobody watches."""
+    """Does nothing: the default hook of CallProxy."""
 
 
 @dataclass
-class Watched:
-    """Passes each call on to `target`; `before` and `after` get its name, and may raise."""
+class CallProxy:
+    """Passes each call on to `target`.
+
+    `before` and `after` are called with its name, and may raise.
+    """
 
     target: Any
     before: Callable[[str], None] = ignore
@@ -58,17 +61,17 @@ class Watched:
         return call
 
 
-def stepped(target: Any, step: Callable[[], None]) -> Any:
-    """The target with a step before and after each of its calls."""
-    return Watched(target, lambda _: step(), lambda _: step())
+def with_steps(target: Any, step: Callable[[], None]) -> Any:
+    """Returns a proxy that runs `step` before and after each call."""
+    return CallProxy(target, lambda _: step(), lambda _: step())
 
 
 def no_step() -> None:
-    """A step at which nothing happens."""
+    """Does nothing: the default step."""
 
 
 def at_step(number: int, do: Callable[[], Any]) -> Callable[[], None]:
-    """Does something at the step with this number, once."""
+    """Returns a step that calls `do` once, at its call number `number` (from 0)."""
     numbers = iter(range(1_000_000))
 
     def step() -> None:
@@ -79,12 +82,12 @@ def at_step(number: int, do: Callable[[], Any]) -> Callable[[], None]:
 
 
 def die() -> None:
-    """Ends the process here."""
+    """Simulates the end of the process."""
     raise ProcessKilled
 
 
-def dying(number: int) -> Callable[[], None]:
-    """Ends the process at the step with this number, once."""
+def die_at_step(number: int) -> Callable[[], None]:
+    """Returns a step that simulates the end of the process at its call number `number`."""
     return at_step(number, die)
 
 
@@ -93,47 +96,47 @@ class _Fault:
     call: str
     after: bool
     errors: list[BaseException]
-    """Raised one a call; the only one of an outage stays."""
+    """Raised one per call; the single error of an outage repeats."""
     since: datetime | None = None
     until: datetime | None = None
 
 
 @dataclass
 class Faults:
-    """The calls that fail, by their names; `calls` counts all of them."""
+    """Plans failing calls by name; `calls` counts all calls."""
 
     clock: Callable[[], datetime]
     calls: Counter[str] = field(default_factory=Counter)
     _planned: list[_Fault] = field(default_factory=list)
 
     def fail(self, call: str, *errors: BaseException) -> None:
-        """The next calls raise these errors, one each, and have no effect."""
+        """Lets the next calls raise these errors, one each, without any effect."""
         self._planned.append(_Fault(call, after=False, errors=[*errors]))
 
     def lose_answer(self, call: str, *errors: BaseException) -> None:
-        """The next calls have their effect, and raise these errors, one each."""
+        """Lets the next calls take effect and then raise these errors, one each."""
         self._planned.append(_Fault(call, after=True, errors=[*errors]))
 
     def outage(self, call: str, error: Exception, since: datetime, until: datetime) -> None:
-        """All calls between two moments raise the error, and have no effect."""
+        """Lets all calls between two times raise the error, without any effect."""
         self._planned.append(_Fault(call, False, [error], since, until))
 
     def heal(self) -> None:
-        """No call fails any more."""
+        """Removes all planned faults."""
         self._planned.clear()
 
     @property
-    def left(self) -> list[str]:
-        """The calls that were to fail once and were not made."""
-        return [one.call for one in self._planned if one.errors and one.until is None]
+    def unused(self) -> list[str]:
+        """The names of planned single faults that no call has met."""
+        return [fault.call for fault in self._planned if fault.errors and fault.until is None]
 
     def before(self, call: str) -> None:
-        """A call begins."""
+        """Counts a call, and raises its planned error, if any."""
         self.calls[call] += 1
         self._raise(call, after=False)
 
     def after(self, call: str) -> None:
-        """A call has had its effect."""
+        """Raises the error that is planned for after this call, if any."""
         self._raise(call, after=True)
 
     def _raise(self, call: str, *, after: bool) -> None:

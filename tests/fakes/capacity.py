@@ -1,8 +1,8 @@
-"""The read capacity that calls consume, worked out from the items' sizes as DynamoDB does.
+"""Computes the read capacity of calls from item sizes, as DynamoDB does.
 
 moto reports a figure that does not depend on the size. Sources: "DynamoDB item sizes and formats"
-and "DynamoDB read and write operations" in the developer guide: a Query is charged for the bytes of
-its page together, rounded up to 4 KB, half of it where it is eventually consistent.
+and "DynamoDB read and write operations" in the developer guide. A Query is charged for the total
+bytes of its page, rounded up to 4 KB; half of that if it is eventually consistent.
 """
 
 import math
@@ -16,7 +16,7 @@ _UNIT_BYTES = 4 * 1024
 
 @dataclass
 class Consumed:
-    """Read units, requests and items so far."""
+    """Read capacity units, requests and items so far."""
 
     units: float = 0
     requests: int = 0
@@ -24,23 +24,23 @@ class Consumed:
 
 
 @contextmanager
-def consumed(client: Any) -> Iterator[Consumed]:
-    """Counts the Query and GetItem calls of a client in this block."""
+def measure_capacity(client: Any) -> Iterator[Consumed]:
+    """Measures the Query and GetItem calls of a client in this block."""
     counted = Consumed()
     consistent: list[bool] = []
 
-    def asked(params: dict[str, Any], **_: Any) -> None:
+    def before_call(params: dict[str, Any], **_: Any) -> None:
         consistent.append(bool(params.get("ConsistentRead")))
 
-    def answered(parsed: dict[str, Any], **_: Any) -> None:
+    def after_call(parsed: dict[str, Any], **_: Any) -> None:
         items = parsed.get("Items", [parsed["Item"]] if "Item" in parsed else [])
         counted.units += read_units(items, consistent=consistent.pop())
         counted.requests += 1
         counted.items += len(items)
 
     events: list[tuple[str, Callable[..., None]]] = [
-        ("provide-client-params.dynamodb", asked),
-        ("after-call.dynamodb", answered),
+        ("provide-client-params.dynamodb", before_call),
+        ("after-call.dynamodb", after_call),
     ]
     for event, handler in events:
         for call in ("Query", "GetItem"):
@@ -54,13 +54,13 @@ def consumed(client: Any) -> Iterator[Consumed]:
 
 
 def read_units(page: Iterable[Mapping[str, Any]], *, consistent: bool) -> float:
-    """What one page of a Query uses, an empty one too; half of it if not consistent."""
+    """Returns the capacity units of one page of a Query, at least 1; half if not consistent."""
     units = max(math.ceil(sum(map(item_bytes, page)) / _UNIT_BYTES), 1)
     return units if consistent else units / 2
 
 
 def item_bytes(item: Mapping[str, Any]) -> int:
-    """The size of an item as calls have it."""
+    """Returns the size in bytes of an item in DynamoDB's JSON."""
     return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
 
 

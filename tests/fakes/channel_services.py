@@ -1,4 +1,4 @@
-"""Slack, SNS and Secrets Manager as they may behave: what reaches them, and what people see."""
+"""Fakes of Slack, SNS and Secrets Manager with chosen behaviours."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,13 +16,15 @@ HANGS_S = 10
 OK = Response(200, {}, b"ok")
 
 Behaviour = Callable[["Service", str], Any]
-"""What a service does with a text: returns its answer, or raises. It calls `shows` for what people
-see, and is not counted as a post where it raises ChannelUnavailable."""
+"""How a service reacts to a text: returns its answer, or raises.
+
+It calls `shows` if people see the text, and `reached` if the request arrived.
+"""
 
 
 @dataclass
 class Service:
-    """`shown` has each message that a person may see; `posts` counts what reached the service."""
+    """A service. `shown`: messages that people may see; `posts`: requests that arrived."""
 
     clock: Clock
     behaviour: Behaviour
@@ -30,21 +32,21 @@ class Service:
     posts: int = 0
 
     def reached(self) -> None:
-        """A request arrived."""
+        """Counts a request that arrived."""
         self.posts += 1
 
     def shows(self, text: str) -> None:
-        """A person sees it."""
+        """Records that people see the text."""
         self.shown.append(text)
 
     def transport(self, url: str, body: bytes, headers: Mapping[str, str]) -> Response:
-        """Stands for https_post."""
+        """Replaces https_post."""
         del url, headers
         answer: Response = self.behaviour(self, str(json.loads(body)["text"]))
         return answer
 
     def publish(self, **request: Any) -> dict[str, str]:
-        """Stands for boto3's SNS client."""
+        """Replaces `publish` of boto3's SNS client."""
         answer = self.behaviour(self, str(request["Message"]))
         if isinstance(answer, Response):
             return {"MessageId": "1"}
@@ -52,14 +54,14 @@ class Service:
 
 
 def works(service: Service, text: str) -> Response:
-    """Posts it."""
+    """Accepts the post and shows it."""
     service.reached()
     service.shows(text)
     return OK
 
 
 def answers(status: int, body: str = "", *, shown: bool = False, **headers: str) -> Behaviour:
-    """An HTTP answer; `shown` where nobody knows, and the worst is that it was posted."""
+    """Returns a behaviour that gives this HTTP answer; `shown` if people see the text anyway."""
 
     def behave(service: Service, text: str) -> Response:
         service.reached()
@@ -72,7 +74,7 @@ def answers(status: int, body: str = "", *, shown: bool = False, **headers: str)
 
 
 def hangs(service: Service, text: str) -> Response:
-    """Posts it and says nothing."""
+    """Shows the text but never answers."""
     service.reached()
     service.shows(text)
     service.clock.move(HANGS_S)
@@ -80,7 +82,7 @@ def hangs(service: Service, text: str) -> Response:
 
 
 def refuses(error: BaseException) -> Behaviour:
-    """No request reaches it."""
+    """Returns a behaviour in which no request arrives and `error` is raised."""
 
     def behave(service: Service, text: str) -> Response:
         del service, text
@@ -89,8 +91,8 @@ def refuses(error: BaseException) -> Behaviour:
     return behave
 
 
-def says(error: BaseException, *, shown: bool = False) -> Behaviour:
-    """A request reaches it, and an error comes back."""
+def fails_with(error: BaseException, *, shown: bool = False) -> Behaviour:
+    """Returns a behaviour in which the request arrives and `error` comes back."""
 
     def behave(service: Service, text: str) -> Response:
         service.reached()
@@ -102,7 +104,7 @@ def says(error: BaseException, *, shown: bool = False) -> Behaviour:
 
 
 def sns_error(code: str, status: int = 400) -> ClientError:
-    """As boto3 raises it."""
+    """Returns the error as boto3 raises it."""
     return ClientError(
         {
             "Error": {"Code": code, "Message": "about the topic"},
@@ -113,22 +115,22 @@ def sns_error(code: str, status: int = 400) -> ClientError:
 
 
 def secret_error(code: str) -> ClientError:
-    """As boto3 raises it."""
+    """Returns the error as boto3 raises it."""
     return ClientError({"Error": {"Code": code, "Message": "no"}}, "GetSecretValue")
 
 
-def first(*behaviours: Behaviour, then: Behaviour = works) -> Behaviour:
-    """One after the other, one a request."""
-    left = list(behaviours)
+def in_turn(*behaviours: Behaviour, then: Behaviour = works) -> Behaviour:
+    """Returns a behaviour that uses these in turn, one per request, then `then`."""
+    remaining = list(behaviours)
 
     def behave(service: Service, text: str) -> Any:
-        return (left.pop(0) if left else then)(service, text)
+        return (remaining.pop(0) if remaining else then)(service, text)
 
     return behave
 
 
-def until(seconds: float, behaviour: Behaviour) -> Behaviour:
-    """So long, then it works."""
+def for_seconds(seconds: float, behaviour: Behaviour) -> Behaviour:
+    """Returns a behaviour that lasts this many seconds and then works."""
 
     def behave(service: Service, text: str) -> Any:
         return (behaviour if service.clock.age_s < seconds else works)(service, text)
@@ -136,8 +138,8 @@ def until(seconds: float, behaviour: Behaviour) -> Behaviour:
     return behave
 
 
-def bucket(retry_after: str, *, size: int = 30) -> Behaviour:
-    """One a second, and `size` at once."""
+def rate_limit(retry_after: str, *, size: int = 30) -> Behaviour:
+    """Returns a rate limit of one post a second with a burst of `size`."""
     level, at = [0.0], [0.0]
 
     def behave(service: Service, text: str) -> Response:
@@ -154,12 +156,12 @@ def bucket(retry_after: str, *, size: int = 30) -> Behaviour:
 
 @dataclass
 class Store:
-    """Secrets Manager: the value of each secret, or an error."""
+    """Fakes Secrets Manager: one value for all secrets, or an error."""
 
     value: str | BaseException = WEBHOOK
 
     def get_secret_value(self, **_: Any) -> dict[str, str]:
-        """One read."""
+        """Returns the secret, or raises the error."""
         if isinstance(self.value, BaseException):
             raise self.value
         return {"SecretString": self.value}

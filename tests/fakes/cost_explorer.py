@@ -1,11 +1,14 @@
-"""Cost Explorer's answers."""
+"""Builds Cost Explorer's answers."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 
 def cost_and_usage(rows: Iterable[tuple[Sequence[str], object, object]]) -> dict[str, Any]:
-    """GetCostAndUsage's answer of one period: the keys of each group, its usage and its dollars."""
+    """Returns GetCostAndUsage's answer for one period.
+
+    Each row has the keys of a group, its usage and its cost in USD.
+    """
     groups = [
         {
             "Keys": [*keys],

@@ -1,6 +1,6 @@
-"""Cost reports in the shapes that AWS delivers, all written from the same charges.
+"""Cost reports in the formats that AWS delivers, all written from the same charges.
 
-Columns are a selection of those in AWS's data dictionaries (legacy CUR; CUR 2.0; FOCUS 1.0 and 1.2
+The columns are a selection from AWS's data dictionaries (legacy CUR, CUR 2.0, FOCUS 1.0 and 1.2
 with AWS columns).
 """
 
@@ -39,13 +39,14 @@ LEGACY = {
     "savings_plan_savings_plan_effective_cost": "savingsPlan/SavingsPlanEffectiveCost",
     "savings_plan_net_savings_plan_effective_cost": "savingsPlan/NetSavingsPlanEffectiveCost",
 }
-"""CUR 2.0 columns with their legacy names."""
+"""Legacy names of CUR 2.0 columns."""
 
 
 class Charge(Struct, frozen=True):
-    """One line: usage of `seconds` on `what` at `price` USD per unit, or another kind of charge.
+    """One line: `seconds` of usage of `what` at `price` USD per unit, or a charge of another kind.
 
-    `list_price` is AWS's public price. `plan_price`: a Savings Plan pays this per hour.
+    `list_price`: AWS's public price. `plan_price`: what a Savings Plan pays per hour, if it covers
+    the line.
     """
 
     start: datetime
@@ -68,13 +69,13 @@ class Charge(Struct, frozen=True):
 
     @property
     def amount(self) -> Decimal:
-        """Hours to ten decimals, as AWS writes them."""
+        """The usage in hours to ten decimals, as AWS writes it; or `quantity`."""
         if self.quantity is not None:
             return self.quantity
         return (Decimal(self.seconds) / 3600).quantize(_TEN)
 
     def cost(self, price: Decimal) -> Decimal:
-        """To ten decimals, of the exact usage."""
+        """Returns the cost of the exact usage to ten decimals."""
         if self.usd is not None:
             return self.usd
         exact = self.quantity if self.quantity is not None else Decimal(self.seconds) / 3600
@@ -82,28 +83,28 @@ class Charge(Struct, frozen=True):
 
     @property
     def usage_type(self) -> str:
-        """`USE1-Train:ml.g5.2xlarge`."""
+        """For example `USE1-Train:ml.g5.2xlarge`."""
         return f"{_PREFIXES[self.region]}-{self.role}:{self.what}" if self.what else ""
 
     @property
     def arn(self) -> str:
-        """Of the training job."""
+        """The ARN of the training job."""
         return f"arn:aws:sagemaker:{self.region}:{self.account}:training-job/{self.job}"
 
 
 def hours_of(charge: Charge, *, hours: int) -> list[Charge]:
-    """The same charge in each of the next hours, as an hourly report has it."""
+    """Returns the charge repeated for each of the next hours, as in an hourly report."""
     return [replace(charge, start=charge.start + timedelta(hours=hour)) for hour in range(hours)]
 
 
 def cur2(charges: Iterable[Charge], *, net: bool = True) -> str:
-    """CUR 2.0; without `net`, of an account without discounts."""
+    """Writes a CUR 2.0 report; without `net`, as for an account without discounts."""
     rows = [_cur_row(charge, net=net) for charge in charges]
     return _csv([name for name in rows[0] if net or "_net_" not in name], rows)
 
 
 def legacy(charges: Iterable[Charge], *, net: bool = True) -> str:
-    """A legacy report, of fewer columns."""
+    """Writes a legacy report, which has fewer columns."""
     rows = [_cur_row(charge, net=net) for charge in charges]
     names = [name for name in LEGACY if net or "_net_" not in name]
     renamed = [{LEGACY[name]: row[name] for name in names} for row in rows]
@@ -111,13 +112,13 @@ def legacy(charges: Iterable[Charge], *, net: bool = True) -> str:
 
 
 def focus_1_0(charges: Iterable[Charge]) -> str:
-    """FOCUS 1.0 with AWS columns: the usage type is in x_UsageType, and there is no SkuMeter."""
+    """Writes FOCUS 1.0 with AWS columns: x_UsageType has the usage type; no SkuMeter."""
     rows = [_focus_row(charge) for charge in charges]
     return _csv([name for name in rows[0] if name != "SkuMeter"], rows)
 
 
 def focus_1_2(charges: Iterable[Charge]) -> str:
-    """FOCUS 1.2 with AWS columns: no x_UsageType."""
+    """Writes FOCUS 1.2 with AWS columns: SkuMeter has the usage type; no x_UsageType."""
     rows = [_focus_row(charge) for charge in charges]
     return _csv([name for name in rows[0] if name != "x_UsageType"], rows)
 

@@ -1,4 +1,4 @@
-"""Queues of a stack in moto, and the letters that functions, SQS, EventBridge and Lambda leave."""
+"""A stack's queues in moto, and dead letters of functions, SQS, EventBridge and Lambda."""
 
 import json
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ DEAD = {
 
 @dataclass
 class Stack:
-    """The queues of one stack, by the names of its outputs."""
+    """The queues of one stack by output name."""
 
     calls: AwsCalls
     region: str = REGION
@@ -39,7 +39,7 @@ class Stack:
     outputs: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Makes the queues; DescribeStacks answers with their URLs."""
+        """Creates the queues and lets DescribeStacks return their URLs."""
         sqs = self.sqs
         for output, name in URLS.items():
             if output not in self.without:
@@ -54,11 +54,11 @@ class Stack:
 
     @property
     def sqs(self) -> Any:
-        """A client that hides nothing from the tests."""
+        """A new SQS client."""
         return boto3.client("sqs", region_name=self.region)
 
     def put(self, kind: str, body: str, **attributes: str | bytes) -> None:
-        """A dead letter with these attributes; `_` in a name is written `-`."""
+        """Puts a dead letter with these attributes; `_` in a name becomes `-`."""
         named = {
             (name if name.isupper() else name.replace("_", "-")): (
                 {"DataType": "Binary", "BinaryValue": value}
@@ -71,39 +71,39 @@ class Stack:
         self.sqs.send_message(QueueUrl=url, MessageBody=body, MessageAttributes=named)
 
     def waiting(self, output: str) -> list[Mapping[str, Any]]:
-        """What a queue delivers now, hidden from nobody."""
-        found: dict[str, Mapping[str, Any]] = {}
+        """Returns the messages that a queue delivers now, and makes them visible again."""
+        messages_by_id: dict[str, Mapping[str, Any]] = {}
         while messages := self.sqs.receive_message(
             QueueUrl=self.outputs[output],
             MaxNumberOfMessages=10,
             VisibilityTimeout=60,
             MessageAttributeNames=["All"],
         ).get("Messages"):
-            found |= {message["MessageId"]: message for message in messages}
-        for message in found.values():
+            messages_by_id |= {message["MessageId"]: message for message in messages}
+        for message in messages_by_id.values():
             self.sqs.change_message_visibility(
                 QueueUrl=self.outputs[output],
                 ReceiptHandle=message["ReceiptHandle"],
                 VisibilityTimeout=0,
             )
-        return list(found.values())
+        return list(messages_by_id.values())
 
-    def left(self, kind: str) -> int:
-        """How many dead letters can be received now."""
+    def count_dead_letters(self, kind: str) -> int:
+        """Returns how many dead letters can be received now."""
         return len(self.waiting(DEAD[kind]))
 
     def bodies(self, output: str) -> list[str]:
-        """What waits in a work queue, in order of the text."""
+        """Returns the bodies in a work queue, sorted."""
         return sorted(message["Body"] for message in self.waiting(output))
 
 
 def arn(name: str, region: str = REGION) -> str:
-    """A training job's ARN."""
+    """Returns a training job's ARN."""
     return f"arn:aws:sagemaker:{region}:{ACCOUNT}:training-job/{name}"
 
 
 def event(name: str = "job-1", **other: Any) -> str:
-    """A finished job, as EventBridge says it."""
+    """Returns EventBridge's event of a finished job."""
     detail = {
         "TrainingJobName": name,
         "TrainingJobArn": arn(name),
@@ -122,7 +122,7 @@ def event(name: str = "job-1", **other: Any) -> str:
 
 
 def notice(name: str = "job-1", channel: str = "slack", version: int = 1) -> str:
-    """A notice of a channel."""
+    """Returns a notice to a channel."""
     payloads: dict[str, dict[str, Any]] = {
         "slack": {"text": "x", "blocks": []},
         "sns": {"subject": "s", "message": "m", "attributes": {}},
@@ -138,11 +138,11 @@ def notice(name: str = "job-1", channel: str = "slack", version: int = 1) -> str
 
 
 def decision(name: str = "job-1", version: int = 1) -> str:
-    """The keys of an audit."""
+    """Returns a message with the keys of an audit to decide about."""
     return json.dumps({"pk": f"JOB#{arn(name)}#1779282000000", "sk": f"AUDIT#{version:05d}"})
 
 
 def failed_batch() -> str:
-    """Lambda's record of a batch of a stream that it gave up."""
+    """Returns Lambda's record of a stream batch whose retries are exhausted."""
     place = {"shardId": "s", "startSequenceNumber": "1", "endSequenceNumber": "1", "batchSize": 1}
     return json.dumps({"requestContext": {}, "DDBStreamBatchInfo": place})

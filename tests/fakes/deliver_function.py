@@ -1,7 +1,7 @@
-"""The deliver function over a clock, with channels, ledger and queues in memory.
+"""The deliver function over a simulated clock, with channels, ledger and queues in memory.
 
-`deliverer` is the real handler over what a test gives it, such as a `RecordingChannel`.
-`DeliverFunction` has the services of `channel_services.py` behind the real channels.
+`deliverer` builds the real handler from given parts, such as a `RecordingChannel`.
+`DeliverFunction` uses the real channels over the services of `channel_services.py`.
 """
 
 import json
@@ -25,7 +25,7 @@ from sageaudit.domain.policy.routes import ChannelConfig
 from sageaudit.output.text.card import Notice, Payload, to_json
 from sageaudit.ports import Channel, Queue, SendLedger
 from sageaudit.workflows.deliver import DeliverDependencies
-from tests.fakes.calls import Clock, Faults, Watched
+from tests.fakes.calls import CallProxy, Clock, Faults
 from tests.fakes.channel_services import WEBHOOK, Behaviour, Service, Store, works
 from tests.fakes.lambda_events import PK, RecordedReport
 from tests.fakes.memory_ledger import MemorySendLedger
@@ -52,12 +52,12 @@ RECEIVE_S = 0.5
 
 
 def notice_body(channel: str = "slack", *, version: int = 1) -> str:
-    """A notice as notify queues it."""
+    """Returns a notice as `notify` queues it."""
     return to_json(Notice(f"{PK}|{version}|{channel}", channel, PAYLOADS[channel]))
 
 
 def numbered_body(channel: str, number: int) -> str:
-    """A notice whose payload says its number."""
+    """Returns a notice whose payload contains its number."""
     message = json.loads(notice_body(channel, version=number))
     key = "text" if channel == "slack" else "message"
     message["payload"] = {**PAYLOADS[channel], key: f"notice {number}"}
@@ -66,13 +66,13 @@ def numbered_body(channel: str, number: int) -> str:
 
 @dataclass
 class RecordingChannel:
-    """Remembers what was posted; `answers` are raised first, one a post."""
+    """A channel that records its posts; each post first raises the next of `answers`, if any."""
 
     answers: list[BaseException] = field(default_factory=list)
     posted: list[dict[str, Any]] = field(default_factory=list)
 
     def prepare(self) -> None:
-        """Needs nothing."""
+        """Does nothing."""
 
     def mark_as_repeat(self, payload: Payload) -> Payload:
         channel = SlackChannel if "blocks" in payload else SnsChannel
@@ -93,7 +93,7 @@ def deliverer(
     clock: Callable[[], datetime] | None = None,
     report: RecordReport | None = None,
 ) -> Handler:
-    """The function over fakes; `channels` and `queues` are by channel."""
+    """Returns the handler over fakes; `channels` and `queues` are by channel name."""
     return assemble(
         DeliverDependencies(
             cast("SendLedger", ledger),
@@ -108,15 +108,15 @@ def deliverer(
     )
 
 
-def slow_claims(ledger: MemorySendLedger, clock: Clock, seconds: float) -> Watched:
-    """The ledger, which takes this long to give a lease."""
-    return Watched(ledger, after=lambda call: clock.move(seconds if call == "claim_send" else 0))
+def slow_claims(ledger: MemorySendLedger, clock: Clock, seconds: float) -> CallProxy:
+    """Returns a proxy of the ledger whose claims take this many seconds."""
+    return CallProxy(ledger, after=lambda call: clock.move(seconds if call == "claim_send" else 0))
 
 
 class DeliverFunction:
-    """The function with both channels, their queues, and what people see, hour by hour.
+    """The deliver function with both channels and their queues, over simulated time.
 
-    `faults` are those of the calls to the ledger and of `get_secret_value`.
+    `faults` plans failing calls to the ledger and to `get_secret_value`.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class DeliverFunction:
         self.queues = {name: FakeQueue(name, self.clock) for name in self.services}
         self.dead = FakeQueue("dead", self.clock)
         store, ledger = (
-            Watched(target, self.faults.before, self.faults.after)
+            CallProxy(target, self.faults.before, self.faults.after)
             for target in (self.store, self.ledger)
         )
         secret = SecretReader(store, "slack-webhook", lambda: self.clock().timestamp())
@@ -147,17 +147,17 @@ class DeliverFunction:
         )
 
     def notify(self, channel: str = "slack", *, count: int = 1, first: int = 1) -> None:
-        """New notices, each with a number as its version."""
+        """Queues new notices, each with a number as its version."""
         for number in range(first, first + count):
             self.queues[channel].put(numbered_body(channel, number))
 
     def run(self, *, until_s: float = 15 * 86_400) -> None:
-        """Delivers what is due until no message waits, or until so many seconds from now."""
+        """Delivers due messages until none waits, or until this many seconds from now."""
         end = self.clock().timestamp() + until_s
         while waiting := [
-            (one.visible_at, name)
+            (message.visible_at, name)
             for name, queue in self.queues.items()
-            if (one := queue.next()) is not None
+            if (message := queue.next()) is not None
         ]:
             at, name = min(waiting)
             if at.timestamp() > end:
@@ -166,14 +166,14 @@ class DeliverFunction:
             self.deliver_next(name)
 
     def deliver_next(self, channel: str) -> None:
-        """One invocation with one message."""
+        """Invokes the function with the channel's next message."""
         queue = self.queues[channel]
         message = queue.next()
         assert message is not None
         queue.deliver(message, self.handle, self.dead)
 
     def redrive(self) -> int:
-        """Sends every dead letter again, as `sageaudit redrive notices` does; how many."""
+        """Sends every dead letter again, as `sageaudit redrive notices` does; returns how many."""
         letters = list(self.dead.messages.values())
         self.dead.messages.clear()
         for letter in letters:
@@ -181,18 +181,18 @@ class DeliverFunction:
         return len(letters)
 
     def heal(self) -> None:
-        """Everything works again."""
+        """Lets all services work again, and removes all faults."""
         for service in self.services.values():
             service.behaviour = works
         self.store.value = WEBHOOK
         self.faults.heal()
         self.dead.errors.clear()
 
-    def anew(self) -> None:
-        """Posts and counts are those from here on."""
+    def reset_counts(self) -> None:
+        """Clears Slack's posts and all counts."""
         self.services["slack"].posts, self.services["slack"].shown[:] = 0, []
         self.report.counts.clear()
 
     def reasons(self) -> list[str]:
-        """Of the dead letters."""
+        """Returns the reasons of the dead letters."""
         return [attributes.get("reason", "") for attributes in self.dead.attributes()]

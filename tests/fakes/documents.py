@@ -1,6 +1,6 @@
-"""Audits as documents to start a test from, with exact money.
+"""Sample audit documents with exact amounts.
 
-The parts are those of a real `Audit`, written by the product's own `document`.
+Their parts are real domain objects, written by the product's own `document`.
 """
 
 from collections.abc import Iterable
@@ -54,11 +54,11 @@ BUCKETS = {
     "cost-regression": "none",
     "spot-without-checkpoint": "none",
 }
-"""The buckets of rules whose findings are not avoidable cost."""
+"""Buckets of rules whose findings are not avoidable cost."""
 
 
 def job_arn(name: str, kind: str = "training-job") -> str:
-    """The ARN of a job in ACCOUNT and REGION."""
+    """Returns the ARN of a job in ACCOUNT and REGION."""
     return f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind}/{name}"
 
 
@@ -110,7 +110,7 @@ UNDERUSED = Finding(
     alone_usd=Decimal("1.73"),
     range_usd=(Decimal("1.73"), Decimal("1.98")),
 )
-"""A GPU that worked little; the smaller type saves about a third."""
+"""A GPU that worked little; a smaller type saves about a third."""
 SPOT = Finding(
     rule=RuleInfo("SA401", "spot-not-used"),
     detection=Detection(
@@ -126,7 +126,7 @@ SPOT = Finding(
     alone_usd=None,
     range_usd=None,
 )
-"""On-demand seconds that spot may save."""
+"""On-demand use that spot might make cheaper."""
 COMPUTE = BillLine(
     item="compute",
     usage_type="USE1-Train:ml.g5.2xlarge",
@@ -183,14 +183,14 @@ AUDIT = Audit(
         likely_causes=("batch_size", "profile"),
     ),
 )
-"""$4.5534, of which $2.035 by two findings were avoidable."""
+"""An audit of $4.5534, of which two findings count $2.035 as avoidable."""
 
 
 def document(**changes: Any) -> AuditDocument:
-    """AUDIT as it is stored and printed, with changes.
+    """Returns AUDIT as it is stored and printed, with changes.
 
-    `job`, `audit` and `bill` change keys of these parts; every other part is replaced. With
-    `findings`, the sums and the waterfall are theirs, unless the changes have them.
+    `job`, `audit` and `bill` change keys of these parts; all other keywords replace a part. With
+    `findings`, sums and waterfall are computed from them, unless they are given.
     """
     whole: dict[str, Any] = {**audit_document(AUDIT)}
     whole["job"] = job(**changes.pop("job", {}))
@@ -206,14 +206,14 @@ def document(**changes: Any) -> AuditDocument:
 
 
 def job(**changes: Any) -> JobDocument:
-    """The job of AUDIT with changes; `arn` follows its name, and times may be datetimes."""
+    """Returns AUDIT's job with changes; the ARN follows the name, and times may be datetimes."""
     whole = audit_document(AUDIT)["job"]
     texts = {name: to_plain_value(value) for name, value in changes.items()}
     return cast("JobDocument", {**whole, "arn": job_arn(texts.get("name", whole["name"])), **texts})
 
 
 def bill(**changes: Any) -> BillDocument:
-    """The bill of AUDIT with changes; `complete` and `spend_qualifier` follow from the rest."""
+    """Returns AUDIT's bill with changes; `complete` and `spend_qualifier` follow from the rest."""
     whole: dict[str, Any] = {**audit_document(AUDIT)["bill"], **changes}
     whole = {**whole, "complete": not whole["missing"], **changes}
     qualifier = qualify_bill(cast("BillDocument", whole))
@@ -221,9 +221,9 @@ def bill(**changes: Any) -> BillDocument:
 
 
 def finding(rule: str = "download-dominates", **changes: Any) -> FindingDocument:
-    """DOWNLOAD, UNDERUSED or SPOT as documents show it; of another rule it is DOWNLOAD.
+    """Returns DOWNLOAD, UNDERUSED or SPOT as a document; for another rule a copy of DOWNLOAD.
 
-    `saving_usd` is what it saves alone, too, and no range, unless the changes say otherwise.
+    `saving_usd` also sets the saving alone and removes the range, unless they are given.
     """
     samples = {sample.rule.name: sample for sample in (DOWNLOAD, UNDERUSED, SPOT)}
     whole: dict[str, Any] = {**finding_document(samples.get(rule, DOWNLOAD)), "rule": rule}
@@ -235,19 +235,19 @@ def finding(rule: str = "download-dominates", **changes: Any) -> FindingDocument
 
 
 def fix(parameter: str, old: Any, new: Any) -> FixDocument:
-    """One parameter to change."""
+    """Returns one parameter to change."""
     return {"parameter": parameter, "old": old, "new": new}
 
 
 def line(**changes: Any) -> LineDocument:
-    """COMPUTE as documents show it."""
+    """Returns COMPUTE as a document."""
     return cast("LineDocument", {**line_document(COMPUTE), **changes})
 
 
 def phase(
     name: str, seconds: int | None, usd: str | None, *, billed: bool = True, why: str | None = None
 ) -> PhaseDocument:
-    """One occurrence of a phase; `why` it is not billed although instances worked."""
+    """Returns one phase; `why` says why it is not billed although instances worked."""
     return {
         "name": name,
         "seconds": None if seconds is None else Decimal(seconds),
@@ -265,7 +265,7 @@ def idle_capacity(
     unit: str = "gpu_hours",
     likely_causes: Any = (),
 ) -> Any:
-    """Hours that were paid for and did nothing, of which findings count no dollar."""
+    """Returns an idle capacity; no finding counts any of its dollars."""
     return {
         "unit": unit,
         "paid": Decimal(paid),
@@ -278,16 +278,17 @@ def idle_capacity(
 
 
 def sums(findings: Iterable[FindingDocument], total_usd: Decimal | None) -> dict[str, Any]:
-    """The sums of an audit with these findings. One is unknown if all dollars in it are unknown,
-    or the total.
+    """Returns the sums of an audit with these findings.
+
+    A sum is None if the total is unknown, or if all dollars in it are.
     """
     counted = [item for item in findings if is_standing(item)]
     dollars: dict[str, Any] = {}
     for bucket in ("avoidable", "lost", "possible"):
         parts = [item["saving_usd"] for item in counted if item["bucket"] == bucket]
-        known = [usd for usd in parts if usd is not None]
-        is_unknown = total_usd is None or (parts and not known)
-        dollars[f"{bucket}_usd"] = None if is_unknown else sum(known, Decimal(0))
+        known_usd = [usd for usd in parts if usd is not None]
+        is_unknown = total_usd is None or (parts and not known_usd)
+        dollars[f"{bucket}_usd"] = None if is_unknown else sum(known_usd, Decimal(0))
     most = [max_saving_usd(item) or Decimal(0) for item in counted if item["bucket"] == "lost"]
     up_to = None if dollars["lost_usd"] is None else sum(most, Decimal(0))
     return {**dollars, "lost_up_to_usd": up_to}
@@ -296,7 +297,7 @@ def sums(findings: Iterable[FindingDocument], total_usd: Decimal | None) -> dict
 def waterfall(
     findings: Iterable[FindingDocument], total_usd: Decimal | None
 ) -> list[dict[str, Any]]:
-    """The bill's parts: what findings count of it, and the rest."""
+    """Returns the slices of the bill: one per counted finding, and the rest."""
     if total_usd is None:
         return []
     slices: list[dict[str, Any]] = [

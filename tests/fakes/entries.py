@@ -1,4 +1,4 @@
-"""Audits to record in a history, and what a history has of them."""
+"""Audit entries to record in a history, and readers of their results."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -20,22 +20,22 @@ BIG, SMALL = "ml.g5.2xlarge", "ml.g4dn.xlarge"
 
 
 def key(name: str = "train-1", created_at: datetime = NOON - timedelta(hours=2)) -> JobKey:
-    """A training job's key."""
+    """Returns the key of a training job."""
     return JobKey(documents.job_arn(name), created_at)
 
 
 def finding(rule: str = "gpu-underused", **changes: Any) -> dict[str, Any]:
-    """A finding of a rule that avoids $1.50; its id is `SA-` and the rule's name."""
-    made = documents.finding(
+    """Returns a finding that avoids $1.50; its id is `SA-` and the rule's name."""
+    sample = documents.finding(
         rule, **{"id": f"SA-{rule}", "saving_usd": Decimal("1.500000")} | changes
     )
-    return cast("dict[str, Any]", made)
+    return cast("dict[str, Any]", sample)
 
 
 def document(name: str = "train-1", **changes: Any) -> AuditDocument:
-    """An audit of a job that ended at noon and cost $4.545, of which $1.50 was avoidable.
+    """Returns an audit of $4.545, $1.50 of it avoidable; its job ended at noon.
 
-    `job`, `audit` and `bill` change keys of their parts.
+    `job`, `audit` and `bill` change keys of these parts.
     """
     job = {
         "name": name,
@@ -60,7 +60,7 @@ def document(name: str = "train-1", **changes: Any) -> AuditDocument:
 
 
 def entry_of(audit: AuditDocument, run: AuditSummary | None = None) -> AuditEntry:
-    """An entry of this audit, whose job was last changed when it ended."""
+    """Returns an entry of this audit; the job was last modified when it ended."""
     job = audit["job"]
     created_at, ended_at = (
         NOON if text is None else datetime.fromisoformat(text)
@@ -71,32 +71,34 @@ def entry_of(audit: AuditDocument, run: AuditSummary | None = None) -> AuditEntr
 
 
 def entry(
-    name: str = "train-1", *, modified_s: int = 0, again: bool = False, **changes: Any
+    name: str = "train-1", *, modified_s: int = 0, force_new_version: bool = False, **changes: Any
 ) -> AuditEntry:
-    """An entry whose job was last changed `modified_s` seconds after noon."""
+    """Returns an entry whose job was last modified `modified_s` seconds after noon."""
     return AuditEntry(
         key=key(name),
         last_modified_at=NOON + timedelta(seconds=modified_s),
         document=document(name, **changes),
         family_version=1,
         detail=None,
-        force_new_version=again,
+        force_new_version=force_new_version,
     )
 
 
-def unsettled(name: str = "train-1", *, due_at: str | None = None, **changes: Any) -> AuditEntry:
-    """An entry that waits for a second look."""
+def unsettled_entry(
+    name: str = "train-1", *, due_at: str | None = None, **changes: Any
+) -> AuditEntry:
+    """Returns an entry of an audit that is not final and will be made again."""
     return entry(name, audit={"settled": False, "due_at": due_at}, **changes)
 
 
-def ended(name: str, at: datetime, **changes: Any) -> AuditEntry:
-    """An entry of a job that ended then."""
+def entry_ending_at(name: str, at: datetime, **changes: Any) -> AuditEntry:
+    """Returns an entry of a job that ended then."""
     job = {"ended_at": at} | changes.pop("job", {})
     return entry(name, job=job, **changes)
 
 
 def with_detail(given: AuditEntry, detail: Detail = DETAIL) -> AuditEntry:
-    """The entry with its detail."""
+    """Returns the entry with a detail."""
     return replace(given, detail=detail)
 
 
@@ -111,8 +113,9 @@ def record_run(
     unauditable: str | None = None,
     **job: Any,
 ) -> None:
-    """Records a run of two hours that ended at `at`, with its cost and what of it was avoidable or
-    lost. If some was avoidable it ran on BIG and is advised SMALL, else it ran on SMALL.
+    """Records a two-hour run that ended at `at`, with these costs.
+
+    If some cost was avoidable, it ran on BIG and SMALL is recommended; otherwise it ran on SMALL.
     """
     smaller = [documents.fix("ResourceConfig.InstanceType", BIG, SMALL)]
     underused = finding("gpu-underused", fix=smaller, saving_usd=Decimal(str(avoidable_usd)))
@@ -135,22 +138,22 @@ def record_run(
     history.record(entry_of(audit, None if unauditable else run))
 
 
-def head_of(history: History, name: str = "train-1") -> AuditSummary:
-    """The head of a job that was recorded."""
+def summary_of(history: History, name: str = "train-1") -> AuditSummary:
+    """Returns the summary of a recorded job."""
     head = history.summary(key(name))
     assert head is not None
     return head
 
 
-def stored(history: History, version: int | None = None) -> AuditDocument:
-    """The document of a version of the job `train-1`, the newest by default."""
+def stored_document(history: History, version: int | None = None) -> AuditDocument:
+    """Returns an audit version of the job `train-1`, the newest by default."""
     document = history.audit(key(), version)
     assert document is not None
     return document
 
 
-def due(history: History, until: datetime) -> list[AuditSummary]:
-    """The audits that are due by then, the oldest first; each of them can be read."""
+def due_audits(history: History, until: datetime) -> list[AuditSummary]:
+    """Returns the audits due by then, oldest first; all must be readable."""
     heads = []
     for head in history.runs(RunQuery.due_until(until)):
         assert isinstance(head, AuditSummary)

@@ -1,4 +1,4 @@
-"""Earlier runs of a family, and trials of a tuning job, to start a test from."""
+"""Builders of earlier runs of a family and of trials of a tuning job."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -12,8 +12,8 @@ from tests.fakes.jobs import START
 
 
 def run_summary(purchase: Purchase = Purchase.ON_DEMAND, **fields: Any) -> AuditSummary:
-    """A completed training job of which nothing else is known."""
-    known: dict[str, Any] = {
+    """Returns a completed training job with only the required fields set."""
+    defaults: dict[str, Any] = {
         "key": JobKey("arn:aws:sagemaker:eu-west-1:111122223333:training-job/run", START),
         "settled": True,
         "last_modified_at": START,
@@ -26,16 +26,16 @@ def run_summary(purchase: Purchase = Purchase.ON_DEMAND, **fields: Any) -> Audit
         "ended_at": START,
         "rollup": False,
     }
-    return AuditSummary(purchase=purchase, **known | fields)
+    return AuditSummary(purchase=purchase, **defaults | fields)
 
 
 def run_fields(run: AuditSummary) -> dict[str, Any]:
-    """What a summary has of the run itself."""
+    """Returns the fields of a summary that describe the run itself."""
     return {name: getattr(run, name) for name in RUN_FIELDS}
 
 
 def earlier_run(days_ago: int = 1, **changes: Any) -> AuditSummary:
-    """A completed hour on demand on one ml.m5.xlarge for $0.23."""
+    """Returns a completed on-demand run of one hour on one ml.m5.xlarge for $0.23."""
     run = run_summary(
         job=f"train-{days_ago}",
         ended_at=START - timedelta(days=days_ago),
@@ -53,7 +53,7 @@ def earlier_run(days_ago: int = 1, **changes: Any) -> AuditSummary:
 
 
 def trial(number: int, objective: str | None, **changes: Any) -> Trial:
-    """The hour that ends `number` hours after START, for $1."""
+    """Returns a one-hour trial for $1 that ends `number` hours after START."""
     plain = Trial(
         name=f"trial-{number}",
         status="Completed",

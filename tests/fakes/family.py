@@ -1,4 +1,4 @@
-"""A family over some days: runs are audited and decided about, as a scenario says."""
+"""Audits of one family over some days, and the alert decisions about them."""
 
 import json
 from collections.abc import Iterator
@@ -51,7 +51,10 @@ def run_document(
     whole: str | None = None,
     **overrides: Any,
 ) -> AuditDocument:
-    """An audit with one finding for each kind of dollars; None is unknown. `idle`: its figures."""
+    """Returns an audit with one finding per kind of dollars; None means unknown.
+
+    `idle`: keywords of its idle capacity.
+    """
     up_to = lost_up_to or lost
     amounts = [Decimal(usd) for usd in (avoidable, up_to, exempt, possible) if usd]
     is_unknown = avoidable is None and lost is None
@@ -105,13 +108,15 @@ def _idle(
 
 @dataclass
 class FamilyHistory:
-    """The versions of audits."""
+    """Fakes History for one family: all versions of its audits."""
 
     documents: dict[tuple[JobKey, int], AuditDocument] = field(default_factory=dict)
     facts: dict[JobKey, AuditSummary] = field(default_factory=dict)
 
     def newest(self, key: JobKey) -> int:
-        return max((version for one, version in self.documents if one == key), default=0)
+        return max(
+            (version for other_key, version in self.documents if other_key == key), default=0
+        )
 
     def summary(self, key: JobKey) -> AuditSummary | None:
         version = self.newest(key)
@@ -122,9 +127,9 @@ class FamilyHistory:
         return make_summary(entry, version, "digest")
 
     def runs(self, query: RunQuery[AuditSummary], **_: Any) -> Iterator[AuditSummary]:
-        """Of the family alone, newest first; there are no others."""
+        """Yields the runs of the queried family, newest first; other queries yield nothing."""
         ends = {key: whole["job"]["ended_at"] for (key, _), whole in self.documents.items()}
-        for key in sorted(ends, key=lambda one: str(ends[one]), reverse=True):
+        for key in sorted(ends, key=lambda key: str(ends[key]), reverse=True):
             head = self.summary(key)
             if head and (head.account, head.region, head.family) == query.values:
                 yield head
@@ -135,7 +140,7 @@ class FamilyHistory:
 
 @dataclass
 class Message:
-    """One message: its first line, without the channel that it came by."""
+    """One message as posted to SNS."""
 
     first_line: str
     text: str
@@ -152,29 +157,29 @@ class WrittenAudit(Struct, frozen=True):
 
     @property
     def pk(self) -> str:
-        """Its run's partition key."""
+        """The partition key of its run."""
         return keys.job_pk(self.key)
 
 
 def is_sent(outcome: AlertDecision | AwsError) -> TypeGuard[AlertDecision]:
-    """Whether it is a message."""
+    """Whether the outcome is a message to send."""
     return isinstance(outcome, AlertDecision) and not outcome.suppressed_because
 
 
-def is_first(outcome: AlertDecision | AwsError) -> bool:
-    """Whether it is a subject's first message, for which no word says what is new."""
+def is_first_alert(outcome: AlertDecision | AwsError) -> bool:
+    """Whether it is a subject's first message, without any text about what changed."""
     if not is_sent(outcome) or outcome.kind is not AlertKind.FIRST:
         return False
     return not any((outcome.why, outcome.follow_up_reason, outcome.previous_alert, outcome.spike))
 
 
-def is_quiet(outcome: AlertDecision | AwsError) -> TypeGuard[AlertDecision]:
-    """Whether it was decided to send none."""
+def is_suppressed(outcome: AlertDecision | AwsError) -> TypeGuard[AlertDecision]:
+    """Whether the outcome is a decision to send nothing."""
     return isinstance(outcome, AlertDecision) and bool(outcome.suppressed_because)
 
 
 class FamilyStory:
-    """Decides about audits of one family as `notify` does; remembers the messages."""
+    """Writes audits of one family and decides about them as `notify` does; records the messages."""
 
     def __init__(self, policy: Policy | None = None) -> None:
         self.policy = policy or Policy()
@@ -185,28 +190,28 @@ class FamilyStory:
         self.sns = FakeQueue()
         self.installed_at: datetime | None = None
         self.messages: list[Message] = []
-        self.handed: set[tuple[str, str]] = set()
+        self.queued_notices: set[tuple[str, str]] = set()
         self.notification: Notification | None = None
-        """What was done about the audit that was decided about last."""
+        """The result of the last decision."""
 
     def _newest(self, run: str) -> int:
         return self.history.newest(parse_version(run, "AUDIT#00001")[0])
 
-    def audited(
+    def write_and_decide(
         self, whole: AuditDocument, at: datetime, *, version: int = 1, now: datetime | None = None
     ) -> AlertDecision | AwsError:
-        """Writes an audit at a moment and decides about it, then or later; errors are returned."""
-        return self.decided(self.audit(whole, at, version=version), now or at)
+        """Writes an audit at a time and decides about it then or at `now`; returns errors."""
+        return self.decide(self.audit(whole, at, version=version), now or at)
 
     def audit(self, whole: AuditDocument, at: datetime, *, version: int = 1) -> WrittenAudit:
-        """Writes an audit; as `notify` gets it."""
+        """Writes an audit; returns it as `notify` gets it."""
         pk = PK.replace("train-bert-0412", whole["job"]["name"])
         key, version = parse_version(pk, f"AUDIT#{version:05d}")
         self.history.documents[key, version] = whole
         return WrittenAudit(key, version, whole)
 
-    def decided(self, audit: WrittenAudit, now: datetime) -> AlertDecision | AwsError:
-        """One delivery of an audit; its notices are queued."""
+    def decide(self, audit: WrittenAudit, now: datetime) -> AlertDecision | AwsError:
+        """Delivers an audit once and queues its notices."""
         try:
             deps = self.dependencies()
             self.notification = notify(audit.key, audit.version, audit.document, deps, now=now)
@@ -215,26 +220,26 @@ class FamilyStory:
         else:
             return self.notification.decision
         finally:
-            self.hand_on(now)
+            self.queue_notices(now)
 
-    def hand_on(self, now: datetime) -> None:
-        """Puts the notices on their queues; where a queue fails, the notice comes again."""
+    def queue_notices(self, now: datetime) -> None:
+        """Queues the notices; if a queue fails, its notice is queued at the next call."""
         for place, (channel, body) in self.ledger.notices.items():
-            if place in self.handed:
+            if place in self.queued_notices:
                 continue
             with suppress(AwsError):
                 self.queues[channel].send(body)
-                self.handed.add(place)
+                self.queued_notices.add(place)
                 if channel == "sns":
                     self.messages.append(_message(body, now))
 
     @property
     def queues(self) -> dict[str, Any]:
-        """By channel."""
+        """The queues by channel."""
         return {"sns": self.sns, "slack": self.slack}
 
     def dependencies(self) -> NotifyDependencies:
-        """Two channels, where the policy names none."""
+        """Returns the dependencies of `notify`; with two channels if the policy names none."""
         policy = self.policy
         if len(policy.channels) == 1:
             policy = replace(policy, channels=CHANNELS, routes=Routes(tuple(CHANNELS)))
@@ -248,7 +253,7 @@ class FamilyStory:
         )
 
     def notice_ids(self) -> set[str]:
-        """What deliver would post, each once."""
+        """Returns the ids of all queued notices."""
         return {json.loads(body)["notice_id"] for body, _ in (*self.sns.sent, *self.slack.sent)}
 
 
@@ -259,7 +264,7 @@ def _message(body: str, at: datetime) -> Message:
 
 
 def clock(text: str, day: datetime = MORNING) -> datetime:
-    """`09:10`, `yesterday 23:50` or `00:00:00` as a moment."""
+    """Parses `09:10`, `yesterday 23:50` or `00:00:00` into a time on or before `day`."""
     word, _, rest = text.rpartition(" ")
     hours, minutes, *seconds = (int(part) for part in rest.split(":"))
     moment = day.replace(hour=hours, minute=minutes, second=seconds[0] if seconds else 0)

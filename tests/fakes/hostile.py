@@ -40,7 +40,7 @@ _SETTINGS = settings(
     suppress_health_check=list(HealthCheck),
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )
-"""Shrinking a whole document takes minutes and tells little: the sample is shown as it is."""
+"""No shrinking: it takes minutes for a whole document, and helps little."""
 
 
 def whole_documents(test: Callable[..., None]) -> Callable[..., None]:
@@ -51,7 +51,7 @@ def whole_documents(test: Callable[..., None]) -> Callable[..., None]:
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Attacks, any letters, and both repeated until no limit holds them."""
+    """Returns a strategy for attacks and random text, sometimes repeated beyond every limit."""
     pieces = st.lists(st.one_of(st.sampled_from(ATTACKS), st.text(max_size=20)), max_size=4)
     return st.builds(
         lambda parts, times: " ".join(parts) * times, pieces, st.sampled_from((1, 1, 1, 60))
@@ -59,14 +59,14 @@ def texts() -> st.SearchStrategy[str]:
 
 
 def dollars() -> st.SearchStrategy[Decimal]:
-    """Any sum, the absurd included."""
+    """Returns a strategy for any amount, also an absurd one."""
     return st.decimals(
         min_value=0, max_value=Decimal(10) ** 12, places=6, allow_nan=False, allow_infinity=False
     )
 
 
 def findings() -> st.SearchStrategy[Any]:
-    """Findings that count, with anything in them."""
+    """Returns a strategy for counted findings with random content."""
     value = st.one_of(texts(), dollars(), st.none(), st.booleans(), st.lists(texts(), max_size=7))
     fix = st.fixed_dictionaries({"parameter": texts(), "old": value, "new": value})
     return st.builds(
@@ -86,7 +86,7 @@ def findings() -> st.SearchStrategy[Any]:
 
 
 def documents() -> st.SearchStrategy[AuditDocument]:
-    """Audits with at least one finding that counts."""
+    """Returns a strategy for audits with at least one counted finding."""
     return st.builds(
         lambda top, rest, unknown, names, avoidable, owner: document(
             job=job(name=names[0], status=names[1], family=names[2], account=names[3], owner=owner),

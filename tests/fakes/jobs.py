@@ -1,4 +1,4 @@
-"""Small jobs, series and price books to start a test from. Times are UTC, rates are made up."""
+"""Builders of small jobs, series and price books. Times are UTC, rates are made up."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -18,20 +18,20 @@ from sageaudit.structs import replace
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
 START = datetime(2026, 5, 20, 10, 0, tzinfo=UTC)
-"""When a job's billed time begins."""
+"""When the billed time of `job` begins."""
 
 Points = Sequence[float | None]
 _T = TypeVar("_T")
 
 
-def known(value: _T | None) -> _T:
-    """What a test knows to be there."""
+def not_none(value: _T | None) -> _T:
+    """Returns the value, which must not be None."""
     assert value is not None
     return value
 
 
 def instance_type(name: str, vcpu: int, memory_gib: int, **changes: Any) -> InstanceType:
-    """A CPU type on EBS, unless the changes say otherwise."""
+    """Returns a CPU type with EBS storage, with changes."""
     plain = InstanceType(
         name=name,
         family=name.split(".")[1],
@@ -50,7 +50,7 @@ def instance_type(name: str, vcpu: int, memory_gib: int, **changes: Any) -> Inst
 
 
 def gpu_type(name: str, vcpu: int, memory_gib: int, gpus: int, model: str) -> InstanceType:
-    """A GPU type with local NVMe, 16 GiB a GPU."""
+    """Returns a GPU type with local NVMe and 16 GiB per GPU."""
     return instance_type(
         name,
         vcpu,
@@ -94,13 +94,13 @@ HOURLY_USD = {
 }
 
 TRAINIUM = instance_type("ml.trn1.2xlarge", 8, 32, accelerator="neuron")
-"""CloudWatch has no metric of its accelerator."""
+"""A type for whose accelerator CloudWatch has no metric."""
 
 
 class FixedPrices(Struct, frozen=True):
-    """One region's rates, the same for all components but Processing's storage.
+    """Fixed rates in one region, equal for all components except Processing's storage.
 
-    `estimated`: the types whose rate is an estimate.
+    `estimated`: types whose rate is an estimate.
     """
 
     hourly_usd: Mapping[str, str] = field(default_factory=lambda: HOURLY_USD)
@@ -115,7 +115,7 @@ class FixedPrices(Struct, frozen=True):
     def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
         usd = self.hourly_usd.get(instance_type) if region == self.region else None
         if usd is not None and instance_type in self.estimated:
-            how = guessed(instance_type)
+            how = estimate_note(instance_type)
             return Rate(Decimal(usd), "2026-05-20", "fixed", kind="estimate", estimated=how)
         return None if usd is None else Rate(Decimal(usd), "2026-05-20", "fixed")
 
@@ -134,20 +134,23 @@ class FixedPrices(Struct, frozen=True):
         return f"USE1-{component.value}:{product}" if region == self.region else None
 
 
-def guessed(instance_type: str) -> str:
-    """What a bill says of an estimated rate."""
+def estimate_note(instance_type: str) -> str:
+    """Returns a bill's note about an estimated rate."""
     return (
         f"SageMaker's rate for {instance_type} is not known here; estimated from EC2's rate x 1.20"
     )
 
 
 def market(**changes: Any) -> Market:
-    """TYPES at the rates above; `changes` are those of FixedPrices."""
+    """Returns a market of TYPES at HOURLY_USD; `changes` are those of FixedPrices."""
     return Market(TYPES, FixedPrices(**changes))
 
 
 def job(instance: str = "ml.g5.2xlarge", instances: int = 1, **changes: Any) -> Job:
-    """Three billed hours on demand: 20 minutes Downloading, 159 Training, 1 Uploading."""
+    """Returns an on-demand job of 3 billed hours.
+
+    It downloads for 20 minutes, trains for 159 and uploads for 1.
+    """
     plain = Job(
         kind=JobKind.TRAINING,
         name="train",
@@ -183,7 +186,10 @@ def ran(
     at: datetime = START,
     **changes: Any,
 ) -> Job:
-    """A job that trained for so many seconds and did nothing else. `failure` may be a message."""
+    """Returns a job that trained for this many seconds, without other phases.
+
+    `failure` may be a text.
+    """
     plain: dict[str, Any] = {
         "started_at": at,
         "ended_at": at + timedelta(seconds=seconds),
@@ -199,7 +205,7 @@ def ran(
 def phased_job(
     *parts: tuple[str, int], instance: str = "ml.g5.2xlarge", instances: int = 1, **changes: Any
 ) -> Job:
-    """A training job of these phases, in billed seconds, after a minute of Starting."""
+    """Returns a training job of these phases, in billed seconds, after a minute of Starting."""
     seconds = Decimal(sum(part_s for _, part_s in parts if part_s > 0))
     plain: dict[str, Any] = {
         "phases": phases(("Starting", -60), *parts),
@@ -210,7 +216,7 @@ def phased_job(
 
 
 def never_started(status: str = "Failed") -> Job:
-    """A job that ended before an instance was there: nothing is billed."""
+    """Returns a job that ended before an instance started: nothing is billed."""
     return job(
         status=status,
         started_at=None,
@@ -224,7 +230,10 @@ def never_started(status: str = "Failed") -> Job:
 def batch_job(
     kind: JobKind, seconds: int, instance: str = "ml.m5.xlarge", instances: int = 1, **changes: Any
 ) -> Job:
-    """A processing or transform job of one phase, as `ran`; AWS gives it no billable seconds."""
+    """Returns a processing or transform job of one phase.
+
+    AWS gives it no billable seconds.
+    """
     plain: dict[str, Any] = {
         "phases": phases((kind.value.capitalize(), seconds)),
         "training_s": None,
@@ -234,16 +243,16 @@ def batch_job(
 
 
 def phases(*parts: tuple[str, int], at: datetime = START) -> tuple[Phase, ...]:
-    """Phases one after the other; negative seconds lie before the start and are not billed."""
-    made, moment = [], at
+    """Returns consecutive phases; a negative length lies before the start and is not billed."""
+    phase_list, moment = [], at
     for name, seconds in parts:
         if seconds < 0:
             begun = at + timedelta(seconds=seconds)
-            made.append(Phase(name, begun, Decimal(-seconds), billed=False))
+            phase_list.append(Phase(name, begun, Decimal(-seconds), billed=False))
         else:
-            made.append(Phase(name, moment, Decimal(seconds), billed=True))
+            phase_list.append(Phase(name, moment, Decimal(seconds), billed=True))
             moment += timedelta(seconds=seconds)
-    return tuple(made)
+    return tuple(phase_list)
 
 
 def series(
@@ -254,21 +263,22 @@ def series(
     start: datetime = START,
     period_s: int = 60,
 ) -> RawSeries:
-    """Points as CloudWatch gives them: sums over cores or GPUs."""
+    """Returns a series as CloudWatch gives it: sums over cores or GPUs."""
     return RawSeries(host, metric.value, start, period_s, tuple(values))
 
 
 def usage(on: Job, *raw: RawSeries, types: Mapping[str, InstanceType] = TYPES) -> Measurements:
-    """What was measured of a job of these types."""
+    """Returns the measurements of a job from these series."""
     return measure(on, raw, types, missing_reason=Missing("metric_missing", "no points"))
 
 
 def host_series(
     host: str, points: Mapping[str, Points], *, start: datetime = START, period_s: int = 60
 ) -> list[RawSeries]:
-    """One host's series: `cores` that are busy; `gpu`, `memory`, `gpu_memory`, `disk` in percent.
+    """Returns one host's series from points of each metric.
 
-    Of several GPUs, `gpu` and `gpu_memory` are sums.
+    `cores` are busy cores; `gpu`, `memory`, `gpu_memory` and `disk` are percents. For several GPUs,
+    `gpu` and `gpu_memory` are sums.
     """
     return [
         series(
@@ -290,7 +300,10 @@ def by_point(
     period_s: int = 60,
     types: Mapping[str, InstanceType] = TYPES,
 ) -> Measurements:
-    """The same use of each host from Training on: `cpu`, `memory`, `gpu`, `gpu_memory`, 0..100."""
+    """Returns measurements in which each host has the same use, from the start of Training.
+
+    `percent`: points of `cpu`, `memory`, `gpu` and `gpu_memory` (0 to 100).
+    """
     kind = types[on.groups[0].instance_type]
     times = {"cpu": kind.vcpu, "gpu": kind.gpus, "gpu_memory": kind.gpus}
     begun = next((p.started_at for p in on.phases if p.name == "Training"), None) or START
@@ -309,23 +322,26 @@ def by_point(
 
 
 def even(points: int, percent: Mapping[str, float]) -> dict[str, Points]:
-    """So many points of each, all the same."""
+    """Returns this many equal points for each metric."""
     return {word: [value] * points for word, value in percent.items()}
 
 
 def flat(on: Job, minutes: int, hosts: int = 1, **percent: float) -> Measurements:
-    """Even use over Training's first minutes: `cpu`, `memory`, `gpu`, `gpu_memory`, 0..100."""
+    """Returns measurements of constant use in Training's first minutes.
+
+    `percent`: `cpu`, `memory`, `gpu` and `gpu_memory` (0 to 100).
+    """
     return by_point(on, hosts, even(minutes, percent))
 
 
 def transition(status: str, start: str, end: str | None = None) -> dict[str, Any]:
-    """One secondary status transition of 2026-05-20; times as HH:MM:SS."""
-    made: dict[str, Any] = {"Status": status, "StartTime": f"2026-05-20T{start}Z"}
-    return made if end is None else made | {"EndTime": f"2026-05-20T{end}Z"}
+    """Returns one secondary status transition on 2026-05-20; times are HH:MM:SS."""
+    row: dict[str, Any] = {"Status": status, "StartTime": f"2026-05-20T{start}Z"}
+    return row if end is None else row | {"EndTime": f"2026-05-20T{end}Z"}
 
 
 def training_answer(**changes: Any) -> dict[str, Any]:
-    """A DescribeTrainingJob answer of one hour on two GPU instances, as the CLI prints it."""
+    """Returns DescribeTrainingJob's answer for one hour on two GPU instances."""
     name = changes.get("TrainingJobName", "train-vision")
     return {
         "TrainingJobName": name,

@@ -1,4 +1,4 @@
-"""One rule's answer, and the dollars of what it found."""
+"""Runs one rule on a job, and computes the dollars of its findings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -30,7 +30,7 @@ def outcome(
     earlier: Sequence[AuditSummary] | None = None,
     policy: Policy | None = None,
 ) -> Outcome:
-    """What the rule says of the job; `limits` are the policy's thresholds for it.
+    """Returns the rule's outcome for the job; `limits` set the rule's thresholds.
 
     `earlier` are the family's runs before it, newest first; None: no history was read.
     """
@@ -41,13 +41,13 @@ def outcome(
     )
     measured = usage(job) if callable(usage) else usage
     judged = case(job, measured, market=market, earlier=earlier, policy=set_by)
-    [(_, answer)] = judge(judged, [card(rule)])
+    [(_, answer)] = judge(judged, [rule_named(rule)])
     return answer
 
 
-def card(rule: str) -> Rule:
-    """A rule by its name."""
-    return next(one for one in catalogue.load() if one.info.name == rule)
+def rule_named(rule: str) -> Rule:
+    """Returns a rule by its name."""
+    return next(loaded for loaded in catalogue.load() if loaded.info.name == rule)
 
 
 def case(
@@ -58,7 +58,7 @@ def case(
     earlier: Sequence[AuditSummary] | None = None,
     policy: Policy | None = None,
 ) -> FamilyCase:
-    """A job as rules see it."""
+    """Returns the case that rules judge for this job."""
     prices, whole = market or jobs.market(), usage or jobs.usage(job)
     runs = None if earlier is None else tuple(earlier)
     billed = bill(job, prices)
@@ -67,34 +67,34 @@ def case(
     )
 
 
-def expect_found(rule: str, job: Job, *usage: Any, **more: Any) -> Detection:
-    """The rule's finding; fails with its answer if it found nothing."""
+def expect_detection(rule: str, job: Job, *usage: Any, **more: Any) -> Detection:
+    """Returns the rule's detection; fails with the outcome if it is not one."""
     answer = outcome(rule, job, *usage, **more)
     assert isinstance(answer, Detection), answer
     return answer
 
 
 def unknown_code(rule: str, job: Job, *usage: Any, **more: Any) -> str:
-    """The code of the rule's Unknown."""
+    """Returns the code of the rule's Unknown."""
     answer = outcome(rule, job, *usage, **more)
     assert isinstance(answer, Unknown), answer
     return answer.code
 
 
 def savings_of(rules: Sequence[str], job: Job, *usage: Any, **more: Any) -> Savings:
-    """What these rules find in a job, and what that saves together."""
-    founds = {rule: expect_found(rule, job, *usage, **more) for rule in rules}
+    """Returns the savings of what these rules detect in a job, allocated together."""
+    founds = {rule: expect_detection(rule, job, *usage, **more) for rule in rules}
     return _saved(job, founds, more.get("market"))
 
 
 def _saved(job: Job, founds: Mapping[str, Detection], market: Market | None) -> Savings:
-    pairs = [(card(rule).info, one) for rule, one in founds.items()]
+    pairs = [(rule_named(rule).info, detection) for rule, detection in founds.items()]
     prices = market or jobs.market()
     return allocate_savings(job, bill(job, prices), pairs, prices, Severities(), {})
 
 
 def answer(rule: str, job: Job, *usage: Any, **more: Any) -> Finding | Outcome:
-    """The rule's outcome; a finding with its dollars, as the only one of the job."""
+    """Returns the rule's outcome; a detection as a finding with its dollars."""
     answered = outcome(rule, job, *usage, **more)
     if not isinstance(answered, Detection):
         return answered
@@ -102,6 +102,6 @@ def answer(rule: str, job: Job, *usage: Any, **more: Any) -> Finding | Outcome:
 
 
 def usd(amount: Decimal | None) -> str:
-    """To the millionth of a dollar."""
+    """Formats an amount with six decimals."""
     assert amount is not None
     return f"{amount:.6f}"

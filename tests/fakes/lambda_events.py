@@ -1,4 +1,4 @@
-"""What Lambda hands to a function, and what comes out of it: failures, log lines and counts."""
+"""Lambda's events and context, and readers of a function's failures, log lines and counts."""
 
 import base64
 import json
@@ -20,16 +20,16 @@ from tests.fakes.calls import NOON
 from tests.fakes.jobs import ACCOUNT, REGION
 
 CREATED = datetime(2026, 5, 20, 9, 58, tzinfo=UTC)
-"""When the job of `jobs.training_answer` and of an event was created."""
+"""Creation time of the job in `jobs.training_answer` and in events."""
 ARN = "arn:aws:sagemaker:us-east-1:111122223333:training-job/train-bert-0412"
 PK = f"JOB#{ARN}#1779271080000"
 QUEUE = "work"
-"""The name of the queue that `sqs_record` comes from, and of a queue that has no other name."""
+"""The default name of queues and of the source of `sqs_record`."""
 
 
 @dataclass
 class Lambda:
-    """The context: how much time is left."""
+    """Lambda's context with the remaining times to return."""
 
     left_ms: Iterator[int]
     aws_request_id: str = "request"
@@ -39,9 +39,9 @@ class Lambda:
 
 
 class RecordedReport(RecordReport):
-    """A report that keeps its lines and counts, and prints the lines.
+    """A report that prints its lines, and keeps lines and counts.
 
-    What a process that dies has counted since its last flush is not counted.
+    Counts since the last flush are lost if the process dies.
     """
 
     def __init__(self) -> None:
@@ -49,16 +49,16 @@ class RecordedReport(RecordReport):
         self.clear()
 
     def clear(self) -> None:
-        """Forgets everything: a logger takes long to make."""
+        """Forgets all lines and counts: a new logger takes long to create."""
         self.counts: Counter[tuple[str, str | None]] = Counter()
-        """By metric and channel."""
+        """Counts by metric and channel."""
         self.lines: list[tuple[str, str]] = []
-        """Each message, and everything that its line names."""
+        """Each message with all named values of its line."""
         self.defects: list[str] = []
 
     @property
     def names(self) -> Counter[str]:
-        """The counts by metric alone."""
+        """The counts by metric, over all channels."""
         names = Counter[str]()
         for (name, _), number in self.counts.items():
             names[name] += number
@@ -92,8 +92,8 @@ class RecordedReport(RecordReport):
         super().flush()
 
 
-def counted(printed: str) -> dict[tuple[str, str | None], int]:
-    """The counts among the lines of standard output, by name and channel."""
+def parse_counts(printed: str) -> dict[tuple[str, str | None], int]:
+    """Returns the counts in the lines of standard output, by metric and channel."""
     lines = [json.loads(line) for line in printed.splitlines() if line.startswith('{"_aws"')]
     counts: Counter[tuple[str, str | None]] = Counter()
     for line in lines:
@@ -103,12 +103,12 @@ def counted(printed: str) -> dict[tuple[str, str | None], int]:
 
 
 def batch(*records: dict[str, Any]) -> dict[str, Any]:
-    """An event."""
+    """Returns an event of these records."""
     return {"Records": list(records)}
 
 
 def failures(answer: dict[str, Any]) -> list[str]:
-    """Which records come back."""
+    """Returns the ids of the records that the function returns as failed."""
     return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 
 
@@ -120,10 +120,13 @@ def job_event(
     envelope: Mapping[str, Any] | None = None,
     **detail: Any,
 ) -> str:
-    """EventBridge's event of a job's end. A detail of None is left out."""
+    """Returns EventBridge's event of a job's end, as JSON.
+
+    A detail of None is left out.
+    """
     arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.spec.arn_word}/{name}"
     prefix = kind.spec.prefix
-    said = {
+    fields = {
         f"{prefix}JobName": name,
         f"{prefix}JobArn": arn,
         f"{prefix}JobStatus": "Completed",
@@ -137,13 +140,13 @@ def job_event(
         "region": REGION,
         "time": "2026-05-20T11:00:02Z",
         **(envelope or {}),
-        "detail": {key: value for key, value in said.items() if value is not None},
+        "detail": {key: value for key, value in fields.items() if value is not None},
     }
     return json.dumps({key: value for key, value in body.items() if value is not None})
 
 
-def ended(name: str, kind: JobKind = JobKind.TRAINING, **detail: Any) -> JobEndEvent:
-    """The same event, read as from the queue."""
+def end_event(name: str, kind: JobKind = JobKind.TRAINING, **detail: Any) -> JobEndEvent:
+    """Returns the same event, parsed as from the queue."""
     return parse_job_end_event(
         job_event(name, kind=kind, **detail), accounts={ACCOUNT}, regions={REGION}
     )
@@ -152,7 +155,7 @@ def ended(name: str, kind: JobKind = JobKind.TRAINING, **detail: Any) -> JobEndE
 def sqs_record(
     body: str, *, message_id: str = "m1", received: int = 1, queue: str = QUEUE
 ) -> dict[str, Any]:
-    """A message of a queue."""
+    """Returns an SQS record as Lambda gets it."""
     return {
         "messageId": message_id,
         "receiptHandle": message_id,
@@ -167,7 +170,7 @@ def sqs_record(
 def stream_record(
     document: AuditDocument | str, *, number: int = 1, version: int = 1, pk: str = PK
 ) -> dict[str, Any]:
-    """The INSERT of an audit in the table's stream."""
+    """Returns the stream record of an inserted audit."""
     text = document if isinstance(document, str) else to_stored_json(document, version)
     keys = {"pk": {"S": pk}, "sk": {"S": f"AUDIT#{version:05d}"}}
     image = {**keys, "version": {"N": str(version)}, "document": _packed(text)}
@@ -175,7 +178,7 @@ def stream_record(
 
 
 def notice_record(pk: str, sk: str, channel: str, body: str, *, number: int = 1) -> dict[str, Any]:
-    """The INSERT of a notice in the table's stream."""
+    """Returns the stream record of an inserted notice."""
     keys = {"pk": {"S": pk}, "sk": {"S": sk}}
     return _insert(number, NewImage={**keys, "channel": {"S": channel}, "body": _packed(body)})
 

@@ -1,4 +1,4 @@
-"""An AWS account in moto, as far as the command line asks it: its jobs, calls and refusals."""
+"""An AWS account in moto for the command line: its jobs, calls and refusals."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ TUNING = DATA / "tuning-013-completed.json"
 
 
 class LiveAccount:
-    """`calls` are those made so far, as `sagemaker:ListTags`."""
+    """An AWS account. `calls`: calls so far, such as `sagemaker:ListTags`."""
 
     def __init__(self, session: Any) -> None:
         self.session = session
@@ -33,13 +33,13 @@ class LiveAccount:
 
     @cached_property
     def jobs(self) -> RecordedSageMaker:
-        """What answers about recorded jobs."""
+        """The fake SageMaker that answers for recorded jobs."""
         return RecordedSageMaker(self.session)
 
     def add(self, path: Path, *, series: bool = True, **changes: Any) -> RecordedJob:
-        """Puts one recorded job of Ana Belen's into the account, with other fields in its answer.
+        """Adds one recorded job of owner `ana-belen`, with changes to its answer.
 
-        Without `series`, CloudWatch has no point of it.
+        Without `series`, CloudWatch has no points of it.
         """
         [job] = jobs_in_file(path)
         job = RecordedJob(job.kind, {**job.describe, **changes}, {"owner": "ana-belen"}, job.series)
@@ -49,18 +49,18 @@ class LiveAccount:
         return job
 
     def refuse(self, operation: str, code: str, message: str = "refused", after: int = 0) -> None:
-        """Answers one operation with an error, `after` some good answers."""
+        """Lets one operation fail after `after` successful answers."""
         body = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {}}
-        left = [after]
+        remaining = [after]
 
         def answer(**_: Any) -> Any:
-            left[0] -= 1
-            return None if left[0] >= 0 else (AWSResponse("https://aws", 400, {}, None), body)
+            remaining[0] -= 1
+            return None if remaining[0] >= 0 else (AWSResponse("https://aws", 400, {}, None), body)
 
         self.session.events.register_first(f"before-call.{operation}", answer)
 
     def tuning(self) -> str:
-        """A tuning job with its five training jobs; its ARN."""
+        """Adds a tuning job with five training jobs; returns its ARN."""
         children = list(jobs_in_file(SET))
         for child in children:
             self.jobs.add(child)
@@ -70,8 +70,10 @@ class LiveAccount:
             TUNING,
             HyperParameterTuningJobName=parent.rpartition("/")[2],
             HyperParameterTuningJobArn=parent,
-            CreationTime=min(one.describe["TrainingStartTime"] for one in children),
-            HyperParameterTuningEndTime=max(one.describe["TrainingEndTime"] for one in children),
+            CreationTime=min(child.describe["TrainingStartTime"] for child in children),
+            HyperParameterTuningEndTime=max(
+                child.describe["TrainingEndTime"] for child in children
+            ),
             TrainingJobStatusCounters={"Completed": len(children)},
         )
         rows = [{"TrainingJobName": child.name, "TrainingJobArn": child.arn} for child in children]
@@ -83,7 +85,7 @@ class LiveAccount:
         return parent
 
     def automl(self) -> str:
-        """An AutoML job with the twelve jobs of its candidates; its ARN."""
+        """Adds an AutoML job with the twelve jobs of its candidates; returns its ARN."""
         parent = automl_job()
         for job in (parent, *candidates()):
             self.jobs.add(job)
@@ -94,7 +96,7 @@ class LiveAccount:
 def live_account(
     monkeypatch: pytest.MonkeyPatch, region: str = "us-east-1"
 ) -> Iterator[LiveAccount]:
-    """An account whose session every `boto3.Session()` gives."""
+    """Replaces `boto3.Session` by the session of an account in moto."""
     with mock_aws():
         session = boto3.Session(region_name=region)
         monkeypatch.setattr(boto3, "Session", lambda **_: session)

@@ -1,4 +1,4 @@
-"""The part of CloudWatch Logs Insights that the runbook's queries need, over lines of JSON."""
+"""Runs Logs Insights queries over lines of JSON, as far as the runbook needs them."""
 
 import json
 import re
@@ -13,8 +13,8 @@ _TOKEN = re.compile(
 )
 
 
-def ask(log: str, query: str) -> list[dict[str, Any]]:
-    """The rows of a query. Raises ValueError for a query that this does not know."""
+def run_query(log: str, query: str) -> list[dict[str, Any]]:
+    """Returns the rows of a query; raises ValueError if it uses anything unsupported."""
     rows = list(_lines(log))
     for command in _commands(query):
         word, _, rest = command.partition(" ")
@@ -44,15 +44,15 @@ def _commands(query: str) -> Iterator[str]:
 def _lines(log: str) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(log.splitlines()):
         try:
-            found = json.loads(line)
+            parsed_line = json.loads(line)
         except ValueError:
-            found = {}
-        if isinstance(found, dict):
-            yield {"@timestamp": number, "@message": line, **dict(_flat(found))}
+            parsed_line = {}
+        if isinstance(parsed_line, dict):
+            yield {"@timestamp": number, "@message": line, **dict(_flat(parsed_line))}
 
 
 def _flat(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """Keys with dots, as Insights finds them; of a list, its only value."""
+    """Yields flattened keys with dots, as Insights does; of a list, its only value."""
     for key, inner in value.items():
         if isinstance(inner, dict):
             yield from _flat(inner, f"{before}{key}.")
@@ -63,35 +63,35 @@ def _flat(value: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
 
 
 def _counted(rest: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    found = re.fullmatch(r"count\(\*\) as (\w+) by (.+)", rest)
+    matched = re.fullmatch(r"count\(\*\) as (\w+) by (.+)", rest)
     if sums := re.fullmatch(r"((?:sum\(\w+\) as \w+(?:, )?)+) by bin\(1d\) as \w+", rest):
         named = re.findall(r"sum\((\w+)\) as (\w+)", sums[1])
         return [{name: sum(row.get(field, 0) for row in rows) for field, name in named}]
-    if found is None:
+    if matched is None:
         raise ValueError(f"no stats of these tests: {rest}")
-    names = re.split(r",\s*", found[2])
+    names = re.split(r",\s*", matched[2])
     counts = Counter(tuple(row.get(name) for name in names) for row in rows)
     return [
-        {**dict(zip(names, values, strict=True)), found[1]: number}
+        {**dict(zip(names, values, strict=True)), matched[1]: number}
         for values, number in counts.most_common()
     ]
 
 
 class _Filter:
-    """Comparisons, `ispresent`, `and`, `or`; `and` binds first."""
+    """Parses comparisons, `ispresent`, `and` and `or`; `and` binds first."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = []
         position = 0
         while text[position:].strip():
-            found = _TOKEN.match(text, position)
-            if found is None:
+            matched = _TOKEN.match(text, position)
+            if matched is None:
                 raise ValueError(f"no filter: {text[position:]}")
-            self._tokens.append(found.group().strip())
-            position = found.end()
+            self._tokens.append(matched.group().strip())
+            position = matched.end()
 
     def parsed(self) -> Test:
-        """The whole filter."""
+        """Returns the test of the whole filter."""
         test = self._any_of()
         if self._tokens:
             raise ValueError(f"no filter: {' '.join(self._tokens)}")

@@ -1,7 +1,7 @@
-"""One more kind of job: a member of JobKind and its row, put into the source of `kinds.py`.
+"""Adds a kind of job: a member of JobKind and its spec, put into the source of `kinds.py`.
 
-Run as a module, its process has the kind, and prints what became of a job of it: found in its list,
-swept, and summed over a processing, a training and a transform job that it launched.
+Run as a module, it prints what becomes of a job of this kind: it is listed, swept, and summed over
+the processing, training and transform job that it launched.
 """
 
 import importlib
@@ -48,7 +48,7 @@ SOURCES = ("processing-067-failed", "training-020-c4-8xlarge-x2-failed", "transf
 
 
 def with_made_kind() -> None:
-    """Loads the module of kinds with one more; must run before another module asks for it."""
+    """Loads the module of kinds with the new kind; must run before any other import of it."""
     package = importlib.import_module(_MODULE.rpartition(".")[0])
     path = Path(next(iter(package.__path__))) / "kinds.py"
     source = path.read_text(encoding="utf-8")
@@ -60,29 +60,29 @@ def with_made_kind() -> None:
 
 
 class StudyClient:
-    """SageMaker with a study job and its runs: answers by the names of boto3's methods."""
+    """Fakes SageMaker's client for one study job and its runs."""
 
     def __init__(self, study: dict[str, Any], runs: list[Any]) -> None:
         self._study, self._runs = study, runs
 
     def list_study_jobs(self, **_: Any) -> dict[str, Any]:
-        """One page."""
+        """Returns one page."""
         return {"StudyJobSummaries": [self._study]}
 
     def describe_study_job(self, **_: Any) -> dict[str, Any]:
-        """The one job."""
+        """Returns the study job."""
         return dict(self._study)
 
     def __getattr__(self, method: str) -> Any:
-        """Describe of a run."""
-        found = {run.kind.spec.describe_method for run in self._runs}
-        assert method in found, method
+        """Returns the describe method of a run."""
+        methods = {run.kind.spec.describe_method for run in self._runs}
+        assert method in methods, method
         return lambda **call: next(
             dict(run.describe) for run in self._runs if run.name in call.values()
         )
 
     def get_paginator(self, method: str) -> Any:
-        """The runs of the study, and no tags."""
+        """Returns a paginator of the study's runs, or of no tags."""
         rows = [{"RunArn": run.arn, "RunName": run.name} for run in self._runs]
         pages: dict[str, dict[str, Any]] = {
             "list_runs_for_study_job": {"Runs": rows},
@@ -96,12 +96,12 @@ class _Pages:
         self._page = page
 
     def paginate(self, **_: Any) -> Iterator[dict[str, Any]]:
-        """One page."""
+        """Returns one page."""
         yield self._page
 
 
 def main() -> None:
-    """Prints what became of the study and its runs."""
+    """Prints what becomes of the study and its runs, as JSON."""
     with_made_kind()
     from local import ACCOUNT, REGION  # noqa: PLC0415 - the kind must be there before
     from local.recorded import RECORDINGS, jobs_in_file  # noqa: PLC0415
@@ -125,7 +125,7 @@ def main() -> None:
     from sageaudit.workflows.audit.run import audit_finished_job  # noqa: PLC0415
     from sageaudit.workflows.recordings.jobs import NOT_RECORDED  # noqa: PLC0415
     from tests.fakes.audit_flow import FakeJobs, dependencies  # noqa: PLC0415
-    from tests.fakes.sweeps import SweepFlow, together  # noqa: PLC0415
+    from tests.fakes.sweeps import SweepFlow, add_up  # noqa: PLC0415
 
     kind = JobKind("study")
     arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.spec.arn_word}/{NAME}"
@@ -147,7 +147,7 @@ def main() -> None:
     office.sweep()
     office.now = NOW
     office.pages.rows = [replace(row, created_at=NOW - timedelta(hours=2)) for row in listed]
-    swept = together(office.sweep())
+    swept = add_up(office.sweep())
     ended = [
         parse_job_end_event(json.dumps(body), accounts={ACCOUNT}, regions={REGION})
         for body in office.events
@@ -164,10 +164,10 @@ def main() -> None:
     )
     events = [JobEndEvent(JobRef.from_arn(r.arn, r.name), "Failed", None, None, {}) for r in runs]  # type: ignore[arg-type]
     documents = []
-    for event in (*events, *(replace(one, created_at=None) for one in ended)):
-        done = audit_finished_job(event, deps, now=NOW, caller=AuditTrigger.PERSON)
-        assert isinstance(done, AuditRecorded)
-        documents.append(done.document)
+    for event in (*events, *(replace(ended_event, created_at=None) for ended_event in ended)):
+        outcome = audit_finished_job(event, deps, now=NOW, caller=AuditTrigger.PERSON)
+        assert isinstance(outcome, AuditRecorded)
+        documents.append(outcome.document)
     *children, rollup = documents
     sys.stdout.write(
         json.dumps(

@@ -1,22 +1,22 @@
-"""Tables of Markdown pages whose rows are cases of a test."""
+"""Reads tables of Markdown pages whose rows are test cases."""
 
 from collections.abc import Iterator
 
 
-def rows(page: str, heading: str) -> list[tuple[str, ...]]:
-    """The rows of the first table under a heading, without their backticks."""
+def table_rows(page: str, heading: str) -> list[tuple[str, ...]]:
+    """Returns the rows of the first table under a heading, without backticks."""
     return table(page, heading)[1:]
 
 
 def named_rows(page: str, heading: str) -> Iterator[dict[str, str]]:
-    """The same rows by the names of their columns; empty cells are left out."""
+    """Yields the same rows by column name, without empty cells."""
     names, *cells = table(page, heading)
     for row in cells:
         yield {name: cell for name, cell in zip(names, row, strict=True) if cell}
 
 
 def table(page: str, heading: str) -> list[tuple[str, ...]]:
-    """The first table under a heading: the names of its columns, and its rows."""
+    """Returns the first table under a heading: the column names, then the rows."""
     section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     head, _, *lines = [line for line in section.splitlines() if line.startswith("|")]
     return [

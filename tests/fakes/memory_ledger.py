@@ -1,4 +1,4 @@
-"""Ledgers and notes in memory: the twins of those of DynamoDB; nothing here expires."""
+"""In-memory versions of DynamoDB's ledgers and notes; nothing expires."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from sageaudit.structs import replace
 
 
 class MemoryAlertLedger:
-    """Which alerts were sent. `newest`: the newest version of a run's audit, by partition key."""
+    """Implements AlertLedger. `newest`: the newest audit version of a run, by partition key."""
 
     def __init__(self, newest: Callable[[str], int] = lambda _: 0) -> None:
         self._newest = newest
@@ -33,26 +33,26 @@ class MemoryAlertLedger:
         self.hours: dict[tuple[str, datetime], ChannelHour] = {}
         self.running: dict[JobKey, WatchState] = {}
         self.notices: dict[tuple[str, str], tuple[str, str]] = {}
-        """Channel and body by their keys, in the order in which they were written."""
+        """Channel and body by the notice's keys, in the order of writing."""
         self.lines: set[str] = set()
-        """The runs whose line was written, by partition key."""
+        """Partition keys of the runs whose job line was written."""
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
-        """The last alert of a run, and those of its group of families."""
+        """Returns the last alert of a run and the alerts of its group of families."""
         return self._past(keys.job_pk(key), subject)
 
     def _past(self, run: str, group: str) -> PastAlerts:
         empty = PastAlerts(run, group)
-        known = self._groups.get(group, empty)
+        group_alerts = self._groups.get(group, empty)
         last = self._runs.get(run, empty).last_run_alert
-        return replace(known, run=run, last_run_alert=last)
+        return replace(group_alerts, run=run, last_run_alert=last)
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """The messages of one clock hour."""
+        """Returns the messages of one clock hour."""
         return self.hours.get((channel, began_at), ChannelHour(channel, began_at))
 
     def has_job_line(self, key: JobKey) -> bool:
-        """Whether the line about the run was written."""
+        """Whether the job line of the run was written."""
         return keys.job_pk(key) in self.lines
 
     def write_alert(
@@ -65,11 +65,11 @@ class MemoryAlertLedger:
         *,
         includes_job_line: bool = False,
     ) -> bool:
-        """All or nothing, if nobody has written since."""
-        known = self._past(previous_alerts.run, previous_alerts.group)
+        """Writes all, or nothing if another process has written since; returns whether it did."""
+        stored = self._past(previous_alerts.run, previous_alerts.group)
         seen, last = previous_alerts.last_run_alert, new_alerts.last_run_alert
-        if known.last_run_alert != seen or (
-            new_alerts is not previous_alerts and known != previous_alerts
+        if stored.last_run_alert != seen or (
+            new_alerts is not previous_alerts and stored != previous_alerts
         ):
             return False
         alert = last if last is not seen else None
@@ -79,10 +79,10 @@ class MemoryAlertLedger:
         if includes_job_line and previous_alerts.run in self.lines:
             return False
         if any(
-            self.channel_hour(one.channel, one.began_at).count != one.count - 1 for one in hours
+            self.channel_hour(hour.channel, hour.began_at).count != hour.count - 1 for hour in hours
         ):
             return False
-        self.hours |= {(one.channel, one.began_at): one for one in hours}
+        self.hours |= {(hour.channel, hour.began_at): hour for hour in hours}
         if includes_job_line:
             self.lines.add(new_alerts.run)
         if new_alerts is not previous_alerts:
@@ -95,13 +95,13 @@ class MemoryAlertLedger:
         return True
 
     def watch_state(self, key: JobKey) -> WatchState:
-        """What is kept of a running job."""
+        """Returns the watch state of a running job."""
         return self.running.get(key, WatchState(key))
 
     def write_watch_state(
         self, state: WatchState, bodies: Mapping[str, str], now: datetime
     ) -> bool:
-        """All or nothing, if nobody has written since."""
+        """Writes all, or nothing if another process has written since; returns whether it did."""
         if self.running.get(state.key, WatchState(state.key)).revision != state.revision - 1:
             return False
         self.running[state.key] = state
@@ -111,27 +111,27 @@ class MemoryAlertLedger:
         return True
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
-        """The channel and the body of a notice."""
+        """Returns the channel and the body of a notice."""
         return self.notices.get((pk, sk))
 
 
 class MemoryDecisions:
-    """What people decided, for as long as the process lives."""
+    """Implements Decisions."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, datetime], Decision] = {}
 
     def decisions(self) -> list[Decision]:
-        """All of them."""
+        """Returns all decisions."""
         return list(self._kept.values())
 
     def save_decision(self, decision: Decision) -> None:
-        """Keeps it."""
+        """Saves a decision."""
         self._kept[decision.recommendation_id, decision.at] = decision
 
 
 class MemorySendLedger:
-    """Which notices were posted, for as long as the process lives."""
+    """Implements SendLedger."""
 
     def __init__(self) -> None:
         self._leases: dict[str, Lease] = {}
@@ -139,43 +139,43 @@ class MemorySendLedger:
         self.hours: dict[tuple[str, datetime], ChannelHour] = {}
 
     def state(self, notice_id: str) -> str | None:
-        """What became of a notice; None where no delivery has claimed it."""
+        """Returns the state of a notice; None if no delivery has claimed it."""
         lease = self._leases.get(notice_id)
         return None if lease is None else lease.state.value
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> SendClaim:
-        """Takes the lease to send one notice."""
+        """Claims the right to send a notice for `lease_s` seconds."""
         claim = decide_claim(self._leases.get(notice_id), epoch_s(now))
         if claim in (SendClaim.FIRST, SendClaim.REPEAT):
             self._leases[notice_id] = lease_for(claim, epoch_s(now) + lease_s)
         return claim
 
     def mark_sent(self, notice_id: str, now: datetime) -> None:
-        """It was posted: never again."""
+        """Marks a notice as posted, so that it is never posted again."""
         self._leases[notice_id] = Lease(NoticeState.SENT, self._tries(notice_id), 0)
 
     def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
-        """The first try posted nothing. No change of what was sent, or claimed again since."""
+        """Marks that the first try posted nothing, unless it was sent or claimed again since."""
         if not self._is_sent(notice_id) and self._tries(notice_id) < MAX_TRIES:
             self._leases[notice_id] = Lease(NoticeState.FAILED, 1, 0)
 
     def mark_unknown(self, notice_id: str, now: datetime, reason: str) -> None:
-        """A try may have posted it. What was sent stays sent."""
+        """Marks that a try may have posted it, unless it is known to be sent."""
         if not self._is_sent(notice_id):
             self._leases[notice_id] = Lease(NoticeState.UNKNOWN, self._tries(notice_id), 0)
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """The messages of one clock hour."""
+        """Returns the messages of one clock hour."""
         return self.hours.get((channel, began_at), ChannelHour(channel, began_at))
 
     def circuit(self, channel: str) -> Circuit:
-        """How this channel answered last."""
+        """Returns the circuit breaker of a channel."""
         return self._circuits.get(channel, Circuit())
 
     def replace_circuit(
         self, channel: str, expected: Circuit, new_circuit: Circuit, now: datetime
     ) -> bool:
-        """Stores `after`, unless it was changed since."""
+        """Stores the new circuit if the stored one equals `expected`; returns whether it did."""
         if self.circuit(channel) != expected:
             return False
         self._circuits[channel] = new_circuit
@@ -191,8 +191,8 @@ class MemorySendLedger:
 
 
 @dataclass
-class MemoryNotes:
-    """Implements SweepNotes in memory, as the table does."""
+class MemorySweepStore:
+    """Implements SweepStore."""
 
     states: dict[JobList, ListState] = field(default_factory=dict)
     notes: dict[JobKey, SentEvent] = field(default_factory=dict)

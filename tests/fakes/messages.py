@@ -1,4 +1,4 @@
-"""Alerts that were sent, the advice they are about, and the card of a message from a document."""
+"""Builders of sent alerts, open recommendations and message cards."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -22,7 +22,7 @@ NINE = datetime(2026, 5, 20, 9, 2, tzinfo=UTC)
 def alert(
     figures: AlertFigures, version: int = 1, at: datetime = NINE, run: str = "r", **more: Any
 ) -> Alert:
-    """The first one about a run."""
+    """Returns a sent alert; by default the first one about a run."""
     return Alert(
         run,
         **{"family": "f", "kind": AlertKind.FIRST} | more,
@@ -35,8 +35,8 @@ def alert(
 _MONTH = Month(AmountKind.COUNTED, Decimal(540), Decimal(540), 12, occasions=12)
 
 
-def decided(**more: Any) -> AlertDecision:
-    """A first message about 12 runs of a month, with its details as `notify` sets them."""
+def first_decision(**more: Any) -> AlertDecision:
+    """Returns the decision for a first message about 12 runs in a month, as `notify` makes it."""
     return AlertDecision(**({"month": _MONTH, "saves": _MONTH} | more))
 
 
@@ -45,14 +45,14 @@ def document_card(
     decision: AlertDecision | None = None,
     place: HistoryLocation = DEFAULT_HISTORY,
 ) -> MessageCard:
-    """As `notify` writes it, from the parsed document; `decided()` without a decision."""
-    return alert_card(MessageAudit.parse(document), decision or decided(), place)
+    """Returns the message card that `notify` writes for a document."""
+    return alert_card(MessageAudit.parse(document), decision or first_decision(), place)
 
 
 def open_advice(
     rule: str = "gpu-underused", worth: AmountKind = AmountKind.COUNTED
 ) -> FamilyRecommendation:
-    """An open advice of a rule to the family of these audits."""
+    """Returns an open recommendation of a rule for the family of these audits."""
     at = datetime(2026, 5, 20, 13, tzinfo=UTC)
     return FamilyRecommendation(
         id="abcdefgh",

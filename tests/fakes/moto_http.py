@@ -1,7 +1,7 @@
-"""moto behind a local HTTP address, so that a process of its own can use it as AWS.
+"""Serves moto at a local HTTP address, so that another process can use it as AWS.
 
-moto's own server needs Flask; the requests are answered by the same backends here. The service and
-region of a request are those that it is signed for.
+moto's own server needs Flask; here the same backends answer the requests. The service and region of
+a request are those in its signature.
 """
 
 import re
@@ -24,17 +24,17 @@ _OWN_HEADERS = {"content-length", "connection", "transfer-encoding", "date", "se
 
 @dataclass
 class MotoHttp:
-    """Where moto is, and what it was asked: `SageMaker.ListTrainingJobs`, or the path."""
+    """The server's address, and the calls so far: `SageMaker.ListTrainingJobs`, or the path."""
 
     url: str
     calls: list[str] = field(default_factory=list)
     slow_s: float = 0
-    """Before each answer."""
+    """Delay before each answer."""
 
 
 @contextmanager
 def moto_http() -> Iterator[MotoHttp]:
-    """moto behind an address; to be used within `mock_aws`."""
+    """Serves moto in this block; use it within `mock_aws`."""
     lock, aws = threading.Lock(), MotoHttp("")
 
     class Handler(BaseHTTPRequestHandler):
@@ -63,7 +63,7 @@ def moto_http() -> Iterator[MotoHttp]:
                 self.wfile.write(b"" if self.command == "HEAD" else content)
 
         def log_message(self, *_: Any) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     aws.url = f"http://127.0.0.1:{server.server_port}"
@@ -76,10 +76,10 @@ def moto_http() -> Iterator[MotoHttp]:
 
 
 def _request(method: str, path: str, headers: Message, body: bytes) -> AWSPreparedRequest:
-    """The request as AWS's own host would get it."""
+    """Returns the request as if it was sent to AWS's host."""
     scope = _SCOPE.search(headers.get("Authorization", ""))
     unsigned = ("us-east-1", "sts" if b"Action=GetCallerIdentity" in body else "s3")
     region, service = scope.groups() if scope else unsigned
     host = _HOSTS.get(service, f"{service}.{{}}.amazonaws.com").format(region)
-    kept = {key: value for key, value in headers.items() if key != "Host"}
-    return AWSPreparedRequest(method, f"https://{host}{path}", kept, body, None)
+    kept_headers = {key: value for key, value in headers.items() if key != "Host"}
+    return AWSPreparedRequest(method, f"https://{host}{path}", kept_headers, body, None)

@@ -1,6 +1,6 @@
-"""Finished jobs in moto, created by boto3 as a user does, with metrics put to CloudWatch.
+"""Adds finished jobs to moto, created through boto3, and puts their metrics into CloudWatch.
 
-moto ends every job at the moment that it begins; its times are then set to those of a run.
+moto ends every job when it begins; its times are then set to those of a run.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ def add_training_job(
     gpu: float = 20.0,
     status: str = "Completed",
 ) -> None:
-    """A training job of one host whose GPUs were at `gpu` percent of one."""
+    """Adds a training job of one host whose GPUs add up to `gpu` percent of one."""
     region = session.region_name
     session.client("sagemaker").create_training_job(
         TrainingJobName=name,

@@ -1,7 +1,7 @@
-"""The DynamoDB that `make dynamodb` names: the tests of the history run there, not against moto.
+"""Client of the DynamoDB that `make dynamodb` names, for the history's tests instead of moto.
 
-DYNAMODB is an endpoint, or `aws`: the account and region of the caller's own credentials, which
-this module keeps before the tests' made-up ones replace them.
+The variable DYNAMODB is an endpoint, or `aws`: the account and region of the user's own
+credentials. This module saves them before the tests' made-up ones replace them.
 """
 
 import os
@@ -17,7 +17,7 @@ _OWN = {name: value for name, value in os.environ.items() if name.startswith("AW
 
 
 def client() -> Any:
-    """A client of it. That of an account has found its credentials when this returns."""
+    """Returns a client; for an account, its credentials are already resolved."""
     if not IS_ACCOUNT:
         config = Config(account_id_endpoint_mode="disabled")
         return boto3.client("dynamodb", endpoint_url=NAMED, config=config)

@@ -1,4 +1,4 @@
-"""What is slow to make, made once for all processes of a test run."""
+"""Shares slow preparations between all processes of a test run."""
 
 import fcntl
 import os
@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 
-def once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A folder that the process fills which asks first; the others wait for it."""
+def make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """Returns a folder that the first process fills with `make`; other processes wait for it."""
     folder = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
-    made = folder / name
+    folder_path = folder / name
     with (folder / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not made.exists():
+        if not folder_path.exists():
             unfinished = folder / f"{name}.unfinished"
             unfinished.mkdir()
             make(unfinished)
-            unfinished.rename(made)
-    return made
+            unfinished.rename(folder_path)
+    return folder_path

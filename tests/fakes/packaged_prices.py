@@ -1,4 +1,4 @@
-"""The packaged prices alone, at their newest rates."""
+"""The packaged prices only, at their newest rates."""
 
 from functools import cache
 
@@ -9,10 +9,10 @@ from sageaudit.domain.prices.market import Market
 
 @cache
 def packaged_market() -> Market:
-    """Instance types and packaged prices, read once per process."""
+    """Returns packaged instance types and prices, read once per process."""
     return Market(packaged.instance_types(), packaged_prices())
 
 
 def packaged_prices() -> PriceBook:
-    """The price book of the packaged tables."""
+    """Returns the price book of the packaged tables."""
     return PriceBook((packaged.packaged_prices(),))

@@ -1,4 +1,4 @@
-"""Requests of jobs that have not run, and what a rule says of one."""
+"""Requests of jobs that have not run, and the outcomes of rules for them."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -102,27 +102,30 @@ _BODIES: Mapping[JobKind, dict[str, Any]] = {
     JobKind.TUNING: _TUNING,
 }
 REQUESTED = tuple(_BODIES)
-"""The kinds whose requests are checked."""
+"""Kinds of jobs whose requests are checked."""
 
 
 def body(
     kind: JobKind = JobKind.TRAINING, changes: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A request that nothing is wrong with; `changes` by path, None removes the parameter."""
-    made: dict[str, Any] = copy.deepcopy(_BODIES[kind])
+    """Returns a request without problems.
+
+    `changes` by path; None removes the parameter.
+    """
+    request: dict[str, Any] = copy.deepcopy(_BODIES[kind])
     for path, value in (changes or {}).items():
         *around, last = path.split(".")
-        inside = made
+        inside = request
         for step in around:
             inside = inside.setdefault(step, {})
         if value is None:
             inside.pop(last, None)
         else:
             inside[last] = value
-    return made
+    return request
 
 
-def planned(
+def checked_request(
     changes: Mapping[str, Any] | None = None,
     *,
     kind: JobKind = JobKind.TRAINING,
@@ -133,14 +136,17 @@ def planned(
     trials: Sequence[MaxCost] = (),
     region: str | None = REGION,
 ) -> CheckedRequest:
-    """What is said of the request; `earlier` are the family's runs, None: no history was read."""
+    """Checks the request and returns the result.
+
+    `earlier` are the family's runs; None: no history was read.
+    """
     request = Request(kind, body(kind, changes), f"{kind.value} job", REQUEST_SHAPES[kind])
     problems = find_problems(request, api_model())
     rules = policy or Policy()
-    one = plan_job(request, problems, region, rules)
+    planned_job = plan_job(request, problems, region, rules)
     history = None if earlier is None else FamilyHistory(tuple(earlier), tuple(audits))
     return check_request(
-        one,
+        planned_job,
         problems,
         market or jobs.market(),
         rules,
@@ -152,15 +158,15 @@ def planned(
 
 
 def request_finding(rule: str, changes: Mapping[str, Any] | None = None, **more: Any) -> Finding:
-    """The rule's finding about a request."""
-    [finding] = [f for f in planned(changes, **more).findings if f.rule.name == rule]
+    """Returns the rule's finding about a request."""
+    [finding] = [f for f in checked_request(changes, **more).findings if f.rule.name == rule]
     return finding
 
 
 def request_answer(
     rule: str, changes: Mapping[str, Any] | None = None, **more: Any
 ) -> Finding | Outcome:
-    """The rule's outcome about a request; a finding with its dollars."""
-    of = planned(changes, **more)
-    found = [f for f in of.findings if f.rule.name == rule]
-    return found[0] if found else next(o for name, o in of.outcomes if name.name == rule)
+    """Returns the rule's outcome for a request; a detection as a finding with its dollars."""
+    checked = checked_request(changes, **more)
+    findings = [f for f in checked.findings if f.rule.name == rule]
+    return findings[0] if findings else next(o for name, o in checked.outcomes if name.name == rule)

@@ -1,4 +1,4 @@
-"""Price-list products to change at will, and a Price List API that answers with them."""
+"""Price List products, and a fake Price List API that returns them."""
 
 import copy
 import json
@@ -17,8 +17,8 @@ from sageaudit.domain.prices.price_list import ROLES, STORAGE, ListedRate, Price
 DOCUMENTS = Path(__file__).parents[1] / "recorded" / "data" / "price-list-documents"
 
 
-def recorded(name: str) -> Any:
-    """One of the reconstructed documents."""
+def recorded_document(name: str) -> Any:
+    """Returns one of the reconstructed Price List documents."""
     return json.loads((DOCUMENTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
@@ -31,8 +31,8 @@ def product(
     effective: str = "2026-05-01T00:00:00Z",
     **attributes: str,
 ) -> Any:
-    """A product of a component with one price, and attributes changed."""
-    document = copy.deepcopy(recorded("training_eu-west-1_ml.m5.xlarge"))
+    """Returns a product with one price and changed attributes."""
+    document = copy.deepcopy(recorded_document("training_eu-west-1_ml.m5.xlarge"))
     document["product"]["attributes"] |= {
         "instanceName": instance_type,
         "instanceType": f"{instance_type}-{component.value}",
@@ -49,8 +49,8 @@ def product(
 
 
 def volume(usd: str, *, region: str = "eu-west-1", component: Component) -> Any:
-    """The ML storage of a component."""
-    document = copy.deepcopy(recorded("volume_training_eu-west-1_gp2"))
+    """Returns the storage product of a component."""
+    document = copy.deepcopy(recorded_document("volume_training_eu-west-1_gp2"))
     document["product"]["attributes"] |= {
         "regionCode": region,
         "volumeType": f"General Purpose-{component.value}",
@@ -63,15 +63,15 @@ def volume(usd: str, *, region: str = "eu-west-1", component: Component) -> Any:
 
 
 def dimension_of(document: Any) -> dict[str, Any]:
-    """The one price dimension of a document, to change."""
+    """Returns the only price dimension of a document, to be changed."""
     [term] = document["terms"]["OnDemand"].values()
     [dimension] = term["priceDimensions"].values()
-    made: dict[str, Any] = dimension
-    return made
+    result: dict[str, Any] = dimension
+    return result
 
 
 class PricingClient:
-    """GetProducts over a list of products: filters and pages as AWS documents them."""
+    """Fakes GetProducts over a list of products, with AWS's filters and pages."""
 
     def __init__(self, products: Sequence[Any] = (), *, page: int = 100) -> None:
         self.products = list(products)
@@ -79,20 +79,20 @@ class PricingClient:
         self.refusal: ClientError | None = None
         self._page = page
 
-    def get_products(self, **asked: Any) -> dict[str, Any]:
-        self.calls.append(asked)
+    def get_products(self, **request: Any) -> dict[str, Any]:
+        self.calls.append(request)
         if self.refusal is not None:
             raise self.refusal
-        found = [one for one in self.products if _matches(one, asked["Filters"])]
-        start = int(asked.get("NextToken", 0))
+        matching = [product for product in self.products if _matches(product, request["Filters"])]
+        start = int(request.get("NextToken", 0))
         answer: dict[str, Any] = {
             "FormatVersion": "aws_v1",
             "PriceList": [
-                one if isinstance(one, str) else json.dumps(one)
-                for one in found[start : start + self._page]
+                condition if isinstance(condition, str) else json.dumps(condition)
+                for condition in matching[start : start + self._page]
             ],
         }
-        if start + self._page < len(found):
+        if start + self._page < len(matching):
             answer["NextToken"] = str(start + self._page)
         return answer
 
@@ -102,12 +102,12 @@ def _matches(document: Any, filters: list[dict[str, str]]) -> bool:
         return True
     product = document["product"]
     values = {**product["attributes"], "productFamily": product.get("productFamily")}
-    assert all(one["Type"] == "TERM_MATCH" for one in filters)
-    return all(values.get(one["Field"]) == one["Value"] for one in filters)
+    assert all(condition["Type"] == "TERM_MATCH" for condition in filters)
+    return all(values.get(condition["Field"]) == condition["Value"] for condition in filters)
 
 
-def denied(operation: str = "GetProducts") -> ClientError:
-    """What AWS answers to a role without the permission."""
+def denied_error(operation: str = "GetProducts") -> ClientError:
+    """Returns AWS's error for a role without the permission."""
     message = (
         "User: arn:aws:sts::111122223333:assumed-role/audit/x is not authorized to perform:"
         f" pricing:{operation}"
@@ -122,7 +122,7 @@ def listing(
     component: Component = Component.TRAINING,
     effective: date | None = date(2026, 5, 1),
 ) -> PriceListing:
-    """A listing of these rates."""
+    """Returns a listing of these rates."""
     role = ROLES[component]
     return PriceListing(
         region,
@@ -134,6 +134,6 @@ def listing(
     )
 
 
-def stored(rates: dict[str, str], read_at: datetime) -> StoredListing:
+def stored_listing(rates: dict[str, str], read_at: datetime) -> StoredListing:
     """The same as it was read at a moment."""
     return StoredListing(listing(rates), read_at)

@@ -1,7 +1,7 @@
-"""Queues with SQS's times, of which messages are delivered to the real function.
+"""Queues with SQS's timing, which deliver to the real function.
 
-A message is visible from a moment on, is counted when it is received, is deleted when the function
-answers for it, and is moved to the dead letters by SQS after 120 receives.
+A message is visible from a time on and counts its receives. It is deleted if the function handles
+it. After 120 receives, SQS moves it to the dead letters.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Handle = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 @dataclass
 class Message:
-    """One message of a queue."""
+    """One message in a queue."""
 
     id: str
     body: str
@@ -30,7 +30,7 @@ class Message:
     received: int = 0
 
     def record(self, queue: str) -> dict[str, Any]:
-        """As Lambda hands it over."""
+        """Returns the message as Lambda passes it to a function."""
         record = sqs_record(self.body, message_id=self.id, received=self.received, queue=queue)
         record["attributes"]["SentTimestamp"] = str(round(self.sent_at.timestamp() * 1000))
         record["messageAttributes"] = {
@@ -41,26 +41,26 @@ class Message:
 
 @dataclass
 class FakeQueue:
-    """Keeps what is sent, for how long it hides what was received, and delivers.
+    """A queue that keeps its messages and delivers them.
 
-    `errors` are raised by the next requests, one each. As SQS's own, Unavailable says that the
-    answer was lost: the message was taken.
+    `errors` are raised by the next requests, one each. Unavailable means that only the answer was
+    lost: the message was still sent.
     """
 
     name: str = QUEUE
     clock: Callable[[], datetime] = field(default_factory=Clock)
     delay_s: float = 0
     hidden_s: float = 720
-    """How long a message waits after a function that ended without an answer."""
+    """How long a message stays invisible after the function ended without handling it."""
     errors: list[Exception] = field(default_factory=list)
     deletes_fail: int = 0
-    """How many of the next messages stay although the function has done them."""
+    """How many of the next handled messages are not deleted."""
     messages: dict[str, Message] = field(default_factory=dict)
     waits_s: list[int] = field(default_factory=list)
     _count: int = 0
 
     def put(self, body: str, attributes: dict[str, str] | None = None, *, age_s: float = 0) -> None:
-        """A message of somebody else that was sent so long ago."""
+        """Puts a message that another sender sent this long ago."""
         sent_at = self.clock() - timedelta(seconds=age_s)
         self._add(body, attributes or {}, sent_at, self.clock() + timedelta(seconds=self.delay_s))
 
@@ -70,9 +70,9 @@ class FakeQueue:
         error = self.errors.pop(0) if self.errors else None
         if error is not None and not isinstance(error, Unavailable):
             raise error
-        kept = {name: value for name, value in (attributes or {}).items() if value}
+        set_attributes = {name: value for name, value in (attributes or {}).items() if value}
         at = self.clock()
-        self._add(body, kept, at, at + timedelta(seconds=delay_s or self.delay_s))
+        self._add(body, set_attributes, at, at + timedelta(seconds=delay_s or self.delay_s))
         if error is not None:
             raise error
 
@@ -84,33 +84,33 @@ class FakeQueue:
             self.messages[receipt_handle].visible_at = self.clock() + timedelta(seconds=seconds)
 
     def next(self) -> Message | None:
-        """The message that is visible next."""
-        return min(self.messages.values(), key=lambda one: one.visible_at, default=None)
+        """Returns the message that becomes visible next."""
+        return min(self.messages.values(), key=lambda message: message.visible_at, default=None)
 
-    def deliver(self, one: Message, handle: Handle, dead: "FakeQueue") -> None:
-        """One invocation of the function with one message."""
-        one.received += 1
-        one.visible_at = self.clock() + timedelta(seconds=self.hidden_s)
-        if one.received > MAX_RECEIVES:
-            dead.messages[one.id] = self.messages.pop(one.id)
+    def deliver(self, message: Message, handle: Handle, dead: "FakeQueue") -> None:
+        """Invokes the function once with one message."""
+        message.received += 1
+        message.visible_at = self.clock() + timedelta(seconds=self.hidden_s)
+        if message.received > MAX_RECEIVES:
+            dead.messages[message.id] = self.messages.pop(message.id)
             return
         try:
-            answer = handle(batch(one.record(self.name)), None)
+            answer = handle(batch(message.record(self.name)), None)
         except ProcessKilled:
             return
         if self.deletes_fail:
             self.deletes_fail -= 1
         elif not answer["batchItemFailures"]:
-            del self.messages[one.id]
+            del self.messages[message.id]
 
     @property
     def sent(self) -> list[tuple[str, dict[str, str]]]:
-        """The body and the attributes of each message, in the order of sending."""
-        return [(one.body, one.attributes) for one in self.messages.values()]
+        """Body and attributes of each message, in the order of sending."""
+        return [(message.body, message.attributes) for message in self.messages.values()]
 
     def attributes(self) -> list[dict[str, str]]:
-        """Of each message."""
-        return [one.attributes for one in self.messages.values()]
+        """Returns the attributes of each message."""
+        return [message.attributes for message in self.messages.values()]
 
     def _add(
         self, body: str, attributes: dict[str, str], sent_at: datetime, visible_at: datetime

@@ -1,6 +1,7 @@
-"""Makes moto fast, whose DynamoDB copies or sorts the whole table for each small thing.
+"""Makes moto fast.
 
-Of each attribute's ten possible types it looks for a dozen other names, in each answer.
+moto's DynamoDB copies or sorts the whole table in many operations. Its serializer looks up a dozen
+names for each of the ten possible types of each attribute.
 """
 
 import copy
@@ -21,16 +22,16 @@ from moto.dynamodb.parsing.ast_nodes import DepthFirstTraverser  # type: ignore[
 from moto.dynamodb.parsing.validators import ActionCountValidator, OverlappingPathsValidator
 
 _INDEX_NAME = 6
-"""Of the arguments with which moto calls `Table.query`, after the hash key."""
+"""Position of `index_name` in the arguments of moto's `Table.query` after the hash key."""
 
 _key = cache(rsa.generate_private_key)
 
 
 @contextmanager
 def quick_moto() -> Iterator[None]:
-    """A transaction copies the table once, a query looks at its own items, and no text is cast.
+    """Patches moto: a transaction copies the table once, and a query reads only its partition.
 
-    One copy is enough to go back to: the table does not change while moto makes them.
+    One copy is enough for a rollback: the table does not change while moto makes its copies.
     """
     copies: dict[int, Table] = {}
     transact, query = DynamoDBBackend.transact_write_items, Table.query
@@ -53,15 +54,15 @@ def quick_moto() -> Iterator[None]:
             copies.clear()
 
     def query_of_a_partition(self: Any, hash_key: Any, *args: Any, **words: Any) -> Any:
-        # moto asks for all items in their order, and sorts those that it takes once more
+        # moto reads all items in order and then sorts the selected ones again
         whole = self.items if args[_INDEX_NAME] else [hash_key]
         items = [item for key in whole for item in self.items.get(key, {}).values()]
         with patch.object(self, "all_items", lambda: items):
             return query(self, hash_key, *args, **words)
 
     def get_value(self: Any, value: Any, key: str, shape: Any) -> Any:
-        of = getattr(shape, "parent", None)
-        if of is not None and of.name == "AttributeValue" and type(value) is dict:
+        parent = getattr(shape, "parent", None)
+        if parent is not None and parent.name == "AttributeValue" and type(value) is dict:
             return value.get(key)
         return pick(self, value, key, shape)
 
@@ -71,16 +72,16 @@ def quick_moto() -> Iterator[None]:
         return types[type(self)]
 
     with (
-        # SNS signs with a key that it takes long to make; here all topics have one
+        # SNS generates a signing key per topic, which is slow: all topics share one here
         patch("moto.sns.models.rsa.generate_private_key", _key),
-        # A record of the stream never changes.
+        # stream records never change
         patch.object(StreamRecord, "__deepcopy__", lambda self, _: self, create=True),
         patch.object(models, "copy", SimpleNamespace(deepcopy=deepcopy, copy=copy.copy)),
         patch.object(DynamoDBBackend, "transact_write_items", transact_write_items),
         patch.object(Table, "query", query_of_a_partition),
         patch.object(ResponseSerializer, "get_value", get_value),
         patch.object(DepthFirstTraverser, "nodes_to_be_processed", nodes_of_a_class),
-        # the parts of an expression lie in one another: the check of the whole one is that of all
+        # the check of the whole expression covers its nested parts
         patch.object(ActionCountValidator, "traverse", ActionCountValidator.process),
         patch.object(OverlappingPathsValidator, "traverse", OverlappingPathsValidator.process),
         patch.object(

@@ -1,4 +1,4 @@
-"""SageMaker and CloudWatch with latencies and quotas, in virtual time: clients without botocore."""
+"""SageMaker and CloudWatch clients with latencies and quotas, in virtual time, without botocore."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -23,9 +23,9 @@ _BACKOFF_S = 1.0
 
 @dataclass
 class QuotaAws:
-    """An account with `jobs` training jobs of `minutes` on `hosts`, one after the other.
+    """An account with `jobs` consecutive training jobs of `minutes` on `hosts`.
 
-    A request above an API's quota is throttled, and tried again by the SDK.
+    A request above an API's quota is throttled, and the SDK retries it.
     """
 
     time: VirtualTime
@@ -39,14 +39,14 @@ class QuotaAws:
     _buckets: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def client(self, service: str) -> Callable[[str, str], Any]:
-        made: dict[str, _Client] = {}
-        return lambda _, region: made.setdefault(region, _Client(self, service, region))
+        clients: dict[str, _Client] = {}
+        return lambda _, region: clients.setdefault(region, _Client(self, service, region))
 
     def name(self, number: int) -> str:
         return f"bert-{number % 40:02}-{number:06}"
 
     def created_at(self, number: int) -> datetime:
-        """Newest last: 30 days of jobs."""
+        """Returns the creation time of a job; the jobs cover 30 days, newest last."""
         return NOW - timedelta(days=30) * (self.jobs - number) / (self.jobs + 1)
 
     def row(self, number: int, region: str) -> dict[str, Any]:
@@ -92,12 +92,12 @@ class QuotaAws:
         }
 
     def take(self, api: str, place: str, limit: int, amount: int = 1) -> bool:
-        """Whether the quota grants a request: a bucket of one second's requests, refilled."""
+        """Whether the quota grants a request: a token bucket with one second's requests."""
         now = self.time.now_s
-        left, seen_at = self._buckets.get(place + api, (float(limit), now))
-        left = min(float(limit), left + (now - seen_at) * limit)
-        granted = left + 1e-6 >= amount
-        self._buckets[place + api] = (left - amount if granted else left, now)
+        tokens, seen_at = self._buckets.get(place + api, (float(limit), now))
+        tokens = min(float(limit), tokens + (now - seen_at) * limit)
+        granted = tokens + 1e-6 >= amount
+        self._buckets[place + api] = (tokens - amount if granted else tokens, now)
         return granted
 
 
@@ -157,7 +157,7 @@ class _Client:
         }
 
     def _call(self, api: str, params: Mapping[str, Any], points: int = 0) -> None:
-        """The SDK's request: events, latency, quota, and tries again after a throttle."""
+        """Makes a request as the SDK does: events, latency, quota, and retries after a throttle."""
         aws, name = self._aws, f"{self._service}.{api}"
         self.meta.events.emit(f"before-parameter-build.{name}", params=params)
         for attempt in range(_TRIES):

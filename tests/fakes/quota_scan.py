@@ -1,7 +1,8 @@
-"""A scan in virtual time of an account with quotas.
+"""Scans an account with quotas, in virtual time.
 
-`PYTHONPATH=functions python -m tests.fakes.quota_scan 1000 5000` prints, for scans of so many jobs
-with real audits into a history file, the time by AWS's rates, that of this machine, and the memory.
+`PYTHONPATH=functions python -m tests.fakes.quota_scan 1000 5000` scans this many jobs with real
+audits into a history file. It prints the time by AWS's rates, the CPU time of this machine, and the
+memory.
 """
 
 import resource
@@ -34,12 +35,12 @@ PERIOD = Period((NOW - timedelta(days=30)).date(), NOW.date())
 
 
 def no_children(_: JobRef) -> tuple[JobRef, ...]:
-    """Of roll-ups that launched nothing."""
+    """Returns no child jobs for any roll-up."""
     return ()
 
 
 class QuotaScan:
-    """A scan in virtual time of an account with quotas."""
+    """A scan of an account with quotas, in virtual time."""
 
     def __init__(self, jobs: int, **account: Any) -> None:
         self.time = VirtualTime()
@@ -58,7 +59,7 @@ class QuotaScan:
         return replace(dependencies(FakeJobs()), **read, **changes)
 
     def run(self, deps: AuditDependencies, regions: tuple[str, ...] = (REGION,)) -> float:
-        """The seconds that it takes."""
+        """Runs the scan; returns its virtual seconds."""
         listing = list_jobs(self.lists, no_children, regions, [JobKind.TRAINING], PERIOD, self.time)
         assert not listing.refusals
         for outcome in scan_lanes(make_lanes(listing.jobs, deps), self.time, clock=lambda: NOW):
@@ -67,7 +68,7 @@ class QuotaScan:
 
 
 def measure(jobs: int) -> str:
-    """One line about a scan with real audits, in a process of its own."""
+    """Scans with real audits in a process of its own; returns one line about it."""
     account, begun_s = QuotaScan(jobs), time.process_time()
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -1,4 +1,4 @@
-"""A history to ask: audits of several families, owners, accounts and regions, also roll-ups."""
+"""Random audits of several families, owners, accounts and regions, also roll-ups."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ACCOUNTS, REGIONS = ("111122223333", "444455556666"), ("us-east-1", "eu-west-1")
 FAMILIES, OWNERS = ("resnet", "bert", "tabular"), ("ana", "bo", None)
 TEAMS = ("growth", "search", None)
-"""Values of the cost tags team and project."""
+"""Values of the cost tags `team` and `project`."""
 RULES = ("gpu-idle", "failed-spend", "spot-not-used", "old-generation")
 _FACTS = (
     run_summary(Purchase.SPOT, instance_type="ml.g5.xlarge", instance_count=2),
@@ -31,28 +31,28 @@ TYPES = ("ml.g5.xlarge", "ml.m5.large")
 
 
 def audits(count: int, *, seed: int = 1, days: int = 40) -> Iterator[AuditEntry]:
-    """Audits of jobs that ended in the last days; every seventh is the roll-up of a tuning job."""
+    """Yields audits of jobs that ended in the last days; every seventh is a tuning roll-up."""
     chance = random.Random(seed)
     for number in range(count):
         yield _audit(chance, number, days)
 
 
 def fill(history: History, count: int, *, seed: int = 1, days: int = 40) -> None:
-    """Records them."""
-    for made in audits(count, seed=seed, days=days):
-        history.record(made)
+    """Records such audits in a history."""
+    for entry in audits(count, seed=seed, days=days):
+        history.record(entry)
 
 
-def remembered(history: History) -> History:
-    """The same history, which is asked each thing once."""
+def cached_reads(history: History) -> History:
+    """Returns the history with cached reads."""
 
     def once(ask: Callable[..., Iterable[Any]]) -> Callable[..., list[Any]]:
         return cache(lambda *words, **more: [*ask(*words, **more)])
 
-    kept: Any = SimpleNamespace(
+    cached: Any = SimpleNamespace(
         runs=once(history.runs), daily_sums=once(history.daily_sums), summary=cache(history.summary)
     )
-    return cast("History", kept)
+    return cast("History", cached)
 
 
 def _audit(chance: random.Random, number: int, days: int) -> AuditEntry:
@@ -60,7 +60,7 @@ def _audit(chance: random.Random, number: int, days: int) -> AuditEntry:
     rollup = number % 7 == 6
     kind = "tuning" if rollup else chance.choice(("training", "training", "processing"))
     family, name = f"{kind}/{chance.choice(FAMILIES)}", f"job-{number:05d}"
-    # some end at the same moment
+    # some jobs end at the same time
     ended_at = NOW - timedelta(minutes=10 * chance.randrange(days * 144))
     findings = [_finding(chance, rule) for rule in RULES if chance.random() < 0.4]
     judged = chance.choice(("yes", "yes", "partly", "no"))
@@ -77,23 +77,23 @@ def _audit(chance: random.Random, number: int, days: int) -> AuditEntry:
         "created_at": ended_at - timedelta(hours=2),
         "ended_at": ended_at,
     }
-    saved = sum((one["saving_usd"] for one in findings), Decimal(0))
+    saved = sum((finding["saving_usd"] for finding in findings), Decimal(0))
     total = saved + Decimal(chance.randrange(1, 9_000_000)).scaleb(-6)
     changes: dict[str, Any] = {
         "bill": _bill(None if chance.random() < 0.05 else total, number),
         "judged": judged,
         "rollup": rollup,
-        "rollup_rules": [found["rule"] for found in findings][:1] if rollup else [],
+        "rollup_rules": [finding["rule"] for finding in findings][:1] if rollup else [],
         **documents.sums(findings, total),
     }
     if judged == "no" and not changes["avoidable_usd"]:
         changes["avoidable_usd"] = None
-    made = document(name, job=job, findings=findings, **changes)
-    return replace(entry_of(made, _FACTS[number % 3]), last_modified_at=NOON)
+    audit = document(name, job=job, findings=findings, **changes)
+    return replace(entry_of(audit, _FACTS[number % 3]), last_modified_at=NOON)
 
 
 def _bill(total_usd: Decimal | None, number: int) -> dict[str, Any]:
-    """A bill of one line: an hour of an instance."""
+    """Returns a bill of one line: one hour of an instance."""
     hour = documents.line(
         usage_type=f"EU-Train:{TYPES[number % len(TYPES)]}",
         quantity=Decimal(1),

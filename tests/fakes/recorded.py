@@ -1,4 +1,4 @@
-"""Every recorded job, read and audited once: when a test asks for it, never at import."""
+"""All recorded jobs, each read and audited once, when a test first needs it."""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ ABSENT = Missing("metric_missing", "the recording lacks these metrics of this jo
 
 @dataclass(frozen=True)
 class Recorded:
-    """One job of a file; `file` names it, with its position where the file holds a set."""
+    """One recorded job. `file`: the name of its file, with its position if there are several."""
 
     file: str
     composed: bool
@@ -40,64 +40,66 @@ class Recorded:
 
     @cached_property
     def job(self) -> Job:
-        """The job as parsed."""
-        one = self.recording
-        return parse(one.describe, one.tags, account=one.account, region=one.region)
+        """The parsed job."""
+        recording = self.recording
+        return parse(
+            recording.describe, recording.tags, account=recording.account, region=recording.region
+        )
 
     def measured(self, recording: Recording | None = None) -> Measurements:
-        """The job's series, or those of a changed recording."""
+        """Returns the measurements of the job's series, or of a changed recording's."""
         raw = (recording or self.recording).series
         return measure(self.job, raw, packaged_market().types, missing_reason=ABSENT)
 
     @property
     def bill(self) -> Bill:
-        """At the packaged prices."""
+        """The bill at the packaged prices."""
         return bill(self.job, packaged_market())
 
-    def outcomes(self, of: Measurements | None = None) -> dict[str, Outcome]:
-        """Each rule's answer, to the job's own series or to others."""
-        audit = self.audit if of is None else self._audited(of)
+    def outcomes(self, usage: Measurements | None = None) -> dict[str, Outcome]:
+        """Returns each rule's outcome for the job's own measurements, or for others."""
+        audit = self.audit if usage is None else self._audited(usage)
         return {name.name: outcome for name, outcome in audit.outcomes}
 
     @cached_property
     def document(self) -> AuditDocument:
-        """The audit as it is printed."""
+        """The audit as a document."""
         return document(self.audit)
 
     @cached_property
     def audit(self) -> Audit:
-        """By the shipped rules."""
+        """The audit with the default rules."""
         return self._audited(self.measured())
 
-    def _audited(self, of: Measurements) -> Audit:
+    def _audited(self, usage: Measurements) -> Audit:
         rules, now = Ruleset(catalogue.load(), "test"), self.job.ended_at or START
-        return audit_job(self.job, of, packaged_market(), Policy(), rules, now=now)
+        return audit_job(self.job, usage, packaged_market(), Policy(), rules, now=now)
 
 
 def files() -> list[Path]:
-    """All recordings."""
+    """Returns the paths of all recordings."""
     return sorted((DATA / "jobs").glob("*.json"))
 
 
 def file(stem: str) -> Path:
-    """The recording of this name."""
+    """Returns the path of a recording."""
     return DATA / "jobs" / f"{stem}.json"
 
 
-def each() -> list[Any]:
-    """The names of all recordings as parameters: `make test` runs the first of each kind and some.
+def stem_params() -> list[Any]:
+    """Returns the names of all recordings as test parameters.
 
-    `make test-all` runs them all.
+    `make test` runs the first of each kind and a sample; `make test-all` runs all.
     """
     stems = [path.stem for path in files()]
     kinds = {stem.partition("-")[0]: stem for stem in reversed(stems)}
-    few = {*kinds.values(), *stems[::6]}
-    return [s if s in few else pytest.param(s, marks=pytest.mark.more) for s in stems]
+    quick_stems = {*kinds.values(), *stems[::6]}
+    return [s if s in quick_stems else pytest.param(s, marks=pytest.mark.more) for s in stems]
 
 
 @cache
-def of_file(stem: str) -> tuple[Recorded, ...]:
-    """The job of a file, or a set's children."""
+def jobs_of_file(stem: str) -> tuple[Recorded, ...]:
+    """Returns the job of a recording file, or the jobs of a set."""
     path = file(stem)
     provenance = json.loads(path.read_text(encoding="utf-8"))["provenance"]
     match read(path):
@@ -107,11 +109,11 @@ def of_file(stem: str) -> tuple[Recorded, ...]:
             return (Recorded(stem, bool(provenance.get("composed")), single),)
 
 
-def everything() -> Iterator[Recorded]:
-    """Every job of every file."""
-    return chain.from_iterable(of_file(path.stem) for path in files())
+def all_recorded_jobs() -> Iterator[Recorded]:
+    """Yields all jobs of all recordings."""
+    return chain.from_iterable(jobs_of_file(path.stem) for path in files())
 
 
-def one(stem: str) -> Recorded:
-    """The job of the first file whose name begins so."""
-    return of_file(next(path.stem for path in files() if path.stem.startswith(stem)))[0]
+def recorded_job(stem: str) -> Recorded:
+    """Returns the job of the first recording whose name begins with `stem`."""
+    return jobs_of_file(next(path.stem for path in files() if path.stem.startswith(stem)))[0]

@@ -1,4 +1,4 @@
-"""Reports to write and to open: of thousands of jobs, and with hostile text in every field."""
+"""Sample reports: of thousands of jobs, and with hostile text in every field."""
 
 import random
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ HOSTILE = (
 
 
 def page_of(contents: AccountReport | JobReport) -> str:
-    """The page as the command writes it, made at one and the same time."""
+    """Returns the HTML page as the command writes it, with a fixed time."""
     body: Child
     if isinstance(contents, JobReport):
         title, body = job_title(contents.document), job_body(contents)
@@ -54,7 +54,7 @@ def page_of(contents: AccountReport | JobReport) -> str:
 
 
 def report_of(entries: Iterable[AuditEntry], days: int) -> AccountReport:
-    """The page of an account with these audits, of `days` days from FIRST on."""
+    """Returns the report of an account with these audits, for `days` days from FIRST on."""
     history = SqliteHistory()
     for entry in entries:
         history.record(entry)
@@ -66,10 +66,11 @@ def report_of(entries: Iterable[AuditEntry], days: int) -> AccountReport:
     )
 
 
-def many(jobs: int, before: int = 0, seed: int = 11) -> AccountReport:
-    """An account with `jobs` jobs of 30 days, in families, with owners, types and findings.
+def large_account_report(jobs: int, before: int = 0, seed: int = 11) -> AccountReport:
+    """Returns the report of an account with `jobs` random jobs in 30 days.
 
-    `before`: jobs of the 30 days before; with some, each of these days but the last has a job.
+    `before`: jobs in the 30 days before; if there are enough, each of these days but the last has
+    one.
     """
     rng = random.Random(seed)
     entries = [_entry(number, rng) for number in range(jobs)]
@@ -80,13 +81,16 @@ def many(jobs: int, before: int = 0, seed: int = 11) -> AccountReport:
     return report_of(entries, 30)
 
 
-def of_runs(runs: list[list[tuple[str, str, int]]]) -> AccountReport:
-    """An account with one family: a run a day, each with rule, bucket and USD of its findings."""
+def family_report(runs: list[list[tuple[str, str, int]]]) -> AccountReport:
+    """Returns the report of one family with one run a day.
+
+    Each run lists rule, bucket and USD of its findings.
+    """
     entries = []
-    for day, found in enumerate(runs):
+    for day, rows in enumerate(runs):
         findings = [
             documents.finding(rule, bucket=bucket, saving_usd=Decimal(usd))
-            for rule, bucket, usd in found
+            for rule, bucket, usd in rows
         ]
         has_failed = any(finding["bucket"] == "lost" for finding in findings)
         audit = documents.document(
@@ -109,7 +113,7 @@ _RULES = ("gpu-underused", "idle-tail", "spot-not-used", "download-dominates", "
 
 @cache
 def _detail() -> Detail:
-    """The series of a run of three hours on four GPUs, as the history keeps them."""
+    """Returns the series of a three-hour run on four GPUs, as a history stores them."""
     recorded = recording.read(RECORDINGS / "composed-g4dn-12xlarge.json")
     assert isinstance(recorded, recording.Recording)
     return make_detail(recorded.describe, recorded.tags, measure_recording(recorded).usage)
@@ -149,7 +153,7 @@ def _finding(rule: str, cost: Decimal, rng: random.Random) -> Any:
 
 
 def hostile_account() -> AccountReport:
-    """An account in which every text of people, of their jobs and of AWS is an attack."""
+    """Returns the report of an account with an attack in every text field."""
     rng = random.Random(3)
     entries = [_entry(number, rng) for number in range(len(HOSTILE))]
     attacked = [
@@ -160,7 +164,7 @@ def hostile_account() -> AccountReport:
 
 
 def hostile_job() -> JobReport:
-    """One job with all attacks together in every field."""
+    """Returns the report of one job with all attacks in every text field."""
     entry = _entry(0, random.Random(3))
     return JobReport(_attacked(entry.document, " ".join(HOSTILE), 0), None)
 
@@ -180,7 +184,7 @@ def _attacked(document: AuditDocument, text: str, number: int) -> AuditDocument:
     attacked["not_applicable"] = [{"rule": text, "reason": text}]
     attacked["clear"] = [text]
     attacked["idle_capacity"] = None
-    kept = (
+    kept_keys = (
         "severity",
         "confidence",
         "bucket",
@@ -190,7 +194,7 @@ def _attacked(document: AuditDocument, text: str, number: int) -> AuditDocument:
         "exempt",
     )
     for finding, before in zip(attacked["findings"], document["findings"], strict=True):
-        for key in kept:
+        for key in kept_keys:
             cast("dict[str, Any]", finding)[key] = cast("dict[str, Any]", before)[key]
         finding["fix"] = [{"parameter": f"Environment.{text}", "old": text, "new": text}]
         finding["evidence"] = {text: text, "plain": text}
@@ -198,13 +202,13 @@ def _attacked(document: AuditDocument, text: str, number: int) -> AuditDocument:
         finding["alternatives"] = [finding["fix"], finding["fix"]]
     for line in attacked["bill"]["lines"]:
         line["price_kind"] = "list"
-    for part, was in zip(attacked["waterfall"], document["waterfall"], strict=True):
-        part["slice"] = text if was["slice"] != "rest" else "rest"
+    for part, original in zip(attacked["waterfall"], document["waterfall"], strict=True):
+        part["slice"] = text if original["slice"] != "rest" else "rest"
     return attacked
 
 
 def _with(value: object, text: str) -> object:
-    """The same with every text replaced."""
+    """Returns the value with every text replaced."""
     if isinstance(value, dict):
         return {key: _with(inner, text) for key, inner in value.items()}
     if isinstance(value, list):

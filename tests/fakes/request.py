@@ -1,4 +1,4 @@
-"""Which paths SageMaker's Create*Job requests have, by botocore's own model of them."""
+"""Looks up parameters of SageMaker's Create*Job requests in botocore's model."""
 
 import re
 from functools import cache
@@ -17,27 +17,27 @@ def _model() -> ServiceModel:
 
 
 @cache
-def known(kind: JobKind, path: str) -> bool:
-    """Does the request that creates a job of this kind have this parameter?"""
+def has_parameter(kind: JobKind, path: str) -> bool:
+    """Whether the request that creates a job of this kind has this parameter."""
     return _shape(kind, path) is not None
 
 
 @cache
-def free_text(path: str) -> bool:
-    """Does a request of any kind take any word there? Numbers and words of a list are not free."""
+def is_free_text(path: str) -> bool:
+    """Whether a request of any kind takes any text for this parameter (no enum, no number)."""
     shapes = [_shape(kind, path) for kind in JobKind]
     return any(shape and shape.type_name == "string" and not shape.enum for shape in shapes)
 
 
 @cache
-def number(path: str) -> bool:
-    """Does a request of any kind take a number there?"""
+def is_number(path: str) -> bool:
+    """Whether a request of any kind takes a number for this parameter."""
     shapes = [_shape(kind, path) for kind in JobKind]
     return any(shape and shape.type_name in {"integer", "long", "float"} for shape in shapes)
 
 
 def _shape(kind: JobKind, path: str) -> Shape | None:
-    """An item of a list stands in brackets, by its name; what follows a map's name is its key."""
+    """Returns the shape at a path: list items are `List[name]`, map values `Map.key`."""
     operation = {JobKind.TUNING: "CreateHyperParameterTuningJob"}.get(
         kind, f"Create{kind.spec.prefix}Job"
     )

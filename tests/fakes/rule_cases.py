@@ -1,4 +1,4 @@
-"""What a rule is expected to say, written as the other side of an assertion.
+"""Expected outcomes of rules, to compare with `==` in assertions.
 
     verdict = partial(answer, "gpu-idle")
 
@@ -6,10 +6,10 @@
         assert verdict(ONE_GPU, even_use(minutes=60, gpu=4.9, cpu=50)) == FOUND
         assert verdict(ONE_GPU, even_use(minutes=60, gpu=5, cpu=50)) == CLEAR
 
-    def test_a_mixed_cluster_has_no_one_type_to_make_smaller() -> None:
+    def test_a_mixed_cluster_has_no_single_type_to_replace() -> None:
         assert verdict(MIXED) == does_not_apply("…several groups…")
 
-"…" stands for any text.
+"…" matches any text.
 """
 
 import re
@@ -38,12 +38,12 @@ Measured = Callable[[Job], Measurements]
 
 
 class FindingLike(Struct, frozen=True, eq=False):
-    """Equals a finding with these of its parts, and any others."""
+    """Equals a finding that has these parts."""
 
     parts: dict[str, Any]
 
     def __eq__(self, finding: object) -> bool:
-        """True if the finding has all of them."""
+        """True if the finding has all of the parts."""
         return isinstance(finding, Finding | Detection) and all(
             _has(finding, part, value) for part, value in self.parts.items()
         )
@@ -52,12 +52,12 @@ class FindingLike(Struct, frozen=True, eq=False):
 
 
 class AnswerLike(Struct, frozen=True, eq=False):
-    """Equals an outcome whose kind and reason have this text."""
+    """Equals an outcome whose kind and reason match this text."""
 
     text: str
 
     def __eq__(self, outcome: object) -> bool:
-        """True if one of the outcome's texts fits."""
+        """True if one of the outcome's texts matches."""
         return any(_fits(self.text, text) for text in _texts(outcome))
 
     __hash__ = None  # type: ignore[assignment]
@@ -67,14 +67,14 @@ FOUND, CLEAR = AnswerLike("found"), AnswerLike("clear")
 
 
 def finds(summary: str = "…", **parts: Any) -> FindingLike:
-    """A finding whose summary, and whose parts, are these.
+    """Returns an expected finding with this summary and these parts.
 
     `fix`, `ways` (the alternatives): each parameter as its new value, (path, new) or (path, old,
-    new); `paths`: those of the fix. `usd`, `alone`, `span`: its dollars to the millionth, or None.
-    `evidence`: some of its items; `lacks`: a key that it has not. `without`: what neither summary
-    nor caution says. `builder`: the one of `rules/api.py`, or `bucket` and `confidence`.
-    `caution`, `first_step`, `severity`, `change`, `best`, `reported_for_run`, `subsumed_by`,
-    `sent_to_channels`.
+    new). `paths`: paths of the fix. `usd`, `alone`, `span`: dollars with six decimals, or None.
+    `evidence`: some of its items; `lacks`: a key that it must not have. `without`: a text that
+    neither summary nor caution may contain. `builder`: the builder of `rules/api.py`, or give
+    `bucket` and `confidence`. Also `caution`, `first_step`, `severity`, `change`, `best`,
+    `reported_for_run`, `subsumed_by` and `sent_to_channels`.
     """
     return FindingLike({"summary": summary, **parts})
 
@@ -88,12 +88,12 @@ def cannot_judge(code: str) -> AnswerLike:
 
 
 def does_not_apply(reason: str) -> AnswerLike:
-    """Not applicable, for this reason."""
+    """Returns an expected NotApplicable with this reason."""
     return AnswerLike(f"not applicable: {reason}")
 
 
 def given_job(build: Callable[..., Measurements]) -> Callable[..., Measured]:
-    """Measures the job that the rule is asked about: `build` takes it first."""
+    """Turns a builder of measurements into one that gets its job, the first argument, later."""
     return lambda *args, **kwargs: lambda job: build(job, *args, **kwargs)
 
 
@@ -109,7 +109,10 @@ def even_use(
     types: Mapping[str, InstanceType] = TYPES,
     **percent: float,
 ) -> Measurements:
-    """`cpu`, `memory`, `gpu` and `gpu_memory` of each host, 0..100 of all there is."""
+    """Measures constant use of each host.
+
+    `percent`: `cpu`, `memory`, `gpu` and `gpu_memory` (0 to 100).
+    """
     return by_point(job, hosts, even(minutes, percent), types=types)
 
 
@@ -120,7 +123,7 @@ def hosts(
     period_s: int = 60,
     types: Mapping[str, InstanceType] = TYPES,
 ) -> Measurements:
-    """The use of each host, point by point, in the words of `host_series`."""
+    """Measures the use of each host point by point, with the keywords of `host_series`."""
     raw = [
         series
         for number, of_host in enumerate(points, start=1)
@@ -132,7 +135,7 @@ def hosts(
 def one_host(
     *, period_s: int = 60, types: Mapping[str, InstanceType] = TYPES, **points: Points
 ) -> Measured:
-    """The same of one host."""
+    """Measures the use of one host point by point."""
     return hosts(points, period_s=period_s, types=types)
 
 
@@ -153,8 +156,8 @@ def _fits(pattern: str, text: str) -> bool:
 
 
 def _has(finding: Finding | Detection, part: str, value: Any) -> bool:
-    found = finding.detection if isinstance(finding, Finding) else finding
-    return _PARTS[part](found, value) if part in _PARTS else _dollars(finding, part) == value
+    detection = finding.detection if isinstance(finding, Finding) else finding
+    return _PARTS[part](detection, value) if part in _PARTS else _dollars(finding, part) == value
 
 
 _BUILDERS = {
@@ -166,22 +169,23 @@ _BUILDERS = {
     "advice": ("heuristic", "none"),
     "fact": ("measured", "none"),
 }
-"""The confidence and the bucket that each builder of `rules/api.py` sets."""
+"""Confidence and bucket that each builder of `rules/api.py` sets."""
 _PARTS: dict[str, Callable[[Detection, Any], bool]] = {
-    "summary": lambda found, text: _fits(text, found.summary),
-    "caution": lambda found, text: _fits(text, found.caution or ""),
-    "first_step": lambda found, text: _fits(text, found.first_step or ""),
-    "builder": lambda found, name: (found.confidence, found.bucket) == _BUILDERS[name],
-    "without": lambda found, text: text not in f"{found.summary} {found.caution}",
-    "lacks": lambda found, key: key not in found.evidence,
-    "fix": lambda found, value: _parameters(found.fix, value),
-    "paths": lambda found, value: [one.path for one in found.fix] == value,
-    "ways": lambda found, value: (
-        len(found.alternatives) == len(value) and all(map(_parameters, found.alternatives, value))
+    "summary": lambda detection, text: _fits(text, detection.summary),
+    "caution": lambda detection, text: _fits(text, detection.caution or ""),
+    "first_step": lambda detection, text: _fits(text, detection.first_step or ""),
+    "builder": lambda detection, name: (detection.confidence, detection.bucket) == _BUILDERS[name],
+    "without": lambda detection, text: text not in f"{detection.summary} {detection.caution}",
+    "lacks": lambda detection, key: key not in detection.evidence,
+    "fix": lambda detection, value: _parameters(detection.fix, value),
+    "paths": lambda detection, value: [parameter.path for parameter in detection.fix] == value,
+    "ways": lambda detection, value: (
+        len(detection.alternatives) == len(value)
+        and all(map(_parameters, detection.alternatives, value))
     ),
-    "evidence": lambda found, value: value.items() <= found.evidence.items(),
+    "evidence": lambda detection, value: value.items() <= detection.evidence.items(),
     **{
-        part: lambda found, value, part=part: getattr(found, part) == value  # type: ignore[misc]
+        part: lambda detection, value, part=part: getattr(detection, part) == value  # type: ignore[misc]
         for part in ("bucket", "confidence", "change", "best", "reported_for_run")
     },
 }
@@ -198,10 +202,10 @@ def _dollars(finding: Finding | Detection, part: str) -> object:
 
 
 def _parameters(parameters: Sequence[Parameter], expected: Sequence[Any]) -> bool:
-    said = [(one.path, one.old, one.new) for one in parameters]
-    if len(said) != len(expected):
+    actual = [(parameter.path, parameter.old, parameter.new) for parameter in parameters]
+    if len(actual) != len(expected):
         return False
-    return all(_is(*one, wanted) for one, wanted in zip(said, expected, strict=True))
+    return all(_is(*parameter, wanted) for parameter, wanted in zip(actual, expected, strict=True))
 
 
 def _is(path: str, old: object, new: object, wanted: Any) -> bool:

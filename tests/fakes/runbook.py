@@ -1,4 +1,4 @@
-"""The runbook as its reader follows it: its entries, its queries and its AWS commands."""
+"""Reads the runbook's entries, queries and AWS commands."""
 
 import re
 import shlex
@@ -16,47 +16,47 @@ _NOT_OF_THE_OPERATION = {"query", "output"}
 
 
 def sections() -> dict[str, str]:
-    """The sections by their anchors, also those within an entry."""
+    """Returns all sections by anchor, also those within an entry."""
     parts = re.split(r"^##+ (.+)$", PAGE, flags=re.MULTILINE)[1:]
     titled = zip(parts[::2], parts[1::2], strict=True)
     return {title.lower().replace(" ", "-"): body for title, body in titled}
 
 
 def entries() -> dict[str, str]:
-    """The sections of alarms."""
+    """Returns the sections about alarms."""
     return {anchor: body for anchor, body in sections().items() if "Alarms: " in body}
 
 
-def named(body: str) -> list[str]:
-    """The alarms of an entry."""
+def alarm_names(body: str) -> list[str]:
+    """Returns the alarm names of an entry."""
     [line] = re.findall(r"^Alarms: (.+?)\n\n", body, re.MULTILINE | re.DOTALL)
     return re.findall(r"`(\w+)`", line)
 
 
 def commands(text: str) -> Iterator[str]:
-    """The lines of the blocks to paste."""
+    """Yields the command lines in the code blocks."""
     for block in re.findall(r"^ *```\w*\n(.+?)^ *```$", text, re.MULTILINE | re.DOTALL):
         yield from block.replace("\\\n", " ").splitlines()
 
 
 def queries(text: str) -> Iterator[tuple[str, str]]:
-    """The Logs Insights queries, each with the function whose log it asks."""
+    """Yields the Logs Insights queries with the function whose log they read."""
     for command in commands(text):
-        if found := re.fullmatch(r"insights (\w+) '(.+)'", command.strip()):
-            yield found[1].lower(), found[2]
+        if matched := re.fullmatch(r"insights (\w+) '(.+)'", command.strip()):
+            yield matched[1].lower(), matched[2]
 
 
 def aws_commands(text: str) -> Iterator[str]:
-    """The lines that call the AWS CLI."""
+    """Yields the commands of the AWS CLI."""
     for command in commands(text):
         yield from re.findall(r"\baws [a-z].*", command.split("$(aws ")[0])
         yield from (f"aws {rest}" for rest in re.findall(r"\$\(aws (.+)\)$", command))
 
 
-def parsed(command: str) -> tuple[str, str, dict[str, Any], str | None]:
-    """Service, operation, parameters and --query of a command of the AWS CLI.
+def parse_command(command: str) -> tuple[str, str, dict[str, Any], str | None]:
+    """Returns service, operation, parameters and --query of an AWS CLI command.
 
-    Raises for what is no service, operation or option of AWS's models.
+    Raises if AWS's models do not have the service, operation or option.
     """
     _, service, operation, *words = shlex.split(command)
     model = _SESSION.get_service_model(service)
@@ -78,8 +78,8 @@ def parsed(command: str) -> tuple[str, str, dict[str, Any], str | None]:
 
 
 def run(session: Any, command: str) -> Any:
-    """What a command of the AWS CLI prints, as data."""
-    service, operation, parameters, query = parsed(command)
+    """Runs an AWS CLI command through boto3; returns what it would print, as data."""
+    service, operation, parameters, query = parse_command(command)
     answer = getattr(session.client(service), operation.replace("-", "_"))(**parameters)
     return jmespath.search(query, answer) if query else answer
 

@@ -1,4 +1,4 @@
-"""An audit for each thing that a page, a message or a terminal shows in its own way."""
+"""A sample audit for each case that pages, messages and terminal output show differently."""
 
 from decimal import Decimal
 from typing import Any
@@ -23,8 +23,8 @@ LOOK_AT = ("communication", "profile")
 NO_RULES: dict[str, Any] = {"unknown": [], "not_applicable": [], "clear": []}
 
 
-def set_aside_document() -> AuditDocument:
-    """Findings that are exempt, covered or repeated, and one with two ways to fix it."""
+def uncounted_document() -> AuditDocument:
+    """Returns exempt, superseded and already reported findings, and one with alternatives."""
     way = [fix("A.B", 2, 1)]
     return document(
         findings=[
@@ -38,8 +38,8 @@ def set_aside_document() -> AuditDocument:
     )
 
 
-def perhaps_lost_document() -> AuditDocument:
-    """A failed run of $4.5534 whose checkpoints may hold a part of its work."""
+def possibly_lost_document() -> AuditDocument:
+    """Returns a failed run of $4.5534 whose checkpoints may hold part of its work."""
     perhaps = finding(
         "failed-spend",
         id="SA602",
@@ -56,13 +56,13 @@ def perhaps_lost_document() -> AuditDocument:
         job=failed,
         bill=bill(total_usd=Decimal("4.5534")),
         findings=[perhaps],
-        # slices of other findings: without one, the terminal does not show what is lost below them
+        # slices of other findings, as the terminal shows possibly lost dollars only below slices
         waterfall=document()["waterfall"],
     )
 
 
 def lost_document() -> AuditDocument:
-    """A failed run at full cost, with a failure message that attacks every sink."""
+    """Returns a failed run, lost at full cost, whose failure message attacks every sink."""
     hostile = (
         "Error: <!channel> see <https://evil.example/x|the fix> \x1b[31mred\x1b[0m `rm` *now*"
         " \u202egnp.exe\u2028@here :rotating_light: http://evil.example/login"
@@ -83,7 +83,7 @@ def lost_document() -> AuditDocument:
 
 
 def idle_document(**changes: Any) -> AuditDocument:
-    """Eight hosts at a third of their GPUs, which no cheaper type holds: no finding has dollars."""
+    """Returns an audit of 8 hosts at a third of their GPUs' capacity; no cheaper type fits."""
     usage_type, usd, rate_usd = "USE1-Train:ml.p5.48xlarge", Decimal("12152.832"), Decimal("63.296")
     hours = line(usage_type=usage_type, quantity=Decimal(192), rate_usd=rate_usd, usd=usd)
     underused = finding(
@@ -109,7 +109,7 @@ def idle_document(**changes: Any) -> AuditDocument:
 
 
 def unpriced_idle_document() -> AuditDocument:
-    """The same on a type that has no price."""
+    """Returns the same on a type without a price."""
     return idle_document(
         job=job(name="llm-0413", instances="8 x ml.p9.48xlarge"),
         bill=bill(total_usd=None, missing=["no price is known for ml.p9.48xlarge"], lines=[]),
@@ -118,11 +118,13 @@ def unpriced_idle_document() -> AuditDocument:
     )
 
 
-GUESSED = "SageMaker's rate for ml.m6i.2xlarge is not known here; estimated from EC2's rate x 1.20"
+ESTIMATE_NOTE = (
+    "SageMaker's rate for ml.m6i.2xlarge is not known here; estimated from EC2's rate x 1.20"
+)
 
 
 def estimated_document() -> AuditDocument:
-    """The same audit on a type whose rate is an estimate."""
+    """Returns an audit on a type whose rate is an estimate."""
     compute = line(
         usage_type="USE1-Train:ml.m6i.2xlarge",
         rate_usd=Decimal("0.4608"),
@@ -144,8 +146,8 @@ def estimated_document() -> AuditDocument:
         job=job(instances="1 x ml.m6i.2xlarge"),
         bill=bill(
             total_usd=Decimal("1.3908"),
-            missing=[GUESSED],
-            estimated=[GUESSED],
+            missing=[ESTIMATE_NOTE],
+            estimated=[ESTIMATE_NOTE],
             price_kind="estimate",
             lines=[compute, *bill()["lines"][1:]],
         ),
@@ -160,7 +162,7 @@ def estimated_document() -> AuditDocument:
 
 
 def trial(number: int, usd: str, saving: str | None) -> AuditDocument:
-    """A child of the tuning job `sweep-7`, with or without an underused GPU."""
+    """Returns a trial of the tuning job `sweep-7`, with or without an underused GPU."""
     name, total = f"sweep-7-{number:03d}-0a1b2c3d", Decimal(usd)
     underused = [] if saving is None else [finding("gpu-underused", saving_usd=Decimal(saving))]
     return document(
@@ -171,14 +173,14 @@ def trial(number: int, usd: str, saving: str | None) -> AuditDocument:
 
 
 def rollup_document() -> AuditDocument:
-    """A tuning job with three trials, two of them with an underused GPU."""
-    one = finding("gpu-underused")
+    """Returns a tuning job with three trials, two of them with an underused GPU."""
+    underused = finding("gpu-underused")
     of_trials = finding(
         "gpu-underused",
-        summary=f"In 2 of 3 training jobs, such as: {one['summary']}",
+        summary=f"In 2 of 3 training jobs, such as: {underused['summary']}",
         saving_usd=Decimal("3.80"),
         saving_alone_usd=None,
-        evidence={"training_jobs": 2, **one["evidence"]},
+        evidence={"training_jobs": 2, **underused["evidence"]},
     )
     return document(
         job=job(
@@ -199,7 +201,7 @@ def rollup_document() -> AuditDocument:
 
 
 def unauditable_document() -> AuditDocument:
-    """A job that was gone when it was looked at."""
+    """Returns a job that no longer existed when it was audited."""
     return document(
         job=job(owner=None, started_at=None, ended_at=None, instances=None, purchase=None),
         phases=[],
@@ -220,7 +222,7 @@ NO_METRICS = (
 
 
 def unknown(code: str, reason: str, *rules: str) -> list[dict[str, str]]:
-    """These rules could not judge, all for one reason."""
+    """Returns entries of rules that could not judge for the same reason."""
     return [{"rule": rule, "code": code, "reason": reason} for rule in rules]
 
 
@@ -232,14 +234,14 @@ UNMEASURED = unknown(
 
 
 def not_judged_document() -> AuditDocument:
-    """A run whose metrics could not be read, so that nothing is known of what was avoidable."""
+    """Returns a run whose metrics could not be read: the avoidable cost is unknown."""
     return document(
         judged="no", not_judged=[NO_METRICS], findings=[], avoidable_usd=None, unknown=UNMEASURED
     )
 
 
 def partly_judged_document() -> AuditDocument:
-    """A long download of a run whose machines nobody could look at."""
+    """Returns a run with a long download whose metrics could not be read."""
     return document(
         judged="partly",
         not_judged=[NO_METRICS],
@@ -249,7 +251,7 @@ def partly_judged_document() -> AuditDocument:
 
 
 def running_document() -> AuditDocument:
-    """A run that has not ended: its cost so far, and no judgement."""
+    """Returns a running job: its cost so far, without a judgement."""
     status = "the job has not ended (status InProgress)"
     still = "the job still runs (status InProgress)"
     return document(
@@ -274,8 +276,8 @@ def running_document() -> AuditDocument:
     )
 
 
-def dearer_document() -> AuditDocument:
-    """A run that cost far more than comparable runs, and nothing avoidable."""
+def cost_spike_document() -> AuditDocument:
+    """Returns a run that cost far more than comparable runs, with nothing avoidable."""
     spike = finding(
         "cost-regression",
         id="SA703",
@@ -300,7 +302,7 @@ def dearer_document() -> AuditDocument:
 
 
 def trial_document() -> AuditDocument:
-    """Nothing certain, and spot worth a trial."""
+    """Returns an audit with nothing but Spot as a possible saving."""
     spot = finding(
         "spot-not-used",
         summary="It ran on demand, and its family fails rarely.",

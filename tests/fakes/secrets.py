@@ -1,6 +1,6 @@
-"""Sixty secrets in the places and forms in which people leave them.
+"""Sixty-five secrets in the places and forms in which people leave them.
 
-Tokens are put together here, so that no scanner takes this file for a leak.
+Tokens are put together here, so that secret scanners do not report this file.
 """
 
 from typing import NamedTuple
@@ -20,7 +20,7 @@ _PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIEow" + _MIXED + "\n-----END RSA
 
 
 class Secret(NamedTuple):
-    """`text` stands in the field `place` of a job; `secret` must be read nowhere."""
+    """A secret. `text` is put into the job's field `place`; `secret` must not appear anywhere."""
 
     place: str
     text: str
@@ -28,7 +28,7 @@ class Secret(NamedTuple):
 
 
 SECRETS = (
-    # What a container, a toolkit or a service wrote.
+    # Texts written by a container, a toolkit or a service.
     Secret("failure", f"AlgorithmError: login failed for admin with {_WORD}", _WORD),
     Secret("failure", f"ClientError: An error occurred (403): key {_KEY_ID} is not valid", _KEY_ID),
     Secret("failure", f'exit code: 1\nCommand "python train.py --pass {_MIX}"', _MIX),

@@ -1,4 +1,4 @@
-"""Everywhere that a job's texts may end: what is stored, posted, printed and logged of one job."""
+"""Collects everything that is stored, posted, printed and logged about one job."""
 
 import io
 import json
@@ -43,7 +43,7 @@ from tests.fakes.audit_flow import NAME, FakeJobs, FakeMetrics, dependencies
 from tests.fakes.audit_function import SETTINGS
 from tests.fakes.jobs import ACCOUNT, REGION, TYPES
 from tests.fakes.lambda_events import CREATED, job_event, sqs_record
-from tests.fakes.memory_ledger import MemoryNotes
+from tests.fakes.memory_ledger import MemorySweepStore
 from tests.fakes.messages import document_card
 from tests.fakes.queues import FakeQueue
 
@@ -52,7 +52,7 @@ _NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
 
 
 class _AnyMetrics(FakeMetrics):
-    """An hour of work on one host, and a curve of each metric of the job's code."""
+    """Fakes Metrics with one hour of work on one host, and a curve of each algorithm metric."""
 
     def read(self, job: Job, now: datetime) -> Measurements:
         names = [(f"{job.name}/algo-1", metric.value) for metric in Metric]
@@ -65,49 +65,49 @@ class _AnyMetrics(FakeMetrics):
 
 
 def arn(kind: JobKind) -> str:
-    """The ARN of the job."""
+    """Returns the ARN of the job."""
     return f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind.spec.arn_word}/{NAME}"
 
 
 def sinks(
     answer: Mapping[str, Any], tags: Mapping[str, str], kind: JobKind = JobKind.TRAINING
 ) -> dict[str, str]:
-    """The text at each end, by its name; the audit runs as in the Lambda function."""
-    found: dict[str, str] = {}
+    """Returns the text of each sink by name; the audit runs as in the Lambda function."""
+    texts: dict[str, str] = {}
     with TemporaryDirectory() as folder, SqliteHistory(Path(folder) / "history.db") as history:
         jobs = FakeJobs({NAME: [answer]}, tags)
         deps = dependencies(jobs, metrics=_AnyMetrics(), history=history, policy=POLICY)
-        found["log"] = _log(deps, tags, kind)
+        texts["log"] = _log(deps, tags, kind)
         key = JobKey(arn(kind), CREATED)
         document, head, detail = history.audit(key), history.summary(key), history.detail(key)
         if document is not None and head is not None:
             items = [head_item(head, 1), audit_item(head, document)]
             items += map(finding_item, history.runs(RunQuery.for_rule("failed-spend")))
-            found["items"] = _text_of(items)
-            found |= _views(document)
+            texts["items"] = _text_of(items)
+            texts |= _views(document)
         if detail is not None:
-            kept = [detail.describe, detail.tags]
-            found["detail"] = json.dumps(kept, default=str, ensure_ascii=False)
+            stored_parts = [detail.describe, detail.tags]
+            texts["detail"] = json.dumps(stored_parts, default=str, ensure_ascii=False)
             assert detail_item(key, detail, _NOW)["description"]
-            found["judged again"] = repr(parse(detail.describe, detail.tags))
-        found["file"] = "".join(
+            texts["judged again"] = repr(parse(detail.describe, detail.tags))
+        texts["file"] = "".join(
             path.read_bytes().decode("utf-8", "replace")
             for path in Path(folder).glob("history.db*")
         )
-        found["file"] += _text_of(_rows(Path(folder) / "history.db"))
-    return found | _recordings(answer, tags)
+        texts["file"] += _text_of(_rows(Path(folder) / "history.db"))
+    return texts | _recordings(answer, tags)
 
 
 def _rows(file: Path) -> list[tuple[Any, ...]]:
-    """All values of all tables."""
+    """Returns all rows of all tables."""
     with closing(sqlite3.connect(file)) as opened:
         tables = opened.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-        asked = [f"SELECT * FROM {name}" for (name,) in tables]  # noqa: S608
-        return [row for query in asked for row in opened.execute(query)]
+        statements = [f"SELECT * FROM {name}" for (name,) in tables]  # noqa: S608
+        return [row for query in statements for row in opened.execute(query)]
 
 
 def _text_of(stored: object) -> str:
-    """What a store was given, with what is packed in it; series are points by host and name."""
+    """Returns stored data as JSON, with compressed parts unpacked."""
 
     def opened(value: object) -> object:
         if not isinstance(value, bytes):
@@ -119,8 +119,10 @@ def _text_of(stored: object) -> str:
 
 
 def _views(document: AuditDocument) -> Iterator[tuple[str, str]]:
-    for channel, writer in channel_writers({one: ChannelConfig(one) for one in SERVICES}).items():
-        with suppress(ValueError):  # an audit without a finding has no message
+    for channel, writer in channel_writers(
+        {service: ChannelConfig(service) for service in SERVICES}
+    ).items():
+        with suppress(ValueError):  # an audit without findings has no message
             payload = writer(document_card(document), POLICY.mentions)
             yield f"posted to {channel}", json.dumps(payload, ensure_ascii=False)
             yield f"queued for {channel}", to_json(Notice(f"x|{channel}", channel, payload))
@@ -134,7 +136,7 @@ def _views(document: AuditDocument) -> Iterator[tuple[str, str]]:
 
 
 def _recordings(answer: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, str]:
-    """The files that `sageaudit record` writes of the job, for oneself and for others."""
+    """Returns the job's recordings as `sageaudit record` writes them, plain and anonymised."""
     recorded = Recording(answer, tags, (), ACCOUNT, REGION)
     try:
         document = recording_file.make_document(recorded, b"key", POLICY.tag_names)
@@ -148,14 +150,16 @@ def _recordings(answer: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str,
 
 
 def _log(deps: Any, tags: Mapping[str, str], kind: JobKind) -> str:
-    """The lines that the function logs, and the texts of what it raises."""
+    """Returns the function's log lines and the texts of its errors."""
     detail: dict[str, Any] = {f"{kind.spec.prefix}JobStatus": "Failed", "Tags": dict(tags)}
     message = SqsMessage(sqs_record(job_event(NAME, kind=kind, **detail)))
     lines = io.StringIO()
     with redirect_stdout(lines):
         report = RecordReport({"POWERTOOLS_SERVICE_NAME": "sinks"})
         try:
-            audit_message(message, deps, SETTINGS, FakeQueue(), report, MemoryNotes(), now=_NOW)
+            audit_message(
+                message, deps, SETTINGS, FakeQueue(), report, MemorySweepStore(), now=_NOW
+            )
         except SageauditError as error:
             report.defect("failed", error)
             lines.write(str(error))
@@ -167,15 +171,15 @@ def _log(deps: Any, tags: Mapping[str, str], kind: JobKind) -> str:
 
 _MODEL = Loader().load_service_model("sagemaker", "service-2")["shapes"]
 Leaf = tuple[str, ...]
-"""The path of a field: its keys, with "*" for a place in a list or a key of a map."""
+"""Path of a field: its keys, with "*" for a list item or the value of a map."""
 
 
 def answer_of(kind: JobKind, texts: Mapping[Leaf, Any], other: Any = None) -> dict[str, Any]:
-    """A Describe answer with all its fields: texts by path; `other` in place of all else."""
-    made: dict[str, Any] = _filled(_response(kind), (), texts.get, other)
+    """Returns a Describe answer with all fields: texts by path, and `other` for all other types."""
+    answer: dict[str, Any] = _filled(_response(kind), (), texts.get, other)
     start = CREATED + timedelta(minutes=2)
     prefix = kind.spec.prefix
-    return made | {
+    return answer | {
         f"{prefix}JobName": NAME,
         f"{prefix}JobArn": arn(kind),
         "CreationTime": CREATED,
@@ -191,10 +195,10 @@ def _response(kind: JobKind) -> str:
 
 
 def text_fields(kind: JobKind) -> list[Leaf]:
-    """The paths of all texts in the Describe answer of this kind of job."""
-    found: dict[Leaf, Any] = {}
-    _filled(_response(kind), (), found.setdefault, None)
-    return list(found)
+    """Returns the paths of all text fields in the Describe answer of a kind."""
+    paths: dict[Leaf, Any] = {}
+    _filled(_response(kind), (), paths.setdefault, None)
+    return list(paths)
 
 
 def _filled(shape: str, path: Leaf, text: Callable[[Leaf, str], Any], other: Any) -> Any:

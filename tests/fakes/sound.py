@@ -1,4 +1,4 @@
-"""What holds of every rule's answer, whatever job it is asked about."""
+"""Invariants of every rule's outcome, for any job."""
 
 import math
 import re
@@ -19,7 +19,7 @@ from tests.fakes import request
 EVERY_RULE_ON = Policy(enabled_rules=frozenset(rule.info.name for rule in catalogue.load()))
 _NO_WORD = re.compile(r"\b(?:None|nan|inf|NaN|Infinity|Decimal)\b|\{\}|\[\]")
 _EXACT = Decimal("1e-15")
-"""Division has 28 digits: two ways to one sum may differ in the last ones."""
+"""Decimal division has 28 digits, so equal sums may differ in the last ones."""
 _CONFIDENCE = {
     Bucket.LOST: {Confidence.MEASURED, Confidence.DERIVED},
     Bucket.AVOIDABLE: {Confidence.MEASURED, Confidence.DERIVED},
@@ -28,8 +28,8 @@ _CONFIDENCE = {
 }
 
 
-def sound(case: FamilyCase) -> Answers:
-    """The answers of all rules to one job; fails where one of them is none."""
+def check_answers(case: FamilyCase) -> Answers:
+    """Runs all rules on a job and checks their outcomes and savings; returns the outcomes."""
     answers = judge(case, catalogue.load())
     founds = _checked(answers, case.job.kind)
     savings = allocate_savings(case.job, case.bill, founds, case.market, Severities(), {})
@@ -45,8 +45,8 @@ def sound(case: FamilyCase) -> Answers:
     return answers
 
 
-def sound_tuning(case: RollUpCase) -> Answers:
-    """The same of a tuning job: what its rules take is at most what its trials cost."""
+def check_tuning_answers(case: RollUpCase) -> Answers:
+    """Checks a tuning job likewise: its savings are at most what its trials cost."""
     answers = judge(case, catalogue.load())
     founds = _checked(answers, JobKind.TUNING)
     savings = allocate_trial_savings(founds, case.trials, Severities(), {})
@@ -55,8 +55,8 @@ def sound_tuning(case: RollUpCase) -> Answers:
     return answers
 
 
-def sound_account(case: AccountCase) -> Answers:
-    """The same of an account."""
+def check_account_answers(case: AccountCase) -> Answers:
+    """Checks an account likewise."""
     answers = judge(case, catalogue.load())
     _checked(answers, None)
     return answers
@@ -73,30 +73,33 @@ def _checked(answers: Answers, kind: JobKind | None) -> Sequence[tuple[RuleInfo,
         for text in _texts(outcome):
             assert text.strip(), (name, outcome)
             assert not _NO_WORD.search(text), (name, text)
-    founds = [(name, found) for name, found in answers if isinstance(found, Detection)]
-    for name, found in founds:
-        _check(name.name, found, kind)
+    founds = [(name, detection) for name, detection in answers if isinstance(detection, Detection)]
+    for name, detection in founds:
+        _check(name.name, detection, kind)
     return founds
 
 
 def _texts(outcome: object) -> list[str]:
-    """What people read of an answer."""
+    """Returns the texts of an outcome that people read."""
     words = [getattr(outcome, key, None) for key in ("summary", "caution", "reason")]
     return [text for text in words if text is not None]
 
 
-def _check(name: str, found: Detection, kind: JobKind | None) -> None:
-    assert found.confidence in _CONFIDENCE[found.bucket], name
-    if found.change is None:
-        assert found.caution, f"{name}: no dollars and no reason"
-        assert found.best is None, name
+def _check(name: str, detection: Detection, kind: JobKind | None) -> None:
+    assert detection.confidence in _CONFIDENCE[detection.bucket], name
+    if detection.change is None:
+        assert detection.caution, f"{name}: no dollars and no reason"
+        assert detection.best is None, name
     else:
-        assert found.bucket is not Bucket.NONE, f"{name}: dollars in no sum"
-    for key, value in found.evidence.items():
+        assert detection.bucket is not Bucket.NONE, f"{name}: dollars in no sum"
+    for key, value in detection.evidence.items():
         assert value is None or isinstance(value, str | int | float | Decimal | list), (name, key)
         if isinstance(value, float | Decimal):
             assert math.isfinite(value), (name, key)
-    for parameter in (*found.fix, *(one for way in found.alternatives for one in way)):
-        assert kind is None or request.known(kind, parameter.path), (name, parameter)
+    for parameter in (
+        *detection.fix,
+        *(parameter for way in detection.alternatives for parameter in way),
+    ):
+        assert kind is None or request.has_parameter(kind, parameter.path), (name, parameter)
         assert kind is None or fix_code.mapped_parameter(kind, parameter.path), (name, parameter)
         assert parameter.old != parameter.new, (name, parameter)

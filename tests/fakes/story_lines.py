@@ -1,12 +1,13 @@
-"""A family's year in one line, as docs/message-rule.md and docs/advice.md have it; for tests.
+"""Plays a family's year written in one line, as in docs/message-rule.md and docs/advice.md.
 
-`03-01 $4`: a run that ended on 1 March 2026 at noon, of one hour, with $4 avoidable by the advice
-`A`; `$4 B` by another one, `$4 A'` by another value of the same parameter, `trial $9` worth a
-trial, `clean` by none. `~b`: a run of the step b of a pipeline. `new A`: it ran with the value of
-`A`; `other A` with a third one. `cost $24`: its bill. `failed`, `code 2`, `count 2`, `spot` and
-`data 30` as they say. `03-01..03-09 $1`: one a day, `/7` every seventh, `x500` so many on the day.
-`late 03-09`: heard of then; `again 03-01 $6`: that run is judged anew; `@eu` in another region.
-`[snooze A 04-05]`: what somebody decides at nine, until that day.
+`03-01 $4`: an hour-long run that ended on 1 March 2026 at noon, with $4 avoidable by the
+recommendation `A`. `$4 B`: by another one. `$4 A'`: by another value of the same parameter.
+`trial $9`: possible by a trial. `clean`: without any recommendation. `~b`: a run of the step b of a
+pipeline. `new A`: it ran with the value of `A`; `other A`: with a third one. `cost $24`: its bill.
+`failed`, `code 2`, `count 2`, `spot` and `data 30`: status, code version, instance count,
+purchase and amount of data. `03-01..03-09 $1`: one run a day; `/7`: every seventh day; `x500`: this
+many runs on the day. `late 03-09`: the event arrives then. `again 03-01 $6`: that run is audited
+again. `@eu`: in another region. `[snooze A 04-05]`: a person's decision at nine, until that day.
 """
 
 import re
@@ -43,42 +44,50 @@ _COST = re.compile(r"cost \$([\d.]+)")
 
 @dataclass
 class Family:
-    """One family, or a pipeline, of one region: its runs, what people decided, what was sent."""
+    """One family, or one pipeline, in one region: its runs, people's decisions and sent alerts."""
 
     region: str
-    heads: dict[JobKey, AuditSummary] = field(default_factory=dict)
+    summaries: dict[JobKey, AuditSummary] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     past: PastAlerts = field(default_factory=lambda: PastAlerts("", "f"))
     alerts: dict[str, Alert] = field(default_factory=dict)
     decided_by: dict[str, FamilyRecommendation] = field(default_factory=dict)
-    """The advices that the last decision rested on, by id."""
+    """Recommendations at the last decision, by id."""
 
     def recommendations(self, now: datetime) -> dict[str, FamilyRecommendation]:
-        """By id."""
+        """Returns the recommendations by id."""
         return {
-            one.id: one for one in derive_recommendations(self.heads.values(), self.decisions, now)
+            recommendation.id: recommendation
+            for recommendation in derive_recommendations(
+                self.summaries.values(), self.decisions, now
+            )
         }
 
-    def heard(self, run: AuditSummary, now: datetime, policy: Policy) -> AlertDecision | None:
-        """A run is audited, and decided about."""
-        self.heads[run.key] = run
+    def add_run(self, run: AuditSummary, now: datetime, policy: Policy) -> AlertDecision | None:
+        """Adds an audited run and decides about a message; returns the decision to send, if any."""
+        self.summaries[run.key] = run
         advised = run.recommendations or ()
         counted = [
-            one.amount or Decimal(0) for one in advised if one.amount_kind is AmountKind.COUNTED
+            recommendation.amount or Decimal(0)
+            for recommendation in advised
+            if recommendation.amount_kind is AmountKind.COUNTED
         ]
         severity = Severity.LOW if counted else Severity.INFO
         figures = AlertFigures(severity, sum(counted, Decimal(0)), Decimal(0))
-        others = [one for one in self.heads.values() if one.key != run.key]
-        found = [recommendation_id("1", self.region, run.family, one) for one in advised]
-        same_family = [one for one in others if one.family == run.family]
+        other_runs = [other for other in self.summaries.values() if other.key != run.key]
+        found_ids = [
+            recommendation_id("1", self.region, run.family, recommendation)
+            for recommendation in advised
+        ]
+        same_family = [other for other in other_runs if other.family == run.family]
         self.decided_by = self.recommendations(now)
         case = AlertCase(
             family=run.family,
             figures=figures,
-            recommendation_ids=found,
+            recommendation_ids=found_ids,
             recommendations=self.decided_by,
             spike=find_cost_spike(run, same_family, policy),
-            alerts=[one for one in self.past.subject_alerts if one.is_standing],
+            alerts=[alert for alert in self.past.subject_alerts if alert.is_standing],
             policy=policy,
             now=now,
             history_since=now - YEAR_BACK,
@@ -96,7 +105,7 @@ class Family:
 
 
 class Story:
-    """Plays a line by a policy; `sent` has the day and the word of each message."""
+    """Plays a line under a policy; `sent` has the kind and the day of each message."""
 
     def __init__(self, line: str, policy: Policy | None = None) -> None:
         self.policy = policy or Policy()
@@ -109,32 +118,37 @@ class Story:
             self._play(heard_at, ended_at, what)
 
     def recommendation(self, letter: str, now: datetime, region: str = "") -> FamilyRecommendation:
-        """The advice of this letter, then."""
+        """Returns the recommendation with this letter at a time."""
         family = self.families[region]
-        one = _advised(AmountKind.COUNTED, letter, None)
-        return family.recommendations(now)[recommendation_id("1", region, "f", one)]
+        recommendation = _advised(AmountKind.COUNTED, letter, None)
+        return family.recommendations(now)[recommendation_id("1", region, "f", recommendation)]
 
     def _play(self, heard_at: datetime, ended_at: datetime, what: str) -> None:
-        where = re.search(r"@(\w+)", what)
-        region = where[1] if where else ""
+        region_match = re.search(r"@(\w+)", what)
+        region = region_match[1] if region_match else ""
         family = self.families.setdefault(region, Family(region))
         if what.startswith("["):
             family.decisions.append(_decision(what, heard_at, region))
             return
-        again = re.fullmatch(r"again (\d\d-\d\d) (.+)", what)
-        if again:
-            old = self._runs[region, _day(again[1]).date()]
-            runs = [replace(_run(again[2], old.ended_at, old.job, region), version=2)]
+        reaudit = re.fullmatch(r"again (\d\d-\d\d) (.+)", what)
+        if reaudit:
+            old = self._runs[region, _day(reaudit[1]).date()]
+            runs = [replace(_run(reaudit[2], old.ended_at, old.job, region), version=2)]
         else:
-            many = re.search(r"x(\d+) ", what)
-            number = len(family.heads)
+            repeat = re.search(r"x(\d+) ", what)
+            number = len(family.summaries)
             runs = [
-                _run(what, ended_at + timedelta(seconds=one), f"run-{number + one:05d}", region)
-                for one in range(int(many[1]) if many else 1)
+                _run(
+                    what,
+                    ended_at + timedelta(seconds=seconds),
+                    f"run-{number + seconds:05d}",
+                    region,
+                )
+                for seconds in range(int(repeat[1]) if repeat else 1)
             ]
             self._runs[region, ended_at.date()] = runs[0]
         for run in runs:
-            if outcome := family.heard(run, heard_at, self.policy):
+            if outcome := family.add_run(run, heard_at, self.policy):
                 self.sent.append(f"{_word(outcome)} {heard_at:%m-%d}")
 
 
@@ -154,7 +168,7 @@ def _day(text: str, hour: int = 12) -> datetime:
 
 
 def _events(part: str) -> Iterator[tuple[datetime, datetime, str]]:
-    """When it is heard of, when it ended, and what it is."""
+    """Yields when each event arrives, when its run ended, and its text."""
     matched = _SPAN.fullmatch(part)
     assert matched, part
     first, last, step, what = matched.groups()
@@ -169,8 +183,10 @@ def _events(part: str) -> Iterator[tuple[datetime, datetime, str]]:
 def _decision(what: str, at: datetime, region: str) -> Decision:
     verb, letter, *until = what.strip("[]").split()
     last = _day(until[0]).date() - timedelta(days=1) if until else None
-    one = _advised(AmountKind.COUNTED, letter, None)
-    return Decision(recommendation_id("1", region, "f", one), DecisionAction(verb), "ana", at, last)
+    recommendation = _advised(AmountKind.COUNTED, letter, None)
+    return Decision(
+        recommendation_id("1", region, "f", recommendation), DecisionAction(verb), "ana", at, last
+    )
 
 
 def _advised(worth: AmountKind, name: str, amount: Decimal | None) -> Recommendation:
@@ -187,17 +203,20 @@ def _found(what: str) -> Iterator[Recommendation]:
 
 def _run(what: str, ended_at: datetime, name: str, region: str) -> AuditSummary:
     advised = tuple(_found(what))
-    values = defaultdict(str, {one.parameter: "old" for one in advised if one.parameter})
+    values = defaultdict(
+        str,
+        {recommendation.parameter: "old" for recommendation in advised if recommendation.parameter},
+    )
     for word, letter in re.findall(r"(new|other) ([A-Z]'*)", what):
         values[f"P.{letter[0]}"] = letter if word == "new" else "third"
-    asked = {word: _number(rf"{word} (\d+)", what) for word in ("code", "count", "data")}
+    numbers = {word: _number(rf"{word} (\d+)", what) for word in ("code", "count", "data")}
     facts = run_summary(
         Purchase.SPOT if "spot" in what else Purchase.ON_DEMAND,
         elapsed_s=Decimal(3600),
         instance_type="ml.g5.xlarge",
-        instance_count=int(asked["count"] or 1),
-        fingerprint=f"code-{asked['code'] or 1}",
-        phase_s={"Downloading": (asked["data"] or Decimal(20)) * 10},
+        instance_count=int(numbers["count"] or 1),
+        fingerprint=f"code-{numbers['code'] or 1}",
+        phase_s={"Downloading": (numbers["data"] or Decimal(20)) * 10},
         recommendations=advised,
         settings=dict(values),
     )
@@ -205,15 +224,17 @@ def _run(what: str, ended_at: datetime, name: str, region: str) -> AuditSummary:
     cost = _number(r"cost \$([\d.]+)", what)
     step = re.search(r"~(\w+)", what)
     family = f"pipeline/f/{step[1]}" if step else "f"
-    return head(name, ended_at, facts, region=region, status=status, total_usd=cost, family=family)
+    return run_head(
+        name, ended_at, facts, region=region, status=status, total_usd=cost, family=family
+    )
 
 
 def _number(pattern: str, what: str) -> Decimal | None:
-    found = re.search(pattern, what)
-    return Decimal(found[1]) if found else None
+    matched = re.search(pattern, what)
+    return Decimal(matched[1]) if matched else None
 
 
-def head(
+def run_head(
     name: str,
     ended_at: datetime,
     facts: AuditSummary,
@@ -223,7 +244,7 @@ def head(
     total_usd: Decimal | None = None,
     family: str = "f",
 ) -> AuditSummary:
-    """The head of a run of the family."""
+    """Returns the summary of a run of the family."""
     return AuditSummary(
         key=JobKey(name, ended_at),
         version=1,

@@ -1,4 +1,4 @@
-"""Sweeps over lists of jobs: what is audited, due and sent, and a clock that requests move."""
+"""Sweeps over fake lists of jobs, history and queue; each request moves the clock."""
 
 import json
 from collections import Counter
@@ -18,10 +18,10 @@ from sageaudit.errors import AwsError, BadHistory
 from sageaudit.structs import replace
 from sageaudit.workflows.sweep.run import DueAuditsSent, ListSweepResult, SweepDependencies, sweep
 from sageaudit.workflows.sweep.watch import WatchResult
-from tests.fakes.calls import dying, no_step, stepped
+from tests.fakes.calls import die_at_step, no_step, with_steps
 from tests.fakes.families import run_summary
 from tests.fakes.jobs import ACCOUNT, REGION
-from tests.fakes.memory_ledger import MemoryNotes
+from tests.fakes.memory_ledger import MemorySweepStore
 from tests.fakes.queues import FakeQueue
 
 NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
@@ -41,7 +41,7 @@ def row(
     region: str = REGION,
     modified_at: datetime | None = None,
 ) -> ListedJob:
-    """A row of a list; one without an end runs."""
+    """Returns a row of a list; without `ended_at` the job still runs."""
     arn = f"arn:aws:sagemaker:{region}:{account}:{kind.spec.arn_word}/{name}"
     ref = JobRef.from_arn(arn, name)
     assert ref is not None
@@ -53,30 +53,30 @@ def row(
 
 
 def key_of(listed: ListedJob) -> JobKey:
-    """The key of its audit."""
+    """Returns the key of the job's audit."""
     return JobKey(listed.ref.arn, listed.created_at)
 
 
 @dataclass
 class KnownRuns:
-    """A history of which a sweep reads heads and what is due."""
+    """Fakes History for sweeps: summaries and due audits."""
 
-    heads: dict[JobKey, AuditSummary] = field(default_factory=dict)
+    summaries: dict[JobKey, AuditSummary] = field(default_factory=dict)
     fails: AwsError | None = None
-    asked: Counter[JobKey] = field(default_factory=Counter)
+    summary_reads: Counter[JobKey] = field(default_factory=Counter)
     unreadable: set[JobKey] = field(default_factory=set)
 
-    def audited(self, *rows: ListedJob, due_at: datetime | None = None) -> None:
-        for one in rows:
-            self.heads[key_of(one)] = head_of(one, due_at=due_at)
+    def add_audits(self, *rows: ListedJob, due_at: datetime | None = None) -> None:
+        for listed in rows:
+            self.summaries[key_of(listed)] = summary_of(listed, due_at=due_at)
 
     def summary(self, key: JobKey) -> AuditSummary | None:
         if self.fails:
             raise self.fails
-        self.asked[key] += 1
+        self.summary_reads[key] += 1
         if key in self.unreadable:
             raise BadHistory(f"{key.arn} cannot be read")
-        return self.heads.get(key)
+        return self.summaries.get(key)
 
     def runs(
         self, query: RunQuery[AuditSummary | BadHistory], *, page_size: int | None = None
@@ -84,14 +84,14 @@ class KnownRuns:
         if self.fails:
             raise self.fails
         until = datetime.fromisoformat(*query.values)
-        waiting = [head for head in self.heads.values() if head.due_at and head.due_at <= until]
+        waiting = [head for head in self.summaries.values() if head.due_at and head.due_at <= until]
         for head in sorted(waiting, key=lambda head: (head.due_at, head.key.arn)):
             broken = head.key in self.unreadable
             yield BadHistory(f"{head.key.arn} cannot be read") if broken else head
 
 
-def head_of(listed: ListedJob, *, due_at: datetime | None = None) -> AuditSummary:
-    """The head of an audit of it."""
+def summary_of(listed: ListedJob, *, due_at: datetime | None = None) -> AuditSummary:
+    """Returns the summary of the job's audit."""
     return run_summary(
         key=key_of(listed),
         settled=due_at is None,
@@ -108,16 +108,18 @@ def head_of(listed: ListedJob, *, due_at: datetime | None = None) -> AuditSummar
 
 @dataclass
 class FakePages:
-    """SageMaker's lists, in pages of `size`, each of which takes a second.
+    """Fakes SageMaker's lists, in pages of `size`, each of which takes a second.
 
-    `spoils` gets a list, the number of a page and its rows; it returns other rows, or raises.
+    `alter_page` gets a list, the page number and its rows; it returns other rows, or raises.
     """
 
     flow: "SweepFlow"
     rows: list[ListedJob] = field(default_factory=list)
     size: int = 100
-    asked: list[tuple[datetime, JobList]] = field(default_factory=list)
-    spoils: Callable[[JobList, int, list[ListedJob]], list[ListedJob]] = lambda _of, _n, page: page
+    requests: list[tuple[datetime, JobList]] = field(default_factory=list)
+    alter_page: Callable[[JobList, int, list[ListedJob]], list[ListedJob]] = lambda _of, _n, page: (
+        page
+    )
 
     def pages(
         self, job_list: JobList, *, created_after: datetime, created_before: datetime
@@ -125,61 +127,62 @@ class FakePages:
         start, number = 0, 0
         while True:
             self.flow.now += timedelta(seconds=1)
-            self.asked.append((self.flow.now, job_list))
+            self.requests.append((self.flow.now, job_list))
             rows = self._rows(job_list, created_after, created_before)
             number += 1
-            yield self.spoils(job_list, number, rows[start : start + self.size])
+            yield self.alter_page(job_list, number, rows[start : start + self.size])
             start += self.size
             if start >= len(rows):
                 return
 
-    def _rows(self, of: JobList, after: datetime, before: datetime) -> list[ListedJob]:
+    def _rows(self, job_list: JobList, after: datetime, before: datetime) -> list[ListedJob]:
         now = self.flow.now
-        there = [
-            one if one.ended_at is None or one.ended_at <= now else _running(one)
-            for one in self.rows
-            if (one.ref.account, one.ref.region, one.ref.kind) == (of.account, of.region, of.kind)
-            and one.created_at <= now
-            and after < one.created_at < before
+        listed_now = [
+            row if row.ended_at is None or row.ended_at <= now else _running(row)
+            for row in self.rows
+            if (row.ref.account, row.ref.region, row.ref.kind)
+            == (job_list.account, job_list.region, job_list.kind)
+            and row.created_at <= now
+            and after < row.created_at < before
         ]
-        return sorted(there, key=lambda one: one.created_at, reverse=True)
+        return sorted(listed_now, key=lambda row: row.created_at, reverse=True)
 
 
-def _running(one: ListedJob) -> ListedJob:
-    return replace(one, status="InProgress", ended_at=None, modified_at=one.created_at)
+def _running(row: ListedJob) -> ListedJob:
+    return replace(row, status="InProgress", ended_at=None, modified_at=row.created_at)
 
 
 class SweepFlow:
-    """Everything a sweep touches, from `now` on."""
+    """A sweep with all its fakes, beginning at `now`."""
 
     def __init__(self, now: datetime = NOON, *, accounts: tuple[str, ...] = (ACCOUNT,)) -> None:
         self.now = now
         self.pages = FakePages(self)
         self.history = KnownRuns()
-        self.notes = MemoryNotes()
+        self.notes = MemorySweepStore()
         self.queue = FakeQueue()
         self.accounts = accounts
         self.regions: tuple[str, ...] = (REGION,)
-        self.pages_a_sweep: int | None = None
+        self.max_pages: int | None = None
         self.step: Callable[[], None] = no_step
 
     def sweep(self) -> list[DueAuditsSent | ListSweepResult | WatchResult]:
-        """One sweep, which reads no page more than it has the time for."""
-        already, most = len(self.pages.asked), self.pages_a_sweep
+        """Runs one sweep; checks that it reads no more pages than it has time for."""
+        already, most = len(self.pages.requests), self.max_pages
         parts = list(self.sweep_parts())
-        waits = {one.visible_at - one.sent_at for one in self.queue.messages.values()}
+        waits = {message.visible_at - message.sent_at for message in self.queue.messages.values()}
         assert waits <= {timedelta(seconds=1)}, "the queue's own delay is for metrics"
         assert not any(self.queue.attributes())
-        assert most is None or len(self.pages.asked) - already <= most
+        assert most is None or len(self.pages.requests) - already <= most
         return parts
 
     def dependencies(self, out_of_time: Callable[[], bool]) -> SweepDependencies:
-        """Everything that is here."""
+        """Returns the dependencies of a sweep."""
         return SweepDependencies(
             job_pages=self.pages,
             history=cast("Any", self.history),
-            sweep_store=cast("Any", stepped(self.notes, self._step)),
-            queue=cast("Any", stepped(self.queue, self._step)),
+            sweep_store=cast("Any", with_steps(self.notes, self._step)),
+            queue=cast("Any", with_steps(self.queue, self._step)),
             accounts=self.accounts,
             regions=self.regions,
             clock=lambda: self.now,
@@ -190,28 +193,28 @@ class SweepFlow:
         self.step()
 
     def sweep_parts(self) -> Iterator[DueAuditsSent | ListSweepResult | WatchResult]:
-        """One sweep, part by part."""
-        already = len(self.pages.asked)
+        """Yields the parts of one sweep."""
+        already = len(self.pages.requests)
 
         def out_of_time() -> bool:
-            most = self.pages_a_sweep
-            return most is not None and len(self.pages.asked) - already >= most
+            most = self.max_pages
+            return most is not None and len(self.pages.requests) - already >= most
 
         return sweep(self.dependencies(out_of_time))
 
     def is_killed_at(self, number: int) -> bool:
-        """A sweep that ends before or after this call of its queue or notes, if it comes to it."""
-        self.step, done = dying(number), False
+        """Whether a sweep that dies at this step of its queue or notes came to that step."""
+        self.step, completed = die_at_step(number), False
         with suppress(ProcessKilled):
             self.sweep()
-            done = True
+            completed = True
         self.step = no_step
-        return not done
+        return not completed
 
-    def sweeps(
+    def sweep_until(
         self, until: datetime, *, audits: bool = True
     ) -> list[DueAuditsSent | ListSweepResult | WatchResult]:
-        """A sweep each quarter of an hour; what it sends is audited at once."""
+        """Runs a sweep every 15 minutes; by default the jobs that it sends are audited at once."""
         parts: list[DueAuditsSent | ListSweepResult | WatchResult] = []
         while self.now <= until:
             begun_at = self.now
@@ -221,18 +224,18 @@ class SweepFlow:
             self.now = max(begun_at + 15 * MINUTE, self.now)
         return parts
 
-    def sweeps_until(self, moment: datetime, *, audits: bool = True) -> ListSweepResult:
-        """The same, all lists together."""
-        return together(self.sweeps(moment, audits=audits))
+    def total_until(self, moment: datetime, *, audits: bool = True) -> ListSweepResult:
+        """Runs the same sweeps; returns the results of all lists added up."""
+        return add_up(self.sweep_until(moment, audits=audits))
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """What was sent to the queue of finished jobs."""
+        """The events sent to the queue of finished jobs."""
         return [json.loads(body) for body, _ in self.queue.sent]
 
     @property
     def names(self) -> list[str]:
-        """The names of their jobs."""
+        """The job names of these events."""
         return [
             value
             for event in self.events
@@ -241,48 +244,48 @@ class SweepFlow:
         ]
 
     def audit_sent(self) -> None:
-        """Everything in the queue is audited, and nothing of it is due any more."""
-        by_arn = {one.ref.arn: one for one in self.pages.rows}
+        """Audits all jobs in the queue, so that they are no longer due."""
+        by_arn = {row.ref.arn: row for row in self.pages.rows}
         for body in self.events:
             arn = next(v for k, v in body["detail"].items() if k.endswith("JobArn"))
             if arn in by_arn:
-                self.history.audited(by_arn[arn])
+                self.history.add_audits(by_arn[arn])
 
 
 def flow_with(*rows: ListedJob, accounts: tuple[str, ...] = (ACCOUNT,)) -> SweepFlow:
-    """One where sweeps have run since a day; then these jobs are there."""
+    """Returns a flow that has swept for a day, and then gets these jobs."""
     flow = SweepFlow(NOON - DAY, accounts=accounts)
     for hours in (24, 12, 6, 3, 1, 0.25):
         flow.now = NOON - hours * HOUR
         flow.sweep()
     flow.now = NOON
     flow.pages.rows += rows
-    flow.pages.asked.clear()
+    flow.pages.requests.clear()
     return flow
 
 
-def refuses(of: JobList, error: Exception, *, from_page: int = 1) -> Any:
-    """A list that cannot be read from a page on, for `spoils`."""
+def refuse_list(job_list: JobList, error: Exception, *, from_page: int = 1) -> Any:
+    """Returns a function for `alter_page` that lets a list fail from a page on."""
 
-    def spoil(asked: JobList, number: int, rows: list[ListedJob]) -> list[ListedJob]:
-        if asked == of and number >= from_page:
+    def spoil(requested_list: JobList, number: int, rows: list[ListedJob]) -> list[ListedJob]:
+        if requested_list == job_list and number >= from_page:
             raise error
         return rows
 
     return spoil
 
 
-def together(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> ListSweepResult:
-    """The counts of all lists."""
+def add_up(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> ListSweepResult:
+    """Adds up the results of all lists."""
     lists = [part for part in parts if isinstance(part, ListSweepResult)]
     return ListSweepResult(
         lists[0].job_list,
-        ended=sum(one.ended for one in lists),
-        missing=sum(one.missing for one in lists),
-        lost_events=sum(one.lost_events for one in lists),
-        sent_without_event=sum(one.sent_without_event for one in lists),
-        sent_from_before=sum(one.sent_from_before for one in lists),
-        is_complete=all(one.is_complete for one in lists),
-        error=next((one.error for one in lists if one.error), None),
-        unreadable=tuple(why for one in lists for why in one.unreadable),
+        ended=sum(result.ended for result in lists),
+        missing=sum(result.missing for result in lists),
+        lost_events=sum(result.lost_events for result in lists),
+        sent_without_event=sum(result.sent_without_event for result in lists),
+        sent_from_before=sum(result.sent_from_before for result in lists),
+        is_complete=all(result.is_complete for result in lists),
+        error=next((result.error for result in lists if result.error), None),
+        unreadable=tuple(why for result in lists for why in result.unreadable),
     )

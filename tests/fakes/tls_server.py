@@ -1,4 +1,4 @@
-"""A server on the loopback address that speaks TLS, for what a stranger may do to a request."""
+"""A TLS server on the loopback address that can misbehave in chosen ways."""
 
 import datetime as dt
 import ipaddress
@@ -17,20 +17,20 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 Speak = Callable[[socket.socket], None]
-"""Answers on a connection whose request was read."""
+"""Answers on a connection after its request was read."""
 
 
 @dataclass
 class TlsServer:
-    """`heard` has what each connection sent; `over` is set when the test is done with it."""
+    """`requests`: the bytes of each connection; `over` is set when the test has finished."""
 
     port: int
-    heard: list[bytes] = field(default_factory=list)
+    requests: list[bytes] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
 
     @property
     def url(self) -> str:
-        """An address on it, with a secret in it."""
+        """A URL of the server that contains a secret."""
         return f"https://127.0.0.1:{self.port}/services/T0001/B0001/s3cr3ts3cr3t"
 
 
@@ -43,10 +43,10 @@ def tls_server(
     name: str = "127.0.0.1",
     expired: bool = False,
 ) -> Iterator[TlsServer]:
-    """Serves one connection after the other; its certificate is in `folder`/cert.pem.
+    """Serves one connection after the other; its certificate is `folder`/cert.pem.
 
-    `name` is the address in the certificate. `before_tls` is called with a connection before its
-    handshake, which it may spoil.
+    `name` is the address in the certificate. `before_tls` is called with each connection before its
+    handshake, and may break it.
     """
     certificate = folder / "cert.pem"
     certificate.write_bytes(_certificate(name, expired=expired))
@@ -82,12 +82,12 @@ def _serve(
     if before_tls is not None:
         before_tls(connection)
     with context.wrap_socket(connection, server_side=True) as secured:
-        server.heard.append(b"")
-        while not _is_whole(server.heard[-1]):
+        server.requests.append(b"")
+        while not _is_whole(server.requests[-1]):
             part = secured.recv(4096)
             if not part:
                 return
-            server.heard[-1] += part
+            server.requests[-1] += part
         speak(secured)
 
 
@@ -101,7 +101,7 @@ def _is_whole(request: bytes) -> bool:
 
 @cache
 def _certificate(name: str, *, expired: bool) -> bytes:
-    """A key and a certificate that is its own authority."""
+    """Returns a key and a self-signed certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     now = dt.datetime.now(dt.UTC)
     begins = now - dt.timedelta(days=9)

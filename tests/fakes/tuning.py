@@ -1,4 +1,4 @@
-"""Tuning jobs to start a test from, and what one rule says of them."""
+"""Builders of tuning jobs, and outcomes of one rule for them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,13 +14,13 @@ from sageaudit.rules.card import RollUpCase
 from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
 from tests.fakes.jobs import job
-from tests.fakes.judging import card
+from tests.fakes.judging import rule_named
 
 AUC = Objective("validation:auc", Direction.MAXIMIZE)
 
 
 def tuning_job(status: str = "Completed", **changes: Any) -> Job:
-    """A Bayesian one on AUC without early stopping; keywords are those of Tuning."""
+    """Returns a Bayesian tuning job on AUC without early stopping, with changed settings."""
     plain = TuningSettings(
         strategy="Bayesian",
         early_stopping="Off",
@@ -29,30 +29,30 @@ def tuning_job(status: str = "Completed", **changes: Any) -> Job:
         max_jobs=20,
         max_parallel=1,
     )
-    of = replace(plain, **changes)
-    return job(kind=JobKind.TUNING, name="tune", status=status, groups=(), tuning=of)
+    tuning = replace(plain, **changes)
+    return job(kind=JobKind.TUNING, name="tune", status=status, groups=(), tuning=tuning)
 
 
 def tuning_outcome(
     rule: str,
     trials: Sequence[Trial],
-    of: Job | None,
+    tuning: Job | None,
     *,
     limits: Mapping[str, float] | None = None,
     policy: Policy | None = None,
 ) -> Outcome:
-    """What the rule says of a tuning job and its trials, in the order in which they ended."""
+    """Returns the rule's outcome for a tuning job and its trials, in the order of their ends."""
     set_by = replace(policy or Policy(), thresholds={rule: limits or {}})
-    [(_, answer)] = judge(RollUpCase(of, tuple(trials), policy=set_by), [card(rule)])
+    [(_, answer)] = judge(RollUpCase(tuning, tuple(trials), policy=set_by), [rule_named(rule)])
     return answer
 
 
 def tuning_answer(
-    rule: str, trials: Sequence[Trial], of: Job | None, **more: Any
+    rule: str, trials: Sequence[Trial], tuning: Job | None, **more: Any
 ) -> Finding | Outcome:
-    """The rule's outcome; a finding with its dollars, as the only one of the tuning job."""
-    answer = tuning_outcome(rule, trials, of, **more)
+    """Returns the rule's outcome; a detection as a finding with its dollars."""
+    answer = tuning_outcome(rule, trials, tuning, **more)
     if not isinstance(answer, Detection):
         return answer
-    named = [(card(rule).info, answer)]
+    named = [(rule_named(rule).info, answer)]
     return allocate_trial_savings(named, trials, Severities(), {}).findings[0]

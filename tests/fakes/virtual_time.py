@@ -1,4 +1,4 @@
-"""Threads in virtual time: one runs at a time, and the clock jumps to the next one that wakes."""
+"""Threads in virtual time: one runs at a time, and the clock jumps to the next wake-up."""
 
 import heapq
 import threading
@@ -21,12 +21,12 @@ class VirtualCall(Generic[T]):
     call: Callable[[], T]
     go: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
-    done: bool = False
+    is_done: bool = False
     answer: list[T] = field(default_factory=list)
     error: BaseException | None = None
 
     def result(self) -> T:
-        self.time.run_until(lambda: self.done)
+        self.time.run_until(lambda: self.is_done)
         if self.error is not None:
             raise self.error
         return self.answer.pop()
@@ -40,16 +40,16 @@ class VirtualCall(Generic[T]):
             self.answer.append(self.call())
         except BaseException as error:  # noqa: BLE001 - raised again where the result is asked for
             self.error = error
-        self.done = True
+        self.is_done = True
         self.time.finished(self)
 
 
 class VirtualTime:
-    """Implements Workers with `most` threads; `clock` and `sleep` are those of all of them."""
+    """Implements Workers with `max_threads` threads, which share `clock` and `sleep`."""
 
-    def __init__(self, most: int = 32) -> None:
+    def __init__(self, max_threads: int = 32) -> None:
         self.now_s = 0.0
-        self._most = most
+        self._max_threads = max_threads
         self._waiting: deque[VirtualCall[Any]] = deque()
         self._ready: deque[VirtualCall[Any]] = deque()
         self._asleep: list[tuple[float, int, VirtualCall[Any] | None]] = []
@@ -62,7 +62,7 @@ class VirtualTime:
         return self.now_s
 
     def sleep(self, seconds: float) -> None:
-        """Of a worker: lets the others run meanwhile. Of the caller: runs them until then."""
+        """Lets other workers run meanwhile; outside workers, runs them until then."""
         if seconds <= 0:
             return
         call, until = self._current, self.now_s + seconds
@@ -75,14 +75,14 @@ class VirtualTime:
         call.go.wait()
 
     def submit(self, call: Callable[[], T]) -> VirtualCall[T]:
-        made = VirtualCall(self, call)
-        self._waiting.append(made)
-        return made
+        call_handle = VirtualCall(self, call)
+        self._waiting.append(call_handle)
+        return call_handle
 
     def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
         calls: list[Any] = list(pending)
-        self.run_until(lambda: any(call.done for call in calls))
-        return [call for call in calls if call.done]
+        self.run_until(lambda: any(call.is_done for call in calls))
+        return [call for call in calls if call.is_done]
 
     def forget(self, call: VirtualCall[Any]) -> bool:
         if call in self._waiting:
@@ -96,7 +96,7 @@ class VirtualTime:
 
     def run_until(self, true: Callable[[], bool]) -> None:
         while not true():
-            while self._waiting and self._active < self._most:
+            while self._waiting and self._active < self._max_threads:
                 self._begin(self._waiting.popleft())
             if not self._ready:
                 self._wake()
@@ -120,5 +120,5 @@ class VirtualTime:
         call.go.set()
         self._back.wait()
         self._current = None
-        if call.done and call.thread is not None:
+        if call.is_done and call.thread is not None:
             call.thread.join()

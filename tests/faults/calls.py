@@ -1,4 +1,4 @@
-"""How the AWS calls of the handlers are named: operation, and what it is about."""
+"""Names of the handlers' AWS calls: the operation and its resource."""
 
 import json
 import re
@@ -27,7 +27,7 @@ _ATTEMPT = re.compile(r"attempt=([0-9]+)")
 
 
 class Call(Struct, frozen=True):
-    """The `number`th call of a function with this name, from 1."""
+    """The `number`th call (from 1) of a function with this name."""
 
     function: str
     name: str
@@ -35,17 +35,17 @@ class Call(Struct, frozen=True):
 
     @property
     def operation(self) -> str:
-        """Service and operation, such as dynamodb.PutItem."""
+        """Service and operation, for example dynamodb.PutItem."""
         return self.name.split(" ")[0]
 
     @property
     def reads(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether it only reads."""
         return _READS.search(self.operation) is not None
 
     @property
     def paged(self) -> bool:
-        """Whether its answer may name a next page."""
+        """Whether its answer may have a next page."""
         return self.operation in PAGED
 
     def __str__(self) -> str:
@@ -53,57 +53,65 @@ class Call(Struct, frozen=True):
 
 
 def call_name(operation: str, request: AWSPreparedRequest) -> str:
-    """The operation and what it is about: "dynamodb.PutItem NOTICE", "sqs.SendMessage Decisions".
+    """Returns operation and resource: "dynamodb.PutItem NOTICE", "sqs.SendMessage Decisions".
 
-    Names have no part that differs between runs.
+    A name has no part that differs between runs.
     """
     about = _about(operation, request)
     return f"{operation} {about}" if about else operation
 
 
 def attempt_of(request: AWSPreparedRequest) -> int:
-    """Which try of the SDK this request is, from 1."""
-    said = request.headers.get("amz-sdk-request", b"attempt=1")
-    found = _ATTEMPT.search(said.decode() if isinstance(said, bytes) else said)
-    return int(found[1]) if found else 1
+    """Returns which attempt of the SDK this request is, from 1."""
+    attempt_header = request.headers.get("amz-sdk-request", b"attempt=1")
+    matched = _ATTEMPT.search(
+        attempt_header.decode() if isinstance(attempt_header, bytes) else attempt_header
+    )
+    return int(matched[1]) if matched else 1
 
 
 def _about(operation: str, request: AWSPreparedRequest) -> str:
     service = operation.split(".", maxsplit=1)[0]
     body = request.body.decode() if isinstance(request.body, bytes) else str(request.body or "")
     try:
-        asked: dict[str, Any] = json.loads(body)
+        body_json: dict[str, Any] = json.loads(body)
     except ValueError:
         return ""
     if service == "sqs":
-        return queue_name(urlsplit(asked["QueueUrl"]).path.rpartition("/")[2])
+        return queue_name(urlsplit(body_json["QueueUrl"]).path.rpartition("/")[2])
     if service == "secrets-manager":
-        return str(asked["SecretId"]).rpartition(":")[2]
-    return _item(asked) if service == "dynamodb" else ""
+        return str(body_json["SecretId"]).rpartition(":")[2]
+    return _item(body_json) if service == "dynamodb" else ""
 
 
 def queue_name(physical: str) -> str:
-    """A queue's name in the stack, without the parts that CloudFormation adds."""
+    """Returns a queue's name in the stack, without the parts that CloudFormation adds."""
     return _GENERATED.sub("", physical).removeprefix("sageaudit-")
 
 
-def _item(asked: dict[str, Any]) -> str:
-    """The kind of an item by its keys, and the index that a query asks."""
-    key = asked.get("Key") or asked.get("Item")
+def _item(body_json: dict[str, Any]) -> str:
+    """Returns the kind of an item by its keys, or the index that a query uses."""
+    key = body_json.get("Key") or body_json.get("Item")
     if key is not None and "pk" in key:
         return f"{_kind(key['pk']['S'])} {_kind(key['sk']['S'])}".strip()
-    if "TransactItems" in asked:
-        items = [part for one in asked["TransactItems"] for part in one.values()]
-        keys = [one.get("Key") or one.get("Item") for one in items]
+    if "TransactItems" in body_json:
+        items = [
+            part
+            for operation_input in body_json["TransactItems"]
+            for part in operation_input.values()
+        ]
+        keys = [
+            operation_input.get("Key") or operation_input.get("Item") for operation_input in items
+        ]
         return "+".join(sorted({_kind(key["pk"]["S"]) for key in keys if key}))
-    if "IndexName" in asked:
-        return str(asked["IndexName"])
-    values = asked.get("ExpressionAttributeValues", {})
+    if "IndexName" in body_json:
+        return str(body_json["IndexName"])
+    values = body_json.get("ExpressionAttributeValues", {})
     texts = sorted(value["S"] for value in values.values() if "S" in value)
     return min(filter(None, map(_kind, texts)), default="")
 
 
 def _kind(text: str) -> str:
-    """JOB of JOB#arn...; a sort key that is no word, such as a time, is left out."""
+    """Returns JOB for JOB#arn...; "" for a key that does not begin with a word."""
     kind = text.split("#", maxsplit=1)[0]
     return kind if re.fullmatch(r"[A-Z]+", kind) else ""

@@ -1,6 +1,6 @@
-"""Runs cells by their names: python -m tests.faults.cell "audit/sagemaker.ListTags#1/denied".
+"""Runs the cells whose names contain a text, and prints how each ended and what is wrong.
 
-A part of a name runs all cells that have it. Prints how each ended, and what is wrong.
+For example: python -m tests.faults.cell "audit/sagemaker.ListTags#1/denied".
 """
 
 import sys
@@ -13,7 +13,7 @@ from tests.faults.verdict import judge
 
 
 def main(part: str) -> int:
-    """Exit code 1 when something is wrong."""
+    """Returns exit code 1 if something is wrong."""
     failed = 0
     for cell in (*cells(), *channel_cells(), *crash_cells()):
         if part in cell.name:

@@ -1,4 +1,7 @@
-"""What a channel may answer, once and for hours: hangs, cuts and lies too. Rows, not rules."""
+"""Answers of channels, given once and for hours, also hangs, cuts and false claims.
+
+This table has rows instead of rules.
+"""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -10,7 +13,7 @@ from tests.faults.expected import End, Expected
 from tests.faults.network import Broken, Fault
 from tests.faults.stories import HOUR, stories
 from tests.faults.verdict import Case
-from tests.faults.webhook import Says
+from tests.faults.webhook import WebhookAnswer
 from tests.faults.world import World
 
 PUBLISH = Call("deliver", "sns.Publish", 1)
@@ -20,22 +23,22 @@ _ANY = frozenset({End.UNSEEN, End.LATER, End.DEAD})
 
 SENT = Expected(frozenset({End.UNSEEN}))
 WAITS = Expected(_LATER)
-"""Nothing was posted, and this may pass: it waits, and is sent without a mark."""
+"""Not posted, but it may pass: the notice waits, and is sent without a repeat mark."""
 REFUSED = Expected(frozenset({End.DEAD}), counted="NotifyFailed")
-"""Nothing was posted, and a person must act: a dead letter, sent without a mark after that."""
+"""Not posted, and a person must act: a dead letter, later sent without a repeat mark."""
 UNKNOWN = Expected(_LATER, marked=True)
-"""Nobody knows whether it was posted: one repeat that says so."""
+"""Unknown whether it was posted: one repeat, marked as such."""
 UNKNOWN_TWICE = Expected(frozenset({End.DEAD}), marked=True, counted="NotifyUnknown")
-"""A second time nobody knows: a dead letter."""
+"""Unknown a second time: a dead letter."""
 STRANGE = Expected(_ANY, marked=True)
-"""No answer of Slack's: nobody may call it sent."""
+"""Not an answer that Slack gives: the notice must not count as sent."""
 
 
 class Row(Struct, frozen=True):
-    """What a webhook says, and how it ends: said once, and said for hours."""
+    """A webhook's answer, and the expected end if it is given once, or for hours."""
 
     name: str
-    says: Says
+    says: WebhookAnswer
     once: Expected
     for_hours: Expected
 
@@ -45,77 +48,89 @@ def _retry(value: str) -> tuple[tuple[str, str], ...]:
 
 
 SLACK: tuple[Row, ...] = (
-    Row("200 ok, slowly", Says(slow_s=8), SENT, SENT),
-    Row("200 ok and a line end", Says(body="ok\n"), Expected(_ANY, marked=True), STRANGE),
-    Row("429 for 30 s", Says(429, "rate_limited", _retry("30")), WAITS, WAITS),
-    Row("429 for 600 s", Says(429, "rate_limited", _retry("600")), WAITS, WAITS),
-    Row("429 without a time", Says(429, "rate_limited"), WAITS, WAITS),
-    Row("429 for a text", Says(429, "", _retry("soon")), WAITS, WAITS),
-    Row("429 for -1 s", Says(429, "", _retry("-1")), WAITS, WAITS),
-    Row("429 until a date", Says(429, "", _retry("Wed, 21 Oct 2026 07:28:00 GMT")), WAITS, WAITS),
-    Row("429 for 31 years", Says(429, "", _retry("999999999")), WAITS, WAITS),
-    Row("500, posted", Says(500, "rollup_error", accepts=True), UNKNOWN, UNKNOWN_TWICE),
-    Row("500", Says(500, "rollup_error"), UNKNOWN, UNKNOWN_TWICE),
-    Row("502 as a page", Says(502, _HTML), UNKNOWN, UNKNOWN_TWICE),
-    Row("503 with a time", Says(503, "busy", _retry("120")), UNKNOWN, UNKNOWN_TWICE),
-    Row("504", Says(504, ""), UNKNOWN, UNKNOWN_TWICE),
-    Row("200 as a page", Says(body=_HTML, accepts=False), STRANGE, STRANGE),
-    Row("200 and nothing", Says(body="", accepts=False), STRANGE, STRANGE),
-    Row("200 OK", Says(body="OK", accepts=False), STRANGE, STRANGE),
-    Row("200 not ok", Says(body='{"ok":false}', accepts=False), STRANGE, STRANGE),
-    Row("201", Says(201, "", accepts=False), STRANGE, STRANGE),
-    Row("204", Says(204, "", accepts=False), STRANGE, STRANGE),
-    Row("302", Says(302, "", (("Location", "https://evil.example/"),)), REFUSED, REFUSED),
-    Row("302 inside", Says(302, "", (("Location", "http://169.254.169.254/"),)), REFUSED, REFUSED),
-    Row("307", Says(307, "", (("Location", "https://evil.example/"),)), REFUSED, REFUSED),
-    Row("308", Says(308, "", (("Location", "https://evil.example/"),)), REFUSED, REFUSED),
-    Row("400 invalid_payload", Says(400, "invalid_payload"), REFUSED, REFUSED),
-    Row("400 invalid_blocks", Says(400, "invalid_blocks"), REFUSED, REFUSED),
-    Row("401 of a proxy", Says(401, _HTML), REFUSED, REFUSED),
-    Row("403 invalid_token", Says(403, "invalid_token"), REFUSED, REFUSED),
-    Row("403 action_prohibited", Says(403, "action_prohibited"), REFUSED, REFUSED),
-    Row("404 no_service", Says(404, "no_service"), REFUSED, REFUSED),
-    Row("404 channel_not_found", Says(404, "channel_not_found"), REFUSED, REFUSED),
-    Row("407 of a proxy", Says(407, _HTML), REFUSED, REFUSED),
-    Row("410 channel_is_archived", Says(410, "channel_is_archived"), REFUSED, REFUSED),
-    Row("413", Says(413, ""), REFUSED, REFUSED),
-    Row("451", Says(451, ""), REFUSED, REFUSED),
-    Row("408", Says(408, ""), STRANGE, STRANGE),
-    Row("425", Says(425, ""), STRANGE, STRANGE),
-    Row("no connection", Says(connect=ConnectionRefusedError), WAITS, WAITS),
-    Row("no name", Says(connect=OSError), WAITS, WAITS),
-    Row("no answer to the connection", Says(connect=TimeoutError), WAITS, WAITS),
-    Row("hangs, posted", Says(hangs=True), UNKNOWN, UNKNOWN_TWICE),
-    Row("hangs", Says(hangs=True, accepts=False), UNKNOWN, UNKNOWN_TWICE),
-    Row("cut before the answer", Says(cut=0), UNKNOWN, UNKNOWN_TWICE),
-    Row("cut in the first line", Says(cut=9), UNKNOWN, UNKNOWN_TWICE),
-    Row("cut in the body", Says(cut=-1), UNKNOWN, UNKNOWN_TWICE),
-    Row("reset while posting", Says(resets=True, accepts=False), UNKNOWN, UNKNOWN_TWICE),
-    Row("a byte a second", Says(body="ok" + " " * 600, drips=True), STRANGE, STRANGE),
-    Row("a line without end", Says(raw=b"HTTP/1.1 200 " + b"x" * 70_000), STRANGE, STRANGE),
+    Row("200 ok, slowly", WebhookAnswer(slow_s=8), SENT, SENT),
+    Row("200 ok and a line end", WebhookAnswer(body="ok\n"), Expected(_ANY, marked=True), STRANGE),
+    Row("429 for 30 s", WebhookAnswer(429, "rate_limited", _retry("30")), WAITS, WAITS),
+    Row("429 for 600 s", WebhookAnswer(429, "rate_limited", _retry("600")), WAITS, WAITS),
+    Row("429 without a time", WebhookAnswer(429, "rate_limited"), WAITS, WAITS),
+    Row("429 for a text", WebhookAnswer(429, "", _retry("soon")), WAITS, WAITS),
+    Row("429 for -1 s", WebhookAnswer(429, "", _retry("-1")), WAITS, WAITS),
+    Row(
+        "429 until a date",
+        WebhookAnswer(429, "", _retry("Wed, 21 Oct 2026 07:28:00 GMT")),
+        WAITS,
+        WAITS,
+    ),
+    Row("429 for 31 years", WebhookAnswer(429, "", _retry("999999999")), WAITS, WAITS),
+    Row("500, posted", WebhookAnswer(500, "rollup_error", accepts=True), UNKNOWN, UNKNOWN_TWICE),
+    Row("500", WebhookAnswer(500, "rollup_error"), UNKNOWN, UNKNOWN_TWICE),
+    Row("502 as a page", WebhookAnswer(502, _HTML), UNKNOWN, UNKNOWN_TWICE),
+    Row("503 with a time", WebhookAnswer(503, "busy", _retry("120")), UNKNOWN, UNKNOWN_TWICE),
+    Row("504", WebhookAnswer(504, ""), UNKNOWN, UNKNOWN_TWICE),
+    Row("200 as a page", WebhookAnswer(body=_HTML, accepts=False), STRANGE, STRANGE),
+    Row("200 and nothing", WebhookAnswer(body="", accepts=False), STRANGE, STRANGE),
+    Row("200 OK", WebhookAnswer(body="OK", accepts=False), STRANGE, STRANGE),
+    Row("200 not ok", WebhookAnswer(body='{"ok":false}', accepts=False), STRANGE, STRANGE),
+    Row("201", WebhookAnswer(201, "", accepts=False), STRANGE, STRANGE),
+    Row("204", WebhookAnswer(204, "", accepts=False), STRANGE, STRANGE),
+    Row("302", WebhookAnswer(302, "", (("Location", "https://evil.example/"),)), REFUSED, REFUSED),
+    Row(
+        "302 inside",
+        WebhookAnswer(302, "", (("Location", "http://169.254.169.254/"),)),
+        REFUSED,
+        REFUSED,
+    ),
+    Row("307", WebhookAnswer(307, "", (("Location", "https://evil.example/"),)), REFUSED, REFUSED),
+    Row("308", WebhookAnswer(308, "", (("Location", "https://evil.example/"),)), REFUSED, REFUSED),
+    Row("400 invalid_payload", WebhookAnswer(400, "invalid_payload"), REFUSED, REFUSED),
+    Row("400 invalid_blocks", WebhookAnswer(400, "invalid_blocks"), REFUSED, REFUSED),
+    Row("401 of a proxy", WebhookAnswer(401, _HTML), REFUSED, REFUSED),
+    Row("403 invalid_token", WebhookAnswer(403, "invalid_token"), REFUSED, REFUSED),
+    Row("403 action_prohibited", WebhookAnswer(403, "action_prohibited"), REFUSED, REFUSED),
+    Row("404 no_service", WebhookAnswer(404, "no_service"), REFUSED, REFUSED),
+    Row("404 channel_not_found", WebhookAnswer(404, "channel_not_found"), REFUSED, REFUSED),
+    Row("407 of a proxy", WebhookAnswer(407, _HTML), REFUSED, REFUSED),
+    Row("410 channel_is_archived", WebhookAnswer(410, "channel_is_archived"), REFUSED, REFUSED),
+    Row("413", WebhookAnswer(413, ""), REFUSED, REFUSED),
+    Row("451", WebhookAnswer(451, ""), REFUSED, REFUSED),
+    Row("408", WebhookAnswer(408, ""), STRANGE, STRANGE),
+    Row("425", WebhookAnswer(425, ""), STRANGE, STRANGE),
+    Row("no connection", WebhookAnswer(connect=ConnectionRefusedError), WAITS, WAITS),
+    Row("no name", WebhookAnswer(connect=OSError), WAITS, WAITS),
+    Row("no answer to the connection", WebhookAnswer(connect=TimeoutError), WAITS, WAITS),
+    Row("hangs, posted", WebhookAnswer(hangs=True), UNKNOWN, UNKNOWN_TWICE),
+    Row("hangs", WebhookAnswer(hangs=True, accepts=False), UNKNOWN, UNKNOWN_TWICE),
+    Row("cut before the answer", WebhookAnswer(cut=0), UNKNOWN, UNKNOWN_TWICE),
+    Row("cut in the first line", WebhookAnswer(cut=9), UNKNOWN, UNKNOWN_TWICE),
+    Row("cut in the body", WebhookAnswer(cut=-1), UNKNOWN, UNKNOWN_TWICE),
+    Row("reset while posting", WebhookAnswer(resets=True, accepts=False), UNKNOWN, UNKNOWN_TWICE),
+    Row("a byte a second", WebhookAnswer(body="ok" + " " * 600, drips=True), STRANGE, STRANGE),
+    Row(
+        "a line without end", WebhookAnswer(raw=b"HTTP/1.1 200 " + b"x" * 70_000), STRANGE, STRANGE
+    ),
     Row(
         "headers without end",
-        Says(raw=b"HTTP/1.1 200 ok\r\n" + b"a: b\r\n" * 200 + b"\r\nok"),
+        WebhookAnswer(raw=b"HTTP/1.1 200 ok\r\n" + b"a: b\r\n" * 200 + b"\r\nok"),
         STRANGE,
         STRANGE,
     ),
-    Row("no HTTP", Says(raw=b"\x00\x01\x02 nothing\r\n\r\n"), STRANGE, STRANGE),
-    Row("a body without end", Says(body="y" * 200_000, accepts=False), STRANGE, STRANGE),
+    Row("no HTTP", WebhookAnswer(raw=b"\x00\x01\x02 nothing\r\n\r\n"), STRANGE, STRANGE),
+    Row("a body without end", WebhookAnswer(body="y" * 200_000, accepts=False), STRANGE, STRANGE),
 )
 
 TEAMS: tuple[Row, ...] = (
-    Row("202", Says(202, ""), SENT, SENT),
-    Row("202 and a text", Says(202, "Accepted"), SENT, SENT),
-    Row("200", Says(200, "1", accepts=False), STRANGE, STRANGE),
-    Row("429 for 60 s", Says(429, '{"error":{}}', _retry("60")), WAITS, WAITS),
-    Row("400 of its schema", Says(400, '{"error":{"code":"Trigger"}}'), REFUSED, REFUSED),
-    Row("401 of its sig", Says(401, '{"error":{"code":"Direct"}}'), REFUSED, REFUSED),
-    Row("404 of its flow", Says(404, '{"error":{"code":"Workflow"}}'), REFUSED, REFUSED),
-    Row("413", Says(413, ""), REFUSED, REFUSED),
-    Row("302", Says(302, "", (("Location", "https://evil.example/"),)), REFUSED, REFUSED),
-    Row("502, posted", Says(502, _HTML, accepts=True), UNKNOWN, UNKNOWN_TWICE),
-    Row("hangs, posted", Says(hangs=True, accepts=True), UNKNOWN, UNKNOWN_TWICE),
-    Row("no connection", Says(connect=ConnectionRefusedError), WAITS, WAITS),
+    Row("202", WebhookAnswer(202, ""), SENT, SENT),
+    Row("202 and a text", WebhookAnswer(202, "Accepted"), SENT, SENT),
+    Row("200", WebhookAnswer(200, "1", accepts=False), STRANGE, STRANGE),
+    Row("429 for 60 s", WebhookAnswer(429, '{"error":{}}', _retry("60")), WAITS, WAITS),
+    Row("400 of its schema", WebhookAnswer(400, '{"error":{"code":"Trigger"}}'), REFUSED, REFUSED),
+    Row("401 of its sig", WebhookAnswer(401, '{"error":{"code":"Direct"}}'), REFUSED, REFUSED),
+    Row("404 of its flow", WebhookAnswer(404, '{"error":{"code":"Workflow"}}'), REFUSED, REFUSED),
+    Row("413", WebhookAnswer(413, ""), REFUSED, REFUSED),
+    Row("302", WebhookAnswer(302, "", (("Location", "https://evil.example/"),)), REFUSED, REFUSED),
+    Row("502, posted", WebhookAnswer(502, _HTML, accepts=True), UNKNOWN, UNKNOWN_TWICE),
+    Row("hangs, posted", WebhookAnswer(hangs=True, accepts=True), UNKNOWN, UNKNOWN_TWICE),
+    Row("no connection", WebhookAnswer(connect=ConnectionRefusedError), WAITS, WAITS),
 )
 
 SNS: tuple[tuple[int, str, Expected, Expected], ...] = (
@@ -140,45 +155,47 @@ HOURS = 2 * HOUR
 
 
 def channel_cells() -> tuple[Case, ...]:
-    """Each answer of each channel, once and for hours."""
+    """Returns the cells of each answer of each channel, once and for hours."""
     return tuple(_cells())
 
 
 def _cells() -> Iterator[Case]:
     story = stories()[0]
-    [on_teams] = [one for one in stories() if one.name == "on Teams"]
-    for service, of, row in (
+    [on_teams] = [
+        story_on_teams for story_on_teams in stories() if story_on_teams.name == "on Teams"
+    ]
+    for service, story_of_service, row in (
         *(("slack", story, row) for row in SLACK),
         *(("teams", on_teams, row) for row in TEAMS),
     ):
         for often, lasts, ends in (("once", None, row.once), ("hours", HOURS, row.for_hours)):
             breaks, met = _slack(row.says, lasts), _slack_met
-            yield Case(f"{service}/{row.name}/{often}", of, ends, breaks, met)
+            yield Case(f"{service}/{row.name}/{often}", story_of_service, ends, breaks, met)
     for status, code, once, for_hours in SNS:
         for often, lasts, ends in (("once", None, once), ("hours", HOURS, for_hours)):
             breaks = _sns(status, code, lasts)
             yield Case(
-                f"sns/{code}/{often}", story, ends, breaks, lambda one: one.network.struck > 0
+                f"sns/{code}/{often}", story, ends, breaks, lambda world: world.network.struck > 0
             )
 
 
-def _slack(says: Says, lasts: timedelta | None) -> Callable[[World], None]:
-    def breaks(one: World) -> None:
+def _slack(says: WebhookAnswer, lasts: timedelta | None) -> Callable[[World], None]:
+    def breaks(world: World) -> None:
         if lasts is None:
-            one.slack.script.append(says)
+            world.slack.script.append(says)
         else:
-            one.slack.always, one.slack.always_until = says, one.now + lasts
+            world.slack.always, world.slack.always_until = says, world.now + lasts
 
     return breaks
 
 
-def _slack_met(one: World) -> bool:
-    return one.slack.tried > 0
+def _slack_met(world: World) -> bool:
+    return world.slack.tried > 0
 
 
 def _sns(status: int, code: str, lasts: timedelta | None) -> Callable[[World], None]:
-    def breaks(one: World) -> None:
-        until = None if lasts is None else one.now + lasts
-        one.network.broken.append(Broken(PUBLISH, Fault.DENIED, until, (status, code)))
+    def breaks(world: World) -> None:
+        until = None if lasts is None else world.now + lasts
+        world.network.broken.append(Broken(PUBLISH, Fault.DENIED, until, (status, code)))
 
     return breaks

@@ -1,4 +1,4 @@
-"""Each handler killed before and after each step of a story, once and twice in a row."""
+"""Kills each handler before and after each step of a story, once and twice in a row."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,16 +7,16 @@ from functools import cache
 from local.functions import ProcessKilled
 from tests.faults.expected import End, Expected
 from tests.faults.stories import Story, stories
-from tests.faults.verdict import Case, fair
+from tests.faults.verdict import Case, baseline
 
 MOST_OF_A_STEP = 2
-"""Later steps of the same name are for the same."""
+"""How many steps with the same name are tried: later ones behave alike."""
 _GAPS = ("POST", "Publish", "UpdateItem", "PutItem", "answered deliver", "TransactWriteItems")
-"""From the claim to the mark nobody knows whether it was posted."""
+"""Steps from the claim to the mark: after a crash there it is unknown whether it was posted."""
 
 
 class Kills:
-    """Ends the process at one step; `times` in a row."""
+    """Kills the process at one step, `times` times in a row."""
 
     def __init__(self, name: str, number: int, times: int) -> None:
         self._name = name
@@ -26,7 +26,7 @@ class Kills:
         self._seen = 0
 
     def __call__(self, name: str) -> None:
-        """One step."""
+        """Kills the process if this is the step."""
         if name != self._name:
             return
         self._seen += 1
@@ -36,25 +36,25 @@ class Kills:
 
     @property
     def killed(self) -> bool:
-        """Whether it came to that."""
+        """Whether the process was killed."""
         return self._left < self._times
 
 
 @cache
 def crash_cells() -> tuple[Case, ...]:
-    """Each step of each story; a story adds the steps that no earlier one had."""
-    known: set[tuple[str, int]] = set()
-    return tuple(case for story in stories() for case in crash_cells_of(story, known))
+    """Returns cells for each step of each story, without steps that earlier stories had."""
+    seen_before: set[tuple[str, int]] = set()
+    return tuple(case for story in stories() for case in crash_cells_of(story, seen_before))
 
 
-def crash_cells_of(story: Story, known: set[tuple[str, int]]) -> Iterator[Case]:
-    """The steps of one story that are not known; then they are."""
+def crash_cells_of(story: Story, seen_before: set[tuple[str, int]]) -> Iterator[Case]:
+    """Yields the cells of the story's steps that are not in `known`, and adds them to it."""
     seen: Counter[str] = Counter()
-    for name in fair(story).steps:
+    for name in baseline(story).steps:
         seen[name] += 1
         place = (name, seen[name])
-        if place not in known and seen[name] <= MOST_OF_A_STEP:
-            known.add(place)
+        if place not in seen_before and seen[name] <= MOST_OF_A_STEP:
+            seen_before.add(place)
             yield _case(story, name, seen[name], 1)
             if seen[name] == 1:
                 yield _case(story, name, 1, 2)

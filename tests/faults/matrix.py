@@ -1,4 +1,4 @@
-"""Which calls the handlers make, found by watching; each of them crossed with each fault."""
+"""Crosses each call of the handlers, found by observation, with each fault."""
 
 from collections.abc import Container, Iterator
 from datetime import timedelta
@@ -11,21 +11,21 @@ from tests.faults.calls import Call
 from tests.faults.expected import expected
 from tests.faults.network import LASTING, Broken, Fault
 from tests.faults.stories import DIGEST_AFTER, HOUR, Story, stories
-from tests.faults.verdict import Case, fair
+from tests.faults.verdict import Case, baseline
 
 LASTS = 3 * HOUR
-"""How long "for ever" is here: an outage of hours must end in no dead letter."""
+"""How long "for ever" is here: an outage of hours must not cause a dead letter."""
 
 
 class Cell(Struct, frozen=True):
-    """One story with one call broken in one way."""
+    """One story in which one call fails in one way."""
 
     story: Story
     call: Call
     fault: Fault
 
     def case(self) -> Case:
-        """What is done, and how it must end."""
+        """Returns the case: what fails, and the expected end."""
         late = DIGEST_AFTER if self.call.function == "digest" else timedelta(0)
         until = self.story.start + late + LASTS if self.fault in LASTING else None
         broken = Broken(self.call, self.fault, until)
@@ -33,36 +33,40 @@ class Cell(Struct, frozen=True):
             f"{self.story.name}/{self.call}/{self.fault}",
             self.story,
             expected(self.story, self.call, self.fault),
-            breaks=lambda one: one.network.broken.append(broken),
-            met=lambda one: one.network.struck > 0,
+            breaks=lambda world: world.network.broken.append(broken),
+            met=lambda world: world.network.struck > 0,
         )
 
 
 @cache
 def cells() -> tuple[Case, ...]:
-    """Every call with every fault that it can meet; a story adds the calls that no earlier made."""
-    known: set[Call] = set()
-    found: list[Case] = []
+    """Returns cells for every call with every possible fault, without calls of earlier stories."""
+    seen_before: set[Call] = set()
+    cases: list[Case] = []
     for story in stories():
-        found += cells_of(story, known)
-        known.update(fair(story).calls)
-    return tuple(found)
+        cases += cells_of(story, seen_before)
+        seen_before.update(baseline(story).calls)
+    return tuple(cases)
 
 
-def cells_of(story: Story, known: Container[Call] = ()) -> Iterator[Case]:
-    """The cells of one story, of the calls that are not known."""
-    calls = [call for call in fair(story).calls if call.number <= story.most_of_a_call]
+def cells_of(story: Story, seen_before: Container[Call] = ()) -> Iterator[Case]:
+    """Yields the cells of the story's calls that are not in `known`."""
+    calls = [call for call in baseline(story).calls if call.number <= story.most_of_a_call]
     return (
         Cell(story, call, fault).case()
         for call in calls
-        if call not in known
+        if call not in seen_before
         for fault in Fault
         if _possible(call, fault) and _chosen(story, calls, call, fault)
     )
 
 
 def _chosen(story: Story, calls: list[Call], call: Call, fault: Fault) -> bool:
-    """What lasts meets the later calls too; what happens once meets each in the first story."""
+    """Whether to test this call: lasting faults also meet later calls, so only the first counts.
+
+    Faults that happen once are tested on each call of the first story, and on the last call of
+    others.
+    """
     if fault in LASTING:
         return call.number == 1
     return story is stories()[0] or replace(call, number=call.number + 1) not in calls

@@ -1,4 +1,4 @@
-"""Faults of AWS as the network shows them, put between the SDK and the local AWS."""
+"""Network faults between the SDK and the local AWS."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -16,13 +16,13 @@ from local.requests import Send, http_answer
 from tests.faults.calls import Call, attempt_of, call_name
 
 CONNECT_S, READ_S = 3, 10
-"""The time-outs of this project's clients."""
+"""Timeouts of this project's clients."""
 PAGE_S = 2.0
-"""How long a page of an endless list takes."""
+"""How long each page of an endless list takes."""
 
 
 class Fault(StrEnum):
-    """What may happen to a call. Those that last are `LASTING`; the others happen once."""
+    """Faults of a call. Those in `LASTING` last; the others happen once."""
 
     THROTTLED = "throttled-once"
     UNREACHED = "timeout-before"
@@ -41,7 +41,7 @@ LASTING = frozenset({Fault.THROTTLED_LONG, Fault.DENIED, Fault.HANGS, Fault.DOWN
 
 
 class Broken(Struct, frozen=True):
-    """A call that is broken, and until when: None for once. `error` is in place of the fault."""
+    """A call that fails until a time; None: once. `error` replaces the fault."""
 
     call: Call
     fault: Fault
@@ -51,7 +51,10 @@ class Broken(Struct, frozen=True):
 
 @dataclass
 class Network:
-    """Between the handlers and AWS. `running` says which function asks; `wait` lets time pass."""
+    """Sits between the handlers and AWS.
+
+    `running` returns the calling function; `wait` lets time pass.
+    """
 
     running: Callable[[], str]
     wait: Callable[[float], None]
@@ -59,9 +62,9 @@ class Network:
     broken: list[Broken] = field(default_factory=list)
     seen: list[Call] = field(default_factory=list)
     plan: Callable[[str, str], Fault | tuple[int, str] | None] = lambda *_: None
-    """What befalls a request by function and call, in place of `broken`: a fault or an error."""
+    """The fault or error of a request by function and call, if `broken` has none."""
     struck: int = 0
-    """How many requests met a fault."""
+    """How many requests failed."""
     _numbers: Counter[tuple[str, str]] = field(default_factory=Counter)
     _tokens: Any = field(default_factory=count)
 
@@ -73,15 +76,21 @@ class Network:
             self._numbers[function, name] += 1
             self.seen.append(Call(function, name, self._numbers[function, name]))
         number = self._numbers[function, name]
-        for one in self.broken:
-            if (one.call.function, one.call.name) == (function, name) and (
-                (one.until is None and first and number == one.call.number)
-                or (one.until is not None and number >= one.call.number and self.now() < one.until)
+        for broken_call in self.broken:
+            if (broken_call.call.function, broken_call.call.name) == (function, name) and (
+                (broken_call.until is None and first and number == broken_call.call.number)
+                or (
+                    broken_call.until is not None
+                    and number >= broken_call.call.number
+                    and self.now() < broken_call.until
+                )
             ):
                 self.struck += 1
-                if one.error is not None:
-                    return _refused(operation.split(".", maxsplit=1)[0], request.url, *one.error)
-                return self._struck(one.fault, operation, request, send)
+                if broken_call.error is not None:
+                    return _refused(
+                        operation.split(".", maxsplit=1)[0], request.url, *broken_call.error
+                    )
+                return self._struck(broken_call.fault, operation, request, send)
         planned = self.plan(function, name)
         if planned is None:
             return send()
@@ -135,7 +144,7 @@ DENIALS: Mapping[str, tuple[int, str]] = {
 
 
 def _refused(service: str, url: str, status: int, code: str, *, operation: str = "") -> AWSResponse:
-    """An error in the form of the service."""
+    """Returns an error in the service's format."""
     message = "refused by the test"
     if operation:
         action = operation.replace(".", ":")
@@ -150,7 +159,7 @@ def _refused(service: str, url: str, status: int, code: str, *, operation: str =
 
 
 def _page(operation: str, token: int) -> dict[str, Any]:
-    """A page without a row that names a next one, never the same."""
+    """Returns an empty page with a next token that is never the same."""
     if operation == "dynamodb.Query":
         last = {"pk": {"S": f"SUM#{token}"}, "sk": {"S": f"row {token}"}}
         return {"Items": [], "Count": 0, "LastEvaluatedKey": last}

@@ -1,6 +1,6 @@
-"""What happens in a cell: one or some jobs end, and something may already be wrong.
+"""Stories: one or more jobs end, and something may already be broken.
 
-A story with something wrong shows calls that are made only then: to wait, give up, decide again.
+A broken story shows calls that are made only then: to wait, give up, or decide again.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,142 +19,143 @@ from sageaudit.domain.policy.routes import Routes
 from sageaudit.structs import replace
 from tests.faults.calls import Call
 from tests.faults.network import Broken, Fault
-from tests.faults.webhook import Says
-from tests.faults.world import World, world
+from tests.faults.webhook import WebhookAnswer
+from tests.faults.world import World, open_world
 from tests.integration.test_running import BUSY, HUNG, running
 from tests.integration.whole_flow import a_failed_job, recorded, renamed, tuning_set
 
 HOUR = timedelta(hours=1)
 DIGEST_AFTER = timedelta(days=8)
-"""The job's end."""
+"""When the digest starts, after the job's end."""
 
 
 class Story(Struct, frozen=True, eq=False):
-    """`jobs` in the order of their ends; `play` lets them end and delivers until all is quiet."""
+    """A story. `jobs`: in the order of their ends; `play` ends them and delivers everything."""
 
     name: str
     jobs: tuple[RecordedJob, ...]
     play: Callable[[World, tuple[RecordedJob, ...]], None]
     broken: tuple[tuple[Call, Fault, timedelta], ...] = ()
-    """What is broken from the start, and how long."""
-    slack: tuple[Says, ...] = ()
+    """What fails from the start, and how long."""
+    slack: tuple[WebhookAnswer, ...] = ()
     policy: Policy | None = None
-    """Another one than that of the local AWS."""
+    """The policy, if not that of the local AWS."""
     early: timedelta = timedelta(0)
-    """How long before the end of the first job the world begins."""
+    """How long before the end of the first job the story begins."""
     seen_at: str = "(?!)"
-    """What a first line says by when it was written: these words may differ."""
+    """Pattern of the words in a first line that may differ with the time of writing."""
     most_of_a_call: int = 2
-    """Later calls of the same name are for the same: the second is of another message or page."""
+    """How many calls with the same name are tried: the second is for another message or page."""
 
     @property
     def start(self) -> datetime:
-        """When the world begins."""
+        """When the story begins."""
         return min(job.ended_at for job in self.jobs) - self.early
 
-    def begin(self, one: World) -> None:
-        """Breaks what is broken, and lets the jobs end."""
-        one.slack.script.extend(self.slack)
-        one.network.broken += [
+    def begin(self, world: World) -> None:
+        """Sets up what is broken, and plays the jobs."""
+        world.slack.script.extend(self.slack)
+        world.network.broken += [
             Broken(call, fault, self.start + lasts) for call, fault, lasts in self.broken
         ]
-        self.play(one, self.jobs)
+        self.play(world, self.jobs)
 
 
-def _ends(one: World, jobs: tuple[RecordedJob, ...]) -> None:
+def _ends(world: World, jobs: tuple[RecordedJob, ...]) -> None:
     for job in jobs:
-        one.aws.end_job(job)
-    one.quiet()
+        world.aws.end_job(job)
+    world.quiet()
 
 
-def _late(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """The metrics come ten minutes after the end."""
+def _late(world: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """Metrics arrive ten minutes after the end."""
     [job] = jobs
-    one.aws.end_job(job, with_metrics=False)
-    one.quiet(job.ended_at + timedelta(minutes=10))
-    one.aws.put_metrics(job)
-    one.quiet()
+    world.aws.end_job(job, with_metrics=False)
+    world.quiet(job.ended_at + timedelta(minutes=10))
+    world.aws.put_metrics(job)
+    world.quiet()
 
 
-def _roll_up_first(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """The tuning job's event comes before those of its children."""
+def _roll_up_first(world: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """The tuning job's event arrives before those of its children."""
     *children, tuning = jobs
-    one.aws.end_job(tuning)
-    one.quiet(tuning.ended_at + timedelta(minutes=10))
+    world.aws.end_job(tuning)
+    world.quiet(tuning.ended_at + timedelta(minutes=10))
     for child in children:
-        one.aws.end_job(child)
-    one.quiet()
+        world.aws.end_job(child)
+    world.quiet()
 
 
-def _forged(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """One message beside the job's event is no event."""
-    queue = one.aws.physical_id("TriggerFinishedJobs")
-    one.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
-    _ends(one, jobs)
+def _forged(world: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """One message next to the job's event is not an event."""
+    queue = world.aws.physical_id("TriggerFinishedJobs")
+    world.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
+    _ends(world, jobs)
 
 
-def _gone_notice(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """One message among the notices is no notice."""
-    queue = one.aws.physical_id("NoticesQueueSlack")
-    one.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
-    _ends(one, jobs)
+def _gone_notice(world: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """One message among the notices is not a notice."""
+    queue = world.aws.physical_id("NoticesQueueSlack")
+    world.aws.session.client("sqs").send_message(QueueUrl=queue, MessageBody="{not json")
+    _ends(world, jobs)
 
 
-def _lost_event(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """No event comes: a sweep finds the job."""
+def _lost_event(world: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """No event arrives: a sweep finds the job."""
     [job] = jobs
-    one.sweep()
-    one.aws.clock.advance_to(job.ended_at)
-    one.aws.sagemaker.add(job)
-    one.aws.put_metrics(job)
+    world.sweep()
+    world.aws.clock.advance_to(job.ended_at)
+    world.aws.sagemaker.add(job)
+    world.aws.put_metrics(job)
     for _ in range(4):
-        one.quiet(one.now + HOUR)
-        one.sweep()
+        world.quiet(world.now + HOUR)
+        world.sweep()
 
 
-def _hangs(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """A job that runs stands still for hours: sweeps see it, and that it works again."""
+def _hangs(world: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """A running job hangs for hours and then works again; sweeps notice both."""
     [job] = jobs
-    one.aws.sagemaker.add_running(job)
-    one.aws.put_metrics(job)
+    world.aws.sagemaker.add_running(job)
+    world.aws.put_metrics(job)
     for _ in range(9):
-        one.quiet(one.now + HOUR)
-        one.sweep()
+        world.quiet(world.now + HOUR)
+        world.sweep()
 
 
-def _digest(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """Eight days after the job's end the digest is started, again and again."""
-    _ends(one, jobs)
-    one.aws.clock.advance_to(jobs[0].ended_at + DIGEST_AFTER)
-    one.digest()
+def _digest(world: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """The digest starts repeatedly, eight days after the job's end."""
+    _ends(world, jobs)
+    world.aws.clock.advance_to(jobs[0].ended_at + DIGEST_AFTER)
+    world.digest()
 
 
-def _in_turn(one: World, jobs: tuple[RecordedJob, ...]) -> None:
-    """Each is decided on before the next one ends."""
+def _in_turn(world: World, jobs: tuple[RecordedJob, ...]) -> None:
+    """Each job is decided about before the next one ends."""
     for job in jobs:
-        one.aws.end_job(job)
-        one.quiet(one.now + timedelta(minutes=7))
-    one.quiet()
+        world.aws.end_job(job)
+        world.quiet(world.now + timedelta(minutes=7))
+    world.quiet()
 
 
 def _to(*channels: str, max_per_hour: int = 20) -> Policy:
-    """The policy of the local AWS, with messages to these channels alone."""
+    """Returns the policy of the local AWS, with messages to these channels only."""
     policy = load_policy(POLICY)
     chosen = {
-        name: replace(one, max_per_hour=max_per_hour) for name, one in policy.channels.items()
+        name: replace(channel, max_per_hour=max_per_hour)
+        for name, channel in policy.channels.items()
     }
     return replace(policy, channels=chosen, routes=Routes(channels))
 
 
 def _line_to(channel: str) -> Policy:
-    """Messages to SNS alone, and a line about each job to this channel."""
+    """Returns a policy with messages to SNS, and a line about each job to this channel."""
     policy = _to("sns")
-    asked = replace(policy.channels[channel], job_lines=True)
-    return replace(policy, channels={**policy.channels, channel: asked})
+    with_lines = replace(policy.channels[channel], job_lines=True)
+    return replace(policy, channels={**policy.channels, channel: with_lines})
 
 
 _TIMES = r" for .* min"
-SLOWLY = Says(429, "rate_limited", (("Retry-After", "600"),))
+SLOWLY = WebhookAnswer(429, "rate_limited", (("Retry-After", "600"),))
 DESCRIBE = Call("audit", "sagemaker.DescribeTrainingJob", 1)
 DECIDES = Call("notify", "dynamodb.GetItem ALERTS ALERTS", 1)
 QUEUES = Call("notify", "sqs.SendMessage NoticesQueueSns", 1)
@@ -162,7 +163,7 @@ QUEUES = Call("notify", "sqs.SendMessage NoticesQueueSns", 1)
 
 @cache
 def stories() -> tuple[Story, ...]:
-    """All of them; the first one is what usually happens."""
+    """Returns all stories; the first one is the normal case."""
     failed = a_failed_job()
     children, tuning = tuning_set("Failed")
     hung = running("hung", (15, BUSY), (375, HUNG), (210, BUSY))
@@ -183,7 +184,7 @@ def stories() -> tuple[Story, ...]:
         Story("set aside", (failed,), _ends, broken=((DECIDES, Fault.THROTTLED_LONG, HOUR),)),
         Story("queued late", (failed,), _ends, broken=((QUEUES, Fault.THROTTLED_LONG, HOUR),)),
         Story("slow channel", (failed,), _ends, slack=(SLOWLY,)),
-        Story("revoked", (failed,), _ends, slack=(Says(404, "no_service"),) * 4),
+        Story("revoked", (failed,), _ends, slack=(WebhookAnswer(404, "no_service"),) * 4),
         Story("no event", (failed,), _forged),
         Story("lost event", (failed,), _lost_event, early=HOUR, most_of_a_call=1),
         Story("no notice", (failed,), _gone_notice),
@@ -210,16 +211,16 @@ def played(
     *,
     on_step: OnStep = lambda _: None,
 ) -> Iterator[World]:
-    """The world after a story in which something else broke too."""
-    with world(story.start, policy=story.policy, on_step=on_step) as one:
-        breaks(one)
-        story.begin(one)
-        yield one
+    """Plays a story in which `breaks` breaks something more; yields the resulting world."""
+    with open_world(story.start, policy=story.policy, on_step=on_step) as world:
+        breaks(world)
+        story.begin(world)
+        yield world
 
 
 @cache
 def without_faults(story: Story) -> Story:
-    """The same jobs, with nothing wrong; itself where nothing is."""
+    """Returns the story without its own faults; the same story if it has none."""
     if not story.broken and not story.slack:
         return story
     return replace(story, broken=(), slack=())

@@ -1,4 +1,4 @@
-"""Whatever one call, one answer or one crash does: one audit, told once, nothing lost."""
+"""One failing call, answer or crash leads to exactly one audit and message; nothing is lost."""
 
 from collections.abc import Callable, Sequence
 
@@ -46,11 +46,11 @@ SAMPLE = (
     "hangs/killed after TransactWriteItems#1/1",
     "hangs/killed before TransactWriteItems#2/1",
 )
-"""Of each kind one or two, for every run of the tests."""
+"""One or two cells of each kind, run in every test run."""
 
 
 def run(chosen: Sequence[Case], record: Record) -> None:
-    """Runs cells, and names each one that is not right."""
+    """Runs cells; fails with the names of those that are not right."""
     verdicts = [judge(case) for case in chosen]
     record(CELLS, sum(verdict.met for verdict in verdicts))
     record(EMPTY, sum(not verdict.met for verdict in verdicts))
@@ -65,37 +65,37 @@ def run(chosen: Sequence[Case], record: Record) -> None:
 @pytest.mark.faults
 @pytest.mark.parametrize("part", range(PARTS))
 def test_each_call_with_each_fault(part: int, record_property: Record) -> None:
-    """Throttled, denied, hanging, answered with nonsense, without an end: as the table says."""
+    """Each call ends as the table says if throttled, denied, hanging, malformed or endless."""
     run(cells()[part::PARTS], record_property)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("part", range(12))
 def test_each_answer_of_a_channel(part: int, record_property: Record) -> None:
-    """Sent, or a dead letter with its reason; never twice without a mark."""
+    """A notice is sent or becomes a dead letter with a reason; never sent twice without a mark."""
     run(channel_cells()[part::12], record_property)
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("part", range(24))
 def test_a_crash_at_each_step(part: int, record_property: Record) -> None:
-    """Delivered again, it ends as if nothing had happened."""
+    """After a crash it is delivered again and ends as if nothing had happened."""
     run(crash_cells()[part::24], record_property)
 
 
 def test_a_sample_of_the_matrix(record_property: Record) -> None:
-    """One or two cells of each kind; `make faults` runs all."""
+    """A sample of one or two cells of each kind; `make faults` runs all."""
     cases = list(channel_cells())
     for story in stories():
         if any(name.startswith(f"{story.name}/") for name in SAMPLE):
             cases += [*cells_of(story), *crash_cells_of(story, set())]
-    known = {case.name: case for case in cases}
-    run([known[name] for name in SAMPLE], record_property)
+    by_name = {case.name: case for case in cases}
+    run([by_name[name] for name in SAMPLE], record_property)
 
 
 @pytest.mark.parametrize("part", range(2))
 def test_a_crash_after_each_step_of_one_job(part: int, record_property: Record) -> None:
-    """Each handler, once; a crash before a step is one after the step before it."""
+    """Each handler crashes once after each step; a crash before a step is one after the last."""
     cases = [
         case
         for case in crash_cells_of(stories()[0], set())
@@ -107,6 +107,6 @@ def test_a_crash_after_each_step_of_one_job(part: int, record_property: Record) 
 
 @pytest.mark.faults
 def test_the_matrix_is_large() -> None:
-    """At least 500 cells, each with a name of its own."""
+    """There are at least 500 cells, each with its own name."""
     names = [case.name for case in (*cells(), *channel_cells(), *crash_cells())]
     assert len(names) == len(set(names)) >= 500

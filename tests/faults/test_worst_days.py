@@ -1,7 +1,7 @@
-"""Two hundred jobs over a week in which everything fails: at the end nothing is lost or wrong.
+"""A week with 200 jobs in which everything fails: in the end nothing is lost or wrong.
 
-Times are hours from Monday 00:00. Events are lost, doubled and late; every 37th invocation dies at
-some step, and every 50th write is done without an answer.
+Times are hours from Monday 00:00. Events are lost, duplicated and late. Every 37th invocation dies
+at some step, and every 50th write succeeds without an answer.
 """
 
 from collections import Counter
@@ -21,24 +21,24 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.structs import replace
 from tests.faults.network import Fault
 from tests.faults.stories import HOUR, Story, stories
-from tests.faults.verdict import fair
-from tests.faults.webhook import Says
-from tests.faults.world import REPEAT, World, world
+from tests.faults.verdict import baseline
+from tests.faults.webhook import WebhookAnswer
+from tests.faults.world import REPEAT, World, open_world
 from tests.integration.whole_flow import a_failed_job, recorded, renamed, tuning_set
 
 DAY = 24 * HOUR
 PLAIN, LATE, LOST, DELETED, OLD = 150, 24, 15, 4, 10
 TUNING = 2
 FIRST_END, LAST_END = 30, 140
-"""Hours of the first and the last job's end."""
+"""Hours at which the first and the last job end."""
 WRITES = ("PutItem", "UpdateItem", "TransactWriteItems", "SendMessage")
 STEPS = ("before ", "after ", "answered ")
 MENDED = 153
-"""The hour from which on nothing fails."""
+"""The hour from which nothing fails."""
 
 
 class Week(Struct, frozen=True):
-    """The jobs by group, and when the week begins."""
+    """The jobs by group, and the start of the week."""
 
     plain: tuple[RecordedJob, ...]
     late: tuple[RecordedJob, ...]
@@ -49,17 +49,22 @@ class Week(Struct, frozen=True):
 
     @property
     def audited(self) -> tuple[RecordedJob, ...]:
-        """All but those that were deleted before anyone could look."""
-        return (*self.plain, *self.late, *self.old, *(job for one in self.tuning for job in one))
+        """All jobs except those that were deleted before their audit."""
+        return (
+            *self.plain,
+            *self.late,
+            *self.old,
+            *(job for tuning_set in self.tuning for job in tuning_set),
+        )
 
 
 def _word(number: int) -> str:
-    """A name without digits, so that each job is a family of its own."""
+    """Returns a name without digits, so that each job is its own family."""
     return ascii_lowercase[number // 26] + ascii_lowercase[number % 26]
 
 
 def week() -> Week:
-    """Two hundred recorded jobs under other names, at other times."""
+    """Returns two hundred recorded jobs with other names and times."""
     start = datetime.fromisoformat("2026-05-04T00:00:00+00:00")
 
     def at(job: RecordedJob, name: str, hour: float) -> RecordedJob:
@@ -86,11 +91,11 @@ def week() -> Week:
 
 
 SLACK = (
-    (34.0, 34.04, Says(hangs=True)),
-    (38.0, 38.33, Says(body="<html>a hotel</html>", accepts=False)),
-    (38.33, 38.42, Says(302, "", (("Location", "http://169.254.169.254/"),))),
-    (42.0, 42.5, Says(502, "", accepts=True)),
-    (81.0, MENDED, Says(404, "no_service")),
+    (34.0, 34.04, WebhookAnswer(hangs=True)),
+    (38.0, 38.33, WebhookAnswer(body="<html>a hotel</html>", accepts=False)),
+    (38.33, 38.42, WebhookAnswer(302, "", (("Location", "http://169.254.169.254/"),))),
+    (42.0, 42.5, WebhookAnswer(502, "", accepts=True)),
+    (81.0, MENDED, WebhookAnswer(404, "no_service")),
 )
 AWS: tuple[tuple[float, float, str, Fault | tuple[int, str]], ...] = (
     (33, 81, "sns.Publish", (400, "KMSDisabled")),
@@ -107,7 +112,7 @@ AWS: tuple[tuple[float, float, str, Fault | tuple[int, str]], ...] = (
 
 @dataclass
 class Troubles:
-    """What fails when; `on` is False for an undisturbed week."""
+    """Schedules the faults of the week."""
 
     start: datetime
     dice: Random
@@ -115,21 +120,21 @@ class Troubles:
     invocations: int = 0
     dies_at: int = 0
     steps: int = 0
-    one: World | None = None
-    died: Counter[str] = field(default_factory=Counter)
+    world: World | None = None
+    deaths: Counter[str] = field(default_factory=Counter)
 
     def hour(self) -> float:
-        """Now, in hours of the week."""
-        assert self.one is not None
-        return (self.one.now - self.start) / HOUR
+        """Returns the current hour of the week."""
+        assert self.world is not None
+        return (self.world.now - self.start) / HOUR
 
-    def of_slack(self, now: datetime) -> Says | None:
-        """What a post meets."""
+    def slack_answer(self, now: datetime) -> WebhookAnswer | None:
+        """Returns the webhook's answer to a post now."""
         hour = (now - self.start) / HOUR
         return next((says for since, until, says in SLACK if since <= hour < until), None)
 
-    def of_aws(self, function: str, name: str) -> Fault | tuple[int, str] | None:
-        """What a request meets."""
+    def aws_fault(self, function: str, name: str) -> Fault | tuple[int, str] | None:
+        """Returns the fault of an AWS request now."""
         hour = self.hour()
         if hour >= MENDED or not function:
             return None
@@ -143,8 +148,8 @@ class Troubles:
         return None
 
     def step(self, name: str) -> None:
-        """Every 37th invocation dies at one of its first steps."""
-        if self.one is None or self.hour() >= MENDED:
+        """Kills every 37th invocation at one of its first 12 steps."""
+        if self.world is None or self.hour() >= MENDED:
             return
         if name.startswith("answered"):
             self.invocations += 1
@@ -154,54 +159,56 @@ class Troubles:
         self.steps += 1
         if self.dies_at and self.steps >= self.dies_at:
             self.dies_at = 0
-            self.died[name] += 1
+            self.deaths[name] += 1
             raise ProcessKilled(name)
 
 
-def _happenings(of: Week, dice: Random) -> Iterator[tuple[datetime, str, RecordedJob]]:
-    """What happens when: ends, events (late, doubled, or never), late metrics, deletions."""
-    lost = set(dice.sample([job.name for job in of.plain], LOST - 2))
-    lost |= {jobs[0].name for jobs in of.tuning}
-    many = {job.name for job in dice.sample(of.plain, 5)}
-    for job in (*of.audited, *of.deleted):
+def _timeline(jobs_of_week: Week, dice: Random) -> Iterator[tuple[datetime, str, RecordedJob]]:
+    """Yields what happens when: ends, events (late, repeated or none), late metrics, deletions."""
+    lost = set(dice.sample([job.name for job in jobs_of_week.plain], LOST - 2))
+    lost |= {jobs[0].name for jobs in jobs_of_week.tuning}
+    repeated_names = {job.name for job in dice.sample(jobs_of_week.plain, 5)}
+    for job in (*jobs_of_week.audited, *jobs_of_week.deleted):
         yield job.ended_at, "ends", job
-        if job in of.old:
+        if job in jobs_of_week.old:
             continue
         copies = 0 if job.name in lost else 1 + dice.randrange(3)
-        for _ in range(20 if job.name in many else copies):
+        for _ in range(20 if job.name in repeated_names else copies):
             yield job.ended_at + timedelta(minutes=dice.randrange(20)), "event", job
-    for job in of.late:
+    for job in jobs_of_week.late:
         yield job.ended_at + timedelta(minutes=dice.choice((8, 40))), "measured", job
-    for job in of.deleted:
+    for job in jobs_of_week.deleted:
         yield job.ended_at + timedelta(seconds=10), "deleted", job
-    for job in dice.sample(of.plain[:40], 10):
+    for job in dice.sample(jobs_of_week.plain[:40], 10):
         yield job.ended_at + 5 * DAY, "event", job
 
 
-def _live(one: World, of: Week, dice: Random) -> None:
-    swept = one.now
-    for moment, what, job in sorted(_happenings(of, dice), key=lambda one: one[0]):
+def _live(world: World, jobs_of_week: Week, dice: Random) -> None:
+    swept = world.now
+    for moment, what, job in sorted(
+        _timeline(jobs_of_week, dice), key=lambda happening: happening[0]
+    ):
         while swept + HOUR < moment:
             swept += HOUR
-            one.quiet(swept)
-            one.aws.sweep()
-        one.quiet(moment)
+            world.quiet(swept)
+            world.aws.sweep()
+        world.quiet(moment)
         match what:
             case "ends":
-                one.aws.sagemaker.add(job)
-                if job not in of.late:
-                    one.aws.put_metrics(job)
+                world.aws.sagemaker.add(job)
+                if job not in jobs_of_week.late:
+                    world.aws.put_metrics(job)
             case "event":
-                one.aws.put_event(job.event())
+                world.aws.put_event(job.event())
             case "measured":
-                one.aws.put_metrics(job)
+                world.aws.put_metrics(job)
             case "deleted":
-                one.aws.sagemaker.delete(job)
+                world.aws.sagemaker.delete(job)
 
 
-def _right(job: RecordedJob) -> AuditDocument:
-    """The audit of an undisturbed run of the job alone."""
-    return fair(_alone(job.kind.value, job.name.split("-")[0])).audits[_sample(job).name]
+def _expected_audit(job: RecordedJob) -> AuditDocument:
+    """Returns the audit of an undisturbed run of the job."""
+    return baseline(_alone(job.kind.value, job.name.split("-")[0])).audits[_sample(job).name]
 
 
 @cache
@@ -217,61 +224,63 @@ def _sample(job: RecordedJob) -> RecordedJob:
 
 @pytest.mark.faults
 @pytest.mark.parametrize("seed", [1])
-def test_after_the_worst_days_everything_is_right_and_told(seed: int) -> None:
-    """Each audit right and final, each message sent or a dead letter; one redrive empties those."""
-    of, dice = week(), Random(seed)
-    for jobs in (of.plain, of.late, of.old):
-        _right(jobs[0])  # before, as only one local AWS can be there at a time
-    troubles = Troubles(of.start, dice)
-    with world(of.start + 6 * HOUR, on_step=troubles.step) as one:
-        troubles.one = one
-        one.slack.plan, one.network.plan = troubles.of_slack, troubles.of_aws
-        for job in of.old:
-            one.aws.sagemaker.add(job)
-        _live(one, of, dice)
-        one.quiet(max(one.now, of.start + MENDED * HOUR))
-        assert troubles.died
-        for letter in one.letters():
+def test_after_the_worst_days_everything_is_right_and_reported(seed: int) -> None:
+    """Each audit is right and final; each message is sent or a dead letter that a redrive sends."""
+    jobs_of_week, dice = week(), Random(seed)
+    for jobs in (jobs_of_week.plain, jobs_of_week.late, jobs_of_week.old):
+        _expected_audit(jobs[0])  # first, because only one local AWS can exist at a time
+    troubles = Troubles(jobs_of_week.start, dice)
+    with open_world(jobs_of_week.start + 6 * HOUR, on_step=troubles.step) as world:
+        troubles.world = world
+        world.slack.plan, world.network.plan = troubles.slack_answer, troubles.aws_fault
+        for job in jobs_of_week.old:
+            world.aws.sagemaker.add(job)
+        _live(world, jobs_of_week, dice)
+        world.quiet(max(world.now, jobs_of_week.start + MENDED * HOUR))
+        assert troubles.deaths
+        for letter in world.letters():
             assert letter.reason, letter
             assert letter.why, letter
         for _ in range(8):
-            one.sweep()
-            one.quiet(one.now + HOUR)
-        one.settle()
-        one.redrive_by_command()
-        one.quiet()
-        _all_is_well(one, of)
+            world.sweep()
+            world.quiet(world.now + HOUR)
+        world.settle()
+        world.redrive_by_command()
+        world.quiet()
+        _check_week(world, jobs_of_week)
 
 
-def _all_is_well(one: World, of: Week) -> None:
-    assert not one.letters()
-    assert not one.waiting()
-    assert not one.due()
-    assert not one.count("GivenUp")
-    assert one.slack.strangers == []
-    for job in (*of.audited, *of.deleted):
-        head = one.head(job)
+def _check_week(world: World, jobs_of_week: Week) -> None:
+    assert not world.letters()
+    assert not world.waiting()
+    assert not world.due()
+    assert not world.count("GivenUp")
+    assert world.slack.strangers == []
+    for job in (*jobs_of_week.audited, *jobs_of_week.deleted):
+        head = world.summary(job)
         assert head is not None, job.name
         assert head.settled, job.name
-        assert (head.unauditable is not None) == (job in of.deleted), job.name
-    for job in (*of.plain, *of.late, *of.old):
-        audit, right = one.audit(job), _right(job)
+        assert (head.unauditable is not None) == (job in jobs_of_week.deleted), job.name
+    for job in (*jobs_of_week.plain, *jobs_of_week.late, *jobs_of_week.old):
+        audit, right = world.audit(job), _expected_audit(job)
         assert audit is not None
         assert audit["bill"]["total_usd"] == right["bill"]["total_usd"], job.name
         assert audit["avoidable_usd"] == right["avoidable_usd"], job.name
         assert audit["lost_usd"] == right["lost_usd"], job.name
         assert audit["possible_usd"] == right["possible_usd"], job.name
-    for *children, tuning in of.tuning:
-        audits = [one.audit(child) for child in children]
-        whole = one.audit(tuning)
+    for *children, tuning in jobs_of_week.tuning:
+        audits = [world.audit(child) for child in children]
+        whole = world.audit(tuning)
         assert whole is not None
         totals = [audit["bill"]["total_usd"] or 0 for audit in audits if audit is not None]
         assert len(totals) == len(children)
         assert whole["bill"]["total_usd"] == sum(totals)
-    should = {job.name for job in of.plain} | {jobs[-1].name for jobs in of.tuning}
+    should = {job.name for job in jobs_of_week.plain} | {
+        jobs[-1].name for jobs in jobs_of_week.tuning
+    }
     for channel in ("slack", "sns"):
-        lines = [line for line in one.shown(channel) if "late-" not in line]
-        told = Counter(line.replace(REPEAT, "").strip(" *").partition(" ")[0] for line in lines)
-        assert set(told) == should, (channel, should ^ set(told))
+        lines = [line for line in world.shown(channel) if "late-" not in line]
+        shown = Counter(line.replace(REPEAT, "").strip(" *").partition(" ")[0] for line in lines)
+        assert set(shown) == should, (channel, should ^ set(shown))
         plain = Counter(line for line in lines if REPEAT not in line)
         assert max(plain.values()) == 1, channel

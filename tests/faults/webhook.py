@@ -1,4 +1,4 @@
-"""Slack and Teams at the end of a socket that is a script: their answers, and where they hang."""
+"""Slack and Teams behind a fake socket that follows a script of answers, hangs and cuts."""
 
 import io
 import json
@@ -18,11 +18,11 @@ from sageaudit.adapters.channels.services import TeamsChannel
 CONNECT_S = 3
 
 
-class Says(Struct, frozen=True):
-    """What one post meets.
+class WebhookAnswer(Struct, frozen=True):
+    """A webhook's answer to one post.
 
-    `accepts`: whether people see it. `raw` replaces the whole answer. `cut` is after how many bytes
-    the connection ends; `drips` sends one byte a second; `hangs` sends none at all.
+    `accepts`: whether people see the post. `raw` replaces the whole answer. `cut`: the connection
+    ends after this many bytes. `drips` sends one byte a second; `hangs` sends none.
     """
 
     status: int = 200
@@ -35,12 +35,12 @@ class Says(Struct, frozen=True):
     hangs: bool = False
     slow_s: float = 0.0
     connect: type[OSError] | None = None
-    """What connecting raises."""
+    """The error of connecting, if any."""
     resets: bool = False
-    """Whether the connection ends while the post is sent."""
+    """Whether the connection is reset while the post is sent."""
 
     def seen(self, usual: int) -> bool:
-        """Whether people see the post; `usual` is the status of what is accepted."""
+        """Whether people see the post; `usual` is the status of accepted posts."""
         if self.accepts is not None:
             return self.accepts
         return self.status == usual and self.connect is None
@@ -56,7 +56,7 @@ class Says(Struct, frozen=True):
         return f"HTTP/1.1 {self.status} said\r\n{lines}\r\n".encode() + body
 
 
-OK, ACCEPTED = Says(), Says(202, "")
+OK, ACCEPTED = WebhookAnswer(), WebhookAnswer(202, "")
 SLACK_HOST = "hooks.slack.com"
 TEAMS_HOST = str(urlsplit(TeamsChannel.secret_format.example).hostname)
 USUAL = {SLACK_HOST: OK, TEAMS_HOST: ACCEPTED}
@@ -64,28 +64,27 @@ USUAL = {SLACK_HOST: OK, TEAMS_HOST: ACCEPTED}
 
 @dataclass
 class Webhooks:
-    """Each post is answered by `script`: one after the other, then by `always`, else as usual.
+    """Answers posts: first by `script` in order, then by `always`, else as usual.
 
-    `seen` has the posts that people see, with their hosts; `tried` is how many connections were
-    tried.
+    `seen` has the posts that people see, with their hosts; `tried` counts connections.
     """
 
     wait: Callable[[float], None]
     now: Callable[[], datetime]
-    script: list[Says] = field(default_factory=list)
-    always: Says | None = None
+    script: list[WebhookAnswer] = field(default_factory=list)
+    always: WebhookAnswer | None = None
     always_until: datetime | None = None
     seen: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     seen_at: list[datetime] = field(default_factory=list)
     tried: int = 0
     strangers: list[str] = field(default_factory=list)
-    """Hosts that no channel has."""
-    plan: Callable[[datetime], Says | None] = lambda _: None
-    """What a post meets at a time, in place of `always`."""
+    """Hosts that belong to no channel."""
+    plan: Callable[[datetime], WebhookAnswer | None] = lambda _: None
+    """The answer at a time; it overrides `always`."""
     on_step: Callable[[str], None] = lambda _: None
 
-    def next(self, usual: Says) -> Says:
-        """What the next post meets."""
+    def next(self, usual: WebhookAnswer) -> WebhookAnswer:
+        """Returns the answer to the next post."""
         if self.script:
             return self.script.pop(0)
         if (planned := self.plan(self.now())) is not None:
@@ -94,12 +93,12 @@ class Webhooks:
             return usual
         return self.always or usual
 
-    def of(self, host: str) -> list[dict[str, Any]]:
-        """What people see of one service."""
+    def posts_to(self, host: str) -> list[dict[str, Any]]:
+        """Returns the posts that people see on one host."""
         return [post for at, post in self.seen if at == host]
 
     def connected(self, _: Any, host: str, port: int) -> "_Socket":
-        """In place of a TLS connection to this address: the script says whether there is one."""
+        """Replaces a TLS connection to this address; the script decides whether it succeeds."""
         self.tried += 1
         usual = USUAL.get(host, OK)
         says = self.next(usual)
@@ -113,13 +112,13 @@ class Webhooks:
 
     @contextmanager
     def ends(self, secured: "_Socket") -> Iterator[threading.Event]:
-        """In place of the timer that ends an exchange: its time is that of this world."""
+        """Replaces the timer that ends an exchange, in simulated time."""
         secured.ends_at = self.now() + timedelta(seconds=posting.EXCHANGE_TIMEOUT_S)
         yield secured.over
 
 
 class _Socket:
-    def __init__(self, slack: Webhooks, says: Says, host: str) -> None:
+    def __init__(self, slack: Webhooks, says: WebhookAnswer, host: str) -> None:
         self._slack = slack
         self._says = says
         self._host = host
@@ -134,7 +133,7 @@ class _Socket:
         pass
 
     def do_handshake(self) -> None:
-        """The certificate is right."""
+        """Accepts the certificate."""
 
     def settimeout(self, seconds: float | None) -> None:
         pass
@@ -161,7 +160,7 @@ class _Socket:
         return io.BufferedReader(_Answer(slack, says, self), buffer_size=1)
 
     def is_over(self, after_s: float) -> bool:
-        """Lets time pass; whether the exchange was ended meanwhile."""
+        """Lets time pass; returns whether the exchange was ended meanwhile."""
         now = self._slack.now()
         left_s = (self.ends_at - now).total_seconds() if self.ends_at else after_s
         self._slack.wait(min(after_s, max(left_s, 0)))
@@ -171,7 +170,7 @@ class _Socket:
 
 
 class _Answer(io.RawIOBase):
-    def __init__(self, slack: Webhooks, says: Says, socket: _Socket) -> None:
+    def __init__(self, slack: Webhooks, says: WebhookAnswer, socket: _Socket) -> None:
         self._slack = slack
         self._says = says
         self._socket = socket
@@ -182,7 +181,7 @@ class _Answer(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """The next bytes, when they come; none where the connection was cut or its time is over."""
+        """Reads the next bytes; none if the connection was cut or its time is over."""
         wait_s = 3_600.0 if self._says.hangs else self._slow_s + self._says.drips
         self._slow_s = 0.0
         if wait_s and self._socket.is_over(wait_s):

@@ -1,7 +1,7 @@
-"""The local AWS with a network that breaks, a Slack that lies, and a clock that jumps.
+"""The local AWS with a failing network, failing channels and a simulated clock.
 
-Nothing sleeps: what would wait moves the clock. An invocation that waits longer than the timeout of
-its function is ended there, as Lambda does.
+Nothing sleeps: waiting moves the clock. An invocation beyond its function's timeout is ended, as
+Lambda does.
 """
 
 import json
@@ -33,8 +33,8 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.output.text import teams
 from sageaudit.workflows.redrive import LetterKind
-from tests.fakes.entries import due
-from tests.fakes.lambda_events import counted
+from tests.fakes.entries import due_audits
+from tests.fakes.lambda_events import parse_counts
 from tests.fakes.quick_moto import quick_moto
 from tests.faults.calls import queue_name
 from tests.faults.network import Network
@@ -42,17 +42,17 @@ from tests.faults.webhook import SLACK_HOST, TEAMS_HOST, Webhooks
 
 REPEAT = "(possible repeat)"
 DEAD = ("TriggerFinishedJobsDeadLetters", "NoticesUndecidedAudits", "NoticesNoticesDeadLetters")
-"""The dead-letter queues, by their names in the stack."""
+"""Dead-letter queues by their names in the stack."""
 WORK = {
     "TriggerFinishedJobsDeadLetters": "TriggerFinishedJobs",
     "NoticesUndecidedAudits": "NoticesDecisions",
 }
-"""Where letters go back to; a notice goes to its channel's queue."""
+"""Where letters are sent again; a notice returns to its channel's queue."""
 _MOST_SECOND_LOOKS = 12
 
 
 class Letter(Struct, frozen=True):
-    """A dead letter: its queue, reason, sentence and body."""
+    """A dead letter: its queue, reason, explanation and body."""
 
     queue: str
     reason: str | None
@@ -61,7 +61,7 @@ class Letter(Struct, frozen=True):
 
 
 class World:
-    """One local AWS that breaks. `lost` events never reach the bus."""
+    """One local AWS whose calls and channels can fail."""
 
     def __init__(
         self, aws: LocalAws, slack: Webhooks, network: Network, timeouts: list[str]
@@ -70,7 +70,7 @@ class World:
         self.slack = slack
         self.network = network
         self.timeouts = timeouts
-        """The functions whose invocations Lambda ended."""
+        """Functions whose invocations Lambda ended."""
         self._digests = False
         self._queues = sqs_backends[ACCOUNT][REGION].queues
 
@@ -81,20 +81,20 @@ class World:
 
     @property
     def now(self) -> datetime:
-        """The time of the world."""
+        """The current simulated time."""
         return self.aws.clock.now()
 
     def quiet(self, until: datetime | None = None) -> None:
-        """Delivers what is due, and jumps to what is next, until nothing waits or until then."""
+        """Delivers due messages and moves the clock, until nothing waits or until a time."""
         self.aws.advance(until)
 
     def sweep(self) -> None:
-        """One sweep, and what it sends."""
+        """Runs one sweep and delivers what it sends."""
         self.aws.sweep()
         self.quiet()
 
     def digest(self) -> None:
-        """The starts of one digest: two of the schedule, each as often as Lambda tries one."""
+        """Starts one digest: twice by schedule, each as often as Lambda retries it."""
         self._digests = True
         for pause_s in (0, 60, 120, 3_600, 60, 120):
             self.aws.clock.advance(pause_s)
@@ -102,11 +102,11 @@ class World:
             self.quiet()
 
     def settle(self) -> None:
-        """Mends everything, and sweeps until no audit is due any more."""
+        """Removes all faults, and sweeps until no audit is due any more."""
         self.network.broken.clear()
         self.slack.script.clear()
         self.slack.always = None
-        if self._digests:  # where all of its starts failed, a person starts it again
+        if self._digests:  # if all its starts failed, a person starts it again
             self.aws.digest()
             self.quiet()
         for _ in range(_MOST_SECOND_LOOKS):
@@ -117,23 +117,27 @@ class World:
             self.sweep()
 
     def due(self) -> list[datetime]:
-        """When audits are due that are not settled."""
+        """Returns when audits that are not final are due."""
         history = self.aws.history()
         far = self.now + timedelta(days=400)
-        return [head.due_at for head in due(history, far) if head.due_at is not None]
+        return [head.due_at for head in due_audits(history, far) if head.due_at is not None]
 
     def letters(self) -> list[Letter]:
-        """What lies in the dead-letter queues; it stays there."""
-        found = []
+        """Returns the dead letters, which stay in their queues."""
+        letters = []
         for physical, queue in self._queues.items():
             name = queue_name(physical)
             for message in queue._messages if name in DEAD else ():
-                said = message.message_attributes
-                found.append(Letter(name, _text(said, "reason"), _text(said, "why"), message.body))
-        return found
+                attributes = message.message_attributes
+                letters.append(
+                    Letter(
+                        name, _text(attributes, "reason"), _text(attributes, "why"), message.body
+                    )
+                )
+        return letters
 
     def waiting(self) -> int:
-        """Messages of work queues that are not done."""
+        """Returns how many messages of work queues are not handled yet."""
         return sum(
             len(queue._messages)
             for physical, queue in self._queues.items()
@@ -141,7 +145,7 @@ class World:
         )
 
     def redrive(self) -> int:
-        """Sends each dead letter to its work queue again; how many."""
+        """Sends each dead letter to its work queue again; returns how many."""
         sqs, moved = self.aws.session.client("sqs"), 0
         for name in DEAD:
             for message in self.aws.take_messages(name):
@@ -154,45 +158,45 @@ class World:
         return moved
 
     def redrive_by_command(self) -> None:
-        """The same by `sageaudit redrive`, which leaves what would be refused again."""
+        """Runs `sageaudit redrive`, which leaves letters that would be refused again."""
         stack = ("--stack", "sageaudit", "--region", REGION, "--output", "json", "--yes")
-        with mock.patch.object(sqs, "LONG_POLL_S", 0):  # the local clock stands still
+        with mock.patch.object(sqs, "LONG_POLL_S", 0):  # the simulated clock stands still
             for kind in LetterKind:
-                done = CliRunner().invoke(
+                result = CliRunner().invoke(
                     cli, ["redrive", kind.value, *stack], standalone_mode=False
                 )
-                assert done.return_value == 0, (done.output, done.exception)
-        self.aws.clock.advance(1)  # moto shows a released message only after its moment
+                assert result.return_value == 0, (result.output, result.exception)
+        self.aws.clock.advance(1)  # moto shows a released message only after its time
 
     def counts(self) -> dict[tuple[str, str | None], int]:
-        """What the functions counted, by metric and channel."""
+        """Returns the functions' counts by metric and channel."""
         total: Counter[tuple[str, str | None]] = Counter()
         for function in self.aws.functions.values():
-            total.update(counted(function.log.getvalue()))
+            total.update(parse_counts(function.log.getvalue()))
         return dict(total)
 
     def count(self, name: str) -> int:
-        """One metric, over all channels."""
+        """Returns the count of one metric over all channels."""
         return sum(number for (metric, _), number in self.counts().items() if metric == name)
 
     def log(self, name: str) -> str:
-        """A function's log."""
+        """Returns a function's log."""
         return self.aws.functions[name].log.getvalue()
 
     def audit(self, job: RecordedJob) -> AuditDocument | None:
-        """The job's newest audit."""
+        """Returns the job's newest audit."""
         return self.aws.history().audit(job.key)
 
-    def head(self, job: RecordedJob) -> AuditSummary | None:
-        """What the history says of a job."""
+    def summary(self, job: RecordedJob) -> AuditSummary | None:
+        """Returns the job's summary."""
         return self.aws.history().summary(job.key)
 
     def shown(self, channel: str) -> list[str]:
-        """The first lines that people saw, in their order."""
+        """Returns the first lines that people saw, in order."""
         if channel == "slack":
-            return [post["blocks"][0]["text"]["text"] for post in self.slack.of(SLACK_HOST)]
+            return [post["blocks"][0]["text"]["text"] for post in self.slack.posts_to(SLACK_HOST)]
         if channel == "teams":
-            return [next(teams.text_lines(post)) for post in self.slack.of(TEAMS_HOST)]
+            return [next(teams.text_lines(post)) for post in self.slack.posts_to(TEAMS_HOST)]
         if channel == "sns":
             return [json.loads(mail["Body"])["Subject"] for mail in self.aws.mails]
         raise LookupError(f"say here what people see of a message on {channel}")
@@ -206,14 +210,14 @@ def _text(attributes: Any, name: str) -> str | None:
 
 
 _context = cache(ssl.create_default_context)
-"""Reads all certificates of the machine: once, as none is checked here."""
+"""Caches the TLS context: it reads all CA certificates, and none is checked here."""
 
 
 @contextmanager
-def world(
+def open_world(
     start: datetime, *, policy: Policy | None = None, on_step: OnStep = lambda _: None
 ) -> Iterator[World]:
-    """A world from `start` on. `on_step` runs before and after each call and post of a handler."""
+    """Opens a world at `start`. `on_step` runs before and after each call and post of a handler."""
     timeouts: list[str] = []
     holder: list[LocalAws] = []
 

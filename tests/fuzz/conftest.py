@@ -1,4 +1,4 @@
-"""Counts the inputs of a run, over all its processes."""
+"""Counts the inputs of a test run over all its processes."""
 
 from typing import Any
 

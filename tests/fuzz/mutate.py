@@ -1,4 +1,4 @@
-"""Mutations of JSON: nonsense in one to three places, parts gone, doubled or cut, bytes turned."""
+"""Mutates JSON: nonsense values, removed, repeated or cut parts, changed characters."""
 
 import json
 from collections.abc import Iterator
@@ -48,17 +48,17 @@ NONSENSE: tuple[Any, ...] = (
 
 
 def mutated(value: Any, dice: Random) -> Any:
-    """A copy with one to three mutations; every 20th time nothing of it is left."""
+    """Returns a copy with one to three mutations; one time in 20 only nonsense."""
     if not dice.randrange(20):
         return _nonsense(dice)
-    made = deepcopy(value)
+    document = deepcopy(value)
     for _ in range(dice.randint(1, 3)):
-        made = _once(made, dice)
-    return made
+        document = _once(document, dice)
+    return document
 
 
 def mutated_text(text: str, dice: Random) -> str:
-    """The JSON mutated, or the text itself: cut, doubled, a few characters turned."""
+    """Returns the text mutated as JSON, or cut, repeated or with changed characters."""
     way = dice.randrange(6)
     if way == 0:
         return text[: dice.randrange(len(text) + 1)]
@@ -74,12 +74,12 @@ def mutated_text(text: str, dice: Random) -> str:
     return json.dumps(mutated(json.loads(text), dice))
 
 
-def _once(made: Any, dice: Random) -> Any:
-    found = list(_places(made))
-    if not found:
+def _once(document: Any, dice: Random) -> Any:
+    places = list(_places(document))
+    if not places:
         return _nonsense(dice)
-    *folders, key = dice.choice(found)
-    place = made
+    *folders, key = dice.choice(places)
+    place = document
     for folder in folders:
         place = place[folder]
     way = dice.randrange(5)
@@ -90,15 +90,15 @@ def _once(made: Any, dice: Random) -> Any:
     elif way == 2 and isinstance(place[key], int | float) and not isinstance(place[key], bool):
         place[key] = -place[key] if dice.randrange(2) else place[key] * 10 ** dice.randint(1, 12)
     else:
-        other = list(_places(made))
+        other = list(_places(document))
         place[key] = (
-            _nonsense(dice) if dice.randrange(3) or not other else _at(made, dice.choice(other))
+            _nonsense(dice) if dice.randrange(3) or not other else _at(document, dice.choice(other))
         )
-    return made
+    return document
 
 
 def _nonsense(dice: Random) -> Any:
-    """A copy, as the next mutation may change it."""
+    """Returns a copy, because the next mutation may change it."""
     return deepcopy(dice.choice(NONSENSE))
 
 
@@ -109,7 +109,7 @@ def _at(value: Any, path: tuple[Any, ...]) -> Any:
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of every value inside, the first few of a list."""
+    """Yields the path of every value inside; of a list, only the first four."""
     if path:
         yield path
     pairs: list[tuple[Any, Any]] = []

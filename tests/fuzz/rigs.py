@@ -1,4 +1,4 @@
-"""One input of each handler, mutated: what was sent, and what came of it."""
+"""Mutates one input of a handler, and checks what the handler does with it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -31,13 +31,13 @@ from tests.fakes.documents import document, job
 from tests.fakes.family import FamilyStory, run_document
 from tests.fakes.jobs import ACCOUNT, REGION
 from tests.fakes.lambda_events import RecordedReport, notice_record, sqs_record, stream_record
-from tests.fakes.memory_ledger import MemoryNotes, MemorySendLedger
+from tests.fakes.memory_ledger import MemorySendLedger, MemorySweepStore
 from tests.fakes.queues import FakeQueue
 from tests.fuzz.mutate import NONSENSE, mutated, mutated_text
 from tests.integration.whole_flow import delivered
 
 HEALS_AFTER = 3
-"""So many answers are mutated; then AWS is itself again, so that no input waits for days."""
+"""How many answers are mutated; then AWS answers normally, so that no input waits for days."""
 
 
 @cache
@@ -46,41 +46,41 @@ def _report() -> RecordedReport:
 
 
 def report() -> RecordedReport:
-    """One report with nothing in it: a logger is not made for each input."""
-    kept = _report()
-    kept.clear()
-    return kept
+    """Returns the shared report, cleared: a new logger takes long to create."""
+    recorded_report = _report()
+    recorded_report.clear()
+    return recorded_report
 
 
 @cache
 def jobs() -> tuple[RecordedJob, ...]:
-    """Recorded jobs of every kind."""
+    """Returns recorded jobs of every kind."""
     return tuple(recorded_jobs())
 
 
-def as_parsed(operation: str, said: Any, dice: Random) -> Any:
-    """The answer with its JSON mutated, as the SDK reads it; unmutated where the SDK cannot."""
+def as_parsed(operation: str, answer: Any, dice: Random) -> Any:
+    """Returns the answer with mutated JSON as the SDK parses it; unchanged if the SDK fails."""
     service = "cloudwatch" if operation in {"GetMetricData", "ListMetrics"} else "sagemaker"
     shape = _model(service).operation_model(operation).output_shape
-    wire = to_wire(said, shape)
-    made = mutated(wire, dice)
-    body = json.dumps(made if isinstance(made, dict) else {}).encode()
+    wire = to_wire(answer, shape)
+    mutated_wire = mutated(wire, dice)
+    body = json.dumps(mutated_wire if isinstance(mutated_wire, dict) else {}).encode()
     response = {"status_code": 200, "headers": {}, "body": body}
     try:
         parsed = create_parser("json").parse(response, shape)
     except Exception:  # noqa: BLE001 - whatever the SDK raises, no code of this project runs
-        return said
+        return answer
     parsed.pop("ResponseMetadata", None)
     return parsed
 
 
 def to_wire(value: Any, shape: Any) -> Any:
-    """An answer as its JSON has it: times as seconds."""
+    """Converts an answer to its JSON: times become seconds."""
     if value is None:
         return None
     if shape.type_name == "structure":
-        known = shape.members
-        return {key: to_wire(item, known[key]) for key, item in value.items() if key in known}
+        members = shape.members
+        return {key: to_wire(item, members[key]) for key, item in value.items() if key in members}
     if shape.type_name == "list":
         return [to_wire(item, shape.member) for item in value]
     if shape.type_name == "timestamp":
@@ -95,44 +95,44 @@ def _model(service: str) -> Any:
 
 
 def _operation(method: str) -> str:
-    """describe_training_job -> DescribeTrainingJob."""
+    """Returns DescribeTrainingJob for describe_training_job."""
     return "".join(word.capitalize() for word in method.split("_"))
 
 
 @dataclass
 class _SageMaker:
-    """SageMaker and CloudWatch of one job, whose first answers are mutated."""
+    """SageMaker and CloudWatch for one job; the first answers of one operation are mutated."""
 
-    of: RecordedJob
+    job: RecordedJob
     dice: Random
     spoils: str
-    left: int = HEALS_AFTER
+    remaining: int = HEALS_AFTER
 
     def __getattr__(self, name: str) -> Any:
-        def answer(**asked: Any) -> Any:
-            return self._said(name, self._answer(name, asked))
+        def answer(**request: Any) -> Any:
+            return self._maybe_mutated(name, self._answer(name, request))
 
         return answer
 
     def get_paginator(self, name: str) -> Any:
         return _Pages(self, name)
 
-    def _said(self, name: str, said: Any) -> Any:
-        if not name.startswith(self.spoils) or not self.left:
-            return said
-        self.left -= 1
-        return as_parsed(_operation(name), said, self.dice)
+    def _maybe_mutated(self, name: str, answer: Any) -> Any:
+        if not name.startswith(self.spoils) or not self.remaining:
+            return answer
+        self.remaining -= 1
+        return as_parsed(_operation(name), answer, self.dice)
 
-    def _answer(self, name: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _answer(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
         if name.startswith("describe"):
-            return dict(self.of.describe)
+            return dict(self.job.describe)
         if name == "list_tags":
             return {"Tags": [{"Key": "owner", "Value": "ana"}, {"Key": "team", "Value": "vision"}]}
         if name == "list_metrics":
-            dimensions = [{"Name": "Host", "Value": f"{self.of.name}/algo-1"}]
+            dimensions = [{"Name": "Host", "Value": f"{self.job.name}/algo-1"}]
             return {"Metrics": [{"MetricName": "CPUUtilization", "Dimensions": dimensions}]}
         return {
-            "MetricDataResults": [_points(query, asked) for query in asked["MetricDataQueries"]]
+            "MetricDataResults": [_points(query, request) for query in request["MetricDataQueries"]]
         }
 
 
@@ -141,14 +141,14 @@ class _Pages:
     client: _SageMaker
     name: str
 
-    def paginate(self, **asked: Any) -> Iterator[Any]:
-        """One page."""
-        yield getattr(self.client, self.name)(**asked)
+    def paginate(self, **request: Any) -> Iterator[Any]:
+        """Yields one page."""
+        yield getattr(self.client, self.name)(**request)
 
 
-def _points(query: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+def _points(query: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
     period = timedelta(seconds=query["MetricStat"]["Period"])
-    times = [asked["StartTime"] + period * n for n in range(20)]
+    times = [request["StartTime"] + period * n for n in range(20)]
     return {
         "Id": query["Id"],
         "Label": "x",
@@ -164,38 +164,38 @@ OUTCOMES = frozenset(
 )
 
 
-def audit_one(dice: Random) -> list[str]:
-    """An event, a message or an answer of AWS is mutated; what is wrong with what came of it."""
-    of, spoils = dice.choice(jobs()), dice.choice(SPOILS)
-    aws = _SageMaker(of, dice, spoils)
-    kept = report()
-    made = AuditFunction(
-        report=kept,
+def fuzz_audit(dice: Random) -> list[str]:
+    """Audits with a mutated event, message or AWS answer; returns what is wrong."""
+    recorded_job, spoils = dice.choice(jobs()), dice.choice(SPOILS)
+    aws = _SageMaker(recorded_job, dice, spoils)
+    recorded_report = report()
+    function = AuditFunction(
+        report=recorded_report,
         jobs=SageMakerJobs(lambda *_: aws),
         metrics=CloudWatchMetrics(lambda *_: aws, packaged.instance_types()),
     )
-    made.clock.now = of.ended_at
-    body = delivered(of)
+    function.clock.now = recorded_job.ended_at
+    body = delivered(recorded_job)
     sent = mutated_text(body, dice) if spoils == "event" else body
     attributes = {"waited-late_metrics": "x", "first-sent": "-5"} if spoils == "message" else {}
-    made.send(sent, **{name: str(mutated(value, dice)) for name, value in attributes.items()})
-    made.run()
-    wrong = [f"defect: {one}" for one in kept.defects]
-    if made.queue.messages:
+    function.send(sent, **{name: str(mutated(value, dice)) for name, value in attributes.items()})
+    function.run()
+    wrong = [f"defect: {defect}" for defect in recorded_report.defects]
+    if function.queue.messages:
         wrong.append("the message still waits")
-    if not OUTCOMES & kept.names.keys():
-        wrong.append(f"nothing came of it: {dict(kept.names)}")
-    letters = made.dead.attributes()
+    if not OUTCOMES & recorded_report.names.keys():
+        wrong.append(f"nothing came of it: {dict(recorded_report.names)}")
+    letters = function.dead.attributes()
     if any(not letter.get("reason") or not letter.get("why") for letter in letters):
         wrong.append("a dead letter has no reason")
-    if kept.names["RejectedEvents"] + kept.names["GivenUp"] != len(letters):
+    if recorded_report.names["RejectedEvents"] + recorded_report.names["GivenUp"] != len(letters):
         wrong.append("a dead letter is lost")
     return wrong
 
 
 @cache
 def documents() -> tuple[Any, ...]:
-    """Audits to notify about."""
+    """Returns audits to notify about."""
     return (
         document(),
         run_document(severity="high", avoidable="40"),
@@ -204,22 +204,22 @@ def documents() -> tuple[Any, ...]:
     )
 
 
-def notify_one(dice: Random) -> list[str]:
-    """A record of the stream, its document or a letter is mutated; its neighbour is notified."""
+def fuzz_notify(dice: Random) -> list[str]:
+    """Notifies of a mutated record, document or letter next to a valid one; returns errors."""
     queue, decisions, undecided = FakeQueue(), FakeQueue(), FakeQueue()
-    kept, story = report(), FamilyStory(Policy(floor_usd=1))  # type: ignore[arg-type]
+    recorded_report, story = report(), FamilyStory(Policy(floor_usd=1))  # type: ignore[arg-type]
     handle = notify_wired(
         story.dependencies(),
         queues=dict.fromkeys(("sns", "slack"), cast("Queue", queue)),
         decisions=cast("SqsQueue", decisions),
         undecided=cast("Queue", undecided),
         clock=Clock(),
-        report=kept,
+        report=recorded_report,
     )
     whole, next_one = dice.choice(documents()), document(job=job(name="train-0001", family="f-1"))
     records = [
-        stream_record(one, number=number, pk=story.audit(one, NOON).pk)
-        for number, one in enumerate((whole, next_one), start=1)
+        stream_record(audit, number=number, pk=story.audit(audit, NOON).pk)
+        for number, audit in enumerate((whole, next_one), start=1)
     ]
     keys = records[0]["dynamodb"]["Keys"]["pk"]["S"]
     way = dice.randrange(4)
@@ -228,7 +228,9 @@ def notify_one(dice: Random) -> list[str]:
         spoiled = sqs_record(mutated_text(json.dumps(letter), dice))
         answer = handle({"Records": [spoiled]}, None)
         waits = undecided.sent or answer["batchItemFailures"]
-        decided = {"notified", "quiet", "queued"} & {message for message, _ in kept.lines}
+        decided = {"notified", "quiet", "queued"} & {
+            message for message, _ in recorded_report.lines
+        }
         wrong = [] if waits or decided else ["a decision is lost"]
     else:
         spoiled = records[0]
@@ -238,28 +240,36 @@ def notify_one(dice: Random) -> list[str]:
         if way == 1:
             spoiled = stream_record(mutated_text(to_stored_json(whole, 1), dice), pk=keys)
         else:
-            made = mutated(spoiled, dice)
-            spoiled = made if isinstance(made, dict) else {}
+            mutated_wire = mutated(spoiled, dice)
+            spoiled = mutated_wire if isinstance(mutated_wire, dict) else {}
             if spoiled.get("eventSource") == "aws:sqs":
                 return []
         answer = handle({"Records": [spoiled, records[1]]}, None)
         notified = any("train-0001" in body for _, body in story.ledger.notices.values())
         wrong = [] if notified else ["its neighbour is not notified"]
-    # A writer that fails is a defect on purpose, over a corrupt document too: it is set aside.
-    if way == 2 or len(kept.defects) > len(decisions.sent):
-        wrong += [f"defect: {one}" for one in kept.defects]
+    # A failing writer counts as a defect, also for a corrupt document, and the record is set aside.
+    if way == 2 or len(recorded_report.defects) > len(decisions.sent):
+        wrong += [f"defect: {defect}" for defect in recorded_report.defects]
     if not _well_formed(answer):
         wrong.append(f"no answer to a batch: {answer}")
-    if any(not said.get("reason") or not said.get("why") for _, said in undecided.sent):
+    if any(
+        not attributes.get("reason") or not attributes.get("why")
+        for _, attributes in undecided.sent
+    ):
         wrong.append("an undecided audit has no reason")
     return wrong
 
 
-def deliver_one(dice: Random) -> list[str]:
-    """A notice or its message is mutated; its neighbour must be posted."""
-    slack, sns, dead, kept = RecordingChannel(), RecordingChannel(), FakeQueue(), report()
+def fuzz_deliver(dice: Random) -> list[str]:
+    """Delivers a mutated notice next to a valid one; returns what is wrong."""
+    slack, sns, dead, recorded_report = (
+        RecordingChannel(),
+        RecordingChannel(),
+        FakeQueue(),
+        report(),
+    )
     handle = deliverer(
-        MemorySendLedger(), {"slack": slack, "sns": sns}, dead_letters=dead, report=kept
+        MemorySendLedger(), {"slack": slack, "sns": sns}, dead_letters=dead, report=recorded_report
     )
     name = dice.choice(("slack", "sns"))
     spoiled = sqs_record(mutated_text(notice_body(name), dice))
@@ -269,15 +279,19 @@ def deliver_one(dice: Random) -> list[str]:
         spoiled["messageAttributes"] = {"first-sent": {"stringValue": str(dice.choice(NONSENSE))}}
     healthy = sqs_record(notice_body("slack", version=2), message_id="m2")
     answer = handle({"Records": [spoiled, healthy]}, None)
-    wrong = [f"defect: {one}" for one in kept.defects]
+    wrong = [f"defect: {defect}" for defect in recorded_report.defects]
     if not slack.posted:
         wrong.append("its neighbour is not posted")
     if not _well_formed(answer):
         wrong.append(f"no answer to a batch: {answer}")
-    done = len(slack.posted) + len(sns.posted) + len(dead.sent) + len(answer["batchItemFailures"])
-    if done + kept.names["DuplicateNotices"] != 2:
+    outcomes = (
+        len(slack.posted) + len(sns.posted) + len(dead.sent) + len(answer["batchItemFailures"])
+    )
+    if outcomes + recorded_report.names["DuplicateNotices"] != 2:
         wrong.append("a notice is lost")
-    if any(not said.get("reason") or not said.get("why") for _, said in dead.sent):
+    if any(
+        not attributes.get("reason") or not attributes.get("why") for _, attributes in dead.sent
+    ):
         wrong.append("a dead letter has no reason")
     return wrong
 
@@ -300,35 +314,35 @@ def _listing(kind: JobKind, name: str) -> dict[str, Any]:
 
 @dataclass
 class _Lists:
-    """Lists of two jobs a kind; the rows of the second kind that is asked are mutated, once."""
+    """Lists of two jobs per kind; the rows of one list are mutated once."""
 
     dice: Random
     spoils: int
-    asked: int = 0
+    calls: int = 0
 
     def __getattr__(self, name: str) -> Any:
-        kind = next(one for one in JobKind if name == f"list_{one.spec.sdk_noun}s")
+        kind = next(kind for kind in JobKind if name == f"list_{kind.spec.sdk_noun}s")
 
         def answer(**_: Any) -> Any:
-            self.asked += 1
+            self.calls += 1
             rows = [_listing(kind, f"{kind.value}-{n}") for n in range(2)]
-            said = {kind.spec.list_key: rows}
-            if self.asked != self.spoils:
-                return said
-            return as_parsed(kind.spec.list_call, said, self.dice)
+            page = {kind.spec.list_key: rows}
+            if self.calls != self.spoils:
+                return page
+            return as_parsed(kind.spec.list_call, page, self.dice)
 
         return answer
 
 
-def sweep_one(dice: Random) -> list[str]:
-    """A list or a row is mutated; the other kinds' jobs are found, its own by the next sweep."""
+def fuzz_sweep(dice: Random) -> list[str]:
+    """Sweeps over a mutated list, then again; returns the jobs that were not found."""
     client = _Lists(dice, dice.randint(1, len(JobKind)))
     queue = FakeQueue()
     lists = SageMakerJobLists(lambda _: cast("Any", client))
     deps = sweeping.SweepDependencies(
         job_pages=cast("Any", lists),
         history=SqliteHistory(),
-        sweep_store=MemoryNotes(),
+        sweep_store=MemorySweepStore(),
         queue=cast("Queue", queue),
         accounts=[ACCOUNT],
         regions=[REGION],
@@ -349,8 +363,13 @@ def sweep_one(dice: Random) -> list[str]:
 def _well_formed(answer: Any) -> bool:
     failures = answer.get("batchItemFailures") if isinstance(answer, dict) else None
     return isinstance(failures, list) and all(
-        isinstance(one.get("itemIdentifier"), str) for one in failures
+        isinstance(failure.get("itemIdentifier"), str) for failure in failures
     )
 
 
-HANDLERS = {"audit": audit_one, "notify": notify_one, "deliver": deliver_one, "sweep": sweep_one}
+HANDLERS = {
+    "audit": fuzz_audit,
+    "notify": fuzz_notify,
+    "deliver": fuzz_deliver,
+    "sweep": fuzz_sweep,
+}

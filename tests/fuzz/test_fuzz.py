@@ -1,6 +1,6 @@
-"""Mutated events, records, notices, decisions and answers of AWS: no defect, and nothing lost.
+"""Mutated events, records, notices, decisions and AWS answers cause no defect and no loss.
 
-A failure names its seed: `audit_one(Random(SEED))` is that input again.
+A failure names its seed: `fuzz_audit(Random(SEED))` repeats that input.
 """
 
 import os
@@ -15,22 +15,22 @@ from tests.fuzz.rigs import HANDLERS
 
 PARTS, OF_A_PART, SAMPLE = 20, 1_000, 60
 FIRST_SEED = int(os.environ.get("FUZZ_SEED", "1"))
-"""Other inputs with another number: make fuzz FUZZ_SEED=2."""
+"""Another number gives other inputs: make fuzz FUZZ_SEED=2."""
 Record = Callable[[str, object], None]
 
 
 def run(handler: str, seeds: range, record: Record) -> None:
-    """Runs the inputs of these seeds; the failures are grouped, each with its first seeds."""
+    """Runs the inputs of these seeds; groups the failures, with the first seeds of each."""
     wrong: dict[str, list[int]] = {}
     kinds: Counter[str] = Counter()
     for seed in seeds:
-        for said in HANDLERS[handler](Random(seed)):
-            kinds[said[:150]] += 1
-            wrong.setdefault(said[:150], []).append(seed)
+        for problem in HANDLERS[handler](Random(seed)):
+            kinds[problem[:150]] += 1
+            wrong.setdefault(problem[:150], []).append(seed)
     record(INPUTS, len(seeds))
     assert not wrong, "\n" + "\n".join(
-        f"{kinds[said]} x {said} (seeds {', '.join(map(str, seeds[:3]))})"
-        for said, seeds in wrong.items()
+        f"{kinds[problem]} x {problem} (seeds {', '.join(map(str, seeds[:3]))})"
+        for problem, seeds in wrong.items()
     )
 
 
@@ -38,12 +38,12 @@ def run(handler: str, seeds: range, record: Record) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("handler", HANDLERS)
 def test_mutated_inputs(handler: str, part: int, record_property: Record) -> None:
-    """20,000 for each handler."""
+    """Each handler survives 20,000 mutated inputs."""
     first = FIRST_SEED * 1_000_000 + part * OF_A_PART
     run(handler, range(first, first + OF_A_PART), record_property)
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
 def test_some_mutated_inputs(handler: str, record_property: Record) -> None:
-    """The first ones, for every run of the tests."""
+    """Each handler survives the first inputs, in every test run."""
     run(handler, range(1_000_000, 1_000_000 + SAMPLE), record_property)

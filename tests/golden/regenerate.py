@@ -33,7 +33,7 @@ HERE = Path(__file__).parent
 _DOCUMENTS = {
     "two-findings": documents.document,
     "failed-hostile": sample_documents.lost_document,
-    "perhaps-lost": sample_documents.perhaps_lost_document,
+    "perhaps-lost": sample_documents.possibly_lost_document,
     "tuning-rollup": sample_documents.rollup_document,
     "partly-judged": sample_documents.partly_judged_document,
     "estimated": sample_documents.estimated_document,
@@ -41,7 +41,7 @@ _DOCUMENTS = {
     "unauditable": sample_documents.unauditable_document,
     "not-judged": sample_documents.not_judged_document,
     "still-running": sample_documents.running_document,
-    "set-aside": sample_documents.set_aside_document,
+    "set-aside": sample_documents.uncounted_document,
 }
 _WIDTHS = (60, 80, 120)
 
@@ -90,7 +90,7 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
         "young": (documents.document(), _first_alert(total="61.20", runs=2)),
         "failed-hostile": (sample_documents.lost_document(), _first_alert(rule, "43", runs=44)),
         "perhaps-lost": (
-            sample_documents.perhaps_lost_document(),
+            sample_documents.possibly_lost_document(),
             _first_alert(rule, "9.5", runs=2),
         ),
         "tuning-rollup": (sample_documents.rollup_document(), _first_alert(month="3.80", runs=1)),
@@ -121,7 +121,7 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
             ),
         ),
         "cost-spike": (
-            sample_documents.dearer_document(),
+            sample_documents.cost_spike_document(),
             AlertDecision(AlertKind.COST_SPIKE, spike=CostSpike(Decimal(24), Decimal(182))),
         ),
         "trial": (

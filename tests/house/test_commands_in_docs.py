@@ -1,4 +1,4 @@
-"""The documents' commands are those that there are: each word, option and value is read by them."""
+"""The commands in the documents exist: the programs parse each word, option and value of them."""
 
 import re
 import shlex
@@ -21,22 +21,22 @@ _BLOCK = re.compile(r"^ *```\w*\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"(sageaudit|make) ")
 
 
-def pasted(document: Path) -> Iterator[str]:
-    """The lines of a document's blocks."""
+def block_lines(document: Path) -> Iterator[str]:
+    """Yields the lines of a document's blocks."""
     text = document.read_text(encoding="utf-8").replace("\\\n", " ")
     for block in _BLOCK.findall(text):
         yield from map(str.strip, block.splitlines())
 
 
-def named(document: Path) -> Iterator[str]:
-    """What stands in backticks; an option there may be without its value."""
+def backtick_lines(document: Path) -> Iterator[str]:
+    """Yields the texts in backticks; an option at the end gets a value, as it may lack one."""
     for words in re.findall(r"`([^`]+)`", _BLOCK.sub("", document.read_text(encoding="utf-8"))):
         line = " ".join(words.split())
         yield f"{line} VALUE" if re.search(r"\s--[a-z-]+$", line) else line
 
 
-def refused(line: str) -> str | None:
-    """Why a command cannot be read; None where it can, and of what is no command of ours."""
+def parse_error(line: str) -> str | None:
+    """Returns why a command cannot be parsed; None if it can, or if it is not ours."""
     program, *words = shlex.split(line, comments=True)
     try:
         {"make": _make, "sageaudit": _sageaudit}[program](words)
@@ -46,17 +46,17 @@ def refused(line: str) -> str | None:
 
 
 def _sageaudit(words: list[str]) -> None:
-    """Files need not be there, and no value is checked: what they are depends on the reader."""
+    """Parses a command. Files need not exist, and values are not checked, as they are examples."""
     command: click.Command = cli
     context = click.Context(cli, **cli.context_settings)
     while isinstance(command, DefaultGroup) or (
         isinstance(command, click.Group) and words and not words[0].startswith("-")
     ):
         command.parse_args(context, words)  # `prices TYPE` is `prices show TYPE`
-        given = [*context._protected_args, *context.args]
-        _, found, words = command.resolve_command(context, given)
-        assert found is not None
-        command, context = found, click.Context(found, context)
+        arguments = [*context._protected_args, *context.args]
+        _, subcommand, words = command.resolve_command(context, arguments)
+        assert subcommand is not None
+        command, context = subcommand, click.Context(subcommand, context)
     command.make_parser(context).parse_args([*words])
 
 
@@ -71,9 +71,9 @@ def _make(words: list[str]) -> None:
 
 @pytest.mark.parametrize("document", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_command_in_a_document_is_read(document: Path) -> None:
-    """By the command line, `make`, and `make deploy`."""
-    found = filter(_COMMAND.match, (*pasted(document), *named(document)))
-    assert [why for line in found if (why := refused(line))] == []
+    """The parsers are those of the command line, `make`, and `make deploy`."""
+    commands = filter(_COMMAND.match, (*block_lines(document), *backtick_lines(document)))
+    assert [why for line in commands if (why := parse_error(line))] == []
 
 
 @pytest.mark.parametrize(
@@ -87,5 +87,5 @@ def test_every_command_in_a_document_is_read(document: Path) -> None:
     ],
 )
 def test_a_command_that_there_is_not_is_refused(line: str) -> None:
-    """Of the command line, and of `make`."""
-    assert refused(line) is not None
+    """Mistakes in commands of `sageaudit` and of `make` are found."""
+    assert parse_error(line) is not None

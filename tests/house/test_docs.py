@@ -8,17 +8,17 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "rules"]
-"""Without the rules' own pages, whose texts are docstrings."""
+"""All pages except those of rules, whose texts are docstrings."""
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *PAGES]
 STARTS = (ROOT, ROOT / "functions" / "sageaudit")
-"""Where the documents' paths begin."""
+"""The folders in which the documents' paths begin."""
 ENDINGS = (".py", ".md", ".toml", ".json")
 NOT_OURS = {".venv/bin/sageaudit", "dist/", "dist/sageaudit-*-py3-none-any.whl", "alias/aws/sns"}
-"""Made by `make`, and the name of a key."""
+"""Paths that `make` creates, and the name of a key."""
 
 
 def paths(document: Path) -> Iterator[str]:
-    """Paths in backticks, where a <placeholder> is any name, and modules in drawings."""
+    """Yields paths in backticks, in which a <placeholder> is any name, and modules in drawings."""
     text = document.read_text(encoding="utf-8")
     blocks = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
     for word in re.findall(r"`([^`\s]+)`", blocks.sub("", text)):
@@ -34,13 +34,13 @@ def paths(document: Path) -> Iterator[str]:
 
 
 def links(document: Path) -> Iterator[str]:
-    """The targets of links inside the repository, with the heading that they lead to."""
+    """Yields the targets of links inside the repository, with the heading that they lead to."""
     text = document.read_text(encoding="utf-8")
     return (target for target in re.findall(r"\]\(([^)]+)\)", text) if "://" not in target)
 
 
 def leads_somewhere(document: Path, target: str) -> bool:
-    """To a file, and to a heading of it where the link names one."""
+    """Whether the link leads to a file, and to a heading of it if the link names one."""
     path, _, anchor = target.partition("#")
     page = document.parent / path if path else document
     if not page.exists() or not anchor:
@@ -50,30 +50,34 @@ def leads_somewhere(document: Path, target: str) -> bool:
 
 
 def exists(path: str) -> bool:
-    """From the repository or the package."""
-    return any(found for start in STARTS for found in start.glob(path))
+    """Whether the path exists in the repository or in the package."""
+    return any(path_found for start in STARTS for path_found in start.glob(path))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_path_in_a_document_exists(document: Path) -> None:
-    """So that a file which moves takes its documents along."""
+    """If a file moves, its documents must change too."""
     assert [path for path in paths(document) if path not in NOT_OURS and not exists(path)] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_link_of_a_document_leads_somewhere(document: Path) -> None:
-    """From the document's own folder, to a heading that is there."""
+    """A link is relative to the document's folder."""
     assert [link for link in links(document) if not leads_somewhere(document, link)] == []
 
 
 def names(document: Path) -> set[str]:
-    """The names of code in backticks: each part of `module.function`, none of a command or path."""
+    """Returns the names of code in backticks: each part of `module.function`, none of a command or
+    path.
+    """
     spans = re.findall(r"`([A-Za-z_][\w.]*)`", document.read_text(encoding="utf-8"))
     return {part for span in spans if not span.endswith(ENDINGS) for part in span.split(".")}
 
 
 def names_of_the_code() -> set[str]:
-    """What a Python file of the project names, and the words of its texts, such as keys of AWS."""
+    """Returns the names in the project's Python files, and the words of their texts, such as keys
+    of AWS.
+    """
     folders = (ROOT / folder for folder in ("functions", "infra", "local", "tests", "tools"))
     files = (path for folder in folders for path in folder.rglob("*.py") if path != Path(__file__))
     return {word for path in files for word in re.findall(r"\w+", path.read_text("utf-8"))}
@@ -84,15 +88,15 @@ def test_every_name_in_a_code_span_of_contributing_stands_in_the_code() -> None:
 
 
 def test_a_path_that_does_not_exist_is_seen(tmp_path: Path) -> None:
-    """Of a file, a folder, a placeholder and a module in a drawing."""
+    """The test has a file, a folder, a placeholder and a module in a drawing."""
     document = tmp_path / "page.md"
     document.write_text("`a/b.py`, `gone/`, `rules/<folder>/x.txt`, `new.py`\n```\nports.py\n```\n")
     assert list(paths(document)) == ["a/b.py", "gone/", "rules/*/x.txt", "new.py", "ports.py"]
     assert [exists(path) for path in paths(document)] == [False, False, False, False, True]
 
 
-def test_contributors_read_of_the_targets_that_there_are() -> None:
-    """Each that is named exists, and each that runs tests is named."""
+def test_contributing_names_existing_targets_and_all_that_run_tests() -> None:
+    """Each named target exists, and each target that runs tests is named."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = dict(re.findall(r"^([a-z-]+):(.*\n(?:\t.*\n)*)", makefile, re.MULTILINE))
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -1,4 +1,6 @@
-"""Imports go one way: domain <- rules <- flow -> ports <- adapters <- entry points."""
+"""Imports go in one direction: domain <- rules <- workflows -> ports <- adapters <- entry
+points.
+"""
 
 import ast
 from collections.abc import Container, Iterator
@@ -30,7 +32,7 @@ MAY_IMPORT = {
 }
 """A part of the package, and the other parts that it may import."""
 PURE_WORKFLOWS = ("audit", "notify", "deliver", "sweep", "digest", "report", "check")
-"""They ask ports, whatever stands behind these: Lambda runs them, or both Lambda and a person. The
+"""They use only ports, because Lambda runs them, or both Lambda and a person. The
 others, which a person alone starts, may use adapters."""
 ORDER = {
     "domain": (
@@ -54,14 +56,14 @@ ORDER = {
     ),
     "output": ("text", "terminal", "html"),
     "cli": (
-        *("messages", "options", "views", "asking_aws", "asking"),
-        *("recommendations", "commands", "main"),
+        *("clock", "messages", "options", "views", "interruption", "account_options"),
+        *("query_options", "query_output", "recommendations", "commands", "main"),
     ),
 }
-"""Folders of one part that follow the flow: each may import those before it."""
+"""The folders of a part in the order of the flow. Each may import those before it."""
 
 PURE = ("domain", "rules", "output", "ports", "queries", "errors", "structs")
-WORLD = {
+IMPURE_MODULES = {
     "aws_lambda_powertools",
     "boto3",
     "botocore",
@@ -81,48 +83,48 @@ WORLD = {
     "urllib",
     "uuid",
 }
-"""What a pure room must not import; URL quoting is pure and excepted."""
+"""What a pure module must not import, except URL quoting."""
 CLOCKS = {("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today"), ("date", "today")}
 
 
 def modules() -> list[Path]:
-    """Every file of the package that belongs to a room."""
+    """Returns every file of the package that belongs to a part."""
     return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
 def pure_modules() -> list[Path]:
-    """Those that must know nothing of the world."""
-    return [path for path in modules() if room(path) in PURE or is_pure_workflow(path)]
+    """Returns the modules that must import no clock, environment or I/O."""
+    return [path for path in modules() if part_of(path) in PURE or is_pure_workflow(path)]
 
 
 def is_pure_workflow(path: Path) -> bool:
-    """Whether Lambda runs it, and so it has ports in place of adapters."""
-    return room(path) == "workflows" and place(path, 1) in PURE_WORKFLOWS
+    """Whether Lambda runs the workflow, so that it must use ports instead of adapters."""
+    return part_of(path) == "workflows" and place(path, 1) in PURE_WORKFLOWS
 
 
 def may_import(path: Path) -> set[str]:
-    """The parts of the package that a module may import."""
-    parts = MAY_IMPORT.get(room(path), set()) | {room(path), "data", "__version__"}
+    """Returns the parts of the package that a module may import."""
+    parts = MAY_IMPORT.get(part_of(path), set()) | {part_of(path), "data", "__version__"}
     return parts - {"adapters", "exits"} if is_pure_workflow(path) else parts
 
 
-def room(path: Path) -> str:
-    """The first part of a module's place in the package."""
+def part_of(path: Path) -> str:
+    """Returns the first part of a module's path in the package."""
     return place(path, 0)
 
 
 def place(path: Path, depth: int) -> str:
-    """The part of a module's place in the package at a depth, without the file's ending."""
+    """Returns the part of a module's path in the package at a depth, without the file's ending."""
     return path.relative_to(PACKAGE).parts[depth].removesuffix(".py")
 
 
 def module_name(path: Path) -> str:
-    """The name by which a module is imported."""
+    """Returns the name by which a module is imported."""
     return ".".join(path.relative_to(FUNCTIONS).with_suffix("").parts).removesuffix(".__init__")
 
 
 def owner(imported_name: str, names: Container[str]) -> str:
-    """The module that an imported name is, or is defined in; empty where it is not ours."""
+    """Returns the module that an imported name is, or is defined in; empty if it is not ours."""
     while imported_name and imported_name not in names:
         imported_name = imported_name.rpartition(".")[0]
     return imported_name
@@ -130,13 +132,13 @@ def owner(imported_name: str, names: Container[str]) -> str:
 
 @cache
 def nodes(path: Path) -> tuple[ast.AST, ...]:
-    """What a file's imports and calls can be read from."""
+    """Returns the imports and calls of a file."""
     whole = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     return tuple(n for n in whole if isinstance(n, ast.Import | ast.ImportFrom | ast.Call))
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Every module that a file imports, with its full name."""
+    """Yields every module that a file imports, with its full name."""
     for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -145,13 +147,13 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_every_room_is_known() -> None:
-    """A new folder of the package says here what it may import."""
-    assert {room(path) for path in modules()} <= set(MAY_IMPORT) | {"data"}
+def test_every_part_may_import_listed_parts_only() -> None:
+    """For a new folder of the package, `MAY_IMPORT` must say what it may import."""
+    assert {part_of(path) for path in modules()} <= set(MAY_IMPORT) | {"data"}
 
 
-def test_modules_import_inwards_only() -> None:
-    """The package's rooms know each other in one direction."""
+def test_modules_import_only_allowed_parts() -> None:
+    """A part imports only the parts that `MAY_IMPORT` allows."""
     outwards = [
         f"{path.relative_to(PACKAGE)} imports {name}"
         for path in modules()
@@ -165,11 +167,11 @@ def test_modules_import_inwards_only() -> None:
 def test_the_folders_of_a_part_follow_the_flow(part: str) -> None:
     """A folder imports itself and the folders before it, never one after it."""
     order = ORDER[part]
-    assert {place(path, 1) for path in modules() if room(path) == part} == {*order, "__init__"}
+    assert {place(path, 1) for path in modules() if part_of(path) == part} == {*order, "__init__"}
     backwards = [
         f"{path.relative_to(PACKAGE)} imports {name}"
         for path in modules()
-        if room(path) == part and place(path, 1) in order
+        if part_of(path) == part and place(path, 1) in order
         for name in imported(path)
         if name.startswith(f"sageaudit.{part}.")
         and order.index(name.split(".")[2]) > order.index(place(path, 1))
@@ -177,26 +179,32 @@ def test_the_folders_of_a_part_follow_the_flow(part: str) -> None:
     assert not backwards
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
-    """Not across files either: `prepare` raises CycleError and names the circle."""
+def test_there_are_no_circular_imports() -> None:
+    """`prepare` raises CycleError and names the circle."""
     names = {module_name(path): path for path in modules()}
     graph = {
-        name: {target for found in imported(path) if (target := owner(found, names)) != name}
+        name: {
+            target
+            for imported_name in imported(path)
+            if (target := owner(imported_name, names)) != name
+        }
         for name, path in names.items()
     }
     TopologicalSorter(graph).prepare()
 
 
-def test_a_pure_module_knows_nothing_of_the_world() -> None:
-    """No boto3, environment, clock or random source: those are arguments."""
-    found = [
+def test_a_pure_module_imports_no_client_clock_or_environment() -> None:
+    """A client of AWS, the environment, a clock or a random source is an argument."""
+    forbidden_imports = [
         f"{path.relative_to(PACKAGE)} imports {name}"
         for path in pure_modules()
         for name in imported(path)
-        if name.split(".")[0] in WORLD and not name.startswith("urllib.parse") and name != "urllib"
+        if name.split(".")[0] in IMPURE_MODULES
+        and not name.startswith("urllib.parse")
+        and name != "urllib"
     ]
-    assert not found
-    asked = [
+    assert not forbidden_imports
+    clock_calls = [
         f"{path.relative_to(PACKAGE)} calls {node.func.value.id}.{node.func.attr}"
         for path in pure_modules()
         for node in nodes(path)
@@ -205,12 +213,17 @@ def test_a_pure_module_knows_nothing_of_the_world() -> None:
         and isinstance(node.func.value, ast.Name)
         and (node.func.value.id, node.func.attr) in CLOCKS
     ]
-    assert not asked
+    assert not clock_calls
 
 
 @pytest.mark.parametrize("name", ["audit", "notify", "deliver"])
-def test_handlers_know_the_package_and_not_each_other(name: str) -> None:
-    """Nor the CLI, which is not in their asset."""
-    found = set(imported(FUNCTIONS / name / "handler.py"))
-    others = {"audit", "notify", "deliver"} - {name}
-    assert not {n for n in found if n.split(".")[0] in others or n.startswith("sageaudit.cli")}
+def test_handlers_do_not_import_each_other_or_the_command_line(name: str) -> None:
+    """Nor do they import the command line, which is not in their asset."""
+    imported_names = set(imported(FUNCTIONS / name / "handler.py"))
+    other_handlers = {"audit", "notify", "deliver"} - {name}
+    assert not {
+        imported_name
+        for imported_name in imported_names
+        if imported_name.split(".")[0] in other_handlers
+        or imported_name.startswith("sageaudit.cli")
+    }

@@ -15,17 +15,17 @@ _ROW = re.compile(
 
 
 def rows() -> dict[str, str]:
-    """Whether the jobs of each operation are audited, as the page's first table says it."""
-    found: dict[str, str] = {}
+    """Returns whether the jobs of each operation are audited, as the page's first table says."""
+    audited_by_operation: dict[str, str] = {}
     for row in _ROW.finditer(PAGE.read_text(encoding="utf-8")):
         for operation in re.findall(r"`(\w+)`", row["created"]):
-            assert operation not in found
-            found[operation] = row["audited"].strip()
-    return found
+            assert operation not in audited_by_operation
+            audited_by_operation[operation] = row["audited"].strip()
+    return audited_by_operation
 
 
 def test_every_type_of_job_is_on_the_page() -> None:
-    """A new SDK with a new type fails here until the page says whether it is audited."""
+    """With a new type in the SDK, this fails until the page has the type."""
     operations = get_session().get_service_model("sagemaker").operation_names
     created = {name for name in operations if _OPERATION.fullmatch(name)}
     assert len(created) > len(JobKind)
@@ -33,7 +33,7 @@ def test_every_type_of_job_is_on_the_page() -> None:
 
 
 def test_the_audited_types_are_the_kinds_of_job() -> None:
-    """No other type is said to be audited as itself."""
+    """The page says of no other type that it is audited as itself."""
     audited = {operation for operation, answer in rows().items() if answer == "yes"}
     kinds = {f"Create{kind.spec.prefix}Job{kind.spec.action_suffix}" for kind in JobKind}
     assert kinds <= audited

@@ -26,13 +26,13 @@ UNCLEAR = {
     "an adverb names no action": ("again", "alike", "already", "so_far"),
     "the glossary has another word": ("advised", "dearer", "dearest", "worth"),
 }
-"""Names that may not come back, by the reason."""
+"""Names that may not be used, by the reason."""
 ALLOWED = {"by"}
 """`sageaudit by` and `AuditHistory.by` are the name of a command."""
 
 
 def definitions(tree: ast.AST) -> Iterator[str]:
-    """The names of all functions, methods and classes, without leading underscores."""
+    """Yields the names of all functions, methods and classes, without leading underscores."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name.strip("_").lower()

@@ -1,11 +1,11 @@
-"""Habits that a machine can keep. Each failure says what was forgotten."""
+"""Conventions that a test can check. Each failure says what was forgotten."""
 
 import ast
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-MADE = {
+GENERATED = {
     ".git",
     ".venv",
     ".venv-linters",
@@ -33,19 +33,19 @@ UNFINISHED = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b")
 
 
 def files(*suffixes: str) -> list[Path]:
-    """Every file of the project itself."""
+    """Returns every file of the project itself."""
     return sorted(
         path
         for path in ROOT.rglob("*")
         if path.is_file()
-        and not MADE & set(path.relative_to(ROOT).parts)
+        and not GENERATED & set(path.relative_to(ROOT).parts)
         and not any(part.endswith(".egg-info") for part in path.relative_to(ROOT).parts)
         and (not suffixes or path.suffix in suffixes)
     )
 
 
 def matches(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
-    """Where a pattern occurs."""
+    """Returns the places at which a pattern occurs."""
     return [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
         for path in paths
@@ -60,20 +60,20 @@ def test_no_file_names_a_registry() -> None:
 
 
 def test_nothing_is_left_for_later() -> None:
-    """What is not built has an issue, not a comment."""
-    left = matches(UNFINISHED, files(".py", ".md", ".toml"))
-    assert not left, "\n".join(["", *left])
+    """Unfinished work has an issue, not a comment."""
+    marks = matches(UNFINISHED, files(".py", ".md", ".toml"))
+    assert not marks, "\n".join(["", *marks])
 
 
-def test_no_drawer_for_odds_and_ends() -> None:
-    """A module is named after what it knows."""
+def test_no_module_is_named_utils_or_helpers() -> None:
+    """A module is named after what it contains."""
     drawers = {"utils", "util", "common", "helpers", "misc", "constants", "base"}
     named = (path.relative_to(ROOT).with_suffix("").parts[-2:] for path in files(".py"))
     assert not [names for names in named if drawers & {*names}]
 
 
-def test_every_test_says_the_behaviour_it_holds() -> None:
-    """In its name, if that is a sentence of five words or more; else in its docstring."""
+def test_every_test_states_a_behaviour() -> None:
+    """Its name says it, if that has five words or more; otherwise its docstring."""
     silent = [
         f"{path.relative_to(ROOT)}: {node.name}"
         for path in files(".py")
@@ -88,8 +88,8 @@ def test_every_test_says_the_behaviour_it_holds() -> None:
 
 
 def test_no_value_of_the_package_is_a_dataclass() -> None:
-    """mypy takes `replace` of sageaudit/structs.py for that of dataclasses, so that it says nothing
-    if one is given to it: it then fails when it runs.
+    """mypy checks `replace` of sageaudit/structs.py like that of dataclasses. So mypy accepts a
+    dataclass there, but the call fails when it runs.
     """
     package = ROOT / "functions" / "sageaudit"
     decorated = [

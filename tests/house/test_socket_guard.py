@@ -4,9 +4,9 @@ import pytest
 
 
 def test_a_connection_to_another_machine_is_refused() -> None:
-    """The documentation address is nobody's: the guard speaks before the network does."""
-    with socket.socket() as one, pytest.raises(pytest.fail.Exception, match="only loopback"):
-        one.connect(("192.0.2.1", 443))
+    """Nobody owns the documentation address: the guard refuses before the network does."""
+    with socket.socket() as connection, pytest.raises(pytest.fail.Exception, match="only loopback"):
+        connection.connect(("192.0.2.1", 443))
 
 
 def test_a_name_is_not_looked_up() -> None:
@@ -16,7 +16,7 @@ def test_a_name_is_not_looked_up() -> None:
 
 
 def test_loopback_is_open() -> None:
-    """Stand-ins for Slack listen there."""
+    """Local servers that replace Slack listen there."""
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         socket.create_connection(server.getsockname()) as client,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.once import once
+from tests.fakes.once import make_once
 from tests.infra.reading import read
 
 
@@ -21,7 +21,7 @@ def _synthesize(folder: Path) -> None:
 @pytest.fixture(scope="session")
 def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that `tests.infra.synthesized` writes."""
-    return once(tmp_path_factory, "templates", _synthesize)
+    return make_once(tmp_path_factory, "templates", _synthesize)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from infra.template import POLICY
 from sageaudit.adapters.channels.services import SERVICES
 from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.adapters.lambda_runtime import batch
-from tests.fakes.runbook import PAGE, entries, named, queries, sections
+from tests.fakes.runbook import PAGE, alarm_names, entries, queries, sections
 from tests.infra.reading import of_type, only_resource, text
 from tools.bench.deployed import month_items
 from tools.pages import alarms, running_cost
@@ -42,7 +42,7 @@ def by_name(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def test_each_alarm_has_its_entry_and_each_entry_its_alarms() -> None:
     """So that whoever is told at night finds what to do; a channel is called like its service."""
-    written = [(anchor, name) for anchor, body in entries().items() for name in named(body)]
+    written = [(anchor, name) for anchor, body in entries().items() for name in alarm_names(body)]
     assert sorted(written) == sorted(
         (watch.runbook_entry, watch.name) for watch in every(*SERVICES)
     )
@@ -184,7 +184,7 @@ def test_what_an_alarm_watches(
 def test_the_table_of_alarms_is_fresh() -> None:
     """`make docs` rewrites it."""
     text = alarms.PAGE.read_text(encoding="utf-8")
-    fresh = text == alarms.page(text, alarms.listed())
+    fresh = text == alarms.page(text, alarms.all_alarm_specs())
     assert fresh, "docs/runbook.md is old: run make docs"
 
 

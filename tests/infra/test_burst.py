@@ -12,7 +12,7 @@ from infra.settings import Settings
 from sageaudit.adapters.aws import pace
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import grace
-from tests.fakes.worked_off import WorkedOff
+from tests.fakes.paced_queue import PacedAuditQueue
 from tests.infra.reading import Template, of_type, read
 from tests.infra.test_alarms import EVERY
 
@@ -52,7 +52,7 @@ def done_after(jobs: int, at_once: int) -> list[float]:
     """Seconds from the first end until each audit is there; the jobs end within one minute."""
     ends = [number * MINUTE_S / jobs for number in range(jobs)]
     now = 0.0
-    queue = WorkedOff(lambda: now, at_once, AUDIT_S, deque(end + DELAY_S for end in ends))
+    queue = PacedAuditQueue(lambda: now, at_once, AUDIT_S, deque(end + DELAY_S for end in ends))
     now = 2.0 * DELAY_S
     queue.depth()
     waits = queue.waits_s["today"]

@@ -29,7 +29,7 @@ LINES = "\n".join(
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_is_one_of_the_aws_cli(command: str) -> None:
     """Service, operation and options are in AWS's models."""
-    service, operation, _, _ = runbook.parsed(command)
+    service, operation, _, _ = runbook.parse_command(command)
     assert service
     assert operation
 
@@ -38,7 +38,7 @@ def test_a_command_is_one_of_the_aws_cli(command: str) -> None:
 def test_a_query_can_be_read(function: str, query: str) -> None:
     """By the part of the language that is tested here."""
     assert function in {"audit", "notify", "deliver", "sweep", "digest"}
-    assert log_insights.ask(LINES, query) is not None
+    assert log_insights.run_query(LINES, query) is not None
 
 
 def test_every_resource_and_output_that_a_command_names_is_in_the_stack(
@@ -90,4 +90,4 @@ def test_queries_are_answered_as_insights_answers_them(
     query: str, answers: list[dict[str, Any]]
 ) -> None:
     """What the tests of the entries rely on."""
-    assert log_insights.ask(LINES, query) == answers
+    assert log_insights.run_query(LINES, query) == answers

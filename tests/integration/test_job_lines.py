@@ -12,7 +12,7 @@ from local.demo import COMPOSED, POLICY
 from local.recorded import jobs_in_file
 from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.cli.main import main
 from sageaudit.domain.advice.advice import DecisionAction
 from sageaudit.domain.policy.policy import Policy
@@ -50,7 +50,7 @@ def test_each_command_of_a_message_works_where_it_is_pasted(
         aws.end_job(job)
         aws.advance()
         monkeypatch.setenv("AWS_DEFAULT_REGION", ELSEWHERE)
-        monkeypatch.setattr(asking, "utc_now", aws.clock.now)
+        monkeypatch.setattr(clock, "utc_now", aws.clock.now)
         [mail] = current_scene.mails()
         commands = re.findall(r"sageaudit [a-z].*$", mail, re.MULTILINE)
         assert [shlex.split(current_scene)[1] for current_scene in commands] == ["rules", "advice"]

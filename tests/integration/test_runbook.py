@@ -56,7 +56,7 @@ class World:
         """The answers to the queries of an entry, asked about one function's log."""
         log = self.aws.functions[function].log.getvalue()
         body = runbook.sections()[entry]
-        return [log_insights.ask(log, query) for _, query in runbook.queries(body)]
+        return [log_insights.run_query(log, query) for _, query in runbook.queries(body)]
 
     def slack_posts(self) -> list[Any]:
         """What Slack was sent."""

@@ -22,7 +22,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Routes
 from sageaudit.structs import replace
-from tests.fakes.lambda_events import counted
+from tests.fakes.lambda_events import parse_counts
 from tests.fakes.quick_moto import quick_moto
 
 
@@ -68,7 +68,7 @@ class Scene(Struct, frozen=True):
 
     def count(self, name: str, function: str) -> int:
         """One metric of a function, over all channels."""
-        counts = counted(self.aws.functions[function].log.getvalue())
+        counts = parse_counts(self.aws.functions[function].log.getvalue())
         return sum(number for (metric, _), number in counts.items() if metric == name)
 
 

@@ -1,4 +1,4 @@
-"""Accounts with their truth, for the rules that judge all runs of one."""
+"""Accounts with known truth, for rules that judge all runs of an account."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -19,7 +19,7 @@ DAYS = 30
 
 
 class LabelledAccount(Struct, frozen=True):
-    """What happened in an account in 30 days, and by rule whether it should be told."""
+    """What happened in an account in 30 days, and by rule whether it should be reported."""
 
     name: str
     happened: str
@@ -28,17 +28,17 @@ class LabelledAccount(Struct, frozen=True):
     policy: Policy = field(default_factory=Policy)
 
     def outcome(self, rule: str) -> Outcome:
-        """What the rule says of it."""
+        """Returns the rule's outcome for the account."""
         return account_outcome(rule, self.runs, days=DAYS, policy=self.policy)
 
     @property
     def total_usd(self) -> Decimal:
-        """Of all its runs."""
+        """The total cost of its runs."""
         return sum((run.total_usd or Decimal(0) for run in self.runs), Decimal(0))
 
 
 def _every_day(hours: int, usd_per_hour: int, days: int = DAYS) -> tuple[AuditSummary, ...]:
-    """A run of so many hours each day, without a pause between whole days, newest first."""
+    """Returns one run of this many hours per day, newest first; 24-hour runs have no gaps."""
     seconds = Decimal(hours * 3600)
     return tuple(
         earlier_run(

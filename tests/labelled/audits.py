@@ -1,6 +1,6 @@
-"""The audits of the labelled jobs: each is made once a test run and process, when it is asked for.
+"""Audits of the labelled jobs, each made once per process, when first needed.
 
-All ways from a recording to its audit are here: as the rules judge it, as the Lambda's flow does,
+All ways from a recording to its audit are here: as the rules judge it, as the Lambda function does,
 and as the command line does.
 """
 
@@ -34,33 +34,33 @@ from sageaudit.workflows.audit.judge import audit_job, run_summary
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.recordings import run as recorded_audits
 from tests.fakes.audit_flow import FakeJobs, dependencies
-from tests.fakes.lambda_events import ended
+from tests.fakes.lambda_events import end_event
 from tests.labelled.expert import ExpertJob, expert_jobs
 from tests.labelled.machine import Json
 from tests.labelled.story import FAMILY, ONE, SEARCH, Story, stories_of_kind
 
 SEEDS = {ONE: (1, 2, 3, 4, 5), FAMILY: (1, 2), SEARCH: (1, 2)}
-"""Each story happens on several days: other lengths, strengths and noise."""
+"""Seeds by kind of story: each gives other lengths, loads and noise."""
 _ABSENT = Missing("metric_missing", "no points")
 _DAY = timedelta(days=1)
 
 
 @cache
 def rules() -> tuple[str, ...]:
-    """Those that judge jobs, families and tuning jobs: an account is no recording."""
+    """Returns the names of rules that judge jobs, families and tuning jobs."""
     return tuple(r.info.name for r in catalogue.load() if r.scope not in {AccountCase, RequestCase})
 
 
 @cache
 def every_rule_on() -> Policy:
-    """Also those that are off by default; traffic between hosts may not be encrypted."""
+    """Returns a policy with every rule enabled, which forbids encrypted traffic between hosts."""
     plain = Requirement("EnableInterContainerTrafficEncryption", "==", flag_value=False)
     names = frozenset(rule.info.name for rule in catalogue.load())
     return Policy(enabled_rules=names, require={plain.path: plain})
 
 
 def audit(recorded: Json, earlier: tuple[AuditSummary, ...] = ()) -> Audit:
-    """A job as the Lambda judges it a day later, with every rule on."""
+    """Audits a job as the Lambda function does a day later, with every rule enabled."""
     read = recording.parse_job(recorded)
     job = parse(read.describe, read.tags, account=read.account, region=read.region, key=b"secret")
     assert job.ended_at is not None
@@ -71,7 +71,7 @@ def audit(recorded: Json, earlier: tuple[AuditSummary, ...] = ()) -> Audit:
 
 
 def summary_for_next_run(audit: Audit) -> AuditSummary:
-    """What the family's next run knows of this one."""
+    """Returns the summary that the family's next run gets of this one."""
     job, savings = audit.job, audit.savings
     assert job.ended_at is not None
     return replace(
@@ -85,7 +85,7 @@ def summary_for_next_run(audit: Audit) -> AuditSummary:
 
 
 def standing_findings(audit: Audit) -> list[Finding]:
-    """The findings that tell somebody to change something."""
+    """Returns the findings that ask for a change and are shown."""
     return [
         finding
         for finding in audit.savings.findings
@@ -94,7 +94,7 @@ def standing_findings(audit: Audit) -> list[Finding]:
 
 
 class RecordedMetrics(Struct, frozen=True):
-    """CloudWatch that answers with the series of each job's recording."""
+    """Implements Metrics with the series of each job's recording."""
 
     series: Mapping[str, tuple[RawSeries, ...]] = field(default_factory=dict)
 
@@ -105,21 +105,21 @@ class RecordedMetrics(Struct, frozen=True):
 
 
 def audit_in_turn(recordings: Iterable[Json]) -> list[AuditDocument]:
-    """The documents of all, audited in their order as the Lambda would, by the shipped rules."""
-    read = [recording.parse_job(one) for one in recordings]
-    named = [(*_name(one.describe), one) for one in read]
-    of = dependencies(
-        FakeJobs({name: [dict(one.describe)] for _, name, one in named}),
-        RecordedMetrics({name: one.series for _, name, one in named}),  # type: ignore[arg-type]
+    """Audits recordings in order as the Lambda function does, with default rules."""
+    read = [recording.parse_job(recorded) for recorded in recordings]
+    named = [(*_name(recorded.describe), recorded) for recorded in read]
+    deps = dependencies(
+        FakeJobs({name: [dict(recorded.describe)] for _, name, recorded in named}),
+        RecordedMetrics({name: recorded.series for _, name, recorded in named}),  # type: ignore[arg-type]
         markets=sources.offline_markets(),
     )
     documents = []
-    for kind, name, one in named:
-        now = max(_ends(one.describe)) + timedelta(minutes=25)
-        event = ended(name, kind, CreationTime=None)
-        done = audit_finished_job(event, of, now=now, caller=AuditTrigger.PERSON)
-        assert isinstance(done, AuditRecorded)
-        documents.append(done.document)
+    for kind, name, recorded in named:
+        now = max(_ends(recorded.describe)) + timedelta(minutes=25)
+        event = end_event(name, kind, CreationTime=None)
+        outcome = audit_finished_job(event, deps, now=now, caller=AuditTrigger.PERSON)
+        assert isinstance(outcome, AuditRecorded)
+        documents.append(outcome.document)
     return documents
 
 
@@ -135,7 +135,7 @@ def _ends(answer: Mapping[str, object]) -> Iterator[datetime]:
 
 
 def audit_file(recorded: Json) -> AuditDocument:
-    """As the command line audits the file, by the shipped rules."""
+    """Audits a recording as the command line does, with default rules."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "job.json"
         file.write_text(json.dumps(recorded), encoding="utf-8")
@@ -144,14 +144,14 @@ def audit_file(recorded: Json) -> AuditDocument:
 
 @cache
 def story_document(story: Story, seed: int) -> AuditDocument:
-    """The document of a story's last job: of one job with every rule on."""
+    """Returns the document of a story's last job; a single job is audited with every rule."""
     recordings = story.recordings(seed)
     return document(audit(recordings[0])) if story.kind == ONE else audit_in_turn(recordings)[-1]
 
 
 @cache
 def expert_documents(name: str) -> tuple[AuditDocument, ...]:
-    """The documents of an expert's job, or of a family's runs in their order."""
+    """Returns the documents of an expert's job, or of a family's runs in order."""
     [job] = [job for job in expert_jobs() if job.name == name]
     if job.is_family:
         return tuple(audit_in_turn(job.recordings))
@@ -159,9 +159,9 @@ def expert_documents(name: str) -> tuple[AuditDocument, ...]:
 
 
 class LabelledJob(Struct, frozen=True):
-    """One audited job: what happened, and by rule whether it should be told; absent: either.
+    """One audited job with its truth by rule: whether it should be reported; absent: either.
 
-    `named`: the rules that its label names; all others are no more than not expected.
+    `named`: the rules in its label; all other rules are merely not expected.
     """
 
     name: str
@@ -172,7 +172,7 @@ class LabelledJob(Struct, frozen=True):
 
     @property
     def reported_rules(self) -> frozenset[str]:
-        """The rules that stand: one whose story another one tells is not said."""
+        """Rules with a finding that is not explained by another one, nor only of child jobs."""
         return frozenset(
             finding["rule"]
             for finding in self.document["findings"]
@@ -182,7 +182,7 @@ class LabelledJob(Struct, frozen=True):
 
 @cache
 def story_jobs() -> tuple[LabelledJob, ...]:
-    """Each story on every of its days, those of one job first."""
+    """Returns each story for each of its seeds; stories of one job first."""
     return tuple(
         _labelled(story, seed)
         for kind in (ONE, FAMILY, SEARCH)
@@ -204,18 +204,19 @@ def _labelled(story: Story, seed: int) -> LabelledJob:
 
 @cache
 def expert_judged_jobs() -> tuple[LabelledJob, ...]:
-    """The jobs that an expert judged in dollars: what must, and must not, be said.
+    """Returns the jobs that an expert judged: what must, and must not, be reported.
 
-    Where any one of several rules will do, those that spoke are right, and none missed it alone.
+    If any one of several rules is enough, the reporting ones are right, and the others missed
+    nothing.
     """
     return tuple(map(_judged, expert_jobs()))
 
 
 def _judged(job: ExpertJob) -> LabelledJob:
     last = expert_documents(job.name)[-1]
-    said = {finding["rule"] for finding in last["findings"] if not finding["subsumed_by"]}
+    reported = {finding["rule"] for finding in last["findings"] if not finding["subsumed_by"]}
     must = {topic for topic in job.must_say if isinstance(topic, str)}
     any_one = {rule for topic in job.must_say if not isinstance(topic, str) for rule in topic}
     truths = dict.fromkeys(job.must_not_say, False)
-    truths |= dict.fromkeys(must | any_one & said, True)
+    truths |= dict.fromkeys(must | any_one & reported, True)
     return LabelledJob(job.name, job.what_happened, last, truths, frozenset(truths) | any_one)

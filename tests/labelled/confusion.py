@@ -1,4 +1,4 @@
-"""What each rule says of stories whose truth is known, and of real jobs as far as theirs is."""
+"""Compares each rule with stories of known truth, and with real jobs as far as theirs is known."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,21 +17,21 @@ from tests.labelled.audits import rules, story_jobs
 from tools.pages.track_record import AnswerCounts
 
 AT_LEAST = Decimal("0.95")
-"""Precision and recall of every rule on the stories."""
+"""Lowest allowed precision and recall of every rule on the stories."""
 
 
 class JudgedRule(Struct, frozen=True):
-    """One recording with its truth for one rule, and what the rule said."""
+    """One recording with its truth for one rule, and the rule's answer."""
 
     recording: str
     rule: str
     truth: bool
-    found: bool
+    is_reported: bool
 
 
 @cache
 def judged_stories() -> tuple[JudgedRule, ...]:
-    """Every labelled answer on the stories."""
+    """Returns the labelled answers for all stories."""
     return tuple(
         JudgedRule(job.name, rule, truth, rule in job.reported_rules)
         for job in story_jobs()
@@ -41,10 +41,10 @@ def judged_stories() -> tuple[JudgedRule, ...]:
 
 @cache
 def judged_recordings() -> tuple[JudgedRule, ...]:
-    """Real jobs: what their own answer, or Debugger's half-second samples, leave no doubt about.
+    """Returns answers for real jobs where their own record or Debugger's samples leave no doubt.
 
-    A failed run that had started was lost, a completed one was not. A GPU that worked in a quarter
-    of Debugger's samples was not idle.
+    A failed run that had started was lost; a completed one was not. A GPU that worked in a quarter
+    of Debugger's half-second samples was not idle.
     """
     return tuple(judged for path in files() for judged in _real(path.name))
 
@@ -56,33 +56,37 @@ def _real(name: str) -> Iterator[JudgedRule]:
         return
     run = measure_recording(read)
     audit = audit_job(run.job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)
-    found = {one.rule.name for one in audit.savings.findings if not one.subsumed_by}
+    found_rules = {
+        finding.rule.name for finding in audit.savings.findings if not finding.subsumed_by
+    }
     if run.job.finished and run.job.kind.value != "tuning" and run.job.status != "Stopped":
         lost = run.job.status == "Failed" and not run.job.has_never_started
-        yield JudgedRule(name, "failed-spend", lost, bool(found & {"failed-spend", "limit-hit"}))
+        yield JudgedRule(
+            name, "failed-spend", lost, bool(found_rules & {"failed-spend", "limit-hit"})
+        )
     quartile = _gpu_upper_quartile(json.loads(path.read_text()))
     if quartile and run.usage.series:
-        yield JudgedRule(name, "gpu-idle", False, "gpu-idle" in found)
+        yield JudgedRule(name, "gpu-idle", False, "gpu-idle" in found_rules)
 
 
 def _gpu_upper_quartile(document: dict[str, object]) -> float | None:
-    """Of Debugger's samples of the first GPU, where its report gives it."""
-    said = document.get("debugger")
-    details = said["BatchSize"].get("details") if isinstance(said, dict) else None
+    """Returns the upper quartile of Debugger's samples of the first GPU, if its report has it."""
+    debugger = document.get("debugger")
+    details = debugger["BatchSize"].get("details") if isinstance(debugger, dict) else None
     gpu = (details or {}).get("algo-1", {}).get("gpu0")
     return gpu["p75"] if gpu else None
 
 
 def counted(answers: Iterable[JudgedRule]) -> dict[str, AnswerCounts]:
-    """Right and wrong answers by rule, in the catalogue's order."""
+    """Returns the right and wrong answers by rule, in the catalogue's order."""
     by_rule: dict[str, list[JudgedRule]] = {rule: [] for rule in rules()}
-    for one in answers:
-        by_rule[one.rule].append(one)
+    for judged_rule in answers:
+        by_rule[judged_rule.rule].append(judged_rule)
     return {
         rule: AnswerCounts(
-            found=sum(one.truth and one.found for one in judged),
-            missed=sum(one.truth and not one.found for one in judged),
-            false=sum(one.found and not one.truth for one in judged),
+            found=sum(judged_rule.truth and judged_rule.is_reported for judged_rule in judged),
+            missed=sum(judged_rule.truth and not judged_rule.is_reported for judged_rule in judged),
+            false=sum(judged_rule.is_reported and not judged_rule.truth for judged_rule in judged),
         )
         for rule, judged in by_rule.items()
         if judged
@@ -90,25 +94,31 @@ def counted(answers: Iterable[JudgedRule]) -> dict[str, AnswerCounts]:
 
 
 def below_the_bar(answers: Sequence[JudgedRule]) -> list[str]:
-    """Rules whose precision or recall is under AT_LEAST, with the stories that they get wrong."""
+    """Returns rules with precision or recall below AT_LEAST, and the stories they get wrong."""
     below = []
     for rule, counts in counted(answers).items():
         shares = {"precision": counts.precision, "recall": counts.recall}
         low = {name: share for name, share in shares.items() if share is not None}
         named = [f"{name} {share:.0%}" for name, share in low.items() if share < AT_LEAST]
         if named:
-            wrong = [one for one in answers if one.rule == rule and one.truth != one.found]
-            stories = ", ".join(f"{_wrong(one)} {one.recording}" for one in wrong)
+            wrong = [
+                judged_rule
+                for judged_rule in answers
+                if judged_rule.rule == rule and judged_rule.truth != judged_rule.is_reported
+            ]
+            stories = ", ".join(
+                f"{_wrong(judged_rule)} {judged_rule.recording}" for judged_rule in wrong
+            )
             below.append(f"{rule}: {' and '.join(named)}, under {AT_LEAST:.0%}: {stories}")
     return below
 
 
-def _wrong(one: JudgedRule) -> str:
-    return "not found on" if one.truth else "found on"
+def _wrong(judged_rule: JudgedRule) -> str:
+    return "not found on" if judged_rule.truth else "found on"
 
 
 def table() -> str:
-    """The confusion table for people: a rule's row speaks only of what it found and missed."""
+    """Returns the confusion table as text."""
     lines = [f"{'rule':<26}{'found':>7}{'missed':>8}{'false':>7}{'precision':>11}{'recall':>8}"]
     for title, answers in (("generated", judged_stories()), ("real", judged_recordings())):
         lines.append(f"-- {title}")

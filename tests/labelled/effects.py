@@ -1,7 +1,7 @@
-"""What a run does once an advice is followed.
+"""How a run changes once a recommendation is followed.
 
-The same work is done: the same core-minutes and GPU-minutes on another type or on fewer hosts, a
-wait that is gone, seconds that spot does not bill. Nothing here knows a threshold.
+The work stays the same: the same core-minutes and GPU-minutes on another type or fewer hosts, a
+removed wait, or seconds that Spot does not bill. Nothing here knows a threshold.
 """
 
 from collections.abc import Callable
@@ -29,14 +29,14 @@ _CLUSTERS = ("ResourceConfig", "TransformResources", "ProcessingResources")
 
 
 def cluster(answer: Json) -> Json:
-    """Where the answer has type and count."""
+    """Returns the part of the answer that has instance type and count."""
     part = next(answer[name] for name in _CLUSTERS if name in answer)
-    found: Json = part.get("ClusterConfig", part)
-    return found
+    resources: Json = part.get("ClusterConfig", part)
+    return resources
 
 
 def apply_change(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> None:
-    """What most changes do by themselves."""
+    """Applies the effect that most changes have."""
     if isinstance(change, SetType):
         move_to_type(tape, change.instance_type, float(change.time_factor))
     elif isinstance(change, SetCount):
@@ -58,10 +58,10 @@ def apply_change(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) 
 
 
 def move_to_type(tape: Tape, name: str, times: float) -> None:
-    """The same work on another machine, in so many times the minutes.
+    """Moves the same work to another type, where it takes `times` times as long.
 
-    Cores and memory in use are the same. A GPU that makes the run longer by its weakness works the
-    more; how many times weaker it is follows from the busy share and the longer time.
+    Cores and memory in use stay the same. If a weaker GPU makes the run longer, the GPU is busier:
+    how much weaker it is follows from its busy share and the longer time.
     """
     before, after = machine(cluster(tape.describe)["InstanceType"]), machine(name)
     tape.each(CPU, lambda value: min(value / times, 100 * after.vcpu))
@@ -73,30 +73,30 @@ def move_to_type(tape: Tape, name: str, times: float) -> None:
         busy = _busy(tape, before.gpus)
         weaker = 1 + (times - 1) / busy if busy else 1.0
         tape.each(GPU, lambda value: min(value * weaker / times, 100 * after.gpus))
-        held = float((before.gpu_memory_gib or 16) / (after.gpu_memory_gib or 16))
-        tape.each(GPU_MEMORY, lambda value: min(value * held, 100 * after.gpus))
+        memory_ratio = float((before.gpu_memory_gib or 16) / (after.gpu_memory_gib or 16))
+        tape.each(GPU_MEMORY, lambda value: min(value * memory_ratio, 100 * after.gpus))
     tape.stretch(times)
     cluster(tape.describe)["InstanceType"] = name
 
 
 def _busy(tape: Tape, gpus: int) -> float:
-    """The mean busy share of the GPUs of the busiest host (0..1)."""
+    """Returns the mean busy share (0..1) of the GPUs of the busiest host."""
     means = []
     for line in tape.lines:
-        known = [value for value in line.values if value is not None]
-        if line.metric == GPU and known:
-            means.append(sum(known) / len(known) / 100 / gpus)
+        known_values = [value for value in line.values if value is not None]
+        if line.metric == GPU and known_values:
+            means.append(sum(known_values) / len(known_values) / 100 / gpus)
     return max(means, default=0.0)
 
 
 def _mean(tape: Tape, metric: str) -> float:
-    """Of all hosts' points."""
-    known = [v for x in tape.lines if x.metric == metric for v in x.values if v is not None]
-    return sum(known) / len(known)
+    """Returns the mean of all hosts' points of a metric."""
+    known_values = [v for x in tape.lines if x.metric == metric for v in x.values if v is not None]
+    return sum(known_values) / len(known_values)
 
 
 def run_on_fewer_hosts(tape: Tape, count: int, times: float) -> None:
-    """The same work on fewer hosts: each that stays does and holds an even part of it all."""
+    """Runs the same work on fewer hosts, evenly spread over the remaining ones."""
     on, stay = machine(cluster(tape.describe)["InstanceType"]), tape.hosts[:count]
     for metric, most, lasts in (
         (CPU, 100 * on.vcpu, times),
@@ -115,7 +115,7 @@ def run_on_fewer_hosts(tape: Tape, count: int, times: float) -> None:
 
 
 def remove_idle_hosts(tape: Tape, change: SetTypeCount) -> None:
-    """Only so many hosts of a type are left, those that did most; the others do what they did."""
+    """Removes the hosts of a type that did least; the others stay as they are."""
     on_gpus = {line.host for line in tape.lines if line.metric == GPU}
     has_gpus = machine(change.instance_type).gpus > 0
     work = {
@@ -127,16 +127,16 @@ def remove_idle_hosts(tape: Tape, change: SetTypeCount) -> None:
 
 
 def _sum(lines: list[Line]) -> list[float | None]:
-    """Of all hosts, minute by minute; None where one has no point."""
+    """Returns the sum over all hosts by minute; None if one has no point."""
     total: list[float | None] = []
     for values in zip(*(line.values for line in lines), strict=True):
-        known = [value for value in values if value is not None]
-        total.append(sum(known) if len(known) == len(values) else None)
+        known_values = [value for value in values if value is not None]
+        total.append(sum(known_values) if len(known_values) == len(values) else None)
     return total
 
 
 def _let_succeed(tape: Tape) -> None:
-    """The next try ends well, with a model."""
+    """Lets the next run complete with a model."""
     tape.describe.pop("FailureReason", None)
     tape.phases[-1] = ("Completed", 0)
     tape.describe |= {
@@ -147,7 +147,7 @@ def _let_succeed(tape: Tape) -> None:
 
 
 def _balance_hosts(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> None:
-    """An even load, by so much shorter; or the hosts that did nothing are gone."""
+    """Balances the load, which shortens the run; or removes idle hosts."""
     if not isinstance(change, CutPhase):
         apply_change(tape, change, fix)
         return
@@ -161,17 +161,17 @@ def _cut_head(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> 
 
 
 def _send_several_requests(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> None:
-    """As many requests as the cores can serve, with something left for the system."""
+    """Sends as many concurrent requests as the cores can serve, up to 80% use."""
     on = machine(cluster(tape.describe)["InstanceType"])
-    asked = next((p.new for p in fix if p.path == "MaxConcurrentTransforms"), 4)
-    assert isinstance(asked, int)
-    times = max(min(asked, 80 * on.vcpu / _mean(tape, CPU)), 1.0)
+    concurrent = next((p.new for p in fix if p.path == "MaxConcurrentTransforms"), 4)
+    assert isinstance(concurrent, int)
+    times = max(min(concurrent, 80 * on.vcpu / _mean(tape, CPU)), 1.0)
     tape.each(CPU, lambda value: min(value * times, 100 * on.vcpu))
     tape.stretch(1 / times)
 
 
 def _feed_gpus(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> None:
-    """Workers on all cores, or more cores: the GPU works until it is busy or they are."""
+    """Speeds up the loader, with more workers or cores, until the GPU or the cores are busy."""
     before = machine(cluster(tape.describe)["InstanceType"])
     if isinstance(change, SetType):
         move_to_type(tape, change.instance_type, 1.0)
@@ -184,7 +184,7 @@ def _feed_gpus(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) ->
 
 
 def _use_all_gpus(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> None:
-    """One process a GPU: what one of them did, each does, in that much less time."""
+    """Starts one process per GPU: each does what the used ones did, in that much less time."""
     if isinstance(change, SetType):
         apply_change(tape, change, fix)
         return
@@ -202,7 +202,7 @@ def _remove_pool(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) 
 
 
 def _remove_interruptions(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> None:
-    """On demand: the last attempt alone. On spot with checkpoints: nothing is done twice."""
+    """Removes repeated work: on demand only the last attempt runs; on Spot checkpoints keep it."""
     on_spot = all(parameter.path != "EnableManagedSpotTraining" for parameter in fix)
     names = [name for name, _ in tape.phases]
     last = len(names) - 1 - names[::-1].index("Interrupted")
@@ -211,7 +211,7 @@ def _remove_interruptions(tape: Tape, change: Change | None, fix: tuple[Paramete
 
 
 def _stop_early(tape: Tape, change: Change | None, fix: tuple[Parameter, ...]) -> None:
-    """At the limit where a limit stops it, which it left a model by; else by its own word."""
+    """Stops the run early: by a limit, which leaves a model, or by the program itself."""
     apply_change(tape, change, fix)
     if any(parameter.path == "StoppingCondition.MaxRuntimeInSeconds" for parameter in fix):
         tape.phases[-1] = ("MaxRuntimeExceeded", 0)
@@ -231,4 +231,4 @@ EFFECTS: dict[str, Effect] = {
     "uneven-hosts": _balance_hosts,
     "warm-pool-idle": _remove_pool,
 }
-"""Where more happens than the change says by itself."""
+"""Effects by rule, if the change alone does not describe them."""

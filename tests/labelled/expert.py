@@ -1,6 +1,6 @@
-"""Jobs that an expert judged in dollars, and their recordings: `experts/README.md` explains both.
+"""Jobs that an expert judged in dollars, and their recordings; see `experts/README.md`.
 
-Every range has a low and a high end, of USD or of device-hours.
+Every range has a low and a high end, in USD or device-hours.
 """
 
 import json
@@ -17,46 +17,46 @@ from sageaudit.structs import replace
 
 Range = tuple[Decimal, Decimal]
 Topic = str | frozenset[str]
-"""A rule, or several of which any one will do."""
+"""A rule, or several rules of which any one is enough."""
 _FOLDER = Path(__file__).parent / "experts"
 
 
 class ExpertJob(Struct, frozen=True, forbid_unknown_fields=True):
-    """One job, or a family's runs in their order, and what an expert says of it.
+    """One job, or a family's runs in order, with an expert's verdict.
 
-    The expert speaks of the last run of a family; only `all_runs_usd` is about all of them.
-    A range of None: it cannot be known, so that no figure is owed.
+    The verdict is about the last run of a family; only `all_runs_usd` is about all runs. A range of
+    None cannot be known, so no figure is expected.
     """
 
     name: str
     what_happened: str
     expert_says: str
     judged: Literal["yes", "partly", "no"]
-    """How far the metrics reach."""
+    """Whether the metrics suffice for a judgement."""
     bill_usd: Decimal | None
     avoidable_usd: Range | None
     lost_usd: Range | None
     why_these_bounds: str
     idle_hours: Range | None
-    """Device-hours that were paid and did not work: of GPUs, or else of vCPUs."""
+    """Device-hours that were paid for and idle: of GPUs, or else of vCPUs."""
     must_say: tuple[Topic, ...]
-    """Each must be met; a finding without dollars is enough."""
+    """Topics that must be reported; a finding without dollars is enough."""
     must_not_say: tuple[str, ...]
     avoidable_and_lost_usd: Range | None = None
-    """The bounds of the sum, if the same dollar may honestly be either."""
+    """Bounds of the sum, if the same dollar may be either."""
     all_runs_usd: Range | None = None
-    """Avoidable and lost of all runs of a family; None for one job."""
+    """Avoidable and lost dollars of all runs of a family; None for one job."""
     module: str = ""
-    """The name of its file, without the ending."""
+    """The name of its file without the extension."""
 
     @property
     def is_family(self) -> bool:
-        """Whether it has several runs."""
+        """Whether it is a family of several runs."""
         return self.all_runs_usd is not None
 
     @property
     def recordings(self) -> list[dict[str, Any]]:
-        """One recording, or one for each run of a family."""
+        """Its recording, or one per run of a family."""
         return module_recordings(self.module)[self.name]
 
 
@@ -69,7 +69,7 @@ class _Module(Struct, forbid_unknown_fields=True):
 
 @cache
 def expert_jobs() -> tuple[ExpertJob, ...]:
-    """Every job and family that an expert judged, the families last."""
+    """Returns all jobs and families that an expert judged, families last."""
     jobs = [
         replace(job, module=path.stem)
         for path in sorted(_FOLDER.glob("*.json"))
@@ -81,7 +81,7 @@ def expert_jobs() -> tuple[ExpertJob, ...]:
 
 @cache
 def module_recordings(module: str) -> dict[str, list[dict[str, Any]]]:
-    """The recordings of all jobs of a module, by name."""
+    """Returns the recordings of all jobs of a module, by job name."""
     compressed = (_FOLDER / "recordings" / f"{module}.jsonl.xz").read_bytes()
     rows = map(json.loads, lzma.decompress(compressed).decode().splitlines())
     return {row["name"]: row["recordings"] for row in rows}

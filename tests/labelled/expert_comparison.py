@@ -1,4 +1,4 @@
-"""What the audit says of the expert's jobs and families, beside what the expert says of them."""
+"""Compares audits of the expert's jobs and families with the expert's verdicts."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -21,7 +21,7 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "hung-in-the-middle-p5": (
         ("says",),
-        "idle-middle says it and counts the hours; the expert wrote before there was that rule",
+        "idle-middle reports it and counts the hours; the expert wrote before that rule existed",
     ),
     "download-95-minutes-p4d": (
         ("avoidable",),
@@ -29,7 +29,7 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "one-host-of-eight-lacks-series": (
         ("idle",),
-        "the expert takes seven hosts for eight; without the eighth there is no figure here",
+        "the expert judges eight hosts by seven; without the eighth there is no figure here",
     ),
     "tuning-plateau-and-failed-trials": (
         ("says",),
@@ -37,7 +37,7 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "gpu-at-one-percent-g4dn-xlarge": (
         ("avoidable",),
-        "said, without dollars: how long a CPU takes for what a GPU does in 1% was never measured",
+        "reported without dollars: a CPU's time for 1% of a GPU's work was never measured",
     ),
     "failed-after-three-minutes-g5-xlarge": (
         ("judged", "idle", "noise"),
@@ -45,7 +45,7 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "download-20-of-30-minutes-g4dn-xlarge": (
         ("judged",),
-        "nine minutes of work are too few to judge its use; its phases are told all the same",
+        "nine minutes of work are too few to judge its use; its phases are still reported",
     ),
     "quiet-processing-m5-xlarge": (
         ("idle",),
@@ -53,28 +53,28 @@ DISAGREED: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "family-all-idle-g5-xlarge": (
         ("family",),
-        "the first two runs had too little evidence with them to be judged",
+        "the first two runs had too few earlier runs to be judged",
     ),
     "family-mended-g4dn-xlarge": (
         ("family",),
-        "said, without dollars: no ratio of this GPU to a CPU was measured, and none is smaller",
+        "reported without dollars: no ratio of this GPU to a CPU was measured, and none is smaller",
     ),
     "family-broken-g5-2xlarge": (
         ("avoidable", "family"),
-        "said, without dollars: the family's healthy runs need the GPU, so no type is smaller",
+        "reported without dollars: the family's healthy runs need the GPU, so no type is smaller",
     ),
     "family-pool-dearer-than-its-starts-g5-2xlarge": (
         ("family",),
-        "a start may wait for capacity: ten minutes are taken off for each; the upper end has all",
+        "a start may wait for capacity: ten minutes are subtracted for each; the upper end has all",
     ),
 }
 """By job: the points in which the audit differs from the expert, and why."""
 
 
 class Compared(Struct, frozen=True):
-    """One job, or one family's runs in their order, with their audits beside the expert's verdict.
+    """One job, or one family's runs in order, with audits and the expert's verdict.
 
-    The verdict is on the last run; `all_runs_usd` bounds the waste of all of a family's runs.
+    The verdict is about the last run; `all_runs_usd` bounds the waste of all runs.
     """
 
     job: ExpertJob
@@ -82,12 +82,12 @@ class Compared(Struct, frozen=True):
 
     @property
     def document(self) -> AuditDocument:
-        """Of the job, or of the family's last run."""
+        """The audit of the job, or of the family's last run."""
         return self.documents[-1]
 
     @property
     def wasted_usd(self) -> Range | None:
-        """Avoidable and lost dollars as the expert bounds them, of all runs."""
+        """The expert's bounds of avoidable and lost dollars of all runs."""
         job = self.job
         if job.all_runs_usd or job.avoidable_and_lost_usd:
             return job.all_runs_usd or job.avoidable_and_lost_usd
@@ -98,17 +98,17 @@ class Compared(Struct, frozen=True):
 
     @property
     def counted_usd(self) -> Decimal:
-        """Avoidable and lost of all runs; 0 where nothing was judged."""
+        """Avoidable and lost dollars of all runs; 0 if nothing was judged."""
         return sum((_counted(document) for document in self.documents), Decimal(0))
 
     @property
     def most_usd(self) -> Decimal:
-        """With the upper ends of what is counted, and what is possible."""
+        """Counted dollars at their upper ends, and possible dollars."""
         return sum((_at_most(document) for document in self.documents), Decimal(0))
 
     @property
     def differs(self) -> tuple[str, ...]:
-        """The points in which the audit is not the expert's."""
+        """The points in which the audit differs from the expert."""
         return tuple(self._points())
 
     def _points(self) -> Iterator[str]:
@@ -124,15 +124,15 @@ class Compared(Struct, frozen=True):
             yield "judged"
         if not self._idle_agrees():
             yield "idle"
-        said = {finding["rule"] for finding in document["findings"]}
+        reported = {finding["rule"] for finding in document["findings"]}
         wanted = ({topic} if isinstance(topic, str) else topic for topic in job.must_say)
-        if not all(said & topic for topic in wanted):
+        if not all(reported & topic for topic in wanted):
             yield "says"
         if self.reported_rules & set(job.must_not_say):
             yield "noise"
 
     def _idle_agrees(self) -> bool:
-        """Hours within the bounds, or neither side has any; a roll-up's are its children's."""
+        """Whether idle hours are within the bounds, or neither side has any; roll-ups have none."""
         idle, expected = self.document["idle_capacity"], self.job.idle_hours
         if idle is None or expected is None:
             return idle is expected or self.document["rollup"]
@@ -140,7 +140,7 @@ class Compared(Struct, frozen=True):
 
     @property
     def reported_rules(self) -> set[str]:
-        """The rules whose findings are shown on their own."""
+        """The rules whose findings are shown."""
         findings = self.document["findings"]
         return {finding["rule"] for finding in findings if not finding["subsumed_by"]}
 
@@ -150,7 +150,7 @@ def _counted(document: AuditDocument) -> Decimal:
 
 
 def _at_most(document: AuditDocument) -> Decimal:
-    """The upper ends of the counted findings, and the possible dollars; no more than the bill."""
+    """Returns the upper ends of counted findings plus possible dollars, at most the bill."""
     ends = [
         (f["saving_range_usd"][-1] if f["saving_range_usd"] else f["saving_usd"]) or Decimal(0)
         for f in document["findings"]
@@ -162,28 +162,28 @@ def _at_most(document: AuditDocument) -> Decimal:
 
 
 def _within(value: Decimal | None, ends: Range | None) -> bool:
-    """True where the expert asks for no figure; a null is 0, since nothing is claimed."""
+    """Whether a value is within bounds, or has none; None counts as 0, as nothing is claimed."""
     return ends is None or ends[0] - _CENT <= (value or Decimal(0)) <= ends[1] + _CENT
 
 
 @cache
 def compared(name: str) -> Compared:
-    """A job or family with its audits."""
+    """Returns a job or family with its audits."""
     [job] = [job for job in expert_jobs() if job.name == name]
     return Compared(job, expert_documents(name))
 
 
 def all_compared() -> list[Compared]:
-    """Every one of them."""
+    """Returns all jobs and families with their audits."""
     return [compared(job.name) for job in expert_jobs()]
 
 
 class Recall(Struct, frozen=True):
-    """Over all jobs whose waste is known: the dollars that certainly were, and those found."""
+    """Certainly wasted dollars of all jobs with known waste, and how many of them were found."""
 
     certain_usd: Decimal
     counted_usd: Decimal
-    """Of the certain ones, job by job: what one job has too much makes up for no other."""
+    """The counted ones of them; too many in one job do not make up for another."""
     most_usd: Decimal
     """The same with upper ends and possible dollars."""
 
@@ -199,33 +199,45 @@ class Recall(Struct, frozen=True):
 
 
 def recall() -> Recall:
-    """How much of the certain waste is found."""
-    known = [(one, one.wasted_usd[0]) for one in all_compared() if one.wasted_usd]
+    """Returns how much of the certain waste is found."""
+    with_known_waste = [
+        (comparison, comparison.wasted_usd[0])
+        for comparison in all_compared()
+        if comparison.wasted_usd
+    ]
     return Recall(
-        certain_usd=sum((low for _, low in known), Decimal(0)),
-        counted_usd=sum((min(one.counted_usd, low) for one, low in known), Decimal(0)),
-        most_usd=sum((min(one.most_usd, low) for one, low in known), Decimal(0)),
+        certain_usd=sum((low for _, low in with_known_waste), Decimal(0)),
+        counted_usd=sum(
+            (min(comparison.counted_usd, low) for comparison, low in with_known_waste), Decimal(0)
+        ),
+        most_usd=sum(
+            (min(comparison.most_usd, low) for comparison, low in with_known_waste), Decimal(0)
+        ),
     )
 
 
 def table() -> str:
-    """Dollars found against dollars that an expert knows were wasted, job by job, for people."""
+    """Returns a table of found and wasted dollars by job, as text."""
     heads = f"{'job':<48}{'bill':>10}{'found':>10}{'at most':>10}{'wasted, to an expert':>24}"
     lines = [f"{heads}  differs in"]
-    found = low = high = Decimal(0)
-    for one in all_compared():
-        truth, points = one.wasted_usd, ", ".join(one.differs)
-        bills = [document["bill"]["total_usd"] for document in one.documents]
+    found_usd = low = high = Decimal(0)
+    for comparison in all_compared():
+        truth, points = comparison.wasted_usd, ", ".join(comparison.differs)
+        bills = [document["bill"]["total_usd"] for document in comparison.documents]
         bill = "?" if None in bills else f"{sum(filter(None, bills)):.2f}"
         shown = "not known" if truth is None else f"{truth[0]:.2f} to {truth[1]:.2f}"
         lines.append(
-            f"{one.job.name:<48}{bill:>10}{one.counted_usd:>10.2f}{one.most_usd:>10.2f}"
+            f"{comparison.job.name:<48}{bill:>10}{comparison.counted_usd:>10.2f}{comparison.most_usd:>10.2f}"
             f"{shown:>24}  {points}".rstrip()
         )
         if truth is not None:
-            found, low, high = found + one.counted_usd, low + truth[0], high + truth[1]
+            found_usd, low, high = (
+                found_usd + comparison.counted_usd,
+                low + truth[0],
+                high + truth[1],
+            )
     shares = recall()
     with_more = f"{shares.with_upper_ends:.0%} with upper ends and possible ones"
     lines.append(f"of the certain dollars {shares.counted:.0%} are counted, {with_more}")
-    lines.append(f"{'together':<58}{found:>10.2f}{f'{low:.2f} to {high:.2f}':>34}")
+    lines.append(f"{'together':<58}{found_usd:>10.2f}{f'{low:.2f} to {high:.2f}':>34}")
     return "\n".join(lines) + "\n"

@@ -1,6 +1,6 @@
-"""Advice that is followed: the ways to do so, and the recording of the run that does.
+"""Follows a recommendation: the ways to do so, and the recording of the next run.
 
-`effects.py` says what the work then looks like.
+`effects.py` says how the work changes.
 """
 
 import re
@@ -24,39 +24,41 @@ _STEP = re.compile(r"(\w+)(?:\[(.+)\])?\Z")
 
 
 class Way(Struct, frozen=True):
-    """One way to follow a finding: the parameters that are set, and what the run is then."""
+    """One way to follow a finding: the parameters to set, and the resulting change."""
 
     rule: str
     fix: tuple[Parameter, ...]
     change: Change | None
 
     def __str__(self) -> str:
-        told = ", ".join(f"{one.path} {one.old} -> {one.new}" for one in self.fix)
-        return f"{self.rule}: {told}"
+        settings = ", ".join(
+            f"{parameter.path} {parameter.old} -> {parameter.new}" for parameter in self.fix
+        )
+        return f"{self.rule}: {settings}"
 
 
 def ways_to_follow(finding: Finding) -> Iterator[Way]:
-    """The fix at both ends of its range, then its alternatives.
+    """Yields the fix at both ends of its range, then the alternatives.
 
-    Left out: the end at which the advice did nothing, and a way that leaves a value open.
+    Left out are an end without effect, and fixes that leave a value open.
     """
-    name, found = finding.rule.name, finding.detection
-    last = found.best or found.change
-    if found.fix and not has_open_value(found.fix):
-        nothing = isinstance(found.change, CutPhase) and found.change.seconds == 0
+    name, detection = finding.rule.name, finding.detection
+    last = detection.best or detection.change
+    if detection.fix and not has_open_value(detection.fix):
+        nothing = isinstance(detection.change, CutPhase) and detection.change.seconds == 0
         if not nothing:
-            yield Way(name, found.fix, found.change)
-        if found.best is not None:
-            yield Way(name, found.fix, found.best)
-    for fix in found.alternatives:
+            yield Way(name, detection.fix, detection.change)
+        if detection.best is not None:
+            yield Way(name, detection.fix, detection.best)
+    for fix in detection.alternatives:
         if not has_open_value(fix):
             yield Way(name, fix, None if isinstance(last, SetType | SetCount) else last)
 
 
-def next_recording(recorded: Json, taken: Iterable[Way], *, later: timedelta) -> Json:
-    """The recording of the next run, so much later, in which these ways were gone together."""
+def next_recording(recorded: Json, ways: Iterable[Way], *, later: timedelta) -> Json:
+    """Returns the recording of the next run, `later`, in which all these ways were followed."""
     tape = take_apart(recorded)
-    for way in taken:
+    for way in ways:
         change = way.change or _change_of_cluster(tape, way.fix)
         EFFECTS.get(way.rule, apply_change)(tape, change, way.fix)
         for parameter in way.fix:
@@ -65,7 +67,7 @@ def next_recording(recorded: Json, taken: Iterable[Way], *, later: timedelta) ->
 
 
 def set_parameter(answer: Json, path: str, value: Scalar) -> None:
-    """Sets one parameter of the request in the answer, which has the same form; None removes it."""
+    """Sets one request parameter in the answer, which has the same structure; None removes it."""
     *way, last = path.split(".")
     place: Any = answer
     for step in way:
@@ -76,7 +78,9 @@ def set_parameter(answer: Json, path: str, value: Scalar) -> None:
             place = place.setdefault(name, {})
             continue
         label, elements = ELEMENT_NAMES[name], place.setdefault(name, [])
-        named = next((one for one in elements if one.get(label) == element), None)
+        named = next(
+            (element_row for element_row in elements if element_row.get(label) == element), None
+        )
         if named is None:
             named = {label: element}
             elements.append(named)
@@ -88,11 +92,14 @@ def set_parameter(answer: Json, path: str, value: Scalar) -> None:
 
 
 def has_open_value(fix: tuple[Parameter, ...]) -> bool:
-    """Does it leave a value to the reader that nobody can make up, such as "<another type>"?
+    """Whether the fix leaves a value open that cannot be made up, such as "<another type>".
 
-    Any word does for a bucket; for a size, the number that the advice names.
+    Free text can be made up; for a size, the number in the recommendation is used.
     """
-    return any(_is_blank(one) and not (request.free_text(one.path) or _number(one)) for one in fix)
+    return any(
+        _is_blank(parameter) and not (request.is_free_text(parameter.path) or _number(parameter))
+        for parameter in fix
+    )
 
 
 def _is_blank(parameter: Parameter) -> bool:
@@ -100,13 +107,13 @@ def _is_blank(parameter: Parameter) -> bool:
 
 
 def _number(parameter: Parameter) -> int | None:
-    """The number in the words for a parameter that takes one."""
-    match = _NUMBER.search(str(parameter.new)) if request.number(parameter.path) else None
+    """Returns the number in the text of a numeric parameter."""
+    match = _NUMBER.search(str(parameter.new)) if request.is_number(parameter.path) else None
     return int(match.group()) if match else None
 
 
 def _chosen_value(parameter: Parameter) -> Scalar:
-    """What a person writes for it: a value of their own where the advice leaves a blank."""
+    """Returns the value that a person would set; for a blank, a made-up one."""
     new = parameter.new
     if not _is_blank(parameter):
         return new
@@ -118,7 +125,7 @@ def _chosen_value(parameter: Parameter) -> Scalar:
 
 
 def _change_of_cluster(tape: Tape, fix: tuple[Parameter, ...]) -> Change | None:
-    """Another type or count without a figure: taken as long as the work needs there."""
+    """Returns the change of type or count, if the fix has no figure of its own."""
     for parameter in fix:
         if parameter.path.endswith("InstanceType") and "[" not in parameter.path:
             return SetType(str(parameter.new))

@@ -1,8 +1,8 @@
-"""What CloudWatch shows of made-up hosts, from what their programs did, minute by minute.
+"""CloudWatch's points of simulated hosts, from what their programs do minute by minute.
 
-It knows machines and work, and none of this project's thresholds: a loader that starves the GPU, a
-process that never exits, a host with a third of the data. Noise is drawn from the names of the job
-and the host, so that a job is the same each time.
+It knows machines and work, and none of this project's thresholds: for example a loader that starves
+the GPU, a process that never exits, or a host with a third of the data. The noise depends only on
+the names of job and host, so that a job is always the same.
 """
 
 import random
@@ -19,20 +19,19 @@ Json = dict[str, Any]
 Series = list[Json]
 _MINUTE = timedelta(minutes=1)
 _SETTLES = 0.3
-"""How far a minute's mean strays from what the program does on average, as a share of the idle
-part: a busy core is never more than busy."""
+"""How much a minute's mean varies, as a share of the idle part: a core is never more than busy."""
 _MEMORY_SPREAD = 0.006
 _DISK_SPREAD = 0.01
 _GPU_MEMORY_SPREAD = 0.004
-"""How unsteady each is from minute to minute, as a share of itself."""
+"""How much each varies from minute to minute, as a share of its value."""
 
 
 class _Shown(Struct, frozen=True):
-    """What CloudWatch shows of each minute of a stretch, in percent.
+    """CloudWatch's values for each minute of a stretch, in percent.
 
     `gpu`, `cpu` and `gpu_memory` are sums over devices: 350 of 400 for four. `gpu_spread` and
-    `cpu_spread`: how unsteady they are, as a share of themselves. `gpu_ceiling`: of the GPUs at
-    work, if they are fewer than all.
+    `cpu_spread`: variation as a share of the value. `gpu_ceiling`: the maximum for the GPUs at
+    work, if not all work.
     """
 
     minutes: int
@@ -49,9 +48,9 @@ class _Shown(Struct, frozen=True):
 class Doing(Struct, frozen=True):
     """What one host's program does for some minutes.
 
-    `cores`: how many are busy; `gpus`: the busy share (0..1) of each GPU; `gib`: host memory in
-    use; `gpu_gib`: memory in use on each GPU; `jitter`: how unsteady all this is, as a share of
-    itself; `disk`: percent of the volume in use.
+    `cores`: how many are busy. `gpus`: the busy share (0..1) of each GPU. `gib`: host memory in
+    use. `gpu_gib`: memory in use on each GPU. `jitter`: variation of all this as a share of its
+    value. `disk`: percent of the volume in use.
     """
 
     minutes: int
@@ -63,7 +62,7 @@ class Doing(Struct, frozen=True):
     disk: float = 2.0
 
     def on(self, machine: InstanceType) -> _Shown:
-        """What that looks like on a machine."""
+        """Returns CloudWatch's values for this on a machine."""
         device_gib = float(machine.gpu_memory_gib or 16)
         at_work = sum(share > 0 for share in self.gpus)
         return _Shown(
@@ -78,46 +77,46 @@ class Doing(Struct, frozen=True):
             gpu_ceiling=100.0 * at_work if at_work < machine.gpus else None,
         )
 
-    def _spread(self, wanted: float, there: float) -> float:
-        """As a share of itself: never far over what there is."""
+    def _spread(self, wanted: float, available: float) -> float:
+        """Returns the variation as a share of the value, limited by what the machine has."""
         if not wanted:
             return 0.0
-        return min(self.jitter, _SETTLES * (there - wanted) / wanted + 0.01)
+        return min(self.jitter, _SETTLES * (available - wanted) / wanted + 0.01)
 
 
 Host = tuple[Doing, ...]
-"""What one host does, from the first minute of the work to its last."""
+"""What one host does, from the first to the last minute of the work."""
 
 
 def idle(minutes: int) -> Doing:
-    """Nothing: the operating system alone."""
+    """Returns an idle program: only the operating system runs."""
     return Doing(minutes, cores=0.05, gib=2.0, jitter=0.3)
 
 
 def one_host(*doings: Doing) -> tuple[Host, ...]:
-    """A host that does one thing after the other."""
+    """Returns one host that does these things in turn."""
     return (doings,)
 
 
 def identical_hosts(hosts: int, *doings: Doing) -> tuple[Host, ...]:
-    """Several hosts that all do the same, one thing after the other."""
+    """Returns several hosts that all do these things in turn."""
     return (doings,) * hosts
 
 
 def longest(hosts: Sequence[Host]) -> int:
-    """Minutes of the host that works longest."""
+    """Returns the minutes of the host that works longest."""
     return max(sum(doing.minutes for doing in host) for host in hosts)
 
 
 def machine(instance: str) -> InstanceType:
-    """What the instance has."""
+    """Returns the instance type."""
     return packaged.instance_types()[instance]
 
 
 def series_of(
     job: str, instance: str, hosts: Sequence[Host], work: datetime, missing_share: float = 0.0
 ) -> Series:
-    """What CloudWatch has of each host and metric from the first full minute of the work on.
+    """Returns each host's series from the first full minute of the work on.
 
     A host that ends before the others is idle to the end.
     """
@@ -136,14 +135,14 @@ def series_of(
 
 
 def first_minute(work: datetime) -> str:
-    """The first full minute of the work, as a recording has it."""
+    """Returns the first full minute of the work, formatted for a recording."""
     return f"{work.replace(second=0) + _MINUTE:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _values(
     on: InstanceType, stretches: Sequence[_Shown], dice: random.Random
 ) -> dict[str, list[float | None]]:
-    """The points of each metric of one host."""
+    """Returns the points of each metric of one host."""
     points: dict[str, list[float | None]] = {
         "CPUUtilization": [],
         "MemoryUtilization": [],
@@ -167,7 +166,7 @@ def _values(
 
 
 def _with_holes(series: Series, dice: random.Random, missing_share: float) -> Iterator[Json]:
-    """As CloudWatch gives points: a GPU's first ones minutes late, and some not at all."""
+    """Yields series with CloudWatch's gaps: late first GPU points, and some missing points."""
     late = {line["host"]: dice.choice((3, 4, 5, 6)) for line in series}
     for line in series:
         values = [None if dice.random() < missing_share else value for value in line["values"]]

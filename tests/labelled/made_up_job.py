@@ -1,7 +1,4 @@
-"""Recordings of made-up SageMaker jobs: where they ran, what each host did, and what surrounds it.
-
-Training, processing, transform and tuning jobs, as AWS would describe them.
-"""
+"""Recordings of simulated SageMaker jobs: training, processing, transform and tuning jobs."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -28,11 +25,11 @@ class Phase(Struct, frozen=True):
 
 
 class Plot(Struct, frozen=True):
-    """A training job: where it runs, what each host does, and what surrounds it.
+    """A training job: its instance type, what each host does, and its settings.
 
     `phases` replaces the usual ones, which have the given seconds and the minutes of the longest
     host. `describe` and `resources` add to the answer and to its ResourceConfig. All seconds from
-    the first download on are billed, or `billable` of them, or `spot_billed_share`.
+    the first download on are billed, or `billable` of them, or the share `spot_billed_share`.
     """
 
     instance: str
@@ -57,14 +54,14 @@ class Plot(Struct, frozen=True):
     tags: dict[str, str] = field(default_factory=dict)
     volume_gb: int = 30
     missing_share: float = 0.0
-    """Of CloudWatch's points of the hosts."""
+    """Share of the hosts' points that CloudWatch lacks."""
     has_metrics: bool = True
     begin: datetime = BEGIN
     name: str = "story"
 
     @property
     def timeline(self) -> tuple[Phase, ...]:
-        """Its phases in order, without the closing one."""
+        """Its phases in order, without the final status."""
         if self.phases is not None:
             return self.phases
         up = (Phase("Uploading", self.uploading_s, "Uploading generated training model"),)
@@ -97,7 +94,7 @@ def channel(
     distribution: str = "FullyReplicated",
     uri: str | None = None,
 ) -> Json:
-    """One S3 channel."""
+    """Returns one S3 channel."""
     source = {
         "S3DataType": "S3Prefix",
         "S3Uri": uri or f"s3://bucket/{name}",
@@ -113,7 +110,7 @@ def channel(
 
 
 def training(plot: Plot, seed: int) -> Json:
-    """The recording of a training job, whose name ends in the seed.
+    """Returns the recording of a training job, whose name ends in the seed.
 
     A GPU's first points come minutes late, and some points are missing.
     """
@@ -134,7 +131,7 @@ def training(plot: Plot, seed: int) -> Json:
 
 
 def _answer(plot: Plot, name: str) -> Json:
-    """As DescribeTrainingJob gives it."""
+    """Returns the answer of DescribeTrainingJob."""
     seconds, closing = plot.span_s, plot.closing or plot.status
     steps = list(_transitions(plot, closing))
     started = next((s["StartTime"] for s in steps if s["Status"] == "Downloading"), None)
@@ -198,13 +195,13 @@ def _transitions(plot: Plot, closing: str) -> Iterator[Json]:
 
 
 def transition(name: str, start: datetime, end: datetime, message: str = "") -> Json:
-    """One secondary status transition."""
+    """Returns one secondary status transition."""
     times = {"StartTime": stamp(start), "EndTime": stamp(end)}
     return {"Status": name, **times, "StatusMessage": message}
 
 
 def recording(answer: Json, series: Series, tags: dict[str, str]) -> Json:
-    """The file's form."""
+    """Returns a recording in the format of its file."""
     return {
         "describe": answer,
         "tags": [{"Key": key, "Value": value} for key, value in tags.items()],
@@ -215,12 +212,12 @@ def recording(answer: Json, series: Series, tags: dict[str, str]) -> Json:
 
 
 def stamp(moment: datetime) -> str:
-    """As AWS prints a time."""
+    """Formats a time as AWS does."""
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}+00:00"
 
 
 class Batchwork(Struct, frozen=True):
-    """A processing or transform job: hosts as in a training job, and what its answer adds."""
+    """A processing or transform job: hosts as in a training job, and additions to its answer."""
 
     kind: str
     instance: str
@@ -230,7 +227,7 @@ class Batchwork(Struct, frozen=True):
 
 
 def batchwork(work: Batchwork, seed: int) -> Json:
-    """The recording of a processing or transform job, whose name ends in the seed.
+    """Returns the recording of a processing or transform job, whose name ends in the seed.
 
     A GPU's first points come minutes late. The hosts of a transform job are named by instance ids
     and have no disk metric.
@@ -268,7 +265,10 @@ def batchwork(work: Batchwork, seed: int) -> Json:
 
 
 def search(name: str, ended: datetime, answer: Json, trials: Sequence[Json]) -> Json:
-    """The recording of a tuning job, whose trials then carry its ARN; `answer` adds to its own."""
+    """Returns the recording of a tuning job, and sets its ARN in the trials.
+
+    `answer` adds to the job's own answer.
+    """
     arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:hyper-parameter-tuning-job/{name}"
     for trial in trials:
         trial["describe"]["TuningJobArn"] = arn

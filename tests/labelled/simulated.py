@@ -1,4 +1,4 @@
-"""Simulated jobs of another author, who had not seen the code: what is counted of their waste.
+"""Counted waste of simulated jobs by an author who had not seen the code.
 
 `simulated_jobs/README.md` says where they come from and what their dollars mean.
 """
@@ -19,9 +19,9 @@ from tests.labelled.audits import audit_file, audit_in_turn
 
 _JOBS = Path(__file__).parent / "simulated_jobs" / "jobs.jsonl.xz"
 _MEASURED_AGAIN = Decimal("1.05")
-"""Above the most that the author tolerates there is a claim too much."""
+"""Tolerance: more than this factor above what the author tolerates is claimed too much."""
 _ONE_NAME = "k05-two-runs-one-name"
-"""Two runs of one name and time are one job for a history."""
+"""A history takes two runs with the same name and time as one job, so these are audited alone."""
 
 
 class Counted(Struct, frozen=True):
@@ -36,27 +36,29 @@ class Counted(Struct, frozen=True):
     above_usd: Decimal
 
     def row(self, kind: str) -> str:
-        """Of the table."""
+        """Returns its row of the table."""
         figures = (self.proven_usd, self.right_usd, self.possible_usd, self.above_usd)
         return f"{kind:<28}{self.cases:>5}" + "".join(f"{usd:>12.2f}" for usd in figures)
 
 
 @cache
 def by_kind() -> dict[str, Counted]:
-    """The sums of each kind of waste; last, `together`."""
+    """Returns the sums by kind of waste; `together` comes last."""
     counted = list(_counted())
     kinds = sorted({kind for kind, _ in counted})
-    sums = {kind: _sum([one for of, one in counted if of == kind]) for kind in kinds}
-    return {**sums, "together": _sum([one for _, one in counted])}
+    sums = {
+        kind: _sum([case for case_kind, case in counted if case_kind == kind]) for kind in kinds
+    }
+    return {**sums, "together": _sum([case for _, case in counted])}
 
 
 def cases() -> Iterator[dict[str, Any]]:
-    """Each case as its author wrote it; the README names its keys."""
+    """Yields the cases as their author wrote them; the README explains their keys."""
     yield from map(json.loads, lzma.decompress(_JOBS.read_bytes()).decode().splitlines())
 
 
 def documents(case: dict[str, Any]) -> list[AuditDocument]:
-    """The audits of a case's runs, in their order."""
+    """Returns the audits of a case's runs, in order."""
     recordings = case["recordings"]
     alone = len(recordings) == 1 or case["name"] == _ONE_NAME
     return [*map(audit_file, recordings)] if alone else audit_in_turn(recordings)
@@ -66,7 +68,7 @@ def _counted() -> Iterator[tuple[str, Counted]]:
     for case in cases():
         audited = documents(case)
         counted, possible = (
-            sum((one[key] or Decimal(0) for one in audited for key in keys), Decimal(0))
+            sum((document[key] or Decimal(0) for document in audited for key in keys), Decimal(0))
             for keys in (("avoidable_usd", "lost_usd"), ("possible_usd",))
         )
         proven = Decimal(str(case["proven_usd"]))
@@ -82,7 +84,7 @@ def _sum(counted: list[Counted]) -> Counted:
 
 
 def table() -> str:
-    """Counted dollars beside proven ones, by kind of waste, for people."""
+    """Returns a table of counted and proven dollars by kind of waste, as text."""
     heads = ("proven", "counted", "a trial", "above")
     rows = [f"{'kind':<28}{'cases':>5}" + "".join(f"{head:>12}" for head in heads)]
     rows += [sums.row(kind) for kind, sums in by_kind().items()]

@@ -1,7 +1,7 @@
-"""Physical stories with their truth: what happened in the job, and what a person would say of it.
+"""Stories of simulated jobs with known truth: what happened, and which rules are right.
 
-A story has one job, the runs of a family in their order, or a tuning job with its trials; what is
-true is true of the last one. Any rule that a story does not name would be a false alarm.
+A story has one job, a family's runs in order, or a tuning job with its trials. The truth is about
+the last one. Any rule that a story does not name would be a false alarm.
 """
 
 import importlib
@@ -21,26 +21,26 @@ from tests.labelled.machine import Doing, Host, Json, machine, one_host
 from tests.labelled.made_up_job import BEGIN, Batchwork, Plot, batchwork, search, stamp, training
 
 TRIALS = frozenset({"spot-not-used", "trainium-candidate", "max-runtime-loose"})
-"""Worth saying of nearly any long on-demand run: labelled only where a story is about them."""
+"""Rules that fit nearly any long on-demand run: labelled only in stories about them."""
 ONE, FAMILY, SEARCH = "job", "family", "search"
 
 
 class Story(Struct, frozen=True):
-    """One story."""
+    """One story with its truth."""
 
     name: str
     recordings: Callable[[int], list[Json]]
-    """For a seed, in the order in which the jobs ended."""
+    """Returns the recordings for a seed, in the order of the jobs' ends."""
     must_find: frozenset[str] = frozenset()
-    """Rules that are true of it by the way it is built."""
+    """Rules that are right by construction."""
     may_find: frozenset[str] = frozenset()
-    """Rules that may find it with as much right as not."""
+    """Rules that may report it or not."""
     must_not_find: frozenset[str] = frozenset()
-    """Rules that it is about, and that must be silent."""
+    """Rules that the story is about and that must be silent."""
     kind: str = ONE
 
     def truth(self, rule: str) -> bool | None:
-        """True, False, or None if both would be right."""
+        """Returns whether the rule should report it; None if both are right."""
         if rule in self.must_find:
             return True
         if rule in self.may_find or (rule in TRIALS and rule not in self.must_not_find):
@@ -50,17 +50,17 @@ class Story(Struct, frozen=True):
 
 @cache
 def labelled() -> tuple[Story, ...]:
-    """Every story: the `STORIES` of the modules in `stories/`, which is the only list."""
+    """Returns all stories: the `STORIES` of all modules in `stories/`."""
     folder = str(Path(__file__).parent / "stories")
     names = sorted(info.name for info in pkgutil.iter_modules([folder]))
     modules = [importlib.import_module(f"tests.labelled.stories.{name}") for name in names]
-    found = tuple(story for module in modules for story in module.STORIES)
-    assert len({story.name for story in found}) == len(found), "two stories have one name"
-    return found
+    stories = tuple(story for module in modules for story in module.STORIES)
+    assert len({story.name for story in stories}) == len(stories), "two stories have one name"
+    return stories
 
 
 def stories_of_kind(*kinds: str) -> tuple[Story, ...]:
-    """Those of one job, of a family's runs, or of a tuning job."""
+    """Returns the stories of these kinds."""
     return tuple(story for story in labelled() if story.kind in kinds)
 
 
@@ -72,7 +72,7 @@ def story(
     may_find: Sequence[str] = (),
     must_not_find: Sequence[str] = (),
 ) -> Story:
-    """A job's story."""
+    """Returns the story of one job."""
     named = replace(plot, name=name)
 
     def recordings(seed: int) -> list[Json]:
@@ -86,10 +86,10 @@ def story(
 
 
 def _varied(plot: Plot, seed: int) -> Plot:
-    """The same story on another day: longer or shorter, a little more or less of everything.
+    """Varies a story by seed: longer or shorter, with a little more or less use.
 
-    What waits and what works grow alike; what is used is used a tenth more or less, as far as the
-    machine goes; every fiftieth point of CloudWatch is missing.
+    Waiting and working times vary by the same factor. Use varies by up to a tenth, within the
+    machine's limits. Every fiftieth point of CloudWatch is missing.
     """
     dice = random.Random(f"{plot.name} on day {seed}")
     factor, much = dice.uniform(0.85, 1.25), dice.uniform(0.92, 1.06)
@@ -106,7 +106,7 @@ def _varied(plot: Plot, seed: int) -> Plot:
 
 
 def _more_or_less(doing: Doing, factor: float, much: float, instance: str) -> Doing:
-    """A doing of another length and strength, within what the machine has."""
+    """Returns a doing with another length and load, within the machine's limits."""
     on = machine(instance)
     return replace(
         doing,
@@ -117,7 +117,7 @@ def _more_or_less(doing: Doing, factor: float, much: float, instance: str) -> Do
 
 
 def runs(plots: Sequence[Plot], seed: int, *, every: timedelta) -> list[Json]:
-    """The plots one after the other."""
+    """Returns the recordings of the plots, `every` apart."""
     return [
         training(replace(plot, begin=BEGIN + number * every), 100 * seed + number)
         for number, plot in enumerate(plots)
@@ -132,7 +132,7 @@ def family(
     must_find: Sequence[str] = (),
     may_find: Sequence[str] = (),
 ) -> Story:
-    """A family's story: the jobs share their name, but for its number."""
+    """Returns the story of a family, whose jobs share a name except for its number."""
     named = [replace(plot, name=name) for plot in plots]
 
     def recordings(seed: int) -> list[Json]:
@@ -144,7 +144,10 @@ def family(
 def sweep(
     seed: int, objectives: Sequence[float | None], counters: dict[str, int], **config: Any
 ) -> list[Json]:
-    """A tuning job: each trial an hour, failed ones without an objective; then its own answer."""
+    """Returns the recordings of hour-long trials, then of their tuning job.
+
+    A trial without an objective failed.
+    """
     trials = []
     for number, objective in enumerate(objectives):
         failed = objective is None
@@ -192,7 +195,7 @@ def tuning(
     must_not_find: Sequence[str] = (),
     **config: Any,
 ) -> Story:
-    """A tuning job's story; `config` adds to its configuration."""
+    """Returns the story of a tuning job; `config` adds to its configuration."""
     failed = sum(value is None for value in objectives)
     counters = {"Completed": len(objectives) - failed, "NonRetryableError": failed}
 
@@ -210,12 +213,12 @@ def tuning(
 
 
 def repeated(times: int, *doings: Doing) -> tuple[Doing, ...]:
-    """The same minutes over and over."""
+    """Returns the doings repeated."""
     return doings * times
 
 
 def falling_loss(points: int, still: int, level: float = 0.3) -> list[float | None]:
-    """A loss that falls to its level and stays there for the last `still` points."""
+    """Returns a loss that falls to its level and stays there for the last `still` points."""
     steps = points - still
     return [
         level + 1.7 * math.exp(-5 * step / steps) + 0.0004 * math.sin(7 * step)

@@ -1,4 +1,4 @@
-"""A recording taken apart, so that time can be cut out of it, and put together again."""
+"""A recording split into parts, so that time can be removed or stretched, and joined again."""
 
 import copy
 from collections.abc import Callable, Iterable
@@ -11,12 +11,12 @@ from tests.labelled.made_up_job import stamp, transition
 WORK = ("Training", "Processing", "Transform")
 Values = list[float | None]
 _LEAST_S = 30
-"""Even the shortest phase takes some time."""
+"""Shortest length of a phase."""
 
 
 @dataclass
 class Line:
-    """One series, `lead` minutes after the minute in which the program began."""
+    """One series that begins `lead` minutes after the program's first minute."""
 
     host: str
     metric: str
@@ -26,7 +26,7 @@ class Line:
 
 @dataclass
 class Tape:
-    """One run. `phases` are names and seconds in order; the program runs in those of WORK."""
+    """One run. `phases`: names and seconds in order; the program runs in those of WORK."""
 
     kind: str
     describe: Json
@@ -38,20 +38,20 @@ class Tape:
 
     @property
     def hosts(self) -> list[str]:
-        """The hosts' names, those of its curves left out."""
+        """The names of the hosts, without those of curves."""
         return list(dict.fromkeys(line.host for line in self.lines if "/" in line.host))
 
     def take(self, name: str, seconds: float) -> None:
-        """Cuts so much out of a phase that is not the program's."""
-        left = seconds
+        """Removes seconds from a phase in which the program does not run."""
+        remaining_s = seconds
         for place, (phase_name, lasted) in enumerate(self.phases):
             if phase_name == name:
-                cut = max(min(left, lasted - _LEAST_S), 0)
-                left -= cut
+                cut = max(min(remaining_s, lasted - _LEAST_S), 0)
+                remaining_s -= cut
                 self.phases[place] = (name, lasted - cut)
 
     def stretch(self, times: float) -> None:
-        """The program takes so many times as long; what it shows is the same, but slower."""
+        """Makes the program take `times` times as long, with the same but slower use."""
         self._work(lambda seconds: seconds * times)
         for line in self.lines:
             long, count = line.values, len(line.values)
@@ -60,7 +60,7 @@ class Tape:
             ]
 
     def cut(self, seconds: float, *, head: bool) -> None:
-        """The program's first or last seconds do not happen."""
+        """Removes the program's first or last seconds."""
         self._work(lambda lasted: max(lasted - seconds, 60))
         minutes = int(seconds // 60)
         for line in self.lines:
@@ -69,23 +69,25 @@ class Tape:
             elif line.lead + len(line.values) > minutes:
                 line.values = line.values[max(minutes - line.lead, 0) :]
 
-    def each(self, metric: str, of: Callable[[float], float]) -> None:
+    def each(self, metric: str, change: Callable[[float], float]) -> None:
         """Changes every point of a metric."""
         for line in self.lines:
             if line.metric == metric:
-                line.values = [None if v is None else of(v) for v in line.values]
+                line.values = [None if v is None else change(v) for v in line.values]
 
     def drop(self, metrics: Iterable[str] = (), hosts: Iterable[str] = ()) -> None:
-        """Without these metrics, and without these hosts."""
-        gone, away = set(metrics), set(hosts)
-        self.lines = [x for x in self.lines if x.metric not in gone and x.host not in away]
+        """Removes these metrics and these hosts."""
+        removed_metrics, away = set(metrics), set(hosts)
+        self.lines = [
+            x for x in self.lines if x.metric not in removed_metrics and x.host not in away
+        ]
 
     def _work(self, change: Callable[[float], float]) -> None:
         self.phases = [(n, change(s) if n in WORK else s) for n, s in self.phases]
 
 
 def take_apart(recorded: Json) -> Tape:
-    """Reads a recording of this generator."""
+    """Splits a recording made by `made_up_job`."""
     recorded = copy.deepcopy(recorded)
     answer = recorded["describe"]
     kind = next(name for name in WORK if f"{name}JobName" in answer)
@@ -113,7 +115,7 @@ def take_apart(recorded: Json) -> Tape:
 
 
 def put_together(tape: Tape, later: timedelta) -> Json:
-    """The recording of the tape, so much later."""
+    """Returns the tape as a recording, moved by `later`."""
     spans, moment = [], tape.begun + later
     for name, seconds in tape.phases:
         spans.append((name, moment, moment + timedelta(seconds=round(seconds))))

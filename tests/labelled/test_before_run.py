@@ -1,7 +1,7 @@
-"""`check` against requests that an expert labelled without knowing the rules (`before_run/`).
+"""Compares `check` with requests that an expert labelled without knowing the rules.
 
-An expert's word stands for what a rule says; the table below translates. Where the expert and the
-code differ on purpose, the case stands in DIFFERS with the reason, and fails when it agrees.
+See `before_run/`. Tables translate rules to the expert's words. DIFFERS lists intended differences
+with their reasons; an entry fails if there is no difference.
 """
 
 import json
@@ -28,7 +28,7 @@ from tests.fakes.families import run_summary
 from tests.labelled.before_run.cases import CASES, SEVERITIES, Case
 
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
-"""The day of the packaged prices that the expert's figures rest on."""
+"""The day of the packaged prices that the expert's figures use."""
 BY_NAME = {case.name: case for case in CASES}
 EVERY = pytest.mark.parametrize("name", BY_NAME)
 
@@ -50,7 +50,7 @@ WORDS = {
     "transform-split": "transform-batch-strategy",
     "transform-one-request": "transform-serial",
 }
-"""A rule's name, and the expert's word for it; other rules have the same name there."""
+"""The expert's word by rule; other rules have the same name."""
 PARTS = {
     "spot-wait": {
         "without CheckpointConfig": "spot-builtin-wait",
@@ -82,13 +82,13 @@ PARTS = {
         "adds no volume": "local-volume-ignored",
     },
 }
-"""By rule: a part of its sentence, and the expert's word for that."""
+"""By rule: a part of its summary, and the expert's word for it."""
 AS_MISSING = {
     ("request-conflict", "VolumeSizeInGB is missing"),
     ("request-conflict", "neither"),
     ("request-conflict", "no instance type"),
 }
-"""What the expert counts as a missing parameter: AWS's model requires it in words only."""
+"""What the expert counts as a missing parameter: AWS requires it only in its documentation."""
 FAULTS = {
     "unknown-parameter": "unknown",
     "missing-parameter": "missing",
@@ -105,11 +105,11 @@ DIFFERS = {
     ("family_growing", "prediction"): "no trend is followed: the median of the runs is given,"
     " and limit-short warns by the newest",
 }
-"""By case and aspect: why the code stays with its own answer."""
+"""By case and aspect: why the code's answer differs."""
 
 
 def history_of(case: Case) -> FamilyHistory | None:
-    """The expert's runs as the history has them."""
+    """Returns the expert's runs as a family history."""
     if not case.verdict.get("history"):
         return None
     spot = json.loads(case.file.read_text(encoding="utf-8")).get("EnableManagedSpotTraining")
@@ -133,7 +133,7 @@ def history_of(case: Case) -> FamilyHistory | None:
 
 @cache
 def checked(name: str) -> CheckedFile:
-    """What `check` says of a case's file."""
+    """Returns the result of `check` for a case's file."""
     case = BY_NAME[name]
     history = history_of(case)
 
@@ -157,43 +157,43 @@ def checked(name: str) -> CheckedFile:
 
 
 def rows(name: str) -> Iterator[dict[str, Any]]:
-    """All findings of a file that count."""
+    """Yields all counted findings of a file."""
     for job in checked(name)["jobs"]:
         yield from (row for row in job["findings"] if row["not_counted"] is None)
 
 
 def is_missing(row: dict[str, Any]) -> bool:
-    """Whether a rule says what the expert counts as a missing parameter."""
+    """Whether the finding is what the expert counts as a missing parameter."""
     return any(row["rule"] == rule and part in row["summary"] for rule, part in AS_MISSING)
 
 
 def reported_words(name: str) -> dict[str, list[str]]:
-    """The expert's words for what was found, each with its severities."""
-    found = defaultdict(list)
+    """Returns the expert's words for the findings, each with its severities."""
+    words = defaultdict(list)
     for row in rows(name):
         rule = row["rule"]
         if row["source"] == "api" or is_missing(row):
             continue
         parts = [word for part, word in PARTS.get(rule, {}).items() if part in row["summary"]]
         for word in parts or [WORDS.get(rule, rule)]:
-            found[word].append(row["severity"])
+            words[word].append(row["severity"])
     for job in checked(name)["jobs"]:
         why = job["cost"]["why_not_known"] or ""
         for part, word in (("training plan", "training-plan"), ("price", "price-unknown")):
             if part in why and "serverless" not in why:
-                found[word].append("info")
+                words[word].append("info")
         if job["not_known"]:
-            found["value-unknown"].append("info")
-    return found
+            words["value-unknown"].append("info")
+    return words
 
 
 def rank(severity: str) -> int:
-    """0 for the least severe."""
+    """Returns the severity's rank; 0 is the least severe."""
     return SEVERITIES.index(severity)
 
 
 def last_part(path: str) -> str:
-    """A path inside its request, in one form for the API and for Terraform."""
+    """Returns the path inside its request, in one notation for the API and Terraform."""
     inside = (
         path.rsplit("|", maxsplit=1)[-1]
         .rsplit(".Arguments.", maxsplit=1)[-1]
@@ -203,7 +203,7 @@ def last_part(path: str) -> str:
 
 
 def test_every_request_has_its_case_and_the_list_of_rules_their_numbers() -> None:
-    """No request is left over."""
+    """Each request has a case, and the list of rules has the right numbers."""
     assert {path.stem for path in CASES[0].file.parent.iterdir()} == set(BY_NAME)
     page = (Path(__file__).parents[2] / "docs" / "rules" / "README.md").read_text("utf-8")
     assert f"labelled {len(CASES)} requests" in page
@@ -212,46 +212,49 @@ def test_every_request_has_its_case_and_the_list_of_rules_their_numbers() -> Non
 
 @EVERY
 def test_the_form_is_recognised(name: str) -> None:
-    """By what is in the file."""
+    """The form is recognised from the file's contents."""
     assert checked(name)["form"] == BY_NAME[name].form
 
 
 @EVERY
-def test_what_must_be_told_is_told_and_no_false_alarm_is_raised(name: str) -> None:
-    """At the expert's severity, or one step beside it; remarks are no alarm, spot is an opinion.
+def test_required_issues_are_reported_without_false_alarms(name: str) -> None:
+    """What must be reported is, within one step of the expert's severity; without false alarms.
 
-    What the expert bans at one path only may be right at another.
+    Remarks are no alarm, and Spot is an opinion. What the expert bans at one path may be right at
+    another.
     """
-    found, verdict = reported_words(name), BY_NAME[name].verdict
+    words, verdict = reported_words(name), BY_NAME[name].verdict
     for issue in verdict["must"]:
-        assert issue["word"] in found, issue
-        steps = (abs(rank(s) - rank(issue["severity"])) for s in found[issue["word"]])
+        assert issue["word"] in words, issue
+        steps = (abs(rank(s) - rank(issue["severity"])) for s in words[issue["word"]])
         assert min(steps) <= 1, issue
     must = {issue["word"] for issue in verdict["must"]}
     loudest = {issue["word"]: rank(issue["severity"]) for issue in verdict["may"]}
     banned = {ban["word"] for ban in verdict["must_not"] if not ban.get("path")}
-    assert not (banned - must - loudest.keys() - {"value-unknown"}) & set(found)
+    assert not (banned - must - loudest.keys() - {"value-unknown"}) & set(words)
     loudest.setdefault("spot-candidate", rank("low"))
-    for word, severities in found.items():
+    for word, severities in words.items():
         most = max(map(rank, severities))
         assert word in must or most <= loudest.get(word, rank("info")), (word, severities)
 
 
 @EVERY
 def test_parameters_are_compared_with_the_api(name: str) -> None:
-    """Each problem with its path and kind, and no other."""
-    found = sorted(
+    """Validation finds each problem with its path and kind, and no other."""
+    problems_found = sorted(
         (last_part(row["path"]), FAULTS.get(row["rule"], "missing"))
         for row in rows(name)
         if row["source"] == "api" or is_missing(row)
     )
     problems = BY_NAME[name].verdict["problems"]
-    assert found == sorted((last_part(one["path"]), one["kind"]) for one in problems)
+    assert problems_found == sorted(
+        (last_part(problem["path"]), problem["kind"]) for problem in problems
+    )
 
 
 @EVERY
 def test_the_most_that_it_costs_is_the_experts(name: str) -> None:
-    """To within the volumes; DIFFERS says where not."""
+    """The highest cost is within the expert's bounds, except in DIFFERS."""
     costs = [
         job["cost"]["at_most_usd"]
         for job in checked(name)["jobs"]
@@ -267,7 +270,7 @@ def test_the_most_that_it_costs_is_the_experts(name: str) -> None:
 
 @pytest.mark.parametrize("name", [case.name for case in CASES if case.verdict.get("history")])
 def test_the_prediction_is_the_experts(name: str) -> None:
-    """Where nothing comparable ran there is none; one run is no range."""
+    """The prediction is the expert's: none without comparable runs, and no range for one run."""
     [job] = [job for job in checked(name)["jobs"] if not job["trial"]]
     usd = job["history"]["usd"]
     expected = (BY_NAME[name].verdict["history"]["predict"] or {}).get("usd")

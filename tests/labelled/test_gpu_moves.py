@@ -1,8 +1,8 @@
-"""Runs that could move to another GPU model: the machine there, not our range, makes the truth.
+"""Runs that could move to another GPU model, compared with simulated truth.
 
-Each run knows what CloudWatch and the settings do not show: in which numbers its code computes,
-how its GPUs work together, and what its image was built for. On another GPU the GPU's part of each
-minute takes as long as the works of that precision were measured to take, anywhere in the range.
+Each run knows what CloudWatch and the settings do not show: its code's precision, how its GPUs work
+together, and which GPUs its image supports. On another GPU the GPU's share of each minute takes as
+long as measured for that precision, anywhere in the measured range.
 """
 
 from collections.abc import Sequence
@@ -30,9 +30,9 @@ FP32 = Precision.FP32
 ALL_GPUS = frozenset({"T4", "V100", "A10G", "A100", "L4", "L40S", "H100"})
 AMPERE_AND_NEWER = frozenset({"A10G", "A100", "L4", "L40S", "H100"})
 PLACES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Where in the measured range the truth lies."""
+"""Positions in the measured range at which the truth may lie."""
 _NOISE_USD = Decimal("0.05")
-"""Phases around the work do not take longer on another GPU; they are minutes."""
+"""Tolerance for phases around the work, minutes that do not take longer on another GPU."""
 
 
 class GpuRun(Struct, frozen=True):
@@ -40,9 +40,9 @@ class GpuRun(Struct, frozen=True):
 
     instance: str
     gpu_shares: Sequence[float]
-    """Busy share (0..1) of each GPU in use."""
+    """Busy share (0..1) of each used GPU."""
     precision: Precision
-    """Of its code, whatever its settings show."""
+    """The real precision of its code, which its settings may not show."""
     settings: dict[str, str] = field(default_factory=dict)
     image: str = CUDA_11_IMAGE
     cores: float = 2.0
@@ -52,7 +52,7 @@ class GpuRun(Struct, frozen=True):
     should_move: bool = True
 
     def audit(self) -> Audit:
-        """Three hours of it, audited."""
+        """Audits three hours of the run."""
         work = Doing(
             minutes=180,
             cores=self.cores,
@@ -70,18 +70,25 @@ class GpuRun(Struct, frozen=True):
         )
         return audit(training(plot, 1))
 
-    def times_as_long(self, other: str, where: float) -> float:
-        """In truth: the slowest GPU takes its turns there, all else takes as long as today."""
-        today, there = machine(self.instance), machine(other)
-        found = runtime_range(
+    def times_as_long(self, other: str, position: float) -> float:
+        """Returns the true factor of the run time on another type.
+
+        Only the GPU's part takes longer; GPUs that remain take turns.
+        """
+        today, new_type = machine(self.instance), machine(other)
+        measured_range = runtime_range(
             today.gpu_model or "",
-            there.gpu_model or "",
+            new_type.gpu_model or "",
             today.gpu_ratios,
             frozenset({self.precision}),
         )
-        assert isinstance(found, RuntimeRange), f"{self.instance} -> {other} was never measured"
-        times = float(found.low) + where * float(found.high - found.low)
-        spread = sum(self.gpu_shares) / min(len(self.gpu_shares), there.gpus)
+        assert isinstance(measured_range, RuntimeRange), (
+            f"{self.instance} -> {other} was never measured"
+        )
+        times = float(measured_range.low) + position * float(
+            measured_range.high - measured_range.low
+        )
+        spread = sum(self.gpu_shares) / min(len(self.gpu_shares), new_type.gpus)
         return 1 - max(self.gpu_shares) + times * spread
 
 
@@ -164,27 +171,27 @@ EVERY_RUN = pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
 
 
 def to_another_gpu(audit: Audit) -> list[tuple[Finding, SetType]]:
-    """The standing findings that count a move to another GPU model."""
+    """Returns the counted findings that move to another GPU model."""
     own = audit.job.groups[0].instance_type
     return [
-        (one, one.detection.change)
-        for one in standing_findings(audit)
-        if isinstance(one.detection.change, SetType)
-        and machine(one.detection.change.instance_type).gpus
-        and machine(one.detection.change.instance_type).gpu_model != machine(own).gpu_model
+        (finding, finding.detection.change)
+        for finding in standing_findings(audit)
+        if isinstance(finding.detection.change, SetType)
+        and machine(finding.detection.change.instance_type).gpus
+        and machine(finding.detection.change.instance_type).gpu_model != machine(own).gpu_model
     ]
 
 
 @EVERY_RUN
 def test_a_move_saves_what_it_promises_wherever_in_the_range_the_truth_lies(run: GpuRun) -> None:
-    """The counted dollars, at every multiplier that was measured in the code's own precision."""
+    """A move saves the counted dollars or more, at every factor measured for the precision."""
     audit = run.audit()
-    found = to_another_gpu(audit)
-    assert bool(found) == run.should_move, [
-        one.detection.summary for one in standing_findings(audit)
+    gpu_moves = to_another_gpu(audit)
+    assert bool(gpu_moves) == run.should_move, [
+        finding.detection.summary for finding in standing_findings(audit)
     ]
     market, total = packaged_market(), audit.bill.total_usd
-    for one, change in found:
+    for finding, change in gpu_moves:
         rates = [
             market.hourly(REGION, JobKind.TRAINING, kind)
             for kind in (run.instance, change.instance_type)
@@ -192,30 +199,30 @@ def test_a_move_saves_what_it_promises_wherever_in_the_range_the_truth_lies(run:
         assert rates[0] is not None
         assert rates[1] is not None
         assert total is not None
-        for where in PLACES:
-            longer = Decimal(str(run.times_as_long(change.instance_type, where)))
+        for position in PLACES:
+            longer = Decimal(str(run.times_as_long(change.instance_type, position)))
             saves = total - total * longer * rates[1].usd / rates[0].usd
-            assert (one.saving_usd or 0) <= saves + _NOISE_USD, (str(change), where)
+            assert (finding.saving_usd or 0) <= saves + _NOISE_USD, (str(change), position)
 
 
 @EVERY_RUN
 def test_no_type_is_named_on_which_the_image_does_not_run(run: GpuRun) -> None:
-    """Neither counted nor as the second best."""
-    for one in standing_findings(run.audit()):
-        for fix in (one.detection.fix, *one.detection.alternatives):
+    """No fix or alternative names a type that the image does not support."""
+    for finding in standing_findings(run.audit()):
+        for fix in (finding.detection.fix, *finding.detection.alternatives):
             for parameter in fix:
                 if parameter.path.endswith("InstanceType") and "<" not in str(parameter.new):
-                    there = machine(str(parameter.new))
-                    assert there.gpu_model is None or there.gpu_model in run.image_runs_on
+                    named_type = machine(str(parameter.new))
+                    assert named_type.gpu_model is None or named_type.gpu_model in run.image_runs_on
 
 
 def test_a_built_in_algorithm_keeps_to_the_families_of_its_guide() -> None:
-    """Image Classification on a V100 at a fifth: g4dn or g5, and never g6e, whatever it saves."""
+    """Image Classification on a V100 at 20% may move to g4dn or g5, never to g6e."""
     run = GpuRun(
         instance="ml.p3.2xlarge", gpu_shares=[0.2], precision=FP32, image=ALGORITHM, gib=40
     )
-    for one in standing_findings(run.audit()):
-        for fix in (one.detection.fix, *one.detection.alternatives):
+    for finding in standing_findings(run.audit()):
+        for fix in (finding.detection.fix, *finding.detection.alternatives):
             for parameter in fix:
                 if parameter.path.endswith("InstanceType"):
                     assert machine(str(parameter.new)).family in {"g4dn", "g5", "p3"}
@@ -223,7 +230,7 @@ def test_a_built_in_algorithm_keeps_to_the_families_of_its_guide() -> None:
 
 @pytest.mark.parametrize("instance", ["ml.p3.2xlarge", "ml.p4d.24xlarge", "ml.g5.2xlarge"])
 def test_a_busier_gpu_never_saves_more_on_a_slower_one(instance: str) -> None:
-    """What is counted for one and the same type falls with the use of the GPU."""
+    """The saving on the same type falls as the GPU gets busier."""
     counted: dict[str, list[Decimal]] = {}
     for percent in (5, 8, 12, 16, 20):
         run = GpuRun(
@@ -232,8 +239,8 @@ def test_a_busier_gpu_never_saves_more_on_a_slower_one(instance: str) -> None:
             precision=FP32,
             cores=5 if "g5" in instance else 2,
         )
-        for one, change in to_another_gpu(run.audit()):
-            counted.setdefault(change.instance_type, []).append(one.saving_usd or Decimal(0))
+        for finding, change in to_another_gpu(run.audit()):
+            counted.setdefault(change.instance_type, []).append(finding.saving_usd or Decimal(0))
     assert counted
     for kind, savings in counted.items():
         assert savings == sorted(savings, reverse=True), kind

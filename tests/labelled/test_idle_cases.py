@@ -1,4 +1,4 @@
-"""Five made-up jobs that were once reported wrongly, as the command line audits them."""
+"""Five simulated jobs that were once reported wrongly, audited as the command line does."""
 
 import json
 from decimal import Decimal
@@ -15,23 +15,23 @@ _CASES = Path(__file__).parent / "idle_cases"
 
 
 def recorded(name: str) -> Json:
-    """One of the recordings."""
+    """Returns one of the recordings."""
     loaded: Json = json.loads((_CASES / f"{name}.json").read_text(encoding="utf-8"))
     return loaded
 
 
 def finding(document: AuditDocument, rule: str) -> FindingDocument:
-    """What the rule found."""
-    return next(one for one in document["findings"] if one["rule"] == rule)
+    """Returns the rule's finding."""
+    return next(candidate for candidate in document["findings"] if candidate["rule"] == rule)
 
 
 def cents(usd: Decimal | None) -> Decimal | None:
-    """As a reader sees it."""
+    """Rounds to cents."""
     return None if usd is None else round(usd, 2)
 
 
 def test_a_hang_that_a_limit_ended_was_idle_first_and_gets_no_longer_limit() -> None:
-    """All of the bill is lost once; the fix is checkpoints alone."""
+    """The whole bill is lost once, and the fix is checkpoints, not a longer limit."""
     document = audit_file(recorded("hang-limit-g5"))
     found = finding(document, "limit-hit")
     assert found["summary"].startswith("The run was idle from minute 56 on, for 11 h 3 min. ")
@@ -43,7 +43,7 @@ def test_a_hang_that_a_limit_ended_was_idle_first_and_gets_no_longer_limit() -> 
 
 
 def test_a_run_that_slept_before_it_failed_says_so_first() -> None:
-    """The recorded run completed: its idle end is avoidable. Had it failed, all of it is lost."""
+    """If it completed, its idle end is avoidable; if it failed, the whole bill is lost."""
     slept = recorded("failed-after-sleeping")
     assert cents(audit_file(slept)["avoidable_usd"]) == Decimal("3.70")
     describe = slept["describe"]
@@ -59,14 +59,14 @@ def test_a_run_that_slept_before_it_failed_says_so_first() -> None:
 
 
 def test_hosts_of_a_transform_job_move_to_another_gpu_as_one_host_does() -> None:
-    """At 6% of two V100: twice what one host saves."""
+    """Two hosts with V100 at 6% save twice what one host saves."""
     two = recorded("transform-two-hosts-p3")
     document = audit_file(two)
     assert cents(document["avoidable_usd"]) == Decimal("8.00")
     assert finding(document, "old-generation")["fix"][0]["new"] == "ml.g4dn.xlarge"
     two["describe"]["TransformResources"]["InstanceCount"] = 1
     two["metrics"]["series"] = [
-        one for one in two["metrics"]["series"] if one["host"].endswith("ffee0")
+        line for line in two["metrics"]["series"] if line["host"].endswith("ffee0")
     ]
     alone = audit_file(two)["avoidable_usd"]
     assert alone is not None
@@ -74,19 +74,19 @@ def test_hosts_of_a_transform_job_move_to_another_gpu_as_one_host_does() -> None
 
 
 def test_an_evaluation_on_one_core_is_no_hang() -> None:
-    """Three times 44 minutes at one beat: nothing is counted, and $15.60 are possible."""
+    """Three regular spells of 44 minutes on one core: nothing counts, and $15.60 are possible."""
     document = audit_file(recorded("evaluation-on-one-core"))
-    found = finding(document, "idle-middle")
+    reported = finding(document, "idle-middle")
     assert document["avoidable_usd"] == 0
-    assert found["bucket"] == "possible"
-    low, high = found["saving_range_usd"] or (None, None)
+    assert reported["bucket"] == "possible"
+    low, high = reported["saving_range_usd"] or (None, None)
     assert (cents(low), cents(high)) == (0, Decimal("15.60"))
-    assert (found["first_step"] or "").startswith("If the core runs an evaluation, do that less")
-    assert "timeout" not in json.dumps(found, default=str)
+    assert (reported["first_step"] or "").startswith("If the core runs an evaluation, do that less")
+    assert "timeout" not in json.dumps(reported, default=str)
 
 
 def test_a_cluster_of_several_types_whose_hosts_all_work_wastes_nothing() -> None:
-    """Each type was judged: what was avoidable is 0, and not unknown."""
+    """Each type was judged, so the avoidable cost is 0 and not unknown."""
     [story] = [story for story in labelled() if story.name == "feeding-hosts-at-work"]
     document = story_document(story, 1)
     assert (document["judged"], document["avoidable_usd"]) == ("partly", 0)

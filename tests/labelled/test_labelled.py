@@ -1,8 +1,7 @@
-"""The jobs whose truth is known, audited once: what is found, missed and counted, and for whom.
+"""Audits of jobs with known truth: what is found, missed and counted.
 
-How often each rule is right, with a bar to hold; what an expert says of the same jobs in dollars;
-how many healthy jobs each rule speaks of; what is true of every sentence, whichever rule wrote it;
-and the pages and goldens that are made of all these.
+Checked are how often each rule is right, agreement with an expert's dollars, false alarms on
+healthy jobs, properties of all texts, and the pages and goldens generated from these jobs.
 """
 
 from collections import Counter
@@ -36,39 +35,39 @@ from tests.labelled.stories.families import USUAL
 from tests.labelled.stories.purchase import CHECKPOINTS
 from tests.labelled.story import BUSY_A10G, FAMILY, ONE, runs, stories_of_kind
 from tests.labelled.track_records import track_records
-from tools.pages.track_record import FILE, measured, section, to_text
+from tools.pages.track_record import FILE, load_records, section, to_text
 
 EXPERTS = [job.name for job in expert_jobs()]
 TOO_MUCH = Decimal("1.05")
 AT_MOST_PERCENT = 10
-"""Of the healthy jobs of a kind: our choice. The rules that speak of fewer are right elsewhere."""
+"""Highest share of healthy jobs of a kind that a rule may report (our choice)."""
 NOTHING_PERCENT = 6
-"""Experts allow so much of a healthy job's bill for a start or an end that waits."""
+"""Experts allow this share of a healthy job's bill for waiting at its start or end."""
 ONCE = {rule.info.name for rule in catalogue.load() if rule.report_once_per_family}
-MISSED = JudgedRule("a hung run 1", "gpu-idle", truth=True, found=False)
+MISSED = JudgedRule("a hung run 1", "gpu-idle", truth=True, is_reported=False)
 
 
 @pytest.mark.parametrize("name", [n for n in regenerate.goldens() if n.startswith("labelled/")])
 def test_golden(name: str) -> None:
-    """The tables change only together with their golden files."""
+    """The tables equal their golden files."""
     assert regenerate.goldens()[name]() == (regenerate.HERE / name).read_text(encoding="utf-8")
 
 
 def test_a_rule_has_stories_in_which_it_is_true_and_others() -> None:
-    """Each has stories in which it is true, and far more in which it is not."""
-    truths = {(one.rule, one.truth) for one in judged_stories()}
+    """Each rule has stories in which it is right, and others in which it is not."""
+    truths = {(judged_rule.rule, judged_rule.truth) for judged_rule in judged_stories()}
     assert truths == {(rule, truth) for rule in rules() for truth in (True, False)}
 
 
 def test_every_rule_is_right_nineteen_times_of_twenty() -> None:
-    """The golden file has the table."""
+    """Every rule has 95% precision and recall; the golden file has the table."""
     assert below_the_bar(judged_stories()) == []
 
 
 def test_a_rule_under_the_bar_is_named_with_the_stories_that_it_gets_wrong() -> None:
-    """At exactly 95% it stands: 19 of 20."""
-    right = [JudgedRule(f"story {n}", "gpu-idle", truth=True, found=True) for n in range(19)]
-    alarm = JudgedRule("a busy run 2", "gpu-idle", truth=False, found=True)
+    """A rule passes at exactly 95%; below, it is named with the stories it gets wrong."""
+    right = [JudgedRule(f"story {n}", "gpu-idle", truth=True, is_reported=True) for n in range(19)]
+    alarm = JudgedRule("a busy run 2", "gpu-idle", truth=False, is_reported=True)
     assert below_the_bar([*right, MISSED, alarm]) == []
     [below] = below_the_bar([*right[1:], MISSED, alarm])
     assert below == (
@@ -77,8 +76,8 @@ def test_a_rule_under_the_bar_is_named_with_the_stories_that_it_gets_wrong() -> 
     )
 
 
-def test_of_the_dollars_that_another_author_proves_most_are_counted() -> None:
-    """94% and more; above what the author tolerates lie only moves to other kinds of types."""
+def test_most_dollars_proven_by_another_author_are_counted() -> None:
+    """At least 94% of proven dollars are counted, and at most 5% are above the tolerated ones."""
     sums = simulated.by_kind()
     whole, healthy = sums["together"], sums["healthy"]
     assert whole.right_usd >= Decimal("0.94") * whole.proven_usd
@@ -89,7 +88,7 @@ def test_of_the_dollars_that_another_author_proves_most_are_counted() -> None:
 def test_no_golden_file_is_written_of_a_rule_under_the_bar(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """`make golden` ends with the story's name."""
+    """`make golden` fails with the story's name and writes no file."""
     monkeypatch.setattr(confusion, "judged_stories", lambda: (MISSED,))
     monkeypatch.setattr(regenerate, "HERE", tmp_path)
     with pytest.raises(SystemExit, match=r"gpu-idle: recall 0%.* not found on a hung run 1"):
@@ -98,32 +97,36 @@ def test_no_golden_file_is_written_of_a_rule_under_the_bar(
 
 
 def test_real_jobs_are_judged_as_their_own_records_say() -> None:
-    """Where a real job's record leaves no doubt, the rule has none either."""
-    assert [one for one in judged_recordings() if one.truth != one.found] == []
+    """If a real job's record leaves no doubt, the rule agrees with it."""
+    assert [
+        judged_rule
+        for judged_rule in judged_recordings()
+        if judged_rule.truth != judged_rule.is_reported
+    ] == []
 
 
 @pytest.mark.parametrize("name", EXPERTS)
 def test_a_job_is_judged_as_an_expert_would(name: str) -> None:
-    """Dollars within the expert's bounds, idle hours too, and the right thing said.
+    """Dollars and idle hours are within the expert's bounds, and the right topics are reported.
 
-    A difference is named with its reason; one that is gone must leave the list. No more is counted
-    than was wasted: missing waste is a gap, inventing it is what users never forgive.
+    Differences are listed with their reasons and must leave the list once they are gone. No more
+    may be counted than was wasted: users forgive missed waste, but never invented waste.
     """
-    one, (points, _) = compared(name), DISAGREED.get(name, ((), ""))
-    assert one.differs == points, one.job.expert_says
-    if one.wasted_usd is not None:
-        assert one.counted_usd <= one.wasted_usd[1] * TOO_MUCH + 1
+    comparison, (points, _) = compared(name), DISAGREED.get(name, ((), ""))
+    assert comparison.differs == points, comparison.job.expert_says
+    if comparison.wasted_usd is not None:
+        assert comparison.counted_usd <= comparison.wasted_usd[1] * TOO_MUCH + 1
 
 
 def test_most_of_the_certain_dollars_are_counted() -> None:
-    """Four of five, and nine of ten with upper ends and possible dollars."""
+    """80% of certain dollars are counted, and 90% with upper ends and possible dollars."""
     shares = recall()
     assert shares.counted >= Decimal("0.8")
     assert shares.with_upper_ends >= Decimal("0.9")
 
 
 def test_every_verdict_has_its_recordings_and_none_is_left_over() -> None:
-    """A family has several runs, any other job one."""
+    """Each verdict has its recordings: several for a family, one for any other job."""
     jobs = expert_jobs()
     recorded = [
         name for module in {job.module for job in jobs} for name in module_recordings(module)
@@ -132,25 +135,25 @@ def test_every_verdict_has_its_recordings_and_none_is_left_over() -> None:
     assert all(job.is_family == (len(job.recordings) > 1) for job in jobs)
 
 
-def test_differences_are_of_jobs_that_are_there() -> None:
-    """141 jobs and families."""
+def test_differences_are_about_existing_jobs() -> None:
+    """There are 141 jobs and families, and only these are listed as different."""
     assert len(EXPERTS) == 141
     assert set(DISAGREED) <= set(EXPERTS)
 
 
 def test_the_packaged_records_are_those_of_the_labelled_jobs() -> None:
-    """`make docs` measures them anew."""
+    """The packaged track records are those that `make docs` measures."""
     assert FILE.read_text(encoding="utf-8") == to_text(track_records())
 
 
-def test_a_page_shows_a_job_where_the_rule_speaks_and_one_where_it_is_silent() -> None:
-    """A reader sees what it takes before any threshold. Requests are no labelled jobs."""
+def test_a_page_shows_a_reported_job_and_a_silent_one() -> None:
+    """Each rule's page shows a job that it reports and one that it does not; requests have none."""
     for rule in catalogue.load():
         if rule.scope is RequestCase:
             continue
-        record = measured()[rule.info.name]
+        record = load_records()[rule.info.name]
         assert record.fires, rule.info
-        assert record.fires.says, f"tell a story of {rule.info} in tests/labelled/stories"
+        assert record.fires.says, f"add a story of {rule.info} to tests/labelled/stories"
         assert record.silent, rule.info
         assert record.silent.says is None
         shown = "\n".join(section(record))
@@ -159,7 +162,7 @@ def test_a_page_shows_a_job_where_the_rule_speaks_and_one_where_it_is_silent() -
 
 
 def is_healthy(job: ExpertJob) -> bool:
-    """Has the expert nothing to say of the one job, and no dollars?"""
+    """Whether the expert has nothing to report about the single job, and no dollars."""
     if job.is_family or job.must_say or not job.avoidable_usd or not job.lost_usd:
         return False
     most = (job.bill_usd or 0) * NOTHING_PERCENT / 100
@@ -167,24 +170,24 @@ def is_healthy(job: ExpertJob) -> bool:
 
 
 def healthy() -> Iterator[AuditDocument]:
-    """The audits of all healthy labelled jobs under the shipped rules; of a roll-up its jobs."""
+    """Yields the audits of all healthy labelled jobs with default rules; for a roll-up its jobs."""
     documents = [expert_documents(job.name)[0] for job in expert_jobs() if is_healthy(job)]
     documents += [
-        audit_file(one.recordings(1)[0]) for one in stories_of_kind(ONE) if not one.must_find
+        audit_file(story.recordings(1)[0]) for story in stories_of_kind(ONE) if not story.must_find
     ]
-    fine = {f"{one.name} 1" for one in stories_of_kind(FAMILY) if not one.must_find}
+    fine = {f"{story.name} 1" for story in stories_of_kind(FAMILY) if not story.must_find}
     documents += [job.document for job in story_jobs() if job.name in fine]
     for document in documents:
         yield from (document["children"] or ()) if document["rollup"] else (document,)
 
 
-def test_no_rule_speaks_of_more_than_a_tenth_of_the_healthy_jobs() -> None:
-    """By default, and of each run of a family; what is told once a family is counted apart."""
+def test_no_rule_reports_more_than_a_tenth_of_the_healthy_jobs() -> None:
+    """No rule reports more than 10% of healthy jobs, except rules that report once per family."""
     jobs = list(healthy())
     kinds = Counter(document["job"]["kind"] for document in jobs)
     assert kinds["training"] >= 40
     assert set(kinds) == {"training", "processing", "transform"}
-    found = Counter(
+    reports = Counter(
         (finding["rule"], document["job"]["kind"])
         for document in jobs
         for finding in document["findings"]
@@ -192,70 +195,79 @@ def test_no_rule_speaks_of_more_than_a_tenth_of_the_healthy_jobs() -> None:
     )
     loud = {
         (rule, kind): f"{count} of {kinds[kind]}"
-        for (rule, kind), count in found.items()
+        for (rule, kind), count in reports.items()
         if rule not in ONCE and 100 * count > AT_MOST_PERCENT * kinds[kind]
     }
     assert loud == {}
 
 
-def test_advice_about_a_setting_is_told_of_a_familys_first_run_only() -> None:
-    """The second run has the same findings and the same possible dollars, marked as said."""
+def test_a_setting_is_reported_for_a_familys_first_run_only() -> None:
+    """The second run's findings and possible dollars are the same, marked as reported before."""
     usual = replace(USUAL, hosts=one_host(replace(BUSY_A10G, minutes=320)), describe=CHECKPOINTS)
     first, second = (
         audit_in_turn(runs([usual] * count, 1, every=timedelta(days=1)))[-1] for count in (1, 2)
     )
-    said = {finding["rule"]: finding["reported_for_run"] for finding in first["findings"]}
-    again = {finding["rule"]: finding["reported_for_run"] for finding in second["findings"]}
-    assert "spot-not-used" in said
-    assert said.keys() == again.keys()
-    assert set(said.values()) == {None}
-    assert {again[rule] for rule in ONCE & again.keys()} == {first["job"]["name"]}
+    first_reports = {finding["rule"]: finding["reported_for_run"] for finding in first["findings"]}
+    second_reports = {
+        finding["rule"]: finding["reported_for_run"] for finding in second["findings"]
+    }
+    assert "spot-not-used" in first_reports
+    assert first_reports.keys() == second_reports.keys()
+    assert set(first_reports.values()) == {None}
+    assert {second_reports[rule] for rule in ONCE & second_reports.keys()} == {first["job"]["name"]}
     assert first["possible_usd"] == second["possible_usd"]
     assert first["possible_usd"]
 
 
 def findings() -> Iterator[FindingDocument]:
-    """Those that stand, of every labelled job."""
-    return (one for job in story_jobs() for one in job.document["findings"] if is_standing(one))
+    """Returns the shown findings of all labelled jobs."""
+    return (
+        finding
+        for job in story_jobs()
+        for finding in job.document["findings"]
+        if is_standing(finding)
+    )
 
 
 def test_a_finding_without_a_parameter_says_what_to_do_first() -> None:
-    """What its page begins with, on one line."""
-    without = [one for one in findings() if not (one["fix"] or one["alternatives"])]
-    assert len({one["rule"] for one in without}) > 8
-    for one in without:
-        assert one["first_step"], one["rule"]
-        assert len(one["first_step"]) < 400
-        assert "\n" not in one["first_step"]
+    """A finding without a fix has a short first step, on one line."""
+    without = [finding for finding in findings() if not (finding["fix"] or finding["alternatives"])]
+    assert len({finding["rule"] for finding in without}) > 8
+    for finding in without:
+        assert finding["first_step"], finding["rule"]
+        assert len(finding["first_step"]) < 400
+        assert "\n" not in finding["first_step"]
 
 
 def test_another_type_beside_the_first_has_its_dollars() -> None:
-    """They are never more than those of the first, which is the best."""
+    """An alternative type has its dollars, at most those of the first type."""
     compared = 0
-    for one in findings():
-        ways = [way for way in one["alternatives"] if way[0]["parameter"].endswith("InstanceType")]
+    for finding in findings():
+        ways = [
+            way for way in finding["alternatives"] if way[0]["parameter"].endswith("InstanceType")
+        ]
         if (
-            one["bucket"] == "avoidable"
+            finding["bucket"] == "avoidable"
             and ways
-            and one["fix"][0]["parameter"].endswith("InstanceType")
+            and finding["fix"][0]["parameter"].endswith("InstanceType")
         ):
-            [second] = one["alternatives_usd"]
-            assert second is not None, one["rule"]
-            assert 0 < second <= (one["saving_alone_usd"] or 0), one["rule"]
+            [second] = finding["alternatives_usd"]
+            assert second is not None, finding["rule"]
+            assert 0 < second <= (finding["saving_alone_usd"] or 0), finding["rule"]
             compared += 1
     assert compared > 20
 
 
 def test_a_caution_does_not_take_back_what_is_counted() -> None:
-    """Only a finding of which nothing is counted says so."""
-    for one in findings():
-        if one["saving_usd"] and one["bucket"] != "possible":
+    """Only a finding without counted dollars may say that nothing is counted."""
+    for finding in findings():
+        if finding["saving_usd"] and finding["bucket"] != "possible":
             for words in ("othing is counted", "none of it is counted", "nothing is saved"):
-                assert words not in (one["caution"] or ""), one["summary"]
+                assert words not in (finding["caution"] or ""), finding["summary"]
 
 
-def test_no_headline_says_none_where_a_sum_is_worth_a_trial() -> None:
-    """And it says the dollars."""
+def test_no_headline_says_none_if_a_trial_may_save() -> None:
+    """A headline does not begin with "none" if dollars are possible, and it names them."""
     tried = 0
     for job in story_jobs():
         if (job.document["possible_usd"] or 0) >= 1:

@@ -1,4 +1,4 @@
-"""No advice is reversed: no advice on the run that follows it undoes it."""
+"""No recommendation is reversed by one for the run that follows it."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -28,11 +28,13 @@ HALF_ASLEEP_PLOT = Plot(
 EVERY_RUN = pytest.mark.parametrize(
     "name", [HALF_ASLEEP, *(story.name for story in stories_of_kind(ONE, FAMILY))]
 )
-"""Of a family's runs the last one is advised."""
+"""The stories; of a family's runs the last one is used."""
 MAY_REPEAT = "gpu-underused"
-"""It says how little a GPU does, whatever was done about it, and may name a type that is cheaper
-still: `test_type_advice_ends.py` holds that such steps end. Every other rule is silent once its
-advice is followed."""
+"""This rule may repeat itself, and may name a still cheaper type.
+
+`test_type_advice_ends.py` checks that such steps end. Every other rule is silent once its fix is
+applied.
+"""
 
 
 class LastRun(Struct, frozen=True):
@@ -41,18 +43,18 @@ class LastRun(Struct, frozen=True):
     recording: Json
     audit: Audit
     family: tuple[AuditSummary, ...]
-    """All runs so far, this one too, newest first."""
+    """All runs so far including this one, newest first."""
     pace: timedelta
-    """From one run's end to the next."""
+    """Time from one run's end to the next."""
 
     def audit_after(self, *followed: Way) -> Audit:
-        """The audit of the run that follows this advice."""
+        """Returns the audit of a run that applied these ways."""
         return audit_of(next_recording(self.recording, followed, later=self.pace), self.family)
 
 
 @cache
 def last_run(name: str) -> LastRun:
-    """The last run of a story, by its name."""
+    """Returns the last run of a story by its name."""
     family: tuple[AuditSummary, ...] = ()
     for recording in recordings_of_story(name):
         audit = audit_of(recording, family)
@@ -62,31 +64,31 @@ def last_run(name: str) -> LastRun:
 
 
 def recordings_of_story(name: str) -> list[Json]:
-    """On its first day."""
+    """Returns a story's recordings for the first seed."""
     if name == HALF_ASLEEP:
         return [training(HALF_ASLEEP_PLOT, 1)]
     return next(story for story in labelled() if story.name == name).recordings(1)
 
 
 def followable_findings(audit: Audit) -> list[Finding]:
-    """Those whose fix says every value."""
+    """Returns the findings whose fix sets every value."""
     return [
         finding for finding in standing_findings(audit) if not has_open_value(finding.detection.fix)
     ]
 
 
 def parameter_values(fix: Sequence[Parameter]) -> frozenset[tuple[str, str]]:
-    """What it sets, and to what."""
+    """Returns the parameters of a fix with their new values."""
     return frozenset((parameter.path, str(parameter.new)) for parameter in fix)
 
 
 def reversals(
     followed: Sequence[Way], after: Audit, still_better: frozenset[tuple[str, str]] = frozenset()
 ) -> Iterator[str]:
-    """Each rule that finds the same again, and each parameter that is to be what it was.
+    """Yields each rule that finds the same again, and each parameter that is to be set back.
 
-    `still_better`: the values of the fix itself, if its alternative was followed. They are still
-    better, so the rule may advise them again, and nothing else.
+    `still_better`: the values of the fix itself, if its alternative was followed. The rule may
+    still recommend these, but nothing else.
     """
     undone = {(parameter.path, str(parameter.old)) for way in followed for parameter in way.fix}
     followed_rules = {way.rule for way in followed} - {MAY_REPEAT}
@@ -103,7 +105,7 @@ def reversals(
 
 @EVERY_RUN
 def test_no_two_findings_contradict_each_other(name: str) -> None:
-    """All that stand together set no parameter to two values."""
+    """The shown findings together set no parameter to two values."""
     values: dict[str, set[str]] = {}
     for finding in standing_findings(last_run(name).audit):
         for parameter in finding.detection.fix:
@@ -112,8 +114,8 @@ def test_no_two_findings_contradict_each_other(name: str) -> None:
 
 
 @EVERY_RUN
-def test_one_advice_is_not_reversed(name: str) -> None:
-    """Followed alone, at both ends of its range, and each of its alternatives."""
+def test_a_single_fix_is_not_reversed(name: str) -> None:
+    """No fix is reversed if followed alone, at both ends of its range, nor an alternative."""
     run = last_run(name)
     for finding in standing_findings(run.audit):
         fix = finding.detection.fix
@@ -123,22 +125,29 @@ def test_one_advice_is_not_reversed(name: str) -> None:
 
 
 def test_after_the_second_best_type_only_the_best_one_may_be_advised() -> None:
-    """A third type, or the one that the run came from, is a reversal."""
+    """After an alternative, a third type or the original one would be a reversal."""
     run = last_run("one-well-fed-gpu-on-a-host-for-many-loaders")
-    [finding] = [one for one in standing_findings(run.audit) if one.rule.name == "cheaper-type"]
+    [finding] = [
+        candidate
+        for candidate in standing_findings(run.audit)
+        if candidate.rule.name == "cheaper-type"
+    ]
     [_, second] = ways_to_follow(finding)
     after = run.audit_after(second)
     assert list(reversals([second], after, parameter_values(finding.detection.fix))) == []
-    [again] = reversals([second], after, parameter_values(second.fix))
-    assert again.startswith("again: ")
-    back = replace(second, fix=tuple(replace(one, old=one.new) for one in finding.detection.fix))
+    [repeated] = reversals([second], after, parameter_values(second.fix))
+    assert repeated.startswith("again: ")
+    back = replace(
+        second,
+        fix=tuple(replace(parameter, old=parameter.new) for parameter in finding.detection.fix),
+    )
     lines = list(reversals([back], after, parameter_values(back.fix)))
     assert any(line.startswith("back: ") for line in lines)
 
 
 @EVERY_RUN
 def test_advice_ends(name: str) -> None:
-    """After at most four runs that follow all advice there is none left, and none was reversed."""
+    """After at most four runs that follow all recommendations, none is left or was reversed."""
     run = last_run(name)
     recording, audit, family = run.recording, run.audit, run.family
     followed: list[Way] = []

@@ -1,4 +1,4 @@
-"""Advice on a tuning job is not reversed: no advice on the search that follows undoes it."""
+"""No recommendation on a tuning job is reversed by one for the next search."""
 
 import copy
 
@@ -22,7 +22,7 @@ SWEEPS: dict[str, tuple[list[float | None], Json]] = {
 
 
 def search_recordings(name: str) -> list[Json]:
-    """A tuning job with its trials, the tuning job's own answer last."""
+    """Returns the recordings of the trials, then of their tuning job."""
     if name not in SWEEPS:
         return next(story for story in labelled() if story.name == name).recordings(1)
     objectives, config = SWEEPS[name]
@@ -32,7 +32,7 @@ def search_recordings(name: str) -> list[Json]:
 def advised_search(
     recordings: list[Json], fix: list[FixDocument]
 ) -> tuple[list[Json], set[tuple[str, str]]]:
-    """The search as it is asked for then, with as many trials as that runs; what it was before."""
+    """Returns the search with the fix applied, cut to the trials it then runs, and old values."""
     *trials, own = copy.deepcopy(recordings)
     most = len(trials)
     for parameter in fix:
@@ -44,23 +44,34 @@ def advised_search(
             most = min(most, 2 + 5)
     counters = {"Completed": most}
     own["describe"]["TrainingJobStatusCounters"] = counters
-    return [*trials[:most], own], {(one["parameter"], str(one["old"])) for one in fix}
+    return [*trials[:most], own], {
+        (parameter["parameter"], str(parameter["old"])) for parameter in fix
+    }
 
 
 @pytest.mark.parametrize("name", [*SWEEPS, *(story.name for story in stories_of_kind(SEARCH))])
 def test_advice_on_a_search_is_not_reversed(name: str) -> None:
-    """Each way of each finding on the tuning job itself."""
+    """Each fix and alternative of the tuning job's own findings is not reversed."""
     search = search_recordings(name)
     for finding in own_findings(search):
         for fix in filter(None, (finding["fix"], *finding["alternatives"])):
             recordings, undone = advised_search(search, fix)
             for after in own_findings(recordings):
                 assert after["rule"] != finding["rule"], (fix, after["summary"])
-                said = [one for way in (after["fix"], *after["alternatives"]) for one in way]
-                assert not {(one["parameter"], str(one["new"])) for one in said} & undone, fix
+                parameters = [
+                    parameter for way in (after["fix"], *after["alternatives"]) for parameter in way
+                ]
+                assert (
+                    not {
+                        (parameter["parameter"], str(parameter["new"])) for parameter in parameters
+                    }
+                    & undone
+                ), fix
 
 
 def own_findings(recordings: list[Json]) -> list[FindingDocument]:
-    """Those on the tuning job itself, not on its trials."""
+    """Returns the findings on the tuning job itself, not on its trials."""
     document = audit_in_turn(recordings)[-1]
-    return [one for one in document["findings"] if "training_jobs" not in one["evidence"]]
+    return [
+        finding for finding in document["findings"] if "training_jobs" not in finding["evidence"]
+    ]

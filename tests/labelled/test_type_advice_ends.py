@@ -1,4 +1,4 @@
-"""Of random work on random types the advice goes downhill, and comes to an end."""
+"""For random work on random types, recommendations lead to ever cheaper types and end."""
 
 import random
 from collections.abc import Iterator
@@ -21,18 +21,18 @@ from tests.labelled.made_up_job import BEGIN, REGION, SKLEARN, Plot, training
 
 DAY = timedelta(days=1)
 MAX_STEPS = 4
-"""From type to type."""
+"""Steps from type to type."""
 _PRICES = sources.offline_book(REGION, Component.TRAINING, BEGIN.date())
 
 
 def hourly_usd(name: str) -> Decimal | None:
-    """What an instance costs on demand."""
+    """Returns the on-demand price of an instance-hour."""
     rate = _PRICES.hourly_rate(REGION, Component.TRAINING, name)
     return None if rate is None else rate.usd
 
 
 def priced_types(*, gpus: bool) -> list[InstanceType]:
-    """Types with a price here, by whether they have GPUs."""
+    """Returns the types with a price, with or without GPUs."""
     kinds = packaged.instance_types().values()
     return [
         kind
@@ -44,7 +44,7 @@ def priced_types(*, gpus: bool) -> list[InstanceType]:
 
 
 def on_cpus(dice: random.Random) -> Plot:
-    """Some cores and some memory, for an hour and more, on one host or several alike."""
+    """Returns random CPU work of 70 minutes, on one host or several equal ones."""
     kind = dice.choice(priced_types(gpus=False))
     share, jitter = dice.random() ** 2, dice.choice((0.02, 0.1, 0.4))
     memory = float(kind.memory_gib) * dice.random() ** 2
@@ -54,7 +54,7 @@ def on_cpus(dice: random.Random) -> Plot:
 
 
 def on_gpus(dice: random.Random) -> Plot:
-    """Some of the GPUs at some of their strength, a part of their memory, and what feeds them."""
+    """Returns random work on some GPUs of a random type."""
     kind = dice.choice(priced_types(gpus=True))
     used = dice.randint(1, kind.gpus)
     busy = dice.choice((0.0, dice.random() ** 2, dice.random()))
@@ -73,14 +73,16 @@ def on_gpus(dice: random.Random) -> Plot:
 
 
 def steps(document: Json, dice: random.Random) -> Iterator[tuple[Way, Json]]:
-    """Each advice on type or count, as it is followed, and the run that follows it."""
+    """Yields each followed recommendation on type or count, and the recording of the next run."""
     audit, earlier = audit_of(document, ()), tuple[AuditSummary, ...]()
     while True:
         moves = [
             way
             for finding in standing_findings(audit)
             for way in ways_to_follow(finding)
-            if any(one.path.endswith(("InstanceType", "InstanceCount")) for one in way.fix)
+            if any(
+                parameter.path.endswith(("InstanceType", "InstanceCount")) for parameter in way.fix
+            )
         ]
         if not moves:
             return
@@ -92,14 +94,14 @@ def steps(document: Json, dice: random.Random) -> Iterator[tuple[Way, Json]]:
 
 
 def type_and_count(document: Json) -> tuple[str, int]:
-    """Type and count."""
+    """Returns instance type and count."""
     resources = cluster(document["describe"])
     return resources["InstanceType"], resources["InstanceCount"]
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_advice_on_types_goes_downhill_and_ends(seed: int) -> None:
-    """Ten jobs each: at most four steps, each cheaper by the hour, to no place a second time."""
+    """Ten jobs per seed take at most four steps, each cheaper per hour, and repeat no cluster."""
     dice = random.Random(seed)
     for number in range(10):
         plot = (on_cpus, on_gpus)[number % 2](dice)
@@ -115,7 +117,7 @@ def test_advice_on_types_goes_downhill_and_ends(seed: int) -> None:
 
 
 def usd_per_hour(type_count: tuple[str, int]) -> Decimal:
-    """Of all hosts together."""
+    """Returns the hourly cost of all hosts."""
     name, count = type_count
     rate = hourly_usd(name)
     assert rate is not None, name

@@ -1,4 +1,4 @@
-"""A pool's dollars are those that a machine which knows the gaps would have saved."""
+"""A pool's counted dollars are what a shorter keep-alive would have saved, given the real gaps."""
 
 from decimal import Decimal
 
@@ -10,15 +10,15 @@ from tests.labelled.audits import audit_in_turn
 from tests.labelled.stories.pools import EDIT_GAPS_S, HOURLY_GAPS_S, Loop, recordings
 
 USD_PER_S = Decimal("1.515") / 3600
-"""ml.g5.2xlarge in us-east-1, May 2026; its disk is local."""
+"""Price of ml.g5.2xlarge in us-east-1 in May 2026; its disk is local."""
 COMES_BACK_AFTER_AN_HOUR = Loop(keep_alive_s=3600, gaps_s=HOURLY_GAPS_S)
 LAST_POOL_RUNS_OUT = Loop(keep_alive_s=3600, gaps_s=(*EDIT_GAPS_S, None))
 
 
 def pool_finding(loop: Loop) -> FindingDocument | None:
-    """What the audit of the last run says of its pool."""
+    """Returns the last run's finding about its pool."""
     findings = audit_in_turn(recordings("dev-loop", loop, 1))[-1]["findings"]
-    return next((one for one in findings if one["rule"] == "warm-pool-idle"), None)
+    return next((finding for finding in findings if finding["rule"] == "warm-pool-idle"), None)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def pool_finding(loop: Loop) -> FindingDocument | None:
     ],
 )
 def test_no_more_is_counted_than_a_shorter_keep_alive_saves(loop: Loop) -> None:
-    """Of the last pool: by every keep-alive tried, the best saves at least what is counted."""
+    """For the last pool, the best keep-alive saves at least the counted dollars."""
     finding = pool_finding(loop)
     assert finding is not None
     last = replace(loop, gaps_s=loop.gaps_s[-1:])
@@ -56,7 +56,7 @@ def test_no_more_is_counted_than_a_shorter_keep_alive_saves(loop: Loop) -> None:
     ids=["the next run comes after most of an hour", "the last of many pools runs out"],
 )
 def test_the_advised_keep_alive_costs_the_family_less(loop: Loop) -> None:
-    """The family billed again under the keep-alive that the fix names, downloads with it."""
+    """With the recommended keep-alive, the family costs less than half, downloads included."""
     finding = pool_finding(loop)
     assert finding is not None
     [fix] = finding["fix"]
@@ -79,5 +79,5 @@ def test_the_advised_keep_alive_costs_the_family_less(loop: Loop) -> None:
     ],
 )
 def test_a_pool_that_is_worth_its_wait_is_left_alone(loop: Loop) -> None:
-    """It was taken over before it cost several starts, or ended as it must."""
+    """A pool without a finding was reused before it cost several starts, or is short."""
     assert pool_finding(loop) is None

@@ -1,6 +1,6 @@
 """Each rule's track record over all labelled jobs, as its page shows it.
 
-It speaks only of this rule and of jobs that name it, so that another rule or story changes nothing.
+A record covers only one rule and jobs that name it, so other rules and stories do not change it.
 """
 
 from collections.abc import Iterable
@@ -18,35 +18,35 @@ _ZERO = Decimal(0)
 
 
 def track_records() -> dict[str, TrackRecord]:
-    """By rule."""
+    """Returns the track records by rule."""
     jobs = {rule: _record(rule, (*expert_judged_jobs(), *story_jobs())) for rule in rules()}
     judged = {rule for account in ACCOUNTS for rule in account.truths}
     return jobs | {rule: _record_of_accounts(rule) for rule in sorted(judged)}
 
 
 def _record(rule: str, jobs: tuple[LabelledJob, ...]) -> TrackRecord:
-    known = [job for job in jobs if rule in job.truths]
-    right = [job for job in known if job.truths[rule] and rule in job.reported_rules]
+    labelled = [job for job in jobs if rule in job.truths]
+    right = [job for job in labelled if job.truths[rule] and rule in job.reported_rules]
     fires = right[0] if right else None
     quiet = [
-        job for job in known if not job.truths[rule] and rule in job.named - job.reported_rules
+        job for job in labelled if not job.truths[rule] and rule in job.named - job.reported_rules
     ]
-    asked = [job for job in quiet if rule in job.document["clear"]]
-    silent = _nearest(fires, asked or quiet)
+    clear_jobs = [job for job in quiet if rule in job.document["clear"]]
+    silent = _nearest(fires, clear_jobs or quiet)
     return TrackRecord(
         fires=_example(fires, rule) if fires else None,
         silent=_example(silent, rule) if silent else None,
         answers=AnswerCounts(
             found=len(right),
-            missed=sum(job.truths[rule] and rule not in job.reported_rules for job in known),
-            false=sum(not job.truths[rule] and rule in job.reported_rules for job in known),
+            missed=sum(job.truths[rule] and rule not in job.reported_rules for job in labelled),
+            false=sum(not job.truths[rule] and rule in job.reported_rules for job in labelled),
         ),
         dollars=_dollars(rule),
     )
 
 
 def _nearest(fires: LabelledJob | None, quiet: list[LabelledJob]) -> LabelledJob | None:
-    """The job most like the one that it speaks of: on the same type, of the same kind."""
+    """Returns the job most similar to the reported one: same instances, then same kind."""
 
     def alike(job: LabelledJob) -> tuple[bool, bool]:
         ours, theirs = job.document["job"], fires.document["job"] if fires else None
@@ -59,36 +59,45 @@ def _nearest(fires: LabelledJob | None, quiet: list[LabelledJob]) -> LabelledJob
 
 def _example(job: LabelledJob, rule: str) -> Example:
     findings = job.document["findings"]
-    said = next((f for f in findings if f["rule"] == rule and not f["subsumed_by"]), None)
+    shown_finding = next((f for f in findings if f["rule"] == rule and not f["subsumed_by"]), None)
     return Example(
         job=job.name,
         happened=job.happened,
         ran_on=job.document["job"]["instances"] or "no instances",
         bill_usd=job.document["bill"]["total_usd"],
-        says=said["summary"] if said else None,
-        reason=None if said else _reason(job.document, rule),
+        says=shown_finding["summary"] if shown_finding else None,
+        reason=None if shown_finding else _reason(job.document, rule),
     )
 
 
 def _reason(document: AuditDocument, rule: str) -> str | None:
-    """Why the rule was not asked; None where it was."""
+    """Returns why the rule did not judge the job; None if it did."""
     rows = (*document["not_applicable"], *document["unknown"])
     return next((row["reason"] for row in rows if row["rule"] == rule), None)
 
 
 def _record_of_accounts(rule: str) -> TrackRecord:
-    """Of a rule that judges accounts, which counts no dollars."""
-    known = [account for account in ACCOUNTS if rule in account.truths]
-    found = {one.name: one.outcome(rule) for one in known}
-    told = [one for one in known if isinstance(found[one.name], Detection)]
-    quiet = [one for one in known if one not in told]
+    """Returns the record of a rule that judges accounts, which counts no dollars."""
+    labelled = [account for account in ACCOUNTS if rule in account.truths]
+    outcomes = {account.name: account.outcome(rule) for account in labelled}
+    reported = [account for account in labelled if isinstance(outcomes[account.name], Detection)]
+    quiet = [account for account in labelled if account not in reported]
     return TrackRecord(
-        fires=next((_of_account(one, found[one.name]) for one in told if one.truths[rule]), None),
-        silent=next((_of_account(one, None) for one in quiet if not one.truths[rule]), None),
+        fires=next(
+            (
+                _of_account(account, outcomes[account.name])
+                for account in reported
+                if account.truths[rule]
+            ),
+            None,
+        ),
+        silent=next(
+            (_of_account(account, None) for account in quiet if not account.truths[rule]), None
+        ),
         answers=AnswerCounts(
-            found=sum(one.truths[rule] for one in told),
-            missed=sum(one.truths[rule] for one in quiet),
-            false=sum(not one.truths[rule] for one in told),
+            found=sum(account.truths[rule] for account in reported),
+            missed=sum(account.truths[rule] for account in quiet),
+            false=sum(not account.truths[rule] for account in reported),
         ),
         dollars=CountedDollars(_ZERO, _ZERO),
     )
@@ -107,10 +116,10 @@ def _of_account(account: LabelledAccount, outcome: Outcome | None) -> Example:
 
 def _dollars(rule: str) -> CountedDollars:
     counted = true = _ZERO
-    for one in all_compared():
-        if one.wasted_usd is not None:
-            own = _counted_usd(f for f in one.document["findings"] if f["rule"] == rule)
-            counted, true = counted + own, true + min(own, one.wasted_usd[1])
+    for comparison in all_compared():
+        if comparison.wasted_usd is not None:
+            own = _counted_usd(f for f in comparison.document["findings"] if f["rule"] == rule)
+            counted, true = counted + own, true + min(own, comparison.wasted_usd[1])
     return CountedDollars(counted, true)
 
 

@@ -1,4 +1,4 @@
-"""What the project says of a recording: its audit, and its other types as `what-if` has them."""
+"""Audits recordings, and compares types for them as `what-if` does."""
 
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
@@ -22,18 +22,21 @@ from sageaudit.workflows.recordings.jobs import measure_recording
 Document = dict[str, Any]
 CENT = Decimal("0.01")
 MICRO = Decimal("0.000001")
-"""Documents are rounded to it: two figures of one sum may be so far apart."""
+"""Documents round to this: two figures of one sum may differ by it."""
 EXEMPT = {
-    "failed-spend": "a failed run is lost as a whole, whatever its metrics say",
-    "limit-hit": "so is one that a limit stopped",
+    "failed-spend": "a failed run is lost as a whole, regardless of its metrics",
+    "limit-hit": "a run that a limit stopped is lost as a whole, too",
     "retry-storm": "it counts failed runs of the family, not what they used",
     "metric-plateau": "it reads the curve of an algorithm metric, not the machine",
 }
-"""Rules that no property of the machine binds, each with its reason."""
+"""Rules that do not depend on the machine's use, each with its reason."""
 
 
-def held(examples: int, *, money: bool = True) -> Callable[[Any], Any]:
-    """The same examples each time; few in `make test` where there are parameters or no dollars."""
+def property_settings(examples: int, *, money: bool = True) -> Callable[[Any], Any]:
+    """Returns the settings of a property: the same examples each time.
+
+    `money`: whether `make test` runs more of them.
+    """
     chosen = settings(
         max_examples=examples,
         deadline=None,
@@ -54,29 +57,29 @@ def _ruleset() -> Ruleset:
     return catalogue.ruleset()
 
 
-def audited(told: Document) -> Audit:
-    """As `sageaudit audit --recording` does, with the policy that nobody has changed."""
-    run = measure_recording(recording.parse_job(told))
+def audited(job_recording: Document) -> Audit:
+    """Audits a recording as `sageaudit audit --recording` does, with the default policy."""
+    run = measure_recording(recording.parse_job(job_recording))
     return audit_job(run.job, run.usage, run.market, Policy(), _ruleset(), now=run.now)
 
 
-def judged(told: Document) -> AuditDocument:
-    """The audit's document."""
-    return document(audited(told))
+def judged(job_recording: Document) -> AuditDocument:
+    """Returns the document of a recording's audit."""
+    return document(audited(job_recording))
 
 
-def candidates(told: Document) -> list[Document]:
-    """The rows of `what-if` with its default headroom, that of the policy."""
-    run = measure_recording(recording.parse_job(told))
+def candidates(job_recording: Document) -> list[Document]:
+    """Returns the rows of `what-if` with the policy's default headroom."""
+    run = measure_recording(recording.parse_job(job_recording))
     rows: list[Document] = what_if_document(run, ())["candidates"]
     return rows
 
 
-def savings(told: Document) -> dict[str, Decimal]:
-    """What each type of a known rate that holds the run certainly saves, where it saves."""
+def savings(job_recording: Document) -> dict[str, Decimal]:
+    """Returns certain savings by type: types with known rates that fit and cost less."""
     return {
         row["type"]: row["saving_usd"]
-        for row in candidates(told)
+        for row in candidates(job_recording)
         if row["fits"]
         and not row["estimated"]
         and row["saving_usd"] is not None
@@ -84,54 +87,64 @@ def savings(told: Document) -> dict[str, Decimal]:
     }
 
 
-def counted(of: AuditDocument) -> Decimal:
-    """Avoidable, lost and exempt dollars; those that are not known are none."""
-    exempt = [one["saving_alone_usd"] or Decimal(0) for one in of["findings"] if one["exempt"]]
-    known = (of["avoidable_usd"] or Decimal(0)) + (of["lost_usd"] or Decimal(0))
-    return known + sum(exempt, Decimal(0))
+def counted(audit: AuditDocument) -> Decimal:
+    """Returns avoidable, lost and exempt dollars together; unknown ones count as 0."""
+    exempt = [
+        finding["saving_alone_usd"] or Decimal(0)
+        for finding in audit["findings"]
+        if finding["exempt"]
+    ]
+    counted_usd = (audit["avoidable_usd"] or Decimal(0)) + (audit["lost_usd"] or Decimal(0))
+    return counted_usd + sum(exempt, Decimal(0))
 
 
-def of_the_machine(of: AuditDocument) -> Iterator[FindingDocument]:
-    """The findings that count, but those of exempt rules."""
-    for one in of["findings"]:
-        if one["bucket"] in {"avoidable", "lost"} and one["rule"] not in EXEMPT:
-            yield one
+def machine_findings(audit: AuditDocument) -> Iterator[FindingDocument]:
+    """Yields the counted findings except those of EXEMPT rules."""
+    for finding in audit["findings"]:
+        if finding["bucket"] in {"avoidable", "lost"} and finding["rule"] not in EXEMPT:
+            yield finding
 
 
 def dollars(findings: Iterable[FindingDocument]) -> Decimal:
-    """The sum of their shares."""
-    return sum((one["saving_usd"] or Decimal(0) for one in findings), Decimal(0))
+    """Returns the sum of the findings' savings."""
+    return sum((finding["saving_usd"] or Decimal(0) for finding in findings), Decimal(0))
 
 
-def told_otherwise(told: Document, change: Callable[[Document], Document | None]) -> Document:
-    """The recording with each series changed, or left out where the change gives None."""
-    series = (change({**one, "values": [*one["values"]]}) for one in told["metrics"]["series"])
-    metrics = {**told["metrics"], "series": [one for one in series if one is not None]}
-    return {**told, "metrics": metrics}
+def with_series_changed(
+    job_recording: Document, change: Callable[[Document], Document | None]
+) -> Document:
+    """Returns the recording with each series changed, or removed if `change` returns None."""
+    series = (
+        change({**line, "values": [*line["values"]]}) for line in job_recording["metrics"]["series"]
+    )
+    metrics = {**job_recording["metrics"], "series": [line for line in series if line is not None]}
+    return {**job_recording, "metrics": metrics}
 
 
 def with_values(
-    told: Document, chosen: Callable[[Document], object], change: Callable[[int, float], Any]
+    job_recording: Document,
+    chosen: Callable[[Document], object],
+    change: Callable[[int, float], Any],
 ) -> Document:
-    """The recording with each known value of the chosen series changed, by its minute."""
+    """Returns the recording with the known values of the chosen series changed, by minute."""
 
-    def changed(one: Document) -> Document:
-        if chosen(one):
-            one["values"] = [
+    def changed(line: Document) -> Document:
+        if chosen(line):
+            line["values"] = [
                 value if value is None else change(minute, value)
-                for minute, value in enumerate(one["values"])
+                for minute, value in enumerate(line["values"])
             ]
-        return one
+        return line
 
-    return told_otherwise(told, changed)
+    return with_series_changed(job_recording, changed)
 
 
-def says(of: AuditDocument) -> str:
-    """The counted findings in a line, for a failure."""
-    told = [
-        f"{one['rule']} ({one['confidence']}) ${one['saving_usd']}: "
-        + ", ".join(f"{fix['old']} -> {fix['new']}" for fix in one["fix"])
-        for one in of["findings"]
-        if one["bucket"] in {"avoidable", "lost"} and one["saving_usd"]
+def findings_line(audit: AuditDocument) -> str:
+    """Returns the counted findings in one line, for the message of a failure."""
+    lines = [
+        f"{finding['rule']} ({finding['confidence']}) ${finding['saving_usd']}: "
+        + ", ".join(f"{fix['old']} -> {fix['new']}" for fix in finding["fix"])
+        for finding in audit["findings"]
+        if finding["bucket"] in {"avoidable", "lost"} and finding["saving_usd"]
     ]
-    return f"total ${of['bill']['total_usd']}; " + ("; ".join(told) or "nothing counted")
+    return f"total ${audit['bill']['total_usd']}; " + ("; ".join(lines) or "nothing counted")

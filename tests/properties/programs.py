@@ -1,8 +1,8 @@
-"""A made-up machine and the program that runs on it: hosts, devices, processes, loader, memory.
+"""A simulated machine and its program: hosts, devices, processes, loader and memory.
 
-It knows what physics knows: a device is busy for a share of a second and never for more, a loader
-that falls behind leaves the devices waiting, what is held in memory is held on a device. It knows
-no threshold of this project. `tests.labelled.made_up_job` prints it as a recording.
+It obeys physics: a device is busy for at most all of each second, a slow loader keeps devices
+waiting, and memory in use lies on some device. It knows no threshold of this project.
+`tests.labelled.made_up_job` writes it as a recording.
 """
 
 import enum
@@ -26,15 +26,18 @@ METRICS = ("CPUUtilization", "MemoryUtilization", "GPUUtilization", "GPUMemoryUt
 
 
 class Layout(enum.Enum):
-    """How processes lie on the devices of one host."""
+    """How processes are distributed over a host's devices."""
 
-    COPIES = "copies: each device has one, and all take the same step together"
-    PROCESSES = "processes: each device has one of its own, none can be split"
-    TURNS = "turns: parts of one model, of which one works at a time"
+    COPIES = "copies: each device has a copy, and all make the same step together"
+    PROCESSES = "processes: each device has a process of its own, none can be split"
+    TURNS = "turns: parts of one model, one of which works at a time"
 
 
 class Spell(Struct, frozen=True):
-    """Some minutes: the share of them that the program runs (0: it waits), or its loader alone."""
+    """Some minutes of a program.
+
+    `pace`: the share of them in which it works. `loading`: only its loader works.
+    """
 
     minutes: int
     pace: float = 1.0
@@ -42,10 +45,10 @@ class Spell(Struct, frozen=True):
 
 
 class Program(Struct, frozen=True):
-    """What one host's program does while it runs, and how long it does so.
+    """What one host's program does over time.
 
-    `shares`: how busy each device in use is at full pace (0..1); `gpu_gib` on each of them; `cores`
-    of the processes and `loader_cores` of the loader that feeds them.
+    `shares`: how busy each used device is at full pace (0..1). `gpu_gib`: memory on each of them.
+    `cores`: of the processes; `loader_cores`: of their loader.
     """
 
     layout: Layout
@@ -58,7 +61,7 @@ class Program(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True, dict=True):
-    """A program on its hosts. `paces`: how much of the program's work each host has (0..1)."""
+    """A program on its hosts. `paces`: each host's share of the program's work (0..1)."""
 
     instance: str
     program: Program
@@ -71,13 +74,13 @@ class Run(Struct, frozen=True, dict=True):
 
     @property
     def on(self) -> InstanceType:
-        """What each host has."""
+        """The instance type of each host."""
         return machine(self.instance)
 
-    def told(self) -> Document:
-        """The recording."""
+    def recording(self) -> Document:
+        """Returns the recording of the run."""
         hosts = tuple(tuple(self._doings(pace)) for pace in self.paces)
-        told = training(
+        job_recording = training(
             Plot(
                 self.instance,
                 hosts,
@@ -87,18 +90,18 @@ class Run(Struct, frozen=True, dict=True):
             ),
             self.seed,
         )
-        metrics = told["metrics"]
-        metrics["series"] = [one for one in metrics["series"] if one["metric"] in self.recorded]
-        return told
+        metrics = job_recording["metrics"]
+        metrics["series"] = [line for line in metrics["series"] if line["metric"] in self.recorded]
+        return job_recording
 
     def loads(self, spell: Spell) -> tuple[float, ...]:
-        """How busy each device in use of the busiest host is in these minutes."""
+        """Returns how busy each used device of the busiest host is in these minutes."""
         pace = 0.0 if spell.loading else spell.pace * max(self.paces)
         return tuple(share * pace for share in self.program.shares)
 
     @property
     def device_seconds(self) -> float:
-        """The work on all devices of all hosts."""
+        """Seconds of work on all devices of all hosts."""
         of_one = sum(
             60 * spell.minutes * share * (0 if spell.loading else spell.pace)
             for spell in self.program.spells
@@ -107,14 +110,13 @@ class Run(Struct, frozen=True, dict=True):
         return of_one * sum(self.paces)
 
     def times_as_long(self, devices: int, late: int = 0, weaker: float = 1.0) -> float:
-        """The run time on so many devices, as a multiple, where nothing overlaps.
+        """Returns the factor of the run time on `devices` devices, without any overlap.
 
-        Each takes `weaker` times as long as today's for the same work.
-
-        All that was no device's work takes as long as before, and after it each device does the
-        work of its processes one after the other. Copies of a model split their step evenly; a
-        process of its own lies on one device, the largest first where the least is. Of the minutes
-        that anybody saw: all but the `late` first ones, and the last, where it was not whole.
+        `weaker`: how many times as long the same work takes on the new device. Time without device
+        work stays the same. After it each device does the work of its processes one after the
+        other. Copies of a model split their step evenly. Each separate process is placed on one
+        device: the largest first, on the device with the least work. Only visible minutes count:
+        without the first `late` ones, and without the last if it was not whole.
         """
         timeline = [spell for spell in self.program.spells for _ in range(spell.minutes)]
         longer = [self._longer(self.loads(spell), devices, weaker) for spell in timeline[late:]]
@@ -133,7 +135,7 @@ class Run(Struct, frozen=True, dict=True):
 
     def _doings(self, paced: float) -> Iterator[Doing]:
         program = self.program
-        held = tuple(program.gpu_gib)
+        gpu_gib = tuple(program.gpu_gib)
         for spell in program.spells:
             pace = 0.0 if spell.loading else spell.pace * paced
             feeding = program.loader_cores * (paced if spell.loading else pace)
@@ -143,7 +145,7 @@ class Run(Struct, frozen=True, dict=True):
                 cores=cores,
                 gpus=tuple(share * pace for share in program.shares),
                 gib=program.gib,
-                gpu_gib=held,
+                gpu_gib=gpu_gib,
                 jitter=self.jitter,
             )
 
@@ -159,15 +161,17 @@ def plain(
     spells: tuple[Spell, ...] = (Spell(120),),
     hosts: int = 1,
 ) -> Run:
-    """One program on each host, as steady as it can be: for examples."""
-    held = (gpu_gib,) * len(shares)
+    """Returns a perfectly steady run with the same program on each host, for examples."""
+    used_gib = (gpu_gib,) * len(shares)
     return Run(
-        instance, Program(layout, shares, held, cores, loader_cores, gib, spells), (1.0,) * hosts
+        instance,
+        Program(layout, shares, used_gib, cores, loader_cores, gib, spells),
+        (1.0,) * hosts,
     )
 
 
 def _placed(loads: Sequence[float], devices: int) -> list[float]:
-    """What each device has to do, the processes placed the largest first where the least is."""
+    """Returns each device's work: processes are placed largest first, on the freest device."""
     on = [0.0] * devices
     for load in sorted(loads, reverse=True):
         on[on.index(min(on))] += load
@@ -175,7 +179,7 @@ def _placed(loads: Sequence[float], devices: int) -> list[float]:
 
 
 def _priced(*, gpus: bool) -> list[str]:
-    """Types that training jobs take, the smallest first; burstable and Trainium ones left out."""
+    """Returns types with a Training price, smallest first, without burstable and Trainium ones."""
     market = packaged_market()
     rows = [
         row
@@ -194,50 +198,50 @@ SEVERAL_GPUS = [name for name in GPU_TYPES if machine(name).gpus > 1]
 CPU_TYPES = _priced(gpus=False)
 
 
-def percents(*telling: int, least: int = 0, most: int = 100) -> st.SearchStrategy[float]:
-    """A share in whole percents; the first of the telling ones is what an example shrinks to."""
-    whole = st.sampled_from(telling) | st.integers(least, most)
+def percents(*telling: int, minimum: int = 0, maximum: int = 100) -> st.SearchStrategy[float]:
+    """Returns a strategy for shares in whole percents; examples shrink to the first given."""
+    whole = st.sampled_from(telling) | st.integers(minimum, maximum)
     return whole.map(lambda number: number / 100)
 
 
-BUSY = percents(30, 10, 3, 60, 85, 96, 1, least=1, most=98)
-"""How busy one device is while the program runs."""
-HELD = percents(10, 25, 40, 70, 95, least=2, most=97)
+BUSY = percents(30, 10, 3, 60, 85, 96, 1, minimum=1, maximum=98)
+"""How busy a device is while the program works."""
+HELD = percents(10, 25, 40, 70, 95, minimum=2, maximum=97)
 """How much of a device's or a host's memory is in use."""
-FED = percents(5, 0, 20, 45, 90, most=98)
+FED = percents(5, 0, 20, 45, 90, maximum=98)
 """How many of a host's cores the loader keeps busy."""
-PACE = percents(100, 50, 70, least=30)
-"""How much of its minutes a program runs that now and then waits a little."""
+PACE = percents(100, 50, 70, minimum=30)
+"""The share of minutes in which a program that waits now and then works."""
 
 
-def _minutes(*telling: int, least: int, most: int) -> st.SearchStrategy[int]:
-    return st.sampled_from(telling) | st.integers(least, most)
+def _minutes(*telling: int, minimum: int, maximum: int) -> st.SearchStrategy[int]:
+    return st.sampled_from(telling) | st.integers(minimum, maximum)
 
 
 @st.composite
 def spells(draw: st.DrawFn, *, pauses: bool) -> tuple[Spell, ...]:
-    """20 to 600 minutes: steady or in bursts, the loader alone, still at head, middle or tail."""
-    runs_on = st.builds(Spell, _minutes(120, 60, 30, least=20, most=150), PACE)
+    """Draws 20 to 600 minutes: steady work, bursts, loading only, and idleness anywhere."""
+    runs_on = st.builds(Spell, _minutes(120, 60, 30, minimum=20, maximum=150), PACE)
     if not pauses:
         return tuple(draw(st.lists(runs_on, min_size=1, max_size=2)))
-    stands = st.builds(Spell, _minutes(40, 60, least=5, most=90), st.just(0.0))
-    loads = st.builds(Spell, _minutes(5, 20, least=1, most=30), st.just(0.0), st.just(True))
+    stands = st.builds(Spell, _minutes(40, 60, minimum=5, maximum=90), st.just(0.0))
+    loads = st.builds(Spell, _minutes(5, 20, minimum=1, maximum=30), st.just(0.0), st.just(True))
     drawn = draw(st.lists(runs_on | runs_on | stands | loads, min_size=1, max_size=5))
     if sum(spell.minutes for spell in drawn) < 20:
         drawn = [replace(drawn[0], minutes=drawn[0].minutes + 20), *drawn[1:]]
     if draw(st.sampled_from((False, False, False, True))):
         drawn = drawn * draw(st.integers(2, 4))
-    cut, left = [], 600
+    cut, remaining = [], 600
     for spell in drawn:
-        if left:
-            cut.append(replace(spell, minutes=min(spell.minutes, left)))
-            left -= cut[-1].minutes
+        if remaining:
+            cut.append(replace(spell, minutes=min(spell.minutes, remaining)))
+            remaining -= cut[-1].minutes
     return tuple(cut)
 
 
 @st.composite
 def programs(draw: st.DrawFn, on: InstanceType, *, pauses: bool) -> Program:
-    """A program that the machine holds."""
+    """Draws a program that fits on the machine."""
     layout = draw(st.sampled_from(Layout))
     used = on.gpus and draw(st.sampled_from((on.gpus, 1)) | st.integers(1, on.gpus))
     if used and pauses and draw(st.sampled_from((False,) * 14 + (True,))):
@@ -250,13 +254,13 @@ def programs(draw: st.DrawFn, on: InstanceType, *, pauses: bool) -> Program:
     else:
         busy = tuple(draw(BUSY) for _ in range(used))
     memory = float(on.gpu_memory_gib or 16)
-    held = round(draw(HELD) * memory, 2)
+    gpu_gib = round(draw(HELD) * memory, 2)
     processes = max(used, 1)
     return Program(
         layout,
         busy,
-        (held,) * used,
-        cores=round(draw(percents(50, 100, 10, least=1)) * processes, 2),
+        (gpu_gib,) * used,
+        cores=round(draw(percents(50, 100, 10, minimum=1)) * processes, 2),
         loader_cores=round(draw(FED) * on.vcpu, 2),
         gib=round(draw(HELD) * float(on.memory_gib), 1),
         spells=draw(spells(pauses=pauses)),
@@ -267,16 +271,16 @@ def programs(draw: st.DrawFn, on: InstanceType, *, pauses: bool) -> Program:
 def runs(
     draw: st.DrawFn, types: Sequence[str] | None = None, *, whole: bool = False, pauses: bool = True
 ) -> Run:
-    """Any run. `whole`: each metric and point is there; without `pauses`: it always does some work.
+    """Draws a run; three in four are on GPUs.
 
-    Three in four runs are on GPUs.
+    `whole`: no metric or point is missing. Without `pauses`: it always does some work.
     """
-    of = types or draw(st.sampled_from((GPU_TYPES, GPU_TYPES, GPU_TYPES, CPU_TYPES)))
-    instance = draw(st.sampled_from(of))
+    names = types or draw(st.sampled_from((GPU_TYPES, GPU_TYPES, GPU_TYPES, CPU_TYPES)))
+    instance = draw(st.sampled_from(names))
     on = machine(instance)
     hosts = draw(st.sampled_from((1, 1, 1, 2, 4, 8)))
     uneven = hosts > 1 and draw(st.booleans())
-    lazy = percents(50, 0, 100) if pauses else percents(50, 100, least=40)
+    lazy = percents(50, 0, 100) if pauses else percents(50, 100, minimum=40)
     paces = (1.0, *((draw(lazy) if uneven else 1.0) for _ in range(hosts - 1)))
     recorded = METRICS if whole else tuple(name for name in METRICS if draw(st.integers(0, 5)) < 5)
     return Run(

@@ -1,4 +1,4 @@
-"""What `record --anonymize` shares: the same dollars, the same families, and no name."""
+"""`record --anonymize` keeps dollars and families, and shares no names."""
 
 import json
 from pathlib import Path
@@ -32,38 +32,38 @@ RULES = frozenset(rule.info.name for rule in catalogue.ruleset().rules)
 SALT = b"a salt"
 NAMES = Pseudonyms(SALT)
 LEAST = 4
-"""Characters of a name from which on it must not survive."""
+"""Shortest length of a name that must not survive."""
 
 
 def shared(document: dict[str, Any], salt: bytes = SALT) -> dict[str, Any]:
-    """The recording for sharing, as it is read back."""
+    """Returns the anonymised recording as it is read back."""
     written = recording_file.anonymize(document, salt, RULES, instance_types())
     read: dict[str, Any] = json.loads(recording_file.to_text(written))
     return read
 
 
 def audit(document: dict[str, Any]) -> Any:
-    """The audit of a recording's JSON."""
+    """Returns the audit of a recording's JSON."""
     read = recording.parse(document)
     return from_json(to_json(recorded_audits.audit_parsed_recording(read, Policy())))
 
 
 def dollars(audited: Any) -> Any:
-    """Sums, lines and findings, without their words."""
-    kept = ("rule", "severity", "confidence", "bucket", "saving_usd", "saving_range_usd")
+    """Returns sums, bill lines and findings, without their texts."""
+    keys = ("rule", "severity", "confidence", "bucket", "saving_usd", "saving_range_usd")
     return (
         [audited[key] for key in ("judged", "avoidable_usd", "lost_usd", "possible_usd")],
         [audited["bill"]["total_usd"], *(line["usd"] for line in audited["bill"]["lines"])],
-        [[one[key] for key in kept] for one in audited["findings"]],
+        [[finding[key] for key in keys] for finding in audited["findings"]],
         audited["clear"],
-        [one["rule"] for one in audited["not_applicable"]],
-        [(one["rule"], one["code"]) for one in audited["unknown"]],
+        [row["rule"] for row in audited["not_applicable"]],
+        [(row["rule"], row["code"]) for row in audited["unknown"]],
     )
 
 
-@pytest.mark.parametrize("stem", recorded.each())
+@pytest.mark.parametrize("stem", recorded.stem_params())
 def test_every_recorded_job_keeps_its_dollars_and_findings(stem: str) -> None:
-    """And the answers of all other rules."""
+    """Each recorded job keeps its dollars, its findings and the other rules' outcomes."""
     document = recording_file.make_document(recording.read(recorded.file(stem)))
     assert dollars(audit(shared(document))) == dollars(audit(document))
 
@@ -71,11 +71,11 @@ def test_every_recorded_job_keeps_its_dollars_and_findings(stem: str) -> None:
 _WORD = st.text("aeiouAEIOU0123456789-_. ", min_size=LEAST, max_size=40).filter(
     lambda text: any(char in "aeiouAEIOU" for char in text) and text.strip() == text
 )
-"""Letters of pseudonyms are g to z without vowels, so that none of these occurs by chance."""
+"""Pseudonyms use consonants from g to z only, so none of these words occurs by chance."""
 
 
 def named(word: str, kind: JobKind) -> dict[str, Any]:
-    """A recording with a word in every text that it may have."""
+    """Returns a recording with a word in every text field."""
     answer = answer_of(kind, dict.fromkeys(text_fields(kind), word))
     start = {"start": "2026-05-20T10:00:00Z", "period_s": 60, "values": [1.0, None], "unit": word}
     recorded_as = {
@@ -103,29 +103,29 @@ def named(word: str, kind: JobKind) -> dict[str, Any]:
 @example("aaaa", JobKind.TRAINING)
 @given(_WORD, st.sampled_from(list(JobKind)))
 def test_no_name_survives(word: str, kind: JobKind) -> None:
-    """Of data, people, hosts, keys and networks, in any field; nor a free text."""
+    """No name of data, people, hosts, keys or networks survives in any field, and no free text."""
     assert word not in json.dumps(shared(named(word, kind)), ensure_ascii=False)
 
 
 def test_the_names_of_job_and_account_do_not_survive() -> None:
-    """Nor in ARNs, which carry the job's name in small letters."""
+    """Neither the job's name nor the account survives, also not in lower-case ARNs."""
     answer = answer_of(JobKind.TRAINING, {})
     text = json.dumps(shared({"schema": 1, "account": "111122223333", "describe": answer}))
     assert not [name for name in (answer["TrainingJobName"], "111122223333") if name in text]
 
 
 def test_pseudonyms_are_stable_for_a_salt_and_others_for_another() -> None:
-    """The same file twice is the same; with another salt no pseudonym is."""
+    """Pseudonyms are the same for the same salt, and different for another one."""
     document = named("acme", JobKind.TRAINING)
-    one, other = shared(document), shared(document, b"another salt")
-    assert one == shared(document)
-    assert other["describe"]["TrainingJobName"] != one["describe"]["TrainingJobName"]
-    assert other["account"] != one["account"]
+    first, other = shared(document), shared(document, b"another salt")
+    assert first == shared(document)
+    assert other["describe"]["TrainingJobName"] != first["describe"]["TrainingJobName"]
+    assert other["account"] != first["account"]
 
 
 @pytest.mark.parametrize("path", recorded.files()[::6], ids=lambda path: path.stem)
 def test_an_anonymised_recording_is_read_and_anonymised_again_without_a_fault(path: Path) -> None:
-    """What is shared is a recording like any other."""
+    """An anonymised recording can be audited and anonymised like any other."""
     once = shared(recording_file.make_document(recording.read(path)))
     assert once["anonymized"] is True
     assert dollars(audit(shared(once))) == dollars(audit(once))
@@ -136,26 +136,26 @@ def test_an_anonymised_recording_is_read_and_anonymised_again_without_a_fault(pa
     st.sampled_from(["-2026-05-20-10-11-12-123", "-20260520", "-17", "-9f3a2b1c", ""]),
     st.sampled_from(["-2026-05-21-10-11-12-999", "-18", ""]),
 )
-def test_two_runs_have_one_family_after_it_if_they_had_one_before(
-    name: str, one: str, other: str
+def test_two_runs_have_one_family_if_they_had_one_before(
+    name: str, first_suffix: str, other: str
 ) -> None:
-    """By the names of the jobs, for one salt; different names stay different."""
-    first, second = f"{name}{one}", f"{name}{other}"
+    """Two jobs have the same family after anonymisation exactly if they had it before."""
+    first, second = f"{name}{first_suffix}", f"{name}{other}"
     same = stem(first) == stem(second)
     assert (stem(NAMES.job(first)) == stem(NAMES.job(second))) == same
     assert (NAMES.job(first) == NAMES.job(second)) == (first == second)
 
 
 def test_the_runs_of_a_recorded_family_stay_one_family() -> None:
-    """With the name of the image and of the script in it."""
+    """Runs of a recorded family stay one family, with anonymised image and script names."""
     families: dict[str, set[str]] = {}
     for path in recorded.files():
         read = recording.read(path)
         if isinstance(read, recording.Recording):
             own = family(measure_recording(read).job)
-            again = recording.parse(shared(recording_file.make_document(read)))
-            assert isinstance(again, recording.Recording)
-            families.setdefault(own, set()).add(family(measure_recording(again).job))
+            anonymised = recording.parse(shared(recording_file.make_document(read)))
+            assert isinstance(anonymised, recording.Recording)
+            families.setdefault(own, set()).add(family(measure_recording(anonymised).job))
     assert max(map(len, families.values())) == 1
     assert len({name for names in families.values() for name in names}) == len(families)
 
@@ -168,7 +168,7 @@ def test_the_runs_of_a_recorded_family_stay_one_family() -> None:
     ],
 )
 def test_the_images_of_aws_stay(image: str) -> None:
-    """They are public, and rules read them; unless the job's own account has that number."""
+    """Images of AWS keep their names, which rules read, unless the job's account owns them."""
     assert NAMES.image(image, "111122223333") == image
     assert NAMES.image(image, image[:12]) != image
 
@@ -183,7 +183,7 @@ def test_the_images_of_aws_stay(image: str) -> None:
     ],
 )
 def test_other_images_keep_what_their_names_say_of_the_toolkit(image: str) -> None:
-    """The CUDA toolkit and PyTorch's version, and whether two images are one."""
+    """Other images keep their CUDA and PyTorch versions, and equal images stay equal."""
     shared_name = NAMES.image(image, "111122223333")
     assert (cuda(shared_name), pytorch(shared_name)) == (cuda(image), pytorch(image))
     assert "acme" not in shared_name
@@ -191,23 +191,23 @@ def test_other_images_keep_what_their_names_say_of_the_toolkit(image: str) -> No
 
 
 def test_an_address_keeps_its_bucket_and_that_it_names_a_version() -> None:
-    """Two addresses of one bucket still share it."""
-    found = NAMES.address("s3://acme-data/?versionId=kept")
-    assert bucket_name(found) == NAMES.bucket("acme-data")
-    assert is_data_pinned([("train", found)]) is True
+    """An S3 address keeps its bucket's pseudonym and the fact that it names a version."""
+    address = NAMES.address("s3://acme-data/?versionId=kept")
+    assert bucket_name(address) == NAMES.bucket("acme-data")
+    assert is_data_pinned([("train", address)]) is True
     assert NAMES.address("s3://-/") == "s3://-/"
 
 
 @given(st.text(max_size=20), st.binary(min_size=1, max_size=40))
 def test_an_account_is_twelve_digits_that_are_nobodys_image(account: str, salt: bytes) -> None:
-    """So that no rule takes a pseudonym for AWS."""
-    found = Pseudonyms(salt).account(account)
-    assert (len(found), found.isdigit()) == (12, True)
-    assert found[:3] not in {account[:3] for account in AWS_REGISTRIES}
+    """An account's pseudonym has 12 digits and is never an account of AWS's images."""
+    pseudonym = Pseudonyms(salt).account(account)
+    assert (len(pseudonym), pseudonym.isdigit()) == (12, True)
+    assert pseudonym[:3] not in {account[:3] for account in AWS_REGISTRIES}
 
 
 def test_an_exemption_stays_in_force_and_its_other_words_do_not() -> None:
-    """The tag has names of rules and a date; everything else in it is a name of somebody."""
+    """An exemption tag keeps rules and date; other tag values are replaced."""
     document = {
         "schema": 1,
         "describe": {"TrainingJobName": "x", "TrainingJobStatus": "Failed"},

@@ -1,4 +1,4 @@
-"""Work of several devices on fewer of them takes no longer than is counted."""
+"""Work of several devices on fewer devices takes no longer than is counted."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -11,29 +11,29 @@ from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.prices.market import UNKNOWN_PRECISION, RuntimeRange, runtime_range
 from sageaudit.structs import replace
 from tests.labelled.machine import machine
-from tests.properties.judged import Document, audited, held
+from tests.properties.judged import Document, audited, property_settings
 from tests.properties.programs import GPU_TYPES, SEVERAL_GPUS, Layout, Run, Spell, plain, runs
 
 ONE_DEVICE_AT_WORK = (
-    "the sum of a host's devices lies at the ceiling of one device (P95 from 90 to 100, never "
-    "above): it is taken for one device at work, which several at a small part each can look like"
+    "the sum of a host's devices is at most that of one device (P95 from 90 to 100, never "
+    "above): it counts as one device at work, but several lightly used ones look the same"
 )
-"""The one guess that the design makes knowingly; the property binds every other run."""
+"""The only guess of the design; the property holds for every other run."""
 _ROUNDED = Decimal("0.0001")
 
 
 def moves(audit: Audit) -> list[SetType]:
-    """The counted moves to another type."""
+    """Returns the counted moves to another type."""
     return [
-        one.detection.change
-        for one in audit.savings.findings
-        if one.is_standing and one.detection.bucket.is_counted and one.saving_usd
-        if isinstance(one.detection.change, SetType)
+        finding.detection.change
+        for finding in audit.savings.findings
+        if finding.is_standing and finding.detection.bucket.is_counted and finding.saving_usd
+        if isinstance(finding.detection.change, SetType)
     ]
 
 
 def fewer_of_the_same(run: Run, audit: Audit) -> list[SetType]:
-    """The counted moves to fewer devices of the same model."""
+    """Returns the counted moves to fewer devices of the same model."""
     return [
         change
         for change in moves(audit)
@@ -42,27 +42,33 @@ def fewer_of_the_same(run: Run, audit: Audit) -> list[SetType]:
     ]
 
 
-def gpu_points(told: Document) -> list[list[float | None]]:
-    """Of each host, the busiest first: all its devices together, minute by minute."""
-    series = told["metrics"]["series"]
-    return [one["values"] for one in series if one["metric"] == "GPUUtilization"]
+def gpu_points(job_recording: Document) -> list[list[float | None]]:
+    """Returns each host's summed GPU points by minute, busiest host first."""
+    series = job_recording["metrics"]["series"]
+    return [line["values"] for line in series if line["metric"] == "GPUUtilization"]
 
 
-def looks_like_one(told: Document) -> bool:
-    """See ONE_DEVICE_AT_WORK."""
-    hosts = (sorted(value for value in of if value is not None) for of in gpu_points(told))
-    return any(of and of[-1] <= 100.5 and of[len(of) * 95 // 100] >= 89.5 for of in hosts)
+def looks_like_one(job_recording: Document) -> bool:
+    """Whether a host's points look like one device at work: see ONE_DEVICE_AT_WORK."""
+    hosts = (
+        sorted(value for value in points if value is not None)
+        for points in gpu_points(job_recording)
+    )
+    return any(
+        points and points[-1] <= 100.5 and points[len(points) * 95 // 100] >= 89.5
+        for points in hosts
+    )
 
 
-def late(told: Document) -> int:
-    """The minutes before the first point of the GPUs of the busiest host."""
-    first = next(iter(gpu_points(told)), [0])
+def late(job_recording: Document) -> int:
+    """Returns the minutes before the first GPU point of the busiest host."""
+    first = next(iter(gpu_points(job_recording)), [0])
     return next(minute for minute, value in enumerate(first) if value is not None)
 
 
 @st.composite
 def steady(draw: st.DrawFn, layouts: Sequence[Layout]) -> Run:
-    """Runs on several devices whose recorded figures are what they did."""
+    """Draws runs on several devices whose recorded figures are exact."""
     run = draw(runs(SEVERAL_GPUS, whole=True))
     layout = draw(st.sampled_from(list(layouts)))
     program = run.program
@@ -71,21 +77,21 @@ def steady(draw: st.DrawFn, layouts: Sequence[Layout]) -> Run:
     return replace(run, program=replace(program, layout=layout), jitter=0.0, spot_share=None)
 
 
-def holds(run: Run, most: int = 8) -> None:
-    """What is counted on `most` devices or fewer is no shorter than the machine would take."""
-    told = run.told()
+def check_run_time(run: Run, most: int = 8) -> None:
+    """Checks that a counted move to at most `most` devices assumes at least the true run time."""
+    job_recording = run.recording()
     at_work = sum(1 for share in run.program.shares if share)
-    audit = audited(told)
+    audit = audited(job_recording)
     for change in fewer_of_the_same(run, audit):
         assume(machine(change.instance_type).gpus <= most)
-        assume(not (at_work > 1 and looks_like_one(told)))
-        truth = run.times_as_long(machine(change.instance_type).gpus, late(told))
+        assume(not (at_work > 1 and looks_like_one(job_recording)))
+        truth = run.times_as_long(machine(change.instance_type).gpus, late(job_recording))
         assert change.time_factor >= Decimal(str(truth)) - _ROUNDED, (
             f"{run.instance} -> {change}: {truth:.4f} times as long in truth"
         )
 
 
-@held(120)
+@property_settings(120)
 @given(steady([Layout.COPIES, Layout.TURNS]))
 @example(plain("ml.g7e.12xlarge", 0.3, 0.3))
 @example(plain("ml.p3.16xlarge", *[0.3] * 8))
@@ -93,73 +99,77 @@ def holds(run: Run, most: int = 8) -> None:
 @example(plain("ml.g5.12xlarge", 0.95))
 @example(plain("ml.g6.24xlarge", *[0.006] * 4, layout=Layout.TURNS, cores=47, gib=173))
 def test_copies_and_parts_of_one_model_take_no_longer_than_counted(run: Run) -> None:
-    """Copies split their step evenly over the devices that are left; parts take turns as before."""
-    holds(run)
+    """Copies split their step evenly over the remaining devices; model parts take turns."""
+    check_run_time(run)
 
 
-@held(120)
+@property_settings(120)
 @given(steady([Layout.PROCESSES]))
 @example(plain("ml.g7e.12xlarge", 0.6, 0.89, layout=Layout.PROCESSES, spells=(Spell(69, 0.5),)))
 @example(plain("ml.p3.8xlarge", 0.6, 0.6, 0.6, layout=Layout.PROCESSES))
 def test_processes_that_cannot_be_split_take_no_longer_on_one_device_than_counted(run: Run) -> None:
-    """On several devices the finding says that it counts on work that is spread evenly."""
-    holds(run, most=1)
+    """On several devices the finding says that it assumes evenly spread work."""
+    check_run_time(run, most=1)
 
 
-@held(120)
+@property_settings(120)
 @given(steady([Layout.COPIES]), st.floats(0, 1))
 @example(plain("ml.p4d.24xlarge", *[0.2] * 8), 1.0)
 @example(plain("ml.p4d.24xlarge", *[0.02] * 8), 0.5)
 @example(plain("ml.p3.2xlarge", 0.2), 1.0)
 @example(plain("ml.p3.8xlarge", *[0.1] * 4), 0.0)
 def test_another_gpu_takes_no_longer_than_counted_whatever_it_is_within_its_range(
-    run: Run, where: float
+    run: Run, position: float
 ) -> None:
-    """One host moves to devices of another model; `where` the truth lies in the measured range."""
+    """One host moves to another GPU model, with the truth at any point of the measured range."""
     run = replace(run, paces=(1.0,))
-    told = run.told()
+    job_recording = run.recording()
     at_work = sum(1 for share in run.program.shares if share)
-    for change in moves(audited(told)):
+    for change in moves(audited(job_recording)):
         other = machine(change.instance_type)
         if other.gpu_model == run.on.gpu_model or not other.gpu_model:
             continue
         measured = runtime_range(
             run.on.gpu_model or "", other.gpu_model, run.on.gpu_ratios, UNKNOWN_PRECISION
         )
-        assume(not (at_work > 1 and looks_like_one(told)))
+        assume(not (at_work > 1 and looks_like_one(job_recording)))
         if not isinstance(measured, RuntimeRange):
             assert not run.device_seconds, f"{run.instance} -> {change} was never measured"
             continue
-        times = float(measured.low) + where * float(measured.high - measured.low)
-        truth = run.times_as_long(other.gpus, late(told), times)
+        times = float(measured.low) + position * float(measured.high - measured.low)
+        truth = run.times_as_long(other.gpus, late(job_recording), times)
         assert change.time_factor >= Decimal(str(truth)) - _ROUNDED, (
             f"{run.instance} -> {change}: {truth:.4f} times as long, each takes {times:.2f} times"
         )
 
 
-@held(120)
+@property_settings(120)
 @given(runs(GPU_TYPES, whole=True))
 @example(plain("ml.p5en.48xlarge", *[0.01] * 6, gpu_gib=134, cores=51, gib=880))
 @example(plain("ml.g4dn.xlarge", 0.02))
-def test_work_of_devices_is_not_counted_as_held_by_a_type_without_them(run: Run) -> None:
-    """How long a processor takes for what a device did is not known: no end of it is certain.
+def test_device_work_is_not_moved_to_a_type_without_devices(run: Run) -> None:
+    """A CPU's time for a device's work is unknown, so no move to a type without GPUs is counted.
 
-    Devices that together report at most 1% are taken for idle, as a driver's own use shows.
+    Devices that together report at most 1% count as idle: a driver alone uses that.
     """
-    told = run.told()
-    gone = [change for change in moves(audited(told)) if not machine(change.instance_type).gpus]
-    most = max((value or 0 for of in gpu_points(told) for value in of), default=0)
-    assert not (gone and most > 1), f"{run.instance} -> {gone}"
+    job_recording = run.recording()
+    cpu_moves = [
+        change for change in moves(audited(job_recording)) if not machine(change.instance_type).gpus
+    ]
+    most = max((value or 0 for points in gpu_points(job_recording) for value in points), default=0)
+    assert not (cpu_moves and most > 1), f"{run.instance} -> {cpu_moves}"
 
 
-@held(60)
+@property_settings(60)
 @given(steady([Layout.TURNS, Layout.PROCESSES]))
 @example(plain("ml.g5.12xlarge", *[0.0025] * 4, layout=Layout.TURNS, gpu_gib=5.59))
 @example(plain("ml.g5.12xlarge", *[0.2] * 4, layout=Layout.TURNS, gpu_gib=20.0))
-def test_what_several_devices_hold_together_is_held_by_those_that_are_left(run: Run) -> None:
-    """Only copies of a model do not add up; nothing in these runs says that they are copies."""
-    audit = audited(run.told())
+def test_the_remaining_devices_hold_the_memory_of_all(run: Run) -> None:
+    """The remaining devices have memory for all, because nothing shows that these are copies."""
+    audit = audited(run.recording())
     for change in fewer_of_the_same(run, audit):
-        left = machine(change.instance_type)
-        there = float(left.gpu_memory_gib or 0) * left.gpus
-        assert sum(run.program.gpu_gib) <= there, f"{run.instance} -> {change.instance_type}"
+        remaining = machine(change.instance_type)
+        available_gib = float(remaining.gpu_memory_gib or 0) * remaining.gpus
+        assert sum(run.program.gpu_gib) <= available_gib, (
+            f"{run.instance} -> {change.instance_type}"
+        )

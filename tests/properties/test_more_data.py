@@ -1,4 +1,4 @@
-"""What more data would take back is not said of less."""
+"""Less data never adds a finding or dollars that more data would remove."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -15,40 +15,44 @@ from tests.properties.judged import (
     MICRO,
     Document,
     dollars,
-    held,
+    findings_line,
     judged,
-    of_the_machine,
-    says,
-    told_otherwise,
+    machine_findings,
+    property_settings,
+    with_series_changed,
     with_values,
 )
 from tests.properties.programs import METRICS, Run, Spell, plain, runs
 
 
 def certain(audit: AuditDocument) -> Decimal:
-    """The counted dollars of measured and derived findings."""
+    """Returns the counted dollars of measured and derived findings."""
     return dollars(
-        one for one in of_the_machine(audit) if one["confidence"] in {"measured", "derived"}
+        finding
+        for finding in machine_findings(audit)
+        if finding["confidence"] in {"measured", "derived"}
     )
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@held(40, money=False)
+@property_settings(40, money=False)
 @given(run=runs(whole=True))
 def test_one_more_metric_takes_no_measured_finding_back(metric: str, run: Run) -> None:
-    """Found as measured without the metric: found with it."""
-    told = run.told()
-    less = told_otherwise(told, lambda one: None if one["metric"] == metric else one)
+    """A finding that is measured without a metric is also found with it."""
+    job_recording = run.recording()
+    less = with_series_changed(
+        job_recording, lambda line: None if line["metric"] == metric else line
+    )
     measured = {
-        one["rule"]
-        for one in judged(less)["findings"]
-        if one["confidence"] == "measured" and one["rule"] not in EXEMPT
+        finding["rule"]
+        for finding in judged(less)["findings"]
+        if finding["confidence"] == "measured" and finding["rule"] not in EXEMPT
     }
-    assert measured <= {one["rule"] for one in judged(told)["findings"]}
+    assert measured <= {finding["rule"] for finding in judged(job_recording)["findings"]}
 
 
 class Loss(Struct, frozen=True):
-    """What a recording lacks: of which metrics, on which host, from which minute on, how many."""
+    """What a recording lacks: which metrics, on which host, from which minute, for how long."""
 
     metrics: tuple[str, ...] = METRICS
     host: int = 0
@@ -56,66 +60,70 @@ class Loss(Struct, frozen=True):
     minutes: int = 600
 
 
-def nulls(told: Document, loss: Loss) -> Document:
-    """All points of some metrics, or those of some minutes, are null."""
+def nulls(job_recording: Document, loss: Loss) -> Document:
+    """Sets all points of some metrics, or those of some minutes, to null."""
     lost = range(loss.first, loss.first + loss.minutes)
     return with_values(
-        told,
-        lambda one: one["metric"] in loss.metrics,
+        job_recording,
+        lambda line: line["metric"] in loss.metrics,
         lambda minute, value: None if minute in lost else value,
     )
 
 
-def one_host_missing(told: Document, loss: Loss) -> Document:
-    """One host has no series of some metrics."""
-    hosts = sorted({one["host"] for one in told["metrics"]["series"]})
+def one_host_missing(job_recording: Document, loss: Loss) -> Document:
+    """Removes the series of some metrics of one host."""
+    hosts = sorted({line["host"] for line in job_recording["metrics"]["series"]})
     host = hosts[loss.host % len(hosts)]
-    return told_otherwise(
-        told, lambda one: None if one["host"] == host and one["metric"] in loss.metrics else one
+    return with_series_changed(
+        job_recording,
+        lambda line: None if line["host"] == host and line["metric"] in loss.metrics else line,
     )
 
 
-def early_end(told: Document, loss: Loss) -> Document:
-    """The series of some metrics end early."""
+def early_end(job_recording: Document, loss: Loss) -> Document:
+    """Cuts off the series of some metrics."""
 
-    def ended(one: Document) -> Document:
-        if one["metric"] in loss.metrics:
-            one["values"] = one["values"][: max(loss.first, 1)]
-        return one
+    def ended(line: Document) -> Document:
+        if line["metric"] in loss.metrics:
+            line["values"] = line["values"][: max(loss.first, 1)]
+        return line
 
-    return told_otherwise(told, ended)
-
-
-def another_job(told: Document, loss: Loss) -> Document:
-    """The series of some metrics carry the name of another job."""
-
-    def foreign(one: Document) -> Document:
-        if one["metric"] in loss.metrics:
-            one["host"] = f"another-{one['host']}"
-        return one
-
-    return told_otherwise(told, foreign)
+    return with_series_changed(job_recording, ended)
 
 
-def hourly(told: Document, loss: Loss) -> Document:
-    """A point an hour: the mean of its minutes."""
+def another_job(job_recording: Document, loss: Loss) -> Document:
+    """Renames the hosts of some metrics to those of another job."""
 
-    def coarser(one: Document) -> Document:
-        values = one["values"]
+    def foreign(line: Document) -> Document:
+        if line["metric"] in loss.metrics:
+            line["host"] = f"another-{line['host']}"
+        return line
+
+    return with_series_changed(job_recording, foreign)
+
+
+def hourly(job_recording: Document, loss: Loss) -> Document:
+    """Replaces each hour's points by their mean."""
+
+    def coarser(line: Document) -> Document:
+        values = line["values"]
         hours = [
             [value for value in values[first : first + 60] if value is not None]
             for first in range(0, len(values), 60)
         ]
-        one["values"] = [sum(known) / len(known) if known else None for known in hours]
-        return one
+        line["values"] = [
+            sum(known_values) / len(known_values) if known_values else None
+            for known_values in hours
+        ]
+        return line
 
-    other = told_otherwise(told, coarser)
+    other = with_series_changed(job_recording, coarser)
     other["metrics"]["period_s"] = 3600
     return other
 
 
 def losses() -> st.SearchStrategy[Loss]:
-    """Of one metric or of all; of all minutes or of some."""
+    """Returns a strategy for losses of one metric or all, and of some minutes or all."""
     return st.builds(
         Loss,
         st.sampled_from((METRICS, *((name,) for name in METRICS))),
@@ -183,7 +191,7 @@ FOUND: dict[Callable[[Document, Loss], Document], tuple[tuple[Run, Loss], ...]] 
         (replace(plain("ml.g5.xlarge", 0.01, spells=(Spell(240, 0.7),)), jitter=0.3), Loss()),
     ),
 }
-"""What random runs found once, as plain as it can be told."""
+"""Failures that random runs once found, simplified."""
 LOSSES = (nulls, one_host_missing, early_end, another_job, hourly)
 
 
@@ -193,22 +201,26 @@ LOSSES = (nulls, one_host_missing, early_end, another_job, hourly)
 def test_lost_data_that_once_added_a_dollar_adds_none(
     lost: Callable[[Document, Loss], Document], run: Run, loss: Loss
 ) -> None:
-    """Each of the runs that random ones led to."""
-    adds_nothing(lost, run, loss)
+    """Each failure that random runs once found stays fixed."""
+    check_no_dollars_added(lost, run, loss)
 
 
 @pytest.mark.parametrize("lost", LOSSES, ids=lambda lost: lost.__name__)
-@held(80, money=False)
+@property_settings(80, money=False)
 @given(run=runs(whole=True), loss=losses())
 def test_lost_data_adds_no_dollar_that_more_data_would_take_back(
     lost: Callable[[Document, Loss], Document], run: Run, loss: Loss
 ) -> None:
-    """The same run with less recorded counts no more, and each rule answers."""
-    adds_nothing(lost, run, loss)
+    """A run with less recorded data counts no more dollars, and each rule answers."""
+    check_no_dollars_added(lost, run, loss)
 
 
-def adds_nothing(lost: Callable[[Document, Loss], Document], run: Run, loss: Loss) -> None:
-    """What is certain of the partial recording is certain of the whole one."""
-    told = run.told()
-    whole, partial = judged(told), judged(lost(told, loss))
-    assert certain(partial) <= certain(whole) + MICRO, f"{says(whole)}\n{says(partial)}"
+def check_no_dollars_added(
+    lost: Callable[[Document, Loss], Document], run: Run, loss: Loss
+) -> None:
+    """Checks that what is certain without some data is also certain with it."""
+    job_recording = run.recording()
+    whole, partial = judged(job_recording), judged(lost(job_recording, loss))
+    assert certain(partial) <= certain(whole) + MICRO, (
+        f"{findings_line(whole)}\n{findings_line(partial)}"
+    )

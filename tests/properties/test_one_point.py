@@ -1,4 +1,4 @@
-"""One point of utilisation moves the counted dollars by one step of the ladder of types at most."""
+"""One point of utilisation changes the counted dollars by at most one step between types."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -14,11 +14,11 @@ from tests.properties.judged import (
     CENT,
     Document,
     dollars,
-    held,
+    findings_line,
     judged,
-    of_the_machine,
+    machine_findings,
+    property_settings,
     savings,
-    says,
     with_values,
 )
 from tests.properties.programs import Run, plain, runs
@@ -29,44 +29,46 @@ OFFERED: dict[str, Callable[[InstanceType], float]] = {
     "GPUUtilization": lambda on: on.gpus,
     "GPUMemoryUtilization": lambda on: on.gpus * float(on.gpu_memory_gib or 0),
 }
-"""What a type offers of the resource that a metric speaks of. The disk belongs to no type."""
+"""How much a type has of the metric's resource. No type has a disk of its own."""
 _ZERO = Decimal(0)
 
 
-def step(told: Document, host: str, metric: str, span: range, by: int) -> Document:
-    """One series, moved by one percent of one core, one device or the memory in these minutes."""
-    on = machine(told["describe"]["ResourceConfig"]["InstanceType"])
+def step(job_recording: Document, host: str, metric: str, span: range, by: int) -> Document:
+    """Shifts one series by `by` percent of one core, device or the memory in these minutes."""
+    on = machine(job_recording["describe"]["ResourceConfig"]["InstanceType"])
     units = {"CPUUtilization": on.vcpu, "MemoryUtilization": 1}.get(metric, on.gpus)
 
     return with_values(
-        told,
-        lambda one: (one["host"], one["metric"]) == (host, metric),
+        job_recording,
+        lambda line: (line["host"], line["metric"]) == (host, metric),
         lambda at, value: min(max(value + by, 0), 100 * units) if at in span else value,
     )
 
 
 NO_GPU_WORK = 0
-"""The rung of types without GPU. A run is on it while its GPUs did nothing, and then no GPU memory
-is needed either: with the first point of work all of it is. That step is as wide as the ladder."""
+"""The GPU count of types without GPU.
+
+A run fits there only while its GPUs did nothing, and then it needs no GPU memory. The first point
+of work needs all of it, so this step can be as wide as the whole ladder of types.
+"""
 
 
 def rungs_of(before: dict[str, Decimal], after: dict[str, Decimal]) -> set[int]:
-    """The GPU counts that hold the run only before or only after the step."""
+    """Returns the GPU counts of types that fit only before or only after the step."""
     if not any(machine(name).gpus for name in {*before, *after}):
         return set()
     return {machine(name).gpus for name in before.keys() ^ after.keys()}
 
 
 def allowed(before: dict[str, Decimal], after: dict[str, Decimal], metric: str) -> Decimal:
-    """How far the counted dollars may move when one point of a metric does.
+    """Returns how far the counted dollars may move if one point of a metric does.
 
-    The types that certainly save, before or after, stand on a ladder: a rung is what they offer of
-    the metric's resource, and its worth is the best saving among all types on it and above it;
-    above the last one is today's type, which saves nothing. One point moves the need past one rung
-    at most, so the move is bounded by the dearest single rung among those whose types hold the run
-    only before or only after: the gap between two neighbouring candidates. To it comes what the
-    same point does smoothly: the largest change of the saving of a type that holds the run both
-    times, since a busier GPU makes the run on a weaker one longer.
+    All types that certainly save, before or after, are ordered by how much they have of the
+    metric's resource. A rung's value is the best saving of the types on it or above; above the last
+    rung is the current type, which saves nothing. One point moves the need past at most one rung.
+    So the change is at most the widest gap at a rung whose types fit only before or only after.
+    Added to it is the largest change of a saving of a type that fits both times, because a busier
+    GPU makes the run on a weaker one longer.
     """
     worth = {**after, **before}
     if NO_GPU_WORK in rungs_of(before, after):
@@ -76,38 +78,38 @@ def allowed(before: dict[str, Decimal], after: dict[str, Decimal], metric: str) 
     offered = OFFERED[metric]
     gaps = []
     for rung in {offered(machine(name)) for name in worth.keys() - both}:
-        here = [usd for name, usd in worth.items() if offered(machine(name)) >= rung]
+        best_from = [usd for name, usd in worth.items() if offered(machine(name)) >= rung]
         above = [usd for name, usd in worth.items() if offered(machine(name)) > rung]
-        gaps.append(max(here) - max(above, default=_ZERO))
+        gaps.append(max(best_from) - max(above, default=_ZERO))
     return max(gaps, default=_ZERO) + drift
 
 
-def one_host(was: AuditDocument, now: AuditDocument, run: Run) -> Decimal:
-    """One host's share of the bill, where only one of the two audits asks for fewer hosts.
+def one_host(before: AuditDocument, now: AuditDocument, run: Run) -> Decimal:
+    """Returns one host's share of the bill if only one of the audits asks for fewer hosts, else 0.
 
-    One host fewer is a neighbouring candidate too, which `what-if` does not rank.
+    One host fewer is a neighbouring candidate too, but `what-if` does not rank it.
     """
     asks = [
         any(
             fix["parameter"].endswith("InstanceCount")
-            for one in of_the_machine(audit)
-            for fix in one["fix"]
+            for finding in machine_findings(audit)
+            for fix in finding["fix"]
         )
-        for audit in (was, now)
+        for audit in (before, now)
     ]
-    total = was["bill"]["total_usd"] or _ZERO
+    total = before["bill"]["total_usd"] or _ZERO
     return total / len(run.paces) if asks[0] != asks[1] else _ZERO
 
 
-def counts(told: Document) -> Decimal:
-    """The counted dollars that speak of the machine."""
-    return dollars(of_the_machine(judged(told)))
+def counts(job_recording: Document) -> Decimal:
+    """Returns the counted dollars of findings on the machine's use."""
+    return dollars(machine_findings(judged(job_recording)))
 
 
 def steepest(moved: Callable[[int], Document], by: int) -> int:
-    """The point, on the way from the recording to one moved `by` points, at which most happens.
+    """Returns the point (0 to `by`) at which one step changes the dollars most.
 
-    Halves the way to where the dollars differ more. The step is from there one point on.
+    It repeatedly halves the interval, and keeps the half in which the dollars differ more.
     """
     near, far = 0, by
     dollars_of = {point: counts(moved(point)) for point in (near, far)}
@@ -123,7 +125,7 @@ def steepest(moved: Callable[[int], Document], by: int) -> int:
 
 
 class Way(Struct, frozen=True):
-    """A series, the minutes in it, and how many points they are moved, one after the other."""
+    """A series, its minutes, and how many points it is moved, step by step."""
 
     metric: str
     far: int
@@ -132,8 +134,8 @@ class Way(Struct, frozen=True):
     minutes: int = 600
 
 
-def told_ways() -> st.SearchStrategy[Way]:
-    """Up and down, for the whole run, a while, or one minute."""
+def ways() -> st.SearchStrategy[Way]:
+    """Returns a strategy for ways up and down, over the whole run, some minutes or one."""
     return st.builds(
         Way,
         st.sampled_from(tuple(OFFERED)),
@@ -144,8 +146,8 @@ def told_ways() -> st.SearchStrategy[Way]:
     )
 
 
-@held(60)
-@given(runs(pauses=False), told_ways())
+@property_settings(60)
+@given(runs(pauses=False), ways())
 @example(plain("ml.c7i.xlarge", cores=1.62, gib=3.2), Way("CPUUtilization", -50))
 @example(plain("ml.r5d.24xlarge", cores=0.5, gib=77), Way("MemoryUtilization", 50))
 @example(plain("ml.r5.4xlarge", cores=9, gib=99.8), Way("MemoryUtilization", -50))
@@ -155,24 +157,26 @@ def told_ways() -> st.SearchStrategy[Way]:
 @example(plain("ml.g5.12xlarge", 0.4, 0.4, 0.4, 0.4), Way("GPUUtilization", 400))
 @example(plain("ml.p3.16xlarge", *[0.2] * 8), Way("GPUUtilization", 400))
 def test_one_point_moves_the_dollars_by_one_neighbouring_type_at_most(run: Run, way: Way) -> None:
-    """One percent of one core, device or memory, in some minutes of one host.
+    """Moves one host by one percent of a core, device or memory in some minutes.
 
-    The program never waits: the dollars of a pause depend on where it begins and ends, and a pause
-    of hours that one point ends is another run.
+    The program never waits. The dollars of a pause depend on its start and end, and a point that
+    ends a pause of hours makes another run.
     """
-    told = run.told()
-    host = f"{told['describe']['TrainingJobName']}/algo-{min(way.host, len(run.paces))}"
+    job_recording = run.recording()
+    host = f"{job_recording['describe']['TrainingJobName']}/algo-{min(way.host, len(run.paces))}"
     span = range(way.first, way.first + way.minutes)
 
     def moved(points: int) -> Document:
-        return step(told, host, way.metric, span, points)
+        return step(job_recording, host, way.metric, span, points)
 
     at = steepest(moved, way.far)
-    here, there = moved(at), moved(at + 1)
-    was, now = judged(here), judged(there)
-    change = abs(dollars(of_the_machine(was)) - dollars(of_the_machine(now)))
-    most = allowed(savings(here), savings(there), way.metric) + one_host(was, now, run)
+    before_step, after_step = moved(at), moved(at + 1)
+    before, now = judged(before_step), judged(after_step)
+    change = abs(dollars(machine_findings(before)) - dollars(machine_findings(now)))
+    most = allowed(savings(before_step), savings(after_step), way.metric) + one_host(
+        before, now, run
+    )
     assert change <= most + CENT, (
         f"{way.metric} of {host}, moved by {at} and by {at + 1} points: ${change} moved, "
-        f"${most} allowed\n{says(was)}\n{says(now)}"
+        f"${most} allowed\n{findings_line(before)}\n{findings_line(now)}"
     )

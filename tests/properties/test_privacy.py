@@ -1,6 +1,6 @@
-"""No text of a job reaches a sink, but the few that are shown by design (`job_fields`).
+"""No text of a job reaches a sink except those shown by design (`job_fields`).
 
-A sink is whatever is stored, posted, printed, logged or raised: `tests/fakes/sinks.py` has all.
+A sink is anything stored, posted, printed, logged or raised: see `tests/fakes/sinks.py`.
 """
 
 import json
@@ -26,15 +26,15 @@ from tests.fakes.sinks import Leaf, answer_of, sinks, text_fields
 KINDS = list(JobKind)
 
 
-def holding(text: str, found: Mapping[str, str]) -> list[str]:
-    """The sinks in which a text stands, as it is or as JSON writes it."""
+def holding(text: str, texts: Mapping[str, str]) -> list[str]:
+    """Returns the sinks that contain a text, plain or as JSON writes it."""
     forms = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
-    return [name for name, sink in found.items() if any(form in sink for form in forms)]
+    return [name for name, sink in texts.items() if any(form in sink for form in forms)]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.value)
-def test_of_all_fields_of_an_answer_those_are_read_that_are_shown_by_design(kind: JobKind) -> None:
-    """A word of its own in each text field: exactly those of the table are found in some sink."""
+def test_only_fields_of_the_table_reach_a_sink(kind: JobKind) -> None:
+    """Each text field gets its own word: exactly the fields of the table appear in some sink."""
     shown = dict(shown_fields(STORED_FIELDS))
     words = {path: f"quokka{at:04}" for at, path in enumerate(text_fields(kind))}
     forms = {StoredAs.TYPE: "ml.{0}.large", StoredAs.ADDRESS: "s3://{0}/{0}"}
@@ -53,14 +53,16 @@ def test_of_all_fields_of_an_answer_those_are_read_that_are_shown_by_design(kind
     assert not [path for path, word in words.items() if word in shared]
 
 
-@pytest.mark.parametrize("secret", SECRETS, ids=lambda one: f"{one.place}: {one.text[:20]!a}")
-def test_none_of_sixty_secrets_reaches_a_sink(secret: Secret) -> None:
-    """Whatever its shape and its place."""
+@pytest.mark.parametrize(
+    "secret", SECRETS, ids=lambda secret: f"{secret.place}: {secret.text[:20]!a}"
+)
+def test_no_secret_reaches_a_sink(secret: Secret) -> None:
+    """No secret reaches a sink, whatever its form and place."""
     assert holding(secret.secret, sinks(*placed(secret.place, secret.text))) == []
 
 
 def placed(place: str, text: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """The answer of a failed job with a text in one place, and its tags."""
+    """Returns the answer of a failed job with a text in one place, and the job's tags."""
     rule = {"RuleConfigurationName": "r", "RuleEvaluationStatus": "IssuesFound"}
     data = {"ChannelName": "train", "DataSource": {"S3DataSource": {"S3Uri": "s3://bucket/x"}}}
     image = {"TrainingImage": "registry.example.com/team/train:1", "TrainingInputMode": "File"}
@@ -149,21 +151,21 @@ _TOKENS = st.one_of(
     ),
     st.from_regex(r"eyJ[A-Za-z0-9_-]{20}\.eyJ[A-Za-z0-9_-]{20}\.[A-Za-z0-9_-]{20}", fullmatch=True),
     st.from_regex(r"[0-9a-f]{32}|[0-9a-f]{64}", fullmatch=True),
-    # 40 hexadecimal digits may be a commit, as the tag of an image.
+    # without 40 hexadecimal digits: they may be a commit in an image's tag
     st.from_regex(r"https?://[a-z]{4,9}:[A-Za-z0-9]{8,20}@[a-z]{5}\.com/", fullmatch=True),
 )
 _FREE = st.text(min_size=6).filter(lambda text: not re.fullmatch(r'[\w .:/+=@%#,()"{}[\]-]+', text))
-"""Texts with a sign that neither names nor JSON have, such as an emoji or a line's end."""
+"""Texts with a character that neither names nor JSON have, such as an emoji or a line break."""
 _AROUND = st.sampled_from(["{}", "s3://{}/x", "train-{}", "loss {}", "a/b:{}", "arn:aws:x:{}"])
 
 
-def test_of_all_tags_those_are_read_that_the_policy_names() -> None:
-    """A cost tag is in the rows of histories; a recording to be shared has none."""
+def test_only_tags_that_the_policy_names_reach_a_sink() -> None:
+    """Only tags that the policy names are stored; an anonymised recording has none."""
     tags = {"project": "quokka-one", "note": "quokka-two", "quokka-three": "x"}
-    found = sinks(answer_of(JobKind.TRAINING, {("TrainingJobStatus",): "Failed"}), tags)
-    assert {"items", "file", "JSON"} <= {*holding("quokka-one", found)}
-    assert "anonymised recording" not in holding("quokka-one", found)
-    assert holding("quokka-two", found) == holding("quokka-three", found) == []
+    texts = sinks(answer_of(JobKind.TRAINING, {("TrainingJobStatus",): "Failed"}), tags)
+    assert {"items", "file", "JSON"} <= {*holding("quokka-one", texts)}
+    assert "anonymised recording" not in holding("quokka-one", texts)
+    assert holding("quokka-two", texts) == holding("quokka-three", texts) == []
 
 
 @settings(max_examples=60)
@@ -171,7 +173,7 @@ def test_of_all_tags_those_are_read_that_the_policy_names() -> None:
 def test_what_looks_like_a_token_is_in_no_sink_whatever_its_field(
     token: str, around: str, kind: JobKind
 ) -> None:
-    """In all texts of an answer and in all tags, between other words."""
+    """A token in any text or tag, also between other words, reaches no sink."""
     text = around.format(token)
     texts = dict.fromkeys(text_fields(kind), text) | {(f"{kind.spec.prefix}JobStatus",): "Failed"}
     tags = {"owner": text, "workload": text, "project": text, "note": text, text: "x"}
@@ -181,15 +183,15 @@ def test_what_looks_like_a_token_is_in_no_sink_whatever_its_field(
 @settings(max_examples=40)
 @given(_FREE, st.sampled_from(KINDS))
 def test_free_text_is_in_no_sink_and_in_no_error(text: str, kind: JobKind) -> None:
-    """Neither where AWS has a text, nor where it has a number, a time or a switch."""
+    """Free text reaches no sink or error, also not in fields for numbers, times or booleans."""
     texts = dict.fromkeys(text_fields(kind), text) | {(f"{kind.spec.prefix}JobStatus",): "Failed"}
     assert holding(text, sinks(answer_of(kind, texts), {}, kind)) == []
     assert holding(text, sinks(answer_of(kind, {}, text), {}, kind)) == []
 
 
-def test_what_is_kept_of_a_recorded_job_gives_the_same_job() -> None:
-    """Kept once or twice: so live, recorded and re-audited jobs are judged alike."""
-    for item in recorded.everything():
-        kept = json.loads(json.dumps(sanitize_answer(item.recording.describe)))
-        assert sanitize_answer(kept) == kept, item.file
-        assert parse(kept, {}) == parse(item.recording.describe, {}), item.file
+def test_a_sanitised_answer_gives_the_same_job() -> None:
+    """A sanitised answer parses to the same job: live, recorded and reaudited jobs are equal."""
+    for item in recorded.all_recorded_jobs():
+        stored = json.loads(json.dumps(sanitize_answer(item.recording.describe)))
+        assert sanitize_answer(stored) == stored, item.file
+        assert parse(stored, {}) == parse(item.recording.describe, {}), item.file

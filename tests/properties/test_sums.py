@@ -1,11 +1,11 @@
-"""The sums of an audit keep within its bill, however the run ended and whatever its pool says."""
+"""The sums of an audit stay within its bill, for any status and warm pool."""
 
 from decimal import Decimal
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.properties.judged import held, judged, says
+from tests.properties.judged import findings_line, judged, property_settings
 from tests.properties.programs import GPU_TYPES, Run, runs
 
 ZERO = Decimal(0)
@@ -13,7 +13,7 @@ ROUNDED = Decimal("0.00001")
 SECONDS = st.sampled_from([0, 1, 600, 3600, 86_400, 10**9])
 
 
-@held(25)
+@property_settings(25)
 @given(
     runs(GPU_TYPES),
     st.sampled_from(["Completed", "Failed", "Stopped"]),
@@ -25,9 +25,9 @@ SECONDS = st.sampled_from([0, 1, 600, 3600, 86_400, 10**9])
 def test_what_is_counted_and_what_may_be_lost_are_no_more_than_the_bill(
     run: Run, status: str, checkpoints: bool, retained_s: int, keep_s: int, pool: str
 ) -> None:
-    """A pool that was kept for longer than asked for, or for years, too."""
-    told = run.told()
-    answer = told["describe"]
+    """Counted and possibly lost dollars stay within the bill, even if a pool was kept for years."""
+    job_recording = run.recording()
+    answer = job_recording["describe"]
     answer["TrainingJobStatus"] = answer["SecondaryStatus"] = status
     if status == "Failed":
         answer["FailureReason"] = "AlgorithmError: CUDA out of memory"
@@ -35,11 +35,11 @@ def test_what_is_counted_and_what_may_be_lost_are_no_more_than_the_bill(
         answer["CheckpointConfig"] = {"S3Uri": "s3://checkpoints/here"}
     answer["ResourceConfig"]["KeepAlivePeriodInSeconds"] = keep_s
     answer["WarmPoolStatus"] = {"Status": pool, "ResourceRetainedBillableTimeInSeconds": retained_s}
-    audit = judged(told)
-    assert not [one for one in audit["unknown"] if one["code"] == "rule_failed"]
+    audit = judged(job_recording)
+    assert not [row for row in audit["unknown"] if row["code"] == "rule_failed"]
     total, lost = audit["bill"]["total_usd"], audit["lost_usd"] or ZERO
     assert total is not None, audit["bill"]["missing"]
     avoidable, most = audit["avoidable_usd"] or ZERO, audit["lost_up_to_usd"] or ZERO
     assert ZERO <= lost <= most
-    assert avoidable + most <= total + ROUNDED, says(audit)
+    assert avoidable + most <= total + ROUNDED, findings_line(audit)
     assert all(part["usd"] >= -ROUNDED for part in audit["waterfall"])

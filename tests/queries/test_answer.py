@@ -1,4 +1,4 @@
-"""Questions are answered from one list, and rightly: each is compared with reading everything."""
+"""Each question is answered from one list, and compared with an answer from all rows."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -12,7 +12,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.queries import answer
-from sageaudit.queries.columns import matching
+from sageaudit.queries.columns import make_row_filter
 from sageaudit.queries.lists import HistoryLists, as_list_row, sort_amount, sort_key
 from sageaudit.queries.question import AMOUNT_SORTS, Question, SortOrder
 from sageaudit.queries.window import Window, parse_window
@@ -25,37 +25,38 @@ ODD = Window(NOW - timedelta(days=20, hours=3), NOW - timedelta(days=2, hours=7)
 
 @pytest.fixture(scope="module")
 def history() -> SqliteHistory:
-    """120 audits of 40 days."""
+    """Yields 120 audits of 40 days."""
     made = SqliteHistory()
     fill(made, 120)
     return made
 
 
-def asked(history: SqliteHistory, question: Question) -> HistoryLists:
-    """The lists of a question's time."""
+def lists_of(history: SqliteHistory, question: Question) -> HistoryLists:
+    """Returns the lists of a question's window."""
     return HistoryLists(history, question.window)
 
 
-def everything(history: SqliteHistory) -> list[AuditSummary]:
-    """All heads, newest first."""
+def all_summaries(history: SqliteHistory) -> list[AuditSummary]:
+    """Returns all summaries, newest first."""
     days = [(NOW + timedelta(days=2) - timedelta(days=n)).date() for n in range(60)]
     return [head for day in days for head in history.runs(RunQuery.for_day(day))]
 
 
-def found(
+def all_findings(
     history: SqliteHistory, question: Question, *, with_heads: bool = False
 ) -> list[RuleFinding]:
-    """The rows of a question with a rule."""
-    rule, lists = question.rule or "", asked(history, question)
-    return list(answer.iterate_findings(lists, question, rule, with_heads=with_heads))
+    """Returns the rows of a question with a rule."""
+    rule, lists = question.rule or "", lists_of(history, question)
+    return list(answer.iterate_findings(lists, question, rule, with_summaries=with_heads))
 
 
-def by_hand(history: SqliteHistory, question: Question) -> list[AuditSummary]:
-    """The rows of a question without a rule, from all heads."""
+def expected_rows(history: SqliteHistory, question: Question) -> list[AuditSummary]:
+    """Returns the rows of a question without a rule, from all summaries."""
     rows = [
         row
-        for row in map(as_list_row, everything(history))
-        if question.window.since <= row.ended_at < question.window.until and matching(question)(row)
+        for row in map(as_list_row, all_summaries(history))
+        if question.window.since <= row.ended_at < question.window.until
+        and make_row_filter(question)(row)
     ]
     if question.sort is SortOrder.NEWEST:
         return rows
@@ -82,33 +83,36 @@ QUESTIONS = [
 @pytest.mark.parametrize(
     ("question", "sort"), [*product(QUESTIONS, [SortOrder.NEWEST, *AMOUNT_SORTS])]
 )
-def test_a_page_is_the_first_rows_of_all_that_fit(
+def test_a_page_has_the_first_of_all_matching_rows(
     history: SqliteHistory, question: Question, sort: SortOrder
 ) -> None:
-    """In the question's order, each row once; it says whether there are more."""
+    """They are in the question's order, each once; the page says whether there are more."""
     question = replace(question, sort=sort)
-    expected = by_hand(history, question)
+    expected = expected_rows(history, question)
     for limit in (1, 40):
-        page = answer.first_page(asked(history, question), question, limit)
+        page = answer.first_page(lists_of(history, question), question, limit)
         assert (list(page.rows), page.has_more) == (expected[:limit], len(expected) > limit)
-    assert list(answer.iterate_rows(asked(history, question), question)) == expected
+    assert list(answer.iterate_rows(lists_of(history, question), question)) == expected
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("of", [MONTH, ODD])
+@pytest.mark.parametrize("field_name", [MONTH, ODD])
 def test_findings_of_a_rule_are_those_of_its_list(
-    history: SqliteHistory, rule: str, of: Window
+    history: SqliteHistory, rule: str, field_name: Window
 ) -> None:
-    """One row for each job with the finding; all heads or none, the savings are the same."""
-    question = Question.with_filters(of, rule=rule)
+    """There is one row for each job with the finding.
+
+    The savings are the same with or without summaries.
+    """
+    question = Question.with_filters(field_name, rule=rule)
     heads = [
         head
-        for head in everything(history)
-        if of.since <= head.ended_at < of.until and f"SA-{rule}" in head.finding_ids
+        for head in all_summaries(history)
+        if field_name.since <= head.ended_at < field_name.until and f"SA-{rule}" in head.finding_ids
     ]
-    rows = found(history, question)
+    rows = all_findings(history, question)
     assert [row.key for row in rows] == [head.key for head in heads]
-    whole = found(history, question, with_heads=True)
+    whole = all_findings(history, question, with_heads=True)
     assert [row.finding for row in whole] == [row.finding for row in rows]
     assert [row.summary.total_usd for row in whole] == [
         as_list_row(head).total_usd for head in heads
@@ -116,16 +120,22 @@ def test_findings_of_a_rule_are_those_of_its_list(
 
 
 def test_savings_of_a_rule_add_up_to_its_daily_sums(history: SqliteHistory) -> None:
-    """A roll-up's finding counts only where it is its own."""
+    """A roll-up's finding counts only what no training job counts."""
     for rule in RULES:
         question = Question.with_filters(MONTH, rule=rule)
-        rows = found(history, question)
+        rows = all_findings(history, question)
         sums = [
             head.sums.rules[rule]
-            for head in everything(history)
+            for head in all_summaries(history)
             if head.sums and rule in head.sums.rules and head.ended_at >= MONTH.since
         ]
-        usd = sum((of.avoidable_usd + of.lost_usd + of.possible_usd for of in sums), Decimal(0))
+        usd = sum(
+            (
+                field_name.avoidable_usd + field_name.lost_usd + field_name.possible_usd
+                for field_name in sums
+            ),
+            Decimal(0),
+        )
         assert sum((row.finding.saving_usd or Decimal(0) for row in rows), Decimal(0)) == usd
 
 
@@ -138,43 +148,46 @@ def test_savings_of_a_rule_add_up_to_its_daily_sums(history: SqliteHistory) -> N
 )
 def test_findings_are_filtered_by_themselves(history: SqliteHistory, question: Question) -> None:
     """The severity is the finding's own; a status is read from the audit."""
-    rows = found(history, question)
+    rows = all_findings(history, question)
     assert rows
     assert all(row.finding.severity == "high" or row.summary.status == "Failed" for row in rows)
 
 
-def test_the_list_with_the_fewest_rows_answers() -> None:
-    """A rule's findings, else a family, an owner, an account, a day."""
-    asked = {"rule": "r", "family": "f", "owner": "o", "account": "a"}
+def test_the_list_with_the_fewest_rows_is_read() -> None:
+    """It is that of the rule, else the family, the owner, the account, the day."""
+    lists_of = {"rule": "r", "family": "f", "owner": "o", "account": "a"}
     for index in (RunIndex.RULE, RunIndex.FAMILY, RunIndex.OWNER, RunIndex.ACCOUNT):
-        assert Question.with_filters(MONTH, **asked).index is index  # type: ignore[arg-type]
-        del asked[index.name.lower()]
+        assert Question.with_filters(MONTH, **lists_of).index is index  # type: ignore[arg-type]
+        del lists_of[index.name.lower()]
     assert Question.with_filters(MONTH, region="x").index is RunIndex.DAY
 
 
-def test_the_dearest_jobs_are_found_without_reading_all(history: SqliteHistory) -> None:
-    """No job has more dollars than its family had on its day, so most days are not read."""
+def test_the_most_wasteful_jobs_are_found_without_reading_all(history: SqliteHistory) -> None:
+    """No job has more dollars than its family on its day, so most days are not read."""
     lists = HistoryLists(history, MONTH)
     page = answer.first_page(lists, Question(MONTH, sort=SortOrder.WASTE), 3)
     assert [row.waste_usd for row in page.rows if isinstance(row, AuditSummary)] == sorted(
-        (row.waste_usd or Decimal(0) for row in map(as_list_row, everything(history))), reverse=True
+        (row.waste_usd or Decimal(0) for row in map(as_list_row, all_summaries(history))),
+        reverse=True,
     )[:3]
     assert lists.read_counts.rows < 25
 
 
-def test_jobs_without_such_dollars_are_left_out_of_the_dearest(history: SqliteHistory) -> None:
-    """`above_zero` ends the list before the rows with nothing to rank by."""
+def test_jobs_without_such_dollars_are_not_ranked(history: SqliteHistory) -> None:
+    """`above_zero` ends the list before the rows of $0."""
     question = Question.with_filters(MONTH, owner="ana", sort=SortOrder.LOST)
-    expected = [row for row in by_hand(history, question) if row.lost_usd]
+    expected = [row for row in expected_rows(history, question) if row.lost_usd]
     assert (
-        list(answer.first_page(asked(history, question), question, 500, only_above_zero=True).rows)
+        list(
+            answer.first_page(lists_of(history, question), question, 500, only_above_zero=True).rows
+        )
         == expected
     )
 
 
 def test_a_page_reads_little_more_than_it_shows(history: SqliteHistory) -> None:
-    """One row more says whether there is a next page."""
+    """One more row shows whether there is a next page."""
     for question in QUESTIONS[:6]:
-        lists = asked(history, question)
+        lists = lists_of(history, question)
         answer.first_page(lists, question, 5)
         assert lists.read_counts.rows <= 5 + 2 * 4

@@ -1,4 +1,4 @@
-"""Sums by columns: the same from daily sums as from audits, and the same as of the rows."""
+"""Sums by columns are the same from daily sums, from audits, and from the rows of lists."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ from sageaudit.queries.question import Question, SortOrder
 from sageaudit.queries.total import SumsRow
 from sageaudit.queries.window import Window, make_window
 from sageaudit.structs import replace
-from tests.fakes.entries import ended, finding
-from tests.fakes.random_history import ACCOUNTS, NOW, RULES, fill, remembered
+from tests.fakes.entries import entry_ending_at, finding
+from tests.fakes.random_history import ACCOUNTS, NOW, RULES, cached_reads, fill
 
 TODAY = NOW.date()
 WINDOW = Window(datetime(2026, 11, 11, tzinfo=UTC), datetime(2026, 11, 21, tzinfo=UTC))
@@ -60,28 +60,28 @@ Sums = dict[tuple[object, ...], list[Decimal | int]]
 
 @pytest.fixture(scope="module")
 def history() -> Iterator[History]:
-    """90 audits of a week and a half."""
+    """Yields 90 audits of a week and a half."""
     with SqliteHistory() as file:
         fill(file, 90, days=10)
-        yield remembered(file)
+        yield cached_reads(file)
 
 
-def of_rows(lists: HistoryLists, question: Question, columns: tuple[Column, ...]) -> Sums:
-    """The sums of a list's rows: jobs, failed jobs, spend, waste and possible dollars."""
+def sums_of_rows(lists: HistoryLists, question: Question, columns: tuple[Column, ...]) -> Sums:
+    """Returns the sums of a list's rows: jobs, failed jobs, spend, waste and possible dollars."""
     sums: Sums = defaultdict(lambda: [0, 0, _ZERO, _ZERO, _ZERO])
-    for row in rows_of(lists, question, columns):
-        values = tuple(value(row, column) for column in columns)
+    for row in question_rows(lists, question, columns):
+        values = tuple(column_value(row, column) for column in columns)
         audit = row.summary if isinstance(row, RuleFinding) else row
         added = (int(not audit.rollup), int(not audit.rollup and audit.status == "Failed"))
-        for at, amount in enumerate((*added, audit.total_usd, *wasted(row))):
+        for at, amount in enumerate((*added, audit.total_usd, *waste_and_possible(row))):
             sums[values][at] += amount or 0
     return sums
 
 
-def rows_of(
+def question_rows(
     lists: HistoryLists, question: Question, columns: tuple[Column, ...]
 ) -> Iterator[ListRow]:
-    """The rows of the question; by rule, the findings of each in these rows."""
+    """Yields the rows of the question; by rule, the findings of each rule in these rows."""
     rows = [*answer.iterate_rows(lists, question, with_summaries=True)]
     if question.rule is not None or GROUPABLE["rule"] not in columns:
         return iter(rows)
@@ -93,25 +93,25 @@ def rows_of(
     return (row for row in chain.from_iterable(findings) if row.key in keys)
 
 
-def value(row: ListRow, column: Column) -> object:
-    """What a row has in a column."""
+def column_value(row: ListRow, column: Column) -> object:
+    """Returns a row's value of a column."""
     if isinstance(row, RuleFinding):
-        return row.finding.rule if column.name == "rule" else value(row.summary, column)
+        return row.finding.rule if column.name == "rule" else column_value(row.summary, column)
     if column.length is None:
         return column.value_of(row)
     return column.length.label(column.length.first_day(row.ended_at.date()))
 
 
-def wasted(row: ListRow) -> tuple[Decimal | None, Decimal | None]:
-    """Avoidable and lost, and possible dollars; of a finding, its saving is one of both."""
+def waste_and_possible(row: ListRow) -> tuple[Decimal | None, Decimal | None]:
+    """Returns avoidable plus lost, and possible dollars; a finding's saving is one of both."""
     if not isinstance(row, RuleFinding):
         return row.waste_usd, row.possible_usd
     saving_usd = row.finding.saving_usd
     return (saving_usd, None) if row.finding.bucket.is_counted else (None, saving_usd)
 
 
-def of_totals(totals: list[SumsRow], columns: tuple[Column, ...]) -> Sums:
-    """The same of sums."""
+def sums_of_totals(totals: list[SumsRow], columns: tuple[Column, ...]) -> Sums:
+    """Returns the same of sums."""
     names = ("jobs", "failed", "total_usd", "waste_usd", "possible_usd")
     return {
         tuple(column.value_of(total) for column in columns): [
@@ -121,28 +121,31 @@ def of_totals(totals: list[SumsRow], columns: tuple[Column, ...]) -> Sums:
     }
 
 
-def told(sums: Sums) -> Sums:
-    """Without the values that nothing has."""
+def without_zeros(sums: Sums) -> Sums:
+    """Returns the sums without the values that nothing has."""
     return {values: amounts for values, amounts in sums.items() if any(amounts)}
 
 
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
 @pytest.mark.parametrize("text", COLUMNS)
 def test_sums_are_those_of_the_rows(history: History, text: str, filters: dict[str, Any]) -> None:
-    """By each column, with each filter."""
+    """This holds by each column and with each filter."""
     lists, columns = HistoryLists(history, WINDOW), parse_columns(text)
     question = Question.with_filters(WINDOW, **filters)
     # periods are whole, so their first rows are older than the window
     length = period_length(columns)
     first = length.first_day(WINDOW.first_day) if length else WINDOW.first_day
-    whole = lists.in_window(make_window(first, WINDOW.until.date()))
-    expected = told(of_rows(whole, question, columns))
-    assert told(of_totals(sum_by(lists, question, columns, today=TODAY), columns)) == expected
+    whole_window = lists.in_window(make_window(first, WINDOW.until.date()))
+    expected = without_zeros(sums_of_rows(whole_window, question, columns))
+    assert (
+        without_zeros(sums_of_totals(sum_by(lists, question, columns, today=TODAY), columns))
+        == expected
+    )
     assert expected or len(filters) > 1
 
 
 def test_daily_sums_answer_without_reading_an_audit(history: History) -> None:
-    """Where they know the columns and the filters; a time of day they do not know."""
+    """They have the columns and the filters; they do not know a time of day."""
     cases: tuple[tuple[str, dict[str, Any], bool], ...] = (
         ("family,month", {"family": "training/bert", "account": ACCOUNTS[0]}, False),
         ("region,account", {"owner": "ana"}, False),
@@ -161,17 +164,19 @@ def test_daily_sums_answer_without_reading_an_audit(history: History) -> None:
 
 @pytest.fixture
 def weeks() -> Iterator[SqliteHistory]:
-    """$2 a job, $1 of it avoidable by gpu-idle, on five days of October and November."""
+    """Yields jobs of $2, of which gpu-idle could save $1, on five days of October and November."""
     with SqliteHistory() as history:
         for day, month in ((26, 10), (2, 11), (9, 11), (16, 11), (19, 11)):
-            found = [finding("gpu-idle", saving_usd=Decimal(1))]
+            result = [finding("gpu-idle", saving_usd=Decimal(1))]
             at = datetime(2026, month, day, 9, tzinfo=UTC)
-            history.record(ended(f"day-{day}", at, findings=found, bill={"total_usd": Decimal(2)}))
+            history.record(
+                entry_ending_at(f"day-{day}", at, findings=result, bill={"total_usd": Decimal(2)})
+            )
         yield history
 
 
-def asked(history: History, text: str, since: date, **filters: Any) -> list[SumsRow]:
-    """The sums since a day."""
+def sums_since(history: History, text: str, since: date, **filters: Any) -> list[SumsRow]:
+    """Returns the sums since a day."""
     start = datetime(since.year, since.month, since.day, tzinfo=UTC)
     window = replace(WINDOW, since=start)
     return sum_by(
@@ -183,8 +188,8 @@ def asked(history: History, text: str, since: date, **filters: Any) -> list[Sums
 
 
 def test_each_week_is_compared_with_the_one_before(weeks: History) -> None:
-    """One that lasts with as many days, here Monday to Friday, and with what it may come to."""
-    rows = asked(weeks, "week", date(2026, 10, 28))
+    """The current week is compared with the same days, Monday to Friday, and has a projection."""
+    rows = sums_since(weeks, "week", date(2026, 10, 28))
     assert [
         (row.period, row.total_usd, row.total_change_percent, row.waste_change_percent, row.over)
         for row in rows
@@ -198,44 +203,48 @@ def test_each_week_is_compared_with_the_one_before(weeks: History) -> None:
     assert (rows[0].first_day, rows[0].last_day) == (date(2026, 10, 26), date(2026, 11, 1))
 
 
-def test_a_projection_counts_a_day_that_is_not_over_as_it_is(weeks: History) -> None:
-    """Monday to Thursday cost $4. A Friday that has cost $6 so far stays $6, and the two days left
-    cost $1 each, as the days that are over did on average.
+def test_a_projection_counts_today_as_it_is(weeks: History) -> None:
+    """Monday to Thursday cost $4.
+
+    A Friday that has cost $6 so far stays $6. The two remaining days cost $1 each, the average of
+    the finished days.
     """
     today = datetime(TODAY.year, TODAY.month, TODAY.day, 9, tzinfo=UTC)
-    weeks.record(ended("today", today, bill={"total_usd": Decimal(6)}))
-    newest = asked(weeks, "week", date(2026, 11, 16))[-1]
+    weeks.record(entry_ending_at("today", today, bill={"total_usd": Decimal(6)}))
+    newest = sums_since(weeks, "week", date(2026, 11, 16))[-1]
     assert (newest.total_usd, newest.projected_usd) == (10, 12)
 
 
 def test_nothing_is_compared_with_days_before_the_history(weeks: History) -> None:
-    """October has audits from its 26th day on: no month can be compared with it or with less."""
-    october, november = asked(weeks, "month", date(2026, 10, 1))
+    """October has audits from its 26th day on, so no month can be compared with it or with earlier
+    ones.
+    """
+    october, november = sums_since(weeks, "month", date(2026, 10, 1))
     assert (october.total_usd, october.total_before_usd, october.waste_before_usd) == (
         2,
         None,
         None,
     )
     assert (november.total_usd, november.total_before_usd) == (8, None)
-    assert [row.total_before_usd for row in asked(weeks, "day", date(2026, 10, 25))[:2]] == [
+    assert [row.total_before_usd for row in sums_since(weeks, "day", date(2026, 10, 25))[:2]] == [
         None,
         2,
     ]
 
 
 def test_a_rule_that_could_not_judge_has_unknown_dollars(weeks: SqliteHistory) -> None:
-    """So has a rule that found nothing in any of the periods; others have known zeros."""
+    """So has a rule that found nothing in any of the periods; other rules have zeros."""
     at = datetime(2026, 9, 30, 9, tzinfo=UTC)
     unjudged: dict[str, Any] = {"judged": "no", "avoidable_usd": None, "findings": []}
-    weeks.record(ended("unjudged", at, **unjudged))
-    known = asked(weeks, "week", date(2026, 9, 28), rule="gpu-idle")
-    assert [row.waste_usd for row in known] == [None, 0, 0, 0, 1, 1, 1, 2]
-    never = asked(weeks, "week", date(2026, 9, 28), rule="idle-tail")
+    weeks.record(entry_ending_at("unjudged", at, **unjudged))
+    known_values = sums_since(weeks, "week", date(2026, 9, 28), rule="gpu-idle")
+    assert [row.waste_usd for row in known_values] == [None, 0, 0, 0, 1, 1, 1, 2]
+    never = sums_since(weeks, "week", date(2026, 9, 28), rule="idle-tail")
     assert {(row.jobs, row.waste_usd, row.possible_usd) for row in never} == {(0, None, None)}
 
 
-def test_the_order_is_that_of_time_or_of_the_dollars_asked_for(history: History) -> None:
-    """Without a period, the most waste first."""
+def test_the_order_is_by_time_or_by_the_chosen_amount(history: History) -> None:
+    """Without a period, the most waste is first."""
     for sort in (SortOrder.NEWEST, SortOrder.WASTE, SortOrder.TOTAL, SortOrder.POSSIBLE):
         name = f"{'waste' if sort is SortOrder.NEWEST else sort.value}_usd"
         rows = sum_by(
@@ -246,32 +255,32 @@ def test_the_order_is_that_of_time_or_of_the_dollars_asked_for(history: History)
         )
         usd = [getattr(row, name) for row in rows]
         assert usd == sorted(usd, reverse=True)
-    periods = asked(history, "day", date(2026, 11, 10))
+    periods = sums_since(history, "day", date(2026, 11, 10))
     assert [row.first_day for row in periods] == sorted(row.first_day or TODAY for row in periods)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("", "give one column or two"),
-        ("family,owner,kind", "give one column or two"),
+        ("", "give one or two columns"),
+        ("family,owner,kind", "give one or two columns"),
         ("week,month", "only one of day, week and month"),
-        ("family,family", "give one column or two"),
+        ("family,family", "give one or two columns"),
     ],
 )
-def test_columns_that_cannot_be_are_refused(text: str, said: str) -> None:
-    """In one sentence."""
-    with pytest.raises(BadUsage, match=said):
+def test_invalid_columns_are_refused(text: str, message: str) -> None:
+    """The error is one sentence."""
+    with pytest.raises(BadUsage, match=message):
         parse_columns(text)
 
 
-def test_a_word_is_a_column_where_audits_have_such_a_tag(history: History) -> None:
-    """Any other is refused, with the nearest one and with the cost tags of these audits."""
-    for word, said in (
+def test_a_word_is_a_column_if_audits_have_such_a_tag(history: History) -> None:
+    """Other words are refused, with a suggestion and the cost tags of these audits."""
+    for word, message in (
         ("famly", "did you mean family?"),
         ("teem", r"mean team\?.* project, team$"),
     ):
-        with pytest.raises(BadUsage, match=f"there is no column '{word}'.*{said}"):
+        with pytest.raises(BadUsage, match=f"there is no column '{word}'.*{message}"):
             sum_by(
                 HistoryLists(history, WINDOW), Question(WINDOW), parse_columns(word), today=TODAY
             )

@@ -1,4 +1,4 @@
-"""Changes of families: dearer, cheaper, new and gone, the largest first."""
+"""Changes of families: increased, decreased, new and gone, the largest first."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -15,7 +15,7 @@ from sageaudit.queries.lists import HistoryLists
 from sageaudit.queries.names import resolve_family
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import Window
-from tests.fakes.entries import ended
+from tests.fakes.entries import entry_ending_at
 
 BEGIN, WEEK = datetime(2026, 11, 9, tzinfo=UTC), timedelta(days=7)
 AMOUNTS: dict[str, tuple[tuple[int, ...], tuple[int | None, ...]]] = {
@@ -34,23 +34,23 @@ AMOUNTS: dict[str, tuple[tuple[int, ...], tuple[int | None, ...]]] = {
 
 @pytest.fixture
 def history() -> Iterator[SqliteHistory]:
-    """These jobs on the Wednesdays."""
-    with SqliteHistory() as made:
+    """Returns these jobs on the Wednesdays."""
+    with SqliteHistory() as stored_history:
         for family, both in AMOUNTS.items():
             for week, bills in zip((BEGIN - WEEK, BEGIN), both, strict=True):
                 for number, usd in enumerate(bills):
-                    _record(made, family, week + timedelta(days=2, hours=number), usd)
-        yield made
+                    _record(stored_history, family, week + timedelta(days=2, hours=number), usd)
+        yield stored_history
 
 
 def _record(history: SqliteHistory, family: str, at: datetime, usd: int | None) -> None:
     bill = {"total_usd": None if usd is None else Decimal(usd)}
     job = {"family": family}
-    history.record(ended(f"{family}-{at:%d%H}", at, bill=bill, job=job))
+    history.record(entry_ending_at(f"{family}-{at:%d%H}", at, bill=bill, job=job))
 
 
-def asked(history: SqliteHistory) -> list[SpendChange]:
-    """The changes of the week."""
+def changes_of_week(history: SqliteHistory) -> list[SpendChange]:
+    """Returns the changes of the week."""
     window = Window(BEGIN, BEGIN + WEEK)
     return find_changes(
         HistoryLists(history, window),
@@ -60,12 +60,12 @@ def asked(history: SqliteHistory) -> list[SpendChange]:
     )
 
 
-def test_each_family_stands_beside_the_days_before(history: SqliteHistory) -> None:
-    """The largest change first; a job without a price leaves the change unknown."""
+def test_each_family_is_compared_with_the_days_before(history: SqliteHistory) -> None:
+    """The largest change is first; a job without a price leaves the change unknown."""
     _record(history, "returned", BEGIN - 2 * WEEK, 1)
     assert [
         (row.name, row.change and row.change.value, row.jobs_before, row.jobs, row.total_change_usd)
-        for row in asked(history)
+        for row in changes_of_week(history)
     ] == [
         ("gone", "gone", 1, 0, -20),
         ("decreased", "decreased", 1, 1, -5),
@@ -79,12 +79,10 @@ def test_each_family_stands_beside_the_days_before(history: SqliteHistory) -> No
 
 
 @pytest.mark.parametrize("name", [name for name in AMOUNTS if "arn:" not in name] + ["tuning/hpo"])
-def test_each_name_in_the_list_is_one_that_a_filter_takes(
-    history: SqliteHistory, name: str
-) -> None:
-    """Of tuning jobs whose names differ in numbers alone, it is the name that they share."""
+def test_each_name_in_the_list_is_a_valid_filter(history: SqliteHistory, name: str) -> None:
+    """Tuning jobs whose names differ only in numbers have the name that they share."""
     _record(history, "returned", BEGIN - 2 * WEEK, 1)
-    [row] = [row for row in asked(history) if row.name == name]
+    [row] = [row for row in changes_of_week(history) if row.name == name]
     for window, jobs in (
         (Window(BEGIN - WEEK, BEGIN), row.jobs_before),
         (Window(BEGIN, BEGIN + WEEK), row.jobs),
@@ -102,12 +100,13 @@ def test_each_name_in_the_list_is_one_that_a_filter_takes(
 
 
 def test_only_gone_is_known_if_the_history_does_not_reach_back(history: SqliteHistory) -> None:
-    """Its first audit is of the Wednesday of the week before: the days before it are not known.
-    A family that ran then and not since is gone, whatever else ran before.
+    """The first audit is of the Wednesday of the week before, so earlier days are unknown.
+
+    A family that ran then and not since is gone.
     """
-    rows = asked(history)
-    named = {name for name in AMOUNTS if not name.startswith("arn:")} | {"tuning/hpo"}
-    assert {row.name for row in rows} == named
+    rows = changes_of_week(history)
+    shared_names = {name for name in AMOUNTS if not name.startswith("arn:")} | {"tuning/hpo"}
+    assert {row.name for row in rows} == shared_names
     assert {row.name: row.change for row in rows if row.change} == {"gone": "gone"}
     assert {(row.jobs_before, row.total_before_usd, row.total_change_usd) for row in rows} == {
         (None, None, None)

@@ -1,4 +1,4 @@
-"""The digest of a week: what is read of the history, and what each route is told of it."""
+"""The digest of a week: what it reads from the history, and what each route gets."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -25,13 +25,13 @@ ALL: Sequence[Route | None] = (None,)
 
 
 def ago(days: int) -> datetime:
-    """At noon, so many days before Sunday, the last day of the week."""
+    """Returns noon, this many days before Sunday, the last day of the week."""
     return datetime(2026, 11, 22, 12, tzinfo=UTC) - timedelta(days=days)
 
 
 @pytest.fixture
 def history() -> Iterator[SqliteHistory]:
-    """A family that is advised every other day, one that took it, and a job that failed."""
+    """Yields a family with an open recommendation, one that followed it, and a job that failed."""
     with SqliteHistory() as made:
         for day in range(0, 70, 2):
             record_run(
@@ -48,7 +48,7 @@ def history() -> Iterator[SqliteHistory]:
 
 
 def alerts_at(*moments: datetime, kind: AlertKind = AlertKind.FIRST) -> tuple[Alert, ...]:
-    """Messages about both families that have open advice."""
+    """Returns alerts about both families with open recommendations."""
     figures = AlertFigures(Severity.LOW, Decimal(4), Decimal(0))
     return tuple(
         alert(figures, at=at, family=family, kind=kind, amount_kind=AmountKind.COUNTED)
@@ -57,39 +57,46 @@ def alerts_at(*moments: datetime, kind: AlertKind = AlertKind.FIRST) -> tuple[Al
     )
 
 
-def read(
+def read_digests(
     history: SqliteHistory,
     routes: Sequence[Route | None] = ALL,
     decisions: Sequence[Decision] = (),
     alerts: tuple[Alert, ...] = (),
 ) -> list[Digest]:
-    """The digests of the week; `alerts` is what was said of every family."""
+    """Returns the digests of the week; `alerts` are the earlier messages about every family."""
 
     def sent_to(subject: str) -> list[Alert]:
-        return [one for one in alerts if subject.endswith(one.family)]
+        return [
+            recommendation for recommendation in alerts if subject.endswith(recommendation.family)
+        ]
 
     return [*make_digests(history, WEEK, routes, decisions, sent_to, NOW)]
 
 
-def test_the_week_alone_is_summed(history: SqliteHistory) -> None:
-    """Neither the day that the digest is sent on nor the week before; that one is beside it."""
-    [found] = read(history)
-    assert (found.total.jobs, found.total.unauditable) == (8, 1)
-    assert (found.total.total_usd, found.total.avoidable_usd, found.total.lost_usd) == (122, 16, 50)
-    assert found.previous_total is not None
-    assert found.previous_total.total_usd == 46
-    assert [(one.family, one.change) for one in found.changed_families][:1] == [
-        ("training/pytorch/train.py/crash", "new")
-    ]
+def test_only_the_week_is_summed(history: SqliteHistory) -> None:
+    """The day of sending and the week before are left out; the week before is compared with it."""
+    [read_digest] = read_digests(history)
+    assert (read_digest.total.jobs, read_digest.total.unauditable) == (8, 1)
+    assert (
+        read_digest.total.total_usd,
+        read_digest.total.avoidable_usd,
+        read_digest.total.lost_usd,
+    ) == (122, 16, 50)
+    assert read_digest.previous_total is not None
+    assert read_digest.previous_total.total_usd == 46
+    assert [
+        (recommendation.family, recommendation.change)
+        for recommendation in read_digest.changed_families
+    ][:1] == [("training/pytorch/train.py/crash", "new")]
 
 
-def test_what_has_no_days_before_is_compared_with_nothing() -> None:
+def test_a_first_week_is_compared_with_nothing() -> None:
     """The history begins in the week."""
     with SqliteHistory() as history:
         record_run(history, "ranker", ago(2), cost_usd=10, avoidable_usd=4)
-        [found] = read(history)
-    assert (found.previous_total, found.changed_families) == (None, ())
-    assert "no data for the week before" in digest_card(found).lines[0].text
+        [read_digest] = read_digests(history)
+    assert (read_digest.previous_total, read_digest.changed_families) == (None, ())
+    assert "no data for the week before" in digest_card(read_digest).lines[0].text
 
 
 @pytest.mark.parametrize(
@@ -105,21 +112,33 @@ def test_what_has_no_days_before_is_compared_with_nothing() -> None:
 def test_a_family_without_a_message_since_the_week_began_is_counted_as_quiet(
     alerts: tuple[Alert, ...], unsent: list[str], history: SqliteHistory
 ) -> None:
-    """It must have run in the week with an open advice."""
-    [found] = read(history, alerts=alerts)
-    assert sorted({one.family.rpartition("/")[2] for one in found.unsent_recommendations}) == unsent
+    """It must have run in the week with an open recommendation."""
+    [read_digest] = read_digests(history, alerts=alerts)
+    assert (
+        sorted(
+            {
+                recommendation.family.rpartition("/")[2]
+                for recommendation in read_digest.unsent_recommendations
+            }
+        )
+        == unsent
+    )
 
 
-def test_what_people_decided_is_counted_apart(history: SqliteHistory) -> None:
-    """A snoozed advice is neither in the list nor kept quiet."""
-    [found] = read(history)
-    [ranker] = [one for one in found.recommendations if one.family.endswith("/ranker")]
+def test_decided_recommendations_are_counted_separately(history: SqliteHistory) -> None:
+    """A snoozed one is neither in the list nor counted as without a message."""
+    [read_digest] = read_digests(history)
+    [ranker] = [
+        recommendation
+        for recommendation in read_digest.recommendations
+        if recommendation.family.endswith("/ranker")
+    ]
     snoozed = Decision(ranker.id, DecisionAction.SNOOZE, "ana", ago(1), date(2026, 12, 31))
-    [found] = read(history, decisions=[snoozed])
-    card = digest_card(found)
-    shown = {line.label: line.text for line in card.lines}
-    assert shown["Snoozed"] == "1, $60.00 in 30 days"
-    assert "Open for 60 days" not in shown
+    [read_digest] = read_digests(history, decisions=[snoozed])
+    card = digest_card(read_digest)
+    printed_text = {line.label: line.text for line in card.lines}
+    assert printed_text["Snoozed"] == "1, $60.00 in 30 days"
+    assert "Open for 60 days" not in printed_text
     assert ranker.id not in str(card)
 
 
@@ -134,26 +153,34 @@ ROUTES = {
 
 
 @pytest.mark.parametrize("name", ROUTES)
-def test_a_route_is_told_of_its_own(name: str, history: SqliteHistory) -> None:
-    """Of its jobs the spend; what it says of rules and dollars is about advices alone."""
-    route, spend, least = ROUTES[name]
-    everything, found = read(history, routes=[None, route])
+def test_a_route_gets_only_its_own(name: str, history: SqliteHistory) -> None:
+    """The spend is that of its jobs; rules and dollars come only from recommendations."""
+    route, spend, floor = ROUTES[name]
+    everything, read_digest = read_digests(history, routes=[None, route])
     assert everything.total.total_usd == 122
-    assert (found.total.total_usd, found.route) == (spend, route)
-    open_now = [one for one in found.recommendations if one.state == "open"]
-    assert len(open_now) >= least
-    assert route.owner is None or {one.owner for one in open_now} == {route.owner}
-    assert route.rule is None or {one.rule for one in open_now} == {route.rule}
+    assert (read_digest.total.total_usd, read_digest.route) == (spend, route)
+    open_now = [
+        recommendation
+        for recommendation in read_digest.recommendations
+        if recommendation.state == "open"
+    ]
+    assert len(open_now) >= floor
+    assert route.owner is None or {recommendation.owner for recommendation in open_now} == {
+        route.owner
+    }
+    assert route.rule is None or {recommendation.rule for recommendation in open_now} == {
+        route.rule
+    }
 
 
-def test_families_are_read_once_however_many_routes(history: SqliteHistory) -> None:
-    """The decision about what a route is alerts does not read them again."""
-    asked: list[str] = []
+def test_families_are_read_once_for_any_number_of_routes(history: SqliteHistory) -> None:
+    """The alerts of a route do not read them again."""
+    arguments: list[str] = []
 
     def alerts(family: str) -> tuple[Alert, ...]:
-        asked.append(family)
+        arguments.append(family)
         return ()
 
     routes = [None, Route(owner="ana"), Route(rule="gpu-underused")]
     assert len([*make_digests(history, WEEK, routes, (), alerts, NOW)]) == 3
-    assert len(asked) == len(set(asked))
+    assert len(arguments) == len(set(arguments))

@@ -1,4 +1,4 @@
-"""What --since and --until mean, and what they are not."""
+"""The meaning of --since and --until, and the texts that they refuse."""
 
 from datetime import UTC, date, datetime
 
@@ -12,7 +12,7 @@ NOW = datetime(2026, 11, 20, 12, 34, 56, tzinfo=UTC)
 
 
 def at(*parts: int) -> datetime:
-    """A moment in UTC."""
+    """Returns a moment in UTC."""
     return datetime(*parts, tzinfo=UTC)  # type: ignore[misc,arg-type]
 
 
@@ -30,7 +30,7 @@ def at(*parts: int) -> datetime:
     ],
 )
 def test_since_is_days_a_date_or_a_time(since: str, begin: datetime) -> None:
-    """In UTC; days begin at midnight, and no list is read for days before SageMaker."""
+    """It is in UTC. Days begin at midnight, and no days before SageMaker are read."""
     assert parse_window(since, None, NOW).since == begin
 
 
@@ -49,7 +49,7 @@ def test_until_includes_its_day_and_not_its_moment(until: str, end: datetime) ->
 
 
 def test_without_until_a_clock_that_is_behind_hides_nothing() -> None:
-    """The window ends with the day; within an hour of midnight with the next."""
+    """The window ends with the day; in the last hour before midnight with the next day."""
     assert parse_window("1d", None, NOW).until == at(2026, 11, 21)
     assert parse_window("1d", None, at(2026, 11, 20, 23, 30)).until == at(2026, 11, 22)
 
@@ -71,18 +71,18 @@ def test_without_until_a_clock_that_is_behind_hides_nothing() -> None:
 def test_a_named_period_is_both_ends_if_it_is_over(
     since: str, begin: datetime, end: datetime
 ) -> None:
-    """One that is not over begins the window; with `until`, each names an end."""
-    found = parse_window(since, None, NOW)
-    assert (found.since, found.until) == (begin, end)
+    """A current period is only the start; with `until`, each names an end."""
+    result = parse_window(since, None, NOW)
+    assert (result.since, result.until) == (begin, end)
     assert parse_window(since, None, NOW, with_today=False).until == min(end, at(2026, 11, 20))
     assert parse_window(since, "0d", NOW).until == at(2026, 11, 21)
     assert parse_window("2025-11-01", since, NOW).until >= end
-    assert parse_whole_days(since, None, NOW) == found
+    assert parse_whole_days(since, None, NOW) == result
     with pytest.raises(BadUsage, match="--since 2017-10 is before the first SageMaker job"):
         parse_window("2017-10", None, NOW)
 
 
-def test_a_window_knows_its_days() -> None:
+def test_a_window_has_its_first_and_last_days() -> None:
     """Both are included."""
     days = parse_window("2026-11-01", "2026-11-10", NOW)
     assert (days.first_day, days.last_day) == (date(2026, 11, 1), date(2026, 11, 10))
@@ -108,7 +108,7 @@ def test_a_window_knows_its_days() -> None:
         ),
     ],
 )
-def test_what_is_no_time_is_one_sentence(text: str) -> None:
+def test_an_invalid_time_is_one_sentence(text: str) -> None:
     """It shows how to write one."""
     with pytest.raises(
         BadUsage, match=r"is not a time: write 30d, yesterday, last-week, .*, or 2026-11-01T10:00Z"
@@ -120,7 +120,7 @@ def test_what_is_no_time_is_one_sentence(text: str) -> None:
     "text", ["2026-11-21", "2027-01", "2026-W48", "2027-01-01", "2026-11-20T12:35Z"]
 )
 def test_the_future_is_refused(text: str) -> None:
-    """The sentence has this computer's time: its clock may be wrong."""
+    """The error has this computer's time, since its clock may be wrong."""
     with pytest.raises(BadUsage, match=r"is in the future: it is 2026-11-20T12:34Z"):
         parse_window(text, None, NOW)
     with pytest.raises(BadUsage, match=r"--until .* is in the future"):
@@ -141,30 +141,30 @@ def test_the_future_is_refused(text: str) -> None:
 def test_days_are_counted_back_from_the_date_of_until(
     since: str, until: str, begin: datetime
 ) -> None:
-    """As from today without it; two counts of days are both from today."""
+    """Without a date they are counted from today, and so are two counts of days."""
     assert parse_window(since, until, NOW).since == begin
 
 
 def test_whole_days_before_a_date_are_that_many_days() -> None:
-    """As without a date, where seven days end with yesterday."""
-    asked = parse_window("7d", "2026-11-10", NOW, with_today=False)
-    assert (asked.since, asked.until) == (at(2026, 11, 4), at(2026, 11, 11))
+    """Without a date, seven days end with yesterday."""
+    arguments = parse_window("7d", "2026-11-10", NOW, with_today=False)
+    assert (arguments.since, arguments.until) == (at(2026, 11, 4), at(2026, 11, 11))
 
 
 def test_since_after_until_is_refused() -> None:
-    """Nothing is between them."""
+    """No time is between them."""
     with pytest.raises(BadUsage, match="--since 1d is not before --until 2d"):
         parse_window("1d", "2d", NOW)
 
 
 def test_days_before_sagemaker_are_refused() -> None:
-    """There is nothing to swap or to widen."""
+    """The error does not suggest to swap or to widen them."""
     with pytest.raises(BadUsage, match="--until 2015-01-01 is before the first SageMaker job"):
         parse_window("0001-01-01", "2015-01-01", NOW)
 
 
 def test_whole_days_have_no_time_of_day() -> None:
-    """A time is refused, not rounded; midnight is one."""
+    """A time is refused, not rounded; midnight is allowed."""
     assert parse_whole_days("30d", None, NOW) == parse_window("30d", None, NOW)
     assert parse_whole_days("2026-11-01T00:00Z", "2026-11-10", NOW).since == at(2026, 11, 1)
     for since, until in (("2026-11-01T10:00Z", None), ("30d", "2026-11-10T10:00Z")):
@@ -172,9 +172,9 @@ def test_whole_days_have_no_time_of_day() -> None:
             parse_whole_days(since, until, NOW)
 
 
-def test_days_whose_data_is_gone_are_refused() -> None:
-    """The sentence says how long it is kept."""
+def test_days_whose_data_is_deleted_are_refused() -> None:
+    """The error says how long the data is kept."""
     assert parse_whole_days(f"{METRIC_RETENTION.days}d", None, NOW, METRIC_RETENTION)
-    said = f"is too long ago: {METRIC_RETENTION.data} are kept for {METRIC_RETENTION.days} days"
-    with pytest.raises(BadUsage, match=said):
+    message = f"is too long ago: {METRIC_RETENTION.data} are kept for {METRIC_RETENTION.days} days"
+    with pytest.raises(BadUsage, match=message):
         parse_whole_days(f"{METRIC_RETENTION.days + 1}d", None, NOW, METRIC_RETENTION)

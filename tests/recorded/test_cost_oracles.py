@@ -1,4 +1,4 @@
-"""What real jobs cost, against the bill."""
+"""Compares bills with published costs of real jobs."""
 
 import json
 from datetime import UTC, datetime
@@ -27,12 +27,12 @@ HOUR_S = 3600
 
 
 def published(kind: str) -> list[str]:
-    """The ids of one kind of case."""
+    """Returns the ids of the cases of a kind."""
     return [name for name, case in CASES.items() if case["kind"].startswith(kind)]
 
 
-def of(case: dict[str, Any]) -> Job:
-    """The published job: us-east-1 where its author names no region."""
+def published_job(case: dict[str, Any]) -> Job:
+    """Returns the published job; in us-east-1 if its author names no region."""
     seconds = case["billable_seconds"]
     return ran(
         seconds,
@@ -50,13 +50,13 @@ def in_ireland(hours: Decimal, instance: str, **changes: Any) -> Job:
 
 
 def usd(billed: Bill, item: str) -> Decimal | None:
-    """One kind of line, as a bill prints it: to the cent, half a cent up."""
+    """Returns the dollars of one kind of bill line, rounded half up to cents."""
     [line] = [line for line in billed.lines if line.item == item]
     return None if line.usd is None else line.usd.quantize(Decimal("0.01"), ROUND_HALF_UP)
 
 
 def quantity(billed: Bill, item: str) -> Decimal:
-    """GB-months of one kind of line."""
+    """Returns the GB-months of one kind of bill line."""
     return sum(
         (line.quantity or Decimal(0) for line in billed.lines if line.item == item), Decimal(0)
     )
@@ -64,30 +64,30 @@ def quantity(billed: Bill, item: str) -> Decimal:
 
 @pytest.mark.parametrize("name", [n for n in published("published") if not n.endswith("WRONG")])
 def test_a_published_cost_agrees_within_its_authors_rounding(name: str) -> None:
-    """10 %: authors round hours before they multiply."""
+    """A published cost agrees within 10%, since authors round hours before they multiply."""
     case = CASES[name]
-    compute = bill(of(case), MARKET).compute_usd
+    compute = bill(published_job(case), MARKET).compute_usd
     assert compute is not None
     assert abs(compute - Decimal(case["published_usd"])) <= Decimal(case["published_usd"]) / 10
 
 
 @pytest.mark.parametrize("name", ["hf-bloomz", "hf-falcon40b", "hf-lighteval"])
 def test_300_gb_on_a_type_with_nvme_cost_nothing(name: str) -> None:
-    """g5 has its own disks: VolumeSizeInGB has no effect."""
-    billed = bill(of(CASES[name]), MARKET)
+    """g5 has local disks, so VolumeSizeInGB costs nothing."""
+    billed = bill(published_job(CASES[name]), MARKET)
     assert [line.item for line in billed.lines] == ["compute"]
     assert billed.complete
 
 
-def test_the_exact_one_is_exact() -> None:
-    """999 s of ml.g5.4xlarge are $0.56."""
-    assert usd(bill(of(CASES["hf-lighteval"]), MARKET), "compute") == Decimal("0.56")
+def test_an_exact_published_cost_agrees_exactly() -> None:
+    """999 s of ml.g5.4xlarge cost $0.56."""
+    assert usd(bill(published_job(CASES["hf-lighteval"]), MARKET), "compute") == Decimal("0.56")
 
 
-def test_the_wrong_one_is_not_agreed_with() -> None:
-    """It prints about $5 for 645 s of ml.g5.xlarge: $0.25."""
+def test_a_wrong_published_cost_disagrees() -> None:
+    """It prints about $5 for 645 s of ml.g5.xlarge, which cost $0.25."""
     case = CASES["phil-bge-WRONG"]
-    compute = bill(of(case), MARKET).compute_usd
+    compute = bill(published_job(case), MARKET).compute_usd
     assert compute is not None
     assert abs(compute - Decimal(case["published_usd"])) > Decimal(case["published_usd"]) / 10
     assert round(compute, 2) == Decimal("0.25")
@@ -95,7 +95,7 @@ def test_the_wrong_one_is_not_agreed_with() -> None:
 
 @pytest.mark.parametrize("name", [n for n in published("published") if CASES[n]["region"] is None])
 def test_the_rate_behind_a_published_cost_is_ours(name: str) -> None:
-    """To the last digit that its author used."""
+    """Our rate equals the author's rate exactly."""
     case = CASES[name]
     rate = MARKET.prices.hourly_rate("us-east-1", Component.TRAINING, case["instance_type"])
     assert rate is not None
@@ -104,7 +104,7 @@ def test_the_rate_behind_a_published_cost_is_ours(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["bill-train-m5x", "bill-train-g4dn", "bill-train-g5"])
 def test_a_training_line_of_the_bill_is_right_to_the_cent(name: str) -> None:
-    """g4dn.xlarge at its Training rate of 0.822, not Hosting's 0.821."""
+    """Training lines use the Training rate: g4dn.xlarge $0.822 an hour, not Hosting's $0.821."""
     case = CASES[name]
     billed = bill(in_ireland(case["quantity"], case["instance_type"]), MARKET)
     assert usd(billed, "compute") == case["published_usd"]
@@ -125,7 +125,7 @@ def test_the_warm_pool_line_of_the_bill_is_right_to_the_cent() -> None:
 
 
 def test_the_training_storage_line_of_the_bill_is_right_to_the_digit() -> None:
-    """m5 and p3 hours count, g4dn and g5 hours do not: 1.942 GB-months, $0.30."""
+    """Hours of m5 and p3 count, those of g4dn and g5 do not: 1.942 GB-months, $0.30."""
     bills = [
         bill(in_ireland(Decimal(hours), instance), MARKET)
         for hours, instance in (
@@ -145,7 +145,7 @@ def test_the_training_storage_line_of_the_bill_is_right_to_the_digit() -> None:
 
 
 def test_the_processing_storage_line_of_the_bill_is_right_to_the_digit() -> None:
-    """2.382 h of 30 GB at the plain EBS price: 0.096 GB-months, $0.01."""
+    """2.382 h of 30 GB are 0.096 GB-months at the EBS price: $0.01."""
     job = in_ireland(Decimal("2.382"), "ml.m5.xlarge", kind=JobKind.PROCESSING, billable_s=None)
     billed = bill(job, MARKET)
     assert round(quantity(billed, "storage"), 3) == CASES["bill-vol-proc"]["quantity"]
@@ -156,7 +156,7 @@ def test_the_processing_storage_line_of_the_bill_is_right_to_the_digit() -> None
 
 
 def test_the_debugger_line_of_the_bill_is_free() -> None:
-    """$0.0 for a built-in rule's instance."""
+    """A built-in Debugger rule's instance costs $0."""
     hours = CASES["bill-debug-free"]["quantity"]
     rule = in_ireland(hours, "ml.m5.xlarge", kind=JobKind.PROCESSING, free="built-in Debugger rule")
     assert bill(rule, MARKET).total_usd == 0
@@ -164,7 +164,7 @@ def test_the_debugger_line_of_the_bill_is_free() -> None:
 
 @pytest.mark.parametrize("name", ["bill-host-m5x", "bill-host-g4dn4"])
 def test_the_hosting_rates_of_the_bill_are_those_of_the_table(name: str) -> None:
-    """They stand in for the other components, here for batch transform."""
+    """Hosting's rates are used for other components, here for batch transform."""
     case = CASES[name]
     seconds = int(case["quantity"] * HOUR_S)
     job = ran(
@@ -178,8 +178,8 @@ def test_the_hosting_rates_of_the_bill_are_those_of_the_table(name: str) -> None
     assert usd(bill(job, MARKET), "compute") == case["published_usd"]
 
 
-def test_processing_keeps_the_hosting_rate_where_training_has_its_own() -> None:
-    """eu-west-1 ml.g4dn.xlarge: 0.821 and 0.822."""
+def test_processing_keeps_the_hosting_rate_if_training_has_its_own() -> None:
+    """In eu-west-1 ml.g4dn.xlarge costs $0.821 for Processing and $0.822 for Training."""
     prices = MARKET.prices
     training = prices.hourly_rate("eu-west-1", Component.TRAINING, "ml.g4dn.xlarge")
     processing = prices.hourly_rate("eu-west-1", Component.PROCESSING, "ml.g4dn.xlarge")
@@ -191,7 +191,7 @@ def test_processing_keeps_the_hosting_rate_where_training_has_its_own() -> None:
 
 @pytest.mark.parametrize("name", ["spot-hf", "aws-doc-spot"])
 def test_spot_saves_what_the_sdk_prints(name: str) -> None:
-    """(1 - billable / training) x 100, at the on-demand rate."""
+    """The Spot saving is (1 - billable / training) x 100, at the on-demand rate."""
     case = CASES[name]
     instance = case.get("instance_type", "ml.p3.2xlarge")
     full = ran(case["training_seconds"], instance)
@@ -201,14 +201,14 @@ def test_spot_saves_what_the_sdk_prints(name: str) -> None:
         purchase=Purchase.SPOT,
         billable_s=Decimal(case["billable_seconds"]),
     )
-    dear, cheap = bill(full, MARKET).compute_usd, bill(spot, MARKET).compute_usd
-    assert dear is not None
-    assert cheap is not None
-    assert round(100 * (1 - cheap / dear), 1) == case["published_savings_pct"]
+    full_usd, spot_usd = bill(full, MARKET).compute_usd, bill(spot, MARKET).compute_usd
+    assert full_usd is not None
+    assert spot_usd is not None
+    assert round(100 * (1 - spot_usd / full_usd), 1) == case["published_savings_pct"]
 
 
 def test_every_case_is_used() -> None:
-    """But the notebook hours, which are no job, and storage quantities given twice."""
+    """All cases are used except notebook hours, which are no job, and repeated quantities."""
     unused = {"bill-nb-t3", "vol-train", "vol-proc"}
     assert {c for c in CASES if c.startswith(("vol-", "bill-nb"))} == unused
     assert CASES["vol-train"]["published_gb_month"] == CASES["bill-vol-train"]["quantity"]

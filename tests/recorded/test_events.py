@@ -1,4 +1,4 @@
-"""The event fixtures, as the queue would hand them over."""
+"""Event fixtures as the queue delivers them."""
 
 import json
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from tests.fakes.recorded import DATA
 
 
 def read(name: str) -> JobEndEvent:
-    """The job of one fixture."""
+    """Returns the parsed event of a fixture."""
     body = (DATA / "events" / f"{name}.json").read_text(encoding="utf-8")
     return parse_job_end_event(body, accounts={"123456789012"}, regions={"us-east-1"})
 
@@ -31,7 +31,7 @@ def read(name: str) -> JobEndEvent:
     ],
 )
 def test_a_terminal_event_names_its_job(name: str, kind: JobKind, status: str) -> None:
-    """Of each kind, with nulls, digit strings or only three fields."""
+    """Events of each kind name their job, also with nulls, digit strings or only three fields."""
     ended = read(name)
     assert (ended.ref.kind, ended.status) == (kind, status)
     assert ended.ref.name.startswith("synthetic-")
@@ -39,14 +39,14 @@ def test_a_terminal_event_names_its_job(name: str, kind: JobKind, status: str) -
 
 
 def test_an_event_in_progress_is_refused() -> None:
-    """The rule's pattern does not let it through; the reader does not either."""
+    """An event of a running job is refused by the parser; the rule's pattern excludes it too."""
     with pytest.raises(RejectedEvent) as caught:
         read("training-inprogress")
     assert caught.value.code == "not_terminal"
 
 
 def test_a_duplicate_names_the_same_run() -> None:
-    """Another event id, another second: the same ARN, creation time and status."""
+    """A duplicate has another id and time, but the same ARN, creation time and status."""
     first, second = read("training-completed"), read("training-completed-duplicate")
     assert first.ref == second.ref
     assert (first.created_at, first.status) == (second.created_at, second.status)
@@ -54,19 +54,19 @@ def test_a_duplicate_names_the_same_run() -> None:
 
 
 def test_milliseconds_are_the_same_moment_as_text_and_number() -> None:
-    """1763629200000 either way."""
+    """Milliseconds mean the same time as text and as number."""
     nine = datetime(2025, 11, 20, 9, 0, tzinfo=UTC)
     assert read("training-string-millis").created_at == nine
     assert read("training-completed").created_at == nine
 
 
 def test_a_minimal_event_has_no_creation_time() -> None:
-    """Describe tells it."""
+    """A minimal event has no creation time; Describe has it."""
     assert read("training-minimal").created_at is None
 
 
 def test_the_events_that_are_made_for_tests_say_so() -> None:
-    """No real account among them."""
+    """All fixtures are marked as synthetic and have no real account."""
     for path in (DATA / "events").glob("*.json"):
         event = json.loads(path.read_text(encoding="utf-8"))
         assert event["account"] == "123456789012"

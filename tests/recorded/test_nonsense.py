@@ -1,4 +1,4 @@
-"""Real recordings with nonsense put into them: refused in one sentence, or audited soundly."""
+"""Recordings with nonsense values are refused with one sentence, or audited correctly."""
 
 import json
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ MORE = [pytest.param(part, marks=pytest.mark.more) for part in range(1, 5)]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The path of every value inside, the first few of a list."""
+    """Yields the path of every value inside; of a list, only the first four."""
     if path:
         yield path
     pairs: list[tuple[Any, Any]] = []
@@ -55,15 +55,15 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def spoiled(document: Any, dice: Random) -> Any:
-    """The document with nonsense in one to three places."""
-    made = deepcopy(document)
+    """Returns the document with nonsense in one to three places."""
+    mutated = deepcopy(document)
     for _ in range(dice.randint(1, 3)):
-        *folders, key = dice.choice(list(places(made)) or [("gone",)])
-        place = made
+        *folders, key = dice.choice(list(places(mutated)) or [("gone",)])
+        place = mutated
         for folder in folders:
             place = place[folder]
         place[key] = dice.choice(NONSENSE)
-    return made
+    return mutated
 
 
 @pytest.mark.parametrize("part", [0, *MORE])
@@ -81,7 +81,7 @@ def spoiled(document: Any, dice: Random) -> Any:
     ],
 )
 def test_nonsense_is_refused_or_audited_soundly(stem: str, part: int, tmp_path: Path) -> None:
-    """No crash, no endless work, no sum above the bill."""
+    """Nonsense causes no crash, no endless work, and no sum above the bill."""
     [source] = [path for path in files() if path.stem.startswith(stem)]
     document = json.loads(source.read_text(encoding="utf-8"))
     del document["provenance"]

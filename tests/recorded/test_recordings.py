@@ -1,4 +1,4 @@
-"""The whole collection of real jobs through parsing, storing, bill, rules and document."""
+"""All recorded real jobs through parsing, storing, bill, rules and document."""
 
 import json
 from collections import Counter
@@ -22,39 +22,39 @@ from sageaudit.rules.card import Case, FamilyCase, JobCase
 from sageaudit.rules.judge import RULE_FAILED
 from sageaudit.structs import replace
 from tests.fakes.packaged_prices import packaged_market
-from tests.fakes.recorded import everything, files, of_file, one
+from tests.fakes.recorded import all_recorded_jobs, files, jobs_of_file, recorded_job
 
 EVERY = pytest.mark.parametrize("stem", [path.stem for path in files()])
 MICRO = Decimal("0.000001")
 
 
 def test_all_161_files_are_here() -> None:
-    """And they are more jobs than files: three of them are sets."""
+    """There are 161 files, and more jobs, because three of them are sets."""
     assert len(files()) == 161
-    assert len(list(everything())) > 161
+    assert len(list(all_recorded_jobs())) > 161
 
 
-@pytest.mark.parametrize(("composed", "within_s", "least"), [(False, 2, 40), (True, 30, 30)])
-def test_billed_phases_are_the_training_time(composed: bool, within_s: int, least: int) -> None:
-    """Within 2 s, as TrainingTimeInSeconds is floor(end) - floor(start).
+@pytest.mark.parametrize(("composed", "within_s", "minimum"), [(False, 2, 40), (True, 30, 30)])
+def test_billed_phases_are_the_training_time(composed: bool, within_s: int, minimum: int) -> None:
+    """Billed phases equal the training time within 2 s: it is floor(end) - floor(start).
 
-    Composed from logs within 30 s: their lines come up to a minute late.
+    If composed from logs, within 30 s: their lines come up to a minute late.
     """
     compared = 0
-    for item in everything():
+    for item in all_recorded_jobs():
         job = item.job
-        told = "SecondaryStatusTransitions" in item.recording.describe
+        has_transitions = "SecondaryStatusTransitions" in item.recording.describe
         cut = any(phase.name == "Interrupted" for phase in job.phases)
-        if job.training_s is not None and told and not cut and item.composed == composed:
+        if job.training_s is not None and has_transitions and not cut and item.composed == composed:
             billed = sum((p.seconds or Decimal(0) for p in job.phases if p.billed), Decimal(0))
             assert abs(billed - job.training_s) <= within_s, item.file
             compared += 1
-    assert compared >= least
+    assert compared >= minimum
 
 
 def test_the_fsx_spot_jobs_phases_sum_to_its_compute_line() -> None:
-    """14683 of 37026 s billed at $0.922: $3.76, not $9.48."""
-    billed = one("training-073").bill
+    """14,683 of 37,026 s are billed at $0.922 an hour: $3.76, not $9.48."""
+    billed = recorded_job("training-073").bill
     assert billed.compute_usd is not None
     phases = sum((cost.usd or Decimal(0) for cost in billed.phases), Decimal(0))
     assert abs(phases - billed.compute_usd) < MICRO
@@ -63,8 +63,8 @@ def test_the_fsx_spot_jobs_phases_sum_to_its_compute_line() -> None:
 
 @EVERY
 def test_a_recorded_jobs_document_adds_up(stem: str) -> None:
-    """Lines, phases and waterfall sum to what they are parts of; nothing is saved twice."""
-    for item in of_file(stem):
+    """Lines, phases and waterfall add up to their totals; no saving counts twice."""
+    for item in jobs_of_file(stem):
         _adds_up(item.document, finished=item.job.finished)
 
 
@@ -96,8 +96,8 @@ def _adds_up(document: AuditDocument, *, finished: bool) -> None:
 
 @EVERY
 def test_a_recorded_jobs_document_is_plain_json(stem: str) -> None:
-    """No figure passes through a float, and what is read back is what was written."""
-    for item in of_file(stem):
+    """A document can be written and read without loss; no figure becomes a float."""
+    for item in jobs_of_file(stem):
         text = to_json(item.document)
         assert from_json(text) == json.loads(text, parse_float=Decimal)
         assert "NaN" not in text
@@ -105,9 +105,9 @@ def test_a_recorded_jobs_document_is_plain_json(stem: str) -> None:
 
 @EVERY
 def test_every_rule_answers_every_recorded_job_once(stem: str) -> None:
-    """Found, Clear, Unknown or NotApplicable; unfinished jobs are Unknown throughout."""
+    """Each rule has one outcome for each job; for unfinished jobs all are Unknown."""
     judging = {r.info.name for r in catalogue.load() if r.scope in {Case, JobCase, FamilyCase}}
-    for item in of_file(stem):
+    for item in jobs_of_file(stem):
         outcomes = item.outcomes()
         assert set(outcomes) == judging
         codes = {o.code for o in outcomes.values() if isinstance(o, Unknown)}
@@ -126,9 +126,9 @@ LOST: dict[str, Callable[[int], Iterable[int]]] = {
 
 
 @pytest.mark.parametrize("way", LOST)
-def test_half_of_the_points_never_tell_more_than_all(way: str) -> None:
-    """Losing points adds no finding and turns no unknown into clear, in any recording."""
-    for item in everything():
+def test_half_of_the_points_never_show_more_than_all(way: str) -> None:
+    """Losing half of the points adds no finding and turns no Unknown into Clear."""
+    for item in all_recorded_jobs():
         if not item.recording.series:
             continue
         halves = []
@@ -146,8 +146,8 @@ def test_half_of_the_points_never_tell_more_than_all(way: str) -> None:
 
 
 def test_no_recording_without_series_is_judged_by_its_metrics() -> None:
-    """Never found, never clear: unknown, or not its concern."""
-    for item in everything():
+    """Without series, metric rules are Unknown or not applicable."""
+    for item in all_recorded_jobs():
         if not item.recording.series:
             outcomes = item.outcomes()
             for rule in ("gpu-underused", "cpu-underused"):
@@ -155,59 +155,61 @@ def test_no_recording_without_series_is_judged_by_its_metrics() -> None:
 
 
 def test_real_waste_is_found() -> None:
-    """Of the GPU jobs that ran long enough these worked little; the short ones are unknown."""
+    """These GPU jobs ran long enough and worked little; short ones are Unknown."""
     wasted = {
         item.file.split("-")[1]
-        for item in everything()
+        for item in all_recorded_jobs()
         if isinstance(item.outcomes()["gpu-underused"], Detection)
     }
     assert wasted == {"004", "018", "019", "046", "053"}
-    almost_idle = one("profiled-071").outcomes()["gpu-idle"]
+    almost_idle = recorded_job("profiled-071").outcomes()["gpu-idle"]
     assert isinstance(almost_idle, Detection)
-    short = one("profiled-043").outcomes()["gpu-underused"]
+    short = recorded_job("profiled-043").outcomes()["gpu-underused"]
     assert isinstance(short, Unknown)
     assert short.code == "too_short"
 
 
-def test_an_advice_without_a_smaller_type_has_no_dollars() -> None:
-    """49 minutes at 6% on the smallest T4: said, and nothing is claimed to be saved."""
-    item = one("profiled-053")
+def test_a_finding_without_a_smaller_type_has_no_dollars() -> None:
+    """49 minutes at 6% on the smallest T4 are reported, but no saving is claimed."""
+    item = recorded_job("profiled-053")
     [summary] = [f["summary"] for f in item.document["findings"] if f["rule"] == "gpu-underused"]
     assert "averaged 6% (P95 7%) over 49 min" in summary
     assert item.document["avoidable_usd"] == 0
 
 
 def test_a_busy_gpu_of_a_real_job_is_clear() -> None:
-    """Some jobs of the collection use what they pay for."""
-    assert any(isinstance(item.outcomes()["gpu-underused"], Clear) for item in everything())
+    """Some recorded jobs use their GPU well."""
+    assert any(isinstance(item.outcomes()["gpu-underused"], Clear) for item in all_recorded_jobs())
 
 
 def test_debuggers_own_low_gpu_rule_is_never_contradicted() -> None:
-    """Where it found the GPU low, ours does not call the same job clear."""
+    """If Debugger found the GPU low, our rule does not call the job Clear."""
     compared = 0
     for path in files():
         debugger = json.loads(path.read_text(encoding="utf-8")).get("debugger") or {}
         low = debugger.get("LowGPUUtilization", {})
         if low.get("triggered"):
             compared += 1
-            assert not isinstance(one(path.stem).outcomes()["gpu-underused"], Clear), path.stem
+            assert not isinstance(recorded_job(path.stem).outcomes()["gpu-underused"], Clear), (
+                path.stem
+            )
     assert compared
 
 
 def test_real_utilisation_is_within_bounds() -> None:
-    """Normalised points of all recordings lie in 0..100; one busy core of four reads 25%."""
-    for item in everything():
+    """Normalised points lie in 0..100; one busy core of four reads 25%."""
+    for item in all_recorded_jobs():
         for hosts in item.measured().series.values():
             for line in hosts.values():
                 assert all(0 <= value <= 100 for value in line.present), item.file
-    busy = one("cloudwatch-001").measured().series[Metric.CPU]
+    busy = recorded_job("cloudwatch-001").measured().series[Metric.CPU]
     [line] = busy.values()
     assert max(line.present) == pytest.approx(25.212)
 
 
 def test_a_recorded_job_on_twice_the_instances_costs_twice() -> None:
-    """Compute, storage and warm pool alike."""
-    for item in everything():
+    """Twice the instances double compute, storage and warm pool."""
+    for item in all_recorded_jobs():
         job = item.job
         if job.kind is not JobKind.TRAINING or not job.finished:
             continue
@@ -219,32 +221,32 @@ def test_a_recorded_job_on_twice_the_instances_costs_twice() -> None:
 
 
 def test_every_stored_recording_is_the_same_job() -> None:
-    """All but the fingerprint, which is kept beside it."""
-    for item in everything():
+    """A stored answer parses to the same job; only the fingerprint is stored separately."""
+    for item in all_recorded_jobs():
         answer = json.loads(json.dumps(sanitize_answer(item.recording.describe)))
-        again = parse(
+        stored_job = parse(
             answer,
             item.recording.tags,
             account=item.recording.account,
             region=item.recording.region,
         )
-        assert again == item.job, item.file
+        assert stored_job == item.job, item.file
 
 
 def test_since_2024_downloading_names_the_image() -> None:
-    """Before it named the data, whatever it did; jobs without messages say nothing."""
+    """Before 2024 Downloading named the data; jobs without messages say nothing."""
     by_year = Counter(
         (item.job.image_pull_in_download, item.job.created_at.year >= 2024)
-        for item in everything()
+        for item in all_recorded_jobs()
         if item.job.created_at and item.job.image_pull_in_download is not None
     )
     assert by_year == {(False, False): 69, (True, True): 14}
 
 
 def test_a_real_spot_job_on_p3_shows_its_hints() -> None:
-    """fp16, SMDDP, an output folder that is synchronised, and a model by its name."""
-    told = one("training-004-p3-16xlarge-spot-completed").job
-    assert to_stored(told.hints) == {
+    """The hints are fp16, SMDDP, a synchronised output folder, and a pretrained model's name."""
+    job = recorded_job("training-004-p3-16xlarge-spot-completed").job
+    assert to_stored(job.hints) == {
         "deep_learning": True,
         "mixed_precision": True,
         "own_checkpoints": True,
@@ -252,21 +254,21 @@ def test_a_real_spot_job_on_p3_shows_its_hints() -> None:
         "distribution": "smddp",
         "pretrained": True,
     }
-    assert told.metric_names == ("epoch",)
+    assert job.metric_names == ("epoch",)
 
 
 def test_real_inputs_are_mostly_moving_prefixes() -> None:
-    """Copies under a job's name or a day are pinned; nothing else is."""
-    asked = [item for item in everything() if item.job.is_data_pinned is not None]
-    pinned = {item.file for item in asked if item.job.is_data_pinned}
-    assert len(asked) > 80
+    """Only copies under a job's name or a day are pinned."""
+    with_answer = [item for item in all_recorded_jobs() if item.job.is_data_pinned is not None]
+    pinned = {item.file for item in with_answer if item.job.is_data_pinned}
+    assert len(with_answer) > 80
     assert "training-021-c4-8xlarge-x2-completed" in pinned
-    assert len(pinned) < len(asked) / 5
+    assert len(pinned) < len(with_answer) / 5
 
 
 def test_real_tuning_jobs_name_their_objective() -> None:
-    """With the direction in which it is better."""
-    tunings = [item.job.tuning for item in everything() if item.job.tuning]
+    """All real tuning jobs name their objective and its direction."""
+    tunings = [item.job.tuning for item in all_recorded_jobs() if item.job.tuning]
     named = [tuning.objective for tuning in tunings if tuning.objective]
     assert all(objective.direction for objective in named)
     assert (len(tunings), len(named)) == (10, 10)

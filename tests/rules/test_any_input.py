@@ -22,7 +22,7 @@ from tests.fakes.any_input import PHASES, families, likely_jobs, odd_jobs, serie
 from tests.fakes.bad_input import case, measured
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import host_series, job, phases, ran
-from tests.fakes.sound import sound
+from tests.fakes.sound import check_answers
 
 NOT_DRAWN = {"name": "which job", "arn": "which job", "tuning": "of jobs without instances"}
 """Fields that are the same in all generated jobs, and what they say."""
@@ -39,7 +39,7 @@ def test_any_job_gets_an_answer_of_every_rule(data: st.DataObject) -> None:
     """None fails, what they find can be read and recomputed, and no dollar is counted twice."""
     run = data.draw(likely_jobs() | odd_jobs())
     usage = measured(run, data.draw(series(run)))
-    sound(case(run, usage, earlier=data.draw(families(run))))
+    check_answers(case(run, usage, earlier=data.draw(families(run))))
 
 
 @pytest.mark.parametrize("field", sorted(DRAWN))

@@ -19,7 +19,12 @@ from tests.fakes import bad_input
 from tests.fakes.bad_input import case, measured, workers
 from tests.fakes.families import earlier_run, run_fields, run_summary, trial
 from tests.fakes.jobs import START, job
-from tests.fakes.sound import EVERY_RULE_ON, sound, sound_account, sound_tuning
+from tests.fakes.sound import (
+    EVERY_RULE_ON,
+    check_account_answers,
+    check_answers,
+    check_tuning_answers,
+)
 
 Cases = Callable[[], Iterator[FamilyCase]]
 
@@ -62,7 +67,7 @@ FAMILIES: dict[str, tuple[AuditSummary, ...] | None] = {
 def test_no_bad_series_makes_a_rule_fail(cases: Cases) -> None:
     """Whatever is wrong with what was measured; `test_any_input` has what is wrong with jobs."""
     for bad_case in cases():
-        sound(bad_case)
+        check_answers(bad_case)
 
 
 @pytest.mark.parametrize(
@@ -77,21 +82,21 @@ def test_no_bad_series_makes_a_rule_fail(cases: Cases) -> None:
 def test_every_word_of_aws_has_an_answer(cases: Cases) -> None:
     """Those that AWS has today, and those that it may have."""
     for bad_case in cases():
-        sound(bad_case)
+        check_answers(bad_case)
 
 
 @pytest.mark.parametrize("value", [0, 1, 100, 1e6])
 def test_no_threshold_makes_a_rule_fail(value: float) -> None:
     """The policy takes any number from 0 on."""
     for bad_case in bad_input.every_threshold(value):
-        sound(bad_case)
+        check_answers(bad_case)
 
 
 @pytest.mark.parametrize("what", FAMILIES)
 def test_no_family_makes_a_rule_fail(what: str) -> None:
     """Earlier runs come from a table that older versions wrote."""
     for run in workers():
-        sound(case(run, earlier=FAMILIES[what]))
+        check_answers(case(run, earlier=FAMILIES[what]))
         unmeasured = measured(run, ())
         for strange in (
             replace(run, fingerprint="1", is_data_pinned=True),
@@ -100,7 +105,7 @@ def test_no_family_makes_a_rule_fail(what: str) -> None:
             replace(run, created_at=START - timedelta(hours=1)),
             replace(run, status="Failed", failure=Failure((), "code error"), has_artifact=None),
         ):
-            sound(case(strange, unmeasured, earlier=FAMILIES[what]))
+            check_answers(case(strange, unmeasured, earlier=FAMILIES[what]))
 
 
 def tunings() -> Iterator[TuningSettings | None]:
@@ -155,10 +160,10 @@ TRIALS: dict[str, tuple[Trial, ...]] = {
 @pytest.mark.parametrize("what", TRIALS)
 def test_no_trials_make_a_tuning_rule_fail(what: str) -> None:
     """With and without the tuning job's own answer."""
-    sound_tuning(RollUpCase(None, TRIALS[what], policy=EVERY_RULE_ON))
+    check_tuning_answers(RollUpCase(None, TRIALS[what], policy=EVERY_RULE_ON))
     for tuning in tunings():
         run = job(kind=JobKind.TUNING, groups=(), tuning=tuning)
-        sound_tuning(RollUpCase(run, TRIALS[what], policy=EVERY_RULE_ON))
+        check_tuning_answers(RollUpCase(run, TRIALS[what], policy=EVERY_RULE_ON))
 
 
 @pytest.mark.parametrize("days", [0, 1, 30])
@@ -168,6 +173,6 @@ def test_no_account_makes_a_rule_fail(days: int, usd_per_hour: str | None) -> No
     rate = None if usd_per_hour is None else Decimal(usd_per_hour)
     policy = replace(EVERY_RULE_ON, commitment_usd_per_hour=rate)
     for runs in FAMILIES.values():
-        sound_account(AccountCase(runs or (), days, policy=policy))
+        check_account_answers(AccountCase(runs or (), days, policy=policy))
         owned = tuple(replace(run, owner="", ended_at=START) for run in runs or ())
-        sound_account(AccountCase(owned, days, policy=policy))
+        check_account_answers(AccountCase(owned, days, policy=policy))

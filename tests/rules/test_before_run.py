@@ -13,8 +13,8 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import RequestCase
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import TYPES, FixedPrices, instance_type
-from tests.fakes.planned import LATER, REQUESTED, planned, request_answer
-from tests.fakes.request import known
+from tests.fakes.planned import LATER, REQUESTED, checked_request, request_answer
+from tests.fakes.request import has_parameter
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, finds
 
 RULES = {rule.info.name: rule for rule in catalogue.load() if rule.request_severity is not None}
@@ -37,7 +37,11 @@ def test_what_a_rule_reads_is_a_parameter_of_aws(name: str) -> None:
     for path in RULES[name].required_parameters:
         plain = path.replace("[]", "[x]")
         trial = f"TrainingJobDefinition.{plain}"
-        kinds = [kind for kind in JobKind if known(kind, plain) or known(JobKind.TUNING, trial)]
+        kinds = [
+            kind
+            for kind in JobKind
+            if has_parameter(kind, plain) or has_parameter(JobKind.TUNING, trial)
+        ]
         assert kinds, path
 
 
@@ -48,7 +52,7 @@ def test_a_rule_does_not_judge_what_is_known_later(name: str) -> None:
         own_parameters = [
             path
             for path in RULES[name].required_parameters
-            if "[]" not in path and known(kind, path)
+            if "[]" not in path and has_parameter(kind, path)
         ]
         if own_parameters:
             answer = request_answer(name, {own_parameters[0]: LATER}, kind=kind)
@@ -61,14 +65,16 @@ def test_a_rule_can_be_switched_off(name: str) -> None:
     """As for runs."""
     policy = Policy(disabled_rules=frozenset({name}))
     for kind in RULES[name].kinds & set(REQUESTED):
-        answers = {n.name: answer for n, answer in planned(kind=kind, policy=policy).outcomes}
+        answers = {
+            n.name: answer for n, answer in checked_request(kind=kind, policy=policy).outcomes
+        }
         assert answers[name] == NotApplicable("the policy disables it")
 
 
 def test_a_healthy_request_of_each_kind_has_no_finding() -> None:
     """Nor a rule that fails."""
     for kind in REQUESTED:
-        findings = planned(kind=kind)
+        findings = checked_request(kind=kind)
         assert findings.findings == ()
         assert not [o for _, o in findings.outcomes if getattr(o, "code", "") == "rule_failed"]
 

@@ -7,7 +7,7 @@ differs, its value is named. What cannot be expressed stands in docs/evidence/de
 
 import pytest
 
-from tests.fakes.judging import card
+from tests.fakes.judging import rule_named
 
 SAMPLE_S = 0.5
 """Debugger's own sampling interval."""
@@ -15,7 +15,7 @@ SAMPLE_S = 0.5
 
 def default(rule: str, key: str) -> float:
     """A threshold as it is without a policy."""
-    [threshold] = [limit for limit in card(rule).thresholds if limit.key == key]
+    [threshold] = [limit for limit in rule_named(rule).thresholds if limit.key == key]
     return threshold.value
 
 
@@ -41,4 +41,4 @@ def test_patience_lies_within_the_minimum_of_time() -> None:
     """Nobody is judged before Debugger would have judged."""
     patience_min = 1000 * SAMPLE_S / 60
     for rule in ("gpu-underused", "gpu-starved", "cpu-bottleneck", "uneven-hosts"):
-        assert card(rule).min_active_minutes >= patience_min
+        assert rule_named(rule).min_active_minutes >= patience_min

@@ -19,7 +19,7 @@ from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
 from tests.fakes.jobs import START, flat, market, ran
-from tests.fakes.judging import card, case
+from tests.fakes.judging import case, rule_named
 
 POOLING = [rule for rule in catalogue.load() if rule.can_pool_runs]
 GPU = "ml.g5.2xlarge"
@@ -50,7 +50,7 @@ def answer(
     """The outcome for a run whose family had these runs before it; None: without a family."""
     job = ran(own_usage.seconds, instance, own_usage.hosts_expected or 1)
     minutes = None if earlier is None else pool(own_usage, earlier)
-    [(_, outcome)] = judge(replace(case(job, own_usage), pool=minutes), [card(rule)])
+    [(_, outcome)] = judge(replace(case(job, own_usage), pool=minutes), [rule_named(rule)])
     return outcome
 
 

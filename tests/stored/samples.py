@@ -1,7 +1,7 @@
-"""Samples of all that is stored, by release: what a version wrote, and what it read of it.
+"""Samples of all stored data by release: what a version wrote, and what it read back.
 
-`python -m tests.stored.samples` writes those of the version in pyproject.toml, of a day on the
-local AWS and of an embedded history. A released version's samples never change.
+`python -m tests.stored.samples` writes those of the version in pyproject.toml: a day on the local
+AWS, and an embedded history. A released version's samples never change.
 """
 
 import json
@@ -46,7 +46,7 @@ from tools.release import UNRELEASED
 HERE = Path(__file__).parent
 TABLE, FILE, ANSWERS = "table.json", "history.db", "answers.json"
 Item = Mapping[str, Mapping[str, Any]]
-"""As DynamoDB's low-level client gives it: the value of each attribute by its type."""
+"""An item in DynamoDB's JSON: the value of each attribute by its type."""
 _DAY = NOON.date()
 _WORD = re.compile("[A-Z]+")
 _HANGS = running("llm-7b", (60, BUSY), (120, HUNG))
@@ -60,20 +60,23 @@ _DECISION = Decision(
 
 
 def played() -> list[Item]:
-    """The table after a day: a job hung and then failed, its week was told, an advice was answered.
+    """Returns the table after a job that hung and failed, a digest, and a decision.
 
-    A channel that does not answer and a read of the price list are written by their adapters alone.
+    The circuit of a channel and a price list are written directly by their adapters.
     """
     failed = {**_HANGS.describe, "TrainingJobStatus": "Failed", "SecondaryStatus": "Failed"}
     job = replace(_HANGS, describe=failed)
-    with scene(NOON - MINUTE, sweeps=True, routes=Routes(("sns", "slack"))) as one:
-        one.aws.sagemaker.add_running(job)
-        one.aws.put_metrics(job)
-        one.aws.advance(NOON + 6 * HOUR)
-        one.aws.clock.advance(7 * 86_400)
-        one.aws.digest()
-        one.aws.advance()
-        place = one.aws.session.client("dynamodb"), one.aws.physical_id("HistoryTable")
+    with scene(NOON - MINUTE, sweeps=True, routes=Routes(("sns", "slack"))) as played_scene:
+        played_scene.aws.sagemaker.add_running(job)
+        played_scene.aws.put_metrics(job)
+        played_scene.aws.advance(NOON + 6 * HOUR)
+        played_scene.aws.clock.advance(7 * 86_400)
+        played_scene.aws.digest()
+        played_scene.aws.advance()
+        place = (
+            played_scene.aws.session.client("dynamodb"),
+            played_scene.aws.physical_id("HistoryTable"),
+        )
         DynamoSendLedger(*place).replace_circuit("slack", Circuit(), Circuit(3, 1779300000), NOON)
         DynamoHistory(*place).save_decision(_DECISION)
         PriceCache(*place).write(
@@ -88,12 +91,12 @@ def _items(client: Any, name: str) -> list[Item]:
 
 
 def kind_of(partition: str, sort: str) -> str:
-    """The words in capitals that begin the two keys of an item."""
+    """Returns the capital words that begin the two keys of an item."""
     return " ".join(match[0] for key in (partition, sort) if (match := _WORD.match(key)))
 
 
 def write_file(path: Path) -> None:
-    """An embedded history of two runs and an answer to an advice."""
+    """Writes an embedded history of two runs and one decision."""
     with SqliteHistory(path) as history:
         for number in (1, 2):
             history.record(with_detail(entry(f"train-{number}")))
@@ -101,7 +104,7 @@ def write_file(path: Path) -> None:
 
 
 def asked_table(items: Iterable[Item]) -> dict[str, Any]:
-    """What the readers of today say of a table with these items, by question."""
+    """Returns what today's readers read from a table with these items, by question."""
     with dynamodb() as client:
         place = client, new_table(client)
         for item in items:
@@ -128,7 +131,9 @@ def asked_table(items: Iterable[Item]) -> dict[str, Any]:
                 ],
                 "hour": [ledger.channel_hour("slack", NOON + hours * HOUR) for hours in range(6)],
                 "circuit": sends.circuit("slack"),
-                "lists": {str(of): state for of, state in notes.all_list_states().items()},
+                "lists": {
+                    str(job_list): state for job_list, state in notes.all_list_states().items()
+                },
                 "sent": notes.event_record(key),
                 "installed": DynamoSweepStore(*place).installed_at(),
                 "decisions": DynamoHistory(*place).decisions(),
@@ -139,7 +144,7 @@ def asked_table(items: Iterable[Item]) -> dict[str, Any]:
 
 
 def asked_file(path: Path) -> dict[str, Any]:
-    """The same of an embedded history."""
+    """Returns what today's readers read from an embedded history."""
     with SqliteHistory(path) as history:
         keys = [head.key for head in history.runs(RunQuery.for_account("111122223333"))]
         answers: dict[str, Any] = _plain(
@@ -150,34 +155,34 @@ def asked_file(path: Path) -> dict[str, Any]:
 
 def _asked(history: History, keys: Iterable[JobKey]) -> dict[str, Any]:
     since, until = date(2026, 1, 1), date(2026, 12, 31)
-    asked = {}
+    answers = {}
     for key in keys:
         head = history.summary(key)
         assert head is not None
         family = RunQuery.for_family(head.account, head.region, head.family)
-        found = [
+        finding_rows = [
             row
             for rule in head.rules_with_findings
             for row in history.runs(RunQuery.for_rule(rule))
         ]
-        asked[head.job] = {
+        answers[head.job] = {
             "head": head,
             "audit": history.audit(key),
             "detail": history.detail(key),
-            "findings": found,
+            "findings": finding_rows,
             "family": [run.job for run in history.runs(family)],
         }
     sums = {scope.value: [*history.daily_sums(scope, since, until)] for scope in Scope}
-    return {"runs": asked, "sums": sums}
+    return {"runs": answers, "sums": sums}
 
 
 def _plain(value: object) -> Any:
-    """As JSON reads it back: fields by name, texts for all that is neither list nor map."""
+    """Converts to JSON values: structs to maps, other values to text."""
     if isinstance(value, Struct):
         return {name: _plain(part) for name, part in asdict(value).items()}
     match value:
         case Mapping():
-            return {str(key): _plain(one) for key, one in value.items()}
+            return {str(key): _plain(inner) for key, inner in value.items()}
         case str() | None | bool():
             return value
         case Enum():
@@ -185,18 +190,18 @@ def _plain(value: object) -> Any:
         case AbstractSet():
             return sorted(map(_plain, value))
         case Sequence():
-            return [_plain(one) for one in value]
+            return [_plain(inner) for inner in value]
     return str(value)
 
 
 def releases() -> list[Path]:
-    """The folders of samples, the oldest version first."""
-    found = (path.parent for path in HERE.glob(f"*/{ANSWERS}"))
-    return sorted(found, key=lambda path: [int(part) for part in path.name.split(".")])
+    """Returns the folders of samples, oldest version first."""
+    folders = (path.parent for path in HERE.glob(f"*/{ANSWERS}"))
+    return sorted(folders, key=lambda path: [int(part) for part in path.name.split(".")])
 
 
 def read_table(folder: Path) -> list[Item]:
-    """The items of a sample."""
+    """Returns the items of a sample."""
     items: list[Item] = json.loads((folder / TABLE).read_text(encoding="utf-8"), object_hook=_bytes)
     return items
 

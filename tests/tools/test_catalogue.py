@@ -15,7 +15,9 @@ ROWS: dict[str, catalogue.Row] = DOCUMENT["types"]
 
 
 def entry(name: str, **changes: Any) -> dict[str, Any]:
-    """One type as EC2 describes it, less what the catalogue does not read: 4 vCPU, 16 GiB, EBS."""
+    """Returns one type as EC2 describes it, with the keys that the catalogue reads: 4 vCPU, 16 GiB,
+    EBS.
+    """
     plain = {
         "InstanceType": name,
         "CurrentGeneration": True,
@@ -43,7 +45,7 @@ GPU = {
     "InstanceStorageSupported": True,
     "NetworkInfo": {"EfaSupported": True},
 }
-OLD: dict[str, catalogue.Row] = {
+OLD_ROWS: dict[str, catalogue.Row] = {
     "ml.m5.xlarge": {
         "family": "m5",
         "size": "xlarge",
@@ -74,12 +76,12 @@ OLD: dict[str, catalogue.Row] = {
 
 
 def offered(*names: str) -> dict[str, list[str]]:
-    """The same types for all three kinds of job."""
-    return {kind: [*OLD, *names] for kind in ("training", "processing", "transform")}
+    """Returns the same types for all three kinds of job."""
+    return {kind: [*OLD_ROWS, *names] for kind in ("training", "processing", "transform")}
 
 
 def test_every_training_type_of_botocore_is_known() -> None:
-    """225 of 225; a newer botocore asks for `python -m tools.catalogue` and names the types."""
+    """If a newer botocore has more than 225 types, run `python -m tools.catalogue`."""
     names = catalogue.enums()["training"]
     assert (len(names), catalogue.unknown_types(packaged.instance_types(), names)) == (225, [])
 
@@ -95,13 +97,13 @@ def test_the_kinds_of_job_are_those_of_the_enums() -> None:
 
 
 def test_an_unlisted_type_is_unknown() -> None:
-    """However much its name looks like one that is listed."""
+    """A name that looks like a listed one does not matter."""
     assert packaged.instance_types().get("ml.g5.96xlarge") is None
 
 
 def test_a_row_is_what_ec2_measured_and_what_people_edited() -> None:
     """vCPU, memory and EBS are EC2's; category and successors stay."""
-    rows, notes = catalogue.rebuilt(OLD, [entry("m5.xlarge")], offered())
+    rows, notes = catalogue.rebuild(OLD_ROWS, [entry("m5.xlarge")], offered())
     row = rows["ml.m5.xlarge"]
     assert (row["vcpu"], row["memory_gib"], row["ebs_volume_billed"]) == (4, 16.0, True)
     assert row["efa"] is False
@@ -111,7 +113,7 @@ def test_a_row_is_what_ec2_measured_and_what_people_edited() -> None:
 
 
 def test_which_types_take_an_elastic_fabric_adapter() -> None:
-    """Every row says so; of one family only the large sizes do."""
+    """Every row says so. In one family, only the large sizes have it."""
     assert {type(row["efa"]) for row in ROWS.values()} == {bool}
     types = packaged.instance_types()
     assert [types[f"ml.{name}"].efa for name in ("g5.4xlarge", "g5.8xlarge", "p3.16xlarge")] == [
@@ -157,21 +159,20 @@ def test_which_types_take_an_elastic_fabric_adapter() -> None:
 def test_the_most_that_the_network_of_a_type_carries(
     network: dict[str, Any], gbps: float | None
 ) -> None:
-    """Unknown where EC2 has no figure, never 0."""
+    """If EC2 has no figure, it is unknown, never 0."""
     described = [entry("m5.xlarge", NetworkInfo={"EfaSupported": False, **network})]
-    rows, _ = catalogue.rebuilt(OLD, described, offered())
+    rows, _ = catalogue.rebuild(OLD_ROWS, described, offered())
     assert rows["ml.m5.xlarge"].get("network_gbps") == gbps
 
 
 def test_nearly_every_type_has_its_network() -> None:
-    """Of those with an EBS volume, which a download may fill, one has none."""
+    """Of the types with an EBS volume, which a download may fill, one has no figure."""
     types = packaged.instance_types().values()
     assert [t.name for t in types if t.is_ebs_billed and t.network_gbps is None] == ["ml.p2.xlarge"]
     assert packaged.instance_types()["ml.m5.xlarge"].network_gbps == 10
 
 
 def test_a_successor_is_a_known_type_of_a_newer_generation() -> None:
-    """It takes the same kinds of job, else it is no way on."""
     for name, kind in packaged.instance_types().items():
         for successor in kind.successors:
             assert not packaged.instance_types()[successor].is_legacy, (name, successor)
@@ -183,16 +184,18 @@ def test_a_successor_is_a_known_type_of_a_newer_generation() -> None:
 
 
 def test_a_row_entered_by_hand_stays() -> None:
-    """Even where EC2 says something else."""
-    rows, notes = catalogue.rebuilt(OLD, [entry("m5.xlarge"), entry("p2.xlarge")], offered())
-    assert rows["ml.p2.xlarge"] == OLD["ml.p2.xlarge"] | {"kinds": rows["ml.p2.xlarge"]["kinds"]}
+    """EC2's figures do not replace it."""
+    rows, notes = catalogue.rebuild(OLD_ROWS, [entry("m5.xlarge"), entry("p2.xlarge")], offered())
+    assert rows["ml.p2.xlarge"] == OLD_ROWS["ml.p2.xlarge"] | {
+        "kinds": rows["ml.p2.xlarge"]["kinds"]
+    }
     assert notes == []
 
 
 def test_a_new_type_comes_at_the_end_with_its_gpus() -> None:
     """22,888 MiB are 22.35 GiB on each of four; local NVMe means no EBS volume."""
     described = [entry("m5.xlarge"), entry("g5.12xlarge", **GPU)]
-    rows, _ = catalogue.rebuilt(OLD, described, offered("ml.g5.12xlarge"))
+    rows, _ = catalogue.rebuild(OLD_ROWS, described, offered("ml.g5.12xlarge"))
     assert list(rows) == ["ml.m5.xlarge", "ml.p2.xlarge", "ml.g5.12xlarge"]
     row = rows["ml.g5.12xlarge"]
     assert (row["gpus"], row["gpu"], row["gpu_memory_gib"]) == (4, "A10G", 22.35)
@@ -211,14 +214,16 @@ def test_a_new_type_comes_at_the_end_with_its_gpus() -> None:
     ],
 )
 def test_a_new_types_category_is_what_it_is(changes: dict[str, Any], category: str) -> None:
-    """By its figures, not by its name."""
-    rows, _ = catalogue.rebuilt(OLD, [entry("zz9.xlarge", **changes)], offered("ml.zz9.xlarge"))
+    """The category depends on the figures, not on the name."""
+    rows, _ = catalogue.rebuild(
+        OLD_ROWS, [entry("zz9.xlarge", **changes)], offered("ml.zz9.xlarge")
+    )
     assert rows["ml.zz9.xlarge"]["category"] == category
 
 
 def test_what_ec2_does_not_describe_is_named() -> None:
     """A known row stays as it was; an unknown type stays unknown."""
-    rows, notes = catalogue.rebuilt(OLD, [], offered("ml.zz9.xlarge"))
+    rows, notes = catalogue.rebuild(OLD_ROWS, [], offered("ml.zz9.xlarge"))
     assert rows["ml.m5.xlarge"]["vcpu"] == 2
     assert "ml.zz9.xlarge" not in rows
     assert notes == [
@@ -228,11 +233,11 @@ def test_what_ec2_does_not_describe_is_named() -> None:
 
 
 def test_an_entry_without_a_documented_key_is_refused() -> None:
-    """With the type and the key named."""
+    """The error names the type and the key."""
     broken = entry("m5.xlarge")
     del broken["MemoryInfo"]
     with pytest.raises(catalogue.Unreadable, match=r"ml\.m5\.xlarge.*MemoryInfo"):
-        catalogue.rebuilt(OLD, [broken], offered())
+        catalogue.rebuild(OLD_ROWS, [broken], offered())
 
 
 def test_gpus_of_two_models_are_refused() -> None:
@@ -240,13 +245,13 @@ def test_gpus_of_two_models_are_refused() -> None:
     [first] = GPU["GpuInfo"]["Gpus"]  # type: ignore[index]
     two = {"GpuInfo": {"Gpus": [first, first | {"Name": "L4"}]}}
     with pytest.raises(catalogue.Unreadable, match="several models"):
-        catalogue.rebuilt(OLD, [entry("m5.xlarge", **two)], offered())
+        catalogue.rebuild(OLD_ROWS, [entry("m5.xlarge", **two)], offered())
 
 
 def test_the_program_rewrites_one_row_a_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """From a file as the AWS CLI prints it; what was not found is said on stderr."""
+    """The input is a file as the AWS CLI prints it. Missing types are printed to stderr."""
     answer, target = tmp_path / "types.json", tmp_path / "catalogue.json"
     answer.write_text(json.dumps({"InstanceTypes": [entry("m5.xlarge")]}))
     target.write_text(json.dumps(DOCUMENT))
@@ -256,16 +261,16 @@ def test_the_program_rewrites_one_row_a_line(
     assert written["types"]["ml.g5.xlarge"] == ROWS["ml.g5.xlarge"]
     lines = target.read_text(encoding="utf-8").splitlines()
     assert sum(line.startswith('  "ml.') for line in lines) == 225
-    said = capsys.readouterr().err
-    assert "ml.g5.xlarge: EC2 did not describe it" in said
-    assert "ml.p2.xlarge" not in said
+    printed_errors = capsys.readouterr().err
+    assert "ml.g5.xlarge: EC2 did not describe it" in printed_errors
+    assert "ml.p2.xlarge" not in printed_errors
 
 
 @pytest.mark.parametrize("text", ["not json", "[]", '{"InstanceTypes": 3}', '{"Images": []}'])
 def test_a_file_that_is_no_answer_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    """One sentence, exit 2, and the catalogue stays as it was."""
+    """The program prints one sentence, exits with 2, and does not change the catalogue."""
     answer, target = tmp_path / "types.json", tmp_path / "catalogue.json"
     answer.write_text(text)
     target.write_text(json.dumps(DOCUMENT))
@@ -276,6 +281,6 @@ def test_a_file_that_is_no_answer_is_refused(
 
 
 def test_the_shipped_file_is_in_the_programs_own_form() -> None:
-    """So that the next rebuild changes only what EC2 changed."""
+    """So the next rebuild changes only what EC2 changed."""
     shipped = catalogue.CATALOGUE.read_text(encoding="utf-8")
     assert catalogue.text(DOCUMENT["provenance"], ROWS) == shipped

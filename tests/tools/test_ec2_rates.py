@@ -1,4 +1,4 @@
-"""`python -m tools.ec2_rates`: the packaged EC2 rates from a file of Karpenter's."""
+"""`python -m tools.ec2_rates` reads the packaged EC2 rates from a file of Karpenter."""
 
 import json
 from decimal import Decimal
@@ -7,7 +7,7 @@ import pytest
 
 from sageaudit.adapters.prices import packaged
 from tools import ec2_rates
-from tools.hourly_prices import text_of
+from tools.hourly_prices import table_text
 
 FILE = """
 // generated at 2026-09-01T13:44:30Z for us-east-1
@@ -20,8 +20,8 @@ TABLE = json.loads(ec2_rates.DATA.read_text(encoding="utf-8"), parse_float=Decim
 
 
 def test_rates_of_types_with_a_tested_factor_are_taken_with_their_day() -> None:
-    """A metal size and x1 are no types of SageMaker's; of g7 no pair of rates was compared."""
-    table = ec2_rates.renewed(TABLE, FILE, packaged.instance_types())
+    """SageMaker has no metal size and no x1. For g7, no pair of rates was compared."""
+    table = ec2_rates.renew_table(TABLE, FILE, packaged.instance_types())
     assert table["ec2_usd_per_hour"] == {
         "us-east-1": {"ml.m6i.large": Decimal("0.096"), "ml.m5.large": Decimal("0.097")}
     }
@@ -31,14 +31,14 @@ def test_rates_of_types_with_a_tested_factor_are_taken_with_their_day() -> None:
 
 
 def test_the_packaged_table_is_as_the_tool_writes_it() -> None:
-    """So that a diff shows changed rates only."""
-    assert text_of(TABLE) == ec2_rates.DATA.read_text(encoding="utf-8")
+    """So a diff shows only changed rates."""
+    assert table_text(TABLE) == ec2_rates.DATA.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     "text", ["", "// generated at 2026-09-01T13:44:30Z for us-east-1", FILE[60:]]
 )
 def test_another_file_is_refused(text: str) -> None:
-    """Without a day, or without rates."""
+    """A file without a day, or without rates, is not Karpenter's."""
     with pytest.raises(ec2_rates.Unreadable):
-        ec2_rates.rates_of(text)
+        ec2_rates.parse_rates(text)

@@ -6,7 +6,7 @@ from textwrap import dedent
 import pytest
 
 from tools.house import forms, sizes
-from tools.house.__main__ import FUNCTIONS, form_rows, way_rows
+from tools.house.__main__ import FUNCTIONS, form_rows, trace_rows
 from tools.house.calls import follow
 from tools.house.code import Code
 
@@ -19,7 +19,7 @@ DOCUMENT = {
 
 
 def package(folder: Path, files: dict[str, str]) -> Code:
-    """Writes modules by their paths, and reads them."""
+    """Writes modules by their paths, and parses them."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -27,8 +27,8 @@ def package(folder: Path, files: dict[str, str]) -> Code:
     return Code.read(folder)
 
 
-def test_a_room_is_a_module_that_a_call_enters(tmp_path: Path) -> None:
-    """Calls are followed to their end; a module that is only imported is no room."""
+def test_an_entered_module_is_one_that_a_call_enters(tmp_path: Path) -> None:
+    """Calls are followed to their end. A module that is only imported does not count."""
     code = package(
         tmp_path,
         {
@@ -66,7 +66,7 @@ def test_a_room_is_a_module_that_a_call_enters(tmp_path: Path) -> None:
             "sageaudit/domain/unused.py": "def never_called(): ...",
         },
     )
-    assert follow(code, "notify.handler.handle").rooms() == [
+    assert follow(code, "notify.handler.handle").entered_modules() == [
         "sageaudit.workflows.decide",
         "sageaudit.domain.amounts",
         "sageaudit.domain.bill",
@@ -82,7 +82,7 @@ def test_a_room_is_a_module_that_a_call_enters(tmp_path: Path) -> None:
     ],
 )
 def test_a_function_that_is_named_is_called(tmp_path: Path, body: str) -> None:
-    """Who passes a function, or names the constant that has it, enters its module."""
+    """Whoever passes a function, or names the constant that has it, enters its module."""
     code = package(
         tmp_path,
         {
@@ -97,11 +97,13 @@ def test_a_function_that_is_named_is_called(tmp_path: Path, body: str) -> None:
             "sageaudit/domain/checks.py": "def check(one): ...",
         },
     )
-    assert follow(code, "sageaudit.domain.entry.enter").rooms() == ["sageaudit.domain.checks"]
+    assert follow(code, "sageaudit.domain.entry.enter").entered_modules() == [
+        "sageaudit.domain.checks"
+    ]
 
 
 def test_a_local_name_hides_the_function_of_the_same_name(tmp_path: Path) -> None:
-    """It is a value then, and no call of that function."""
+    """The name is then a value, not a call of that function."""
     code = package(
         tmp_path,
         {
@@ -114,11 +116,13 @@ def test_a_local_name_hides_the_function_of_the_same_name(tmp_path: Path) -> Non
             "sageaudit/domain/checks.py": "def check(one): ...",
         },
     )
-    assert follow(code, "sageaudit.domain.entry.enter").rooms() == []
+    assert follow(code, "sageaudit.domain.entry.enter").entered_modules() == []
 
 
-def test_a_climb_is_a_call_into_a_layer_above(tmp_path: Path) -> None:
-    """A call of a port climbs to the adapter that the entry makes; each place counts."""
+def test_an_upward_call_is_a_call_into_a_higher_layer(tmp_path: Path) -> None:
+    """A call of a port goes up to the adapter that the entry creates. Each place in the code
+    counts.
+    """
     code = package(
         tmp_path,
         {
@@ -154,15 +158,17 @@ def test_a_climb_is_a_call_into_a_layer_above(tmp_path: Path) -> None:
                 """,
         },
     )
-    climbs = follow(code, "notify.handler.handle").climbs()
-    assert [(one.line, one.callee) for one in climbs] == [
+    upward_calls = follow(code, "notify.handler.handle").upward_calls()
+    assert [(call.line, call.callee) for call in upward_calls] == [
         (5, "sageaudit.adapters.table.Table.head"),
         (6, "sageaudit.adapters.table.Table.head"),
     ]
 
 
 def test_a_summary_has_a_family_and_amounts(tmp_path: Path) -> None:
-    """What a summary holds counts from ten fields on; a record with one amount is another thing."""
+    """A part of a summary counts if it has ten fields or more. A record with one amount is not a
+    summary.
+    """
     facts = "\n".join(f"    fact_{number}: int" for number in range(10))
     amounts = "    total_usd: int\n    lost_usd: int\n"
     head = f"    family: str\n{amounts}    facts: Facts | None\n    key: Key"
@@ -177,7 +183,7 @@ def test_a_summary_has_a_family_and_amounts(tmp_path: Path) -> None:
 
 
 def test_a_reader_of_the_document_takes_it_or_reads_a_key(tmp_path: Path) -> None:
-    """A function that is not called, or that gets a value of it, reads no document."""
+    """A function that is not called, or that gets only a value of the document, does not count."""
     code = package(
         tmp_path,
         {
@@ -237,7 +243,7 @@ def test_all_members_of_a_state_that_is_branched_on_count(
 
 
 def test_a_second_table_of_fields_is_a_silent_way_to_lose_one(tmp_path: Path) -> None:
-    """A field then touches Job and both tables; a table of a few keys is not about fields."""
+    """A new field then touches Job and both tables. A table of a few keys does not count."""
     letters = "abcdefghij"
     fields = {f"field_{letter}": letter for letter in letters}
     keys = {f"FieldOf{letter.upper()}x": letter for letter in letters}
@@ -257,15 +263,17 @@ def test_a_second_table_of_fields_is_a_silent_way_to_lose_one(tmp_path: Path) ->
 
 
 def test_a_skip_of_the_formatter_counts_as_a_comment_only(tmp_path: Path) -> None:
-    """The same words in a text are none."""
+    """The same words in a string do not count."""
     package(tmp_path, {"one.py": 'A = 1  # fmt: skip\nB = "# fmt: skip"\n'})
     assert sizes.skips(tmp_path) == 1
 
 
 def test_every_form_is_found_in_the_package() -> None:
-    """A measure that finds nothing has lost its subject, such as an enum with another name."""
+    """A measure that finds nothing no longer fits the code, for example because an enum was
+    renamed.
+    """
     code = Code.read(FUNCTIONS)
-    counted = {row.what: row.counted for row in (*form_rows(code), *way_rows(code))}
-    assert {what for what, found in counted.items() if not found} <= {
+    counted = {row.label: row.counted for row in (*form_rows(code), *trace_rows(code))}
+    assert {label for label, names in counted.items() if not names} <= {
         "silent ways to lose a field of a job"
     }

@@ -1,4 +1,4 @@
-"""What other people's linters find is accepted by a row with a reason, or a fault."""
+"""Each finding of a linter is accepted by a row with a reason, or is a fault."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from tools import linters
 from tools.linters import Fault
 
-FOUND = Fault("AwsSolutions-IAM5[Resource::*]", "AuditRole12", "plain", "has wildcards")
+FAULT = Fault("AwsSolutions-IAM5[Resource::*]", "AuditRole12", "plain", "has wildcards")
 ROW = """
 [[accepted]]
 rules = ["AwsSolutions-IAM5[[]Resource::[*][]]"]
@@ -18,10 +18,10 @@ reason = "{reason}"
 
 
 def _run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, rows: str, found: Sequence[Fault] = (FOUND,)
+    folder: Path, monkeypatch: pytest.MonkeyPatch, rows: str, faults: Sequence[Fault] = (FAULT,)
 ) -> int:
     def linter(_: Sequence[Path]) -> Iterator[Fault]:
-        yield from found
+        yield from faults
 
     (folder / "plain.json").write_text("{}", encoding="utf-8")
     accepted = folder / "accepted.toml"
@@ -32,7 +32,7 @@ def _run(
 
 
 def test_what_a_row_accepts_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the patterns of its rule and its resource."""
+    """A row has patterns of rules and resources."""
     assert _run(tmp_path, monkeypatch, ROW.format(reason="No resource is known.")) == 0
 
 
@@ -49,26 +49,25 @@ def test_a_row_accepts_nothing_beside_its_pattern(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Another resource of a policy, or another role, is a new fault."""
+    """Another resource in a policy, or another role, is a new fault."""
     rows = ROW.format(reason="No resource is known.")
-    assert _run(tmp_path, monkeypatch, rows, [FOUND, fault]) == 1
+    assert _run(tmp_path, monkeypatch, rows, [FAULT, fault]) == 1
     assert fault.text in capsys.readouterr().err
 
 
 def test_a_row_that_accepts_nothing_any_more_is_a_fault(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """So the file stays as short as it can be."""
+    """So the file has no unused rows."""
     assert _run(tmp_path, monkeypatch, ROW.format(reason="No resource is known."), []) == 1
     assert "accepts nothing" in capsys.readouterr().err
 
 
 def test_a_row_needs_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty one is none."""
+    """An empty reason does not count."""
     with pytest.raises(ValueError, match="without a reason"):
         _run(tmp_path, monkeypatch, ROW.format(reason=" "))
 
 
 def test_every_row_of_the_project_has_its_reason() -> None:
-    """The file itself is read."""
-    assert all(one.reason for one in linters.accepted())
+    assert all(acceptance.reason for acceptance in linters.load_acceptances())

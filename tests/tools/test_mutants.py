@@ -1,4 +1,4 @@
-"""`make mutants`: which faults are tried, and what is said of them."""
+"""`make mutants`: which changes are tried, and what is printed about them."""
 
 import ast
 from collections.abc import Sequence
@@ -22,16 +22,18 @@ def share(part: int, whole: int | None = 1) -> float | None:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A core of one module."""
+    """Returns a project whose core is one module."""
     (tmp_path / MODULE).parent.mkdir(parents=True)
     (tmp_path / MODULE).write_text(SOURCE, encoding="utf-8")
     return tmp_path
 
 
 def test_a_mutant_is_one_expression_of_the_module(project: Path) -> None:
-    """Annotations and strings stay; each mutant is another module that still parses."""
-    found = list(mutants.mutants(MODULE, project))
-    assert {(mutant.line, mutant.before, mutant.after) for mutant in found} == {
+    """Annotations and strings do not change. Each mutant is a different module that can be
+    parsed.
+    """
+    mutants_ = list(mutants.mutants(MODULE, project))
+    assert {(mutant.line, mutant.before, mutant.after) for mutant in mutants_} == {
         (4, "1", "2"),
         (6, "not whole or part < 0", "not whole and part < 0"),
         (6, "not whole or part < 0", "True"),
@@ -44,12 +46,12 @@ def test_a_mutant_is_one_expression_of_the_module(project: Path) -> None:
         (8, "part / whole", "part * whole"),
         (8, "0.5", "0.55"),
     }
-    trees = {ast.dump(ast.parse(mutant.module)) for mutant in found}
-    assert len(trees | {ast.dump(ast.parse(SOURCE))}) == len(found) + 1
+    trees = {ast.dump(ast.parse(mutant.module)) for mutant in mutants_}
+    assert len(trees | {ast.dump(ast.parse(SOURCE))}) == len(mutants_) + 1
 
 
 @pytest.mark.parametrize(
-    ("number", "other"),
+    ("number", "higher"),
     [
         ("15", "16"),
         ("7.5", "8.25"),
@@ -58,29 +60,29 @@ def test_a_mutant_is_one_expression_of_the_module(project: Path) -> None:
         ("timedelta(days=15)", "timedelta(days=16)"),
     ],
 )
-def test_a_number_is_a_little_higher(project: Path, number: str, other: str) -> None:
-    """Times, money and limits alike: a border test tells it from the right one."""
+def test_a_number_is_a_little_higher(project: Path, number: str, higher: str) -> None:
+    """This applies to times, money and limits: a test at the limit notices it."""
     (project / MODULE).write_text(f"LIMIT = {number}\n", encoding="utf-8")
-    found = {mutant.module.decode() for mutant in mutants.mutants(MODULE, project)}
-    assert {ast.unparse(ast.parse(module)) for module in found} == {f"LIMIT = {other}"}
+    modules = {mutant.module.decode() for mutant in mutants.mutants(MODULE, project)}
+    assert {ast.unparse(ast.parse(module)) for module in modules} == {f"LIMIT = {higher}"}
 
 
 def test_a_seed_always_chooses_the_same(project: Path) -> None:
-    """So that a survivor can be tried again when it has its test."""
-    assert mutants.chosen(3, 1, root=project) == mutants.chosen(3, 1, root=project)
-    assert len(mutants.chosen(3, 1, root=project)) == 3
+    """So a surviving mutant can be tried again after a test was added."""
+    assert mutants.choose(3, 1, root=project) == mutants.choose(3, 1, root=project)
+    assert len(mutants.choose(3, 1, root=project)) == 3
 
 
 def test_the_shell_is_handlers_workflows_adapters_and_commands() -> None:
-    """The core is what decides; workflows are of both."""
+    """The core decides. Workflows belong to both."""
     core, shell = (
         {path.relative_to(mutants.ROOT).as_posix() for path in mutants.files(part)}
         for part in ("core", "shell")
     )
-    both = "functions/sageaudit/workflows/notify.py"
-    assert {both, "functions/sageaudit/domain/bill/bill.py"} <= core
+    shared_module = "functions/sageaudit/workflows/notify.py"
+    assert {shared_module, "functions/sageaudit/domain/bill/bill.py"} <= core
     assert {
-        both,
+        shared_module,
         "functions/deliver/handler.py",
         "functions/sageaudit/adapters/aws/sqs.py",
         "functions/sageaudit/cli/commands/scan.py",
@@ -95,7 +97,7 @@ def test_the_shell_is_handlers_workflows_adapters_and_commands() -> None:
 def test_a_mutant_survives_when_no_test_fails(
     project: Path, monkeypatch: pytest.MonkeyPatch, *, by_near: bool, by_all: bool, survives: bool
 ) -> None:
-    """The module has the fault while tests run, and none afterwards."""
+    """The module has the change only while the tests run."""
     test = "tests/domain/test_share.py"
     (project / test).parent.mkdir(parents=True)
     (project / test).touch()
@@ -106,9 +108,15 @@ def test_a_mutant_survives_when_no_test_fails(
         ran.append([*tests])
         return by_near if [*tests] == [test] else by_all
 
-    monkeypatch.setattr(mutants, "_pass", passes)
-    monkeypatch.setattr(mutants, "near", lambda _: [Path(test), Path("tests/of/another/copy.py")])
-    mutant = next(one for one in mutants.mutants(MODULE, project) if one.after.startswith("max"))
-    assert mutants.survives(mutant, "core", project) is survives
+    monkeypatch.setattr(mutants, "_has_passed", passes)
+    monkeypatch.setattr(
+        mutants, "nearest_tests", lambda _: [Path(test), Path("tests/of/another/copy.py")]
+    )
+    mutant = next(
+        candidate
+        for candidate in mutants.mutants(MODULE, project)
+        if candidate.after.startswith("max")
+    )
+    assert mutants.can_survive(mutant, "core", project) is survives
     assert ran == [[test], [*mutants.TESTS["core"]]][: 2 if by_near else 1]
     assert (project / MODULE).read_text(encoding="utf-8") == SOURCE

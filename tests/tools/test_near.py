@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.near import near
+from tools.near import nearest_tests
 
 PACKAGE = Path("functions/sageaudit")
 
@@ -19,18 +19,22 @@ PACKAGE = Path("functions/sageaudit")
     ],
 )
 def test_the_test_of_the_same_name_comes_first(file: Path, test: str) -> None:
-    """Of a command all that begin with its name; a test is near itself."""
-    assert Path(test) in near(file)[:6]
+    """For a command, these are all tests that begin with its name. A test file is its own nearest
+    test.
+    """
+    assert Path(test) in nearest_tests(file)[:6]
 
 
 def test_the_tests_that_import_a_file_follow() -> None:
-    """Though they stand elsewhere."""
-    assert Path("tests/workflows/audit/test_families.py") in near(
+    """They may be in another folder."""
+    assert Path("tests/workflows/audit/test_families.py") in nearest_tests(
         PACKAGE / "workflows/audit/run.py"
     )
 
 
-def test_they_are_a_minutes_worth() -> None:
-    """What nearly everything imports is covered by its own tests, or by the first ring at most."""
-    assert 0 < len(near(PACKAGE / "errors.py")) <= 200
-    assert len(near(PACKAGE / "domain/bill/run_time.py")) <= 30
+def test_they_take_about_a_minute() -> None:
+    """A module that nearly everything imports is covered by its own tests, or by its direct
+    importers' tests.
+    """
+    assert 0 < len(nearest_tests(PACKAGE / "errors.py")) <= 200
+    assert len(nearest_tests(PACKAGE / "domain/bill/run_time.py")) <= 30

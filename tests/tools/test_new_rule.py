@@ -18,26 +18,26 @@ FREE_ID = "SA599"
 def test_the_hundred_of_the_id_decides_the_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Rule, test and story are written and named; nothing else is."""
+    """The program writes and prints rule, test and story, and nothing else."""
     assert new_rule.main(["never-a-rule", FREE_ID], tmp_path) == 0
     written = {path.relative_to(tmp_path) for path in tmp_path.rglob("*.py")}
     assert written == {RULE, TEST, STORY}
-    said = capsys.readouterr().out
-    assert all(str(path) in said for path in written)
+    output = capsys.readouterr().out
+    assert all(str(path) in output for path in written)
     for path in written:
         ast.parse((tmp_path / path).read_text(encoding="utf-8"))
 
 
 def test_the_page_has_the_sections_of_all_pages(tmp_path: Path) -> None:
-    """In their order, each to be filled in."""
+    """The sections are in the usual order, each with marks to fill in."""
     text = new_rule.files("never-a-rule", FREE_ID, catalogue.load(), tmp_path)[tmp_path / RULE]
     page = ast.get_docstring(ast.parse(text)) or ""
     assert [heading for heading, _ in docstring_sections(page)] == list(SECTION_NAMES)
     assert f'id="{FREE_ID}"' in text
 
 
-def test_what_is_to_be_filled_in_keeps_the_tests_red(tmp_path: Path) -> None:
-    """Each file has marks, and a test of the house lets none of them pass."""
+def test_unfilled_marks_make_a_test_fail(tmp_path: Path) -> None:
+    """Each file has marks, and another test fails while there is one."""
     for text in new_rule.files("never-a-rule", FREE_ID, catalogue.load(), tmp_path).values():
         assert "TO" + "DO" in text
 
@@ -60,23 +60,23 @@ def test_what_is_to_be_filled_in_keeps_the_tests_red(tmp_path: Path) -> None:
 def test_a_name_or_id_that_cannot_be_is_refused_in_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, rule_id: str, why: str
 ) -> None:
-    """And nothing is written."""
+    """Nothing is written."""
     assert new_rule.main([name, rule_id], tmp_path) == 2
-    said = capsys.readouterr().err
-    assert why in said
-    assert said.count("\n") == 1
+    errors = capsys.readouterr().err
+    assert why in errors
+    assert errors.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_hundred_without_a_folder_names_those_that_have_one(tmp_path: Path) -> None:
-    """A new folder is a decision of its own."""
+    """A new folder is a separate decision."""
     rules = tuple(rule for rule in catalogue.load() if not rule.info.id.startswith("SA5"))
-    with pytest.raises(new_rule.Refused, match=r"no folder has ids SA5xx; .*SA6xx limits"):
+    with pytest.raises(new_rule.InvalidRule, match=r"no folder has ids SA5xx; .*SA6xx limits"):
         new_rule.files("never-a-rule", "SA503", rules, tmp_path)
 
 
 def test_a_file_of_that_name_stays_as_it_is(tmp_path: Path) -> None:
-    """A helper may have the name."""
+    """A module without a rule may have the name."""
     helper = tmp_path / RULE
     helper.parent.mkdir(parents=True)
     helper.write_text("kept")

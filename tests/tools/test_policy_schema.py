@@ -37,7 +37,7 @@ PLACES: Mapping[str, tuple[str, ...]] = {
     '[[for]]\nfamily = "x"\n': ("for",),
     '[[route]]\nto = ["sns"]\nowner = "ana"\n': ("route",),
 }
-"""TOML that opens a table, and the table's path in the schema."""
+"""By the TOML that begins a table, the table's path in the schema."""
 
 
 def parsed(text: str) -> Policy:
@@ -45,18 +45,18 @@ def parsed(text: str) -> Policy:
 
 
 def schema_errors(text: str) -> list[str]:
-    """What the schema says against a TOML text, whose dates are texts in JSON."""
+    """Returns the schema's errors about a TOML text, whose dates are strings in JSON."""
     document = json.loads(json.dumps(tomllib.loads(text), default=str))
     return [error.message for error in validator("policy").iter_errors(document)]
 
 
 def uncommented(text: str) -> str:
-    """The example with each of its commented keys and tables in force."""
+    """Returns the example with all its commented keys and tables active."""
     return re.sub(r"^# (?=\[|[\w\".-]+ = )", "", text, flags=re.MULTILINE)
 
 
 def keys_at(path: tuple[str, ...]) -> set[str]:
-    """The keys that the schema has for a table."""
+    """Returns the keys that the schema has for a table."""
     shape: Schema = SCHEMA
     for key in path:
         inner = shape["properties"][key]
@@ -66,11 +66,11 @@ def keys_at(path: tuple[str, ...]) -> set[str]:
 
 @pytest.mark.parametrize("text", PLACES, ids=lambda text: text.strip() or "outside of tables")
 def test_each_table_has_the_keys_that_the_program_reads(text: str) -> None:
-    """An unknown key is refused with the list of the known ones."""
+    """The error about an unknown key lists the known ones."""
     with pytest.raises(BadPolicy, match="unknown key") as refused:
         parsed(f"{text}no_such_key = 1")
-    known = set(str(refused.value).partition("known here: ")[2].split(", "))
-    assert keys_at(PLACES[text]) == known
+    known_keys = set(str(refused.value).partition("known here: ")[2].split(", "))
+    assert keys_at(PLACES[text]) == known_keys
 
 
 @pytest.mark.parametrize("text", PLACES, ids=lambda text: text.strip() or "outside of tables")
@@ -100,14 +100,14 @@ def test_the_example_with_all_its_commented_keys_is_valid() -> None:
 
 
 def defaults(shape: Schema) -> dict[str, Any]:
-    """The defaults of the keys of a table, and of the tables within it."""
-    found: dict[str, Any] = {}
+    """Returns the defaults of the keys of a table, and of its inner tables."""
+    values: dict[str, Any] = {}
     for key, inner in shape.get("properties", {}).items():
         if "default" in inner:
-            found[key] = inner["default"]
+            values[key] = inner["default"]
         elif nested := defaults(inner):
-            found[key] = nested
-    return found
+            values[key] = nested
+    return values
 
 
 def test_a_policy_that_states_every_default_is_the_default_policy() -> None:
@@ -175,8 +175,8 @@ def test_what_the_program_accepts_is_valid_in_the_editor(text: str) -> None:
 
 
 def rows(page: str) -> Iterator[str]:
-    """The keys in the first column of the page's tables."""
-    return (found[1] for found in re.finditer(r"^\| `([^`]+)` \|", page, re.MULTILINE))
+    """Yields the keys in the first column of the page's tables."""
+    return (match[1] for match in re.finditer(r"^\| `([^`]+)` \|", page, re.MULTILINE))
 
 
 def test_the_page_is_what_the_schema_makes() -> None:
@@ -190,7 +190,7 @@ def test_the_page_names_every_key_outside_of_tables_and_every_table() -> None:
 
 
 def test_no_part_of_the_schema_is_open_to_any_key() -> None:
-    """A mistyped key is shown wherever it stands."""
+    """So an editor marks a mistyped key anywhere."""
 
     def tables(shape: Any) -> Iterator[Schema]:
         if isinstance(shape, dict):

@@ -1,4 +1,4 @@
-"""`make release`: what it refuses, what it writes, and that it is the same each time."""
+"""`make release`: what it refuses, what it writes, and that it always writes the same."""
 
 import json
 import os
@@ -22,7 +22,7 @@ PINS = (
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A committed project at 0.1.0, which was released."""
+    """Returns a committed project at version 0.1.0, which was released."""
     (tmp_path / "CHANGELOG.md").write_text(CHANGELOG, encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "0.1.0"\n', encoding="utf-8")
     (tmp_path / "functions" / "sageaudit").mkdir(parents=True)
@@ -35,24 +35,24 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def git(folder: Path, *words: str) -> None:
-    """Runs git there, as somebody."""
-    named = {
-        f"GIT_{who}_{what}": "a" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+def git(folder: Path, *arguments: str) -> None:
+    """Runs git in a folder, with an author."""
+    identity = {
+        f"GIT_{role}_{kind}": "a" for role in ("AUTHOR", "COMMITTER") for kind in ("NAME", "EMAIL")
     }
-    subprocess.run(["git", "-C", str(folder), *words], env=os.environ | named, check=True)  # noqa: S607
+    subprocess.run(["git", "-C", str(folder), *arguments], env=os.environ | identity, check=True)  # noqa: S607
 
 
 def test_a_release_has_its_version_and_its_day(checkout: Path) -> None:
-    """The notes are its section of the CHANGELOG; older ones stay."""
+    """The notes are the version's section of the CHANGELOG. Older sections stay."""
     notes = release.prepare(checkout, "0.2.0", "2026-11-23")
     assert notes == "- News.\n"
     text = (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
     assert text == CHANGELOG.replace("not released yet", "2026-11-23")
     for home in ("pyproject.toml", "functions/sageaudit/__init__.py"):
-        said = (checkout / home).read_text(encoding="utf-8")
-        assert "version" in said
-        assert ('"0.2.0"' in said, '"0.1.0"' in said) == (True, False)
+        version_text = (checkout / home).read_text(encoding="utf-8")
+        assert "version" in version_text
+        assert ('"0.2.0"' in version_text, '"0.1.0"' in version_text) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -68,14 +68,13 @@ def test_a_release_has_its_version_and_its_day(checkout: Path) -> None:
 def test_a_version_that_cannot_be_the_next_is_refused(
     checkout: Path, version: str, why: str
 ) -> None:
-    """Nothing is written then."""
+    """Nothing is written."""
     with pytest.raises(NoRelease, match=why):
         release.prepare(checkout, version, "2026-11-23")
     assert (checkout / "CHANGELOG.md").read_text(encoding="utf-8") == CHANGELOG
 
 
 def test_what_is_not_committed_and_empty_notes_are_refused(checkout: Path) -> None:
-    """Of the second, nothing would be said to anybody."""
     (checkout / "CHANGELOG.md").write_text(CHANGELOG.replace("- News.", ""), encoding="utf-8")
     with pytest.raises(NoRelease, match="not committed"):
         release.prepare(checkout, "0.2.0", "2026-11-23")
@@ -85,30 +84,30 @@ def test_what_is_not_committed_and_empty_notes_are_refused(checkout: Path) -> No
 
 
 def test_the_first_release_may_have_the_version_that_is_there(checkout: Path) -> None:
-    """No tag has it yet."""
+    """No tag has this version yet."""
     git(checkout, "tag", "--delete", "v0.1.0")
     release.check(checkout, "0.1.0")
 
 
 def test_a_zip_is_the_same_whenever_it_is_made(tmp_path: Path) -> None:
-    """Neither the time nor the order of the folder is in it."""
+    """It contains neither the time nor the order of the folder."""
     folder = tmp_path / "asset"
     (folder / "in").mkdir(parents=True)
     for name in ("b.py", "a.py", "in/c.py"):
         (folder / name).write_text(name, encoding="utf-8")
-    first = release.packed(folder, tmp_path / "1.zip").read_bytes()
+    first = release.pack_folder(folder, tmp_path / "1.zip").read_bytes()
     os.utime(folder / "a.py", (1, 1))
-    assert release.packed(folder, tmp_path / "2.zip").read_bytes() == first
+    assert release.pack_folder(folder, tmp_path / "2.zip").read_bytes() == first
 
 
 def test_the_sbom_has_what_is_in_the_folder(tmp_path: Path) -> None:
-    """With the licence that the package says, and the hashes that are accepted of it."""
+    """It has the licence that the package names, and the hashes that are accepted."""
     info = tmp_path / "some_package-1.2.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(METADATA, encoding="utf-8")
-    found = sbom.distributions(tmp_path, PINS)
-    [component] = json.loads(sbom.document("0.1.0", found))["components"]
+    packages = sbom.distributions(tmp_path, PINS)
+    [component] = json.loads(sbom.document("0.1.0", packages))["components"]
     assert component["purl"] == "pkg:pypi/some-package@1.2"
     assert component["licenses"] == [{"license": {"name": "MIT License"}}]
-    assert [one["value"] for one in component["properties"]] == ["ab" * 32]
-    assert "| Some_Package | 1.2 | MIT License |" in sbom.licences("0.1.0", found)
+    assert [hash_property["value"] for hash_property in component["properties"]] == ["ab" * 32]
+    assert "| Some_Package | 1.2 | MIT License |" in sbom.licences("0.1.0", packages)

@@ -1,1 +1,1 @@
-"""How fast everything is, each figure beside its floor or a peer measured in the same run."""
+"""Measures speed and size. Each figure is compared with a floor or a peer in the same run."""

@@ -1,7 +1,7 @@
-"""`make bench`: every measurement, or those named: `python -m tools.bench history bills`.
+"""`make bench` runs every measurement; `python -m tools.bench history bills` runs those named.
 
 Each part is a module of this package with `rows() -> Iterator[Row]`. Times are CPU seconds of one
-core; a figure and its peer take turns, and each is the median of several samples.
+core. A figure and its peer are measured alternately, and each is the median of several samples.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ PARTS = ("core", "start", "command_line", "deployed", "history", "bills")
 
 
 def main(names: list[str]) -> int:
-    """Prints each row as it is known; 2 for a part that does not exist."""
+    """Prints each row as soon as it is measured. Returns 2 if a part does not exist."""
     if unknown := [name for name in names if name not in PARTS]:
         print(f"no part {unknown[0]}: there are {', '.join(PARTS)}", file=sys.stderr)
         return 2

@@ -1,7 +1,8 @@
-"""A cost report of a million lines, beside DuckDB's own sum of the same file.
+"""Measures `reconcile` and `prices learn` on a cost report of a million lines.
 
-DuckDB reads the file as text and sums cost and quantity by job and usage type, which `reconcile`
-needs, or by usage type and day, which `prices learn` needs, and Python fetches the rows.
+The peer is DuckDB's own sum of the same file. DuckDB reads the file as text and sums cost and
+quantity: by job and usage type, as `reconcile` needs, or by usage type and day, as `prices learn`
+needs. Python then fetches the rows.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from tempfile import TemporaryDirectory
 
 import duckdb
 
-from tools.bench.measure import Row, in_turn, run
+from tools.bench.measure import Row, measure_alternately, run
 
 LINES = 1_000_000
-"""Of 250,000 jobs: two hours of an instance and of its volume each."""
+"""The lines of 250,000 jobs: each has two lines of an instance and two of its volume."""
 RUNS = 3
 _REPORT = """
 COPY (SELECT 'AmazonSageMaker' AS line_item_product_code,
@@ -72,16 +73,16 @@ duckdb.sql(f"SELECT line_item_usage_type, {by}, {usd}, {used} FROM {read} GROUP 
 
 
 def rows() -> Iterator[Row]:
-    """Each command's work from the file to the printed table, beside DuckDB's sum."""
+    """Yields a row for each command, from the file to the printed table."""
     with TemporaryDirectory() as folder:
         path = str(Path(folder, "report.csv"))
         duckdb.execute(_REPORT.format(lines=LINES, path=path))
-        for what, program, by in (
+        for label, program, group_column in (
             ("reconcile, a million lines of 250,000 jobs", RECONCILE, "line_item_resource_id"),
             ("prices learn, the same lines", LEARN, "left(line_item_usage_start_date, 10)"),
         ):
-            commands = [program, path], [_SUM, path, by]
-            ours, theirs = in_turn(
-                RUNS, *(partial(run, [sys.executable, "-c", *words]) for words in commands)
+            commands = [program, path], [_SUM, path, group_column]
+            own_s, duckdb_s = measure_alternately(
+                RUNS, *(partial(run, [sys.executable, "-c", *arguments]) for arguments in commands)
             )
-            yield Row(what, ours, "CPU s", "DuckDB's sum", theirs, "at most 6 CPU s")
+            yield Row(label, own_s, "CPU s", "DuckDB's sum", duckdb_s, "at most 6 CPU s")

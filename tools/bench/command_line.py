@@ -1,7 +1,7 @@
-"""How much CPU the command takes to start and answer, and a scan of recordings for each job.
+"""Measures the CPU time of commands from start to answer, and of a scan of recordings per job.
 
-Beside it stands `aws --version`, which reads no data and calls nothing, or the import of boto3
-where there is no AWS CLI.
+The peer is `aws --version`, which reads no data and calls nothing, or without the AWS CLI the
+import of boto3.
 """
 
 from __future__ import annotations
@@ -13,48 +13,52 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tools.bench.measure import Row, in_turn, run
+from tools.bench.measure import Row, measure_alternately, run
 
 RUNS = 9
 RECORDINGS = Path("tests/recorded/data/jobs")
-ONE = RECORDINGS / "profiled-056-p3-2xlarge.json"
+RECORDING = RECORDINGS / "profiled-056-p3-2xlarge.json"
 _JOBS = 249
-"""Jobs in the recordings that a history can keep."""
-_REFUSED = 2
-"""One of the files has an ARN that is no job's."""
+"""The number of jobs in the recordings that a history can store."""
+_EXIT_CODE = 2
+"""The scan's exit code, because one of the files has an ARN that is not a job's."""
 
 
 def rows() -> Iterator[Row]:
-    """Each command beside the AWS CLI's start, then the scan."""
+    """Yields a row for each command beside the start of the AWS CLI, then one for the scan."""
     python, aws = [sys.executable], shutil.which("aws")
     name, peer = ("aws --version", [aws, "--version"]) if aws else ("boto3", _code("import boto3"))
-    ours = _code("from sageaudit.cli.main import main; main()")
+    sageaudit = _code("from sageaudit.cli.main import main; main()")
     with TemporaryDirectory() as folder:
         history = ["--history", str(Path(folder, "history.db"))]
-        run([*ours, "audit", "--recording", str(ONE), *history])
-        asked = (
+        run([*sageaudit, "audit", "--recording", str(RECORDING), *history])
+        cases = (
             (["--version"], "at most 60 ms"),
-            (["audit", "--recording", str(ONE)], "at most 300 ms"),
+            (["audit", "--recording", str(RECORDING)], "at most 300 ms"),
             (["history", "--all", *history], "at most 250 ms"),
         )
-        for words, goal in asked:
-            commands = [*ours, *words], peer, [*python, "-c", "pass"]
-            own, other, bare = in_turn(RUNS, *(partial(run, command) for command in commands))
-            what = f"{words[0]}, Python alone {bare * 1000:.0f} ms"
-            yield Row(what, own * 1000, "ms", name, other * 1000, goal)
-        yield _scan(ours, Path(folder))
+        for arguments, goal in cases:
+            commands = [*sageaudit, *arguments], peer, [*python, "-c", "pass"]
+            own_s, peer_s, python_s = measure_alternately(
+                RUNS, *(partial(run, command) for command in commands)
+            )
+            label = f"{arguments[0]}, Python alone {python_s * 1000:.0f} ms"
+            yield Row(label, own_s * 1000, "ms", name, peer_s * 1000, goal)
+        yield _scan(sageaudit, Path(folder))
 
 
-def _scan(ours: list[str], folder: Path) -> Row:
-    """A scan of all recordings into a new history, without the start of the command."""
+def _scan(sageaudit: list[str], folder: Path) -> Row:
+    """Measures a scan of all recordings into a new history, without the start of the command."""
 
     def scan() -> None:
         (folder / "scan.db").unlink(missing_ok=True)
-        words = ["--recordings", str(RECORDINGS), "--history", str(folder / "scan.db")]
-        run([*ours, "scan", *words], code=_REFUSED)
+        arguments = ["--recordings", str(RECORDINGS), "--history", str(folder / "scan.db")]
+        run([*sageaudit, "scan", *arguments], code=_EXIT_CODE)
 
-    whole, start = in_turn(3, scan, partial(run, [*ours, "scan", "--help"]))
-    return Row("scan of recordings", (whole - start) * 1000 / _JOBS, "ms/job", goal="at most 8 ms")
+    scan_s, start_s = measure_alternately(3, scan, partial(run, [*sageaudit, "scan", "--help"]))
+    return Row(
+        "scan of recordings", (scan_s - start_s) * 1000 / _JOBS, "ms/job", goal="at most 8 ms"
+    )
 
 
 def _code(program: str) -> list[str]:

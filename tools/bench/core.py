@@ -1,10 +1,11 @@
-"""How fast the core is: `python -m tools.bench.core [--base CHECKOUT]`, in CPU time of one core.
+"""Measures the core: `python -m tools.bench.core [--base CHECKOUT]`, in CPU time of one core.
 
-Three kinds of a job of one host and one hour are audited with the shipped rules as a warm Lambda
-does it: prices are known from the jobs before, and the job's own measurements are new each time.
-The large job is measured from its parsed points to its audit, and an answer of CloudWatch from its
-points to series. Machines differ, and so do minutes of a shared one: with another checkout as base
-both are measured in turn, and the median of the quotients is what counts.
+Three jobs of one host and one hour are audited with the shipped rules, as a warm Lambda does it:
+prices are known from earlier jobs, and the job's own measurements are new each time. The large job
+is measured from its parsed points to its audit, an answer of CloudWatch from its points to series.
+
+With `--base`, this checkout and another one are measured alternately. Compare the median of the
+quotients, because figures differ between machines and, on a shared one, between minutes.
 """
 
 from __future__ import annotations
@@ -61,20 +62,20 @@ PLOTS: Mapping[str, Plot] = {
 }
 LEVELS = {"CPUUtilization": 600.0, "MemoryUtilization": 21.0, "GPUUtilization": 120.0,
           "GPUMemoryUtilization": 133.0, "DiskUtilization": 2.0}  # fmt: skip
-"""What CloudWatch shows of each host of the large job, on average."""
+"""The mean values of each host of the large job."""
 ASKED_HOSTS, ASKED_PERIOD_S = 200, 1800
-"""Hosts whose 28 days come at this period: of more, CloudWatch is asked for fewer points."""
+"""Hosts whose 28 days are read at this period. For more hosts, fewer points are read."""
 AUDITS = 20
-"""Of one kind in one sample."""
+"""Audits of one job in one sample."""
 SAMPLES = 9
 _ABSENT = Missing("metric_missing", "no points")
 
 
 def audits_a_second(name: str) -> float:
-    """Audits of this job in a second of CPU, each on series that nothing has read before."""
+    """Returns how many audits of this job are made in a second of CPU. No audit reuses series."""
     run = _run(name)
     policy, rules = Policy(), catalogue.ruleset()
-    new = [
+    usages = [
         replace(
             run.usage,
             series={
@@ -85,14 +86,14 @@ def audits_a_second(name: str) -> float:
         for _ in range(AUDITS)
     ]
     begin = time.process_time()
-    for usage in new:
+    for usage in usages:
         audit_job(run.job, usage, run.market, policy, rules, now=run.now)
     return AUDITS / (time.process_time() - begin)
 
 
 @cache
 def _run(name: str) -> MeasuredJob:
-    """The job with its market, in which an audit has asked for the rates."""
+    """Returns the job with its market, for which an audit has already read the rates."""
     run = measure_recording(recording.parse_job(training(PLOTS[name], 1)))
     audit_job(run.job, run.usage, run.market, Policy(), catalogue.ruleset(), now=run.now)
     return run
@@ -109,17 +110,19 @@ def _noise(points: int) -> Mapping[str, tuple[float, ...]]:
 
 @cache
 def _points(hosts: int, period_s: int) -> tuple[RawSeries, ...]:
-    """Series of the large job: each host begins elsewhere in the same noise, a little busier."""
+    """Returns series of the large job. Each host begins elsewhere in the same noise, a little
+    busier.
+    """
     job = _run("large").job
     start, end = next(work_windows(job))
     first = math.ceil(start.timestamp() / period_s) * period_s
     points = int(end.timestamp() - first) // period_s
-    at = datetime.fromtimestamp(first, UTC)
+    start_time = datetime.fromtimestamp(first, UTC)
     return tuple(
         RawSeries(
             f"{job.name}/algo-{number}",
             metric,
-            at,
+            start_time,
             period_s,
             tuple(
                 value * (1 + number * 7 % 64 / 1000) for value in values[number:] + values[:number]
@@ -131,7 +134,7 @@ def _points(hosts: int, period_s: int) -> tuple[RawSeries, ...]:
 
 
 def large_ms(hosts: int) -> float:
-    """From the parsed points of so many hosts to the audit, in ms of CPU."""
+    """Returns the CPU time from the parsed points of this many hosts to the audit, in ms."""
     run, raw = _run("large"), _points(HOSTS, PERIOD_S)[: len(LEVELS) * hosts]
     job = replace(run.job, groups=(replace(run.job.groups[0], count=hosts),))
     policy, rules = Policy(), catalogue.ruleset()
@@ -142,18 +145,18 @@ def large_ms(hosts: int) -> float:
 
 
 class _Client:
-    """CloudWatch that has every point of every query, and pages of 100,800 points."""
+    """A CloudWatch client that has every point of every query, in pages of 100,800 points."""
 
     def __init__(self, lines: Sequence[RawSeries]) -> None:
         first = lines[0]
         self._stamps = [
-            first.start.replace(tzinfo=tzutc()) + timedelta(seconds=at * first.period_s)
-            for at in range(len(first.values))
+            first.start.replace(tzinfo=tzutc()) + timedelta(seconds=index * first.period_s)
+            for index in range(len(first.values))
         ]
         self._values = {(line.host, line.metric): list(line.values) for line in lines}
 
     def get_metric_data(self, **call: Any) -> dict[str, Any]:
-        """An answer as boto3 parses it: moments of its own for each series."""
+        """Returns an answer as boto3 parses it, with separate timestamps for each series."""
         results = []
         for query in call["MetricDataQueries"]:
             if query["MetricStat"]["Period"] != ASKED_PERIOD_S:
@@ -170,7 +173,7 @@ class _Client:
 
 
 def parsing_ms() -> float:
-    """From the answers about all hosts to their series on the grid, in ms of CPU."""
+    """Returns the CPU time from the answers about all hosts to their series, in ms."""
     run = _run("large")
     job = replace(run.job, groups=(replace(run.job.groups[0], count=ASKED_HOSTS),))
     client, answers = _Client(_points(ASKED_HOSTS, ASKED_PERIOD_S)), []
@@ -178,9 +181,9 @@ def parsing_ms() -> float:
 
     def recorded(**call: Any) -> dict[str, Any]:
         answers.append(-time.process_time())
-        found = answer(**call)
+        series = answer(**call)
         answers[-1] += time.process_time()
-        return found
+        return series
 
     client.get_metric_data = recorded  # type: ignore[method-assign]
     metrics = CloudWatchMetrics(lambda *_: client, run.market.types)
@@ -198,14 +201,14 @@ MEASURED: Mapping[str, tuple[str, Callable[[], float]]] = {
 }  # fmt: skip
 
 
-def _asked() -> None:
-    """Measures what a parent asks for, one name a line."""
+def _serve_parent() -> None:
+    """Measures what a parent process requests on stdin, one name a line."""
     for line in sys.stdin:
         print(MEASURED[line.strip()][1](), flush=True)
 
 
 class Checkout:
-    """A process that measures the code of one checkout; this file is the yardstick of both."""
+    """A process that measures the code of one checkout. This file measures both checkouts."""
 
     def __init__(self, root: Path) -> None:
         paths = os.pathsep.join((str(root / "functions"), str(root)))
@@ -224,34 +227,40 @@ class Checkout:
         self._process.communicate()
 
     def measure(self, name: str) -> float:
-        """One sample of it."""
-        asked, answered = self._process.stdin, self._process.stdout
-        if asked is None or answered is None:
+        """Returns one sample of a measurement."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        if stdin is None or stdout is None:
             raise RuntimeError("the process has no pipes")
-        print(name, file=asked, flush=True)
-        return float(answered.readline())
+        print(name, file=stdin, flush=True)
+        return float(stdout.readline())
 
 
 def rows() -> Iterator[Row]:
-    """Each measurement of this checkout, the median of its samples; in a process of its own, which
-    has none of the others' points.
+    """Yields each measurement of this checkout, the median of its samples.
+
+    Each runs in its own process, which has none of the others' points in memory.
     """
     for name, (unit, _) in MEASURED.items():
-        with Checkout(ROOT) as own:
-            yield Row(name, statistics.median(own.measure(name) for _ in range(SAMPLES)), unit)
+        with Checkout(ROOT) as checkout:
+            yield Row(name, statistics.median(checkout.measure(name) for _ in range(SAMPLES)), unit)
 
 
 def lines(base: Path | None, samples: int) -> Iterator[str]:
-    """One line for each; with a base its figure and how many times as fast this checkout is."""
-    own, other = Checkout(ROOT), Checkout(base) if base else None
+    """Yields a line for each measurement; with a base also how many times as fast this checkout
+    is.
+    """
+    checkout, base_checkout = Checkout(ROOT), Checkout(base) if base else None
     for name, (unit, _) in MEASURED.items():
         pairs = [
-            (own.measure(name), other.measure(name) if other else math.nan) for _ in range(samples)
+            (checkout.measure(name), base_checkout.measure(name) if base_checkout else math.nan)
+            for _ in range(samples)
         ]
-        here, there = (statistics.median(column) for column in zip(*pairs, strict=True))
+        own_figure, base_figure = (statistics.median(column) for column in zip(*pairs, strict=True))
         faster = statistics.median(a / b if unit == "audits/s" else b / a for a, b in pairs)
-        beside = f"  base {there:8,.0f}  {faster:5.2f} times as fast" if other else ""
-        yield f"{here:8,.0f} {unit:8}{beside}  {name}"
+        base_text = (
+            f"  base {base_figure:8,.0f}  {faster:5.2f} times as fast" if base_checkout else ""
+        )
+        yield f"{own_figure:8,.0f} {unit:8}{base_text}  {name}"
 
 
 if __name__ == "__main__":
@@ -261,7 +270,7 @@ if __name__ == "__main__":
     options.add_argument("--asked", action="store_true", help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.asked:
-        _asked()
+        _serve_parent()
     else:
         for line in lines(chosen.base, chosen.samples):
             print(line, flush=True)

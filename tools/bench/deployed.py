@@ -1,8 +1,9 @@
-"""What one audit asks of a deployed stack: `python -m tools.bench deployed`.
+"""Counts what one audit requests from a deployed stack: `python -m tools.bench deployed`.
 
-On the local AWS a one-host GPU job ends: event, audit, message on one channel; then a sweep. All
-functions have just started, so prices and secrets are read too. Requests are counted as AWS bills
-them, request units by DynamoDB's size formula, and priced by the list of tools/pages/running_cost.
+On the local AWS, a GPU job of one host ends and is audited, one channel gets a message, and a sweep
+follows. All functions have just started, so prices and secrets are read too. Requests are counted
+as AWS bills them, request units by DynamoDB's size formula. Prices are those of
+tools/pages/running_cost.py.
 """
 
 from __future__ import annotations
@@ -35,33 +36,34 @@ from tools.pages.running_cost import SWEEPS, USD, Item, items
 
 JOB, CHANNEL = "composed-g4dn-12xlarge", "slack"
 JOBS_A_MONTH = 5_000
-"""By which the sweeps of a month are shared."""
+"""The cost of a month's sweeps is divided by this number of jobs."""
 SWEEP_EVERY = timedelta(minutes=15)
 UNIT_BYTES, EVENT_BYTES, PLATFORM_BYTES = 1024, 26, 1_000
-"""Of a write unit; what Logs adds to a line; Lambda's own lines of an invocation, our estimate."""
+"""Bytes: of a write unit; that Logs adds to a line; of Lambda's own lines of an invocation (our
+estimate)."""
 FULL_CORE_MIB = 1_769
 """The memory with which Lambda gives a whole core."""
 NEAR, NEAR_S, FAR_S = frozenset({"dynamodb", "sqs", "secrets-manager"}), 0.01, 0.1
-"""What a request waits for these services, and for others: assumed, as nothing is measured here."""
+"""The assumed time of a request to these services, and to others, in seconds."""
 _SERVICE = {"secrets-manager": "Secrets Manager requests", "sqs": "SQS requests"}
 
 
 @dataclass
 class Meter:
-    """Counts what the functions ask for: `calls` by function and operation, `used` as billed."""
+    """Counts the requests of the functions: `calls` by function and operation, `used` as billed."""
 
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     used: dict[str, float] = field(default_factory=dict)
     running: list[LocalFunction] = field(default_factory=list)
     elsewhere_s: float = 0.0
-    """CPU time of the local AWS in the invocation that runs, which is none of the function's."""
+    """CPU time of the local AWS in the current invocation, which is not the function's."""
 
     def add(self, name: str, number: float = 1) -> None:
-        """To what is billed."""
+        """Adds to a billed quantity."""
         self.used[name] = self.used.get(name, 0) + number
 
-    def between(self, operation: str, request: AWSPreparedRequest, send: Send) -> AWSResponse:
-        """One request of a handler."""
+    def count_request(self, operation: str, request: AWSPreparedRequest, send: Send) -> AWSResponse:
+        """Counts one request of a handler, and returns its answer."""
         began, function = time.process_time(), self.running[-1]
         answer = send()
         self.elsewhere_s += time.process_time() - began
@@ -77,32 +79,35 @@ class Meter:
             self._units(name, _parsed(request.body), _parsed(answer.content))
         return answer
 
-    def _units(self, operation: str, asked: Any, answer: Any) -> None:
-        """A transaction takes two units for each of its own; an index one, and is none of it."""
+    def _units(self, operation: str, parameters: Any, answer: Any) -> None:
+        """Counts request units: two for each action of a transaction, one for each index."""
         if operation in {"GetItem", "Query"}:
             items = answer.get("Items", [answer["Item"]] if "Item" in answer else [])
-            units = read_units(items, consistent=bool(asked.get("ConsistentRead")))
+            units = read_units(items, consistent=bool(parameters.get("ConsistentRead")))
             self.add("read units", units)
-        for action in asked.get("TransactItems", []):
+        for action in parameters.get("TransactItems", []):
             self._write(*action.values(), times=2)
         if operation in {"PutItem", "UpdateItem"}:
-            self._write(asked, times=1)
+            self._write(parameters, times=1)
 
-    def _write(self, what: Mapping[str, Any], *, times: int) -> None:
-        """By the item's size as it is stored afterwards. What is put is in its indexes anew."""
-        item = what.get("Item") or _stored(what["TableName"], what["Key"])
-        copies = sum(index.partition_key in what.get("Item", ()) for index in INDEXES)
+    def _write(self, action: Mapping[str, Any], *, times: int) -> None:
+        """Counts by the item's size after the write. A put item is written to its indexes again."""
+        item = action.get("Item") or _stored(action["TableName"], action["Key"])
+        copies = sum(index.partition_key in action.get("Item", ()) for index in INDEXES)
         units = max(math.ceil(item_bytes(item) / UNIT_BYTES), 1)
         self.add("write units", (times + copies) * units)
 
-    def taken(self) -> Meter:
-        """What was counted so far; what follows is counted from 0."""
+    def take_counts(self) -> Meter:
+        """Returns what was counted so far, and starts again from 0."""
         was = Meter(self.calls, self.used)
         self.calls, self.used = Counter(), {}
         return was
 
-    def counted(self, function: LocalFunction) -> Callable[[Any], Any]:
-        """The function's `invoke`; the poller of a queue receives the message and deletes it."""
+    def wrap_invoke(self, function: LocalFunction) -> Callable[[Any], Any]:
+        """Returns the function's `invoke` with counting.
+
+        It includes the requests of the queue's poller, which receives and deletes the message.
+        """
         invoke = function.invoke
 
         def invoked(event: Any) -> Any:
@@ -126,7 +131,7 @@ class Meter:
 
 
 def _parsed(body: Any) -> Any:
-    """DynamoDB's JSON, with binary values as bytes."""
+    """Returns DynamoDB's JSON, with binary values as bytes."""
 
     def read(value: dict[str, Any]) -> Any:
         binary = value.keys() == {"B"} and isinstance(value["B"], str)
@@ -136,54 +141,58 @@ def _parsed(body: Any) -> Any:
 
 
 def _stored(table: str, key: Mapping[str, Any]) -> dict[str, Any]:
-    found = dynamodb_backends[ACCOUNT][REGION].get_item(table, dict(key))
-    return dict(found.to_json()["Attributes"]) if found else {}
+    stored_item = dynamodb_backends[ACCOUNT][REGION].get_item(table, dict(key))
+    return dict(stored_item.to_json()["Attributes"]) if stored_item else {}
 
 
 @cache
 def counts() -> tuple[Meter, Meter, Meter]:
-    """Of one audit with its message, of the sweep after it, and of a sweep that finds nothing."""
+    """Returns the counts of one audit with its message, of the sweep after it, and of a sweep that
+    finds nothing.
+    """
     job, meter = recorded(JOB), Meter()
     with (
-        scene(job.ended_at - 2 * SWEEP_EVERY, routes=Routes(default=(CHANNEL,))) as one,
+        scene(job.ended_at - 2 * SWEEP_EVERY, routes=Routes(default=(CHANNEL,))) as running_scene,
         ExitStack() as patches,
     ):
-        aws = one.aws
-        aws.requests.interceptor = meter.between
+        aws = running_scene.aws
+        aws.requests.interceptor = meter.count_request
         for function in aws.functions.values():
-            patches.enter_context(mock.patch.object(function, "invoke", meter.counted(function)))
+            patches.enter_context(
+                mock.patch.object(function, "invoke", meter.wrap_invoke(function))
+            )
         aws.sweep()
-        meter.taken()
+        meter.take_counts()
         aws.clock.advance_to(job.ended_at - SWEEP_EVERY)
         aws.sweep()
-        nothing = meter.taken()
+        nothing = meter.take_counts()
         aws.end_job(job)
         aws.advance()
         meter.add("SQS requests")  # EventBridge's own
-        audit = meter.taken()
+        audit = meter.take_counts()
         aws.clock.advance_to(job.ended_at + 3 * SWEEP_EVERY)
         aws.sweep()
-        return audit, meter.taken(), nothing
+        return audit, meter.take_counts(), nothing
 
 
 def month_items() -> tuple[Item, ...]:
-    """What a deployment uses in a month, by these counts."""
+    """Returns what a deployment uses in a month, by these counts."""
     audit, _, nothing = counts()
     return items(audit.used, nothing.used)
 
 
 def rows() -> Iterator[Row]:
-    """The requests of an audit by function and operation, then what they cost."""
+    """Yields the requests of an audit by function and operation, then what they cost."""
     audit, after, nothing = counts()
     for (function, operation), number in sorted(audit.calls.items()):
         yield Row(f"{function}: {operation}", number, "an audit")
     total = 0.0
     for name in sorted(audit.used):
-        own, of_sweep = audit.used[name], nothing.used.get(name, 0)
-        shared = after.used.get(name, 0) - of_sweep + of_sweep * SWEEPS / JOBS_A_MONTH
-        yield Row(name, own, "an audit", "a sweep that finds nothing", of_sweep or None)
+        amount, sweep_number = audit.used[name], nothing.used.get(name, 0)
+        shared = after.used.get(name, 0) - sweep_number + sweep_number * SWEEPS / JOBS_A_MONTH
+        yield Row(name, amount, "an audit", "a sweep that finds nothing", sweep_number or None)
         if name in USD:
-            usd = 1000 * float(USD[name]) * (own + shared)
+            usd = 1000 * float(USD[name]) * (amount + shared)
             total += usd
             yield Row(f"  {name}, its share of the sweeps included", usd, "USD per 1,000")
     yield Row("an audit", total, "USD per 1,000", goal="at most 0.10")

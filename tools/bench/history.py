@@ -1,9 +1,9 @@
-"""Measures what an audit takes in a history, and how long its questions take.
+"""Measures the size of an audit in a history, and how long queries take.
 
-Beside each question stands the plain SELECT that adds up or sorts the same rows of the same file,
-beside a recording SQLite's own insert of the document's JSON. `python -m tools.bench.history
-100000 FILE` measures with so many audits; a FILE that is there is asked as it is, as filling one
-takes minutes.
+The peer of a query is the plain SELECT that adds up or sorts the same rows of the same file. The
+peer of a recording is SQLite's own insert of the document's JSON. `python -m tools.bench.history
+100000 FILE` measures with this many audits. If FILE exists, it is queried as it is, because filling
+one takes minutes.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 _MOMENT = re.compile(r'"(\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d))"')
 
 
-class _Kept(SqliteHistory):
-    """Remembers what it was given."""
+class _EntryLog(SqliteHistory):
+    """A history that remembers the entries it recorded."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,55 +66,60 @@ class _Kept(SqliteHistory):
         return super().record(entry)
 
 
-def recorded_as(paths: Sequence[Path], policy: Policy) -> list[AuditEntry]:
-    """The audits of recordings, as `scan` puts them into a history."""
-    with _Kept() as history:
+def audit_entries(paths: Sequence[Path], policy: Policy) -> list[AuditEntry]:
+    """Returns the audits of recordings, as `scan` puts them into a history."""
+    with _EntryLog() as history:
         for _ in audit_recordings(paths, policy, history):
             pass
         return history.entries
 
 
 @cache
-def recorded() -> tuple[AuditEntry, ...]:
-    """The audits of the recorded jobs."""
-    return tuple(recorded_as(files(), Policy()))
+def recorded_entries() -> tuple[AuditEntry, ...]:
+    """Returns the audits of the recorded jobs."""
+    return tuple(audit_entries(files(), Policy()))
 
 
 def audits(count: int) -> Iterator[AuditEntry]:
-    """Audits of as many jobs, in the order of their ends.
+    """Yields this many audits, in the order of their ends.
 
-    They are those of the recorded jobs, by other names, families and owners.
+    They are audits of the recorded jobs under other names, families and owners.
     """
-    chance, known = random.Random(1), [one for one in recorded() if not one.document["rollup"]]
+    random_, entries = (
+        random.Random(1),
+        [entry for entry in recorded_entries() if not entry.document["rollup"]],
+    )
     for number in range(count):
-        ended = NOW - timedelta(days=DAYS) * (1 - number / count)
-        yield _renamed(known[number % len(known)], number, ended, chance)
+        ended_at = NOW - timedelta(days=DAYS) * (1 - number / count)
+        yield _renamed(entries[number % len(entries)], number, ended_at, random_)
 
 
-def _renamed(one: AuditEntry, number: int, ended: datetime, chance: random.Random) -> AuditEntry:
-    job = one.document["job"]
+def _renamed(
+    entry: AuditEntry, number: int, ended_at: datetime, random_: random.Random
+) -> AuditEntry:
+    job = entry.document["job"]
     name, end = f"{job['name'][:20]}-{number:06d}", job["ended_at"]
-    later = ended - (datetime.fromisoformat(end) if end else one.key.created_at)
+    shift = ended_at - (datetime.fromisoformat(end) if end else entry.key.created_at)
 
-    def moved(found: re.Match[str]) -> str:
-        return f'"{(datetime.fromisoformat(found[1]) + later).isoformat()}"'
+    def move_time(match: re.Match[str]) -> str:
+        return f'"{(datetime.fromisoformat(match[1]) + shift).isoformat()}"'
 
-    text = _MOMENT.sub(moved, to_json(one.document).replace(job["name"], name))
+    text = _MOMENT.sub(move_time, to_json(entry.document).replace(job["name"], name))
     document = from_json(text)
     document["job"] |= {
-        "family": f"{job['kind']}/family-{chance.randrange(FAMILIES // 3)}",
-        "owner": f"owner-{chance.randrange(OWNERS)}",
+        "family": f"{job['kind']}/family-{random_.randrange(FAMILIES // 3)}",
+        "owner": f"owner-{random_.randrange(OWNERS)}",
     }
     return replace(
-        one,
-        key=JobKey(one.key.arn.replace(job["name"], name), one.key.created_at + later),
-        last_modified_at=one.last_modified_at + later,
+        entry,
+        key=JobKey(entry.key.arn.replace(job["name"], name), entry.key.created_at + shift),
+        last_modified_at=entry.last_modified_at + shift,
         document=document,
     )
 
 
 def fill(history: History, entries: Iterable[AuditEntry]) -> None:
-    """Records them, each with the earlier runs of its family that it was judged by."""
+    """Records the entries, each with the earlier runs of its family."""
     newest: dict[str, deque[AuditSummary]] = defaultdict(lambda: deque(maxlen=MAX_EARLIER_RUNS))
     for entry in entries:
         of_family = newest[entry.document["job"]["family"] or ""]
@@ -124,19 +129,19 @@ def fill(history: History, entries: Iterable[AuditEntry]) -> None:
 
 
 def items_bytes(entry: AuditEntry) -> int:
-    """What an audit takes in the table, without the copies in its indexes."""
+    """Returns the size of an audit in the table, without the copies in its indexes."""
     head = make_summary(entry, 1, document_digest(entry.document))
     row = family_row(entry, head)
-    found: list[Item] = [
+    table_items: list[Item] = [
         items.head_item(head, 1),
         items.audit_item(head, entry.document),
         *(items.finding_item(RuleFinding(finding, head)) for finding in finding_rows(entry)),
     ]
     if row is not None:
-        found.append(items.family_item(head, row, NOW))
+        table_items.append(items.family_item(head, row, NOW))
     if entry.detail is not None:
-        found.append(items.detail_item(head.key, entry.detail, NOW))
-    return sum(item_bytes(put_action(item)["Put"]["Item"]) for item in found)
+        table_items.append(items.detail_item(head.key, entry.detail, NOW))
+    return sum(item_bytes(put_action(item)["Put"]["Item"]) for item in table_items)
 
 
 _SUMS = "count(*), sum(total_micro_usd), sum(avoidable_micro_usd), sum(lost_micro_usd) FROM runs"
@@ -147,30 +152,30 @@ _SELECTS = {
     "by month": f"SELECT substr(ended_at, 1, 7), {_SUMS} GROUP BY 1",
     "history, a page of 50": "SELECT * FROM runs ORDER BY ended_at DESC LIMIT 50",
 }
-"""The questions, and the plain SELECT beside each."""
+"""The queries, with the plain SELECT that each is compared with."""
 _COMMANDS = {"report": 10, "export": 10}
-"""Those that read every audit, and how many seconds they may take."""
+"""Commands that read every audit, and the seconds that they may take."""
 
 
 def _ask(history: History, question: str) -> None:
     span = parse_window("30d", None, NOW)
-    lists, asked = HistoryLists(history, span), Question(span)
-    word = question.removeprefix("by ")
-    if word != question:
-        columns = parse_columns(word)
+    lists, query = HistoryLists(history, span), Question(span)
+    columns_text = question.removeprefix("by ")
+    if columns_text != question:
+        columns = parse_columns(columns_text)
         span = parse_window(default_since(columns), None, NOW)
-        sum_by(lists.in_window(span), replace(asked, window=span), columns, today=NOW.date())
+        sum_by(lists.in_window(span), replace(query, window=span), columns, today=NOW.date())
     elif question == "top":
-        answer.first_page(lists, replace(asked, sort=SortOrder.WASTE), 10, only_above_zero=True)
+        answer.first_page(lists, replace(query, sort=SortOrder.WASTE), 10, only_above_zero=True)
     else:
-        answer.first_page(lists, asked, 50)
+        answer.first_page(lists, query, 50)
 
 
-def _cpu_s(asked: Callable[[], object]) -> float:
+def _cpu_s(query: Callable[[], object]) -> float:
     times = []
     for _ in range(SAMPLES):
         begin = time.process_time()
-        asked()
+        query()
         times.append(time.process_time() - begin)
     return statistics.median(times)
 
@@ -183,11 +188,11 @@ finally:
     with open("/proc/self/status") as status:
         print([line.split()[1] for line in status if line.startswith("VmHWM")][0])
 """
-"""Runs a command, then prints its most memory in kB: `wait4` would say that of its parent."""
+"""Runs a command, then prints its peak memory in kB, because `wait4` reports its parent's."""
 
 
 def _command(command: str, path: Path) -> tuple[float, float]:
-    """CPU seconds and MB of memory of a process that runs it."""
+    """Returns CPU seconds and MB of memory of a process that runs the command."""
     days = ["--since", f"{NOW - timedelta(days=DAYS):%Y-%m-%d}", "--until", f"{NOW:%Y-%m-%d}"]
     output = path.with_name(f"{command}.{'csv' if command == 'export' else 'html'}")
     process = subprocess.Popen(
@@ -203,8 +208,8 @@ def _command(command: str, path: Path) -> tuple[float, float]:
 
 
 def _plain_insert(path: Path, entries: Sequence[AuditEntry]) -> float:
-    """CPU seconds of SQLite's own insert of one document's JSON, in a transaction of its own."""
-    texts = [(run_key(one.key), to_json(one.document)) for one in entries]
+    """Returns the CPU seconds of SQLite's own insert of one document's JSON, in one transaction."""
+    texts = [(run_key(entry.key), to_json(entry.document)) for entry in entries]
     with closing(sqlite3.connect(path, isolation_level=None)) as sql:
         sql.execute("PRAGMA journal_mode = WAL")
         sql.execute("PRAGMA synchronous = NORMAL")
@@ -215,26 +220,32 @@ def _plain_insert(path: Path, entries: Sequence[AuditEntry]) -> float:
         return (time.process_time() - begin) / len(texts)
 
 
-def rows(count: int = AUDITS, kept: Path | None = None) -> Iterator[Row]:
-    """What an audit takes, then the questions to a file of so many. `kept`: it stays there."""
+def rows(count: int = AUDITS, history_path: Path | None = None) -> Iterator[Row]:
+    """Yields the sizes of an audit, then the queries on a file with `count` audits.
+
+    If `history_path` is given, the file stays there.
+    """
     yield Row(
         "an audit's items in DynamoDB, median of the recorded",
-        statistics.median(map(items_bytes, recorded())) / 1000,
+        statistics.median(map(items_bytes, recorded_entries())) / 1000,
         "kB",
         "JSON of the document",
-        statistics.median(len(to_json(one.document).encode()) for one in recorded()) / 1000,
+        statistics.median(len(to_json(entry.document).encode()) for entry in recorded_entries())
+        / 1000,
         "at most 6 kB",
     )
     with tempfile.TemporaryDirectory() as folder:
-        path, plain = kept or Path(folder, "history.db"), Path(folder, "plain.db")
-        some = [*audits(1_000)]
-        own = _plain_insert(plain, some)
+        path, plain = history_path or Path(folder, "history.db"), Path(folder, "plain.db")
+        entries = [*audits(1_000)]
+        insert_s = _plain_insert(plain, entries)
         peer_kb = plain.stat().st_size / 1e6
         with SqliteHistory(Path(folder, "some.db")) as history:
             begin = time.process_time()
-            fill(history, some)
-            took = (time.process_time() - begin) / len(some)
-        yield Row("recording an audit", 1000 * took, "CPU ms", "SQLite's insert", 1000 * own)
+            fill(history, entries)
+            record_s = (time.process_time() - begin) / len(entries)
+        yield Row(
+            "recording an audit", 1000 * record_s, "CPU ms", "SQLite's insert", 1000 * insert_s
+        )
         if not path.exists():
             with SqliteHistory(path) as history:
                 fill(history, audits(count))
@@ -247,17 +258,19 @@ def _questions(path: Path) -> Iterator[Row]:
     gc.freeze()  # a process that asks has no recordings in memory, which the collector would visit
     with SqliteHistory(path) as history, closing(sqlite3.connect(path)) as sql:
         for question, select in _SELECTS.items():
-            ours = _cpu_s(partial(_ask, history, question))
-            theirs = _cpu_s(lambda select=select: sql.execute(select).fetchall())  # type: ignore[misc]
-            yield Row(question, ours, "CPU s", "a plain SELECT", theirs, "at most 0.5 s")
-        theirs = _cpu_s(lambda: sql.execute("SELECT * FROM runs").fetchall())
-    for command, most in _COMMANDS.items():
-        ours, memory = _command(command, path)
-        yield Row(command, ours, "CPU s", "a SELECT of all", theirs, f"at most {most} s")
+            own_s = _cpu_s(partial(_ask, history, question))
+            select_s = _cpu_s(lambda select=select: sql.execute(select).fetchall())  # type: ignore[misc]
+            yield Row(question, own_s, "CPU s", "a plain SELECT", select_s, "at most 0.5 s")
+        select_s = _cpu_s(lambda: sql.execute("SELECT * FROM runs").fetchall())
+    for command, max_s in _COMMANDS.items():
+        own_s, memory = _command(command, path)
+        yield Row(command, own_s, "CPU s", "a SELECT of all", select_s, f"at most {max_s} s")
         yield Row(f"{command}, memory", memory, "MB", goal="at most 200 MB")
 
 
 if __name__ == "__main__":
-    _, *asked = sys.argv
-    for line in rows(int(asked[0]) if asked else AUDITS, Path(asked[1]) if asked[1:] else None):
+    _, *arguments = sys.argv
+    for line in rows(
+        int(arguments[0]) if arguments else AUDITS, Path(arguments[1]) if arguments[1:] else None
+    ):
         print(line, flush=True)

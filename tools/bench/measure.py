@@ -14,36 +14,39 @@ THREE_DIGITS = 100
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A figure of ours, and of what stands beside it in the same run, in the same unit."""
+    """A figure of ours, and the figure of a peer in the same run and unit."""
 
-    what: str
-    ours: float
+    label: str
+    figure: float
     unit: str
     """Such as "CPU s", "ms", "kB" or "audits/CPU s"."""
     peer: str = ""
-    """What is measured beside it; empty for what has nothing beside it."""
-    theirs: float | None = None
+    """The name of what it is compared with; empty if there is no peer."""
+    peer_figure: float | None = None
     goal: str = ""
-    """As the figure or the quotient shall be, such as "at most 1.1 times"."""
+    """The goal of the figure or the quotient, such as "at most 1.1 times"."""
 
     def __str__(self) -> str:
-        beside = ""
-        if self.theirs is not None:
-            times = self.ours / self.theirs
-            beside = f"{times:>8.2f} x {self.peer}, {_shown(self.theirs)}"
+        peer_text = ""
+        if self.peer_figure is not None:
+            times = self.figure / self.peer_figure
+            peer_text = f"{times:>8.2f} x {self.peer}, {_figure_text(self.peer_figure)}"
         goal = f" ({self.goal})" if self.goal else ""
-        return f"{self.what:<52} {_shown(self.ours):>8} {self.unit:<8}{beside}{goal}"
+        return f"{self.label:<52} {_figure_text(self.figure):>8} {self.unit:<8}{peer_text}{goal}"
 
 
-def _shown(figure: float) -> str:
-    """With at least three digits, without an exponent."""
+def _figure_text(figure: float) -> str:
+    """Returns the figure with at least three digits, without an exponent."""
     return f"{figure:,.0f}" if figure >= THREE_DIGITS else f"{figure:.3g}"
 
 
-def in_turn(runs: int, *calls: Callable[[], object]) -> list[float]:
-    """The CPU seconds of the processes that each call waits for: medians of runs in turn."""
+def measure_alternately(runs: int, *calls: Callable[[], object]) -> list[float]:
+    """Returns the median CPU seconds of the processes that each call waits for.
+
+    The calls run alternately, `runs` times.
+    """
     taken = [[_cpu_s(call) for call in calls] for _ in range(runs)]
-    return [statistics.median(of_one) for of_one in zip(*taken, strict=True)]
+    return [statistics.median(call_times) for call_times in zip(*taken, strict=True)]
 
 
 def _cpu_s(call: Callable[[], object]) -> float:
@@ -54,11 +57,11 @@ def _cpu_s(call: Callable[[], object]) -> float:
 
 
 def run(command: Sequence[str], code: int = 0) -> None:
-    """Runs a command and drops what it prints; Python may keep its byte code.
+    """Runs a command and drops its output. Python may write its byte code.
 
     Raises RuntimeError for another exit code.
     """
     env = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=env)
-    if done.returncode != code:
-        raise RuntimeError(f"{command} ended with {done.returncode}: {done.stderr}")
+    process = subprocess.run(command, check=False, capture_output=True, text=True, env=env)
+    if process.returncode != code:
+        raise RuntimeError(f"{command} ended with {process.returncode}: {process.stderr}")

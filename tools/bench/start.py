@@ -1,10 +1,11 @@
 """Measures how much CPU each Lambda function takes until it is ready for its first record.
 
-`.venv/bin/python -m tools.bench start` needs the Python of Lambda on this machine. Beside each
-function stands its floor: a process that only makes the same boto3 clients, from the same asset,
-whose wheels are those of this machine's processor.
-Machines differ: compare the quotient. The two take turns, and each figure is the median of several
-processes.
+`.venv/bin/python -m tools.bench start` needs the Python of Lambda on this machine. The floor of a
+function is a process that only creates the same boto3 clients, from the same asset, whose wheels
+are those of this machine's processor.
+
+Function and floor run alternately, and each figure is the median of several processes. Compare the
+quotient, because machines differ.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from platform import machine
 
 from infra import byte_code
 from infra.bundling import LAMBDA_PYTHON, LAMBDA_TARGET, POLICY, build_asset, load_policy
-from tools.bench.measure import Row, in_turn
+from tools.bench.measure import Row, measure_alternately
 
 RUNS = 9
 _QUEUE = "https://sqs.us-east-1.amazonaws.com/111122223333/queue"
@@ -41,7 +42,7 @@ ENVIRONMENT = {f"{name}_URL": _QUEUE for name in _QUEUES} | {
     "POWERTOOLS_LOG_LEVEL": "INFO",
     "PATH": os.defpath,
 }
-"""What any of the functions reads; there is no fingerprint key."""
+"""The variables that the functions read. There is no fingerprint key."""
 _ALONE = """
 import sys
 asset, names = sys.argv[1], sys.argv[2:]
@@ -71,7 +72,7 @@ print(*made)
 
 
 def run(python: str, program: str, asset: Path, *names: str) -> str:
-    """What a process prints that has only the asset, and writes no byte code."""
+    """Returns the output of a process that has only the asset, and writes no byte code."""
     return subprocess.run(
         [python, "-I", "-S", "-B", "-c", program, str(asset), *names],
         check=True,
@@ -82,24 +83,31 @@ def run(python: str, program: str, asset: Path, *names: str) -> str:
 
 
 def clients(python: str, asset: Path, name: str) -> list[str]:
-    """The services of the clients that a function makes as it starts, in order."""
+    """Returns the services of the clients that a function creates at its start, in order."""
     return run(python, _CLIENTS, asset, name).split()
 
 
 def rows() -> Iterator[Row]:
-    """The size of the asset, then each function's start beside its floor."""
-    found = byte_code.find_interpreter(LAMBDA_PYTHON)
-    if found is None:
+    """Yields the size of the asset, then the start of each function beside its floor."""
+    interpreter = byte_code.find_interpreter(LAMBDA_PYTHON)
+    if interpreter is None:
         raise SystemExit(byte_code.no_interpreter_warning(LAMBDA_PYTHON))
-    here = replace(LAMBDA_TARGET, name="bench", platform=f"manylinux2014_{machine()}")
-    asset = build_asset(here, load_policy(POLICY)).folder
+    target = replace(LAMBDA_TARGET, name="bench", platform=f"manylinux2014_{machine()}")
+    asset = build_asset(target, load_policy(POLICY)).folder
     size = sum(path.stat().st_size for path in asset.rglob("*") if path.is_file())
     yield Row("asset, all files", size / 1e6, "MB", goal="at most 24 MB")
     for handler in sorted(asset.glob("*/handler.py")):
         name = handler.parent.name
-        made = clients(found.path, asset, name)
-        ready = partial(run, found.path, READY, asset, name)
-        one, other = in_turn(RUNS, ready, partial(run, found.path, FLOOR, asset, *made))
+        services = clients(interpreter.path, asset, name)
+        ready = partial(run, interpreter.path, READY, asset, name)
+        function_s, floor_s = measure_alternately(
+            RUNS, ready, partial(run, interpreter.path, FLOOR, asset, *services)
+        )
         yield Row(
-            f"{name} ready", one, "CPU s", "boto3 with its clients", other, "at most 1.1 times"
+            f"{name} ready",
+            function_s,
+            "CPU s",
+            "boto3 with its clients",
+            floor_s,
+            "at most 1.1 times",
         )

@@ -1,11 +1,12 @@
-"""Follows the calls of a package to their end, as far as its annotations tell what is called.
+"""Follows the calls of a package from an entry, as far as annotations show what is called.
 
-Known are: functions by their names; methods of `self`, of annotated parameters and fields, and of
-what an annotated function returns; properties; functions that are passed by name, or that stand in
-a constant that is named. A call of a protocol goes to the classes that the entry's module makes and
-that have its methods. Not known: a callable that is kept in a field, what is found at run time (as
-the rules are), the parameter of a lambda, and the methods that Python gives a dataclass or an enum.
-So every count is a lower bound. A call counts whether or not every audit makes it.
+It resolves functions by their names; methods of `self`, of annotated parameters and fields, and of
+annotated results; properties; functions that are passed by name or are in a named constant. A call
+of a protocol goes to those classes that the entry's module creates and that have its methods.
+
+It does not resolve a callable in a field, what is loaded at run time (as rules are), a lambda's
+parameter, and generated methods of dataclasses and enums. So every count is a lower bound. A call
+counts even if not every audit makes it.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ LAYERS = (
     *("errors", "structs", "exits", "domain", "rules", "output", "ports"),
     *("queries", "workflows", "adapters", "cli", "api"),
 )
-"""The parts of the package from the lowest to the highest, as docs/architecture.md orders them by
-what they may import; workflows import queries, and are above them. Entry points are above all."""
+"""The parts of the package from the lowest to the highest, by what they may import
+(docs/architecture.md). Workflows import queries, and are above them. Entry points are above all."""
 _DEEPEST = 3
-"""Constants that name constants are followed so far."""
+"""How deep constants that name constants are followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +38,28 @@ class Call:
 
 
 @dataclass(slots=True)
-class Way:
-    """What is called from an entry on: its `functions` in the order of a walk, and all `calls`."""
+class CallTrace:
+    """The functions that are called from an entry on, in the order of the walk, and all calls."""
 
     code: Code
     entry: str
     functions: list[str] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
 
-    def rooms(self) -> list[str]:
-        """Rooms: the modules of the package that are entered by a call, in the order of the walk.
+    def entered_modules(self) -> list[str]:
+        """Returns the modules of the package that a call enters, in the order of the walk.
 
-        The entry's own module is entered by Lambda. Making a record enters no module, unless its
-        class writes its own `__init__` or `__post_init__`; reading a property does.
+        The entry's own module does not count, because Lambda enters it. Creating a record enters no
+        module, unless its class has its own `__init__` or `__post_init__`. Reading a property does.
         """
         entered = dict.fromkeys(self.code.module_of(call.callee) for call in self.calls)
-        return [room for room in entered if room != self.code.module_of(self.entry)]
+        return [module for module in entered if module != self.code.module_of(self.entry)]
 
-    def climbs(self) -> list[Call]:
-        """Climbs: the calls into a module of a layer above the caller's, by LAYERS.
+    def upward_calls(self) -> list[Call]:
+        """Returns the calls into a module of a higher layer than the caller's, by LAYERS.
 
-        Each place in the code counts once. As imports only go down, a climb is a call of a port
-        whose adapter is above, or of something that was passed down.
+        Each place in the code counts once. As imports only go down, an upward call is a call of a
+        port whose adapter is higher, or of something that was passed down.
         """
         places = {
             (call.caller, call.line, call.callee.rpartition(".")[2]): call
@@ -68,20 +69,22 @@ class Way:
         return list(places.values())
 
 
-def follow(code: Code, entry: str) -> Way:
-    """The way from an entry. Raises KeyError if there is no such function."""
-    way, waiting = Way(code, entry), [entry]
-    made = frozenset(_classes_made_in(code, code.module_of(entry)))
+def follow(code: Code, entry: str) -> CallTrace:
+    """Returns the trace of the calls from an entry. Raises KeyError if there is no such
+    function.
+    """
+    trace, waiting = CallTrace(code, entry), [entry]
+    implementations = frozenset(_classes_made_in(code, code.module_of(entry)))
     while waiting:
         name = waiting.pop()
-        if name in way.functions:
+        if name in trace.functions:
             continue
-        way.functions.append(name)
-        reader = Reader(code, name, made)
+        trace.functions.append(name)
+        reader = Reader(code, name, implementations)
         reader.read()
-        way.calls += reader.calls
+        trace.calls += reader.calls
         waiting += [call.callee for call in reversed(reader.calls)]
-    return way
+    return trace
 
 
 def _layer(module: str) -> int:
@@ -98,22 +101,25 @@ def _classes_made_in(code: Code, module: str) -> Iterator[str]:
 
 
 class Reader(ast.NodeVisitor):
-    """Reads one function: the types of its names, and what it calls."""
+    """Reads one function: the types of its names, and which functions it calls."""
 
-    def __init__(self, code: Code, name: str, made: frozenset[str]) -> None:
-        """`made`: the classes that stand for protocols. Raises KeyError without such a function."""
+    def __init__(self, code: Code, name: str, implementations: frozenset[str]) -> None:
+        """Prepares the reading. `implementations` are the classes that stand for protocols.
+
+        Raises KeyError if there is no such function.
+        """
         node = code.function(name)
         if node is None:
             raise KeyError(name)
         self.code, self.name, self.node = code, name, node
         self.module = code.module_of(name)
-        self.names = Names(code, self.module, made, bound_in(node))
+        self.names = Names(code, self.module, implementations, bound_in(node))
         self.calls: list[Call] = []
         self.reads: list[Type | None] = []
-        """The types of what is subscripted, or asked by `.get`."""
+        """The types of the objects that are read by a key, or by `.get`."""
 
     def read(self) -> None:
-        """Reads the function; its own class is the type of `self`."""
+        """Reads the function. Its own class is the type of `self`."""
         node, owner = self.node, self.name.rpartition(".")[0]
         if self.code.class_node(owner) and node.args.args:
             self.names.types[node.args.args[0].arg] = self.names.class_type(owner)
@@ -122,63 +128,63 @@ class Reader(ast.NodeVisitor):
             self.visit(line)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        """A function within is read as a part of this one."""
+        """Reads an inner function as a part of this one."""
         self.names.parameters(node.args)
         self.generic_visit(node)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
-        """A lambda is read as a part of its function."""
+        """Reads a lambda as a part of its function."""
         self.visit(node.body)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        """The type of a value is that of its name."""
+        """Gives each name the type of its value."""
         self.visit(node.value)
         for target in node.targets:
             self.names.bind(target, self.names.type_of(node.value), node.value)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        """An annotated name has the type that is written."""
+        """Gives an annotated name its annotation as type."""
         if node.value:
             self.visit(node.value)
         self.names.bind(node.target, Type(self.module, node.annotation))
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
-        """As an assignment."""
+        """Gives the name the type of its value."""
         self.visit(node.value)
         self.names.bind(node.target, self.names.type_of(node.value))
 
     def visit_For(self, node: ast.For) -> None:
-        """The target has the type of an item."""
+        """Gives the target the type of an item."""
         self.visit(node.iter)
         self.names.bind(node.target, self.names.item(self.names.type_of(node.iter)))
         for line in (*node.body, *node.orelse):
             self.visit(line)
 
     def visit_withitem(self, node: ast.withitem) -> None:
-        """A context manager stands for itself, or for what its generator yields."""
+        """Gives the name the type of the context manager, or of what its generator yields."""
         self.visit(node.context_expr)
         if node.optional_vars:
-            found = self.names.type_of(node.context_expr)
-            self.names.bind(node.optional_vars, self.names.item(found) or found)
+            context_type = self.names.type_of(node.context_expr)
+            self.names.bind(node.optional_vars, self.names.item(context_type) or context_type)
 
     def visit_ListComp(self, node: ast.ListComp) -> None:
-        """Generators come before what they make; so in the other comprehensions."""
+        """Reads the generators before the element."""
         self._generators(node.generators, node.elt)
 
     def visit_SetComp(self, node: ast.SetComp) -> None:
-        """As a list."""
+        """Reads the generators before the element."""
         self._generators(node.generators, node.elt)
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
-        """As a list."""
+        """Reads the generators before the element."""
         self._generators(node.generators, node.elt)
 
     def visit_DictComp(self, node: ast.DictComp) -> None:
-        """As a list."""
+        """Reads the generators before key and value."""
         self._generators(node.generators, node.key, node.value)
 
     def visit_Call(self, node: ast.Call) -> None:
-        """Notes what is called, and follows the arguments."""
+        """Notes the called functions, and reads the arguments."""
         for name in self.names.targets(node.func):
             self._note(node, name)
         if isinstance(node.func, ast.Attribute):
@@ -189,19 +195,19 @@ class Reader(ast.NodeVisitor):
             self.visit(part)
 
     def visit_Name(self, node: ast.Name) -> None:
-        """A function that is named is called; so are those in a constant that is named."""
+        """Notes a named function as called, and the functions in a named constant."""
         self._named(node, self.names.of_function(node.id))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """A property that is read is called, and a method that is passed."""
+        """Notes a property that is read, and a method that is passed, as called."""
         owner = self.code.class_of(self.names.type_of(node.value))
-        found = self.names.methods(owner, node.attr) if owner else [self.names.of_module(node)]
-        for name in found:
+        targets = self.names.methods(owner, node.attr) if owner else [self.names.of_module(node)]
+        for name in targets:
             self._named(node, name)
         self.visit(node.value)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        """Notes what is read by a key."""
+        """Notes the type of what is read by a key."""
         self.reads.append(self.names.type_of(node.value))
         self.generic_visit(node)
 
@@ -220,11 +226,11 @@ class Reader(ast.NodeVisitor):
     def _note(self, node: ast.expr, callee: str) -> None:
         self.calls.append(Call(self.name, node.lineno, callee))
 
-    def _generators(self, generators: list[ast.comprehension], *made: ast.expr) -> None:
-        for one in generators:
-            self.visit(one.iter)
-            self.names.bind(one.target, self.names.item(self.names.type_of(one.iter)))
-            for condition in one.ifs:
+    def _generators(self, generators: list[ast.comprehension], *results: ast.expr) -> None:
+        for generator in generators:
+            self.visit(generator.iter)
+            self.names.bind(generator.target, self.names.item(self.names.type_of(generator.iter)))
+            for condition in generator.ifs:
                 self.visit(condition)
-        for part in made:
+        for part in results:
             self.visit(part)

@@ -1,4 +1,4 @@
-"""Reads a package with `ast`: its modules, what they define, and what a name in them stands for."""
+"""Reads a package with `ast`: its modules, their definitions, and the meaning of names in them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Type:
 class Code:
     """The modules below a folder by dotted name, and all definitions by qualified name.
 
-    A definition is a function, a class, a method, or the value of a constant of a module.
+    A definition is a function, a class, a method, or the value of a module's constant.
     """
 
     root: Path
@@ -34,7 +34,7 @@ class Code:
 
     @classmethod
     def read(cls, root: Path) -> Code:
-        """Parses every Python file below a folder. `__init__` modules have their package's name."""
+        """Parses every Python file below a folder. An `__init__` module has its package's name."""
         code = cls(root)
         for path in sorted(root.rglob("*.py")):
             name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
@@ -46,12 +46,12 @@ class Code:
         return code
 
     def modules(self) -> dict[str, ast.Module]:
-        """The trees of the modules, without the `__init__` of packages."""
+        """Returns the trees of the modules, without the `__init__` of packages."""
         packages = {name.rpartition(".")[0] for name in self.trees}
         return {name: tree for name, tree in self.trees.items() if name not in packages}
 
     def resolve(self, module: str, name: str) -> str | None:
-        """The qualified name of what a name in a module stands for; None if it is not ours."""
+        """Returns the qualified name that a name in a module refers to; None if it is not ours."""
         for _ in range(5):  # a module may pass on what it imports
             if f"{module}.{name}" in self.definitions:
                 return f"{module}.{name}"
@@ -62,79 +62,85 @@ class Code:
         return None
 
     def definition(self, name: str | None) -> Definition | None:
-        """What has this qualified name."""
+        """Returns the definition with this qualified name; None if there is none."""
         return self.definitions[name][1] if name in self.definitions else None
 
     def class_node(self, name: str | None) -> ast.ClassDef | None:
-        """The class of this qualified name."""
+        """Returns the class with this qualified name; None if there is none."""
         node = self.definition(name)
         return node if isinstance(node, ast.ClassDef) else None
 
     def function(self, name: str | None) -> Function | None:
-        """The function or method of this qualified name."""
+        """Returns the function or method with this qualified name; None if there is none."""
         node = self.definition(name)
         return node if isinstance(node, Function) else None
 
     def classes(self) -> Iterator[tuple[str, ast.ClassDef]]:
-        """All classes that modules define at their top."""
+        """Yields all classes at the top level of modules."""
         for name, (_, node) in self.definitions.items():
             if isinstance(node, ast.ClassDef):
                 yield name, node
 
     def module_of(self, name: str) -> str:
-        """The module that has a definition."""
+        """Returns the module that has a definition."""
         return self.definitions[name][0]
 
     def lineage(self, name: str) -> Iterator[str]:
-        """A class and its base classes of ours, nearest first."""
+        """Yields a class and our base classes of it, nearest first."""
         node = self.class_node(name)
         if node is None:
             return
         yield name
         for base in node.bases:
-            found = self.class_of(Type(self.module_of(name), base))
-            if found and found != name:
-                yield from self.lineage(found)
+            base_class = self.class_of(Type(self.module_of(name), base))
+            if base_class and base_class != name:
+                yield from self.lineage(base_class)
 
     def method(self, name: str, method: str) -> str | None:
-        """The method that a class has or inherits."""
-        names = (f"{owner}.{method}" for owner in self.lineage(name))
-        return next((found for found in names if found in self.definitions), None)
+        """Returns the qualified name of a method that a class has or inherits; None if there is
+        none.
+        """
+        candidates = (f"{owner}.{method}" for owner in self.lineage(name))
+        return next(
+            (method_name for method_name in candidates if method_name in self.definitions), None
+        )
 
     def fields(self, name: str) -> dict[str, Type]:
-        """The annotated fields of a class and of its base classes."""
-        found: dict[str, Type] = {}
+        """Returns the annotated fields of a class and of its base classes."""
+        fields: dict[str, Type] = {}
         for owner in reversed(list(self.lineage(name))):
-            found |= {
+            fields |= {
                 key: Type(self.module_of(owner), annotation)
                 for key, annotation in own_fields(self.definitions[owner][1])
             }
-        return found
+        return fields
 
-    def class_of(self, known: Type | None) -> str | None:
-        """The class of ours that an annotation names; of `X | None` it is X."""
-        if known is None:
+    def class_of(self, type_: Type | None) -> str | None:
+        """Returns our class that an annotation names; for `X | None` it is X. None if it is not
+        ours.
+        """
+        if type_ is None:
             return None
-        node = known.annotation
+        node = type_.annotation
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            return self.class_of(Type(known.module, ast.parse(node.value, mode="eval").body))
+            return self.class_of(Type(type_.module, ast.parse(node.value, mode="eval").body))
         if isinstance(node, ast.BinOp):
-            sides = (self.class_of(Type(known.module, side)) for side in (node.left, node.right))
+            sides = (self.class_of(Type(type_.module, side)) for side in (node.left, node.right))
             return next(filter(None, sides), None)
         if isinstance(node, ast.Subscript):  # a generic class of ours, with its arguments
-            return self.class_of(Type(known.module, node.value))
+            return self.class_of(Type(type_.module, node.value))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            module = self.resolve(known.module, node.value.id)
-            found = f"{module}.{node.attr}"
+            module = self.resolve(type_.module, node.value.id)
+            class_name = f"{module}.{node.attr}"
         elif isinstance(node, ast.Name):
-            found = self.resolve(known.module, node.id) or ""
+            class_name = self.resolve(type_.module, node.id) or ""
         else:
             return None
-        return found if self.class_node(found) else None
+        return class_name if self.class_node(class_name) else None
 
 
 def own_fields(node: Definition) -> Iterator[tuple[str, ast.expr]]:
-    """The annotated fields that a class states itself, without class variables."""
+    """Yields the annotated fields that a class itself has, without class variables."""
     body = node.body if isinstance(node, ast.ClassDef) else ()
     for line in (line for line in body if isinstance(line, ast.AnnAssign)):
         if isinstance(line.target, ast.Name) and "ClassVar" not in ast.unparse(line.annotation):
@@ -142,7 +148,7 @@ def own_fields(node: Definition) -> Iterator[tuple[str, ast.expr]]:
 
 
 def members(node: ast.ClassDef) -> list[str]:
-    """The members of an enum; empty for any other class."""
+    """Returns the members of an enum; empty for any other class."""
     bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
     if not bases & _ENUMS:
         return []
@@ -151,7 +157,7 @@ def members(node: ast.ClassDef) -> list[str]:
 
 
 def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """The names that a module imports anywhere, and where from."""
+    """Yields the names that a module imports, with their source."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:

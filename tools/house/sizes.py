@@ -1,4 +1,4 @@
-"""Counts lines, files, folders, classes and importers. A count is of Python files only."""
+"""Counts lines, files, folders, classes and importers of Python files."""
 
 from __future__ import annotations
 
@@ -13,22 +13,26 @@ _ALERT = ("domain/alert", "workflows/notify")
 
 
 def lines(folder: Path) -> int:
-    """All lines of all Python files below a folder."""
+    """Returns the number of lines of all Python files below a folder."""
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files(folder))
 
 
 def files(folder: Path) -> list[Path]:
-    """All Python files below a folder, `__init__.py` too; none if there is no such folder."""
+    """Returns all Python files below a folder, including `__init__.py`; none if it does not
+    exist.
+    """
     return sorted(folder.rglob("*.py"))
 
 
 def classes(trees: Mapping[str, ast.Module]) -> int:
-    """All classes, also those within classes and functions."""
+    """Returns the number of classes, including those within classes and functions."""
     return sum(isinstance(node, ast.ClassDef) for tree in trees.values() for node in ast.walk(tree))
 
 
 def skips(folder: Path) -> int:
-    """Comments `# fmt: skip` below a folder; in a text they do not count."""
+    """Returns the number of comments `# fmt: skip` below a folder. The text in a string does not
+    count.
+    """
     return sum(
         token.type == tokenize.COMMENT and "fmt: skip" in token.string
         for path in files(folder)
@@ -42,7 +46,7 @@ def _tokens(path: Path) -> Iterator[tokenize.TokenInfo]:
 
 
 def import_share(trees: Mapping[str, ast.Module], whole: int) -> float:
-    """Percent of `whole` lines that are of import statements, wherever they stand."""
+    """Returns the percent of `whole` lines that belong to import statements."""
     counted = sum(
         (node.end_lineno or node.lineno) - node.lineno + 1
         for tree in trees.values()
@@ -53,14 +57,14 @@ def import_share(trees: Mapping[str, ast.Module], whole: int) -> float:
 
 
 def modules(folder: Path) -> Iterator[Path]:
-    """The modules directly in a folder, without `__init__.py`."""
+    """Returns the modules directly in a folder, without `__init__.py`."""
     return (path for path in folder.glob("*.py") if path.name != "__init__.py")
 
 
 def largest_folder(package: Path) -> tuple[str, int]:
-    """The folder of the package with the most modules directly in it.
+    """Returns the folder of the package with the most modules directly in it, and their number.
 
-    `commands/` and `rules/` are left out, since they have a file for each thing.
+    `commands/` and `rules/` are left out, because they have a file for each command or rule.
     """
     folders = {path.parent for path in files(package)}
     counted = {
@@ -72,9 +76,9 @@ def largest_folder(package: Path) -> tuple[str, int]:
 
 
 def lone_modules(trees: Mapping[str, ast.Module]) -> list[str]:
-    """The modules that exactly one other module of `functions/` imports.
+    """Returns the modules that exactly one other module of `functions/` imports.
 
-    A package's `__init__` is imported with each of its modules, and is not counted.
+    A package's `__init__` is imported with each of its modules, and does not count.
     """
     users: dict[str, set[str]] = defaultdict(set)
     for name, tree in trees.items():
@@ -85,7 +89,7 @@ def lone_modules(trees: Mapping[str, ast.Module]) -> list[str]:
 
 
 def imports(tree: ast.Module) -> Iterator[str]:
-    """The names of what a module imports; of `from a import b` both `a` and `a.b`."""
+    """Yields the names that a module imports; for `from a import b` both `a` and `a.b`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -95,7 +99,7 @@ def imports(tree: ast.Module) -> Iterator[str]:
 
 
 def ambiguous_names(trees: Mapping[str, ast.Module]) -> list[str]:
-    """Class names that several modules define at their top."""
+    """Returns the class names that several modules define at their top level."""
     counted = Counter(
         node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef)
     )
@@ -103,7 +107,7 @@ def ambiguous_names(trees: Mapping[str, ast.Module]) -> list[str]:
 
 
 def alert_classes(trees: Mapping[str, ast.Module]) -> list[str]:
-    """Classes for one decision to alert: those of domain/alert and workflows/notify."""
+    """Returns the classes of domain/alert and workflows/notify."""
     return [
         f"{name}.{node.name}"
         for name, tree in trees.items()

@@ -1,7 +1,7 @@
-"""What writes the pages, and parts of pages, of docs/ that are made: `make docs`.
+"""Generates the pages, and parts of pages, of docs/: `make docs`.
 
-A part of a page that people write stands between two marks: `<!-- made: alarms -->` begins the part
-`alarms`, and `<!-- end -->` ends it.
+In a page that people write, `<!-- made: alarms -->` begins the generated part `alarms`, and `<!--
+end -->` ends it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ DOCS = ROOT / "docs"
 _PART = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def with_parts(page: str, parts: Mapping[str, str]) -> str:
-    """The page with each of its marked parts made afresh; the names on both sides must agree."""
+def replace_parts(page: str, parts: Mapping[str, str]) -> str:
+    """Returns the page with the text of its marked parts replaced. `parts` is by name.
+
+    Raises ValueError if the names differ from those of the page.
+    """
     names = [name for _, name, _ in _PART.findall(page)]
     if sorted(names) != sorted(parts):
         raise ValueError(f"the page has the parts {names}, and made are {[*parts]}")
-    return _PART.sub(lambda found: f"{found[1]}{parts[found[2]]}\n{found[3]}", page)
+    return _PART.sub(lambda match: f"{match[1]}{parts[match[2]]}\n{match[3]}", page)

@@ -14,7 +14,7 @@ from infra.alarm_list import (
     alarm_specs,
 )
 from sageaudit.adapters.channels.services import SERVICES
-from tools.pages import DOCS, with_parts
+from tools.pages import DOCS, replace_parts
 
 PAGE = DOCS / "runbook.md"
 FUNCTIONS = ("audit", "notify", "deliver", "sweep", "digest")
@@ -28,8 +28,8 @@ DEAD_LETTERS = (
 _UNITS = {"IteratorAge": " ms", "ApproximateAgeOfOldestMessage": " s"}
 
 
-def listed(channels: Iterable[str] = SERVICES) -> list[AlarmSpec]:
-    """The alarms of a stack with these channels, one of each service; all go by their names."""
+def all_alarm_specs(channels: Iterable[str] = SERVICES) -> list[AlarmSpec]:
+    """Returns the alarms of a stack with these channels, by default one of each service."""
     return list(
         alarm_specs(
             functions={name: name for name in FUNCTIONS},
@@ -41,41 +41,41 @@ def listed(channels: Iterable[str] = SERVICES) -> list[AlarmSpec]:
 
 
 def page(text: str, alarms: Iterable[AlarmSpec]) -> str:
-    """The runbook with a row for all alarms that have their condition and reason in common."""
+    """Returns the runbook with one table row for all alarms with the same condition and reason."""
     rows: dict[tuple[str, str, str], list[str]] = {}
-    for watch in alarms:
-        alike = (" ".join(_condition(watch)), watch.threshold_reason, watch.runbook_entry)
-        rows.setdefault(alike, []).append(f"`{watch.name}`")
+    for alarm in alarms:
+        row_key = (" ".join(_condition(alarm)), alarm.threshold_reason, alarm.runbook_entry)
+        rows.setdefault(row_key, []).append(f"`{alarm.name}`")
     table = ["| alarms | raised when | why this threshold | entry |", "|---|---|---|---|"]
     for (condition, reason, entry), names in rows.items():
         link = f"[{entry}](#{entry})"
         table.append(f"| {', '.join(names)} | {condition} | {reason} | {link} |")
-    return with_parts(text, {"alarms": "\n".join(table)})
+    return replace_parts(text, {"alarms": "\n".join(table)})
 
 
-def _condition(watch: AlarmSpec) -> Iterator[str]:
-    names = list(dict.fromkeys(f"`{source.metric}`" for source in watch.sources))
-    if watch.alarm_if_no_data:
+def _condition(alarm: AlarmSpec) -> Iterator[str]:
+    names = list(dict.fromkeys(f"`{source.metric}`" for source in alarm.sources))
+    if alarm.alarm_if_no_data:
         yield f"{names[0]} has no more values"
-    elif watch.expression in {None, SUM_STATISTIC, MAX_STATISTIC}:
-        several = f", of {len(watch.sources)} together" if watch.expression else ""
-        yield f"{watch.statistic} of {names[0]} above {watch.threshold:,.0f}{_unit(watch)}{several}"
+    elif alarm.expression in {None, SUM_STATISTIC, MAX_STATISTIC}:
+        several = f", of {len(alarm.sources)} together" if alarm.expression else ""
+        yield f"{alarm.statistic} of {names[0]} above {alarm.threshold:,.0f}{_unit(alarm)}{several}"
     else:
-        shown = watch.expression.format(*(source.metric for source in watch.sources))
-        yield f"`{shown}` above {watch.threshold:,.0f}"
+        formula = alarm.expression.format(*(source.metric for source in alarm.sources))
+        yield f"`{formula}` above {alarm.threshold:,.0f}"
     times = (
-        f"{watch.datapoints_to_alarm} of {watch.periods} times"
-        if watch.datapoints_to_alarm < watch.periods
+        f"{alarm.datapoints_to_alarm} of {alarm.periods} times"
+        if alarm.datapoints_to_alarm < alarm.periods
         else ""
     )
-    if watch.datapoints_to_alarm == watch.periods > 1:
-        times = f"{watch.periods} times in a row"
-    yield f"in {_span(watch.period_s)}" + (f", {times}" if times else "")
+    if alarm.datapoints_to_alarm == alarm.periods > 1:
+        times = f"{alarm.periods} times in a row"
+    yield f"in {_span(alarm.period_s)}" + (f", {times}" if times else "")
 
 
-def _unit(watch: AlarmSpec) -> str:
-    """The unit that AWS gives a metric of time; counts have none."""
-    return _UNITS.get(watch.sources[0].metric, "")
+def _unit(alarm: AlarmSpec) -> str:
+    """Returns the unit of the metric, such as " s"; empty for a count."""
+    return _UNITS.get(alarm.sources[0].metric, "")
 
 
 def _span(seconds: int) -> str:
@@ -83,4 +83,4 @@ def _span(seconds: int) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), listed()), encoding="utf-8")
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), all_alarm_specs()), encoding="utf-8")

@@ -14,12 +14,13 @@ PAGE = DOCS / "commands.md"
 _HEAD = """\
 # Commands
 
-Each part is the help that a command prints with `-h`. Data goes to stdout, all else to stderr.
+This page has the help that each command prints with `-h`. Commands print data to stdout, and
+everything else to stderr.
 """
 
 
 def page() -> str:
-    """The whole page: the groups of the help, and the help of each command."""
+    """Returns the whole page: the groups of commands, and the help of each command."""
     parts = [_HEAD, _block(_help([]))]
     for title, names in COMMAND_GROUPS.items():
         parts.append(f"## {title}\n")
@@ -32,7 +33,7 @@ def page() -> str:
 
 
 def _paths(words: list[str], command: click.Command | None) -> Iterator[list[str]]:
-    """A command, then each of its subcommands."""
+    """Yields the words of a command, then those of each subcommand."""
     yield words
     if isinstance(command, click.Group):
         for name in command.commands:
@@ -40,8 +41,8 @@ def _paths(words: list[str], command: click.Command | None) -> Iterator[list[str
 
 
 def _help(words: list[str]) -> str:
-    done = CliRunner(env={"COLUMNS": "80"}).invoke(cli, [*words, "--help"], prog_name="sageaudit")
-    return done.output.rstrip()
+    result = CliRunner(env={"COLUMNS": "80"}).invoke(cli, [*words, "--help"], prog_name="sageaudit")
+    return result.output.rstrip()
 
 
 def _block(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Writes docs/evidence/debugger.md: SageMaker Debugger's answers compared with ours.
+"""Writes docs/evidence/debugger.md, which compares SageMaker Debugger's answers with ours.
 
 Part of `make docs`. A recording's key `debugger` has the answers of Debugger's own rules.
 """
@@ -26,20 +26,20 @@ from tools.pages import DOCS, ROOT
 PAGE = DOCS / "evidence" / "debugger.md"
 RECORDINGS = ROOT / "tests" / "recorded" / "data" / "jobs"
 
-OURS = {
+OUR_RULES = {
     "LowGPUUtilization": ("gpu-idle", "gpu-underused", "gpu-starved"),
     "BatchSize": ("gpu-underused",),
     "CPUBottleneck": ("cpu-bottleneck",),
     "LoadBalancing": ("uneven-hosts",),
     "MaxInitializationTime": ("idle-start",),
 }
-"""Which of our rules correspond to a rule of Debugger."""
+"""Our rules that correspond to a rule of Debugger."""
 
-_DEFINED = {
+_DEFINITIONS = {
     "LowGPUUtilization": (
         "a GPU's P95 under 70; or P95 over 70 and P5 under 10",
         (
-            "@gpu-underused: the busiest host's P95 under 70, where the mean "
+            "@gpu-underused: the busiest host's P95 under 70, if the mean "
             "is under 50 (Jobstats' target). The second condition, a fluctuation, is "
             "@gpu-starved: the same two numbers, with at least 3 waits that are together "
             "a tenth of the time. @gpu-idle: nothing, or under 5% of one GPU"
@@ -48,8 +48,8 @@ _DEFINED = {
     "BatchSize": (
         "P95 of CPU, GPU and GPU memory all under 70",
         (
-            "@gpu-underused, which then advises a larger batch: the same three numbers, only "
-            "where GPU memory was recorded and the mean is under 50 (Jobstats' target)"
+            "@gpu-underused, which then recommends a larger batch: the same three numbers, only "
+            "if GPU memory was recorded and the mean is under 50 (Jobstats' target)"
         ),
     ),
     "CPUBottleneck": (
@@ -73,19 +73,19 @@ _DEFINED = {
     "Dataloader": (
         "workers under 70% or over 200% of the cores",
         (
-            "in part: @cpu-bottleneck and @gpu-starved name the parameter to change, where a "
+            "in part: @cpu-bottleneck and @gpu-starved name the parameter to change, if a "
             "hyperparameter has the number of workers"
         ),
     ),
 }
-"""Its defaults, and the condition in our rules; @ marks a rule's page."""
-_NOT_SEEN = {
+"""By Debugger's rule, its defaults and the condition in our rules. @ marks a rule's page."""
+_NOT_MEASURABLE = {
     "IOBottleneck": "CloudWatch has no I/O wait; gpu-starved shows its effect, not its cause",
     "StepOutlier": "only the framework knows steps: CloudWatch has none",
     "LoadBalancing of single GPUs": "CloudWatch sums the GPUs of an instance: we compare hosts",
-    "GPUMemoryIncrease": "a rise costs nothing; one that ends a job is named by failed-spend",
+    "GPUMemoryIncrease": "a rise costs nothing; if it ends a job, failed-spend reports it",
     "changes within a minute": "a mean over 60 s hides the 500 ms samples behind threshold_p5",
-    "OverallSystemUsage, OverallFrameworkMetrics": "they are statistics and never find an issue",
+    "OverallSystemUsage, OverallFrameworkMetrics": "they are statistics without issues",
 }
 _PAGE = """\
 # Compared with SageMaker Debugger
@@ -101,9 +101,9 @@ new customers since 30 July 2026. Our rules check what one-minute means of Cloud
 
 Debugger's `patience`, 1,000 samples or about 8 minutes, is shorter than the 15 active minutes that
 each of our rules needs, after the idle start and end are cut. The defaults are those of
-smdebug-rulesconfig 1.0.1, and of the developer guide of March 2023 where the guide differs.
+smdebug-rulesconfig 1.0.1; if the developer guide of March 2023 differs, they are the guide's.
 
-What one-minute data cannot show:
+One-minute data cannot show these:
 
 | of Debugger | why not |
 |---|---|
@@ -113,20 +113,20 @@ What one-minute data cannot show:
 
 {jobs} recorded jobs have Debugger's answers. {seen} of these have series: one-minute means of
 Debugger's own samples, whose phases may be wrong by a minute. Nearly all jobs ran for less than our
-15 minutes. For this comparison only, the column *without the minimum* leaves that minimum out, and
-*agrees* refers to that column. The column *Debugger* says how often its rule was triggered, of how
-many samples.
+minimum of 15 minutes. For this comparison only, the column *without the minimum* ignores that
+minimum, and *agrees* refers to that column. The column *Debugger* says how many of its samples
+triggered its rule.
 {tables}
 """
 _NO_SERIES = "the recording has no series, so our rules answer unknown, never clear"
-_BECAUSE = {
+_DISAGREEMENTS = {
     ("profiled-007-g4dn-xlarge-x2", "BatchSize"): (
-        "found because of its mean of 20%, without the advice of a larger batch; Debugger's P95 "
-        "of 79% is over 500 ms samples, and one-minute means hide such bursts"
+        "found because of its mean of 20%, without a recommendation of a larger batch; Debugger's "
+        "P95 of 79% is over 500 ms samples, and one-minute means hide such bursts"
     ),
     ("profiled-067-g4dn-xlarge", "CPUBottleneck"): (
-        "Debugger counts 57% of its samples, though the P95 over all cores is 82%: it must look "
-        "at single cores. All cores together were at 40%"
+        "Debugger counts 57% of its samples, though the P95 over all cores is 82%: it probably "
+        "looks at single cores. All cores together were at 40%"
     ),
     ("training-048-g4dn-xlarge-completed", "CPUBottleneck"): _NO_SERIES,
     **{
@@ -148,124 +148,159 @@ _BECAUSE = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A Debugger rule and ours on one job; `ungated` is ours without the minimum of active time."""
+    """The answers of a Debugger rule and of our rules about one job.
+
+    `triggered` of `datapoints` samples triggered Debugger's rule. `ours` has the outcomes by rule,
+    `ungated` the same without the minimum of active time.
+    """
 
     recording: str
     rule: str
     triggered: int
     datapoints: int
-    ours: dict[str, Outcome]
-    ungated: dict[str, Outcome]
+    outcomes: dict[str, Outcome]
+    ungated_outcomes: dict[str, Outcome]
 
     @property
     def agrees(self) -> bool | None:
-        """Both find an issue, or neither; None where Debugger finds none and ours is unknown."""
-        if any(isinstance(one, Detection) for one in self.ungated.values()):
+        """Whether both find an issue, or neither does. None if Debugger finds none and ours is
+        unknown.
+        """
+        if any(isinstance(outcome, Detection) for outcome in self.ungated_outcomes.values()):
             return self.triggered > 0
         if self.triggered:
             return False
-        return None if all(isinstance(one, Unknown) for one in self.ungated.values()) else True
+        return (
+            None
+            if all(isinstance(outcome, Unknown) for outcome in self.ungated_outcomes.values())
+            else True
+        )
 
     @property
-    def because(self) -> str | None:
-        """Why they disagree."""
-        return _BECAUSE.get((self.recording, self.rule))
+    def explanation(self) -> str | None:
+        """Why they disagree; None without an explanation."""
+        return _DISAGREEMENTS.get((self.recording, self.rule))
 
 
 @cache
-def verdicts() -> tuple[Verdict, ...]:
-    """Every recording with the key `debugger`, by rule and then by recording."""
-    found = [one for path in sorted(RECORDINGS.glob("*.json")) for one in _of(path)]
-    return tuple(one for rule in OURS for one in found if one.rule == rule)
+def all_verdicts() -> tuple[Verdict, ...]:
+    """Returns the verdicts of every recording with the key `debugger`, by rule, then by
+    recording.
+    """
+    verdicts = [
+        verdict
+        for path in sorted(RECORDINGS.glob("*.json"))
+        for verdict in _recording_verdicts(path)
+    ]
+    return tuple(verdict for rule in OUR_RULES for verdict in verdicts if verdict.rule == rule)
 
 
-def explained() -> frozenset[tuple[str, str]]:
-    """The recordings and rules that have an explanation."""
-    return frozenset(_BECAUSE)
+def explained_pairs() -> frozenset[tuple[str, str]]:
+    """Returns the recordings and rules that have an explanation."""
+    return frozenset(_DISAGREEMENTS)
 
 
-def _of(path: Path) -> Iterator[Verdict]:
+def _recording_verdicts(path: Path) -> Iterator[Verdict]:
     answers: dict[str, Any] | None = json.loads(path.read_text(encoding="utf-8")).get("debugger")
-    read = recording.read(path)
-    if answers is None or isinstance(read, recording.RecordedSet):
+    recorded_job = recording.read(path)
+    if answers is None or isinstance(recorded_job, recording.RecordedSet):
         return
     rules = catalogue.load()
-    ours = _outcomes(read, rules)
-    ungated = _outcomes(read, (replace(rule, min_active_minutes=0) for rule in rules))
-    for rule, names in OURS.items():
+    outcomes = _outcomes(recorded_job, rules)
+    ungated_outcomes = _outcomes(
+        recorded_job, (replace(rule, min_active_minutes=0) for rule in rules)
+    )
+    for rule, names in OUR_RULES.items():
         yield Verdict(
             recording=path.stem,
             rule=rule,
             triggered=answers[rule]["triggered"],
             datapoints=answers[rule]["datapoints"],
-            ours={name: ours[name] for name in names},
-            ungated={name: ungated[name] for name in names},
+            outcomes={name: outcomes[name] for name in names},
+            ungated_outcomes={name: ungated_outcomes[name] for name in names},
         )
 
 
-def _outcomes(read: recording.Recording, rules: Iterable[Any]) -> dict[str, Outcome]:
-    run = measure_recording(read)
+def _outcomes(recorded_job: recording.Recording, rules: Iterable[Any]) -> dict[str, Outcome]:
+    run = measure_recording(recorded_job)
     ruleset = Ruleset(tuple(rules), "compared")
     audit = audit_job(run.job, run.usage, run.market, Policy(), ruleset, now=run.now)
-    return {name.name: outcome for name, outcome in audit.outcomes}
+    return {info.name: outcome for info, outcome in audit.outcomes}
 
 
 def page() -> str:
-    """The whole of docs/evidence/debugger.md."""
-    compared = verdicts()
+    """Returns the whole of docs/evidence/debugger.md."""
+    verdicts = all_verdicts()
     text = _PAGE.format(
-        defined="\n".join(f"| {rule} | {' | '.join(both)} |" for rule, both in _DEFINED.items()),
-        unseen="\n".join(f"| {what} | {why} |" for what, why in _NOT_SEEN.items()),
-        jobs=len({one.recording for one in compared}),
-        seen=len({one.recording for one in compared if _seen(one)}),
-        tables="\n".join(line for rule in OURS for line in _table(rule, compared)),
+        defined="\n".join(
+            f"| {rule} | {' | '.join(texts)} |" for rule, texts in _DEFINITIONS.items()
+        ),
+        unseen="\n".join(f"| {name} | {reason} |" for name, reason in _NOT_MEASURABLE.items()),
+        jobs=len({verdict.recording for verdict in verdicts}),
+        seen=len({verdict.recording for verdict in verdicts if _has_series(verdict)}),
+        tables="\n".join(line for rule in OUR_RULES for line in _table(rule, verdicts)),
     )
     return re.sub(r"@([a-z-]+)", r"[\1](../rules/\1.md)", text)
 
 
-def _seen(one: Verdict) -> bool:
-    """Whether the recording has a series: `idle-start` needs the CPU's only."""
-    start = one.ungated.get("idle-start")
+def _has_series(verdict: Verdict) -> bool:
+    """Whether the recording has series. `idle-start` needs only the CPU's."""
+    start = verdict.ungated_outcomes.get("idle-start")
     return start is not None and not isinstance(start, Unknown)
 
 
-def _table(rule: str, compared: tuple[Verdict, ...]) -> list[str]:
-    rows = [one for one in compared if one.rule == rule]
-    agree = sum(one.agrees is True for one in rows)
-    differ = sum(one.agrees is False for one in rows)
+def _table(rule: str, verdicts: tuple[Verdict, ...]) -> list[str]:
+    rows = [verdict for verdict in verdicts if verdict.rule == rule]
+    agree = sum(verdict.agrees is True for verdict in rows)
+    differ = sum(verdict.agrees is False for verdict in rows)
     return [
         "",
-        f"### {rule}: {', '.join(OURS[rule])}",
+        f"### {rule}: {', '.join(OUR_RULES[rule])}",
         "",
         f"{agree} agree, {differ} differ, {len(rows) - agree - differ} cannot be compared.",
         "",
         "| recording | Debugger | ours | without the minimum | agrees | because |",
         "|---|---|---|---|---|---|",
-        *(_row(one) for one in rows),
+        *(_row(verdict) for verdict in rows),
     ]
 
 
-def _row(one: Verdict) -> str:
-    triggered = f"{one.triggered} of {one.datapoints:,}" if one.datapoints else "no samples"
-    agrees = {True: "yes", False: "no", None: "-"}[one.agrees]
-    ungated = "the same" if one.ungated == one.ours else _answer(one.ungated)
-    cells = [one.recording, triggered, _answer(one.ours), ungated, agrees, one.because or ""]
+def _row(verdict: Verdict) -> str:
+    triggered = (
+        f"{verdict.triggered} of {verdict.datapoints:,}" if verdict.datapoints else "no samples"
+    )
+    agrees = {True: "yes", False: "no", None: "-"}[verdict.agrees]
+    ungated = (
+        "the same"
+        if verdict.ungated_outcomes == verdict.outcomes
+        else _answer(verdict.ungated_outcomes)
+    )
+    cells = [
+        verdict.recording,
+        triggered,
+        _answer(verdict.outcomes),
+        ungated,
+        agrees,
+        verdict.explanation or "",
+    ]
     return f"| {' | '.join(cells)} |"
 
 
 def _answer(outcomes: dict[str, Outcome]) -> str:
-    """The findings; where there are none, the first answer with its reason."""
-    found = [
-        f"{name}: {one.summary}" for name, one in outcomes.items() if isinstance(one, Detection)
+    """Returns the findings or, if there are none, the first answer with its reason."""
+    findings = [
+        f"{name}: {outcome.summary}"
+        for name, outcome in outcomes.items()
+        if isinstance(outcome, Detection)
     ]
-    if found:
-        return " ".join(found)
-    if any(isinstance(one, Clear) for one in outcomes.values()):
+    if findings:
+        return " ".join(findings)
+    if any(isinstance(outcome, Clear) for outcome in outcomes.values()):
         return "clear"
     first = next(iter(outcomes.values()))
-    what = "not applicable" if isinstance(first, NotApplicable) else "unknown"
+    word = "not applicable" if isinstance(first, NotApplicable) else "unknown"
     reason = first.reason if isinstance(first, NotApplicable | Unknown) else ""
-    return f"{what}: {reason}"
+    return f"{word}: {reason}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes docs/evidence/gpu-throughput.md: the ratios between GPU models that bound a run time.
+"""Writes docs/evidence/gpu-throughput.md: the ratios between GPU models that limit a run time.
 
 Part of `make docs`. Every figure comes from the packaged data.
 """
@@ -27,8 +27,8 @@ _CLASSES = (Precision.HALF, Precision.FP32, Precision.STRICT)
 _PAGE = """\
 # GPU models against each other
 
-How many times as long training takes on another GPU model is taken from measurements that others
-published. What was never measured on both models is unknown, and a type with such a GPU is refused.
+How many times as long training takes on another GPU model comes from published measurements. If no
+measurement has both models, the ratio is unknown, and a type with such a GPU is refused.
 [Decision 0014](../decisions/0014-measured-gpu-ratios.md) says why. The data is of {as_of}:
 `functions/sageaudit/data/gpu_throughput.json` has each row with its source.
 
@@ -51,14 +51,14 @@ the work.
 
 - **16-bit** is automatic mixed precision, fp16 or bf16. **FP32** is plain FP32 up to Turing and
   TF32 from Ampere on; a K80 has no other class. Stock PyTorch from 1.12 on leaves TF32 off for
-  matrix products, and little was measured that way. Where data sheets leave room for more than the
-  range, the finding says so.
+  matrix products, and few measurements used that setting. If data sheets allow more than the range,
+  the finding says so.
 - **A10G** was mostly measured as an A10, which has the same memory and more 16-bit arithmetic. From
   a V100 to an A10G, 1.6 is counted.
-- **A100**: most workloads ran on the one of 80 GiB; p4d has 40 GiB and 3/4 of its bandwidth.
-- **NVLink**: the ranges do not hold from several GPUs with NVLink (p3, p4, p5, p6) to several
-  without (g types), or back; such moves are refused.
-- Small workloads, and those that wait for their host, show less than these ranges.
+- **A100**: most workloads ran on the model with 80 GiB; p4d has 40 GiB and 3/4 of its bandwidth.
+- **NVLink**: the ranges are not valid for moves from several GPUs with NVLink (p3, p4, p5, p6) to
+  several without (g types), or back. Such moves are refused.
+- Small workloads, and those that wait for their host, have smaller ratios than these ranges.
 
 ## Data sheets
 
@@ -76,7 +76,7 @@ compute capability decides which CUDA toolkit an image must have.
 
 
 def page() -> str:
-    """The whole of docs/evidence/gpu-throughput.md."""
+    """Returns the whole of docs/evidence/gpu-throughput.md."""
     name = "gpu_throughput.json"
     text = resources.files("sageaudit.data").joinpath(name).read_text(encoding="utf-8")
     data = json.loads(text, parse_float=Decimal)
@@ -85,7 +85,9 @@ def page() -> str:
         as_of=provenance["as_of"],
         ranges="\n".join(_ranges(data["ratios"])),
         sheets="\n".join(_sheet(row) for row in data["peaks"]),
-        sources="\n".join(f"- {name}: {what}" for name, what in provenance["series"].items()),
+        sources="\n".join(
+            f"- {name}: {description}" for name, description in provenance["series"].items()
+        ),
     )
 
 
@@ -93,16 +95,16 @@ def _ranges(rows: list[dict[str, Any]]) -> Iterator[str]:
     def pair(row: dict[str, Any]) -> tuple[str, str]:
         return row["fast"], row["slow"]
 
-    for (fast, slow), of_pair in groupby(sorted(rows, key=pair), key=pair):
-        same = list(of_pair)
-        cells = [fast, slow, *(_class(same, one) for one in _CLASSES)]
-        yield f"| {' | '.join([*cells, _unknown(fast, slow), _unknown(slow, fast)])} |"
+    for (fast, slow), rows_of_pair in groupby(sorted(rows, key=pair), key=pair):
+        pair_rows = list(rows_of_pair)
+        cells = [fast, slow, *(_class(pair_rows, precision) for precision in _CLASSES)]
+        yield f"| {' | '.join([*cells, _range_text(fast, slow), _range_text(slow, fast)])} |"
 
 
 def _class(rows: list[dict[str, Any]], precision: Precision) -> str:
     return (
         "<br>".join(
-            f"{row['times_low']:.2f} to {row['times_high']:.2f} ({_works(row)})"
+            f"{row['times_low']:.2f} to {row['times_high']:.2f} ({_workloads(row)})"
             for row in rows
             if row["precision"] == precision.value
         )
@@ -110,29 +112,29 @@ def _class(rows: list[dict[str, Any]], precision: Precision) -> str:
     )
 
 
-def _works(row: dict[str, Any]) -> str:
+def _workloads(row: dict[str, Any]) -> str:
     marks = {"composed": "c", "cross-suite": "s"}
     return marks.get(row["basis"], str(row["works"]))
 
 
-def _unknown(today: str, other: str) -> str:
-    row = next(row for row in packaged.instance_types().values() if row.gpu_model == today)
+def _range_text(current: str, target: str) -> str:
+    row = next(row for row in packaged.instance_types().values() if row.gpu_model == current)
     classes = UNKNOWN_PRECISION if has_tensor_cores(row) else frozenset({Precision.FP32})
-    found = runtime_range(today, other, packaged.gpu_ratios(), classes)
+    ratio_range = runtime_range(current, target, packaged.gpu_ratios(), classes)
     return (
         "unknown"
-        if isinstance(found, UnmeasuredPrecisions)
-        else f"{found.low:.2f} to {found.high:.2f}"
+        if isinstance(ratio_range, UnmeasuredPrecisions)
+        else f"{ratio_range.low:.2f} to {ratio_range.high:.2f}"
     )
 
 
 def _sheet(row: dict[str, Any]) -> str:
     figures = ("fp32_tflops", "tf32_tflops", "fp16_tflops", "memory_gb_s")
-    known = ("-" if row[name] is None else f"{row[name]}" for name in figures)
+    texts = ("-" if row[name] is None else f"{row[name]}" for name in figures)
     cells = [
         row["gpu"],
         f"{row['gpu_memory_gib']}",
-        *known,
+        *texts,
         row["compute_capability"],
         row["link"],
     ]

@@ -12,7 +12,7 @@ from tools.pages import DOCS
 FOLDER = DOCS
 PAGE, POINTS = FOLDER / "guidance.md", FOLDER / "guidance.toml"
 ANSWERS = ("rules", "guides", "fields", "commands")
-"""The keys of a point that say where the product gives it."""
+"""The keys of a point that name the part of the product which gives it."""
 _INTRODUCTION = """\
 # Guidance
 
@@ -40,13 +40,13 @@ The page of a job (`sageaudit report JOB`) has them in a collapsed section.
 
 
 def documents() -> list[dict[str, Any]]:
-    """The documents with their points."""
-    found: list[dict[str, Any]] = tomllib.loads(POINTS.read_text(encoding="utf-8"))["documents"]
-    return found
+    """Returns the documents with their points."""
+    rows: list[dict[str, Any]] = tomllib.loads(POINTS.read_text(encoding="utf-8"))["documents"]
+    return rows
 
 
 def page() -> str:
-    """The whole page."""
+    """Returns the whole page."""
     parts = [_INTRODUCTION, *map(_document, documents()), _GUIDES, _table_of_guides(load())]
     return "\n".join(parts)
 

@@ -1,4 +1,4 @@
-"""A year of a made-up company, played by the rule for messages: 30 subjects, a fixed seed.
+"""Simulates the messages of a year for a made-up company of 30 subjects, with a fixed seed.
 
 `python -m tools.pages.message_year` writes the table of docs/evidence/message-year.md.
 """
@@ -19,8 +19,8 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from tests.fakes.families import run_summary
-from tests.fakes.story_lines import Family, head
-from tools.pages import with_parts
+from tests.fakes.story_lines import Family, run_head
+from tools.pages import replace_parts
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "message-year.md"
 SEED = 20_260_101
@@ -28,22 +28,21 @@ FIRST_DAY = datetime(2026, 1, 1, 9, tzinfo=UTC)
 DAYS = 365
 POLICY = Policy()
 _PRICE_CHANGES = ((90, Decimal("1.08")), (273, Decimal("0.95")))
-"""From which day on all dollars are this many times as many."""
-_A_DAY = timedelta(days=1)
+"""From this day on, all dollars are multiplied by the factor."""
+_ONE_DAY = timedelta(days=1)
 _SHARES = {"waste": 0.45, "trial": 0.2, "undone": 0.3, "second": 0.25, "hung": 0.25}
-"""How many of the families have a waste, something worth a trial, a fix that is undone, a second
-waste, and a run that hangs.
-"""
+"""The shares of families with a waste, a possible saving, a fix that is undone, a second waste, and
+a run that hangs."""
 
 
 @dataclass
 class Workload:
     """One family: how often it runs, what it costs and wastes, and how its team answers.
 
-    `waste` and `trial`: shares of a run's bill. `second_from`: from which day on it has a second
-    waste, of the share `second`. `hung`: days on which a run hangs, costs `hung_times` as much and
-    fails. `yearly_growth`: of its bill. `answer`: what its team does about its first message,
-    `after_days` later; a fix is undone after `undone_days`.
+    `waste`, `trial` and `second` are shares of a run's bill. The second waste begins on day
+    `second_from`. On the days in `hung`, a run hangs, costs `hung_times` as much and fails.
+    `yearly_growth` is the growth of its bill. `answer` is what the team does `after_days` after its
+    first message. A fix is undone after `undone_days`.
     """
 
     name: str
@@ -64,9 +63,11 @@ class Workload:
 
 
 @dataclass
-class Played:
-    """What was sent in the year. `at_floor_usd`: open dollars of subjects at the floor, of which
-    `told_usd` had a message until a day after their run.
+class YearResult:
+    """What was sent in the year.
+
+    `at_floor_usd` are the open dollars of subjects at the floor. `reported_usd` is the part that
+    was named in a message at most a day after the run.
     """
 
     sent: list[tuple[datetime, AlertDecision]] = field(default_factory=list)
@@ -74,12 +75,12 @@ class Played:
     runs: int = 0
     wasted_usd: Decimal = Decimal(0)
     at_floor_usd: Decimal = Decimal(0)
-    told_usd: Decimal = Decimal(0)
+    reported_usd: Decimal = Decimal(0)
     repeats: int = 0
 
 
 def company() -> list[list[Workload]]:
-    """30 subjects: 25 families, and 5 pipelines of two to five steps."""
+    """Returns 30 subjects: 25 families, and 5 pipelines of two to five steps."""
     random_ = random.Random(SEED)
     families = [[_workload(random_, f"family-{number:02d}")] for number in range(25)]
     pipelines = [_pipeline(random_, number) for number in range(5)]
@@ -89,7 +90,7 @@ def company() -> list[list[Workload]]:
 def _workload(random_: random.Random, name: str) -> Workload:
     wastes = random_.random() < _SHARES["waste"]
     answers = ("fix", "fix", "fix", "snooze", "exempt", "accept", "ignore", "ignore")
-    work = Workload(
+    workload = Workload(
         name,
         every_days=random_.choice((1, 3, 7, 7, 7)),
         usd=Decimal(round(random_.lognormvariate(2.6, 1.1), 2)).quantize(Decimal("0.01")),
@@ -103,83 +104,83 @@ def _workload(random_: random.Random, name: str) -> Workload:
         undone_days=random_.randint(45, 120) if random_.random() < _SHARES["undone"] else None,
     )
     if random_.random() < _SHARES["second"]:
-        work.second, work.second_from = Decimal("0.2"), random_.randint(60, 300)
+        workload.second, workload.second_from = Decimal("0.2"), random_.randint(60, 300)
     if random_.random() < _SHARES["hung"]:
-        work.hung = frozenset(random_.sample(range(30, DAYS), 1))
-    return work
+        workload.hung = frozenset(random_.sample(range(30, DAYS), 1))
+    return workload
 
 
 def _pipeline(random_: random.Random, number: int) -> list[Workload]:
-    """Its steps run on the same days."""
-    every = random_.choice((2, 7, 7))
+    """Returns the steps of a pipeline, which run on the same days."""
+    every_days = random_.choice((2, 7, 7))
     steps = []
     for step in range(random_.randint(2, 5)):
-        work = _workload(random_, f"pipeline/pipeline-{number}/step-{step}")
-        work.every_days = every
-        steps.append(work)
+        workload = _workload(random_, f"pipeline/pipeline-{number}/step-{step}")
+        workload.every_days = every_days
+        steps.append(workload)
     return steps
 
 
-def play() -> Played:
-    """The year of each subject; none knows of another one."""
-    played = Played()
-    for number, works in enumerate(company()):
-        _play(works, played, random.Random(SEED + number))
-    played.sent.sort(key=lambda one: one[0])
-    return played
+def play() -> YearResult:
+    """Simulates the year of each subject. The subjects do not affect each other."""
+    result = YearResult()
+    for number, workloads in enumerate(company()):
+        _play(workloads, result, random.Random(SEED + number))
+    result.sent.sort(key=lambda message: message[0])
+    return result
 
 
-def _play(works: list[Workload], played: Played, random_: random.Random) -> None:
+def _play(workloads: list[Workload], result: YearResult, random_: random.Random) -> None:
     subject, alerts = Family(""), list[tuple[datetime, Alert]]()
     pending: list[tuple[str, datetime, Decimal]] = []
     for day in range(DAYS):
-        for step, work in enumerate(works):
-            is_hung = day in work.hung
-            if day % work.every_days and not is_hung:
+        for step, workload in enumerate(workloads):
+            is_hung = day in workload.hung
+            if day % workload.every_days and not is_hung:
                 continue
             ended_at = FIRST_DAY + timedelta(days=day, minutes=20 * step)
-            run = _run(work, day, ended_at, random_, is_hung=is_hung)
+            run = _run(workload, day, ended_at, random_, is_hung=is_hung)
             now = ended_at + timedelta(minutes=5)
-            known = len(subject.past.subject_alerts)
-            decision = subject.heard(run, now, POLICY)
-            played.runs += 1
+            alerts_before = len(subject.past.subject_alerts)
+            decision = subject.add_run(run, now, POLICY)
+            result.runs += 1
             if is_hung:
-                played.running.append(now)
-            for alert in subject.past.subject_alerts[known:] if decision else ():
-                played.repeats += _is_repeat(alert, run, alerts)
+                result.running.append(now)
+            for alert in subject.past.subject_alerts[alerts_before:] if decision else ():
+                result.repeats += _is_repeat(alert, run, alerts)
                 alerts.append((now, alert))
             if decision:
-                played.sent.append((now, decision))
-                _answer(work, subject, now)
-            _count(subject, run, now, played, pending)
-    named = [(at, alert.recommendation_ids) for at, alert in alerts]
+                result.sent.append((now, decision))
+                _answer(workload, subject, now)
+            _count(subject, run, now, result, pending)
+    named = [(sent_at, alert.recommendation_ids) for sent_at, alert in alerts]
     for recommendation, ended_at, usd in pending:
         if any(
-            at <= ended_at + _A_DAY and recommendation in recommendations
-            for at, recommendations in named
+            sent_at <= ended_at + _ONE_DAY and recommendation in recommendations
+            for sent_at, recommendations in named
         ):
-            played.told_usd += usd
+            result.reported_usd += usd
 
 
 def _run(
-    work: Workload, day: int, ended_at: datetime, random_: random.Random, *, is_hung: bool
+    workload: Workload, day: int, ended_at: datetime, random_: random.Random, *, is_hung: bool
 ) -> AuditSummary:
     price = next((times for since, times in reversed(_PRICE_CHANGES) if day >= since), Decimal(1))
     noise = Decimal(random_.randint(85, 115)) / 100
-    usd = work.usd * price * noise * (1 + work.yearly_growth * day / DAYS)
-    is_fixed = _is_fixed(work, ended_at)
-    advised, settings = [], {"P.A": "A" if is_fixed else "old", "P.B": "old"}
-    if work.waste and not is_fixed:
-        advised.append(_advised("A", usd * work.waste))
-    if work.waste and is_fixed:
-        usd *= 1 - work.waste
-    if work.second and day >= work.second_from:
-        advised.append(_advised("B", usd * work.second))
-    if work.trial:
-        advised.append(_advised("T", usd * work.trial, AmountKind.POSSIBLE))
+    usd = workload.usd * price * noise * (1 + workload.yearly_growth * day / DAYS)
+    is_fixed = _is_fixed(workload, ended_at)
+    recommendations, settings = [], {"P.A": "A" if is_fixed else "old", "P.B": "old"}
+    if workload.waste and not is_fixed:
+        recommendations.append(_recommendation("A", usd * workload.waste))
+    if workload.waste and is_fixed:
+        usd *= 1 - workload.waste
+    if workload.second and day >= workload.second_from:
+        recommendations.append(_recommendation("B", usd * workload.second))
+    if workload.trial:
+        recommendations.append(_recommendation("T", usd * workload.trial, AmountKind.POSSIBLE))
     if is_hung:
-        usd *= work.hung_times
-        advised = [
+        usd *= workload.hung_times
+        recommendations = [
             Recommendation("failed-spend", "", "", Severity.HIGH, AmountKind.COUNTED, _cents(usd))
         ]
     facts = run_summary(
@@ -188,20 +189,24 @@ def _run(
         instance_count=1,
         fingerprint="code",
         phase_s={"Downloading": Decimal(200)},
-        recommendations=tuple(advised),
+        recommendations=tuple(recommendations),
         settings=settings,
     )
     status = "Failed" if is_hung else "Completed"
-    name = f"{work.name.rpartition('/')[2]}-{day:03d}"
-    return head(name, ended_at, facts, status=status, total_usd=_cents(usd), family=work.name)
+    name = f"{workload.name.rpartition('/')[2]}-{day:03d}"
+    return run_head(
+        name, ended_at, facts, status=status, total_usd=_cents(usd), family=workload.name
+    )
 
 
-def _is_fixed(work: Workload, at: datetime) -> bool:
-    is_undone = work.undone_at is not None and at >= work.undone_at
-    return work.fixed_at is not None and at >= work.fixed_at and not is_undone
+def _is_fixed(workload: Workload, moment: datetime) -> bool:
+    is_undone = workload.undone_at is not None and moment >= workload.undone_at
+    return workload.fixed_at is not None and moment >= workload.fixed_at and not is_undone
 
 
-def _advised(letter: str, usd: Decimal, worth: AmountKind = AmountKind.COUNTED) -> Recommendation:
+def _recommendation(
+    letter: str, usd: Decimal, worth: AmountKind = AmountKind.COUNTED
+) -> Recommendation:
     parameter = f"P.{letter}"
     return Recommendation(f"rule-{letter}", parameter, letter, Severity.LOW, worth, _cents(usd))
 
@@ -210,96 +215,106 @@ def _cents(usd: Decimal) -> Decimal:
     return usd.quantize(Decimal("0.01"))
 
 
-def _answer(work: Workload, subject: Family, now: datetime) -> None:
-    """What the team does about the first message with its advice A; a fix may be undone once."""
-    at = now + timedelta(days=work.after_days)
-    if work.answer == "fix" and work.fixed_at is None:
-        work.fixed_at = at
-        if work.undone_days:
-            work.undone_at = at + timedelta(days=work.undone_days)
+def _answer(workload: Workload, subject: Family, now: datetime) -> None:
+    """Applies the team's answer to the first message with recommendation A. A fix may be undone
+    once.
+    """
+    changed_at = now + timedelta(days=workload.after_days)
+    if workload.answer == "fix" and workload.fixed_at is None:
+        workload.fixed_at = changed_at
+        if workload.undone_days:
+            workload.undone_at = changed_at + timedelta(days=workload.undone_days)
         return
     verbs = {
         "snooze": DecisionAction.SNOOZE,
         "exempt": DecisionAction.EXEMPT,
         "accept": DecisionAction.ACCEPT,
     }
-    if work.answer in verbs:
-        one = _advised("A", Decimal(1))
-        last = (at + timedelta(days=90 if work.answer == "exempt" else 30)).date()
-        name = recommendation_id("1", "", work.name, one)
-        subject.decisions.append(Decision(name, verbs[work.answer], "ana", now, last))
-        work.answer = "ignore"
+    if workload.answer in verbs:
+        recommendation = _recommendation("A", Decimal(1))
+        last = (changed_at + timedelta(days=90 if workload.answer == "exempt" else 30)).date()
+        advice_id = recommendation_id("1", "", workload.name, recommendation)
+        subject.decisions.append(Decision(advice_id, verbs[workload.answer], "ana", now, last))
+        workload.answer = "ignore"
 
 
 def _is_repeat(alert: Alert, run: AuditSummary, before: list[tuple[datetime, Alert]]) -> bool:
-    """Whether a first message, or one sent again, has only advice of the run that another one of
-    the last 30 days has named.
+    """Whether a first or follow-up message has no recommendation of the run that is new.
+
+    A recommendation is new if no message of the last 30 days named it.
     """
     if alert.kind not in {AlertKind.FIRST, AlertKind.FOLLOW_UP}:
         return False
-    recent = [one for at, one in before if alert.at - at < REPEAT_AFTER]
-    named = {name for one in recent for name in one.recommendation_ids}
+    recent = [
+        recommendation for sent_at, recommendation in before if alert.at - sent_at < REPEAT_AFTER
+    ]
+    named = {name for recommendation in recent for name in recommendation.recommendation_ids}
     advised = run.recommendations or ()
-    own = {
-        recommendation_id("1", "", run.family, one)
-        for one in advised
-        if one.amount_kind is alert.amount_kind
+    own_ids = {
+        recommendation_id("1", "", run.family, recommendation)
+        for recommendation in advised
+        if recommendation.amount_kind is alert.amount_kind
     }
-    return bool(own) and own <= named
+    return bool(own_ids) and own_ids <= named
 
 
 def _count(
     subject: Family,
     run: AuditSummary,
     now: datetime,
-    played: Played,
+    result: YearResult,
     pending: list[tuple[str, datetime, Decimal]],
 ) -> None:
-    """The dollars of the run, and those that are open while its subject is at the floor."""
+    """Adds the run's dollars, and those that are open while its subject is at the floor."""
     recommendations = subject.decided_by
-    opened = [
-        one
-        for one in recommendations.values()
-        if one.is_open and one.amount_kind is AmountKind.COUNTED
+    open_recommendations = [
+        recommendation
+        for recommendation in recommendations.values()
+        if recommendation.is_open and recommendation.amount_kind is AmountKind.COUNTED
     ]
-    is_at_floor = estimate_month(opened, AmountKind.COUNTED, now).total >= POLICY.floor_usd
-    for one in run.recommendations or ():
-        if one.amount_kind is not AmountKind.COUNTED or one.amount is None:
+    is_at_floor = (
+        estimate_month(open_recommendations, AmountKind.COUNTED, now).total >= POLICY.floor_usd
+    )
+    for recommendation in run.recommendations or ():
+        if recommendation.amount_kind is not AmountKind.COUNTED or recommendation.amount is None:
             continue
-        played.wasted_usd += one.amount
-        name = recommendation_id("1", "", run.family, one)
-        if is_at_floor and name in recommendations and recommendations[name].is_open:
-            played.at_floor_usd += one.amount
-            pending.append((name, run.ended_at, one.amount))
+        result.wasted_usd += recommendation.amount
+        advice_id = recommendation_id("1", "", run.family, recommendation)
+        if is_at_floor and advice_id in recommendations and recommendations[advice_id].is_open:
+            result.at_floor_usd += recommendation.amount
+            pending.append((advice_id, run.ended_at, recommendation.amount))
 
 
-def table(played: Played) -> Iterator[str]:
-    """The rows of the page."""
-    words = [*(kind.value for kind in AlertKind), "running"]
-    events = [(at, decision.kind.value) for at, decision in played.sent]
-    events += [(at, "running") for at in played.running]
-    yield "| quarter | messages | " + " | ".join(words) + " |"
-    yield "|---|--:|" + "--:|" * len(words)
+def table(result: YearResult) -> Iterator[str]:
+    """Yields the lines of the page's generated part."""
+    kinds = [*(kind.value for kind in AlertKind), "running"]
+    events = [(sent_at, decision.kind.value) for sent_at, decision in result.sent]
+    events += [(sent_at, "running") for sent_at in result.running]
+    yield "| quarter | messages | " + " | ".join(kinds) + " |"
+    yield "|---|--:|" + "--:|" * len(kinds)
     for quarter in range(4):
-        counts = Counter(kind for at, kind in events if (at.month - 1) // 3 == quarter)
-        cells = " | ".join(str(counts[word]) for word in words)
+        counts = Counter(kind for sent_at, kind in events if (sent_at.month - 1) // 3 == quarter)
+        cells = " | ".join(str(counts[kind]) for kind in kinds)
         yield f"| {quarter + 1} | {counts.total()} | {cells} |"
     counts = Counter(kind for _, kind in events)
-    cells = " | ".join(str(counts[word]) for word in words)
+    cells = " | ".join(str(counts[kind]) for kind in kinds)
     yield f"| year | {counts.total()} | {cells} |"
-    share = 100 * played.told_usd / played.at_floor_usd
+    share = 100 * result.reported_usd / result.at_floor_usd
     yield ""
-    yield f"- {played.runs:,} runs, ${played.wasted_usd:,.0f} avoidable or lost."
+    yield f"- {result.runs:,} runs, ${result.wasted_usd:,.0f} avoidable or lost."
     yield (
-        f"- ${played.at_floor_usd:,.0f} of it was open while its subject was at the floor;"
-        f" {share:.1f}% of that had a message within a day after its run."
+        f"- ${result.at_floor_usd:,.0f} of it was open while its subject was at the floor;"
+        f" {share:.1f}% of that was named in a message within a day after its run."
     )
-    yield f"- {played.repeats} repeats: no advice had a second message within {MONTH_DAYS} days."
+    yield (
+        f"- {result.repeats} repeats: no recommendation had a second message within"
+        f" {MONTH_DAYS} days."
+    )
 
 
 def page(text: str, rows: str) -> str:
-    """The page with these rows."""
-    return with_parts(text, {"year": rows})
+    """Returns the page with these lines in its generated part."""
+    return replace_parts(text, {"year": rows})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes the lists and policies in docs/permissions.md, from what commands declare: `make docs`."""
+"""Writes the tables and policies in docs/permissions.md from what commands declare: `make docs`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sageaudit.workflows.doctor.permissions import (
     PolicyScope,
     make_policy,
 )
-from tools.pages import DOCS, with_parts
+from tools.pages import DOCS, replace_parts
 
 PAGE = DOCS / "permissions.md"
 _OPTIONS = (TABLE, ROLE, ORGANIZATION, COVERAGE, STACK_OPTION, MEMBERS_OPTION, SEND, FROM_HISTORY)
@@ -37,23 +37,25 @@ _TRUST = {
 
 
 def page(text: str) -> str:
-    """The page with its table of actions and its policies made afresh."""
-    own = {
+    """Returns the page with a new table of actions and new policies."""
+    account_actions = {
         action
         for name in ("audit", "scan", "what-if", "reconcile")
         for action in READ_ONLY_COMMANDS[name].actions(())
     }
-    more = READ_ONLY_COMMANDS["scan"].actions((ROLE, ORGANIZATION, COVERAGE)) - own
+    extra_actions = (
+        READ_ONLY_COMMANDS["scan"].actions((ROLE, ORGANIZATION, COVERAGE)) - account_actions
+    )
     parts = {
-        "one": make_policy(own, PolicyScope()),
+        "one": make_policy(account_actions, PolicyScope()),
         "advice": make_policy(WRITING_COMMANDS["advice"].actions((TABLE,)), PolicyScope()),
         "redrive": make_policy(WRITING_COMMANDS["redrive"].actions(()), PolicyScope()),
-        "many": make_policy(more, PolicyScope(role="sageaudit-read")),
+        "many": make_policy(extra_actions, PolicyScope(role="sageaudit-read")),
         "role": make_policy(ACCOUNT_ACTIONS, PolicyScope()),
         "trust": _TRUST,
     }
-    made = {name: f"```json\n{json.dumps(part, indent=2)}\n```" for name, part in parts.items()}
-    return with_parts(text, {"commands": "\n".join(_rows()), **made})
+    blocks = {name: f"```json\n{json.dumps(part, indent=2)}\n```" for name, part in parts.items()}
+    return replace_parts(text, {"commands": "\n".join(_rows()), **blocks})
 
 
 def _rows() -> Iterable[str]:

@@ -12,7 +12,7 @@ PAGE = DOCS / "policy.md"
 _HEAD = """\
 # The policy
 
-`policy.toml` holds the settings that your team edits; the one in this repository has an example of
+`policy.toml` has the settings that your team edits. The file in this repository has an example of
 each table. An unknown key, rule or channel is refused before anything is deployed.
 
 [schema/policy.schema.json](schema/policy.schema.json) is the same reference for editors. With the
@@ -42,7 +42,7 @@ _DEFINITION_TYPES = {
 
 
 def page() -> str:
-    """The whole page."""
+    """Returns the whole page."""
     schema = policy()
     shapes = {key: _resolved(shape, schema) for key, shape in schema["properties"].items()}
     tables = {key: shape for key, shape in shapes.items() if _is_table(shape)}
@@ -56,7 +56,7 @@ def page() -> str:
 
 
 def _resolved(shape: Schema, schema: Schema) -> Schema:
-    """The definition that a reference names, or the shape itself."""
+    """Returns the definition that a reference names, or the shape itself."""
     name = shape.get("$ref", "").rpartition("/")[2]
     return schema["$defs"][name] if name else shape
 
@@ -66,21 +66,25 @@ def _is_table(shape: Schema) -> bool:
 
 
 def _keys(name: str, table: Schema) -> Schema:
-    """The keys of a table that the page lists, those of tables within it by their whole names."""
+    """Returns the keys of a table that the page lists. Keys of inner tables have their full
+    names.
+    """
     if name == "channels":
         return dict(table["additionalProperties"]["properties"])
     if name == "rules":
         rule = next(row for row in table["properties"].values() if row.get("type") == "object")
         number = {"type": "number", "description": "A threshold of the rule, as on its page."}
-        own = {"RULE.severity": rule["properties"]["severity"], "RULE.THRESHOLD": number}
-        return {**{key: table["properties"][key] for key in ("off", "on")}, **own}
+        rule_keys = {"RULE.severity": rule["properties"]["severity"], "RULE.THRESHOLD": number}
+        return {**{key: table["properties"][key] for key in ("off", "on")}, **rule_keys}
     return {key: shape for key, shape in _flat(table).items() if "description" in shape}
 
 
 def _flat(table: Schema) -> Schema:
-    """The keys of a table and of the tables within it; those of any name by their titles."""
-    others = table.get("additionalProperties") or None
-    shapes = [*table.get("patternProperties", {}).values(), *([others] if others else [])]
+    """Returns the keys of a table and of its inner tables. Keys that may have any name have their
+    titles.
+    """
+    other_names = table.get("additionalProperties") or None
+    shapes = [*table.get("patternProperties", {}).values(), *([other_names] if other_names else [])]
     keys = {**table.get("properties", {}), **{shape["title"]: shape for shape in shapes}}
     flat: Schema = {}
     for key, shape in keys.items():
@@ -101,7 +105,7 @@ def _row(key: str, shape: Schema) -> str:
 
 
 def _value(shape: Schema) -> str:
-    """The type of a value in words, or the words to choose from."""
+    """Returns the type of a value in words, or the allowed words."""
     if "enum" in shape:
         return ", ".join(f"`{word}`" for word in shape["enum"])
     if "$ref" in shape:

@@ -1,7 +1,7 @@
 """Writes docs/evidence/recorded-gpu-jobs.md: the audits of recorded jobs with idle GPUs.
 
-Part of `make docs`. A job is in the table when its recording has at least three GPU points and
-their mean is under 15% of its GPUs.
+Part of `make docs`. A job is in the table if its recording has at least three GPU points and their
+mean is under 15% of its GPUs.
 """
 
 from __future__ import annotations
@@ -30,45 +30,45 @@ RECORDINGS = ROOT / "tests" / "recorded" / "data" / "jobs"
 LOW_PERCENT = 15.0
 """Jobstats shows a job's mean GPU use in red at 15% or less."""
 MIN_POINTS = 3
-"""Fewer points are no mean."""
-_OF_USE = ("SA1", "SA2")
-"""Rules on phases and use: those that speak of a GPU that does not work."""
+"""Fewer points are too few for a mean."""
+_USE_RULE_IDS = ("SA1", "SA2")
+"""The ids of rules about phases and use begin with these."""
 _JUDGES_USE = "gpu-underused"
-"""The rule whose answer is the reason where no rule has a finding."""
+"""The rule whose answer is shown as the reason if no rule has a finding."""
 REPEATS = 9
-"""Runs before a short one: as many as its audit reads at most."""
+"""Runs before a short one: the most that its audit reads."""
 _ZERO = Decimal(0)
 
 _PAGE = """\
 # Recorded GPU jobs that hardly used their GPU
 
 {jobs} recorded jobs have at least three GPU points. In {low} of them the mean of these points is
-under 15%, which Jobstats shows in red. Their runs are short, {hours} GPU-hours together. In {idle}
+under 15%, which Jobstats shows in red. Their runs are short, {hours} GPU-hours in total. In {idle}
 of these ({share}) the GPU did no work: {list} at list price{guessed}.
-{counted} of that is counted as avoidable or lost.
+Of that, {counted} counts as avoidable or lost.
 
 The audits of {figures} of them show these hours under `idle_capacity`, which is in no sum. {found}
 have a finding that counts dollars, or one about their phases or their use. For the others, the
-column *what the audit says* has the reason of `gpu-underused`. Messages and the terminal show idle
-capacity only from $10, so they do not show it for any of these runs.
+column *what the audit says* has the reason why `gpu-underused` has no finding. Messages and the
+terminal show idle capacity only from $10, so they do not show it for any of these runs.
 
 {short} of them have under 15 active minutes, which is too short for a rule to judge them alone.
 With a history, such a run is judged together with the last runs of its family. The column *after
-runs like it* says what the audit would find if the family had run it {repeats} times before.
+similar runs* says what the audit would find if the family had {repeats} such runs before.
 
 {head}
 |---|---|--:|--:|--:|--:|---|---|
 {rows}
 
 *Hours* are those billed for each instance. *Mean GPU use* is that of all recorded points. *Idle
-GPU-hours* are of the whole billed time, with download and upload, in which no GPU works; a missing
+GPU-hours* are the billed hours, including download and upload, in which no GPU works. A missing
 point counts as work.
 """
 
 
 _COLUMNS = (
     *("recording", "ran on", "hours", "mean GPU use", "idle GPU-hours", "at list price"),
-    *("what the audit says", "after runs like it"),
+    *("what the audit says", "after similar runs"),
 )
 
 
@@ -80,16 +80,16 @@ class LowJob:
     mean: float
     audit: AuditDocument
     in_family: AuditDocument | None
-    """The audit of a short one after REPEATS runs like it; None for one that is judged alone."""
+    """The audit of a short job after REPEATS similar runs; None if the job is judged alone."""
 
     @property
     def findings(self) -> list[FindingDocument]:
-        """Those that stand and are about its phases or its use, or count dollars."""
+        """The findings that stand and are about its phases or its use, or count dollars."""
         return _findings(self.audit)
 
     @property
     def reason(self) -> str | None:
-        """Why gpu-underused has no finding; None where it judged."""
+        """Why gpu-underused has no finding; None if it judged the job."""
         return _reason(self.audit)
 
 
@@ -97,12 +97,13 @@ def _findings(audit: AuditDocument) -> list[FindingDocument]:
     return [
         finding
         for finding in audit["findings"]
-        if is_standing(finding) and (finding["id"].startswith(_OF_USE) or _counts(finding))
+        if is_standing(finding)
+        and (finding["id"].startswith(_USE_RULE_IDS) or _has_counted_dollars(finding))
     ]
 
 
 def _reason(audit: AuditDocument) -> str | None:
-    """Why gpu-underused has no finding; None where it judged."""
+    """Returns why gpu-underused has no finding; None if it judged the job."""
     for row in (*audit["unknown"], *audit["not_applicable"]):
         if row["rule"] == _JUDGES_USE:
             return row["reason"]
@@ -111,28 +112,28 @@ def _reason(audit: AuditDocument) -> str | None:
 
 @cache
 def gpu_jobs() -> tuple[LowJob, ...]:
-    """Every recorded job with at least three GPU points, whatever their mean."""
-    found = []
+    """Returns every recorded job with at least three GPU points, whatever their mean."""
+    jobs = []
     for path in sorted(RECORDINGS.glob("*.json")):
-        read = recording.read(path)
-        if isinstance(read, recording.RecordedSet):
+        recorded_job = recording.read(path)
+        if isinstance(recorded_job, recording.RecordedSet):
             continue
-        run = measure_recording(read)
+        run = measure_recording(recorded_job)
         points = [
             value / (run.usage.gpus or 1)
-            for series in read.series
+            for series in recorded_job.series
             if series.metric == Metric.GPU.value
             for value in series.values
             if value is not None
         ]
         if len(points) >= MIN_POINTS:
             mean = math.fsum(points) / len(points)
-            found.append(LowJob(path.stem, mean, _audit(run), _in_family(run)))
-    return tuple(found)
+            jobs.append(LowJob(path.stem, mean, _audit(run), _audit_in_family(run)))
+    return tuple(jobs)
 
 
-def low() -> list[LowJob]:
-    """Those under 15%."""
+def low_use_jobs() -> list[LowJob]:
+    """Returns the jobs with a mean under 15%."""
     return [job for job in gpu_jobs() if job.mean < LOW_PERCENT]
 
 
@@ -142,23 +143,23 @@ def _audit(run: MeasuredJob, family: PooledRuns | None = None) -> AuditDocument:
     return document(audit)
 
 
-def _in_family(run: MeasuredJob) -> AuditDocument | None:
-    own = short_run_usage(run.usage)
-    if own is None:
+def _audit_in_family(run: MeasuredJob) -> AuditDocument | None:
+    own_usage = short_run_usage(run.usage)
+    if own_usage is None:
         return None
-    return _audit(run, pool_runs(own, [(run.job.name, run.usage)] * REPEATS))
+    return _audit(run, pool_runs(own_usage, [(run.job.name, run.usage)] * REPEATS))
 
 
 def page() -> str:
-    """The whole of docs/evidence/recorded-gpu-jobs.md."""
-    rows = low()
+    """Returns the whole of docs/evidence/recorded-gpu-jobs.md."""
+    rows = low_use_jobs()
     figures = [figure for job in rows if (figure := job.audit["idle_capacity"])]
     paid = sum((figure["paid"] for figure in figures), _ZERO)
     idle = sum((figure["idle"] for figure in figures), _ZERO)
     priced = [
         figure
         for job in rows
-        if (figure := job.audit["idle_capacity"]) and figure["list_usd"] and not _by_estimate(job)
+        if (figure := job.audit["idle_capacity"]) and figure["list_usd"] and not _is_estimated(job)
     ]
     return _PAGE.format(
         jobs=len(gpu_jobs()),
@@ -168,7 +169,7 @@ def page() -> str:
         share=percent_text(idle, paid),
         list=format_usd(sum((figure["list_usd"] or _ZERO for figure in priced), _ZERO)),
         counted=format_usd(sum((figure["counted_usd"] or _ZERO for figure in priced), _ZERO)),
-        guessed=_without_a_rate(figures, [job for job in rows if _by_estimate(job)]),
+        guessed=_left_out_text(figures, [job for job in rows if _is_estimated(job)]),
         found=sum(bool(job.findings) for job in rows),
         rows="\n".join(_row(job) for job in rows),
         figures=len(figures),
@@ -186,7 +187,7 @@ def _row(job: LowJob) -> str:
         idle = f"{figure['idle']:.2f} of {figure['paid']:.2f}"
         value = "no known price"
         if figure["list_usd"] is not None:
-            value = about_text(format_usd(figure["list_usd"]), estimated=_by_estimate(job))
+            value = about_text(format_usd(figure["list_usd"]), estimated=_is_estimated(job))
     cells = [
         job.recording,
         job.audit["job"]["instances"] or "unknown",
@@ -200,13 +201,13 @@ def _row(job: LowJob) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _by_estimate(job: LowJob) -> bool:
-    """Whether its rate is an estimate."""
+def _is_estimated(job: LowJob) -> bool:
+    """Whether the job's rate is an estimate."""
     return bool(job.audit["bill"]["estimated"])
 
 
-def _without_a_rate(figures: list[IdleCapacityDocument], estimated: list[LowJob]) -> str:
-    """What the sum leaves out: jobs at an estimated rate with their sum, and unpriced ones."""
+def _left_out_text(figures: list[IdleCapacityDocument], estimated: list[LowJob]) -> str:
+    """Returns which jobs the sum leaves out: those at an estimated rate, and unpriced ones."""
     guesses = [figure for job in estimated if (figure := job.audit["idle_capacity"])]
     unpriced = sum(figure["list_usd"] is None for figure in figures)
     parts = []
@@ -219,21 +220,21 @@ def _without_a_rate(figures: list[IdleCapacityDocument], estimated: list[LowJob]
 
 
 def _answer(audit: AuditDocument) -> str:
-    """Its findings with their dollars, else the reason."""
-    found = [_finding(finding) for finding in _findings(audit)]
-    if found:
-        return ", ".join(found)
+    """Returns the findings with their dollars or, if there are none, the reason."""
+    texts = [_finding(finding) for finding in _findings(audit)]
+    if texts:
+        return ", ".join(texts)
     return f"no finding: {_reason(audit) or 'every rule on use is clear'}"
 
 
-def _counts(finding: FindingDocument) -> bool:
+def _has_counted_dollars(finding: FindingDocument) -> bool:
     return Bucket(finding["bucket"]).is_counted and bool(finding["saving_usd"])
 
 
 def _finding(finding: FindingDocument) -> str:
     saving = finding["saving_usd"]
-    shown = about_text(format_usd(saving), estimated=finding["estimated"])
-    dollars = f" {shown} {finding['bucket']}" if saving else ""
+    amount = about_text(format_usd(saving), estimated=finding["estimated"])
+    dollars = f" {amount} {finding['bucket']}" if saving else ""
     return f"[{finding['rule']}](../rules/{finding['rule']}.md){dollars}"
 
 

@@ -1,4 +1,4 @@
-"""Writes docs/rules from the rules' own docstrings and cards: `make docs`."""
+"""Writes docs/rules from the docstrings and cards of the rules: `make docs`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ within the upper limit that experts set. An empty cell means no such job, or no 
   agreed with all ([requests](../../tests/labelled/before_run/README.md)).
 - Real jobs: the rules were compared with [SageMaker Debugger](../evidence/debugger.md) on 18 real
   jobs, and [22 jobs that hardly used their GPU](../evidence/recorded-gpu-jobs.md) were audited.
-  Advice on another GPU model rests on [measured ranges](../evidence/gpu-throughput.md).
+  Recommendations of another GPU model use [measured ranges](../evidence/gpu-throughput.md).
 
 A rule whose metrics are missing answers "unknown". In an audit, `judged` is `yes`, `partly` or
 `no`, and `not_judged` says what is missing and what to do. Without metrics of the instances,
@@ -61,7 +61,7 @@ def index(rules: tuple[Rule, ...]) -> str:
 
 
 def _row(rule: Rule) -> str:
-    name, record = rule.info.name, track_record.measured().get(rule.info.name)
+    name, record = rule.info.name, track_record.load_records().get(rule.info.name)
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
     figures = track_record.figures(record) if record else ("",) * 3
     cells = (rule.info.id, f"[{name}]({name}.md)", rule.title, kinds, *figures)
@@ -76,7 +76,7 @@ def pages() -> dict[str, str]:
 
 def _page(rule: Rule) -> str:
     """Returns the rule's own page with how often the rule was right."""
-    record = track_record.measured().get(rule.info.name)
+    record = track_record.load_records().get(rule.info.name)
     return rule_page(rule) + ("\n".join([*track_record.section(record), ""]) if record else "")
 
 

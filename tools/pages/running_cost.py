@@ -1,7 +1,7 @@
 """Writes the table of what a deployment costs in docs/before-you-deploy.md: `make docs`.
 
-From counts on the local AWS (`tools/bench/deployed.py`) and list prices of us-east-1, without free
-tiers. It is an estimate, to the first digit.
+The counts are from the local AWS (`tools/bench/deployed.py`), the prices are list prices of
+us-east-1 without free tiers. The result is an estimate with one significant digit.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from infra.alarm_list import QUEUE_MAX_AGE_S
-from tools.pages import DOCS, with_parts
-from tools.pages.alarms import listed
+from tools.pages import DOCS, replace_parts
+from tools.pages.alarms import all_alarm_specs
 
 PAGE = DOCS / "before-you-deploy.md"
 PRICES_AS_OF = "2025"
@@ -29,24 +29,26 @@ USD: Mapping[str, Decimal] = {
     "GB-months": Decimal("0.45"),
     "log kB": Decimal("0.0000005"),
 }
-"""DynamoDB's units: airbyte.com, data-engineering-resources/dynamodb-pricing, 2025-07-21, which has
-the prices on demand since AWS lowered them in November 2024."""
+"""The source of DynamoDB's units is airbyte.com, data-engineering-resources/dynamodb-pricing,
+2025-07-21, with the on-demand prices since November 2024."""
 JOBS = (0, 100, 5_000, 200_000)
 HOSTS = 4
 SWEEPS = 4 * 24 * 30
 CHANNELS = ("sns", "slack")
-OF_JOBS = ("JobsEnded", "JobsAudited", "DueAudited")
-"""Metrics with values where all is well; another one is NoticesSent, by channel."""
+JOB_METRICS = ("JobsEnded", "JobsAudited", "DueAudited")
+"""Metrics that have values if nothing fails; NoticesSent, by channel, is another one."""
 GB_SECONDS = 2
-"""Of an audit with its message, and of a sweep: assumed, since this machine is not Lambda. It is
-twice what `tools/bench/deployed.py` works out without the start of a function."""
+"""An assumption, for an audit with its message and for a sweep, since this machine is not Lambda:
+twice what `tools/bench/deployed.py` computes without the start of a function."""
 POLLS = 5 * 3 * 60 * 24 * 30
-"""Requests a month of a mapping that waits: five pollers, each of which waits for 20 s."""
+"""Requests a month of a waiting event source mapping: five pollers that wait for 20 s each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What is used in a month: always, in one with any job, and for each job of 4 hosts."""
+    """How much of a billed unit is used: always, in a month with jobs, and for each job of 4
+    hosts.
+    """
 
     name: str
     unit: str
@@ -55,21 +57,25 @@ class Item:
     with_jobs: float = 0
 
     def month(self, jobs: int) -> Decimal:
-        """USD of a month."""
+        """Returns the cost of a month with this many jobs, in USD."""
         number = self.always + (self.with_jobs if jobs else 0) + self.per_job * jobs
         return USD[self.unit] * Decimal(str(number))
 
 
 def items(audit: Mapping[str, float], sweep: Mapping[str, float]) -> tuple[Item, ...]:
-    """By what an audit with its message uses, on one host, and a sweep that finds nothing."""
+    """Returns the items of a month.
+
+    `audit` is what an audit with its message uses, on one host; `sweep` what a sweep uses that
+    finds nothing.
+    """
     return (
         Item("CloudWatch alarms, by the metrics that they watch", "alarms",
-             sum(len(watch.sources) for watch in listed(CHANNELS))),
+             sum(len(watch.sources) for watch in all_alarm_specs(CHANNELS))),
         Item("CloudWatch metrics of its own, while jobs end", "own metrics",
-             with_jobs=len(OF_JOBS) + len(CHANNELS)),
+             with_jobs=len(JOB_METRICS) + len(CHANNELS)),
         Item("Secrets Manager: the key of fingerprints, a webhook", "secrets", 2),
         Item("SQS, most of it by waiting functions", "SQS requests",
-             POLLS * len((*QUEUE_MAX_AGE_S, *CHANNELS)), _up(audit["SQS requests"])),
+             POLLS * len((*QUEUE_MAX_AGE_S, *CHANNELS)), _round_up(audit["SQS requests"])),
         Item("Lambda (Arm)", "GB-seconds",
              SWEEPS * GB_SECONDS, GB_SECONDS),
         Item("CloudWatch GetMetricData", "metrics requested",
@@ -77,25 +83,26 @@ def items(audit: Mapping[str, float], sweep: Mapping[str, float]) -> tuple[Item,
         Item("the same for expensive running jobs, an hour each", "metrics requested",
              per_job=4 * HOSTS * 2),
         Item("DynamoDB writes, in transactions", "write units",
-             SWEEPS * _up(sweep["write units"]), _up(audit["write units"])),
+             SWEEPS * _round_up(sweep["write units"]), _round_up(audit["write units"])),
         Item("DynamoDB reads", "read units",
-             SWEEPS * _up(sweep["read units"]), _up(audit["read units"])),
+             SWEEPS * _round_up(sweep["read units"]), _round_up(audit["read units"])),
         Item("DynamoDB storage and recovery, a year of jobs", "GB-months", 0, 12 * 15e-6),
-        Item("CloudWatch Logs", "log kB", SWEEPS * _up(sweep["log kB"]), _up(audit["log kB"])),
+        Item("CloudWatch Logs", "log kB",
+             SWEEPS * _round_up(sweep["log kB"]), _round_up(audit["log kB"])),
     )  # fmt: skip
 
 
-def _up(number: float) -> int:
-    """To the next ten, so that a word more in a document changes nothing here."""
+def _round_up(number: float) -> int:
+    """Returns the next multiple of ten, so that a longer document changes nothing here."""
     return math.ceil(number / 10) * 10
 
 
-def _plain(number: float) -> str:
+def _number_text(number: float) -> str:
     return f"{number:,.6f}".rstrip("0").rstrip(".")
 
 
 def page(text: str, used: tuple[Item, ...]) -> str:
-    """The page with its table made afresh."""
+    """Returns the page with a new table of costs."""
     rows = [
         "| service | " + " | ".join(f"{jobs:,} jobs" for jobs in JOBS) + " | counted |",
         "|---|" + "--:|" * len(JOBS) + "---|",
@@ -106,16 +113,16 @@ def page(text: str, used: tuple[Item, ...]) -> str:
         rows.append(f"| {item.name} | {cells} | {counted} |")
     sums = (sum((item.month(jobs) for item in used), Decimal(0)) for jobs in JOBS)
     rows.append("| **together** | " + " | ".join(f"**${usd:,.2f}**" for usd in sums) + " | |")
-    return with_parts(text, {"cost": "\n".join(rows)})
+    return replace_parts(text, {"cost": "\n".join(rows)})
 
 
 def _counted(item: Item) -> Iterator[str]:
     if item.always:
-        yield f"{_plain(item.always)} a month"
+        yield f"{_number_text(item.always)} a month"
     if item.with_jobs:
-        yield f"at most {_plain(item.with_jobs)} in a month with jobs"
+        yield f"at most {_number_text(item.with_jobs)} in a month with jobs"
     if item.per_job:
-        yield f"{_plain(item.per_job)} a job"
+        yield f"{_number_text(item.per_job)} a job"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""JSON Schema of TypedDicts and Structs: the code's types, with its docstrings.
+"""Makes JSON Schemas from TypedDicts and Structs, with their docstrings as descriptions.
 
-Of a Struct it is what `msgspec.structs.asdict` and `to_json` make of it.
+The schema of a Struct describes what `msgspec.structs.asdict` and `to_json` make of it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _SCALARS: Mapping[object, Schema] = {
 
 
 class Definitions:
-    """Collects the types that others refer to.
+    """Collects the types that other types refer to.
 
-    `words`: the enumerated words of a key that is typed as plain text, by class and key.
-    `formats`: the same for the formats of texts.
+    `words`: the enumerated words of a key that is typed as plain text, by class and key. `formats`:
+    the formats of such keys.
     """
 
     def __init__(
@@ -46,53 +46,55 @@ class Definitions:
         words: Mapping[tuple[str, str], type[enum.Enum]],
         formats: Mapping[tuple[str, str], str],
     ) -> None:
-        self.found: dict[str, Schema] = {}
+        self.schemas: dict[str, Schema] = {}
         self._words = words
         self._formats = formats
 
-    def of(self, shape: Any) -> Schema:
-        """The schema of a type; one with keys becomes a reference to its definition."""
-        if typing.is_typeddict(shape) or isinstance(shape, StructMeta):
-            return self._reference(shape)
-        if isinstance(shape, type) and issubclass(shape, enum.Enum):
-            return {"enum": [word.value for word in shape]}
-        if shape in _SCALARS:
-            return dict(_SCALARS[shape])
-        origin, inside = typing.get_origin(shape), typing.get_args(shape)
+    def schema_of(self, annotation: Any) -> Schema:
+        """Returns the schema of a type. A type with keys becomes a reference to its definition."""
+        if typing.is_typeddict(annotation) or isinstance(annotation, StructMeta):
+            return self._reference(annotation)
+        if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+            return {"enum": [word.value for word in annotation]}
+        if annotation in _SCALARS:
+            return dict(_SCALARS[annotation])
+        origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
         if origin is Literal:
-            return {"enum": list(inside)}
+            return {"enum": list(arguments)}
         if origin in {list, tuple}:
-            return {"type": "array", "items": self.of(inside[0])}
+            return {"type": "array", "items": self.schema_of(arguments[0])}
         if origin in {dict, Mapping}:
-            return {"type": "object", "additionalProperties": self.of(inside[1])}
+            return {"type": "object", "additionalProperties": self.schema_of(arguments[1])}
         if origin in {typing.Union, types.UnionType}:
-            return _either([self.of(one) for one in inside])
-        raise TypeError(f"no schema is known for {shape}")
+            return _either([self.schema_of(inner_type) for inner_type in arguments])
+        raise TypeError(f"no schema is known for {annotation}")
 
     def _reference(self, shape: type) -> Schema:
         name = shape.__name__
-        if name not in self.found:
-            self.found[name] = {}
-            self.found[name] = self._object(shape)
+        if name not in self.schemas:
+            self.schemas[name] = {}
+            self.schemas[name] = self._object(shape)
         return {"$ref": f"#/$defs/{name}"}
 
     def _object(self, shape: type) -> Schema:
         hints = typing.get_type_hints(shape)
-        said = dict(_docstrings(shape))
-        keys = {key: self._key(shape, key, hint, said.get(key)) for key, hint in hints.items()}
-        written: Schema = {"type": "object", "properties": keys, "required": list(hints)}
-        return {"description": inspect.cleandoc(shape.__doc__ or ""), **written}
+        descriptions = dict(_docstrings(shape))
+        keys = {
+            key: self._key(shape, key, hint, descriptions.get(key)) for key, hint in hints.items()
+        }
+        schema: Schema = {"type": "object", "properties": keys, "required": list(hints)}
+        return {"description": inspect.cleandoc(shape.__doc__ or ""), **schema}
 
-    def _key(self, shape: type, key: str, hint: Any, said: str | None) -> Schema:
-        written = self.of(hint)
+    def _key(self, shape: type, key: str, hint: Any, description: str | None) -> Schema:
+        schema = self.schema_of(hint)
         place = (shape.__name__, key)
-        nullable = "null" in _types(written)
+        nullable = "null" in _types(schema)
         if words := self._words.get(place):
             members = [word.value for word in words]
-            written = {"enum": [*members, None] if nullable else members}
+            schema = {"enum": [*members, None] if nullable else members}
         if form := self._formats.get(place):
-            written["format"] = form
-        return {**written, "description": said} if said else written
+            schema["format"] = form
+        return {**schema, "description": description} if description else schema
 
 
 def _types(schema: Schema) -> list[str]:
@@ -101,9 +103,9 @@ def _types(schema: Schema) -> list[str]:
 
 
 def _either(schemas: list[Schema]) -> Schema:
-    """One of several; plain types are listed in one `type`."""
+    """Returns the schema of one of several types. Plain types are listed in one `type`."""
     words = [word for schema in schemas for word in schema.get("enum", ())]
-    if words and all("enum" in one or one == _SCALARS[type(None)] for one in schemas):
+    if words and all("enum" in schema or schema == _SCALARS[type(None)] for schema in schemas):
         return {"enum": [*words, None]}
     if all(set(schema) == {"type"} for schema in schemas):
         return {"type": [name for schema in schemas for name in _types(schema)]}
@@ -113,15 +115,19 @@ def _either(schemas: list[Schema]) -> Schema:
 
 
 def _docstrings(shape: type) -> Iterator[tuple[str, str]]:
-    """The text below each key of a class."""
+    """Yields each key of a class with the docstring below it."""
     [node] = [
         node
         for node in ast.walk(_tree(inspect.getsourcefile(shape) or ""))
         if isinstance(node, ast.ClassDef) and node.name == shape.__name__
     ]
     for before, after in zip(node.body, node.body[1:], strict=False):
-        told = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-        if told and isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name):
+        has_docstring = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+        if (
+            has_docstring
+            and isinstance(before, ast.AnnAssign)
+            and isinstance(before.target, ast.Name)
+        ):
             yield before.target.id, inspect.cleandoc(str(after.value.value))  # type: ignore[attr-defined]
 
 

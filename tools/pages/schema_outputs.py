@@ -1,4 +1,4 @@
-"""The shapes of what commands print with --output json, beside the audit."""
+"""The schemas of what commands print with --output json, except the audit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TEXTS: Schema = {"type": "array", "items": _TEXT}
 
 
 def _keys(**keys: Schema) -> Schema:
-    """An object that always has all of these keys."""
+    """Returns the schema of an object that always has all of these keys."""
     return {"type": "object", "properties": keys, "required": list(keys)}
 
 
@@ -45,8 +45,8 @@ def _document(**keys: Schema) -> Schema:
     return _keys(schema={"const": 1}, **keys)
 
 
-def account(found: Definitions) -> Schema:
-    """`sageaudit account`."""
+def account(definitions: Definitions) -> Schema:
+    """Returns the schema of `sageaudit account`."""
     return _document(
         account=_TEXT_OR_NULL,
         days=_COUNT,
@@ -55,15 +55,17 @@ def account(found: Definitions) -> Schema:
         runs_at_estimated_rates=_COUNT,
         runs_with_incomplete_bills=_COUNT,
         runs_with_upper_bounds=_COUNT,
-        findings=_list(found.of(FindingDocument)),
-        unknown=_list(found.of(UnknownDocument)),
-        not_applicable=_list(found.of(NotApplicableDocument)),
+        findings=_list(definitions.schema_of(FindingDocument)),
+        unknown=_list(definitions.schema_of(UnknownDocument)),
+        not_applicable=_list(definitions.schema_of(NotApplicableDocument)),
         clear=_TEXTS,
     )
 
 
 def redrive(_: Definitions) -> Schema:
-    """`sageaudit redrive`: the letters that were asked for, and what became of each."""
+    """Returns the schema of `sageaudit redrive`: the selected letters, and what happened to
+    each.
+    """
     moment: Schema = {"type": "string", "format": "date-time"}
     letter = _keys(
         message_id=_TEXT,
@@ -88,8 +90,8 @@ def redrive(_: Definitions) -> Schema:
     )
 
 
-def rules(found: Definitions) -> Schema:
-    """`sageaudit rules`: all of them, or one with its page."""
+def rules(definitions: Definitions) -> Schema:
+    """Returns the schema of `sageaudit rules`: all rules, or one rule with its page."""
     card = _keys(
         id=_TEXT,
         name=_TEXT,
@@ -103,24 +105,24 @@ def rules(found: Definitions) -> Schema:
         min_active_minutes={"type": ["integer", "null"]},
         min_earlier_runs={"type": ["integer", "null"]},
         includes=_TEXTS,
-        thresholds=_list(found.of(Threshold)),
+        thresholds=_list(definitions.schema_of(Threshold)),
     )
     page = {**card, "properties": {**card["properties"], "page": _TEXT}}
-    both = {"schema": {"const": 1}, "rules": _list(card), "rule": page}
+    properties = {"schema": {"const": 1}, "rules": _list(card), "rule": page}
     return {
         "type": "object",
-        "properties": both,
+        "properties": properties,
         "oneOf": [{"required": ["schema", "rules"]}, {"required": ["schema", "rule"]}],
     }
 
 
-def prices(found: Definitions) -> Schema:
-    """`sageaudit prices show`."""
-    return _document(rates=_list(found.of(TypeRate)))
+def prices(definitions: Definitions) -> Schema:
+    """Returns the schema of `sageaudit prices show`."""
+    return _document(rates=_list(definitions.schema_of(TypeRate)))
 
 
 def what_if(_: Definitions) -> Schema:
-    """`sageaudit what-if`."""
+    """Returns the schema of `sageaudit what-if`."""
     kind = {"enum": ["list", "own", "estimate", None]}
     candidate = _keys(
         type=_TEXT,
@@ -192,14 +194,16 @@ _KINDS: dict[FieldKind, Schema] = {
 
 
 def rows(_: Definitions) -> Schema:
-    """Lists of a history: `history`, `top`, `by`, `changes`."""
+    """Returns the schema of the lists of a history: `history`, `top`, `by`, `changes`."""
     listings = {
-        name.title(): found for name, found in vars(lists).items() if isinstance(found, ListLayout)
+        name.title(): layout
+        for name, layout in vars(lists).items()
+        if isinstance(layout, ListLayout)
     }
-    each = [_list({"$ref": f"#/$defs/{name}"}) for name in listings]
+    list_schemas = [_list({"$ref": f"#/$defs/{name}"}) for name in listings]
     return {
         **_document(
-            rows={"anyOf": each},
+            rows={"anyOf": list_schemas},
             more={**_FLAG, "description": "Whether there are rows beyond --limit."},
             read=_keys(rows=_COUNT, sums=_COUNT),
         ),
@@ -210,7 +214,7 @@ def rows(_: Definitions) -> Schema:
 def _row(listing: ListLayout) -> Schema:
     return {
         "type": "object",
-        "description": "All fields of the list, or those of --fields.",
+        "description": "All fields of the list, or those that --fields names.",
         "properties": {field.name: _KINDS[field.kind] for field in listing.fields},
         "patternProperties": {f"^{TAG_PREFIX}": _TEXT_OR_NULL},
         "additionalProperties": False,
@@ -218,14 +222,16 @@ def _row(listing: ListLayout) -> Schema:
     }
 
 
-def scan(found: Definitions) -> Schema:
-    """`sageaudit scan`; with --dry-run, `scan_plan`."""
+def scan(definitions: Definitions) -> Schema:
+    """Returns the schema of `sageaudit scan`; `scan_plan` is that of --dry-run."""
     reasons = _list(_keys(reason=_TEXT, jobs=_COUNT))
     results = _keys(**{result.value: _COUNT for result in ScanResult}, left=_COUNT)
-    own = {key: value for key, value in _amounts_or_null(found, Sums).items() if key != "rules"}
-    own["spend_qualifier"] = {"enum": [word.value for word in SpendQualifier]}
-    found.found.pop("RuleSums")
-    named = _keys(name=_TEXT_OR_NULL, **own)
+    sums = {
+        key: value for key, value in _amounts_or_null(definitions, Sums).items() if key != "rules"
+    }
+    sums["spend_qualifier"] = {"enum": [word.value for word in SpendQualifier]}
+    definitions.schemas.pop("RuleSums")
+    named = _keys(name=_TEXT_OR_NULL, **sums)
     fix = _keys(
         job=_TEXT,
         ended_at={"type": "string", "format": "date-time"},
@@ -233,20 +239,20 @@ def scan(found: Definitions) -> Schema:
         summary=_TEXT,
         bucket=_TEXT,
         saving_usd=_AMOUNT,
-        fix=_list(found.of(FixDocument)),
+        fix=_list(definitions.schema_of(FixDocument)),
     )
     fix_or_null = {"anyOf": [fix, {"type": "null"}]}
     places = _list(_keys(account=_TEXT, region=_TEXT))
     family = _keys(**{**named["properties"], "places": places, "fix": fix_or_null})
-    of_rule = _amounts_or_null(found, RuleSums)
+    rule_sums = _amounts_or_null(definitions, RuleSums)
     rule = _keys(
         rule=_TEXT,
-        **{key.replace("_range_usd", "_up_to_usd"): value for key, value in of_rule.items()},
+        **{key.replace("_range_usd", "_up_to_usd"): value for key, value in rule_sums.items()},
     )
     ranking = _keys(
         since={"type": "string", "format": "date"},
         until={"type": "string", "format": "date"},
-        total=_keys(**own),
+        total=_keys(**sums),
         families=_list(family),
         family_count=_COUNT,
         rules=_list(rule),
@@ -255,24 +261,24 @@ def scan(found: Definitions) -> Schema:
         types=_list(named),
         type_count=_COUNT,
     )
-    done = _keys(
+    scan_result = _keys(
         jobs=results,
         metrics_requested=_COUNT,
         cost_usd={"type": "number"},
         refused=reasons,
         not_judged=reasons,
     )
-    return _document(scan=done, ranking=ranking)
+    return _document(scan=scan_result, ranking=ranking)
 
 
-def _amounts_or_null(found: Definitions, form: type[Sums | RuleSums]) -> dict[str, Schema]:
-    """Counts, and amounts that may be unknown."""
-    known = _inside(found, form)
-    return {key: _AMOUNT if key.endswith("_usd") else value for key, value in known.items()}
+def _amounts_or_null(definitions: Definitions, form: type[Sums | RuleSums]) -> dict[str, Schema]:
+    """Returns the properties of sums, in which amounts may be unknown."""
+    properties = _inside(definitions, form)
+    return {key: _AMOUNT if key.endswith("_usd") else value for key, value in properties.items()}
 
 
 def scan_plan(_: Definitions) -> Schema:
-    """`sageaudit scan --dry-run`."""
+    """Returns the schema of `sageaudit scan --dry-run`."""
     place = _keys(account=_TEXT, region=_TEXT, kind=_TEXT, jobs=_COUNT)
     return _document(
         listed=_list(place),
@@ -283,33 +289,36 @@ def scan_plan(_: Definitions) -> Schema:
     )
 
 
-def _inside(found: Definitions, shape: type) -> dict[str, Schema]:
-    """The keys of a type, to stand beside others."""
-    found.of(shape)
-    keys: dict[str, Schema] = found.found.pop(shape.__name__)["properties"]
+def _inside(definitions: Definitions, shape: type) -> dict[str, Schema]:
+    """Returns the properties of a type, to be merged with others."""
+    definitions.schema_of(shape)
+    keys: dict[str, Schema] = definitions.schemas.pop(shape.__name__)["properties"]
     return keys
 
 
-def guides(found: Definitions) -> Schema:
-    """The guides of a job or request, which are there only with --guides."""
-    return _list(found.of(GuideDocument))
+def guides(definitions: Definitions) -> Schema:
+    """Returns the schema of the guides of a job or request, which exist only with --guides."""
+    return _list(definitions.schema_of(GuideDocument))
 
 
-def check(found: Definitions) -> Schema:
-    """`sageaudit check`, one document for each file."""
-    own = found.of(CheckedFile)
+def check(definitions: Definitions) -> Schema:
+    """Returns the schema of `sageaudit check`, of the document for one file."""
+    schema = definitions.schema_of(CheckedFile)
     job = {
         "type": "object",
-        "properties": {"findings": _list(found.of(CheckFinding)), "guides": guides(found)},
+        "properties": {
+            "findings": _list(definitions.schema_of(CheckFinding)),
+            "guides": guides(definitions),
+        },
         "required": ["label", "kind", "cost", "findings"],
     }
-    found.found["CheckedFile"]["properties"]["jobs"] = _list(job)
-    found.found["CheckedFile"]["properties"]["schema"] = {"const": 1}
-    return own
+    definitions.schemas["CheckedFile"]["properties"]["jobs"] = _list(job)
+    definitions.schemas["CheckedFile"]["properties"]["schema"] = {"const": 1}
+    return schema
 
 
 def reconcile(_: Definitions) -> Schema:
-    """`sageaudit reconcile`."""
+    """Returns the schema of `sageaudit reconcile`."""
     places = {"enum": [presence.value for presence in Presence]}
     row = _keys(
         usage=_TEXT,
@@ -319,9 +328,15 @@ def reconcile(_: Definitions) -> Schema:
         place=places,
         unit=_TEXT_OR_NULL,
         **{
-            f"{side}_{what}": _AMOUNT for side in ("aws", "history") for what in ("quantity", "usd")
+            f"{side}_{measure}": _AMOUNT
+            for side in ("aws", "history")
+            for measure in ("quantity", "usd")
         },
-        **{f"{what}_{how}": _AMOUNT for what in _COMPARED for how in ("difference", "percent")},
+        **{
+            f"{measure}_{comparison}": _AMOUNT
+            for measure in _COMPARED
+            for comparison in ("difference", "percent")
+        },
         jobs=_COUNT,
         jobs_across_months=_COUNT,
         history_estimated=_FLAG,

@@ -39,11 +39,11 @@ _IS_SET = {"enum": ["set", "not set"]}
 
 
 def policy() -> Schema:
-    """The whole file."""
+    """Returns the schema of the whole file."""
     names = {"$ref": "#/$defs/RuleName"}
     rules, require = {"$ref": "#/$defs/Rules"}, {"$ref": "#/$defs/Require"}
     return _table(
-        "The settings of a deployment: what is reported, to whom, and how rules judge.",
+        "The settings of a deployment: what it reports, to whom, and how rules judge.",
         {
             "mode": _key(
                 '"notify" sends messages; "observe" stores every audit and sends none.',
@@ -56,7 +56,7 @@ def policy() -> Schema:
                 _DEFAULT.floor_usd,
             ),
             "trial_floor_usd": _amount(
-                "USD. The same for possible savings, which take a trial to prove.",
+                "USD. The same for possible savings, which only a trial run can prove.",
                 _DEFAULT.trial_floor_usd,
             ),
             "cost_spike_percent": _amount(
@@ -82,7 +82,7 @@ def policy() -> Schema:
                 },
             ),
             "default_to": _key(
-                "Channels for messages that match no route. Without it: every channel that no"
+                "Channels for messages that match no route. Default: every channel that no"
                 " route names.",
                 _TEXTS,
             ),
@@ -94,8 +94,8 @@ def policy() -> Schema:
                 "Sends matching messages to channels. All conditions must match.", _route(names)
             ),
             "mentions": _table(
-                "Whom messages in Slack mention, by the owner of the job.",
-                others=_key(
+                "The people or groups that Slack messages mention, by the owner of the job.",
+                other_keys=_key(
                     "The id of a Slack user or group: S0123456789.",
                     {"title": "OWNER", "type": "string", "pattern": "^[UWS][A-Z0-9]{6,}$"},
                 ),
@@ -116,18 +116,18 @@ def policy() -> Schema:
             ),
             "tags": _tags(names),
             "objectives": _table(
-                "Whether more or less of a metric is better, if no tuning job says so.",
-                others=_key(
+                "Whether a higher or lower value of a metric is better, if no tuning job says so.",
+                other_keys=_key(
                     "The direction.",
                     {"title": "METRIC", "enum": [way.value for way in Direction]},
                 ),
             ),
             "commitment": _table(
-                "For the rule commitment-candidate.",
+                "Settings of the rule commitment-candidate.",
                 {"usd_per_hour": _amount("USD per hour that a Savings Plan would commit to.")},
             ),
             "exempt": _rows(
-                "Accepts findings: they stay visible and leave the sums.", _exempt(names)
+                "Accepts findings: they stay visible, but are in no sum.", _exempt(names)
             ),
             "discounts": _discounts(),
         },
@@ -136,7 +136,7 @@ def policy() -> Schema:
 
 
 def _definitions() -> Schema:
-    """What several tables refer to."""
+    """Returns the definitions that several tables refer to."""
     rules, names = catalogue.load(), {"$ref": "#/$defs/RuleName"}
     return {
         "RuleName": {"enum": [rule.info.name for rule in rules]},
@@ -146,46 +146,46 @@ def _definitions() -> Schema:
 
 
 def _key(description: str, shape: Schema, default: Any = None) -> Schema:
-    """One key; None as default: it has none."""
+    """Returns the schema of one key. `default` is None if the key has none."""
     value = {} if default is None else {"default": _plain(default)}
     return {"description": description, **shape, **value}
 
 
 def _amount(description: str, default: Decimal | int | None = None, unit: str = "") -> Schema:
-    """A number of 0 or more."""
+    """Returns the schema of a number of 0 or more."""
     shape = {"type": "number", "minimum": 0, "maximum": MAX_NUMBER}
     return _key(f"{description}{unit}", shape, default)
 
 
 def _plain(value: Any) -> Any:
-    """A number as TOML writes it: without a fraction if it has none."""
+    """Returns a number as TOML writes it: without a fraction if it has none."""
     if not isinstance(value, Decimal | float):
         return value
     return int(value) if value == int(value) else float(value)
 
 
 def _table(
-    description: str, keys: Schema | None = None, others: Schema | bool = False, **more: Any
+    description: str, keys: Schema | None = None, other_keys: Schema | bool = False, **keywords: Any
 ) -> Schema:
-    """A table with these keys; `others`: the shape of keys of any other name."""
+    """Returns the schema of a table with these keys. `other_keys`: the shape of all other keys."""
     properties = {"properties": keys} if keys else {}
     return {
         "description": description,
         "type": "object",
         **properties,
-        "additionalProperties": others,
-        **more,
+        "additionalProperties": other_keys,
+        **keywords,
     }
 
 
 def _rows(description: str, row: Schema) -> Schema:
-    """An array of tables."""
+    """Returns the schema of an array of tables."""
     return {"description": description, "type": "array", "items": row}
 
 
 def _conditions() -> Schema:
     return {
-        "family": _key("Jobs of this family, by its whole name.", {"type": "string"}),
+        "family": _key("Jobs of this family, by its full name.", {"type": "string"}),
         "tag": _key("Jobs with this tag, `key=value`.", {"type": "string", "pattern": "^.+=.+$"}),
         "account": _key("Jobs of this account.", _ACCOUNT),
     }
@@ -228,12 +228,12 @@ def _watch() -> Schema:
                 "USD per hour. Jobs that cost more are checked.", usual.usd_per_hour
             ),
             "gpus_unpriced": _key(
-                "Jobs without a price are checked from this many GPUs.",
+                "Jobs without a price are checked if they have at least this many GPUs.",
                 {"type": "integer", "minimum": 0},
                 usual.gpus_unpriced,
             ),
             "idle_minutes": _key(
-                "Minutes without work before a message.",
+                "A message is sent after this many minutes without work.",
                 {"type": "integer", "minimum": MIN_IDLE_MINUTES, "maximum": MAX_IDLE_MINUTES},
                 usual.idle_minutes,
             ),
@@ -256,10 +256,12 @@ def _digest() -> Schema:
             "hour": _key(
                 "The hour of the day.", {"type": "integer", "minimum": 0, "maximum": 22}, usual.hour
             ),
-            "timezone": _key("The name of a time zone: Europe/Berlin.", _TEXT, usual.timezone),
+            "timezone": _key(
+                "The name of a time zone, such as Europe/Berlin.", _TEXT, usual.timezone
+            ),
             "report_bucket": _key(
-                "A bucket of the stack's account and region: the page of 30 days is written there"
-                " under sageaudit/, and linked.",
+                "A bucket in the stack's account and region. The report of 30 days is written there"
+                " under sageaudit/, and the digest has a link to it.",
                 {"type": "string", "pattern": "^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"},
             ),
         },
@@ -270,23 +272,23 @@ def _channels() -> Schema:
     channel = _table(
         "One channel: `[channels.ml-platform]`.",
         {
-            "service": _key("Where it posts.", {"enum": list(get_args(Service))}),
+            "service": _key("The service to which it posts.", {"enum": list(get_args(Service))}),
             "secret": _key(
-                "The name of the secret with the webhook's address, of Slack and Teams."
+                "Slack and Teams: the name of the secret with the webhook's address."
                 " Default: sageaudit/channel/ and the channel's name.",
                 {"type": "string", "pattern": "^[A-Za-z0-9/_+=.@-]{1,512}$"},
             ),
             "topic_arn": _key(
-                "The ARN of a standard SNS topic, of service sns.",
+                "SNS: the ARN of a standard topic.",
                 {"type": "string", "pattern": "^arn:aws[a-z-]*:sns:"},
             ),
             "key_arn": _key(
-                "The KMS key of that topic, if it has one of its own.",
+                "SNS: the ARN of the topic's KMS key, if it has its own.",
                 {"type": "string", "pattern": "^arn:aws[a-z-]*:kms:"},
             ),
             "max_per_hour": _key(
-                "Messages above this are held, and sent as one after the hour. Default: 20 for"
-                " Slack and Teams, no limit for SNS.",
+                "Messages above this are held, and one message after the hour sums them up."
+                " Default: 20 for Slack and Teams, no limit for SNS.",
                 {"type": "integer", "minimum": 1},
             ),
             "every_job": _key(
@@ -296,7 +298,7 @@ def _channels() -> Schema:
         required=["service"],
     )
     return {
-        "description": "Channels beside the stack's own topic, which is the channel `sns`.",
+        "description": "Channels in addition to the stack's own topic, which is the channel `sns`.",
         "type": "object",
         "propertyNames": {"pattern": "^[a-z][a-z0-9]*(-[a-z0-9]+)*$", "maxLength": 20},
         "maxProperties": MAX_CHANNELS,
@@ -312,7 +314,7 @@ def _route(names: Schema) -> Schema:
             **_conditions(),
             "owner": _key("Messages about jobs of this owner.", {"type": "string"}),
             "kind": _key("Messages about this kind of job.", {"enum": [k.value for k in JobKind]}),
-            "rule": _key("Messages whose first finding is of this rule.", names),
+            "rule": _key("Messages whose first finding is from this rule.", names),
             "min_month_severity": _key(
                 "Messages of at least this severity, by the dollars of a month.",
                 {"enum": [level.value for level in Severity]},
@@ -331,7 +333,7 @@ def _route(names: Schema) -> Schema:
 def _severity() -> Schema:
     limits = _DEFAULT.severity
     return _table(
-        "From how many dollars of a run a finding is of high or medium severity.",
+        "The dollars of a run from which a finding has high or medium severity.",
         {
             "high_usd": _amount("USD of a run.", limits.high_usd),
             "medium_usd": _amount("USD of a run; not above high_usd.", limits.medium_usd),
@@ -357,7 +359,8 @@ def _rules(rules: tuple[Rule, ...], names: Schema) -> Schema:
 def _rule(rule: Rule) -> Schema:
     thresholds = {threshold.key: _threshold(threshold) for threshold in rule.thresholds}
     severity = _key(
-        "In place of the severity by dollars.", {"enum": [level.value for level in Severity]}
+        "The severity, instead of the one by dollars.",
+        {"enum": [level.value for level in Severity]},
     )
     return _table(rule.title, {**thresholds, "severity": severity})
 
@@ -377,11 +380,11 @@ def _required() -> Schema:
     settings = {path: _required_value(setting) for path, setting in SETTINGS.items()}
     text = _key('A text, "!= TEXT", "set" or "not set".', {"title": "NAME", **_TEXT})
     return _table(
-        "What every job must have: settings by their paths in a training request, and tags"
+        "What every job must have: settings, by their paths in a training request, and tags"
         " (`Tags.NAME`).",
         {
             **settings,
-            "Tags": _table("Tags, written without quotes as `Tags.NAME`.", others=text),
+            "Tags": _table("Tags, written without quotes as `Tags.NAME`.", other_keys=text),
             **_nested(settings),
         },
         patternProperties={"^Tags[.]": {**text, "title": "Tags.NAME"}},
@@ -389,7 +392,7 @@ def _required() -> Schema:
 
 
 def _nested(settings: Schema) -> Schema:
-    """The tables that TOML makes of paths that are written without quotes."""
+    """Returns the tables that TOML makes of paths without quotes."""
     sections: dict[str, Schema] = {}
     for path, shape in settings.items():
         section, dot, key = path.partition(".")
@@ -455,18 +458,18 @@ def _discounts() -> Schema:
     )
     rates = _table("The rates of a region.", patternProperties={"^ml[.]": rate}, title="REGION")
     return _table(
-        "What you pay in place of list prices.",
+        "The prices that you pay, instead of list prices.",
         {
             "own_rates": _key(
-                "The file that `sageaudit prices learn` writes, relative to this one.",
+                "The file that `sageaudit prices learn` writes, relative to the policy's folder.",
                 {"type": "string"},
             ),
             "savings_plan": _key(
-                "true: you have a commitment. Amounts stay at list price, and say so.",
+                "true: you have a Savings Plan. Amounts stay at list price, and say so.",
                 {"type": "boolean"},
                 False,
             ),
-            "percent": _table("Percentages off the list price.", others=percent),
-            "rates": _table("Your rates, by region.", others=rates),
+            "percent": _table("Percentages off the list price.", other_keys=percent),
+            "rates": _table("Your rates, by region.", other_keys=rates),
         },
     )

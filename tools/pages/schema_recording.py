@@ -1,4 +1,4 @@
-"""The shape of a recording, as `adapters/files/recording.py` reads it, for its JSON Schema."""
+"""The JSON Schema of a recording, as `adapters/files/recording.py` reads it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ _SERIES = {
         "metric": {"type": "string", "description": "CloudWatch's name: CPUUtilization, ..."},
         "start": {**_TIME, "description": "The start of the first period; ISO 8601 or epoch."},
         "period_s": {"type": "integer", "minimum": 1, "description": "In seconds."},
-        "stat": {"type": "string", "description": "Average; series of others are not read."},
+        "stat": {
+            "type": "string",
+            "description": "Average; series of other statistics are not read.",
+        },
         "values": {
             "type": "array",
             "items": _POINT,
             "maxItems": 1_000_000,
-            "description": "One value a period, as a sum over cores or GPUs; null for a gap.",
+            "description": "One value for each period, a sum over cores or GPUs; null for a gap.",
         },
     },
     "required": ["host", "metric", "start", "values"],
@@ -58,7 +61,7 @@ _PRICES = {
     "required": ["region", "component"],
 }
 _KEYS: dict[str, Any] = {
-    "schema": {"const": 1, "description": "Absent in files from before there were versions."},
+    "schema": {"const": 1, "description": "Absent in files that are older than versions."},
     "anonymized": {"type": "boolean", "description": "True: names are pseudonyms."},
     "account": {"type": ["string", "null"]},
     "region": {"type": ["string", "null"]},
@@ -67,7 +70,7 @@ _KEYS: dict[str, Any] = {
         "description": "When the job was read: audits are made as of this moment, at the prices of"
         " this file. Without it: as of the job's end, at the packaged prices.",
     },
-    "notes": {**_TEXTS, "description": "What could not be read, or kept, of the job."},
+    "notes": {**_TEXTS, "description": "What could not be read or stored of the job."},
     "describe": {"$ref": "#/$defs/Describe"},
     "tags": {
         "type": "array",
@@ -80,7 +83,11 @@ _KEYS: dict[str, Any] = {
     "metrics": {
         "type": "object",
         "properties": {
-            "period_s": {"type": "integer", "minimum": 1, "description": "Of all series without."},
+            "period_s": {
+                "type": "integer",
+                "minimum": 1,
+                "description": "The period of all series that have none.",
+            },
             "absent": {
                 "type": "object",
                 "description": "Why a metric without series has none.",
@@ -97,17 +104,18 @@ _KEYS: dict[str, Any] = {
         "required": ["series"],
     },
     "prices": _PRICES,
-    "provenance": {"description": "Where a file is from; not read."},
+    "provenance": {"description": "The origin of the file; not read."},
 }
 RECORDING: dict[str, Any] = {
     "description": "One job, or a tuning or AutoML job with its jobs (`children`), whose `as_of`"
-    " and `prices` hold for all of them unless one has its own.",
+    " and `prices` apply to all of them that have none of their own.",
     "$defs": {
         "Describe": {
             "type": "object",
             "description": "A Describe* response as the AWS CLI prints it. A file that"
-            " `sageaudit record` wrote has no hyperparameters, environment or arguments, but what"
-            " audits read in them: Hints, EntryPoint, TunedFor, FailureClass and Fingerprint.",
+            " `sageaudit record` wrote has no hyperparameters, environment or arguments. Instead"
+            " it has what audits need of them: Hints, EntryPoint, TunedFor, FailureClass and"
+            " Fingerprint.",
             "anyOf": [
                 {
                     "properties": {

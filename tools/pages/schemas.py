@@ -1,8 +1,8 @@
 """Writes the JSON Schemas under docs/schema: `make docs`.
 
-That of the audit comes from the types of the code, that of the policy from `schema_policy.py`, that
-of recordings from `schema_recording.py`, the others from `schema_outputs.py`.
-`tests/house/test_schemas.py` holds all of them to what the program prints and reads.
+The audit's schema comes from the types of the code, the policy's from `schema_policy.py`, the
+recording's from `schema_recording.py`, the others from `schema_outputs.py`.
+`tests/house/test_schemas.py` compares all of them with what the program prints and reads.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tools.pages.schema_recording import RECORDING
 
 FOLDER = DOCS / "schema"
 Place = tuple[str, str]
-"""A class of the document, and a key of it."""
+"""A class of the document, and one of its keys."""
 
 WORDS: Mapping[Place, type[StrEnum]] = {
     ("AuditDocument", "judged"): Judged,
@@ -35,7 +35,7 @@ WORDS: Mapping[Place, type[StrEnum]] = {
     ("FindingDocument", "confidence"): Confidence,
     ("FindingDocument", "bucket"): Bucket,
 }
-"""The words of keys that are typed as plain text."""
+"""The allowed words of keys that are typed as plain text."""
 FORMATS: Mapping[Place, str] = {
     **{("JobDocument", key): "date-time" for key in ("created_at", "started_at", "ended_at")},
     ("AuditDocumentHead", "due_at"): "date-time",
@@ -60,7 +60,7 @@ _OUTPUTS: dict[str, tuple[str, Callable[[Definitions], Schema]]] = {
 
 
 def schemas() -> dict[str, Schema]:
-    """All schemas, by the name of their file."""
+    """Returns all schemas, by the name of their file."""
     return {
         "audit": _whole("An audit, as `sageaudit audit --output json` prints it", _audit),
         "policy": _whole("policy.toml, the settings of a deployment", lambda _: policy()),
@@ -69,28 +69,28 @@ def schemas() -> dict[str, Schema]:
     }
 
 
-def text_of(schema: Schema) -> str:
-    """A schema as it is written to its file."""
+def to_text(schema: Schema) -> str:
+    """Returns a schema as it is written to its file."""
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
 def _whole(title: str, shape: Callable[[Definitions], Schema]) -> Schema:
     definitions = Definitions(WORDS, FORMATS)
-    own = shape(definitions)
-    inner = {**definitions.found, **own.get("$defs", {})}
+    schema = shape(definitions)
+    inner = {**definitions.schemas, **schema.get("$defs", {})}
     parts = {"$defs": dict(sorted(inner.items()))} if inner else {}
-    return {"$schema": DIALECT, "title": title, **own, **parts}
+    return {"$schema": DIALECT, "title": title, **schema, **parts}
 
 
 def _audit(definitions: Definitions) -> Schema:
-    own = definitions.of(document.AuditDocument)
-    keys = definitions.found["AuditDocument"]["properties"]
+    schema = definitions.schema_of(document.AuditDocument)
+    keys = definitions.schemas["AuditDocument"]["properties"]
     keys["schema"] = {"const": document.SCHEMA}
     keys["guides"] = schema_outputs.guides(definitions)
-    return own
+    return schema
 
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for name, schema in schemas().items():
-        (FOLDER / f"{name}.schema.json").write_text(text_of(schema), encoding="utf-8")
+        (FOLDER / f"{name}.schema.json").write_text(to_text(schema), encoding="utf-8")

@@ -1,6 +1,6 @@
-"""How often a rule was right on jobs whose truth is known, and two of these jobs to look at.
+"""How often each rule was right on jobs whose waste is known, and two example jobs.
 
-Measured by `make docs` over the labelled jobs of the tests, and shown on its page in docs/rules.
+`make docs` measures this over the labelled jobs of the tests, and shows it on the rule's page.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _MEASURED = (
     "its findings that are right; recall is the share of the labelled jobs that it found (0 to 1).",
 )
 _MONEY = (
-    "By money: the dollars that it counted on jobs whose waste an expert bounded. Dollars within",
+    "By dollars: those that it counted on jobs whose waste an expert bounded. Dollars within",
     "the expert's upper bound are right.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCounts:
-    """How many labelled jobs a rule found rightly, missed, and found wrongly."""
+    """In how many labelled jobs a rule's finding was right, was missed, or was wrong."""
 
     found: int
     missed: int
@@ -36,22 +36,22 @@ class AnswerCounts:
 
     @property
     def precision(self) -> Decimal | None:
-        """Of what it found, the share that is true (0 to 1); None where it found nothing."""
-        found = self.found + self.false
-        return Decimal(self.found) / found if found else None
+        """The share of its findings that are right (0 to 1); None if it has none."""
+        findings = self.found + self.false
+        return Decimal(self.found) / findings if findings else None
 
     @property
     def recall(self) -> Decimal | None:
-        """Of what is true, the share that it found (0 to 1); None where nothing is."""
+        """The share of the waste that it found, by count (0 to 1); None if there is none."""
         true = self.found + self.missed
         return Decimal(self.found) / true if true else None
 
 
 @dataclass(frozen=True, slots=True)
 class CountedDollars:
-    """What the rule counted, avoidable and lost, on the jobs whose waste an expert bounded.
+    """The avoidable and lost dollars of the rule on jobs whose waste an expert limited.
 
-    `true_usd` of it lies within the expert's upper bound.
+    `true_usd` is the part within the expert's upper limit.
     """
 
     counted_usd: Decimal
@@ -59,15 +59,16 @@ class CountedDollars:
 
     @property
     def precision(self) -> Decimal | None:
-        """Of what it counted, the share that was wasted (0 to 1); None where it counted nothing."""
+        """The share of the counted dollars that was wasted (0 to 1); None if none were counted."""
         return self.true_usd / self.counted_usd if self.counted_usd else None
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One labelled job: what happened on what, what it cost, and what the rule says of it.
+    """One labelled job: what happened, on which instances, its bill, and the rule's answer.
 
-    `says` is the rule's sentence where it speaks, `reason` why it was not asked where it was not.
+    `says` is the sentence of the rule's finding; None without one. `reason` is why the rule was not
+    called; None if it was.
     """
 
     job: str
@@ -80,7 +81,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class TrackRecord:
-    """One rule's record."""
+    """The record of one rule."""
 
     fires: Example | None
     silent: Example | None
@@ -89,14 +90,14 @@ class TrackRecord:
 
 
 @cache
-def measured() -> Mapping[str, TrackRecord]:
-    """Each rule's record, as `make docs` measured it last."""
+def load_records() -> Mapping[str, TrackRecord]:
+    """Returns each rule's record, as `make docs` measured it last."""
     text = FILE.read_text(encoding="utf-8")
     return {name: _record(row) for name, row in from_json(text).items()}
 
 
 def to_text(records: Mapping[str, TrackRecord]) -> str:
-    """What the file holds: one line for each rule."""
+    """Returns the text of the file: one line for each rule."""
     rows = (f'"{name}":{to_json(asdict(record))}' for name, record in sorted(records.items()))
     return "{\n" + ",\n".join(rows) + "\n}\n"
 
@@ -115,19 +116,19 @@ def _example(row: Mapping[str, Any] | None) -> Example | None:
 
 
 def section(record: TrackRecord) -> list[str]:
-    """The record as lines of Markdown, under its heading."""
+    """Returns the record as lines of Markdown, under its heading."""
     return ["", "## How right it is", *_MEASURED, "", *_examples(record), "", *_figures(record)]
 
 
 def _examples(record: TrackRecord) -> Iterator[str]:
     if record.fires:
-        yield f"**It fires on** {_place(record.fires)}"
+        yield f"**Example with a finding:** {_place(record.fires)}"
         yield ""
         yield f"> {record.fires.says}"
         yield ""
     if record.silent:
         why = f" Not judged: {record.silent.reason}." if record.silent.reason else ""
-        yield f"**It stays silent on** {_place(record.silent)}{why}"
+        yield f"**Example without a finding:** {_place(record.silent)}{why}"
 
 
 def _place(example: Example) -> str:
@@ -137,26 +138,28 @@ def _place(example: Example) -> str:
 
 
 def figures(record: TrackRecord) -> tuple[str, str, str]:
-    """Precision and recall by count, precision by money, as `0.95`; empty where there is none."""
+    """Returns precision and recall by count, and precision by dollars, as `0.95`; empty if
+    unknown.
+    """
     answers, dollars = record.answers, record.dollars
     return _share(answers.precision), _share(answers.recall), _share(dollars.precision)
 
 
 def _figures(record: TrackRecord) -> Iterator[str]:
     answers, dollars = record.answers, record.dollars
-    right, found, right_usd = figures(record)
+    precision, recall, dollar_precision = figures(record)
     yield "| labelled jobs | right | wrong | missed | precision | recall |"
     yield "|---|--:|--:|--:|--:|--:|"
-    counts = (answers.found, answers.false, answers.missed, right, found)
+    counts = (answers.found, answers.false, answers.missed, precision, recall)
     yield f"| by count | {' | '.join(map(str, counts))} |"
     if dollars.counted_usd:
         sums = (
             format_usd(dollars.true_usd),
             format_usd(dollars.counted_usd - dollars.true_usd),
             "",
-            right_usd,
+            dollar_precision,
         )
-        yield f"| by money | {' | '.join(sums)} | |"
+        yield f"| by dollars | {' | '.join(sums)} | |"
         yield ""
         yield from _MONEY
 

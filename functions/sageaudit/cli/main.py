@@ -41,18 +41,18 @@ COMMAND_GROUPS = {
     "Prices and rules": ("prices", "rules", "what-if", "reconcile"),
     "Set up and operate": ("demo", "doctor", "backfill", "notify", "redrive"),
 }
-"""Every command under the heading of the help that it stands under."""
+"""Every command, by its heading in the help."""
 ALIASES = {"families": ("by", "family"), "owners": ("by", "owner"), "trend": ("by", "week")}
-"""Short words for what is asked most often."""
+"""Short names for the most frequent questions."""
 _EPILOG = """\b
 Examples:
   sageaudit audit my-training-job --region eu-west-1
   sageaudit rules gpu-idle
 
 Exit codes: 0 done, 1 failure, 2 usage or bad file, 3 not found, 4 credentials or
-permission, 5 throttled or unavailable, 10 findings at or above --fail-on, 11 none of
-them but the job could not be judged (only with --fail-on), 130 interrupted. Of several
-jobs, the first of 130, 2, 4, 5, 3, 1, 10, 11 and 0 that applies."""
+permission, 5 throttled or unavailable, 10 findings at or above --fail-on, 11 no such
+finding, but the job could not be judged (only with --fail-on), 130 interrupted. For
+several jobs, the first that applies of 130, 2, 4, 5, 3, 1, 10, 11 and 0."""
 
 
 class CommandGroup(click.Group):
@@ -62,7 +62,7 @@ class CommandGroup(click.Group):
     """
 
     def __init__(self, **settings: Any) -> None:
-        # click reads this mapping for one thing only: the names that it suggests for a mistyped one
+        # click reads this mapping only to suggest a command for a mistyped name
         super().__init__(
             **settings, commands={name: click.Command(name) for name in (*_names(), *ALIASES)}
         )
@@ -70,15 +70,15 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first word names, and the words after it."""
+        """Returns the command that the first word names, and the words after it."""
         return super().resolve_command(ctx, [*ALIASES.get(args[0], args[:1]), *args[1:]])
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """The names of all commands, in alphabetical order."""
+        """Returns the names of all commands, in alphabetical order."""
         return _names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Imports one command; None where no file has this name."""
+        """Imports a command; returns None if no file has its name."""
         if cmd_name not in self.list_commands(ctx):
             return None
         name = _module_name(cmd_name)
@@ -86,7 +86,7 @@ class CommandGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the commands in groups, each with its whole first sentence, without importing."""
+        """Writes the commands in groups, each with its first sentence, without importing them."""
         names = self.list_commands(ctx)
         widest = max(map(len, names))
         for title, members in COMMAND_GROUPS.items():
@@ -103,11 +103,11 @@ def _names() -> list[str]:
 
 
 def _summary(command: str) -> str:
-    """The first line of the command's docstring, read from its source."""
+    """Returns the first line of the command's docstring, read from its source."""
     name = _module_name(command)
     source = (pkgutil.get_data(command_modules.__name__, f"{name}.py") or b"").decode()
-    found = re.search(rf'^def {name}\(.*?"""(.*?)(?:"""|\n)', source, re.MULTILINE | re.DOTALL)
-    return found[1] if found else ""
+    match = re.search(rf'^def {name}\(.*?"""(.*?)(?:"""|\n)', source, re.MULTILINE | re.DOTALL)
+    return match[1] if match else ""
 
 
 def _module_name(command: str) -> str:
@@ -125,13 +125,13 @@ def cli() -> None:
 
 
 def main() -> None:
-    """The console script: a failure prints one sentence and sets the exit code."""
-    _escape_what_stdout_cannot_encode()
+    """Runs the console script. A failure prints one sentence and sets the exit code."""
+    _escape_unencodable_output()
     sys.exit(int(_run()))
 
 
-def _escape_what_stdout_cannot_encode() -> None:
-    """Characters outside stdout's encoding are written as JSON escapes instead of failing."""
+def _escape_unencodable_output() -> None:
+    """Makes stdout write characters outside its encoding as JSON escapes instead of failing."""
     codecs.register_error("json-escape", _escape_error_handler)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="json-escape")
@@ -155,19 +155,19 @@ def _run() -> int:
     except SageauditError as error:
         print_message(str(error))
         return exit_for(error)
-    except SystemExit:  # click's way to end after a closed pipe: the reader has seen enough
+    except SystemExit:  # click raises it after a closed pipe
         _discard_stdout()
         return Exit.DONE
     except OSError as error:
         _discard_stdout()
         print_message(f"cannot continue: {error.strerror or error}")
         return Exit.FAILURE
-    except Exception as error:  # the last resort: users get no stack trace
+    except Exception as error:  # users get no stack trace
         if os.environ.get("SAGEAUDIT_DEBUG") == "1":
             raise
         print_message(
-            f"failed with {type(error).__name__}, a bug in sageaudit:"
-            " please report it with the output of SAGEAUDIT_DEBUG=1"
+            f"failed with {type(error).__name__}, a bug in sageaudit: please report it with the"
+            " output of SAGEAUDIT_DEBUG=1"
         )
         return Exit.FAILURE
 

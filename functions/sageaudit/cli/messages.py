@@ -1,4 +1,4 @@
-"""What the command line prints besides its views: messages to stderr, JSON to stdout."""
+"""Prints messages to stderr and JSON to stdout."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from sageaudit.output.text.untrusted import for_terminal
 
 T = TypeVar("T")
 _NOT_ASCII = re.compile(r"[^\x00-\x7e]")
-_UNSEEN = frozenset({"Cc", "Cf", "Co", "Cn", "Zl", "Zp"})
-"""Unicode's categories of characters that a terminal obeys, or that turn a line around."""
+_ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cn", "Zl", "Zp"})
+"""Unicode categories of characters that control a terminal or reverse a line."""
 
 
 def print_message(text: str) -> None:
@@ -27,39 +27,40 @@ def print_message(text: str) -> None:
     click.echo(f"sageaudit: {for_terminal(text)}", err=True)
 
 
-def may_ask() -> bool:
-    """Whether somebody is there to answer a question."""
+def can_ask() -> bool:
+    """Whether a person can answer a question: stdin and stderr are a terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def print_json(value: object) -> None:
-    """Prints one line of JSON that a terminal shows as it is: no character moves or colours it.
+    """Prints one line of JSON whose control, format and separator characters are escapes.
 
-    Control, format and separator characters are JSON escapes, on a terminal and in a pipe (which
-    may end at a terminal too); what a program reads is the same.
+    They are escaped in a pipe too, which may end at a terminal. A JSON parser reads the original
+    text.
     """
     click.echo(json_line(value))
 
 
 def json_line(value: object) -> str:
-    """The line that `echo_json` prints."""
+    """Returns the line that `print_json` prints."""
     return escape_json(to_json(value))
 
 
 def escape_json(text: str) -> str:
-    """JSON text in which control, format and separator characters are escapes."""
+    """Returns JSON text with control, format and separator characters as escapes."""
     return _NOT_ASCII.sub(_escape_character, text)
 
 
-def _escape_character(hit: re.Match[str]) -> str:
-    char = hit[0]
-    return json.dumps(char)[1:-1] if unicodedata.category(char) in _UNSEEN else char
+def _escape_character(match: re.Match[str]) -> str:
+    char = match[0]
+    return json.dumps(char)[1:-1] if unicodedata.category(char) in _ESCAPED_CATEGORIES else char
 
 
 def show_result(make_result: Callable[[], T], show: Callable[[T], Exit]) -> Exit:
-    """Shows one job's result as soon as it is known; a failure does not stop the other jobs.
+    """Makes and shows one job's result, and returns its exit code.
 
-    Raises HistoryFileError, which holds for every job.
+    A failure does not stop the other jobs. Raises HistoryFileError, which every other job would
+    raise too.
     """
     try:
         result = make_result()

@@ -27,49 +27,51 @@ Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 T = TypeVar("T")
 _FILE = click.Path(path_type=Path)
-_RECORDED = "Recorded job: a Describe* response as the AWS CLI prints it, or a recording."
-_HISTORIES = frozenset({"history", "table"})
+_RECORDING_HELP = "Recording of a job, or its Describe* response as the AWS CLI prints it."
+_HISTORY_ARGUMENTS = frozenset({"history", "table"})
 """The arguments that name a history."""
 ROW_COUNT = click.IntRange(1, 1_000_000)
-"""More rows than anybody reads; --all has no limit."""
+"""The range of --limit; --all has no limit."""
 
 
 class DefaultGroup(click.Group):
-    """Runs its first command where none is named: `advice --owner ana`, `prices ml.g5.xlarge`."""
+    """Runs its first command if none is named: `advice --owner ana`, `prices ml.g5.xlarge`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Puts the name before the words."""
+        """Inserts the first command's name if the first word is neither a command nor a help
+        option.
+        """
         if not args or args[0] not in {*self.commands, "-h", "--help"}:
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
 
 
 class EnumChoice(click.Choice[str]):
-    """Takes a value of an enumeration; the command gets its member."""
+    """Accepts the values of an enumeration; the command gets the member."""
 
     def __init__(
         self, enum_type: type[enum.Enum], members: Iterable[enum.Enum] | None = None
     ) -> None:
-        """`members`: those to choose from, in the order of the help; by default all."""
+        """Takes the choices in `members`, in the order of the help; by default all."""
         super().__init__([str(member.value) for member in members or enum_type])
-        self._of = enum_type
+        self._enum_type = enum_type
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The member."""
-        return self._of(super().convert(value, param, ctx))
+        """Returns the member with this value."""
+        return self._enum_type(super().convert(value, param, ctx))
 
 
 class HistoryOption(click.Option):
-    """Names a history, with a variable of the environment as its default.
+    """Names a history; the default is an environment variable.
 
-    A history that the command line names wins over both variables.
+    A history on the command line overrides both variables.
     """
 
     def consume_value(
         self, ctx: click.Context, opts: Mapping[str, Any]
     ) -> tuple[Any, ParameterSource]:
-        """None where the command line names the other one."""
-        if self.name not in opts and not opts.keys().isdisjoint(_HISTORIES):
+        """Returns None if the command line names the history by the other option."""
+        if self.name not in opts and not opts.keys().isdisjoint(_HISTORY_ARGUMENTS):
             return None, ParameterSource.DEFAULT
         return super().consume_value(ctx, opts)
 
@@ -77,18 +79,20 @@ class HistoryOption(click.Option):
 def option_group(
     name: str, struct_type: Any, *decorators: Any, names: Iterable[str] = ()
 ) -> Decorator:
-    """Adds options to a command, which gets them as one `form` in its argument `name`.
+    """Adds options to a command, which gets them as one `struct_type` in its argument `name`.
 
-    `names`: those of the options, where the form has not a field for each.
+    `names` are the options' names, by default the fields of `struct_type`.
     """
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
-        def call(**given: Any) -> Any:
-            own = {of: given.pop(of) for of in names or struct_type.__struct_fields__}
-            return command(**given, **{name: struct_type(**own)})
+        def wrapper(**arguments: Any) -> Any:
+            values = {
+                option: arguments.pop(option) for option in names or struct_type.__struct_fields__
+            }
+            return command(**arguments, **{name: struct_type(**values)})
 
-        decorated: Command = call
+        decorated: Command = wrapper
         for decorator in reversed(decorators):
             decorated = decorator(decorated)
         return decorated
@@ -105,7 +109,7 @@ def _load_policy(_: click.Context, __: click.Parameter, path: Path | None) -> Po
 
 
 def history_option(text: str) -> Decorator:
-    """--history with this help."""
+    """Returns the option --history with this help text."""
     return click.option(
         "--history",
         metavar="FILE",
@@ -120,40 +124,38 @@ def history_option(text: str) -> Decorator:
 KIND_OPTION = click.option(
     "--kind",
     type=EnumChoice(JobKind),
-    help="Kind of the job; needed only where jobs of two kinds share NAME.",
+    help="Kind of the job; needed only if jobs of two kinds have this NAME.",
 )
-JOB_REGION = click.option(
+JOB_REGION_OPTION = click.option(
     "--region", help="AWS region of the job; by default that of the ARN or of your AWS settings."
 )
-TABLE_REGION = click.option(
+TABLE_REGION_OPTION = click.option(
     "--region", help="AWS region of the table; by default that of your AWS settings."
 )
-PROFILE = click.option("--profile", help="AWS profile to take credentials from.")
-HISTORY_OPTION = history_option(
-    "File that holds the history; by default the one in your data folder."
-)
+PROFILE_OPTION = click.option("--profile", help="AWS profile to take credentials from.")
+HISTORY_OPTION = history_option("History file; by default the one in your data folder.")
 TABLE_OPTION = click.option(
     "--table",
     metavar="NAME",
     cls=HistoryOption,
     envvar="SAGEAUDIT_TABLE",
     show_envvar=True,
-    help="DynamoDB table that holds the history, in place of a file.",
+    help="DynamoDB table with the history, instead of a file.",
 )
-RECORDINGS = click.option(
+RECORDINGS_OPTION = click.option(
     "--recording",
     "recordings",
     multiple=True,
     type=_FILE,
-    help=f"{_RECORDED} May be repeated.",
+    help=f"{_RECORDING_HELP} May be repeated.",
 )
-RECORDING = click.option(
+RECORDING_OPTION = click.option(
     "--recording",
     "path",
     type=_FILE,
-    help=_RECORDED,
+    help=_RECORDING_HELP,
 )
-POLICY = click.option(
+POLICY_OPTION = click.option(
     "--policy",
     type=_FILE,
     callback=_load_policy,
@@ -162,7 +164,7 @@ POLICY = click.option(
 
 
 class JobOptions(Struct, frozen=True):
-    """How a named job is found in an account, and the policy that judges it."""
+    """How to find a named job in an account, and the policy for its audit."""
 
     kind: JobKind | None
     region: str | None
@@ -170,19 +172,23 @@ class JobOptions(Struct, frozen=True):
     policy: Policy
 
 
-JOB = option_group("target", JobOptions, KIND_OPTION, JOB_REGION, PROFILE, POLICY)
-OUTPUT = click.option(
+JOB_OPTIONS = option_group(
+    "job_options", JobOptions, KIND_OPTION, JOB_REGION_OPTION, PROFILE_OPTION, POLICY_OPTION
+)
+OUTPUT_OPTION = click.option(
     "--output",
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
     help="Format: table for people, json for scripts.",
 )
-GUIDES = click.option(
-    "--guides", is_flag=True, help="Also print advice without dollars that fits the job."
+GUIDES_OPTION = click.option(
+    "--guides", is_flag=True, help="Also print advice that fits the job but has no dollar amount."
 )
-NO_COLOR = click.option("--no-color", is_flag=True, help="Print without colours (or NO_COLOR=1).")
-FIX_AS = click.option(
+NO_COLOR_OPTION = click.option(
+    "--no-color", is_flag=True, help="Print without colours (or NO_COLOR=1)."
+)
+FIX_AS_OPTION = click.option(
     "--fix-as",
     type=click.Choice(DIALECTS),
     help="Print each fix below the report, as code for an SDK or boto3.",
@@ -197,49 +203,51 @@ class PrintOptions(Struct, frozen=True):
 
     @property
     def is_json(self) -> bool:
-        """Whether it is printed for a program."""
+        """Whether to print JSON."""
         return self.output == "json"
 
     def print_document(
         self,
         value: T,
         print_table: Callable[[T, Console], None],
-        make_document: Callable[[T], object] = lambda found: found,
+        make_document: Callable[[T], object] = lambda value: value,
     ) -> None:
-        """Prints the `document` of what was found as JSON, or its `table`."""
+        """Prints the value as JSON by `make_document`, or as a table by `print_table`."""
         if self.is_json:
             print_json(make_document(value))
         else:
             print_table(value, make_console(no_color=self.no_color))
 
 
-PRINT_OPTIONS = option_group("printed", PrintOptions, OUTPUT, NO_COLOR)
+PRINT_OPTIONS = option_group("print_options", PrintOptions, OUTPUT_OPTION, NO_COLOR_OPTION)
 SEVERITIES = EnumChoice(Severity, reversed(Severity))
 
 
 def fail_on_option(subject: str, default: str = "") -> Decorator:
-    """--fail-on of a command that judges so named jobs; `default`: what fails without it."""
+    """Returns the option --fail-on. `subject` is what the command judges; `default` says what fails
+    without the option.
+    """
     return click.option(
         "--fail-on",
         type=SEVERITIES,
-        help="Exit with code 10 if a finding has this severity or a higher one, with 11 if none has"
-        f" and {subject} could not be judged.{default}",
+        help="Exit with code 10 if a finding has this severity or a higher one; with 11 if there is"
+        f" none, but {subject} could not be judged.{default}",
     )
 
 
 def exit_code(
     name: str, severities: Iterable[str], fail_on: Severity | None, *, could_judge: bool
 ) -> Exit:
-    """The code of one job with these findings; DONE without --fail-on.
+    """Returns the exit code of one job with findings of these severities; DONE without --fail-on.
 
-    A job that could not be judged does not pass: no finding is no proof then.
+    A job that could not be judged does not pass, since its findings may be missing.
     """
     if fail_on is None:
         return Exit.DONE
     if any(Severity(severity).rank >= fail_on.rank for severity in severities):
         return Exit.FINDINGS
     if not could_judge:
-        print_message(f"{name}: could not be judged, so --fail-on does not pass it")
+        print_message(f"{name} could not be judged, so it does not pass --fail-on")
         return Exit.NOT_JUDGED
     return Exit.DONE
 

@@ -1,4 +1,4 @@
-"""The lists of advices: which of them, and their fields."""
+"""The lists of recommendations: filters, fields, and sums of savings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from msgspec import Struct
 
 from sageaudit.adapters.history.opened import HistorySource
-from sageaudit.cli import asking, options
+from sageaudit.cli import clock, options, query_options, query_output
 from sageaudit.cli.views.formats import Field, ListLayout
 from sageaudit.domain.advice.advice import (
     MEASURED,
@@ -28,9 +28,9 @@ from sageaudit.domain.advice.totals import (
 )
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.output.text.money import Figure, sum_figures
-from sageaudit.queries.answer import recommendations
+from sageaudit.queries.answer import find_recommendations
 from sageaudit.queries.lists import HistoryLists
-from sageaudit.queries.names import resolve
+from sageaudit.queries.names import resolve_question
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import parse_window
 from sageaudit.structs import replace
@@ -40,7 +40,7 @@ _ZERO = Decimal(0)
 
 
 class RecommendationFilters(Struct, frozen=True):
-    """Which advices to list. `since`: by the runs from then on."""
+    """Which recommendations to list. They come from the runs that ended since `since`."""
 
     since: str = DEFAULT_SINCE
     family: str | None = None
@@ -50,56 +50,60 @@ class RecommendationFilters(Struct, frozen=True):
 
     @property
     def days_text(self) -> str:
-        """The days whose runs are read, in words."""
-        return asking.period_text(parse_window(self.since, None, asking.utc_now()))
+        """The period whose runs are read, as text."""
+        return query_output.period_text(parse_window(self.since, None, clock.utc_now()))
 
     def find_recommendations(
-        self, history_source: HistorySource, now: datetime
+        self, source: HistorySource, now: datetime
     ) -> list[FamilyRecommendation]:
-        """Those that fit, what is counted first, the most dollars first. Raises BadUsage."""
-        window_of_runs = parse_window(self.since, None, now)
-        question = Question.with_filters(window_of_runs, account=self.account, family=self.family)
-        found = recommendations(
-            *resolve(history_source.history, question), history_source.decisions.decisions(), now
+        """Returns the matching recommendations, those that count first, then by dollars. Raises
+        BadUsage.
+        """
+        window = parse_window(self.since, None, now)
+        question = Question.with_filters(window, account=self.account, family=self.family)
+        recommendations = find_recommendations(
+            *resolve_question(source.history, question), source.decisions.decisions(), now
         )
-        return [one for one in found if self._fits(one)]
+        return [row for row in recommendations if self._is_match(row)]
 
-    def own_cost_usd(self, opened: HistorySource, now: datetime) -> Decimal | None:
-        """What a deployment cost from its first job of these days on; None of a file."""
-        days = parse_window(self.since, None, now)
+    def own_cost_usd(self, source: HistorySource, now: datetime) -> Decimal | None:
+        """Returns what a deployment cost since its first job in this period, in USD; None for a
+        file.
+        """
+        window = parse_window(self.since, None, now)
         rows = (
-            [*HistoryLists(opened.history, days).daily_sums(Scope.ACCOUNT)]
-            if opened.session
+            [*HistoryLists(source.history, window).daily_sums(Scope.ACCOUNT)]
+            if source.session
             else []
         )
         if not rows:
             return None
-        count = (now.date() - min(row.day for row in rows)).days + 1
+        day_count = (now.date() - min(row.day for row in rows)).days + 1
         jobs = sum(row.sums.jobs for row in rows)
-        return SAGEAUDIT_MONTH_USD * count / MONTH_DAYS + SAGEAUDIT_JOB_USD * jobs
+        return SAGEAUDIT_MONTH_USD * day_count / MONTH_DAYS + SAGEAUDIT_JOB_USD * jobs
 
-    def _fits(self, recommendation: FamilyRecommendation) -> bool:
+    def _is_match(self, recommendation: FamilyRecommendation) -> bool:
         filters = (
             (self.owner, recommendation.owner),
             (self.account, recommendation.account),
             (self.region, recommendation.region),
         )
-        return all(wanted is None or wanted == value for wanted, value in filters)
+        return all(expected is None or expected == value for expected, value in filters)
 
 
-FILTERS = options.option_group(
+RECOMMENDATION_FILTER_OPTIONS = options.option_group(
     "filters",
     RecommendationFilters,
-    asking.since_option(DEFAULT_SINCE),
+    query_options.since_option(DEFAULT_SINCE),
     click.option("--family", help="Recommendations for this family; its last part is enough."),
     click.option("--owner", help="Recommendations for families whose newest job has this owner."),
-    asking.ACCOUNT_OPTION,
-    asking.REGION_OPTION,
+    query_options.ACCOUNT_OPTION,
+    query_options.REGION_OPTION,
 )
 
 
 def change_text(recommendation: FamilyRecommendation) -> str:
-    """The parameter to set; the rule where there is none."""
+    """Returns the parameter and its new value, or the rule if there is no parameter."""
     return (
         f"{recommendation.parameter} = {recommendation.new}"
         if recommendation.parameter
@@ -107,15 +111,15 @@ def change_text(recommendation: FamilyRecommendation) -> str:
     )
 
 
-def _run(recommendation: FamilyRecommendation) -> Figure:
+def _run_figure(recommendation: FamilyRecommendation) -> Figure:
     return Figure(recommendation.amount)
 
 
-def _month(recommendation: FamilyRecommendation) -> Figure:
-    return sum_figures(map(Figure, recommendation.recent_amounts(asking.utc_now(), MONTH_DAYS)))
+def _month_figure(recommendation: FamilyRecommendation) -> Figure:
+    return sum_figures(map(Figure, recommendation.recent_amounts(clock.utc_now(), MONTH_DAYS)))
 
 
-def _total(recommendation: FamilyRecommendation) -> Figure:
+def _total_figure(recommendation: FamilyRecommendation) -> Figure:
     return sum_figures(map(Figure, recommendation.all_amounts))
 
 
@@ -124,19 +128,19 @@ def _reason(recommendation: FamilyRecommendation) -> str | None:
 
 
 def _silenced_by(recommendation: FamilyRecommendation) -> str | None:
-    """How it is silenced: accepted, snoozed or exempt; None of any other."""
+    """Returns how it is silenced: accepted, snoozed or exempt; None if it is not."""
     return recommendation.silence.label if recommendation.silence else None
 
 
 def _decision_field(name: str) -> Callable[[FamilyRecommendation], object]:
-    """A field of what somebody decided; None where nobody has."""
+    """Returns a function that reads a field of the decision; None without one."""
     return lambda recommendation: (
         getattr(recommendation.decision, name) if recommendation.decision else None
     )
 
 
 def _comparison_field(name: str) -> Callable[[FamilyRecommendation], Any]:
-    """A field of the runs before and after it was taken; None where it is not claimed."""
+    """Returns a function that reads a field of the comparison of bills; None without one."""
     return lambda recommendation: (
         getattr(recommendation.comparison, name) if recommendation.comparison else None
     )
@@ -151,7 +155,7 @@ def _measured_text(recommendation: FamilyRecommendation) -> Figure:
 
 
 def _outcome(recommendation: FamilyRecommendation) -> str | None:
-    """What came of it, by the bills; `ended` of what was measured until the change was undone."""
+    """Returns the outcome by the bills; `ended` if it was measured until the change was undone."""
     is_ended = recommendation.state is State.CLOSED and recommendation.outcome == MEASURED
     return ENDED if is_ended else recommendation.outcome
 
@@ -172,9 +176,9 @@ _FIELDS = (
     Field("change", min_width=20, get_value=change_text),
     Field("severity"),
     Field("amount_kind"),
-    Field("amount", "usd", "A run", _run),
-    Field("month", "usd", "30 days", _month, get_value=lambda row: _month(row).usd),
-    Field("total", "usd", "So far", _total, get_value=lambda row: _total(row).usd),
+    Field("amount", "usd", "Per run", _run_figure),
+    Field("month", "usd", "30 days", _month_figure, get_value=lambda row: _month_figure(row).usd),
+    Field("total", "usd", "So far", _total_figure, get_value=lambda row: _total_figure(row).usd),
     Field("runs", "count"),
     Field("appearances", "count"),
     Field("first_at", "time", "First (UTC)"),
@@ -210,26 +214,30 @@ SAVINGS = ListLayout(
 )
 ENDED = "ended"
 _PENDING = State.FOLLOWED.value
-"""The word for what was followed, and whose runs do not say enough yet."""
+"""The outcome of a followed recommendation that too few runs have measured yet."""
 
 
-def followed_with_outcomes(found: Sequence[FamilyRecommendation]) -> list[FamilyRecommendation]:
-    """The advices that were followed, each beside what was measured of earlier times: these are
-    closed, as the change was undone, and what they saved until then stays.
+def followed_with_outcomes(
+    recommendations: Sequence[FamilyRecommendation],
+) -> list[FamilyRecommendation]:
+    """Returns the recommendations that were followed. Each earlier period is a row of its own: it
+    is closed, since the change was undone, and keeps what it saved until then.
     """
     rows: list[FamilyRecommendation] = []
-    for recommendation in found:
+    for recommendation in recommendations:
         if recommendation.was_followed:
             rows.append(replace(recommendation, earlier_comparisons=()))
         rows += (
-            replace(recommendation, state=State.CLOSED, comparison=part, earlier_comparisons=())
-            for part in reversed(recommendation.earlier_comparisons)
+            replace(
+                recommendation, state=State.CLOSED, comparison=comparison, earlier_comparisons=()
+            )
+            for comparison in reversed(recommendation.earlier_comparisons)
         )
     return rows
 
 
 class SavingSums(Struct, frozen=True):
-    """Of one outcome: USD that were predicted, and measured, while the advice was followed."""
+    """The predicted and measured USD of one outcome, while the recommendations were followed."""
 
     recommendations: int
     predicted_usd: Decimal
@@ -237,16 +245,17 @@ class SavingSums(Struct, frozen=True):
 
 
 def sum_savings(rows: Sequence[FamilyRecommendation]) -> dict[str, SavingSums]:
-    """By the word for the outcome; what one of them has is never added to another."""
-    words = (MEASURED, NOT_COMPARABLE, _PENDING, WITHDRAWN, ENDED)
-    by_state = {
-        word: [row for row in rows if (_outcome(row) or _PENDING) == word] for word in words
+    """Returns the sums by outcome; sums of different outcomes are never added."""
+    outcomes = (MEASURED, NOT_COMPARABLE, _PENDING, WITHDRAWN, ENDED)
+    by_outcome = {
+        outcome: [row for row in rows if (_outcome(row) or _PENDING) == outcome]
+        for outcome in outcomes
     }
     return {
-        state: SavingSums(
-            len(found),
-            sum((_predicted_usd(row) or _ZERO for row in found), _ZERO),
-            sum((_measured_usd(row) or _ZERO for row in found), _ZERO),
+        outcome: SavingSums(
+            len(recommendations),
+            sum((_predicted_usd(row) or _ZERO for row in recommendations), _ZERO),
+            sum((_measured_usd(row) or _ZERO for row in recommendations), _ZERO),
         )
-        for state, found in by_state.items()
+        for outcome, recommendations in by_outcome.items()
     }

@@ -1,7 +1,7 @@
-"""Answers a question with rows, from the list with the fewest to read or by rank, or with
-recommendations.
+"""Answers a question with rows or recommendations.
 
-Recommendations come from the runs of families, which are read one family after the other.
+Rows come from the list with the fewest rows to read. Recommendations come from the runs of
+families, which are read one family after the other.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from sageaudit.domain.audit.record import RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import BadUsage
-from sageaudit.queries.columns import matching, needs_summary
+from sageaudit.queries.columns import has_summary_filter, make_row_filter
 from sageaudit.queries.lists import (
     HistoryLists,
     as_list_row,
-    reads_summaries,
+    should_read_summary,
     sort_amount,
     sort_key,
     stored_sort_amount,
@@ -41,7 +41,7 @@ from sageaudit.structs import replace
 _MAX_PAGE_SIZE = 1_000
 ListRow = AuditSummary | RuleFinding
 """An audit, or in lists of one rule a finding."""
-Advised = tuple[AuditSummary, list[FamilyRecommendation]]
+FamilyRecommendations = tuple[AuditSummary, list[FamilyRecommendation]]
 """The newest run of a family, and the family's recommendations."""
 Row = TypeVar("Row", AuditSummary, RuleFinding, ListRow)
 _Rank = tuple[Decimal, tuple[datetime, str]]
@@ -68,17 +68,22 @@ def first_page(
     with_summaries: bool = False,
     only_above_zero: bool = False,
 ) -> AnswerPage:
-    """Returns at most `limit` rows; with `only_above_zero`, none of $0 in an order by dollars.
+    """Returns at most `limit` rows.
 
-    The reads do not grow with the history, unless a filter without an index matches few rows. An
-    order by time reads every row of the window: no sum tells which days have the longest.
+    With `only_above_zero`, an order by dollars leaves out rows of $0. The reads do not grow with
+    the history, unless a filter without an index matches few rows. An order by duration or waiting
+    time reads every row, since no daily sum has them.
     """
     _check(question)
     lists = replace(lists, page_size=min(limit + 1, _MAX_PAGE_SIZE))
     if question.sort is SortOrder.NEWEST:
-        rows = _rows(lists, question, with_heads=with_summaries)
+        rows = _matching_rows(lists, question, with_summaries=with_summaries)
     elif question.rule is not None or question.sort in TIME_SORTS:
-        rows = iter(_best(_rows(lists, question, with_heads=with_summaries), question))
+        rows = iter(
+            _sort_by_amount(
+                _matching_rows(lists, question, with_summaries=with_summaries), question
+            )
+        )
     else:
         rows = iter(_top_by_amount(lists, question, limit + 1, above_zero=only_above_zero))
     page = tuple(islice(rows, limit))
@@ -88,28 +93,30 @@ def first_page(
 def iterate_rows(
     lists: HistoryLists, question: Question, *, with_summaries: bool = False
 ) -> Iterator[ListRow]:
-    """Yields every row as it is read; an order by an amount holds all rows in memory."""
+    """Yields every row as it is read; an order by an amount keeps all rows in memory."""
     if question.rule is None:
         return iterate_audits(lists, question)
-    return iterate_findings(lists, question, question.rule, with_heads=with_summaries)
+    return iterate_findings(lists, question, question.rule, with_summaries=with_summaries)
 
 
 def iterate_audits(lists: HistoryLists, question: Question) -> Iterator[AuditSummary]:
     """Yields every audit of a question without a rule."""
     _check(question)
-    return _sorted_rows(_audits(lists, question), question)
+    return _sorted_rows(_matching_audits(lists, question), question)
 
 
 def iterate_findings(
-    lists: HistoryLists, question: Question, rule: str, *, with_heads: bool
+    lists: HistoryLists, question: Question, rule: str, *, with_summaries: bool
 ) -> Iterator[RuleFinding]:
     """Yields every finding of a question with a rule."""
     _check(question)
-    return _sorted_rows(_findings(lists, question, rule, with_heads=with_heads), question)
+    return _sorted_rows(
+        _matching_findings(lists, question, rule, with_summaries=with_summaries), question
+    )
 
 
 def _sorted_rows(rows: Iterator[Row], question: Question) -> Iterator[Row]:
-    return rows if question.sort is SortOrder.NEWEST else iter(_best(rows, question))
+    return rows if question.sort is SortOrder.NEWEST else iter(_sort_by_amount(rows, question))
 
 
 def _check(question: Question) -> None:
@@ -119,46 +126,48 @@ def _check(question: Question) -> None:
     if question.rule is not None and question.sort not in {SortOrder.NEWEST, SortOrder.WASTE}:
         raise BadUsage(
             f"findings have one amount, their saving: with a rule, sort by {SortOrder.WASTE} and"
-            " not by"
-            f" {question.sort}"
+            f" not by {question.sort}"
         )
 
 
-def _rows(lists: HistoryLists, question: Question, *, with_heads: bool) -> Iterator[ListRow]:
+def _matching_rows(
+    lists: HistoryLists, question: Question, *, with_summaries: bool
+) -> Iterator[ListRow]:
     if question.rule is None:
-        return _audits(lists, question)
-    return _findings(lists, question, question.rule, with_heads=with_heads)
+        return _matching_audits(lists, question)
+    return _matching_findings(lists, question, question.rule, with_summaries=with_summaries)
 
 
-def _audits(lists: HistoryLists, question: Question) -> Iterator[AuditSummary]:
-    return filter(matching(question), map(as_list_row, lists.audits(question)))
+def _matching_audits(lists: HistoryLists, question: Question) -> Iterator[AuditSummary]:
+    return filter(make_row_filter(question), map(as_list_row, lists.audits(question)))
 
 
-def _findings(
-    lists: HistoryLists, question: Question, rule: str, *, with_heads: bool
+def _matching_findings(
+    lists: HistoryLists, question: Question, rule: str, *, with_summaries: bool
 ) -> Iterator[RuleFinding]:
-    """Yields the findings that fit; reads a summary only if the finding itself is not enough."""
-    fits, all_heads = matching(question), with_heads or needs_summary(question)
+    """Yields the matching findings; reads a summary only if the finding itself is not enough."""
+    matches = make_row_filter(question)
+    reads_all_summaries = with_summaries or has_summary_filter(question)
     for finding in lists.findings(rule):
-        row, doubtful = finding, reads_summaries(finding)
-        if not doubtful and not fits(row):
+        row, should_read = finding, should_read_summary(finding)
+        if not should_read and not matches(row):
             continue
-        if doubtful or all_heads:
+        if should_read or reads_all_summaries:
             lists.read_counts.rows += 1
             row = with_summary(finding, lists.history.summary(finding.key))
-        if fits(row):
+        if matches(row):
             yield row
 
 
-def _best(rows: Iterator[Row], question: Question) -> list[Row]:
-    """All rows in an order by an amount, those of the same amount newest first."""
+def _sort_by_amount(rows: Iterator[Row], question: Question) -> list[Row]:
+    """Returns all rows by their amount, largest first, then newest first."""
     return sorted(
         rows, key=lambda row: (sort_amount(row, question.sort), sort_key(row)), reverse=True
     )
 
 
-class _Cell(Struct, frozen=True):
-    """The audits of one day of a family or of the asked owner; none exceeds their sum."""
+class _FamilyDay(Struct, frozen=True):
+    """The dollars of one day of a family or of the question's owner; no audit has more."""
 
     usd: Decimal
     day: date
@@ -169,70 +178,76 @@ class _Cell(Struct, frozen=True):
 
 
 def _top_by_amount(
-    lists: HistoryLists, question: Question, count: int, *, above_zero: bool
+    lists: HistoryLists, question: Question, row_count: int, *, above_zero: bool
 ) -> list[AuditSummary]:
-    """Returns the first `count` rows in an order by dollars.
+    """Returns the first `row_count` rows in an order by dollars.
 
-    Reads the days of families from the most expensive on, since no job has more dollars than its
-    family had on that day. Stops when no remaining day can have a row before those already found.
+    It reads the days of families, the most expensive first, since no job has more dollars than its
+    family on that day. It stops when no remaining day can have a row that ranks higher.
     """
-    best: list[tuple[_Rank, AuditSummary]] = []
-    fits = matching(question)
-    for cell in sorted(_cells(lists, question), key=lambda c: (c.usd, c.day), reverse=True):
-        if len(best) == count:
-            (usd, (ended_at, _)), _row = best[0]
-            if (cell.usd, cell.day) < (usd, ended_at.date()):
+    highest: list[tuple[_Rank, AuditSummary]] = []
+    matches = make_row_filter(question)
+    days = sorted(_family_days(lists, question), key=lambda day: (day.usd, day.day), reverse=True)
+    for family_day in days:
+        if len(highest) == row_count:
+            (usd, (ended_at, _)), _ = highest[0]
+            if (family_day.usd, family_day.day) < (usd, ended_at.date()):
                 break
-        if above_zero and not cell.usd:
+        if above_zero and not family_day.usd:
             break
-        for head in _audits_of_family_day(lists, question, cell):
-            rank = stored_sort_amount(head, question.sort), sort_key(head)
-            full = len(best) == count
-            if (above_zero and not rank[0]) or (full and rank <= best[0][0]):
+        for summary in _audits_of_family_day(lists, question, family_day):
+            rank = stored_sort_amount(summary, question.sort), sort_key(summary)
+            is_full = len(highest) == row_count
+            if (above_zero and not rank[0]) or (is_full and rank <= highest[0][0]):
                 continue
-            row = as_list_row(head)
-            if fits(row):
-                (heapq.heapreplace if full else heapq.heappush)(best, (rank, row))
-    return [row for _, row in sorted(best, key=lambda pair: pair[0], reverse=True)]
+            row = as_list_row(summary)
+            if matches(row):
+                (heapq.heapreplace if is_full else heapq.heappush)(highest, (rank, row))
+    return [row for _, row in sorted(highest, key=lambda pair: pair[0], reverse=True)]
 
 
-def _cells(lists: HistoryLists, question: Question) -> Iterator[_Cell]:
+def _family_days(lists: HistoryLists, question: Question) -> Iterator[_FamilyDay]:
     scope = Scope.FAMILY if question.owner is None else Scope.OWNER
     name = question.family if question.owner is None else question.owner
     rows = lists.daily_sums(scope, account=question.account, region=question.region, name=name)
-    cells: dict[tuple[date, str, str, str | None], tuple[Decimal, int]] = {}
+    sums_by_day: dict[tuple[date, str, str, str | None], tuple[Decimal, int]] = {}
     for row in rows:
-        of_owner = question.owner is not None
-        place = ("", "", None) if of_owner else (row.account, row.region, row.name or "")
-        usd, jobs = cells.get((row.day, *place), (Decimal(0), 0))
-        cells[row.day, *place] = usd + question.sort.amount_of(row.sums), jobs + row.sums.jobs
-    least = question.min_usd if question.sort is SortOrder.WASTE else None
-    for (day, account, region, family), (usd, jobs) in cells.items():
-        if least is None or usd >= least:
-            yield _Cell(usd, day, jobs, account, region, family)
+        group = (
+            ("", "", None)
+            if question.owner is not None
+            else (row.account, row.region, row.name or "")
+        )
+        usd, jobs = sums_by_day.get((row.day, *group), (Decimal(0), 0))
+        sums_by_day[row.day, *group] = usd + question.sort.amount_of(row.sums), jobs + row.sums.jobs
+    min_usd = question.min_usd if question.sort is SortOrder.WASTE else None
+    for (day, account, region, family), (usd, jobs) in sums_by_day.items():
+        if min_usd is None or usd >= min_usd:
+            yield _FamilyDay(usd, day, jobs, account, region, family)
 
 
 def _audits_of_family_day(
-    lists: HistoryLists, question: Question, cell: _Cell
+    lists: HistoryLists, question: Question, family_day: _FamilyDay
 ) -> Iterator[AuditSummary]:
-    begin = datetime.combine(cell.day, time(), UTC)
-    before = min(begin + timedelta(days=1), lists.window.until)
-    day = replace(lists, page_size=cell.jobs + 1)
-    if cell.family is None:
-        heads = day.jobs_of_owner(question.owner or "", before)
+    start = datetime.combine(family_day.day, time(), UTC)
+    end = min(start + timedelta(days=1), lists.window.until)
+    day_lists = replace(lists, page_size=family_day.jobs + 1)
+    if family_day.family is None:
+        summaries = day_lists.jobs_of_owner(question.owner or "", end)
     else:
-        heads = day.runs_of_family(cell.account, cell.region, cell.family, before)
-    return takewhile(lambda head: head.ended_at >= begin, heads)
+        summaries = day_lists.runs_of_family(
+            family_day.account, family_day.region, family_day.family, end
+        )
+    return takewhile(lambda summary: summary.ended_at >= start, summaries)
 
 
-def by_family(
+def read_family_recommendations(
     lists: HistoryLists,
     question: Question,
     decisions: Sequence[Decision],
     now: datetime,
     *,
     most_runs: int | None = None,
-) -> Iterator[Advised]:
+) -> Iterator[FamilyRecommendations]:
     """Yields the families of the question's account, region and family.
 
     `most_runs`: read only this many of a family's newest runs; None reads all of the window.
@@ -241,27 +256,27 @@ def by_family(
         Scope.FAMILY, account=question.account, region=question.region, name=question.family
     )
     for account, region, family in sorted({(row.account, row.region, row.name) for row in rows}):
-        of_family = lists.runs_of_family(account, region, family or "", lists.window.until)
-        if runs := [*islice(of_family, most_runs)]:
+        family_runs = lists.runs_of_family(account, region, family or "", lists.window.until)
+        if runs := [*islice(family_runs, most_runs)]:
             yield as_list_row(runs[0]), derive_recommendations(runs, decisions, now)
 
 
-def of_question(
-    families: Iterator[Advised] | list[Advised], question: Question
+def matching_recommendations(
+    families: Iterator[FamilyRecommendations] | list[FamilyRecommendations], question: Question
 ) -> Iterator[FamilyRecommendation]:
-    """Yields the recommendations of the families whose newest run fits."""
-    fits = matching(question)
+    """Yields the recommendations of the families whose newest run matches."""
+    matches = make_row_filter(question)
     return (
         recommendation
-        for newest, recommendations in families
-        if fits(newest)
+        for newest_run, recommendations in families
+        if matches(newest_run)
         for recommendation in recommendations
     )
 
 
-def recommendations(
+def find_recommendations(
     lists: HistoryLists, question: Question, decisions: Sequence[Decision], now: datetime
 ) -> list[FamilyRecommendation]:
     """Returns a question's recommendations, those that count first, then by dollars."""
-    families = by_family(lists, question, decisions, now)
-    return sort_by_amount(of_question(families, question), now)
+    families = read_family_recommendations(lists, question, decisions, now)
+    return sort_by_amount(matching_recommendations(families, question), now)

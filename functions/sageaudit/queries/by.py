@@ -19,7 +19,13 @@ from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, Sums, add_sums
 from sageaudit.domain.reconcile.lines import HOURS, usage_unit
 from sageaudit.queries import answer
-from sageaudit.queries.columns import FILTERS, GROUPABLE, Column, matching, unknown_column_error
+from sageaudit.queries.columns import (
+    FILTERS,
+    GROUPABLE,
+    Column,
+    make_row_filter,
+    unknown_column_error,
+)
 from sageaudit.queries.lists import HistoryLists, as_list_row, audited_days, first_covered_day
 from sageaudit.queries.question import Question, SortOrder
 from sageaudit.queries.total import JobPart, SumsRow, add_shares, run_field_sums, sort_rows
@@ -29,7 +35,7 @@ from sageaudit.structs import replace
 Values = tuple[str | None, ...]
 _Part = tuple[Values, date, Sums, JobPart | None]
 _Days = dict[date, list[tuple[Sums, JobPart | None]]]
-"""By day: the sums of the day, or of each of its jobs."""
+"""The sums by day: one for the day, or one for each of its jobs."""
 _FINDING_FIELDS = (
     "avoidable_usd",
     "avoidable_up_to_usd",
@@ -41,7 +47,7 @@ _FINDING_FIELDS = (
 )
 
 _WHOLE_JOB_FIELDS = (*_FINDING_FIELDS, "judged_usd", "idle_usd", "costliest_rule")
-"""Amounts that no usage type has a part of."""
+"""Amounts that are not split by usage type."""
 
 
 def period_length(columns: Sequence[Column]) -> PeriodLength | None:
@@ -69,33 +75,36 @@ def sum_by(
 ) -> list[SumsRow]:
     """Returns the sums of the question's audits by these columns.
 
-    The rows are in order of time if a column is one, else the most waste first, or as the question
-    sorts. By time alone, periods without jobs have rows too. With a rule, only jobs with a standing
-    finding of it are counted, and only its dollars. `read_runs` reads each audit, which hours and
-    medians need.
+    The rows are in order of time if a column is a period; else the most waste is first, or the
+    question sorts them. If the only column is a period, periods without jobs have rows too. With a
+    rule, only jobs with a standing finding of it are counted, and only its dollars. `read_runs`
+    reads each audit, which hours and medians need.
     """
-    names = [column for column in columns if not column.length]
+    group_columns = [column for column in columns if not column.length]
     length = period_length(columns)
     if length is not None:
         periods = sort_rows(
-            _periods(lists, question, names, length, today, runs=read_runs), question.sort
+            _periods(lists, question, group_columns, length, today, runs=read_runs), question.sort
         )
-        if GROUPABLE["usage_type"] in names:
+        if GROUPABLE["usage_type"] in group_columns:
             periods = [*map(_usage_type_row, periods)]
-        return [*add_shares(periods, "total_usd")] if names else periods
-    groups = _group_sums(lists, question, names, runs=read_runs)
-    of_rules = _has_rule_dollars(question, names)
+        return [*add_shares(periods, "total_usd")] if group_columns else periods
+    groups = _group_sums(lists, question, group_columns, runs=read_runs)
+    has_rule_dollars = _has_rule_dollars(question, group_columns)
     totals = (
-        replace(_total(chain(*days.values()), of_rules=of_rules), **column_values(names, values))
+        replace(
+            _total(chain(*days.values()), has_rule_dollars=has_rule_dollars),
+            **column_values(group_columns, values),
+        )
         for values, days in groups.items()
     )
     rows = sort_rows(filter(_is_not_empty, totals), question.sort)
     order = (SortOrder.WASTE if question.sort is SortOrder.NEWEST else question.sort).field
-    if GROUPABLE["usage_type"] in names:
+    if GROUPABLE["usage_type"] in group_columns:
         rows = [*map(_usage_type_row, rows)]
         order = SortOrder.TOTAL.field if order in _WHOLE_JOB_FIELDS else order
-    in_common = GROUPABLE["rule"] in names and order not in _FINDING_FIELDS
-    return rows if in_common or order.endswith("_percent") else [*add_shares(rows, order)]
+    is_shared = GROUPABLE["rule"] in group_columns and order not in _FINDING_FIELDS
+    return rows if is_shared or order.endswith("_percent") else [*add_shares(rows, order)]
 
 
 def _usage_type_row(row: SumsRow) -> SumsRow:
@@ -104,33 +113,33 @@ def _usage_type_row(row: SumsRow) -> SumsRow:
     return replace(row, is_usage_type=True, before=before)
 
 
-def _has_rule_dollars(question: Question, names: Sequence[Column]) -> bool:
-    """Whether the dollars of findings are those of single rules."""
-    return question.rule is not None or GROUPABLE["rule"] in names
+def _has_rule_dollars(question: Question, group_columns: Sequence[Column]) -> bool:
+    """Whether the dollars are those of single rules, not of whole jobs."""
+    return question.rule is not None or GROUPABLE["rule"] in group_columns
 
 
 def sum_all(lists: HistoryLists, question: Question) -> Sums:
-    """The sums of all of the question's audits."""
+    """Returns the sums of all audits of the question."""
     days = _group_sums(lists, question, (), runs=False).get((), {})
     return add_sums([sums for sums, _ in chain(*days.values())])
 
 
 class _Timeline(Struct, frozen=True):
-    """The sums of some days. `all_jobs`: with a rule, those of all jobs that it may have judged."""
+    """The sums of a group by day. `all_jobs`: with a rule, those of all jobs that it may judge."""
 
     days: _Days
     has_rule_dollars: bool
     all_jobs: _Days | None = None
 
-    def total_between(self, first: date, last: date) -> SumsRow:
-        """Returns the amounts of these days. A rule's dollars are unknown if nothing was judged in
-        them, or if the rule found nothing on any day.
+    def total_between(self, first_day: date, last_day: date) -> SumsRow:
+        """Returns the sums of these days. A rule's dollars are unknown if no job of these days was
+        judged, or if it found nothing on any day.
         """
-        total = _between(self.days, first, last, of_rules=self.has_rule_dollars)
+        total = _between(self.days, first_day, last_day, has_rule_dollars=self.has_rule_dollars)
         if self.all_jobs is None:
             return total
-        every = _between(self.all_jobs, first, last, of_rules=False)
-        if self.days and every.avoidable_usd is not None:
+        all_jobs = _between(self.all_jobs, first_day, last_day, has_rule_dollars=False)
+        if self.days and all_jobs.avoidable_usd is not None:
             return total
         return replace(total, nothing_judged=True)
 
@@ -138,7 +147,7 @@ class _Timeline(Struct, frozen=True):
 def _periods(
     lists: HistoryLists,
     question: Question,
-    names: Sequence[Column],
+    group_columns: Sequence[Column],
     length: PeriodLength,
     today: date,
     *,
@@ -148,169 +157,184 @@ def _periods(
     if not starts:
         return
     before = length.previous_period(starts[0])
-    wide = lists.in_window(make_window(before, length.next_period(starts[-1])))
-    covered = first_covered_day(wide, question, before)
-    starts = [start for start in starts if length.next_period(start) > covered]
-    groups = _group_sums(wide, question, names, runs=runs)
-    every = None
-    if not names:
+    wide_lists = lists.in_window(make_window(before, length.next_period(starts[-1])))
+    covered_day = first_covered_day(wide_lists, question, before)
+    starts = [start for start in starts if length.next_period(start) > covered_day]
+    groups = _group_sums(wide_lists, question, group_columns, runs=runs)
+    all_jobs = None
+    if not group_columns:
         groups = groups or {(): {}}
         if question.rule is not None:
-            every = _group_sums(wide, _without_rule_filter(question), names, runs=runs).get((), {})
+            job_question = _without_rule_filter(question)
+            all_jobs = _group_sums(wide_lists, job_question, group_columns, runs=runs).get((), {})
     for values, days in groups.items():
-        line = _Timeline(days, _has_rule_dollars(question, names), every)
+        timeline = _Timeline(days, _has_rule_dollars(question, group_columns), all_jobs)
         for start in starts:
-            total = _period(line, length, start, today, covered)
-            row = replace(total, **column_values(names, values))
-            if not names or _is_not_empty(row):
+            total = _period(timeline, length, start, today, covered_day)
+            row = replace(total, **column_values(group_columns, values))
+            if not group_columns or _is_not_empty(row):
                 yield row
 
 
 def _is_not_empty(row: SumsRow) -> bool:
-    """Whether a row has a job, dollars or a rule; one of only a tuning job may have none."""
+    """Whether a row has a job, dollars or a rule; a row of only a tuning job may have none."""
     return bool(row.jobs or row.waste_usd or row.possible_usd or row.rule)
 
 
 def _period(
-    line: _Timeline, length: PeriodLength, first: date, today: date, covered: date
+    timeline: _Timeline, length: PeriodLength, first: date, today: date, covered_day: date
 ) -> SumsRow:
-    """Returns one period, the current one compared with as many days of the previous one. A first
-    day that is not over is compared with nothing.
+    """Returns one period with its comparison. The current period is compared with the same number
+    of days of the previous one, but not on its first day.
     """
     after, before = length.next_period(first), length.previous_period(first)
-    days, so_far = (after - first).days, (today - first).days + 1
-    now = line.total_between(first, after - ONE_DAY)
-    over = so_far > days
-    earlier = projected_usd = None
-    if before >= covered and (over or so_far > 1):
-        last = first if over else min(first, before + so_far * ONE_DAY)
-        earlier = line.total_between(before, last - ONE_DAY)
-    if not over and so_far > 1:
-        projected_usd = _projected_spend(line, first, today, days)
+    days, days_so_far = (after - first).days, (today - first).days + 1
+    current = timeline.total_between(first, after - ONE_DAY)
+    is_over = days_so_far > days
+    previous = projected_usd = None
+    if before >= covered_day and (is_over or days_so_far > 1):
+        last_day = first if is_over else min(first, before + days_so_far * ONE_DAY)
+        previous = timeline.total_between(before, last_day - ONE_DAY)
+    if not is_over and days_so_far > 1:
+        projected_usd = _projected_spend(timeline, first, today, days)
     return replace(
-        now,
-        before=earlier,
+        current,
+        before=previous,
         period=length.label(first),
         first_day=first,
         last_day=after - ONE_DAY,
-        days=min(so_far, days),
-        over=over,
+        days=min(days_so_far, days),
+        over=is_over,
         projected_usd=projected_usd,
     )
 
 
-def _projected_spend(line: _Timeline, first: date, today: date, days: int) -> Decimal | None:
-    """Returns the projected spend of the current period: each day left costs the average of the
-    finished days. Today costs at least what it has cost so far.
+def _projected_spend(timeline: _Timeline, first: date, today: date, days: int) -> Decimal | None:
+    """Returns the projected spend of the current period in USD. Each remaining day costs the
+    average of the finished days; today costs at least what it has cost so far.
     """
-    spent_usd = line.total_between(first, today - ONE_DAY).total_usd
+    spent_usd = timeline.total_between(first, today - ONE_DAY).total_usd
     if spent_usd is None:
         return None
-    over = (today - first).days
-    of_a_day_usd = spent_usd / over
-    today_usd = max(line.total_between(today, today).total_usd or Decimal(0), of_a_day_usd)
-    return spent_usd + today_usd + (days - over - 1) * of_a_day_usd
+    finished_days = (today - first).days
+    daily_usd = spent_usd / finished_days
+    today_usd = max(timeline.total_between(today, today).total_usd or Decimal(0), daily_usd)
+    return spent_usd + today_usd + (days - finished_days - 1) * daily_usd
 
 
-def _between(days: _Days, first: date, last: date, *, of_rules: bool) -> SumsRow:
-    parts = chain(*(days.get(day, ()) for day in days_between(first, last)))
-    return _total(parts, of_rules=of_rules)
+def _between(days: _Days, first: date, last_day: date, *, has_rule_dollars: bool) -> SumsRow:
+    parts = chain(*(days.get(day, ()) for day in days_between(first, last_day)))
+    return _total(parts, has_rule_dollars=has_rule_dollars)
 
 
-def _total(parts: Iterable[tuple[Sums, JobPart | None]], *, of_rules: bool) -> SumsRow:
-    every = [*parts]
-    rows = [row for _, row in every if row]
-    more = run_field_sums(rows) if len(rows) == len(every) else {}
-    return SumsRow(sums=add_sums([sums for sums, _ in every]), has_rule_dollars=of_rules, **more)
+def _total(parts: Iterable[tuple[Sums, JobPart | None]], *, has_rule_dollars: bool) -> SumsRow:
+    all_parts = [*parts]
+    rows = [row for _, row in all_parts if row]
+    run_fields = run_field_sums(rows) if len(rows) == len(all_parts) else {}
+    return SumsRow(
+        sums=add_sums([sums for sums, _ in all_parts]),
+        has_rule_dollars=has_rule_dollars,
+        **run_fields,
+    )
 
 
-def column_values(names: Sequence[Column], values: Values) -> dict[str, Any]:
-    """The fields of a row of sums with these values."""
-    pairs = [*zip(names, values, strict=True)]
-    tags = {column.name: value for column, value in pairs if column.tag}
-    return {column.key: value for column, value in pairs if not column.tag} | {"tags": tags}
+def column_values(group_columns: Sequence[Column], values: Values) -> dict[str, Any]:
+    """Returns the fields of a row of sums with these values."""
+    pairs = [*zip(group_columns, values, strict=True)]
+    tags = {column.name: value for column, value in pairs if column.is_tag}
+    return {column.key: value for column, value in pairs if not column.is_tag} | {"tags": tags}
 
 
 def _group_sums(
-    lists: HistoryLists, question: Question, names: Sequence[Column], *, runs: bool
+    lists: HistoryLists, question: Question, group_columns: Sequence[Column], *, runs: bool
 ) -> dict[Values, _Days]:
-    """The sums by the values of these columns, then by day."""
-    scope = None if runs else _scope(lists, question, names)
+    """Returns the sums by the values of these columns, then by day."""
+    scope = None if runs else _scope(lists, question, group_columns)
     if scope is None:
-        parts = _parts_from_audits(lists, question, names)
+        parts = _parts_from_audits(lists, question, group_columns)
     else:
-        parts = _parts_from_daily_sums(lists, question, names, scope)
+        parts = _parts_from_daily_sums(lists, question, group_columns, scope)
     groups: dict[Values, _Days] = defaultdict(lambda: defaultdict(list))
     for values, day, sums, row in parts:
         groups[values][day].append((sums, row))
     return groups
 
 
-def _scope(lists: HistoryLists, question: Question, names: Sequence[Column]) -> Scope | None:
+def _scope(
+    lists: HistoryLists, question: Question, group_columns: Sequence[Column]
+) -> Scope | None:
     """Returns the daily sums that have these columns and the filters; None if there are none."""
-    asked = {column.key if column.tag else column.name for column in names}
-    asked = (asked | question.filters.keys()) - {"account", "region"}
+    used = {column.key if column.is_tag else column.name for column in group_columns}
+    used = (used | question.filters.keys()) - {"account", "region"}
     window = lists.window
-    if len(asked) > 1 or {window.since.time(), window.until.time()} != {time()}:
+    if len(used) > 1 or {window.since.time(), window.until.time()} != {time()}:
         return None
-    grouping = GROUPABLE.get(asked.pop()) if asked else GROUPABLE["account"]
+    grouping = GROUPABLE.get(used.pop()) if used else GROUPABLE["account"]
     return grouping.scope if grouping else None
 
 
 def _parts_from_daily_sums(
-    lists: HistoryLists, question: Question, names: Sequence[Column], scope: Scope
+    lists: HistoryLists, question: Question, group_columns: Sequence[Column], scope: Scope
 ) -> Iterator[_Part]:
     name = None if scope is Scope.ACCOUNT else question.filters.get(scope.value)
     rows = lists.daily_sums(scope, account=question.account, region=question.region, name=name)
     for row in rows:
         values = {"account": row.account, "region": row.region}
-        yield tuple(values.get(column.name, row.name) for column in names), row.day, row.sums, None
+        yield (
+            tuple(values.get(column.name, row.name) for column in group_columns),
+            row.day,
+            row.sums,
+            None,
+        )
 
 
 def _parts_from_audits(
-    lists: HistoryLists, question: Question, names: Sequence[Column]
+    lists: HistoryLists, question: Question, group_columns: Sequence[Column]
 ) -> Iterator[_Part]:
-    """Yields what each matching audit adds; with a rule as column or filter, to each such rule.
+    """Yields what each matching audit adds to the sums; with a rule as column or filter, what it
+    adds to each rule.
 
     Raises BadUsage for a column that is not a cost tag of any of the audits read.
     """
-    wanted, asked = question.rule, question
+    rule, job_question = question.rule, question
     found_keys: set[JobKey] | None = None
-    if wanted is not None:
-        asked = _without_rule_filter(question)
+    if rule is not None:
+        job_question = _without_rule_filter(question)
         if question.severity is not None or question.min_usd is not None:
-            of_heads: dict[str, Any] = {
+            summary_filters: dict[str, Any] = {
                 name: None for name in question.filters if FILTERS[name].needs_summary
             }
-            of_findings = replace(question.with_changed_filters(**of_heads), sort=SortOrder.NEWEST)
-            rows = answer.iterate_rows(lists, of_findings)
+            finding_question = replace(
+                question.with_changed_filters(**summary_filters), sort=SortOrder.NEWEST
+            )
+            rows = answer.iterate_rows(lists, finding_question)
             found_keys = {row.key for row in rows}
-    fits = matching(asked)
+    matches = make_row_filter(job_question)
     tags: set[str] = set()
-    read = 0
-    for read, head in enumerate(lists.audits(asked), 1):  # noqa: B007 - used after the loop
-        row = as_list_row(head)
+    read_count = 0
+    for read_count, summary in enumerate(lists.audits(job_question), 1):  # noqa: B007 - used after the loop
+        row = as_list_row(summary)
         tags |= row.tags.keys()
-        if not fits(row) or (found_keys is not None and head.key not in found_keys):
+        if not matches(row) or (found_keys is not None and summary.key not in found_keys):
             continue
-        day = head.ended_at.astimezone(UTC).date()
-        parts = [JobPart(row, head.sums)]
-        if wanted is not None or GROUPABLE["rule"] in names:
-            parts = [*_split_by_rule(row, wanted)]
-        if GROUPABLE["usage_type"] in names:
+        day = summary.ended_at.astimezone(UTC).date()
+        parts = [JobPart(row, summary.sums)]
+        if rule is not None or GROUPABLE["rule"] in group_columns:
+            parts = [*_split_by_rule(row, rule)]
+        if GROUPABLE["usage_type"] in group_columns:
             parts = [*_split_by_usage_type(parts)]
         for part in parts:
-            yield tuple(part.column_value(column) for column in names), day, part.sums, part
-    of_tags = [column for column in names if column.tag]
-    known_tags = tags if read or not of_tags else _newest_tags(lists)
-    for column in of_tags:
+            yield tuple(part.column_value(column) for column in group_columns), day, part.sums, part
+    tag_columns = [column for column in group_columns if column.is_tag]
+    known_tags = tags if read_count or not tag_columns else _newest_tags(lists)
+    for column in tag_columns:
         if known_tags is not None and column.name not in known_tags:
             raise unknown_column_error(column.name, known_tags)
 
 
-def _split_by_rule(row: AuditSummary, wanted: str | None) -> Iterator[JobPart]:
+def _split_by_rule(row: AuditSummary, only_rule: str | None) -> Iterator[JobPart]:
     """Yields the job once for each rule with a finding in it, or for the wanted rule."""
-    for rule in row.sums.rules if wanted is None else {wanted} & {*row.sums.rules}:
+    for rule in row.sums.rules if only_rule is None else {only_rule} & {*row.sums.rules}:
         yield JobPart(row, replace(row.sums, rules={rule: row.sums.rules[rule]}), rule=rule)
 
 
@@ -330,12 +354,13 @@ def _split_by_usage_type(parts: Iterable[JobPart]) -> Iterator[JobPart]:
 
 
 def _newest_tags(lists: HistoryLists) -> set[str] | None:
-    """The cost tags of the history's newest audit; None without any."""
+    """Returns the cost tags of the history's newest audit; None without audits."""
     days = audited_days(lists.history)
     if days is None:
         return None
     newest = lists.in_window(make_window(days[-1], days[-1] + ONE_DAY))
-    return {tag for head in islice(newest.audits(Question(newest.window)), 1) for tag in head.tags}
+    summaries = islice(newest.audits(Question(newest.window)), 1)
+    return {tag for summary in summaries for tag in summary.tags}
 
 
 def _without_rule_filter(question: Question) -> Question:

@@ -1,4 +1,4 @@
-"""Compares the days of a window with the same number before it, by family or another column."""
+"""Compares a window with the same number of days before it, by family or another column."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sageaudit.queries.window import Window, make_window
 
 
 class ChangeKind(enum.StrEnum):
-    """How the spend of a family, a team, ... changed."""
+    """How the spend of a family, a team or another value changed."""
 
     NEW = "new"
     """None of its jobs ended before, in the whole history."""
@@ -37,14 +37,14 @@ class ChangeKind(enum.StrEnum):
 class SpendChange(SumsRow, frozen=True, kw_only=True):
     """The sums of one value of a column, with `before`, the sums of the days before.
 
-    `name` is the value, None for jobs without one. An unknown amount is None: all of the days
-    before if the history does not cover them, and a change from or to an unknown amount.
+    `name` is the value, None for jobs without one. An unknown amount is None, as is a change from
+    or to it. If the history does not cover the days before, all their amounts are unknown.
     """
 
     name: Any
     change: ChangeKind | None
     recommendations: str | None = None
-    """The family's recommendation in words, if it was asked for."""
+    """The states of the family's recommendations as text, with `--advice`."""
 
     @property
     def jobs_before(self) -> int | None:
@@ -58,19 +58,21 @@ class SpendChange(SumsRow, frozen=True, kw_only=True):
 
     @property
     def total_change_usd(self) -> Decimal | None:
-        """How many dollars more were spent than before."""
+        """The increase of the spend in USD."""
         return _difference(self.total_usd, self.total_before_usd)
 
     @property
     def waste_change_usd(self) -> Decimal | None:
-        """How many more dollars were avoidable or lost than before."""
+        """The increase of avoidable plus lost dollars."""
         return _difference(self.waste_usd, self.waste_before_usd)
 
     @property
     def change_qualifier(self) -> SpendQualifier:
-        """How exactly the size of the change of spend is known, whatever its sign."""
-        fell = (self.total_change_usd or 0) < 0
-        return qualify_change(self.spend_qualifier, self.spend_qualifier_before, has_fallen=fell)
+        """How exactly the size of the change of spend is known, without its sign."""
+        has_fallen = (self.total_change_usd or 0) < 0
+        return qualify_change(
+            self.spend_qualifier, self.spend_qualifier_before, has_fallen=has_fallen
+        )
 
 
 def window_before(window: Window) -> Window:
@@ -81,8 +83,8 @@ def window_before(window: Window) -> Window:
 def is_covered_before(lists: HistoryLists, question: Question) -> bool:
     """Whether the history has audits as old as the window before."""
     before = window_before(lists.window)
-    wide = lists.in_window(Window(before.since, lists.window.until))
-    return first_covered_day(wide, question, before.first_day) <= before.first_day
+    wide_lists = lists.in_window(Window(before.since, lists.window.until))
+    return first_covered_day(wide_lists, question, before.first_day) <= before.first_day
 
 
 def find_changes(
@@ -93,38 +95,43 @@ def find_changes(
     today: date,
     history_since: date | None = None,
 ) -> list[SpendChange]:
-    """Returns each value of the column with its change of spend, the largest first, then waste.
+    """Returns each value of the column with its change of spend, the largest first, then by waste.
 
-    Tuning jobs, each a family of its own, are one family if the stems of their names agree. Values
-    that ended only before `history_since` are new too; None: the whole history. Raises BadUsage for
-    a column of time.
+    Tuning jobs, each a family of its own, are one family if their names share a stem. A value is
+    new if no job since `history_since` had it; None searches the whole history. Raises BadUsage for
+    a day, week or month.
     """
     if column.length:
         raise BadUsage(
-            f"changes are between times: by {column.name} is `sageaudit by {column.name}`"
+            f"changes are not by {column.name}: `sageaudit by {column.name}` compares periods"
         )
     earlier = lists.in_window(window_before(lists.window))
-    covered = is_covered_before(lists, question)
-    now, before = (_sums_by_name(each, question, column, today) for each in (lists, earlier))
-    none = SumsRow(sums=Sums(), is_usage_type=column is GROUPABLE["usage_type"])
-    names = {*now, *(name for name, total in before.items() if covered or total.jobs)}
-    older: set[Any] = set()
-    if covered and now.keys() - before:
-        older = _names_seen_earlier(earlier, question, column, today, history_since)
+    is_covered = is_covered_before(lists, question)
+    now, before = (
+        _sums_by_name(lists_of_period, question, column, today)
+        for lists_of_period in (lists, earlier)
+    )
+    no_sums = SumsRow(sums=Sums(), is_usage_type=column is GROUPABLE["usage_type"])
+    names = {*now, *(name for name, total in before.items() if is_covered or total.jobs)}
+    seen_earlier: set[Any] = set()
+    if is_covered and now.keys() - before:
+        seen_earlier = _names_seen_earlier(earlier, question, column, today, history_since)
     changes = []
     for name in names:
-        total, then = now.get(name, none), before.get(name, none)
+        total, total_before = now.get(name, no_sums), before.get(name, no_sums)
         row = SpendChange(
             **column_values([column], (name,)),
             name=name,
-            change=_direction(total, then, was_seen_earlier=name in older, is_covered=covered),
+            change=_direction(
+                total, total_before, was_seen_earlier=name in seen_earlier, is_covered=is_covered
+            ),
             sums=total.sums,
             has_rule_dollars=total.has_rule_dollars,
             is_usage_type=total.is_usage_type,
-            before=then if covered else None,
+            before=total_before if is_covered else None,
         )
         changes.append(row)
-    return sorted(changes, key=_order)
+    return sorted(changes, key=_sort_key)
 
 
 def changed_families(rows: Iterable[SpendChange]) -> list[ChangedFamily]:
@@ -157,19 +164,21 @@ def _sums_by_name(
 def _names_seen_earlier(
     earlier: HistoryLists, question: Question, column: Column, today: date, since: date | None
 ) -> set[Any]:
-    """Returns the names with jobs that ended before the days before."""
+    """Returns the names of jobs that ended before the compared days."""
     days = audited_days(earlier.history)
     if not days or days[0] >= earlier.window.first_day:
         return set()
     first = max(days[0], since or days[0])
-    older = earlier.in_window(make_window(first, earlier.window.first_day))
-    return {*_sums_by_name(older, question, column, today)}
+    seen_earlier = earlier.in_window(make_window(first, earlier.window.first_day))
+    return {*_sums_by_name(seen_earlier, question, column, today)}
 
 
 def _direction(
     now: SumsRow, before: SumsRow, *, was_seen_earlier: bool, is_covered: bool
 ) -> ChangeKind | None:
-    """Returns the kind of a change. GONE needs one job in the days before, the others all days."""
+    """Returns the kind of a change. GONE needs one job before; the other kinds need a history that
+    covers all days before.
+    """
     if before.jobs and not now.jobs:
         return ChangeKind.GONE
     if not is_covered:
@@ -186,6 +195,6 @@ def _difference(usd: Decimal | None, before_usd: Decimal | None) -> Decimal | No
     return None if usd is None or before_usd is None else usd - before_usd
 
 
-def _order(change: SpendChange) -> tuple[Decimal, Decimal, str]:
+def _sort_key(change: SpendChange) -> tuple[Decimal, Decimal, str]:
     change_usd = change.total_usd if change.total_change_usd is None else change.total_change_usd
     return -abs(change_usd or Decimal(0)), -(change.waste_usd or Decimal(0)), str(change.name or "")

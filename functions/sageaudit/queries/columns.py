@@ -1,8 +1,8 @@
 """The columns of audits and the filters of questions, one row of a table for each.
 
-From it come the options of commands and of Python, the filters of a `Question`, which rows fit, the
-columns of sums, and the names compared with a mistyped filter. A cost tag that the policy shows is
-a column of its own.
+The table defines the options of commands and of Python, the filters of a `Question`, which rows
+match, the columns of sums, and the known values of a filter. A cost tag that the policy shows is a
+column of its own.
 """
 
 from __future__ import annotations
@@ -34,63 +34,67 @@ _RUNNING = frozenset({"Inprogress", "Running", "Stopping", "Starting", "Pending"
 _STATUSES = ("Completed", "Failed", "Stopped", NEVER_STARTED)
 _HOUR_S = 3600
 TAG_PREFIX = "tag_"
-"""Begins the field of a cost tag. In `by`, the tag's name is enough if no column has that name."""
+"""The prefix of a cost tag's field. `by` also takes the tag's name if no column has it."""
 Matches = Callable[[AuditSummary, Any], bool]
 
 
 class Column(Struct, frozen=True):
-    """A column of audits, or with `summed` False only a filter.
+    """A column of audits; if it is not `groupable`, only a filter.
 
-    `field` is its name in rows, if it differs. `read` parses the filter's value; `fits` compares a
-    summary with it, `matches_finding` a finding. `needs_summary`: a finding does not have it.
-    `scope` is that of its daily sums. `words` are its only values, `unit` is that of an amount.
-    Without `help` it is not a filter.
+    `field` is its name in rows, if it differs. `parse` reads the filter's value; `matches` compares
+    a summary with it, `matches_finding` a finding. `needs_summary`: a finding does not have the
+    column. `scope` is the scope of its daily sums. `choices` are all its values; `unit` is the unit
+    of an amount. A column without `help` is not a filter.
     """
 
     name: str
     help: str = ""
     field: str = ""
-    read: Callable[[str], Any] = str
-    fits: Matches | None = None
+    parse: Callable[[str], Any] = str
+    matches: Matches | None = None
     matches_finding: Callable[[FindingRow, Any], bool] | None = None
-    words: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
     scope: Scope | None = None
     needs_summary: bool = False
-    summed: bool = True
+    groupable: bool = True
     length: PeriodLength | None = None
-    tag: bool = False
+    is_tag: bool = False
     unit: str = ""
 
     @property
     def key(self) -> str:
         """The name of the field in rows of sums and of lists."""
-        return f"{TAG_PREFIX}{self.name}" if self.tag else self.field or self.name
+        return f"{TAG_PREFIX}{self.name}" if self.is_tag else self.field or self.name
 
     def value_of(self, row: Any) -> Any:
         """Returns the value of the column in a row."""
-        return row.tags.get(self.name) if self.tag else getattr(row, self.key)
+        return row.tags.get(self.name) if self.is_tag else getattr(row, self.key)
 
-    def is_match(self, row: AuditSummary | RuleFinding, wanted: Any) -> bool:
+    def is_match(self, row: AuditSummary | RuleFinding, filter_value: Any) -> bool:
         """Whether a row passes this filter; fields that are not read yet pass."""
         if isinstance(row, RuleFinding):
             if self.matches_finding:
-                return self.matches_finding(row.finding, wanted)
+                return self.matches_finding(row.finding, filter_value)
             if self.needs_summary and not row.is_loaded:
                 return True
             row = row.summary
-        return bool(self.fits(row, wanted) if self.fits else self.value_of(row) == wanted)
+        return bool(
+            self.matches(row, filter_value) if self.matches else self.value_of(row) == filter_value
+        )
 
 
 def _parse_status(text: str) -> str:
     """Reads a status. Raises ValueError for a status of jobs that have not ended."""
     word = text.replace("-", " ").capitalize()
     if word.replace(" ", "") in _RUNNING:
-        raise ValueError("is of jobs that have not ended: a history has only those that have")
+        raise ValueError(
+            "is a status of jobs that have not ended: a history has only jobs that have ended"
+        )
     return word
 
 
-def _has_status(row: AuditSummary, wanted: str) -> bool:
-    return row.status.lower() == wanted.lower()
+def _has_status(row: AuditSummary, filter_value: str) -> bool:
+    return row.status.lower() == filter_value.lower()
 
 
 def _parse_type(text: str) -> str:
@@ -98,75 +102,77 @@ def _parse_type(text: str) -> str:
 
 
 def _minimum_filter(
-    amount_of: Callable[[AuditSummary], Decimal | None], unit: str, example: str
+    get_amount: Callable[[AuditSummary], Decimal | None], unit: str, example: str
 ) -> dict[str, Any]:
-    """Makes a filter by a minimum amount; `read` raises ValueError for other texts."""
+    """Returns the fields of a filter by a minimum amount. `parse` raises ValueError for other
+    texts.
+    """
 
-    def read(text: object) -> Decimal:
+    def parse(text: object) -> Decimal:
         try:
-            least = Decimal(str(text).removeprefix("$").removesuffix("%"))
+            minimum = Decimal(str(text).removeprefix("$").removesuffix("%"))
         except InvalidOperation:
-            least = Decimal(-1)
-        if not least.is_finite() or least < 0:
+            minimum = Decimal(-1)
+        if not minimum.is_finite() or minimum < 0:
             raise ValueError(f"is not an amount in {unit}, such as {example}")
-        return least
+        return minimum
 
-    def fits(row: AuditSummary, wanted: Decimal) -> bool:
-        return _reaches(amount_of(row), wanted)
+    def matches(row: AuditSummary, filter_value: Decimal) -> bool:
+        return _is_at_least(get_amount(row), filter_value)
 
-    return {"read": read, "fits": fits, "unit": unit, "summed": False}
-
-
-def _reaches(usd: Decimal | None, least: Decimal) -> bool:
-    return usd is not None and usd >= least
+    return {"parse": parse, "matches": matches, "unit": unit, "groupable": False}
 
 
-def _number(text: object) -> int:
+def _is_at_least(usd: Decimal | None, minimum: Decimal) -> bool:
+    return usd is not None and usd >= minimum
+
+
+def _parse_count(text: object) -> int:
     if not re.fullmatch(r"[1-9]\d{0,8}", str(text)):
         raise ValueError("is not a number of instances")
     return int(str(text))
 
 
-def _tags(given: Any) -> dict[str, str]:
+def _parse_tags(value: Any) -> dict[str, str]:
     """Reads `{"team": "growth"}` from "team=growth", from several such texts, or from a map."""
-    if isinstance(given, Mapping):
-        return {str(name): str(value or "") for name, value in given.items()}
-    texts = [given] if isinstance(given, str) else [*given]
+    if isinstance(value, Mapping):
+        return {str(name): str(value or "") for name, value in value.items()}
+    texts = [value] if isinstance(value, str) else [*value]
     pairs = [text.partition("=") for text in texts]
-    if not all(name and equals for name, equals, _ in pairs):
+    if not all(name and sign for name, sign, _ in pairs):
         raise ValueError("is not written key=value")
     if len({name for name, _, _ in pairs}) < len(pairs):
         raise ValueError("names a tag twice")
     return {name: value for name, _, value in pairs}
 
 
-def _has_tags(row: AuditSummary, wanted: Mapping[str, str]) -> bool:
+def _has_tags(row: AuditSummary, filter_value: Mapping[str, str]) -> bool:
     return all(
-        name in row.tags and (row.tags[name] or "") == value for name, value in wanted.items()
+        name in row.tags and (row.tags[name] or "") == value for name, value in filter_value.items()
     )
 
 
-def _severe(row: AuditSummary, wanted: Severity) -> bool:
-    return row.severity is not None and row.severity.rank >= wanted.rank
+def _has_severity(row: AuditSummary, filter_value: Severity) -> bool:
+    return row.severity is not None and row.severity.rank >= filter_value.rank
 
 
-def _hours(row: AuditSummary) -> Decimal | None:
+def _duration_hours(row: AuditSummary) -> Decimal | None:
     return None if row.duration_s is None else Decimal(row.duration_s) / _HOUR_S
 
 
-def _reason(text: str) -> str:
-    """Reads the word for a kind of failure, in any case."""
+def _parse_reason(text: str) -> str:
+    """Returns the word for a kind of failure, from a word in any case."""
     return next((word for word in CLASSES if word.lower() == text.lower()), text)
 
 
-def _has_image(row: AuditSummary, wanted: str) -> bool:
-    """Whether the name has the text; NAME:TAG must be all of its last part, or more of its path."""
-    image, text = (row.image or "").lower(), wanted.lower()
+def _has_image(row: AuditSummary, filter_value: str) -> bool:
+    """Whether the image's name has the text; NAME:TAG must be the end of its path."""
+    image, text = (row.image or "").lower(), filter_value.lower()
     return f"/{image}".endswith(f"/{text}") if ":" in text else text in image
 
 
-def _enum(kind: type[Enum]) -> dict[str, Any]:
-    return {"read": kind, "words": tuple(str(word.value) for word in kind)}
+def _enum_filter(enum_type: type[Enum]) -> dict[str, Any]:
+    return {"parse": enum_type, "choices": tuple(str(member.value) for member in enum_type)}
 
 
 COLUMNS = (
@@ -176,106 +182,118 @@ COLUMNS = (
     ),
     Column(
         "family", "Jobs of this family; its last part is enough.", scope=Scope.FAMILY,
-        fits=lambda row, name: name in {row.family, shared_name(row.family)},
+        matches=lambda row, name: name in {row.family, shared_name(row.family)},
     ),
     Column("owner", "Jobs of this owner.", scope=Scope.OWNER),
     Column("account", "Jobs of this account.", scope=Scope.ACCOUNT),
     Column("region", "Jobs of this AWS region."),
-    Column("kind", "Kind of job.", **_enum(JobKind)),
+    Column("kind", "Kind of job.", **_enum_filter(JobKind)),
     Column(
-        "type", "Jobs on this instance type, as ml.g5.xlarge.", "instance_type", _parse_type,
+        "type", "Jobs on this instance type, such as ml.g5.xlarge.", "instance_type", _parse_type,
         scope=Scope.TYPE, needs_summary=True,
     ),
     Column(
-        "count", "Jobs on so many instances.", "instance_count", _number, needs_summary=True
-    ),
-    Column("purchase", "How capacity was bought.", needs_summary=True, **_enum(Purchase)),
-    Column(
-        "status", 'Completed, Failed, Stopped or "never started".', read=_parse_status,
-        fits=_has_status,
-        words=_STATUSES, needs_summary=True,
-    ),
-    Column("judged", "How much of a job could be judged.", needs_summary=True, **_enum(Judged)),
-    Column(
-        "reason", "Jobs that failed or were stopped for this kind of reason, as `code error`.",
-        read=_reason, needs_summary=True,
+        "count", "Jobs with this number of instances.", "instance_count", _parse_count,
+        needs_summary=True,
     ),
     Column(
-        "image", "Jobs with this text in the name of their image; with a tag, as"
-        " pytorch-training:2.1, of this repository and tag.", needs_summary=True, fits=_has_image,
+        "purchase", "How the capacity was purchased.", needs_summary=True,
+        **_enum_filter(Purchase),
+    ),
+    Column(
+        "status", 'Completed, Failed, Stopped or "never started".', parse=_parse_status,
+        matches=_has_status, choices=_STATUSES, needs_summary=True,
+    ),
+    Column(
+        "judged", "How much of a job could be judged.", needs_summary=True,
+        **_enum_filter(Judged),
+    ),
+    Column(
+        "reason", "Jobs that failed or were stopped for this kind of reason, such as `code error`.",
+        parse=_parse_reason, needs_summary=True,
+    ),
+    Column(
+        "image", "Jobs with this text in the name of their image; with a tag, such as"
+        " pytorch-training:2.1, of this repository and tag.", needs_summary=True,
+        matches=_has_image,
     ),
     Column("usage_type"),
     *(Column(length.value, field="period", length=length) for length in PeriodLength),
     Column(
-        "tag", "Jobs with this value of a cost tag, as team=growth; without a value, those that"
-        " lack it. May be repeated.", read=_tags, fits=_has_tags, needs_summary=True, summed=False,
+        "tag", "Jobs with this value of a cost tag, such as team=growth; without a value, jobs"
+        " without the tag. May be repeated.", parse=_parse_tags, matches=_has_tags,
+        needs_summary=True, groupable=False,
     ),
     Column(
-        "no_owner", "Jobs without an owner.", fits=lambda row, _: not row.owner, read=bool,
-        summed=False,
+        "no_owner", "Jobs without an owner.", matches=lambda row, _: not row.owner, parse=bool,
+        groupable=False,
     ),
     Column(
-        "severity", "Jobs with a finding of this severity or a higher one.", fits=_severe,
-        summed=False, **_enum(Severity),
+        "severity", "Jobs with a finding of this severity or a higher one.", matches=_has_severity,
+        groupable=False, **_enum_filter(Severity),
     ),
     Column(
-        "min_usd", "Jobs with as many avoidable and lost dollars.",
-        matches_finding=lambda finding, least: _reaches(finding.saving_usd, least),
+        "min_usd", "Jobs with at least this many avoidable plus lost dollars.",
+        matches_finding=lambda finding, minimum: _is_at_least(finding.saving_usd, minimum),
         **_minimum_filter(lambda row: row.waste_usd, "USD", "0.50"),
     ),
     Column(
-        "min_percent", "Jobs of whose bill so much is avoidable or lost.", needs_summary=True,
+        "min_percent", "Jobs of whose bill at least this much is avoidable or lost.",
+        needs_summary=True,
         **_minimum_filter(lambda row: row.waste_percent, "percent", "30"),
     ),
     Column(
-        "min_bill", "Jobs that cost as much.", needs_summary=True,
+        "min_bill", "Jobs that cost at least this much.", needs_summary=True,
         **_minimum_filter(lambda row: row.total_usd, "USD", "0.50"),
     ),
     Column(
-        "min_hours", "Jobs that ran as long, from start to end.", needs_summary=True,
-        **_minimum_filter(_hours, "hours", "24"),
+        "min_hours", "Jobs that ran at least this long, from start to end.", needs_summary=True,
+        **_minimum_filter(_duration_hours, "hours", "24"),
     ),
     Column(
-        "no_price", "Jobs whose bill is not known.", needs_summary=True, read=bool, summed=False,
-        fits=lambda row, _: row.total_usd is None and not row.rollup,
+        "no_price", "Jobs whose bill is not known.", needs_summary=True, parse=bool,
+        groupable=False, matches=lambda row, _: row.total_usd is None and not row.rollup,
     ),
     Column(
-        "interrupted", "Spot jobs that were interrupted.", needs_summary=True, read=bool,
-        summed=False, fits=lambda row, _: bool(row.interrupted_s),
+        "interrupted", "Spot jobs that were interrupted.", needs_summary=True, parse=bool,
+        groupable=False, matches=lambda row, _: bool(row.interrupted_s),
     ),
 )  # fmt: skip
 FILTERS = {column.name: column for column in COLUMNS if column.help}
-GROUPABLE = {column.name: column for column in COLUMNS if column.summed}
+GROUPABLE = {column.name: column for column in COLUMNS if column.groupable}
 
 
 def tag_column(name: str) -> Column:
-    """The column of a cost tag."""
-    return Column(name.removeprefix(TAG_PREFIX), needs_summary=True, tag=True)
+    """Returns the column of a cost tag."""
+    return Column(name.removeprefix(TAG_PREFIX), needs_summary=True, is_tag=True)
 
 
 def parse_columns(text: str) -> tuple[Column, ...]:
     """Reads `family` or `owner,month`; any other word is a cost tag. Raises BadUsage."""
-    words = [word.strip() for word in text.split(",")]
-    columns = tuple(GROUPABLE.get(word.lower()) or tag_column(word) for word in words)
-    if not all(words) or len(columns) > 2 or len({column.key for column in columns}) < len(columns):  # noqa: PLR2004
-        raise BadUsage(f"by {text}: give one column or two, and only one of day, week and month")
+    names = [name.strip() for name in text.split(",")]
+    columns = tuple(GROUPABLE.get(name.lower()) or tag_column(name) for name in names)
+    if not all(names) or len(columns) > 2 or len({column.key for column in columns}) < len(columns):  # noqa: PLR2004
+        raise BadUsage(f"by {text}: give one or two columns, and only one of day, week and month")
     return columns
 
 
 def unknown_column_error(name: str, tags: set[str]) -> BadUsage:
     """Returns the error for a name that is neither a column nor a cost tag of any audit."""
     names = [*GROUPABLE, *sorted(tags)]
-    near = did_you_mean(name, names) or ":"
-    return BadUsage(f"there is no column {name!r}{near} the columns are {', '.join(names)}")
+    suggestion = did_you_mean(name, names) or ":"
+    return BadUsage(f"there is no column {name!r}{suggestion} the columns are {', '.join(names)}")
 
 
-def matching(question: Question) -> Callable[[AuditSummary | RuleFinding], bool]:
-    """Returns a function that tells if a row passes every filter; fields not read yet pass."""
-    asked = [(FILTERS[name], wanted) for name, wanted in question.filters.items()]
-    return lambda row: all(column.is_match(row, wanted) for column, wanted in asked)
+def make_row_filter(question: Question) -> Callable[[AuditSummary | RuleFinding], bool]:
+    """Returns a function that says whether a row passes every filter.
+
+    Fields that are not read yet pass.
+    """
+    parsed = [(FILTERS[name], filter_value) for name, filter_value in question.filters.items()]
+    return lambda row: all(column.is_match(row, filter_value) for column, filter_value in parsed)
 
 
-def needs_summary(question: Question) -> bool:
+def has_summary_filter(question: Question) -> bool:
     """Whether a filter needs fields that findings do not have."""
     return any(FILTERS[name].needs_summary for name in question.filters)
 
@@ -290,17 +308,17 @@ def make_question(
 
     `option_name` returns the caller's name of a filter. Raises BadUsage for an invalid value.
     """
-    asked = {}
+    parsed = {}
     for name, value in filter_values.items():
         if value is None or value is False or value == ():
             continue
         column = FILTERS[name]
         try:
-            asked[name] = column.read(value)
+            parsed[name] = column.parse(value)
         except ValueError as error:
-            of_words = isinstance(column.read, type)
-            reason = f"is none of {', '.join(column.words)}" if of_words else str(error)
+            is_enum = isinstance(column.parse, type)
+            reason = f"is none of {', '.join(column.choices)}" if is_enum else str(error)
             text = " ".join(value) if isinstance(value, tuple) else value
             raise BadUsage(f"{option_name(name)} {text} {reason}") from error
-    in_order = {name: asked[name] for name in FILTERS if name in asked}
-    return Question.with_filters(window, sort=sort, **in_order)
+    ordered = {name: parsed[name] for name in FILTERS if name in parsed}
+    return Question.with_filters(window, sort=sort, **ordered)

@@ -1,6 +1,6 @@
-"""Walks the lists of a history within a window, newest first, and counts what it reads.
+"""Reads the lists of a history within a window, newest first, and counts what it reads.
 
-Its rows are an audit's summary, or a finding beside it.
+A row is an audit's summary, or a finding with it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from sageaudit.structs import replace
 
 _MAX_YEAR = 2099
 _MAX_GAP = timedelta(days=90)
-"""Our choice: after a gap of this length without audits, the history is taken to begin."""
+"""Our choice: the history begins after the last gap of this length without audits."""
 Row = TypeVar("Row", AuditSummary, RuleFinding)
 _SHARED_NAME_PREFIXES = tuple(f"{kind.value}/" for kind in JobKind if kind.spec.rollup)
 """Prefixes of names that several roll-ups, each a family of its own, may share."""
 _ZERO = Decimal(0)
 _ROLL_UP_OWN_AMOUNTS = (SortOrder.TOTAL, SortOrder.AVOIDABLE, SortOrder.LOST)
-"""Amounts that the summary of a roll-up has from its training jobs."""
+"""Amounts that a roll-up's summary takes from its training jobs."""
 NEVER_STARTED = "Never started"
 """The status of jobs that failed or were stopped before their start. AWS has no such status."""
 
@@ -50,7 +50,7 @@ class ReadCounts(Struct):
 class HistoryLists(Struct, frozen=True):
     """The lists of a history in a window.
 
-    `page_size`: how many rows the first request of each list reads; None for all that fit in one.
+    `page_size`: how many rows the first request of each list reads; None for as many as fit.
     """
 
     history: History
@@ -66,12 +66,12 @@ class HistoryLists(Struct, frozen=True):
         """Yields the audits of the question's list, before its other filters."""
         before = self.window.until
         if question.index is RunIndex.FAMILY and question.family is not None:
-            return self._family(question, question.family, before)
+            return self._runs_of_families(question, question.family, before)
         if question.index is RunIndex.OWNER and question.owner is not None:
             return self.jobs_of_owner(question.owner, before)
         if question.index is RunIndex.ACCOUNT and question.account is not None:
             return self._rows([RunQuery.for_account(question.account)], before)
-        return self._rows(map(RunQuery.for_day, self._days(before)), before)
+        return self._rows(map(RunQuery.for_day, self._days_back(before)), before)
 
     def findings(self, rule: str) -> Iterator[RuleFinding]:
         """Yields the findings of one rule."""
@@ -97,9 +97,9 @@ class HistoryLists(Struct, frozen=True):
     ) -> Iterator[SumRow]:
         """Yields the daily sums of the window's days.
 
-        A family may be named by its shared part; the history itself knows full names alone.
+        A family may be named by its shared part, which the history itself does not know.
         """
-        shared = (
+        is_shared = (
             scope is Scope.FAMILY and name is not None and name.startswith(_SHARED_NAME_PREFIXES)
         )
         rows = self.history.daily_sums(
@@ -108,14 +108,16 @@ class HistoryLists(Struct, frozen=True):
             self.window.last_day,
             account=account,
             region=region,
-            name=None if shared else name,
+            name=None if is_shared else name,
         )
         for row in rows:
             self.read_counts.sums += 1
-            if not shared or shared_name(row.name or "") == name:
+            if not is_shared or shared_name(row.name or "") == name:
                 yield row
 
-    def _family(self, question: Question, family: str, before: datetime) -> Iterator[AuditSummary]:
+    def _runs_of_families(
+        self, question: Question, family: str, before: datetime
+    ) -> Iterator[AuditSummary]:
         """Yields the runs of a family in each account and region that have daily sums of it."""
         account, region = question.account, question.region
         if (
@@ -123,21 +125,21 @@ class HistoryLists(Struct, frozen=True):
             and region is not None
             and not family.startswith(_SHARED_NAME_PREFIXES)
         ):
-            places = {(account, region, family)}
+            families = {(account, region, family)}
         else:
             rows = self.daily_sums(Scope.FAMILY, account=account, region=region, name=family)
-            places = {(row.account, row.region, row.name or "") for row in rows}
-        runs = [self.runs_of_family(*of_family, before) for of_family in sorted(places)]
+            families = {(row.account, row.region, row.name or "") for row in rows}
+        runs = [self.runs_of_family(*key, before) for key in sorted(families)]
         return heapq.merge(*runs, key=sort_key, reverse=True)
 
-    def _days(self, before: datetime) -> Iterator[date]:
+    def _days_back(self, before: datetime) -> Iterator[date]:
         day = _last_day(before)
         while day >= self.window.first_day:
             yield day
             day -= timedelta(days=1)
 
     def _rows(self, queries: Iterable[RunQuery[Row]], before: datetime) -> Iterator[Row]:
-        """Yields the rows of lists one list after the other, down to the window's begin."""
+        """Yields the rows of lists, one list after the other, back to the window's start."""
         since = self.window.since
         rows = chain.from_iterable(
             self.history.runs(query, before=before, page_size=self.page_size) for query in queries
@@ -148,12 +150,12 @@ class HistoryLists(Struct, frozen=True):
 
 
 def sort_key(row: AuditSummary | RuleFinding) -> tuple[datetime, str]:
-    """Returns the key by which several lists sort together: the newest row has the largest."""
+    """Returns the sort key of a row in several lists: the newest row has the largest key."""
     return row.ended_at, f"{row.key.arn}#{row.key.created_at.timestamp():.3f}"
 
 
 def _last_day(before: datetime) -> date:
-    """Returns the newest day of a list, which does not include the moment itself."""
+    """Returns the last day that begins before a moment."""
     return (before - timedelta(microseconds=1)).date()
 
 
@@ -172,8 +174,8 @@ def audited_days(history: History) -> list[date] | None:
 
 
 def first_covered_day(lists: HistoryLists, question: Question, day: date) -> date:
-    """Returns the first day with an audit in the question's account and region, looking back from a
-    day. The history does not cover earlier days. Without audits: the last of all dates.
+    """Returns the first day that the history covers in the question's account and region, looking
+    back from a day. It is the last of all dates if there are no audits.
     """
     earlier = make_window(day - _MAX_GAP, lists.window.last_day + ONE_DAY)
     rows = lists.in_window(earlier).daily_sums(
@@ -182,69 +184,71 @@ def first_covered_day(lists: HistoryLists, question: Question, day: date) -> dat
     return min((row.day for row in rows), default=date.max)
 
 
-def as_list_row(head: AuditSummary) -> AuditSummary:
+def as_list_row(summary: AuditSummary) -> AuditSummary:
     """Returns an audit as lists show it.
 
-    A roll-up (a tuning job) repeats the dollars of its training jobs, so its row has only those
-    that it adds itself: the columns of any list add up to the daily sums.
+    The row of a roll-up (a tuning job) leaves out the dollars of its training jobs, so that the
+    columns of any list add up to the daily sums.
     """
-    sums = head.sums
-    if head.rollup:
-        own: dict[str, Any] = {f"{sort}_usd": sort.amount_of(sums) for sort in _ROLL_UP_OWN_AMOUNTS}
+    sums = summary.sums
+    if summary.rollup:
+        own_sums: dict[str, Any] = {
+            f"{sort}_usd": sort.amount_of(sums) for sort in _ROLL_UP_OWN_AMOUNTS
+        }
         possible_usd = sums.known_possible_usd
         exact = SpendQualifier.EXACT
-        return replace(head, possible_usd=possible_usd, spend_qualifier=exact, **own)
-    if head.possible_usd != sums.known_possible_usd:
-        head = replace(head, possible_usd=sums.known_possible_usd)
-    if not _has_never_started(head):
-        return head
-    waited_s = sum(head.phase_s.values()) or None
-    waiting_s = None if waited_s is None else round(waited_s)
-    return replace(head, status=NEVER_STARTED, judged=None, waiting_s=waiting_s)
+        return replace(summary, possible_usd=possible_usd, spend_qualifier=exact, **own_sums)
+    if summary.possible_usd != sums.known_possible_usd:
+        summary = replace(summary, possible_usd=sums.known_possible_usd)
+    if not _has_never_started(summary):
+        return summary
+    total_wait_s = sum(summary.phase_s.values()) or None
+    waiting_s = None if total_wait_s is None else round(total_wait_s)
+    return replace(summary, status=NEVER_STARTED, judged=None, waiting_s=waiting_s)
 
 
-def _has_never_started(head: AuditSummary) -> bool:
+def _has_never_started(summary: AuditSummary) -> bool:
     """Whether a job ended before its start: it has no times, and its bill is known to be $0."""
-    if head.purchase is None or head.total_usd is None:
+    if summary.purchase is None or summary.total_usd is None:
         return False
-    times = (head.elapsed_s, head.billable_s)
-    return head.status != "Completed" and not head.total_usd and not any(times)
+    durations = (summary.elapsed_s, summary.billable_s)
+    return summary.status != "Completed" and not summary.total_usd and not any(durations)
 
 
-def with_summary(row: RuleFinding, head: AuditSummary | None) -> RuleFinding:
+def with_summary(row: RuleFinding, summary: AuditSummary | None) -> RuleFinding:
     """Returns the row with its audit's whole summary, if that could be read.
 
-    For a roll-up, whose summary must be read, the savings are those that no training job counts.
+    The savings of a roll-up are those that no training job counts; its summary must be read.
     """
-    if head is None:
+    if summary is None:
         return row
     finding = row.finding
-    if head.rollup:
-        own = head.sums.rules.get(finding.rule, RuleSums())
+    if summary.rollup:
+        own_sums = summary.sums.rules.get(finding.rule, RuleSums())
         has_dollars = finding.bucket is not Bucket.NONE
         finding = replace(
             finding,
-            saving_usd=own.known_usd(finding.bucket) if has_dollars else None,
-            saving_up_to_usd=own.max_usd(finding.bucket) if has_dollars else None,
+            saving_usd=own_sums.known_usd(finding.bucket) if has_dollars else None,
+            saving_up_to_usd=own_sums.max_usd(finding.bucket) if has_dollars else None,
         )
-    summary = replace(as_list_row(head), severity=finding.severity, estimated=finding.estimated)
+    summary = replace(as_list_row(summary), severity=finding.severity, estimated=finding.estimated)
     return RuleFinding(finding, summary, is_loaded=True)
 
 
-def reads_summaries(row: RuleFinding) -> bool:
-    """Whether a summary is needed for the account, region and kind, or for what a finding adds."""
+def should_read_summary(row: RuleFinding) -> bool:
+    """Whether a finding's account, region, kind or own dollars are only in the audit's summary."""
     return row.summary.rollup or row.summary.kind == UNKNOWN_NAME
 
 
 def sort_amount(row: AuditSummary | RuleFinding, sort: SortOrder) -> Decimal:
-    """Returns the amount to sort a row by, of a finding its saving; 0 if it is not known."""
+    """Returns the amount to sort a row by, for a finding its saving; 0 if it is not known."""
     if isinstance(row, RuleFinding):
         return row.finding.saving_usd or _ZERO
     return Decimal(getattr(row, sort.field) or 0)
 
 
-def stored_sort_amount(head: AuditSummary, sort: SortOrder) -> Decimal:
+def stored_sort_amount(summary: AuditSummary, sort: SortOrder) -> Decimal:
     """Returns the amount to sort a stored summary by; makes a row only if it has no such amount."""
-    if sort is SortOrder.WASTE and not head.rollup:
-        return (head.avoidable_usd or _ZERO) + (head.lost_usd or _ZERO)
-    return sort_amount(as_list_row(head), sort)
+    if sort is SortOrder.WASTE and not summary.rollup:
+        return (summary.avoidable_usd or _ZERO) + (summary.lost_usd or _ZERO)
+    return sort_amount(as_list_row(summary), sort)

@@ -1,6 +1,6 @@
-"""The names that a history knows: of families, of what a mistyped filter meant, and of jobs.
+"""Finds families and jobs by their names, and suggests names for a mistyped filter.
 
-A job is found by its ARN or name, whatever its age, in one list.
+A job of any age is found by its ARN or name, in one list.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MOST_NAMES = 3
 """Number of names or ARNs that are listed if a name is ambiguous."""
 
 
-def resolve(history: History, question: Question) -> tuple[HistoryLists, Question]:
+def resolve_question(history: History, question: Question) -> tuple[HistoryLists, Question]:
     """Returns the lists of the question's window, and the question with its family resolved.
 
     Raises BadUsage as `resolve_family` does.
@@ -50,102 +50,116 @@ def resolve(history: History, question: Question) -> tuple[HistoryLists, Questio
 
 
 def resolve_family(lists: HistoryLists, question: Question) -> Question:
-    """The question about the family that is meant: the one of this name, or the only one of the
-    window whose name ends in `/` and the text, or is what a list cut to the text.
+    """Returns the question with the full name of its family.
 
-    A text that fits no family stays as it is. Raises BadUsage if it fits several.
+    The filter's text is a family's name, the end of one name in the window (after a `/`), or a name
+    that a list shortened. A text that matches no family is kept. Raises BadUsage if it matches
+    several.
     """
     text = question.family
     if text is None or next(lists.daily_sums(Scope.FAMILY, name=text), None) is not None:
         return question
-    label = next((label for label in ROLL_UP_LABELS if text.startswith(label)), "")
-    end = f"/{text.removeprefix(label)}"
-    meant = sorted(
+    rollup_label = next(
+        (rollup_label for rollup_label in ROLL_UP_LABELS if text.startswith(rollup_label)), ""
+    )
+    suffix = f"/{text.removeprefix(rollup_label)}"
+    matching_names = sorted(
         {
             name
             for name in _names(lists, Scope.FAMILY)
-            if name.endswith(end) or is_shortened(text, name)
+            if name.endswith(suffix) or is_shortened(text, name)
         }
     )
-    if len(meant) > 1:
-        more = f" and {len(meant) - _MAX_SUGGESTIONS} more" if len(meant) > _MAX_SUGGESTIONS else ""
+    if len(matching_names) > 1:
+        suffix_text = (
+            f" and {len(matching_names) - _MAX_SUGGESTIONS} more"
+            if len(matching_names) > _MAX_SUGGESTIONS
+            else ""
+        )
         raise BadUsage(
             f"family {text} is {'cut from' if ELLIPSIS in text else 'the end of'}"
-            f" {', '.join(meant[:_MAX_SUGGESTIONS])}{more}: give more of the name"
+            f" {', '.join(matching_names[:_MAX_SUGGESTIONS])}{suffix_text}: give more of the name"
         )
-    return question.with_changed_filters(family=meant[0]) if meant else question
+    return question.with_changed_filters(family=matching_names[0]) if matching_names else question
 
 
 def is_shortened(text: str, name: str) -> bool:
     """Whether a list may have cut this name to the text, as `begin…end`."""
-    begin, dots, end = text.partition(ELLIPSIS)
-    fits = name.startswith(begin) and name.endswith(end) and len(name) > len(begin) + len(end)
-    return bool(dots) and fits
+    prefix, ellipsis, suffix = text.partition(ELLIPSIS)
+    has_ends = (
+        name.startswith(prefix) and name.endswith(suffix) and len(name) > len(prefix) + len(suffix)
+    )
+    return bool(ellipsis) and has_ends
 
 
-def why_no_match(
+def no_match_reason(
     lists: HistoryLists, question: Question, option_name: Callable[[str], str] = str
 ) -> str:
-    """Says which filter matches nothing in the window, and which name was probably meant.
+    """Returns which filter matches nothing in the window, and which name was probably meant.
 
-    Each filter is tried alone, on daily sums if these know its values, else on all audits.
+    Each filter is tried alone, on daily sums if they have its values, else on all audits.
     """
     accounts = [*lists.daily_sums(Scope.ACCOUNT)]
     if not accounts:
         return covered_days_text(lists.history, lists.window)
-    sums: dict[str, set[str]] = {
+    known_values: dict[str, set[str]] = {
         "account": {row.account for row in accounts},
         "region": {row.region for row in accounts},
         "rule": {rule for row in accounts for rule in row.sums.rules},
     }
-    every: list[ListRow] = []
-    for name, wanted in question.filters.items():
+    rows: list[ListRow] = []
+    for name, filter_value in question.filters.items():
         if name in {Scope.FAMILY, Scope.OWNER, Scope.TYPE}:
-            sums[name] = {*_names(lists, Scope(name))}
-        values = sums.get(name)
-        is_match = values is not None and wanted in values
+            known_values[name] = {*_names(lists, Scope(name))}
+        values = known_values.get(name)
+        is_match = values is not None and filter_value in values
         if values is None:
-            every = every or [*answer.iterate_rows(lists, Question(lists.window))]
-            is_match, values = _match_audits(every, name, wanted)
+            rows = rows or [*answer.iterate_rows(lists, Question(lists.window))]
+            is_match, values = _match_audits(rows, name, filter_value)
         if not is_match:
-            ends = {value.rpartition("/")[2] for value in values} if name == "family" else set()
-            words = _filter_text(name, wanted)
-            meant = "" if words in values else did_you_mean(words, sorted(values | ends))
-            return f"{option_name(name)}{words and f' {words}'} matches nothing{meant}"
+            last_parts = (
+                {value.rpartition("/")[2] for value in values} if name == "family" else set()
+            )
+            value_text = _filter_text(name, filter_value)
+            candidates = sorted(values | last_parts)
+            suggestion = "" if value_text in values else did_you_mean(value_text, candidates)
+            return (
+                f"{option_name(name)}{value_text and f' {value_text}'} matches nothing{suggestion}"
+            )
     return "each filter matches some audits, but none matches all of them"
 
 
-def _match_audits(rows: Sequence[ListRow], name: str, wanted: Any) -> tuple[bool, set[str]]:
+def _match_audits(rows: Sequence[ListRow], name: str, filter_value: Any) -> tuple[bool, set[str]]:
     """Whether an audit passes a filter, and the values of all audits."""
-    column, values = FILTERS[name], {*FILTERS[name].words}
+    column, values = FILTERS[name], {*FILTERS[name].choices}
     for row in rows:
-        if column.is_match(row, wanted):
+        if column.is_match(row, filter_value):
             return True, values
         if name == "tag":
             values |= {_filter_text(name, {tag: value}) for tag, value in row.tags.items()}
-        elif not column.words and column.fits is None:
+        elif not column.choices and column.matches is None:
             values.add(str(column.value_of(row) or ""))
     return False, values
 
 
-def _filter_text(name: str, wanted: Any) -> str:
+def _filter_text(name: str, filter_value: Any) -> str:
     """Returns a filter's value as it is written on the command line."""
     if name == "tag":
-        return " and ".join(f"{tag}={value or ''}" for tag, value in wanted.items())
-    return "" if wanted is True else str(wanted)
+        return " and ".join(f"{tag}={value or ''}" for tag, value in filter_value.items())
+    return "" if filter_value is True else str(filter_value)
 
 
 def covered_days_text(history: History, window: Window) -> str:
-    """Says on which days the history has audits, if it has none in the window."""
+    """Returns on which days the history has audits, for a window in which it has none."""
     days = audited_days(history)
     if days is None:
         return "the history is empty: `sageaudit scan` audits jobs"
     first, last = days[0], days[-1]
     if first == last:
-        return f"the history has audits of {first} alone"
-    near = min(days, key=lambda day: max(window.first_day - day, day - window.last_day))
+        return f"the history has audits of {first} only"
+    nearest_day = min(days, key=lambda day: max(window.first_day - day, day - window.last_day))
     span = f"the history has audits of {len(days)} days from {first} to {last}"
-    return span if near in {first, last} else f"{span}, the nearest of {near}"
+    return span if nearest_day in {first, last} else f"{span}, the nearest of {nearest_day}"
 
 
 def _names(lists: HistoryLists, scope: Scope) -> Iterator[str]:
@@ -153,7 +167,7 @@ def _names(lists: HistoryLists, scope: Scope) -> Iterator[str]:
 
 
 class JobQuery(Struct, frozen=True):
-    """The job to find: an ARN or a name, and what else is known of it."""
+    """The job to find: an ARN or a name, and what else is known about it."""
 
     job: str
     kind: JobKind | None = None
@@ -166,57 +180,69 @@ class JobQuery(Struct, frozen=True):
         ref = JobRef.from_arn(self.job)
         return ref.name if ref else self.job
 
-    def matches(self, head: AuditSummary) -> bool:
-        """Whether this run with the name is a run of the job."""
-        pairs = ((self.kind, head.kind), (self.account, head.account), (self.region, head.region))
-        return all(wanted is None or wanted == value for wanted, value in pairs) and (
-            self.name == self.job or head.key.arn.lower() == self.job.lower()
+    def is_match(self, summary: AuditSummary) -> bool:
+        """Whether this run, which has the name, is a run of the job."""
+        pairs = (
+            (self.kind, summary.kind),
+            (self.account, summary.account),
+            (self.region, summary.region),
+        )
+        return all(own_value is None or own_value == value for own_value, value in pairs) and (
+            self.name == self.job or summary.key.arn.lower() == self.job.lower()
         )
 
 
-def find_job(history: History, wanted: JobQuery) -> AuditSummary:
+def find_job(history: History, job_query: JobQuery) -> AuditSummary:
     """Returns the newest run of the job.
 
     A name that was shortened with "…" is looked for among the newest jobs. Raises JobNotFound, or
     AmbiguousName if several jobs, or jobs of several kinds, accounts or regions, have the name.
     """
-    named = _resolve_shortened(history, wanted) if ELLIPSIS in wanted.job else wanted
-    runs = [run for run in history.runs(RunQuery.for_name(named.name)) if named.matches(run)]
+    query = _resolve_shortened(history, job_query) if ELLIPSIS in job_query.job else job_query
+    runs = [run for run in history.runs(RunQuery.for_name(query.name)) if query.is_match(run)]
     arns = list(dict.fromkeys(run.key.arn for run in runs))
     if len(arns) > 1:
-        raise AmbiguousName(f"{wanted.job} is several jobs, {_some(arns)}: give the ARN of one")
+        raise AmbiguousName(
+            f"{job_query.job} is several jobs, {_first_names_text(arns)}: give the ARN of one"
+        )
     if runs:
         return runs[0]
     raise JobNotFound(
-        f"no audit of {wanted.job} is in this history{_did_you_mean(history, wanted)}"
+        f"no audit of {job_query.job} is in this history{_did_you_mean(history, job_query)}"
     )
 
 
-def _resolve_shortened(history: History, wanted: JobQuery) -> JobQuery:
-    """Returns the job whose name was shortened to this. Raises AmbiguousName for several."""
-    names = {head.job for head in _newest(history, wanted) if is_shortened(wanted.job, head.job)}
+def _resolve_shortened(history: History, job_query: JobQuery) -> JobQuery:
+    """Returns the query with the name that was shortened to this one. Raises AmbiguousName for
+    several.
+    """
+    names = {
+        summary.job
+        for summary in _newest_jobs(history, job_query)
+        if is_shortened(job_query.job, summary.job)
+    }
     if len(names) > 1:
-        names_text = _some(sorted(names))
-        raise AmbiguousName(f"{wanted.job} is cut from {names_text}: give more of the name")
-    return replace(wanted, job=names.pop()) if names else wanted
+        names_text = _first_names_text(sorted(names))
+        raise AmbiguousName(f"{job_query.job} is cut from {names_text}: give more of the name")
+    return replace(job_query, job=names.pop()) if names else job_query
 
 
-def _some(names: Sequence[str]) -> str:
-    """Returns the first names of several as text: `a and b and c and others`."""
+def _first_names_text(names: Sequence[str]) -> str:
+    """Returns the first names as text: `a and b and c and others`."""
     suffix = " and others" if len(names) > _MOST_NAMES else ""
     return " and ".join(names[:_MOST_NAMES]) + suffix
 
 
-def _did_you_mean(history: History, wanted: JobQuery) -> str:
+def _did_you_mean(history: History, job_query: JobQuery) -> str:
     """Returns the name among the newest jobs that was probably meant."""
-    newest = islice(_newest(history, wanted), _MAX_COMPARED_JOBS)
-    return did_you_mean(wanted.name, dict.fromkeys(head.job for head in newest))
+    newest_jobs = islice(_newest_jobs(history, job_query), _MAX_COMPARED_JOBS)
+    return did_you_mean(job_query.name, dict.fromkeys(summary.job for summary in newest_jobs))
 
 
-def _newest(history: History, wanted: JobQuery) -> Iterator[AuditSummary]:
-    """Yields the account's jobs of the history's last days, newest first."""
+def _newest_jobs(history: History, job_query: JobQuery) -> Iterator[AuditSummary]:
+    """Returns the account's jobs of the history's last year, newest first."""
     if (days := audited_days(history)) is None:
         return iter(())
     lists = HistoryLists(history, make_window(days[-1] - _LOOKBACK, days[-1] + ONE_DAY))
-    heads = lists.audits(Question.with_filters(lists.window, account=wanted.account))
-    return islice(heads, _MAX_SEARCHED_JOBS)
+    summaries = lists.audits(Question.with_filters(lists.window, account=job_query.account))
+    return islice(summaries, _MAX_SEARCHED_JOBS)

@@ -20,7 +20,7 @@ class SortOrder(enum.StrEnum):
 
     NEWEST = "newest"
     DURATION = "duration"
-    """From start to end, of audits alone. So is WAITING, from creation to start."""
+    """The time from start to end, only for audits."""
     WAITING = "waiting"
     WASTE = "waste"
     """Avoidable plus lost dollars."""
@@ -30,7 +30,7 @@ class SortOrder(enum.StrEnum):
     POSSIBLE = "possible"
     IDLE = "idle"
     JOBS = "jobs"
-    """This order and the following ones are of sums alone."""
+    """This order and the following ones are only for sums."""
     FAILED = "failed"
     WASTE_PERCENT = "waste_percent"
     FAILED_PERCENT = "failed_percent"
@@ -82,9 +82,9 @@ class Question(Struct, frozen=True):
     def with_filters(
         cls, window: Window, *, sort: SortOrder = SortOrder.NEWEST, **filters: Any
     ) -> Question:
-        """Returns the question with these filters; None, False or an empty map filters nothing."""
+        """Returns the question with these filters; None, False or an empty map is no filter."""
         return cls(
-            window, {name: value for name, value in filters.items() if _leaves_out(value)}, sort
+            window, {name: value for name, value in filters.items() if _is_filter(value)}, sort
         )
 
     def with_changed_filters(self, **filters: Any) -> Question:
@@ -123,15 +123,17 @@ class Question(Struct, frozen=True):
 
     @property
     def min_usd(self) -> Decimal | None:
-        """The least avoidable plus lost dollars, or the least saving of a finding."""
+        """The minimum of avoidable plus lost dollars, or of a finding's saving."""
         return self.filters.get("min_usd")
 
     @property
     def index(self) -> RunIndex:
-        """The list with the fewest rows to read: findings of a rule, a family, an owner, ..."""
+        """The list with the fewest rows to read: of a rule, family, owner, account or day."""
         indexes = (RunIndex.RULE, RunIndex.FAMILY, RunIndex.OWNER, RunIndex.ACCOUNT)
-        return next((each for each in indexes if each.name.lower() in self.filters), RunIndex.DAY)
+        return next(
+            (index for index in indexes if index.name.lower() in self.filters), RunIndex.DAY
+        )
 
 
-def _leaves_out(value: object) -> bool:
+def _is_filter(value: object) -> bool:
     return value is not None and value is not False and value != {}

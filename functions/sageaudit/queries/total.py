@@ -1,4 +1,4 @@
-"""A row of sums: what is known of the jobs of a family, an owner, a week, ..."""
+"""A row of sums: the jobs and amounts of a family, an owner, a week and so on."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _ZERO = Decimal(0)
 
 
 class SumsRow(Struct, frozen=True, kw_only=True):
-    """The sums of the jobs with the same values of one or two columns, which come first.
+    """The sums of the jobs with the same values of one or two columns, whose fields come first.
 
-    Counts are of jobs, without roll-ups. An amount is None if no job's is known; fields such as
-    `avoidable_unknown` count the jobs whose part is missing. RUN_FIELDS are known only if each
-    audit was read; medians are of bills above $0 and of all waits. The fields from `first_day` on
-    are of a day, a week or a month. An amount `before` is of the period before, None if the history
-    does not cover it.
+    Counts do not include roll-ups. An amount is None if it is not known for any job; fields such as
+    `avoidable_unknown` count the jobs whose amount is missing. RUN_FIELDS are known only if each
+    audit was read; medians are of bills above $0 and of all waiting times. The fields from
+    `first_day` on are those of a day, week or month. `before` has the sums of the period before,
+    None if the history does not cover it.
     """
 
     family: str | None = None
@@ -56,12 +56,11 @@ class SumsRow(Struct, frozen=True, kw_only=True):
     is_usage_type: bool = False
     """Whether the sums are parts of bills, which no finding has."""
     nothing_judged: bool = False
-    """Whether a rule could not judge any of the jobs: dollars that it did not find are then
-    unknown."""
+    """Whether a rule could not judge any of the jobs; its dollars are then unknown, not 0."""
     before: SumsRow | None = None
-    """The period before, as far as this one is compared with it."""
+    """The period before, or its first days if this period is the current one."""
     share_percent: Decimal | None = None
-    """Its percentage of the dollars of its period; `cumulative_percent`: with all rows before."""
+    """Its percentage of its period's dollars; `cumulative_percent` includes all rows above."""
     cumulative_percent: Decimal | None = None
     instance_hours: Decimal | None = None
     gpu_hours: Decimal | None = None
@@ -76,9 +75,9 @@ class SumsRow(Struct, frozen=True, kw_only=True):
     first_day: date | None = None
     last_day: date | None = None
     days: int | None = None
-    """Number of its days, of the current period those so far."""
+    """Number of days; for the current period, of days so far."""
     over: bool | None = None
-    """False for the current period, which is compared with as many days of the previous one."""
+    """False for the current period, which is compared with the first days of the previous one."""
     projected_usd: Decimal | None = None
     """Projected spend of the current period: each day left costs the average of finished days."""
 
@@ -99,12 +98,12 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def not_judged(self) -> int:
-        """Number of jobs of which nothing could be judged."""
+        """Number of jobs that could not be judged at all."""
         return self.sums.not_judged
 
     @property
     def partly_judged(self) -> int:
-        """Number of jobs of which only a part could be judged."""
+        """Number of jobs that could be judged only in part."""
         return self.sums.partly_judged
 
     @property
@@ -124,7 +123,7 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def estimated(self) -> int:
-        """Number of jobs whose dollars rest on an estimated rate."""
+        """Number of jobs whose dollars are based on an estimated rate."""
         return self.sums.estimated
 
     @property
@@ -136,18 +135,24 @@ class SumsRow(Struct, frozen=True, kw_only=True):
     def avoidable_unknown(self) -> int:
         """Number of jobs, or of a rule's findings, whose avoidable dollars are not known."""
         return (
-            self._rules.avoidable_unknown if self.has_rule_dollars else self.sums.avoidable_unknown
+            self._rule_sums.avoidable_unknown
+            if self.has_rule_dollars
+            else self.sums.avoidable_unknown
         )
 
     @property
     def lost_unknown(self) -> int:
         """Number of jobs or findings whose lost dollars are not known."""
-        return self._rules.lost_unknown if self.has_rule_dollars else self.sums.lost_unknown
+        return self._rule_sums.lost_unknown if self.has_rule_dollars else self.sums.lost_unknown
 
     @property
     def possible_unknown(self) -> int:
         """Number of jobs or findings whose possible dollars are not known, or only in part."""
-        return self._rules.possible_unknown if self.has_rule_dollars else self.sums.possible_unknown
+        return (
+            self._rule_sums.possible_unknown
+            if self.has_rule_dollars
+            else self.sums.possible_unknown
+        )
 
     @property
     def total_usd(self) -> Decimal | None:
@@ -214,20 +219,20 @@ class SumsRow(Struct, frozen=True, kw_only=True):
         return self._rule_dollars(wasted if wasted or None not in parts else None)
 
     @property
-    def _rules(self) -> RuleSums:
+    def _rule_sums(self) -> RuleSums:
         return sum(self.sums.rules.values(), RuleSums())
 
     def _known_usd(self, bucket: Bucket) -> Decimal | None:
         if self.has_rule_dollars:
-            return self._rules.known_usd(bucket)
+            return self._rule_sums.known_usd(bucket)
         usd: Decimal | None = getattr(self.sums, f"known_{bucket}_usd")
         return usd
 
-    def _upper_end(self, bucket: Bucket, of_jobs_usd: Decimal | None) -> Decimal | None:
-        return self._rules.max_usd(bucket) if self.has_rule_dollars else of_jobs_usd
+    def _upper_end(self, bucket: Bucket, jobs_usd: Decimal | None) -> Decimal | None:
+        return self._rule_sums.max_usd(bucket) if self.has_rule_dollars else jobs_usd
 
     def _rule_dollars(self, usd: Decimal | None) -> Decimal | None:
-        """Returns the rules' dollars as far as they are known."""
+        """Returns the dollars, or None if no rule could judge them or the row is a usage type."""
         return None if self.is_usage_type or (self.nothing_judged and not usd) else usd
 
     @property
@@ -242,7 +247,7 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def total_change_percent(self) -> Decimal | None:
-        """By how many percent the spend is higher than before."""
+        """The increase of the spend in percent."""
         return percent_change(self.total_usd, self.total_before_usd)
 
     @property
@@ -252,14 +257,18 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def waste_change_percent(self) -> Decimal | None:
-        """By how many percent the waste is higher than before."""
+        """The increase of the waste in percent."""
         return percent_change(self.waste_usd, self.waste_before_usd)
 
     @property
     def waste_percent(self) -> Decimal | None:
-        """Waste in percent of the judged spend; None if jobs that could not be judged lost more."""
-        known = self.judged_usd and self.waste_usd is not None and self.waste_usd <= self.judged_usd
-        return _share(self.waste_usd, self.judged_usd) if known else None
+        """Waste in percent of the judged spend.
+
+        None if the waste is larger, since jobs that could not be judged may have losses.
+        """
+        if self.waste_usd is None or not self.judged_usd or self.waste_usd > self.judged_usd:
+            return None
+        return _share(self.waste_usd, self.judged_usd)
 
     @property
     def failed_percent(self) -> Decimal | None:
@@ -305,7 +314,7 @@ RUN_FIELDS = (*SUMMED_RUN_FIELDS, "idle_percent", "usd_per_hour", "median_usd", 
 
 
 class JobPart(Struct, frozen=True):
-    """A job as it is added up: all of it, a finding of a rule, or one usage type of its bill."""
+    """What a job adds to sums: all of it, a rule's finding, or one usage type of its bill."""
 
     summary: AuditSummary
     sums: Sums
@@ -313,63 +322,71 @@ class JobPart(Struct, frozen=True):
     usage_type: str | None = None
 
     def column_value(self, column: Column) -> Any:
-        """Returns the value of a column under which it is counted."""
-        own = {"rule": self.rule, "usage_type": self.usage_type}
-        return own[column.name] if column.name in own else column.value_of(self.summary)
+        """Returns its value of a column."""
+        part_values = {"rule": self.rule, "usage_type": self.usage_type}
+        return (
+            part_values[column.name]
+            if column.name in part_values
+            else column.value_of(self.summary)
+        )
 
     def field_value(self, name: str) -> Any:
-        """Returns what it adds to a field of RUN_FIELDS, its bill or its waiting time. A usage type
-        has only a quantity, dollars and the wait.
+        """Returns its value of a field in RUN_FIELDS, its bill or its waiting time. A usage type
+        has only a quantity, dollars and the waiting time.
         """
         job = self.summary
         if self.usage_type is None:
             return None if name == "usage_quantity" else getattr(job, name)
-        of_usage = {"usage_quantity": job.usage_quantities, "total_usd": job.usage_costs}
-        if name in of_usage:
-            return (of_usage[name] or {}).get(self.usage_type)
+        usage_values = {"usage_quantity": job.usage_quantities, "total_usd": job.usage_costs}
+        if name in usage_values:
+            return (usage_values[name] or {}).get(self.usage_type)
         return None if name in SUMMED_RUN_FIELDS else getattr(job, name)
 
 
 def run_field_sums(parts: Sequence[JobPart]) -> dict[str, Any]:
-    """Returns the fields of RUN_FIELDS that a row of sums stores."""
+    """Returns the fields in RUN_FIELDS that a row of sums stores."""
     values: dict[str, list[Any]] = {
         name: [value for part in parts if (value := part.field_value(name)) is not None]
         for name in (*SUMMED_RUN_FIELDS, "total_usd", "waiting_s")
     }
-    bills, waits = filter(None, values.pop("total_usd")), values.pop("waiting_s")
-    sums: dict[str, Any] = {name: sum(each) if each else None for name, each in values.items()}
-    sums["median_usd"] = median(each) if (each := [*bills]) else None
+    nonzero_bills, waits = [*filter(None, values.pop("total_usd"))], values.pop("waiting_s")
+    sums: dict[str, Any] = {
+        name: sum(amounts) if amounts else None for name, amounts in values.items()
+    }
+    sums["median_usd"] = median(nonzero_bills) if nonzero_bills else None
     return sums | {"median_waiting_s": round(median(waits)) if waits else None}
 
 
 def combine(rows: Iterable[SumsRow]) -> SumsRow:
     """Returns the sum of all rows as one row."""
-    each = [*rows]
-    sums = add_sums([row.sums for row in each])
-    of_rules = any(row.has_rule_dollars for row in each)
+    rows_list = [*rows]
+    sums = add_sums([row.sums for row in rows_list])
+    has_rule_dollars = any(row.has_rule_dollars for row in rows_list)
     return SumsRow(
-        sums=sums, has_rule_dollars=of_rules, is_usage_type=any(row.is_usage_type for row in each)
+        sums=sums,
+        has_rule_dollars=has_rule_dollars,
+        is_usage_type=any(row.is_usage_type for row in rows_list),
     )
 
 
-def _share(part: Decimal | None, whole: Decimal | None) -> Decimal | None:
-    return None if part is None or not whole else 100 * part / whole
+def _share(part: Decimal | None, total: Decimal | None) -> Decimal | None:
+    return None if part is None or not total else 100 * part / total
 
 
 def add_shares(rows: Iterable[SumsRow], name: str) -> Iterator[SumsRow]:
-    """Yields the rows with their share of this amount in their period, and the running share."""
-    each = [*rows]
-    whole: dict[date | None, Decimal] = defaultdict(Decimal)
-    so_far = whole.copy()
-    for row in each:
-        whole[row.first_day] += getattr(row, name) or _ZERO
-    for row in each:
+    """Yields the rows with their share of this amount in their period, and the cumulative share."""
+    rows_list = [*rows]
+    period_totals: dict[date | None, Decimal] = defaultdict(Decimal)
+    cumulative = period_totals.copy()
+    for row in rows_list:
+        period_totals[row.first_day] += getattr(row, name) or _ZERO
+    for row in rows_list:
         amount = getattr(row, name)
-        so_far[row.first_day] += amount or _ZERO
+        cumulative[row.first_day] += amount or _ZERO
         yield replace(
             row,
-            share_percent=_share(amount, whole[row.first_day]),
-            cumulative_percent=_share(so_far[row.first_day], whole[row.first_day]),
+            share_percent=_share(amount, period_totals[row.first_day]),
+            cumulative_percent=_share(cumulative[row.first_day], period_totals[row.first_day]),
         )
 
 
@@ -380,13 +397,13 @@ def percent_change(now_usd: Decimal | None, before_usd: Decimal | None) -> Decim
 
 def sort_rows(totals: Iterable[SumsRow], sort: SortOrder) -> list[SumsRow]:
     """Sorts by period, then by waste, the largest first; or by the amount asked for."""
-    in_time = sort is SortOrder.NEWEST
-    amount = (SortOrder.WASTE if in_time else sort).field
+    by_period = sort is SortOrder.NEWEST
+    amount = (SortOrder.WASTE if by_period else sort).field
 
-    def order(of: SumsRow) -> tuple[object, ...]:
-        day = (in_time and of.first_day) or date.min
-        names = (*(column.value_of(of) for column in GROUPABLE.values()), *of.tags.values())
-        first: Decimal = getattr(of, amount) or _ZERO
-        return day, -first, -(of.total_usd or _ZERO), *(str(name or "") for name in names)
+    def sort_key(row: SumsRow) -> tuple[object, ...]:
+        day = (by_period and row.first_day) or date.min
+        names = (*(column.value_of(row) for column in GROUPABLE.values()), *row.tags.values())
+        first: Decimal = getattr(row, amount) or _ZERO
+        return day, -first, -(row.total_usd or _ZERO), *(str(name or "") for name in names)
 
-    return sorted(totals, key=order)
+    return sorted(totals, key=sort_key)

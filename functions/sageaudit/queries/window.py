@@ -1,7 +1,4 @@
-"""Reads `--since` and `--until`, for every command and for Python: the time to look at, in UTC.
-
-Sums are compared by days, weeks and months.
-"""
+"""Parses `--since` and `--until` into a window of time in UTC, and divides it into periods."""
 
 from __future__ import annotations
 
@@ -23,15 +20,15 @@ _MONTH = re.compile(r"(\d{4})-(\d\d)\Z", re.ASCII)
 _WEEK = re.compile(r"(\d{4})-W(\d\d)\Z", re.ASCII)
 ONE_DAY = timedelta(days=1)
 FIRST_MOMENT = datetime(2017, 11, 1, tzinfo=UTC)
-"""The month of SageMaker's first release. No job is older, so no list is read for earlier days."""
-_BEHIND = timedelta(hours=1)
-"""How far a computer's clock may be behind. AWS refuses requests of one that is off by minutes."""
+"""The month of SageMaker's first release. No job is older, so no earlier days are read."""
+_MAX_CLOCK_LAG = timedelta(hours=1)
+"""How far a computer's clock may be behind. AWS refuses requests if it is off by minutes."""
 DAY_FORMATS = "30d, yesterday, last-week, last-month, 2026-08, 2026-W34 or 2026-11-01"
 TIME_FORMATS = f"{DAY_FORMATS}, or 2026-11-01T10:00Z"
 
 
 class Retention(Struct, frozen=True):
-    """Data that is deleted after some days; `data` is a plural."""
+    """Data that is deleted after this many days; `data` is its name, a plural."""
 
     data: str
     days: int
@@ -48,12 +45,12 @@ class Window(Struct, frozen=True):
 
     @property
     def first_day(self) -> date:
-        """The day of the first moment."""
+        """The first day of the window."""
         return self.since.date()
 
     @property
     def last_day(self) -> date:
-        """The day of the last moment."""
+        """The last day of the window."""
         return (self.until - timedelta(microseconds=1)).date()
 
     @property
@@ -71,62 +68,65 @@ class Window(Struct, frozen=True):
 def parse_window(
     since: str, until: str | None, now: datetime, *, with_today: bool = True
 ) -> Window:
-    """Reads texts in one of TIME_FORMATS; a time without a zone is UTC, a week begins on Monday.
+    """Parses texts in one of TIME_FORMATS; a time without a zone is UTC, a week begins on Monday.
 
     Days are whole: `30d` begins at midnight 30 days ago, or 30 days before the date in `until`. An
-    `until` without a time includes its last day. Without `until`, a finished week, month or
-    `yesterday` in `since` is the whole window. Any other window ends with the day an hour from now,
-    so that a slow clock hides no audit; with yesterday if not `with_today`. Raises BadUsage for
-    other texts, for the future, and for an empty window.
+    `until` without a time includes that day. Without `until`, a finished week, month or `yesterday`
+    in `since` is the whole window. Any other window ends with the day that it is in an hour, so
+    that a slow clock hides no audit; without `with_today`, it ends with yesterday. Raises BadUsage
+    for other texts, for the future, and for an empty window.
     """
-    start, end = _span("--since", since, now)
+    start, end = _parse_time("--since", since, now)
     if until is not None:
-        _, end = _span("--until", until, now)
+        _, end = _parse_time("--until", until, now)
         if (match := _DAYS_AGO.match(since)) and not _DAYS_AGO.match(until):
-            last = end - timedelta(microseconds=1) if with_today else end
-            start = _days_before(last, int(match[1]))
+            last_moment = end - timedelta(microseconds=1) if with_today else end
+            start = _days_before(last_moment, int(match[1]))
     elif _parse_named_period(since, now) is None or end > _midnight(now):
-        end = _midnight(now + _BEHIND) + ONE_DAY if with_today else _midnight(now)
+        end = _midnight(now + _MAX_CLOCK_LAG) + ONE_DAY if with_today else _midnight(now)
     start = max(start, FIRST_MOMENT)
     if end <= FIRST_MOMENT:
-        which = f"--since {since}" if until is None else f"--until {until}"
-        raise BadUsage(f"{which} is before the first SageMaker job, of {FIRST_MOMENT:%Y-%m}")
+        option_text = f"--since {since}" if until is None else f"--until {until}"
+        raise BadUsage(f"{option_text} is before the first SageMaker job, of {FIRST_MOMENT:%Y-%m}")
     if start >= end:
-        end_of = "the end of yesterday" if until is None else f"--until {until}"
-        raise BadUsage(f"--since {since} is not before {end_of}: give an earlier --since")
+        end_text = "the end of yesterday" if until is None else f"--until {until}"
+        raise BadUsage(f"--since {since} is not before {end_text}: give an earlier --since")
     return Window(start, end)
 
 
 def parse_whole_days(
     since: str, until: str | None, now: datetime, retention: Retention | None = None
 ) -> Window:
-    """Reads a window for a command that needs whole days, perhaps of data with a `retention`.
+    """Parses a window for a command that needs whole days, perhaps of data with a `retention`.
 
     Raises BadUsage also for a time of day, and for days whose data is deleted.
     """
-    asked = parse_window(since, until, now)
-    for option, text, moment in (("--since", since, asked.since), ("--until", until, asked.until)):
+    window = parse_window(since, until, now)
+    for option, text, moment in (
+        ("--since", since, window.since),
+        ("--until", until, window.until),
+    ):
         if moment.time() != time():
             raise BadUsage(f"{option} {text} has a time of day: give a whole day, {DAY_FORMATS}")
-    if retention is not None and asked.since < _midnight(now) - retention.days * ONE_DAY:
+    if retention is not None and window.since < _midnight(now) - retention.days * ONE_DAY:
         raise BadUsage(
             f"--since {since} is too long ago: {retention.data} are kept for {retention.days} days"
         )
-    return asked
+    return window
 
 
-def _span(option: str, text: str, now: datetime) -> tuple[datetime, datetime]:
-    """Returns the first moment of a text and the one after its last; a time has no length."""
-    span = _parse_named_period(text, now)
-    if span is None and (moment := _moment(text, now)) is not None:
-        span = moment, moment + ("T" not in text) * ONE_DAY
-    if span is None:
+def _parse_time(option: str, text: str, now: datetime) -> tuple[datetime, datetime]:
+    """Returns the start and the end of the time in a text; a time of day has no length."""
+    period = _parse_named_period(text, now)
+    if period is None and (moment := _parse_moment(text, now)) is not None:
+        period = moment, moment + ("T" not in text) * ONE_DAY
+    if period is None:
         raise BadUsage(f"{option} {text} is not a time: write {TIME_FORMATS}")
-    if span[0] > now:
+    if period[0] > now:
         raise BadUsage(
             f"{option} {text} is in the future: it is {now:%Y-%m-%dT%H:%MZ} by this computer"
         )
-    return span
+    return period
 
 
 def _parse_named_period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
@@ -141,17 +141,17 @@ def _parse_named_period(text: str, now: datetime) -> tuple[datetime, datetime] |
         return (first - ONE_DAY).replace(day=1), first
     try:
         if month := _MONTH.match(text):
-            begin = datetime(int(month[1]), int(month[2]), 1, tzinfo=UTC)
-            return begin, (begin + 31 * ONE_DAY).replace(day=1)
+            start = datetime(int(month[1]), int(month[2]), 1, tzinfo=UTC)
+            return start, (start + 31 * ONE_DAY).replace(day=1)
         if week := _WEEK.match(text):
-            begin = datetime.fromisocalendar(int(week[1]), int(week[2]), 1).replace(tzinfo=UTC)
-            return begin, begin + 7 * ONE_DAY
+            start = datetime.fromisocalendar(int(week[1]), int(week[2]), 1).replace(tzinfo=UTC)
+            return start, start + 7 * ONE_DAY
     except (ValueError, OverflowError):
         pass
     return None
 
 
-def _moment(text: str, now: datetime) -> datetime | None:
+def _parse_moment(text: str, now: datetime) -> datetime | None:
     if match := _DAYS_AGO.match(text):
         return _days_before(now, int(match[1]))
     if not _MOMENT.match(text):
@@ -196,7 +196,7 @@ class PeriodLength(enum.StrEnum):
         return self.first_day(first_day - ONE_DAY)
 
     def label(self, first_day: date) -> str:
-        """Returns the name of a period: `2026-11-20`, `2026-W47` or `2026-11`."""
+        """Returns the label of a period: `2026-11-20`, `2026-W47` or `2026-11`."""
         forms = {
             PeriodLength.DAY: "%Y-%m-%d",
             PeriodLength.WEEK: "%G-W%V",
@@ -206,21 +206,21 @@ class PeriodLength(enum.StrEnum):
 
     def extend_to_periods(self, window: Window, today: date) -> Window:
         """Returns the window extended to whole periods, until today at the latest."""
-        after = min(self.next_period(self.first_day(window.last_day)), today + ONE_DAY)
-        return make_window(self.first_day(window.first_day), after)
+        end = min(self.next_period(self.first_day(window.last_day)), today + ONE_DAY)
+        return make_window(self.first_day(window.first_day), end)
 
     def period_starts(self, window: Window, today: date) -> list[date]:
         """Returns the first days of the periods in a window, until today at the latest."""
-        first, starts = self.first_day(window.first_day), []
+        first, first_days = self.first_day(window.first_day), []
         while first <= min(window.last_day, today):
-            starts.append(first)
+            first_days.append(first)
             first = self.next_period(first)
-        return starts
+        return first_days
 
 
-def days_between(first: date, last: date) -> Iterator[date]:
+def days_between(first: date, last_moment: date) -> Iterator[date]:
     """Yields each day from the first to the last."""
-    return (first + number * ONE_DAY for number in range((last - first).days + 1))
+    return (first + number * ONE_DAY for number in range((last_moment - first).days + 1))
 
 
 def make_window(first: date, end: date) -> Window:

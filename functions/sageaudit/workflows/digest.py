@@ -38,7 +38,7 @@ from sageaudit.output.text.card import NO_OWNER_IDS, Notice, Writer, to_json
 from sageaudit.output.text.digest import NO_REPORT, DigestReport, digest_card
 from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation, Link
 from sageaudit.ports import Decisions, DigestLedger, History, ReportStore
-from sageaudit.queries.answer import by_family, of_question
+from sageaudit.queries.answer import matching_recommendations, read_family_recommendations
 from sageaudit.queries.by import sum_all
 from sageaudit.queries.changes import (
     changed_families,
@@ -200,7 +200,7 @@ def make_digests(
     recent_window = make_window(
         last_day - timedelta(days=LOOK_BACK_DAYS), now.astimezone(UTC).date() + ONE_DAY
     )
-    family_rows = by_family(
+    family_rows = read_family_recommendations(
         lists.in_window(recent_window),
         Question(recent_window),
         decisions,
@@ -210,7 +210,9 @@ def make_digests(
     recommendations_by_family, read_alerts_once = [*family_rows], cache(read_alerts)
     for route in routes:
         question = _question(lists, route)
-        recommendations = sort_by_amount(of_question(recommendations_by_family, question), now)
+        recommendations = sort_by_amount(
+            matching_recommendations(recommendations_by_family, question), now
+        )
         recommendations = [
             recommendation
             for recommendation in recommendations

@@ -38,7 +38,7 @@ from sageaudit.output.html.contents import (
 )
 from sageaudit.output.html.job_table import tag_title
 from sageaudit.ports import History
-from sageaudit.queries.answer import by_family
+from sageaudit.queries.answer import read_family_recommendations
 from sageaudit.queries.changes import (
     changed_families,
     find_changes,
@@ -160,7 +160,7 @@ def assemble_account_report(
     only_account = account or (accounts[0] if len(accounts) == 1 else None)
     until = min(period.until, max(today, newest_day))
     recent_window = make_window(until + ONE_DAY - timedelta(LOOK_BACK_DAYS), until + ONE_DAY)
-    recommendations_by_family = by_family(
+    recommendations_by_family = read_family_recommendations(
         lists.in_window(recent_window),
         Question.with_filters(recent_window, account=account),
         decisions,

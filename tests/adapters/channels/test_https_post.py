@@ -45,7 +45,7 @@ def test_one_post_is_made_and_its_answer_read(tmp_path: Path) -> None:
     with tls_server(tmp_path, saying(answer)) as server:
         response = https_post(f"{server.url}?sig=s3cr3t", b"{}", HEADERS)
     assert (response.status, response.headers["retry-after"], response.body) == (429, "7", b"no")
-    [heard] = server.heard
+    [heard] = server.requests
     assert heard.startswith(b"POST /services/T0001/B0001/s3cr3ts3cr3t?sig=s3cr3t HTTP/1.1\r\n")
     assert b"\r\nHost: 127.0.0.1:" in heard
     assert b"Content-Type: application/json\r\n" in heard
@@ -58,7 +58,7 @@ def test_a_redirect_is_handed_back(status: int, tmp_path: Path) -> None:
     answer = f"HTTP/1.1 {status} Found\r\nLocation: http://192.0.2.1/\r\nContent-Length: 0\r\n\r\n"
     with tls_server(tmp_path, saying(answer.encode())) as server:
         assert https_post(server.url, b"{}", HEADERS).status == status
-    assert len(server.heard) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_huge_answer_is_not_read_whole(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_stranger_without_slacks_certificate_gets_nothing(
         pytest.raises(ChannelUnavailable, match="SSLCertVerificationError"),
     ):
         https_post(server.url, b"{}", HEADERS)
-    assert server.heard in ([], [b""])
+    assert server.requests in ([], [b""])
 
 
 @pytest.mark.parametrize("how", ["silent", "plain", "closed", "closed at once"])
@@ -147,7 +147,7 @@ def test_a_handshake_that_never_ends_means_that_nothing_was_sent(
     ):
         https_post(server.url, b"{}", HEADERS)
     gc.collect()
-    assert server.heard == []
+    assert server.requests == []
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from sageaudit.workflows.recordings import run as recorded_audits
 from sageaudit.workflows.recordings.jobs import measure_recording
 from tests.fakes import recorded
 from tests.fakes.jobs import training_answer
-from tests.fakes.price_lists import stored
+from tests.fakes.price_lists import stored_listing
 from tests.labelled.story import ONE, stories_of_kind
 
 AS_OF = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
@@ -87,7 +87,7 @@ def test_what_was_read_is_read_back() -> None:
     prices = ListedPrices(
         "us-east-1", Component.TRAINING, StoredListing(listing, AS_OF), "throttled"
     )
-    live_recording = recorded.one("profiled-053").recording
+    live_recording = recorded.recorded_job("profiled-053").recording
     live_recording = replace(
         live_recording, tags={"owner": "ana"}, read_context=replace(READ, prices=prices)
     )
@@ -99,8 +99,8 @@ def test_what_was_read_is_read_back() -> None:
 
 def test_an_audit_is_made_at_the_recorded_prices() -> None:
     """And says the day on which they were read."""
-    live_recording = live(recorded.one("profiled-053").recording, AS_OF)
-    stored_prices = stored({"ml.g4dn.xlarge": "7.36"}, AS_OF)
+    live_recording = live(recorded.recorded_job("profiled-053").recording, AS_OF)
+    stored_prices = stored_listing({"ml.g4dn.xlarge": "7.36"}, AS_OF)
     listing = StoredListing(replace(stored_prices.listing, region="us-east-1"), AS_OF)
     prices = ListedPrices("us-east-1", Component.TRAINING, listing, None)
     assert live_recording.read_context is not None
@@ -131,7 +131,7 @@ def test_settings_that_differ_stay_different_without_being_in_the_file() -> None
 
 def test_a_set_shares_its_moment_and_prices() -> None:
     """They stand once in the file, and each training job has them."""
-    first_child = live(recorded.one("profiled-053").recording, AS_OF)
+    first_child = live(recorded.recorded_job("profiled-053").recording, AS_OF)
     prices = ListedPrices("us-east-1", Component.TRAINING, None, "throttled")
     assert first_child.read_context is not None
     first_child = replace(
@@ -151,7 +151,7 @@ def test_a_set_shares_its_moment_and_prices() -> None:
 def test_the_text_is_for_people_too() -> None:
     """One key a line, the values of a series on one line."""
     text = recording_file.to_text(
-        recording_file.make_document(live(recorded.one("profiled-053").recording))
+        recording_file.make_document(live(recorded.recorded_job("profiled-053").recording))
     )
     lines = text.splitlines()
     assert sum('"values": [' in line for line in lines) == text.count('"values"') > 1
@@ -180,7 +180,9 @@ def test_a_damaged_recording_is_one_sentence(
     tmp_path: Path, changes: dict[str, Any], said: str
 ) -> None:
     """It names the file and the key."""
-    document = recording_file.make_document(recorded.one("profiled-053").recording) | changes
+    document = (
+        recording_file.make_document(recorded.recorded_job("profiled-053").recording) | changes
+    )
     path = tmp_path / "job.json"
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(BadRecording) as refused:
@@ -191,7 +193,7 @@ def test_a_damaged_recording_is_one_sentence(
 
 def test_a_set_of_no_training_jobs_needs_its_tuning_job() -> None:
     """A search that launched nothing is recorded so; a file without both is not one."""
-    tuning = recorded.one("tuning-013").recording
+    tuning = recorded.recorded_job("tuning-013").recording
     empty = RecordedSet((), replace(tuning, read_context=READ))
     assert audit(written(empty)) == audit(empty)
     with pytest.raises(MalformedData, match="children is empty"):

@@ -30,7 +30,7 @@ from tests.adapters.history.faults import (
     refusal,
     time_out,
 )
-from tests.fakes.entries import NOON, entry, finding, key, unsettled
+from tests.fakes.entries import NOON, entry, finding, key, unsettled_entry
 
 TODAY = RunQuery.for_day(NOON.date())
 
@@ -71,7 +71,7 @@ def test_a_writer_that_was_overtaken_decides_again(
     client: Any, dynamo: DynamoHistory, other: str
 ) -> None:
     """Whatever the other delivery wrote between read and write, the newer state stands."""
-    ours = unsettled(modified_s=60)
+    ours = unsettled_entry(modified_s=60)
     theirs = {
         "older": entry(modified_s=30),
         "newer": entry(modified_s=90),

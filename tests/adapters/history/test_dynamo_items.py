@@ -10,13 +10,13 @@ from sageaudit.domain.audit.record import RunQuery
 from sageaudit.domain.audit.sums import Scope
 from tests.adapters.history.faults import called_actions, everything
 from tests.fakes.documents import ACCOUNT, REGION
-from tests.fakes.entries import NOON, ended, entry, key, unsettled, with_detail
+from tests.fakes.entries import NOON, entry, entry_ending_at, key, unsettled_entry, with_detail
 
 
 def test_items_carry_what_the_stack_and_the_console_need(client: Any, table: str) -> None:
     """The stack's keys are text, only the detail expires, only what is due is in that index."""
     history = DynamoHistory(client, table)
-    history.record(with_detail(unsettled(due_at="2026-11-20T13:00:00Z")))
+    history.record(with_detail(unsettled_entry(due_at="2026-11-20T13:00:00Z")))
     stored = everything(client, table)
     items = {item["sk"]["S"]: item for item in stored if item["pk"]["S"].startswith("JOB#")}
 
@@ -53,7 +53,7 @@ def test_a_list_reads_on_over_dynamodbs_pages_and_no_further_than_asked(
     """Seven rows over pages of two; two rows are one query for two."""
     history, asked = DynamoHistory(client, table), list[int | None]()
     for minute in range(7):
-        history.record(ended(f"job-{minute}", NOON + timedelta(minutes=minute)))
+        history.record(entry_ending_at(f"job-{minute}", NOON + timedelta(minutes=minute)))
     family = RunQuery.for_family(ACCOUNT, REGION, "training/resnet")
 
     def small_pages(params: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def test_each_further_page_of_a_list_may_be_twice_as_long(client: Any, table: st
     """So a few rows cost little, and a long list needs few queries."""
     history, asked = DynamoHistory(client, table), list[int | None]()
     for minute in range(5):
-        history.record(ended(f"job-{minute}", NOON + timedelta(minutes=minute)))
+        history.record(entry_ending_at(f"job-{minute}", NOON + timedelta(minutes=minute)))
 
     def note_limit(params: dict[str, Any], **_: Any) -> None:
         asked.append(params.get("Limit"))

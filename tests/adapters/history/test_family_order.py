@@ -14,10 +14,10 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from tests.adapters.history.faults import Killed, everything, kill, meanwhile
-from tests.fakes.capacity import consumed, item_bytes
+from tests.fakes.capacity import item_bytes, measure_capacity
 from tests.fakes.documents import ACCOUNT, REGION
-from tests.fakes.entries import DETAIL, NOON, ended, finding, head_of, key, with_detail
-from tests.fakes.entries import due as waiting
+from tests.fakes.entries import DETAIL, NOON, entry_ending_at, finding, key, summary_of, with_detail
+from tests.fakes.entries import due_audits as waiting
 from tests.fakes.families import run_summary
 
 FAMILY = "training/resnet"
@@ -37,7 +37,7 @@ def audited(history: History, hour: int, **changes: Any) -> AuditEntry:
     query = RunQuery.for_family(ACCOUNT, REGION, FAMILY)
     number = changes.pop("compared", MAX_EARLIER_RUNS)
     heads = tuple(islice(history.runs(query, before=at(hour)), number))
-    entry = ended(f"run-{hour}", at(hour), **changes)
+    entry = entry_ending_at(f"run-{hour}", at(hour), **changes)
     return replace(entry, run_summary=facts, earlier_runs=heads, force_new_version=again)
 
 
@@ -74,7 +74,9 @@ def test_a_late_audit_makes_those_after_it_due(history: History) -> None:
     """Not those before it, not another family's, and each of them once."""
     for hour in (0, 2, 3):
         record(history, hour)
-    other = replace(ended("other", at(4), job={"family": "training/bert"}), run_summary=FACTS)
+    other = replace(
+        entry_ending_at("other", at(4), job={"family": "training/bert"}), run_summary=FACTS
+    )
     history.record(replace(other, earlier_runs=()))
     assert record(history, 1) == (key("run-2"), key("run-3"))
     assert due(history) == {"run-2", "run-3"}
@@ -130,7 +132,7 @@ def test_an_audit_that_is_due_earlier_stays_so(history: History) -> None:
     pool_ends = at(3).isoformat().replace("+00:00", "Z")
     record(history, 2, audit={"settled": False, "due_at": pool_ends})
     record(history, 1)
-    head = head_of(history, "run-2")
+    head = summary_of(history, "run-2")
     assert head.due_at == at(3)
 
 
@@ -139,7 +141,7 @@ def test_runs_that_ended_at_one_moment_do_not_see_each_other(history: History) -
     for name in ("a", "b"):
         query = RunQuery.for_family(ACCOUNT, REGION, FAMILY)
         heads = tuple(history.runs(query, before=at(1)))
-        history.record(replace(ended(name, at(1)), run_summary=FACTS, earlier_runs=heads))
+        history.record(replace(entry_ending_at(name, at(1)), run_summary=FACTS, earlier_runs=heads))
         assert not history.recheck_family(
             key(name), account=ACCOUNT, region=REGION, family=FAMILY, ended_at=at(1), due_at=LATER
         )
@@ -205,7 +207,7 @@ def test_a_large_family_is_read_in_bounds(client: Any, dynamo: DynamoHistory, fe
     """One item and two queries, of as many rows as are compared; nothing is written."""
     for hour in range(few + 3):
         dynamo.record(audited(dynamo, hour, compared=few))
-    with consumed(client) as cost:
+    with measure_capacity(client) as cost:
         assert check(dynamo, few + 2) == ()
     assert (cost.requests, cost.items) == (3, 1 + few)
 

@@ -22,15 +22,15 @@ from tests.fakes.entries import (
     document,
     entry,
     finding,
-    head_of,
     key,
-    stored,
-    unsettled,
+    stored_document,
+    summary_of,
+    unsettled_entry,
     with_detail,
 )
 
 EAST = timezone(timedelta(hours=5))
-WAITING = unsettled(due_at="2026-11-20T13:00:00Z")
+WAITING = unsettled_entry(due_at="2026-11-20T13:00:00Z")
 OTHER_USD: dict[str, Any] = {"avoidable_usd": Decimal("1.6")}
 NEW_RULES: dict[str, Any] = {"audit": {"ruleset": "2026.12"}}
 STOPPED: dict[str, Any] = {"job": {"status": "Stopped"}}
@@ -40,7 +40,7 @@ TOLD_EAST = replace(
     last_modified_at=NOON.astimezone(EAST),
 )
 TOLD_NAIVE = replace(entry(), last_modified_at=NOON.replace(tzinfo=None))
-IN_PROGRESS = entry(job={"status": "InProgress"}, again=True)
+IN_PROGRESS = entry(job={"status": "InProgress"}, force_new_version=True)
 REUSED_NAME = replace(entry(modified_s=-60), key=key(created_at=NOON))
 DELIVERIES: dict[str, tuple[list[tuple[AuditEntry, str]], dict[str, Any]]] = {
     "a second delivery changes nothing": (
@@ -52,7 +52,7 @@ DELIVERIES: dict[str, tuple[list[tuple[AuditEntry, str]], dict[str, Any]]] = {
         {"avoidable_usd": Decimal("1.5")},
     ),
     "nor while an audit waits": (
-        [(WAITING, "recorded 1"), (unsettled(**OTHER_USD), "duplicate 1")],
+        [(WAITING, "recorded 1"), (unsettled_entry(**OTHER_USD), "duplicate 1")],
         {"avoidable_usd": Decimal("1.5"), "settled": False},
     ),
     "an older state never overwrites a newer one": (
@@ -79,8 +79,8 @@ DELIVERIES: dict[str, tuple[list[tuple[AuditEntry, str]], dict[str, Any]]] = {
         [
             (entry(), "recorded 1"),
             (entry(**NEW_RULES), "duplicate 1"),
-            (entry(**NEW_RULES, again=True), "recorded 2"),
-            (entry(**NEW_RULES, again=True), "duplicate 2"),
+            (entry(**NEW_RULES, force_new_version=True), "recorded 2"),
+            (entry(**NEW_RULES, force_new_version=True), "duplicate 2"),
         ],
         {"ruleset": "2026.12"},
     ),
@@ -102,7 +102,7 @@ def test_each_delivery_is_recorded_or_not(history: History, sentence: str) -> No
     for given, outcome in deliveries:
         recorded = history.record(given)
         assert f"{recorded.outcome.value} {recorded.version}" == outcome
-    head = head_of(history)
+    head = summary_of(history)
     assert {name: getattr(head, name) for name in then} == then
 
 
@@ -113,11 +113,11 @@ def test_each_version_reads_back(history: History) -> None:
     history.record(given)
     assert given == entry(**found)
     history.record(entry(modified_s=60, **STOPPED))
-    got = stored(history, 1)
+    got = stored_document(history, 1)
     assert got == document(audit={"version": 1}, **found)
     assert isinstance(got["lost_usd"], Decimal)
     assert isinstance(got["findings"][0]["evidence"]["minutes"], int)
-    assert stored(history) == document(audit={"version": 2}, **STOPPED)
+    assert stored_document(history) == document(audit={"version": 2}, **STOPPED)
 
 
 def test_the_head_shows_the_newest_version(history: History) -> None:
@@ -204,7 +204,7 @@ def test_the_head_has_the_parts_of_the_bill_that_are_known(
     """A part without a line is 0, and unknown where the bill says that it is missing."""
     tags = {"team": "growth", "project": None}
     history.record(entry(job={"tags": tags}, bill={"lines": lines, "missing": missing}))
-    head = head_of(history)
+    head = summary_of(history)
     assert (head.instance_s, head.storage_usd, head.warm_pool_usd) == parts
     assert head.tags == tags
 
@@ -227,7 +227,7 @@ def test_a_detail_reads_back(history: History) -> None:
     created_at = datetime(2026, 11, 20, 10, 0, tzinfo=UTC)
     described = {**DETAIL.describe, "CreationTime": created_at, "Volumes": (1, 2)}
     given = replace(DETAIL, describe=described, note="Two hosts.")
-    history.record(with_detail(unsettled(), given))
+    history.record(with_detail(unsettled_entry(), given))
     history.record(entry())
     assert history.detail(key()) == Detail(
         {**DETAIL.describe, "CreationTime": "2026-11-20T10:00:00+00:00", "Volumes": [1, 2]},
@@ -252,7 +252,7 @@ def test_hostile_text_is_stored_as_text(history: History, text: str) -> None:
     job = {"name": text, "owner": text, "family": text, "status": text}
     findings = [finding(summary=text, evidence={text: text})]
     history.record(entry(job=job, findings=findings, unauditable=text))
-    head = head_of(history)
+    head = summary_of(history)
     assert len(head.family) <= 2_000
     assert list(history.runs(RunQuery.for_owner(text))) == [head]
     assert list(history.runs(RunQuery.for_family(head.account, head.region, text))) == [head]
@@ -264,19 +264,22 @@ def test_what_is_no_sum_of_money_is_unknown(history: History, odd: Decimal) -> N
     history.record(
         entry(avoidable_usd=odd, findings=[finding(saving_usd=odd, evidence={"x": odd})])
     )
-    assert head_of(history).avoidable_usd is None
+    assert summary_of(history).avoidable_usd is None
 
 
 def test_a_float_in_the_evidence_is_stored(history: History) -> None:
     """A rule's float reads back as the Decimal of its digits; one that is not finite as None."""
     history.record(entry(findings=[finding(evidence={"share": 0.1, "bad": float("nan")})]))
-    assert stored(history)["findings"][0]["evidence"] == {"share": Decimal("0.1"), "bad": None}
+    assert stored_document(history)["findings"][0]["evidence"] == {
+        "share": Decimal("0.1"),
+        "bad": None,
+    }
 
 
 def test_a_job_without_an_end_counts_by_its_creation(history: History) -> None:
     """A job that never ended, of no known account, can still be listed."""
     history.record(entry(job={"ended_at": None, "account": None, "region": None, "owner": ""}))
-    head = head_of(history)
+    head = summary_of(history)
     assert head.ended_at == key().created_at
     assert (head.account, head.region, head.owner) == ("unknown", "unknown", None)
     assert list(history.runs(RunQuery.for_day(key().created_at.date()))) == [head]
@@ -300,8 +303,8 @@ def test_rows_say_that_their_dollars_are_estimates(history: History) -> None:
     guess, lacks = "its rate is estimated", "no storage price"
     bill = {"complete": False, "missing": [guess, lacks], "estimated": [guess]}
     history.record(entry(bill=bill, findings=[{**finding(), "estimated": True}]))
-    head = head_of(history)
+    head = summary_of(history)
     assert (head.estimated, head.incomplete) == (True, True)
     history.record(entry("train-2"))
-    plain = head_of(history, "train-2")
+    plain = summary_of(history, "train-2")
     assert (plain.estimated, plain.incomplete) == (False, False)

@@ -15,7 +15,17 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from tests.fakes.documents import ACCOUNT, REGION, fix
-from tests.fakes.entries import NOON, due, ended, entry, finding, head_of, key, stored, unsettled
+from tests.fakes.entries import (
+    NOON,
+    due_audits,
+    entry,
+    entry_ending_at,
+    finding,
+    key,
+    stored_document,
+    summary_of,
+    unsettled_entry,
+)
 from tests.fakes.families import run_fields, run_summary
 
 DAY = date(2026, 11, 20)
@@ -42,7 +52,7 @@ def found(history: History, rule: str) -> list[RuleFinding]:
 def with_twelve(history: History) -> list[str]:
     """Twelve jobs, of which two end at each minute from 12:00 to 12:05; the newest first."""
     for number in range(12):
-        history.record(ended(f"job-{number:02d}", NOON + timedelta(minutes=number // 2)))
+        history.record(entry_ending_at(f"job-{number:02d}", NOON + timedelta(minutes=number // 2)))
     return [f"job-{number:02d}" for number in reversed(range(12))]
 
 
@@ -64,7 +74,7 @@ def test_nothing_found_is_an_empty_list(history: History) -> None:
     """And no error."""
     assert not [row for query in QUERIES.values() for row in history.runs(query)]
     assert not list(history.runs(RunQuery.for_owner("")))
-    assert not due(history, NOON)
+    assert not due_audits(history, NOON)
 
 
 def test_a_rule_lists_what_it_found_in_every_month(history: History) -> None:
@@ -78,7 +88,7 @@ def test_a_rule_lists_what_it_found_in_every_month(history: History) -> None:
     )
     for months in range(6):
         ended_at = NOON + months * timedelta(days=30)
-        history.record(ended(f"month-{months}", ended_at, findings=[underused]))
+        history.record(entry_ending_at(f"month-{months}", ended_at, findings=[underused]))
     rows = found(history, "gpu-underused")
     assert names(rows) == [f"month-{months}" for months in reversed(range(6))]
     assert rows[-1].key == key("month-0")
@@ -103,18 +113,18 @@ def test_findings_are_replaced_with_their_version(history: History) -> None:
 def test_an_audit_has_at_most_forty_rows_of_findings(history: History) -> None:
     """As many as a transaction can replace by others; the document and the head say so."""
     history.record(entry(findings=[finding(f"old-{n}") for n in range(40)]))
-    assert head_of(history).findings_without_row is None
-    assert not stored(history)["audit"]["coverage"]["missing"]
+    assert summary_of(history).findings_without_row is None
+    assert not stored_document(history)["audit"]["coverage"]["missing"]
     history.record(entry(modified_s=60, findings=[finding(f"new-{n}") for n in range(60)]))
 
     rows = [bool(found(history, f"new-{n}")) for n in range(60)]
     assert rows == [True] * 40 + [False] * 20
     assert not found(history, "old-0")
-    document = stored(history)
+    document = stored_document(history)
     assert len(document["findings"]) == 60
     said = "Findings that no list shows: 20 (lists have one of each rule, 40 at most)."
     assert document["audit"]["coverage"]["missing"] == [said]
-    assert head_of(history).findings_without_row == 20
+    assert summary_of(history).findings_without_row == 20
 
 
 def test_a_roll_up_lists_the_findings_of_its_own(history: History) -> None:
@@ -124,7 +134,7 @@ def test_a_roll_up_lists_the_findings_of_its_own(history: History) -> None:
     history.record(entry("without", rollup=True, findings=findings))
     assert not found(history, "idle-tail")
     assert names(found(history, "trials-fail")) == ["train-1"]
-    assert head_of(history).findings_without_row is None
+    assert summary_of(history).findings_without_row is None
 
 
 def test_one_rule_has_one_row_of_a_job(history: History) -> None:
@@ -136,14 +146,14 @@ def test_one_rule_has_one_row_of_a_job(history: History) -> None:
 def test_what_is_due_is_listed_oldest_first(history: History) -> None:
     """Only audits that are not final, with a recheck time at or before the moment."""
     for hour in (3, 1, 2, 4):
-        history.record(unsettled(f"h{hour}", due_at=f"2026-11-20T1{2 + hour}:00:00Z"))
-    history.record(unsettled("no-plan"))
+        history.record(unsettled_entry(f"h{hour}", due_at=f"2026-11-20T1{2 + hour}:00:00Z"))
+    history.record(unsettled_entry("no-plan"))
     history.record(entry("final", audit={"due_at": "2026-11-20T13:00:00Z"}))
     for page_size in (1, 2, 50):
         rows = history.runs(RunQuery.due_until(NOON + timedelta(hours=3)), page_size=page_size)
         assert [row.job for row in rows if isinstance(row, AuditSummary)] == ["h1", "h2", "h3"]
     history.record(entry("h2"))
-    assert names(due(history, NOON + timedelta(hours=3))) == ["h1", "h3"]
+    assert names(due_audits(history, NOON + timedelta(hours=3))) == ["h1", "h3"]
 
 
 FACTS = run_summary(
@@ -167,14 +177,14 @@ BARE = run_summary(purchase=Purchase.ON_DEMAND)
 
 def test_what_rules_compare_comes_back_as_it_was(history: History) -> None:
     """Exact numbers, of any exponent; what is not known stays unknown. A roll-up is no such run."""
-    history.record(replace(ended("full", NOON), run_summary=FACTS))
-    history.record(replace(ended("bare", NOON - timedelta(hours=1)), run_summary=BARE))
-    history.record(ended("none", NOON - timedelta(hours=2)))
+    history.record(replace(entry_ending_at("full", NOON), run_summary=FACTS))
+    history.record(replace(entry_ending_at("bare", NOON - timedelta(hours=1)), run_summary=BARE))
+    history.record(entry_ending_at("none", NOON - timedelta(hours=2)))
     history.record(
-        replace(ended("sweep", NOON - timedelta(hours=3), rollup=True), run_summary=BARE)
+        replace(entry_ending_at("sweep", NOON - timedelta(hours=3), rollup=True), run_summary=BARE)
     )
     heads = list(history.runs(FAMILY))
-    advised = read_recommendations(ended("full", NOON).document)
+    advised = read_recommendations(entry_ending_at("full", NOON).document)
     assert advised
     own = [run_fields(replace(run, recommendations=advised)) for run in (FACTS, BARE)]
     assert [run_fields(head) for head in heads][:2] == own

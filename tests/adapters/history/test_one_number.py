@@ -19,7 +19,7 @@ import pytest
 
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from sageaudit.cli import asking
+from sageaudit.cli import clock
 from sageaudit.cli.main import main
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import is_standing
@@ -136,7 +136,7 @@ def kept() -> Iterator[History]:
 @pytest.fixture
 def ask(kept: History, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
     """Calls a command with that history, and returns what it prints; it must succeed."""
-    monkeypatch.setattr(asking, "utc_now", lambda: NOW + timedelta(hours=10))
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW + timedelta(hours=10))
     source = histories.HistorySource(kept, MemoryDecisions(), "history")
     monkeypatch.setattr(histories, "open_history", lambda *_, **__: source)
 

@@ -12,9 +12,9 @@ from sageaudit.queries.lists import HistoryLists
 from sageaudit.queries.question import Question
 from sageaudit.queries.window import parse_window
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes.capacity import consumed, item_bytes
+from tests.fakes.capacity import item_bytes, measure_capacity
 from tests.fakes.documents import ACCOUNT, REGION
-from tests.fakes.entries import ended
+from tests.fakes.entries import entry_ending_at
 
 NOW = datetime(2026, 11, 20, 22, 0, tzinfo=UTC)
 PAGE = 20
@@ -35,7 +35,7 @@ def asked() -> Iterator[tuple[Any, DynamoHistory]]:
     with dynamodb() as client:
         history = DynamoHistory(client, new_table(client))
         for number in range(60):
-            history.record(ended(f"job-{number:02d}", NOW - timedelta(minutes=number)))
+            history.record(entry_ending_at(f"job-{number:02d}", NOW - timedelta(minutes=number)))
         yield client, history
 
 
@@ -47,7 +47,7 @@ def test_a_page_reads_its_rows_and_no_more(asked: tuple[Any, DynamoHistory], of:
     finding has 0.6 KB: 4 half units.
     """
     client, history = asked
-    with consumed(client) as cost:
+    with measure_capacity(client) as cost:
         page = answer.first_page(HistoryLists(history, WINDOW), QUESTIONS[of], PAGE)
     assert len(page.rows) == PAGE
     assert cost.requests == (8 if of == "day" else 1)
@@ -58,8 +58,8 @@ def test_a_page_reads_its_rows_and_no_more(asked: tuple[Any, DynamoHistory], of:
 def test_one_run_is_read_as_it_was_last_written(asked: tuple[Any, DynamoHistory]) -> None:
     """A whole unit is a consistent read: an older state would let an audit be made twice."""
     client, history = asked
-    with consumed(client) as cost:
-        assert history.summary(ended("job-00", NOW).key) is not None
+    with measure_capacity(client) as cost:
+        assert history.summary(entry_ending_at("job-00", NOW).key) is not None
     assert (cost.requests, cost.units) == (1, 1)
 
 

@@ -10,14 +10,14 @@ from sageaudit.domain.audit.record import AuditEntry, RecordOutcome, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from tests.fakes.entries import entry, finding, key, unsettled
+from tests.fakes.entries import entry, finding, key, unsettled_entry
 
 RULES = ("r1", "r2")
 
 
 def state(second: int, content: int, *, settled: bool) -> AuditEntry:
     """What an audit says of one state of the job: same content, same document."""
-    make = entry if settled else unsettled
+    make = entry if settled else unsettled_entry
     rules = RULES[: content % 3]
     return make(
         modified_s=second,

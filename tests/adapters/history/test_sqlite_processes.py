@@ -48,7 +48,7 @@ def write(queue: Any, path: Path, ready: Barrier, writer: int) -> None:
         for number in range(JOBS):
             history.record(with_detail(entry(f"{writer}-{number}")))
             usd = Decimal(number * 2 + writer)
-            shared = entry("shared", again=True, avoidable_usd=usd)
+            shared = entry("shared", force_new_version=True, avoidable_usd=usd)
             recorded += history.record(shared).outcome is RecordOutcome.RECORDED
     queue.put(recorded)
 

@@ -13,7 +13,7 @@ import pytest
 
 from sageaudit.adapters.history.sqlite import schema
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
-from tests.fakes.entries import NOON, ended
+from tests.fakes.entries import NOON, entry_ending_at
 
 INDEXES = {
     "SUMMARY": "sqlite_autoindex_runs_1 (run_key=?",
@@ -44,7 +44,7 @@ def sql(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     path = tmp_path / "history.db"
     with SqliteHistory(path) as history:
         for minute in range(20):
-            history.record(ended(f"job-{minute}", NOON + timedelta(minutes=minute)))
+            history.record(entry_ending_at(f"job-{minute}", NOON + timedelta(minutes=minute)))
     with closing(sqlite3.connect(path)) as connection:
         yield connection
 

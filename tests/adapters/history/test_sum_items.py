@@ -24,7 +24,7 @@ from sageaudit.domain.audit.sums import (
 from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
 from tests.adapters.history.faults import everything, meanwhile, once, refusal
-from tests.fakes.capacity import consumed
+from tests.fakes.capacity import measure_capacity
 from tests.fakes.documents import ACCOUNT, REGION
 from tests.fakes.entries import NOON, entry, finding, with_detail
 from tests.fakes.families import run_summary
@@ -110,7 +110,8 @@ def test_two_deliveries_that_confirm_an_audit_change_no_sum(
     """A version is confirmed without a new number: HEAD's own counter tells them apart."""
     dynamo.record(entry())
     moved = replace(
-        entry(again=True), run_summary=run_summary(Purchase.ON_DEMAND, instance_type="ml.x")
+        entry(force_new_version=True),
+        run_summary=run_summary(Purchase.ON_DEMAND, instance_type="ml.x"),
     )
     overtaking = once(lambda: DynamoHistory(client, table).record(moved))
     with meanwhile(client, "before-call TransactWriteItems", overtaking):
@@ -162,7 +163,7 @@ def test_a_family_costs_a_query_a_month_and_an_item_a_day_however_many_runs_it_h
         ended_at = (NOON - timedelta(days=number % 3)).isoformat()
         dynamo.record(entry(f"job-{number}", job={"ended_at": ended_at}))
     of = {"account": ACCOUNT, "region": REGION, "name": "training/resnet"}
-    with consumed(client) as cost:
+    with measure_capacity(client) as cost:
         sums = sum_rows(dynamo.daily_sums(Scope.FAMILY, DAY - timedelta(days=30), DAY, **of))
     assert sums.jobs == 6
     assert (cost.requests, cost.items) == (2, 3)

@@ -11,7 +11,7 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from tests.fakes.documents import ACCOUNT, REGION
-from tests.fakes.entries import NOON, ended, entry, finding
+from tests.fakes.entries import NOON, entry, entry_ending_at, finding
 from tests.fakes.families import run_summary
 
 DAY = NOON.date()
@@ -36,8 +36,8 @@ def sums_by_name(
 def test_an_empty_history_has_no_sums(history: History) -> None:
     """Nor has one of other days."""
     assert sums_by_name(history) == {}
-    history.record(ended("before", NOON - timedelta(days=2)))
-    history.record(ended("after", NOON + timedelta(days=2)))
+    history.record(entry_ending_at("before", NOON - timedelta(days=2)))
+    history.record(entry_ending_at("after", NOON + timedelta(days=2)))
     assert sums_by_name(history) == {}
 
 
@@ -63,7 +63,7 @@ def test_a_job_without_owner_or_single_type_has_no_name_there(history: History) 
 def test_jobs_of_a_day_add_up(history: History) -> None:
     """By day in UTC."""
     for name, hours in (("a", 0), ("b", 11), ("c", 12), ("d", -13)):
-        history.record(ended(name, NOON + timedelta(hours=hours)))
+        history.record(entry_ending_at(name, NOON + timedelta(hours=hours)))
     rows = list(history.daily_sums(Scope.FAMILY, DAY - timedelta(days=1), DAY + timedelta(days=1)))
     assert group_rows(rows, lambda row: row.day) == {
         DAY: ONE + ONE,

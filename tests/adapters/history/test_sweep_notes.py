@@ -16,7 +16,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import JobList, ListProgress, ListState, SentEvent, drop_abandoned_lists
 from sageaudit.errors import MalformedData
 from sageaudit.ports import SweepStore
-from tests.fakes.memory_ledger import MemoryNotes
+from tests.fakes.memory_ledger import MemorySweepStore
 from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON
 
 TRAINING = JobList("111122223333", "us-east-1", JobKind.TRAINING)
@@ -27,7 +27,7 @@ UNDER_WAY = ListProgress(NOON, NOON - DAY, NOON - 2 * DAY, frozenset({"arn-a", "
 @pytest.fixture(params=["memory", "table"])
 def notes(request: pytest.FixtureRequest, client: Any, table: str) -> SweepStore:
     """Both."""
-    return MemoryNotes() if request.param == "memory" else DynamoSweepStore(client, table)
+    return MemorySweepStore() if request.param == "memory" else DynamoSweepStore(client, table)
 
 
 def test_one_sweep_at_a_time_has_its_turn(notes: SweepStore) -> None:

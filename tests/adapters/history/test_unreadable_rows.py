@@ -18,7 +18,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.errors import BadHistory
 from sageaudit.ports import History
 from tests.adapters.history.tables import new_table
-from tests.fakes.entries import NOON, key, unsettled
+from tests.fakes.entries import NOON, key, unsettled_entry
 
 
 @dataclass
@@ -62,7 +62,7 @@ def test_a_due_audit_that_cannot_be_read_leaves_the_others(kept: Damaged) -> Non
     One that is asked for by its name is bad history, and not taken for an absent one.
     """
     for hour in range(1, 6):
-        kept.history.record(unsettled(f"h{hour}", due_at=f"2026-11-20T1{2 + hour}:00:00Z"))
+        kept.history.record(unsettled_entry(f"h{hour}", due_at=f"2026-11-20T1{2 + hour}:00:00Z"))
     kept.spoil("h1")
     kept.spoil("h3")
     for page_size in (1, 2, 50):

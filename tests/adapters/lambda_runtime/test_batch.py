@@ -21,7 +21,7 @@ from sageaudit.adapters.lambda_runtime.records import SqsMessage, TableChange
 from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.errors import BadSettings, RejectedEvent, Throttled
 from tests.fakes.calls import NOON, Clock
-from tests.fakes.lambda_events import Lambda, batch, counted, failures, sqs_record
+from tests.fakes.lambda_events import Lambda, batch, failures, parse_counts, sqs_record
 from tests.fakes.queues import FakeQueue
 
 MAILS = batch(*({"messageId": name} for name in "abc"))
@@ -97,7 +97,7 @@ def test_a_change_that_fails_is_set_aside_and_its_shard_goes_on(
     assert (failures(answer), begun) == ([], ["a", "b", "c"])
     [(letter, _)] = decisions.sent
     assert json.loads(letter)["sequence_number"] == "b"
-    assert counted(capsys.readouterr().out)["SetAside", None] == 1
+    assert parse_counts(capsys.readouterr().out)["SetAside", None] == 1
 
 
 def test_a_stream_comes_back_from_a_change_that_cannot_be_set_aside() -> None:
@@ -179,7 +179,7 @@ def test_a_refusal_of_aws_is_one_line_and_a_defect_has_its_traceback(
     assert not {"\x1b", "\n"} & set(refused["reason"])
     assert (defect["message_id"], defect["exception_name"]) == ("b", "RuntimeError")
     assert "Traceback" in defect["exception"]
-    assert counted(printed) == {("WorkFailed", None): 2, ("Defects", None): 1}
+    assert parse_counts(printed) == {("WorkFailed", None): 2, ("Defects", None): 1}
     assert key not in printed
     assert printed.count("[redacted]") >= 2
 
@@ -223,7 +223,7 @@ def test_a_rejected_record_goes_to_the_dead_letters_and_is_done(
     assert (line[record.LABEL], line["level"]) == ("b", "ERROR")
     assert line["location"].startswith("_is_processed:")
     assert "\x1b" not in line["reason"]
-    assert counted(printed) == {("RejectedEvents", None): 1}
+    assert parse_counts(printed) == {("RejectedEvents", None): 1}
 
 
 def test_the_entry_point_is_wired_at_the_first_event_and_once(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sageaudit.adapters.lambda_runtime.report import REQUEST_ID, RecordReport
-from tests.fakes.lambda_events import counted
+from tests.fakes.lambda_events import parse_counts
 
 CONTEXT = SimpleNamespace(aws_request_id="request-1")
 
@@ -84,7 +84,7 @@ def test_counts_are_one_line_a_channel_with_the_sums(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out == ""
     report.flush()
     printed = capsys.readouterr().out
-    assert counted(printed) == {
+    assert parse_counts(printed) == {
         ("NoticesSent", "sns"): 1,
         ("NoticesSent", "slack"): 2,
         ("RejectedEvents", None): 1,

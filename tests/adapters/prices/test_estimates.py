@@ -14,7 +14,7 @@ from sageaudit.domain.job.kinds import BILLED_KINDS, Component
 from sageaudit.domain.policy.discounts import Discounts, OwnPrices
 from sageaudit.domain.prices.market import Rate
 from sageaudit.structs import replace
-from tests.fakes.jobs import known
+from tests.fakes.jobs import not_none
 from tests.fakes.price_lists import listing
 
 pytestmark = pytest.mark.money
@@ -156,11 +156,11 @@ def test_a_rate_that_was_tested_for_one_component_is_no_rate_of_another() -> Non
 
     r6i was in no training or processing product of a price list, and so it says.
     """
-    assert known(offline("ml.p2.xlarge")).usd == Decimal("1.125")
+    assert not_none(offline("ml.p2.xlarge")).usd == Decimal("1.125")
     assert offline("ml.p2.xlarge", Component.PROCESSING) is None
-    assert known(offline("ml.m6i.xlarge", TRANSFORM)).is_estimate
-    assert "price list of 2026-09-24" in (known(offline("ml.r6i.large")).unlisted or "")
-    assert known(offline("ml.r6i.large", TRANSFORM)).unlisted is None
+    assert not_none(offline("ml.m6i.xlarge", TRANSFORM)).is_estimate
+    assert "price list of 2026-09-24" in (not_none(offline("ml.r6i.large")).unlisted or "")
+    assert not_none(offline("ml.r6i.large", TRANSFORM)).unlisted is None
 
 
 @pytest.mark.parametrize("region", sorted({*packaged.packaged_prices().regions} - {REGION}))
@@ -175,7 +175,7 @@ def test_sources_and_licences_are_named() -> None:
     table = estimated_prices().table
     assert KARPENTER in table["provenance"]["source"]
     assert all(sum(row["pairs"].values()) > 0 for row in table["factors"])
-    rate = known(offline(M6I))
+    rate = not_none(offline(M6I))
     assert (rate.usd, rate.as_of) == (Decimal("0.1152"), table["provenance"]["as_of"])
     assert KARPENTER in rate.source
 
@@ -214,7 +214,7 @@ def test_the_price_list_wins_over_the_estimate_where_it_has_the_type(
 ) -> None:
     """Else the estimate says why there is no rate."""
     book = replace(BOOK, sources=(first, *BOOK.sources))
-    rate = known(book.hourly_rate(REGION, TRAINING, M6I))
+    rate = not_none(book.hourly_rate(REGION, TRAINING, M6I))
     assert (rate.kind, rate.unlisted) == (kind, unlisted)
     assert (rate.note or "").startswith(note or "")
 
@@ -222,8 +222,8 @@ def test_the_price_list_wins_over_the_estimate_where_it_has_the_type(
 def test_own_rates_win_over_the_estimate() -> None:
     """A rate of the type as it is; a percentage leaves an estimate, lowered."""
     own = OwnPrices(BOOK, Discounts(rates={REGION: {M6I: Decimal("0.1")}}))
-    assert known(own.hourly_rate(REGION, TRAINING, M6I)).kind == "own"
+    assert not_none(own.hourly_rate(REGION, TRAINING, M6I)).kind == "own"
     less = OwnPrices(BOOK, Discounts(percent={"Training": Decimal(10)}))
-    rate = known(less.hourly_rate(REGION, TRAINING, M6I))
+    rate = not_none(less.hourly_rate(REGION, TRAINING, M6I))
     assert (rate.usd, rate.kind, rate.is_negotiated) == (Decimal("0.10368"), "estimate", True)
     assert (rate.estimated or "").endswith("x 1.20, less 10% by policy")

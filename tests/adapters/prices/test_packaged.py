@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.job.kinds import Component
-from tests.fakes.jobs import known
+from tests.fakes.jobs import not_none
 from tests.fakes.packaged_prices import packaged_market
 
 MARKET = packaged_market()
@@ -53,7 +53,7 @@ def test_a_rate_is_that_of_region_component_and_type(
 )
 def test_a_disputed_rate_says_so(region: str, instance: str, *, disputed: bool) -> None:
     """The figure stands, with what speaks against it; its neighbours have no note."""
-    assert bool(known(PRICES.hourly_rate(region, PROCESSING, instance)).note) is disputed
+    assert bool(not_none(PRICES.hourly_rate(region, PROCESSING, instance)).note) is disputed
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component, JobKind
 from sageaudit.domain.prices.market import Market, Rate
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes.jobs import known, ran
-from tests.fakes.price_lists import PricingClient, denied, product, volume
+from tests.fakes.jobs import not_none, ran
+from tests.fakes.price_lists import PricingClient, denied_error, product, volume
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 M5, G4DN, M6I = "ml.m5.xlarge", "ml.g4dn.xlarge", "ml.m6i.large"
@@ -62,7 +62,7 @@ class World:
         """The rate of a type for such a job."""
         priced_job = job(**changes)
         prices = self.markets.market(priced_job, self.now).prices
-        return known(
+        return not_none(
             prices.hourly_rate(priced_job.region or "", priced_job.kind.spec.component, name)
         )
 
@@ -110,12 +110,12 @@ def test_rates_are_live_or_packaged_with_the_reason(world: World) -> None:
     assert world.hourly() == LIVE
     assert prices.usage_type("eu-west-1", TRAINING, M5) == "XX1-Train:ml.m5.xlarge"
     assert prices.version == "price list 2026-11-20"
-    assert known(prices.storage_rate("eu-west-1", TRAINING)).usd == Decimal("0.155")
-    elsewhere = known(prices.hourly_rate("us-east-1", TRAINING, M5))
+    assert not_none(prices.storage_rate("eu-west-1", TRAINING)).usd == Decimal("0.155")
+    elsewhere = not_none(prices.hourly_rate("us-east-1", TRAINING, M5))
     assert elsewhere.note == "packaged 2026-05-20: the price list was not read for it"
     assert bill(job(), world.market()).compute_usd == Decimal("0.26")
     # each component has its own storage: Processing's is not listed here
-    storage_rate = known(
+    storage_rate = not_none(
         world.market(kind=JobKind.PROCESSING).prices.storage_rate("eu-west-1", PROCESSING)
     )
     assert (storage_rate.usd, absent in (storage_rate.note or "")) == (Decimal("0.11"), True)
@@ -136,7 +136,7 @@ def test_another_process_reads_the_table_and_not_the_api_for_a_day(world: World)
 
 def test_without_permission_the_audit_goes_on_with_the_packaged_rate(world: World) -> None:
     """What is not packaged is unknown. A failure is remembered for some minutes."""
-    world.api.refusal = denied()
+    world.api.refusal = denied_error()
     for _ in range(5):
         rate = world.hourly()
     assert (rate.usd, rate.as_of) == (Decimal("0.257"), "2026-05-20")
@@ -154,7 +154,7 @@ def test_a_stale_listing_serves_with_its_date_while_the_api_is_broken(world: Wor
     world.hourly()
     world.markets = world.start()
     world.now += timedelta(days=3)
-    world.api.refusal = denied()
+    world.api.refusal = denied_error()
     rate = world.hourly(at=world.now)
     assert (rate.usd, rate.as_of) == (Decimal("0.26"), "2026-11-20")
     assert rate.note == "pricing:GetProducts is not permitted"
@@ -199,7 +199,7 @@ def test_packaged_markets_price_a_job_on_its_own_day(
 ) -> None:
     """ml.m5.xlarge in us-east-1 was seen at 0.269 some time in 2021 or 2022: both are shown."""
     prices = offline_markets().market(job(at, region="us-east-1"), NOW).prices
-    rate = known(prices.hourly_rate("us-east-1", TRAINING, M5))
+    rate = not_none(prices.hourly_rate("us-east-1", TRAINING, M5))
     assert rate.usd == Decimal(usd)
     assert rate.other_usd == (None if other_usd is None else Decimal(other_usd))
 

@@ -19,7 +19,7 @@ from sageaudit.domain.prices.price_list import (
 )
 from sageaudit.errors import Unavailable
 from tests.adapters.history.tables import dynamodb, new_table
-from tests.fakes.price_lists import stored
+from tests.fakes.price_lists import stored_listing
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -58,22 +58,22 @@ def test_what_was_written_is_read_back_exactly(cache: PriceCache) -> None:
 
 def test_regions_and_components_do_not_mix(cache: PriceCache) -> None:
     """Each has its own partition; nothing stored is no empty listing."""
-    cache.write(stored({"ml.m5.xlarge": "0.257"}, NOW))
+    cache.write(stored_listing({"ml.m5.xlarge": "0.257"}, NOW))
     assert cache.read("eu-west-1", Component.PROCESSING) is None
     assert cache.read("eu-west-2", Component.TRAINING) is None
 
 
 def test_a_type_that_is_listed_no_more_is_gone(cache: PriceCache) -> None:
     """A later read replaces the whole."""
-    cache.write(stored({"ml.m5.xlarge": "0.257", "ml.m4.xlarge": "0.3"}, NOW))
-    later = stored({"ml.m5.xlarge": "0.25"}, NOW + timedelta(days=2))
+    cache.write(stored_listing({"ml.m5.xlarge": "0.257", "ml.m4.xlarge": "0.3"}, NOW))
+    later = stored_listing({"ml.m5.xlarge": "0.25"}, NOW + timedelta(days=2))
     cache.write(later)
     assert cache.read("eu-west-1", Component.TRAINING) == later
 
 
 def test_items_expire(client: Any, table: str) -> None:
     """45 days after they were read."""
-    PriceCache(client, table).write(stored({"ml.m5.xlarge": "0.257"}, NOW))
+    PriceCache(client, table).write(stored_listing({"ml.m5.xlarge": "0.257"}, NOW))
     items = client.scan(TableName=table)["Items"]
     expected = str(epoch_s(NOW + timedelta(days=CACHE_DAYS)))
     assert [item["expires_at"]["N"] for item in items] == [expected]
@@ -83,7 +83,7 @@ def test_items_expire(client: Any, table: str) -> None:
 @pytest.mark.parametrize("usd", ["0", "-1"])
 def test_a_stored_price_that_is_no_amount_is_no_read(cache: PriceCache, usd: str) -> None:
     """Whoever wrote it: nothing is priced 0, and the price list is read again."""
-    cache.write(stored({"ml.m5.xlarge": usd}, NOW))
+    cache.write(stored_listing({"ml.m5.xlarge": usd}, NOW))
     assert cache.read("eu-west-1", Component.TRAINING) is None
 
 

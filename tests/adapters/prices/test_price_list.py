@@ -9,7 +9,7 @@ from sageaudit.adapters.prices.price_list import PriceList, endpoint_region
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import STORAGE, InvalidPrice, PriceListing
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, Throttled, Unavailable
-from tests.fakes.price_lists import PricingClient, denied, dimension_of, product, volume
+from tests.fakes.price_lists import PricingClient, denied_error, dimension_of, product, volume
 
 EVERYTHING = [
     product(),
@@ -97,7 +97,7 @@ def test_a_refusal_is_one_of_our_errors(code: str, expected: type[AwsError]) -> 
 def test_a_missing_permission_is_named() -> None:
     """So that it can be granted."""
     client = PricingClient()
-    client.refusal = denied()
+    client.refusal = denied_error()
     with pytest.raises(AccessDenied, match=r"^pricing:GetProducts is not permitted\.$"):
         listed(client)
 

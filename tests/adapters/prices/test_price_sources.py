@@ -15,7 +15,7 @@ from sageaudit.domain.prices.known_prices import DatedRate, Quote
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.structs import replace
-from tests.fakes.jobs import known, ran
+from tests.fakes.jobs import not_none, ran
 
 M5, C5 = "ml.m5.xlarge", "ml.c5.xlarge"
 REGION, TRAINING = "eu-west-1", Component.TRAINING
@@ -57,7 +57,7 @@ def book(*first: Negotiated) -> PriceBook:
 
 def test_a_source_before_the_others_answers_with_its_own_kind_of_price() -> None:
     """The list prices behind it are of another kind, so that they are no price of other days."""
-    rate = known(book(Negotiated({M5: "0.2"})).hourly_rate(REGION, TRAINING, M5))
+    rate = not_none(book(Negotiated({M5: "0.2"})).hourly_rate(REGION, TRAINING, M5))
     assert (rate.usd, rate.as_of, rate.source) == (Decimal("0.2"), "2026-11-01", "a contract")
     assert (rate.kind, rate.note, rate.other_usd, rate.price_age) == ("own", None, None, "today")
 
@@ -65,8 +65,8 @@ def test_a_source_before_the_others_answers_with_its_own_kind_of_price() -> None
 @pytest.mark.parametrize("why", [None, "no contract for it"])
 def test_a_source_that_does_not_know_leaves_its_reason(why: str | None) -> None:
     """Beside the rate of the source that does, which is the one without it but for the note."""
-    plain = known(book().hourly_rate(REGION, TRAINING, C5))
-    rate = known(book(Negotiated(why=why)).hourly_rate(REGION, TRAINING, C5))
+    plain = not_none(book().hourly_rate(REGION, TRAINING, C5))
+    rate = not_none(book(Negotiated(why=why)).hourly_rate(REGION, TRAINING, C5))
     assert rate.usd == plain.usd
     assert rate.note == (f"packaged {plain.as_of}: {why}" if why else plain.note)
 
@@ -78,7 +78,7 @@ def _first(source: ListedPrices, packaged_book: PriceBook) -> PriceBook:
 def test_all_reasons_are_given_in_order() -> None:
     """Two sources before the packaged one."""
     price_book = _first(UNREAD, book(Negotiated(why="no contract for it")))
-    rate = known(price_book.storage_rate(REGION, TRAINING))
+    rate = not_none(price_book.storage_rate(REGION, TRAINING))
     assert rate.note == f"packaged {rate.as_of}: {UNREAD.unavailable_because}; no contract for it"
 
 

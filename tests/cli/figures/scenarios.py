@@ -16,7 +16,7 @@ from tests.fakes import documents, sample_documents
 from tests.fakes.entries import entry_of
 from tests.fakes.families import run_summary
 from tests.fakes.markdown_tables import named_rows
-from tests.fakes.sample_documents import GUESSED
+from tests.fakes.sample_documents import ESTIMATE_NOTE
 
 PAGE = Path(__file__).with_name("scenarios.md").read_text(encoding="utf-8")
 NOW = datetime(2026, 11, 9, 8, 0, tzinfo=UTC)
@@ -61,16 +61,16 @@ JOBS: dict[str, AuditDocument] = {
     "upper and lower": job(
         "0.80", IDLE_OF_NO_PRICE, basis="upper_bound", missing=[UPPER_BOUND, NO_STORAGE]
     ),
-    "estimate": job("2.00", GUESSED_SAVING, missing=[GUESSED], estimated=[GUESSED]),
+    "estimate": job("2.00", GUESSED_SAVING, missing=[ESTIMATE_NOTE], estimated=[ESTIMATE_NOTE]),
     "estimate and lower": job(
-        "2.50", GUESSED_SAVING, missing=[GUESSED, NO_STORAGE], estimated=[GUESSED]
+        "2.50", GUESSED_SAVING, missing=[ESTIMATE_NOTE, NO_STORAGE], estimated=[ESTIMATE_NOTE]
     ),
     "estimate and upper": job(
         "0.60",
         IDLE_OF_NO_PRICE,
         basis="upper_bound",
-        missing=[UPPER_BOUND, GUESSED],
-        estimated=[GUESSED],
+        missing=[UPPER_BOUND, ESTIMATE_NOTE],
+        estimated=[ESTIMATE_NOTE],
     ),
     "lost": job("1.00", finding("failed-spend", "1.00")),
     "maybe lost": job("5.00", finding("failed-spend", "0", "4.09")),

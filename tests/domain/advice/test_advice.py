@@ -21,11 +21,11 @@ from sageaudit.domain.audit.finding_document import Recommendation
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.job import Purchase
 from tests.fakes.families import run_summary
-from tests.fakes.markdown_tables import rows
-from tests.fakes.story_lines import Story, head
+from tests.fakes.markdown_tables import table_rows
+from tests.fakes.story_lines import Story, run_head
 
 PAGE = (Path(__file__).parents[3] / "docs" / "advice.md").read_text("utf-8")
-ROWS = rows(PAGE, "The states as a table")
+ROWS = table_rows(PAGE, "The states as a table")
 
 
 def moment(text: str) -> datetime:
@@ -48,9 +48,9 @@ def test_a_row_of_the_page_gives_its_state(
         actual_evidence
     )
     for seed in range(5):
-        heads = [*family.heads.items(), *family.heads.items()]
+        heads = [*family.summaries.items(), *family.summaries.items()]
         random.Random(seed).shuffle(heads)
-        family.heads = dict(heads)
+        family.summaries = dict(heads)
         random.Random(seed).shuffle(family.decisions)
         assert story.recommendation("A", moment(day)) == result
 
@@ -73,7 +73,10 @@ def test_any_value_follows_a_recommendation_with_a_placeholder() -> None:
         Purchase.ON_DEMAND, recommendations=(recommendation,), settings={}
     )
     later_run = run_summary(Purchase.ON_DEMAND, recommendations=(), settings={path: "set"})
-    runs = [head("a", moment("03-01"), recommended_run), head("b", moment("03-02"), later_run)]
+    runs = [
+        run_head("a", moment("03-01"), recommended_run),
+        run_head("b", moment("03-02"), later_run),
+    ]
     assert [result.state for result in derive_recommendations(runs, [], moment("03-03"))] == [
         State.FOLLOWED
     ]

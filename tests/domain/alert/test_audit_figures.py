@@ -22,7 +22,7 @@ from tests.fakes.sample_documents import (
     TUNING_ARN,
     idle_document,
     not_judged_document,
-    perhaps_lost_document,
+    possibly_lost_document,
     rollup_document,
     trial,
     unauditable_document,
@@ -52,7 +52,7 @@ def test_figures_are_as_they_are_shown() -> None:
     assert parse(document()).figures == AlertFigures(
         Severity.HIGH, Decimal("2.04"), Decimal("0.00")
     )
-    perhaps = parse(perhaps_lost_document()).figures
+    perhaps = parse(possibly_lost_document()).figures
     assert (perhaps.usd, perhaps.possible_loss_usd, perhaps.at_stake_usd) == (
         0,
         *[Decimal("4.55")] * 2,

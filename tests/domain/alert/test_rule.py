@@ -7,13 +7,15 @@ import pytest
 
 from sageaudit.domain.alert.alert import FollowUpReason
 from sageaudit.domain.policy.policy import Policy
-from tests.fakes.markdown_tables import rows
+from tests.fakes.markdown_tables import table_rows
 from tests.fakes.story_lines import Story
 
 POLICY = Policy(floor_usd=Decimal(10), trial_floor_usd=Decimal(20))
 """The floors that the page names."""
 PAGE = Path(__file__).parents[3] / "docs" / "message-rule.md"
-ROWS = [(runs, sent) for runs, sent, _ in rows(PAGE.read_text("utf-8"), "The rule as a table")]
+ROWS = [
+    (runs, sent) for runs, sent, _ in table_rows(PAGE.read_text("utf-8"), "The rule as a table")
+]
 
 
 @pytest.mark.parametrize(("runs", "sent"), ROWS)

@@ -15,7 +15,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.text.amounts import document_amounts
 from sageaudit.output.text.finding import saving_figure
 from tests.fakes.documents import document, finding
-from tests.fakes.sample_documents import GUESSED, TUNING_ARN, trial
+from tests.fakes.sample_documents import ESTIMATE_NOTE, TUNING_ARN, trial
 
 NOTHING_OWN = TrialSavings(())
 
@@ -354,8 +354,8 @@ def test_one_estimate_makes_the_roll_up_an_estimate() -> None:
     """It names the number of training jobs. The audit can still be settled."""
     guess = trial(1, "5.10", "1.70")
     guess["bill"] |= {
-        "estimated": [GUESSED],
-        "missing": [GUESSED],
+        "estimated": [ESTIMATE_NOTE],
+        "missing": [ESTIMATE_NOTE],
         "complete": False,
         "price_kind": "estimate",
     }

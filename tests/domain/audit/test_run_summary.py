@@ -31,7 +31,7 @@ def test_a_later_run_shows_whether_a_recommendation_was_followed() -> None:
     the same form. Otherwise a change of the value would go unnoticed.
     """
     seen = set()
-    for job in recorded.everything():
+    for job in recorded.all_recorded_jobs():
         facts = summary_of_run(job.job)
         for finding in job.document["findings"]:
             if recommendation_from_finding(finding) is None or not finding["fix"]:

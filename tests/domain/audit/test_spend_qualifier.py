@@ -13,7 +13,7 @@ from sageaudit.domain.audit.bill_document import (
 )
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from tests.fakes.documents import bill
-from tests.fakes.sample_documents import GUESSED
+from tests.fakes.sample_documents import ESTIMATE_NOTE
 
 STORAGE = "storage: no ML storage price for us-east-1 (Training)"
 BOUND: dict[str, Any] = {"basis": "upper_bound", "missing": [UPPER_BOUND]}
@@ -25,12 +25,12 @@ BOUND: dict[str, Any] = {"basis": "upper_bound", "missing": [UPPER_BOUND]}
         ({}, "exact"),
         ({"basis": "estimated_from_times"}, "exact"),
         ({"basis": "prepaid"}, "exact"),
-        ({"missing": [GUESSED], "estimated": [GUESSED]}, "about"),
+        ({"missing": [ESTIMATE_NOTE], "estimated": [ESTIMATE_NOTE]}, "about"),
         ({"missing": [STORAGE]}, "at_least"),
         (BOUND, "up_to"),
         ({"basis": "upper_bound", "missing": []}, "up_to"),
         (BOUND | {"missing": [UPPER_BOUND, STORAGE]}, "about"),
-        (BOUND | {"missing": [UPPER_BOUND, GUESSED], "estimated": [GUESSED]}, "about"),
+        (BOUND | {"missing": [UPPER_BOUND, ESTIMATE_NOTE], "estimated": [ESTIMATE_NOTE]}, "about"),
         ({"total_usd": None, "missing": ["no price"]}, "unknown"),
         (BOUND | {"total_usd": None}, "unknown"),
     ],

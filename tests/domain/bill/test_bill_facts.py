@@ -31,7 +31,7 @@ from sageaudit.domain.usage.measurements import Missing
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit.judge import audit_job
-from tests.fakes.jobs import known, market, phases, ran
+from tests.fakes.jobs import market, not_none, phases, ran
 from tests.fakes.packaged_prices import packaged_market
 
 DATA = Path(__file__).parents[2] / "recorded" / "data" / "jobs"
@@ -211,7 +211,7 @@ def test_a_training_plan_costs_nothing_more_and_its_value_is_separate() -> None:
     instances = {"InstanceType": "ml.m5.4xlarge", "InstanceCount": 1, "TrainingPlanArn": plan}
     answer = describe(EnableManagedSpotTraining=False, ResourceConfig=instances)
     assert bill(parse(answer, {}), packaged_market()).total_usd == 0
-    assert round(known(facts_of(answer).prepaid_value_usd), 2) == Decimal("3.76")
+    assert round(not_none(facts_of(answer).prepaid_value_usd), 2) == Decimal("3.76")
 
 
 def audited(path: Path, policy: Policy) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def test_under_a_savings_plan_figures_are_list_value_and_spot_has_no_dollars() -
     [spot] = [result for result in plan["findings"] if result["rule"] == "spot-not-used"]
     assert (spot["saving_usd"], spot["bucket"]) == (None, "none")
     assert "Savings Plan" in spot["caution"]
-    region = known(parse(describe(path), {}).region)
+    region = not_none(parse(describe(path), {}).region)
     rate = OwnRate(
         region,
         Component.TRAINING,
@@ -256,7 +256,7 @@ def test_own_prices_mark_the_bill_and_its_lines() -> None:
     """Every figure says whether its price is a list price or an own price."""
     half = Policy(discounts=Discounts(percent={"Training": Decimal(50)}))
     own = audited(FSX_SPOT, half)["bill"]
-    listed = known(bill(parse(describe(), {}), packaged_market()).total_usd)
+    listed = not_none(bill(parse(describe(), {}), packaged_market()).total_usd)
     assert own["price_kind"] == "own"
     assert {line["price_kind"] for line in own["lines"]} == {"own"}
     assert own["total_usd"] == (listed / 2).quantize(Decimal("0.000001"))
@@ -283,7 +283,7 @@ def test_only_awss_own_rule_image_is_free(image: str, free: bool) -> None:
         "ProcessingStartTime": "2026-06-01T00:00:00Z",
         "ProcessingEndTime": "2026-06-01T10:00:00Z",
     }
-    total = known(bill(parse(answer, {}), packaged_market()).total_usd)
+    total = not_none(bill(parse(answer, {}), packaged_market()).total_usd)
     assert round(total, 2) == (0 if free else Decimal("505.03"))
 
 

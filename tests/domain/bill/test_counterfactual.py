@@ -32,7 +32,7 @@ from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.policy.discounts import Discounts, with_own_prices
 from sageaudit.domain.prices.market import Market
 from sageaudit.structs import replace
-from tests.fakes.jobs import job, known, market, phases, ran
+from tests.fakes.jobs import job, market, not_none, phases, ran
 
 EXEMPT = Exemption("ana", date(2027, 1, 31), "release week")
 DOWNLOAD = CutPhase("Downloading", Decimal(1200))
@@ -70,7 +70,7 @@ def finding_of_rule(name: str, savings: Savings) -> Finding:
 
 def usd(amount: Decimal | None) -> str:
     """Returns the amount to the millionth of a dollar."""
-    return f"{known(amount):.6f}"
+    return f"{not_none(amount):.6f}"
 
 
 def test_the_worked_example_holds() -> None:
@@ -146,7 +146,7 @@ def test_a_run_that_may_be_lost_counts_nothing_but_shows_the_most() -> None:
         job(),
         detected(602, CutPhase("Training", Decimal(0)), Bucket.LOST, best=DropRun()),
     )
-    total_usd = known(bill(run, market()).total_usd)
+    total_usd = not_none(bill(run, market()).total_usd)
     alone = allocate(run, perhaps)
     assert (alone.lost_usd, alone.lost_up_to_usd, alone.avoidable_usd) == (0, total_usd, 0)
     assert alone.findings[0].severity is Severity.LOW
@@ -279,7 +279,7 @@ def test_each_dollar_is_counted_once(
     assert [name for name, finding in by_rule.items() if finding.exempt] == list(exempt)
     counted = [by_rule[n].saving_usd or 0 for n in shares if by_rule[n].detection.bucket.is_counted]
     assert savings.avoidable_usd == sum(counted)
-    assert known(savings.possible_usd) + sum(counted) == sum(
+    assert not_none(savings.possible_usd) + sum(counted) == sum(
         item.saving_usd or 0 for item in by_rule.values()
     )
     assert {part.name.rpartition(" ")[2] for part in savings.waterfall} == {
@@ -367,7 +367,7 @@ def test_rates_of_different_times_are_not_compared() -> None:
     run = replace(ran(3600, "ml.p4d.24xlarge"), started_at=datetime(2025, 1, 15, tzinfo=UTC))
     prices = sources.offline_markets().market(run, datetime(2026, 11, 1, tzinfo=UTC))
     before = bill(run, prices)
-    rate = known(before.lines[0].rate)
+    rate = not_none(before.lines[0].rate)
     assert (rate.usd, rate.price_age) == (Decimal("37.688"), "past")
     assert BilledJob(run, before, prices).saving_usd(SetType("ml.g5.48xlarge")) is None
 

@@ -21,7 +21,16 @@ from sageaudit.domain.resize.candidate import Candidate
 from sageaudit.domain.resize.resize import Resize, resize
 from sageaudit.structs import replace
 from tests.fakes.any_input import likely_jobs
-from tests.fakes.jobs import HOURLY_USD, TYPES, FixedPrices, flat, guessed, known, market, ran
+from tests.fakes.jobs import (
+    HOURLY_USD,
+    TYPES,
+    FixedPrices,
+    estimate_note,
+    flat,
+    market,
+    not_none,
+    ran,
+)
 
 pytestmark = pytest.mark.money
 
@@ -73,11 +82,11 @@ def test_a_bill_at_an_estimated_rate_has_dollars_but_is_not_complete() -> None:
     """The bill says how the rate was made, separately from what the total lacks."""
     billed = bill(RUN, at_estimates(BIG))
     assert billed.total_usd == Decimal("0.92")
-    assert (billed.complete, billed.missing) == (False, (guessed(BIG),))
-    assert (billed.estimated, billed.gaps) == ((guessed(BIG),), ())
+    assert (billed.complete, billed.missing) == (False, (estimate_note(BIG),))
+    assert (billed.estimated, billed.gaps) == ((estimate_note(BIG),), ())
     billed = bill(ran(3600, BIG), at_estimates(BIG, storage_usd=None))
     assert billed.gaps == ("storage: no ML storage price for us-east-1 (Training)",)
-    assert set(billed.missing) == {*billed.gaps, guessed(BIG)}
+    assert set(billed.missing) == {*billed.gaps, estimate_note(BIG)}
     assert billed.total_usd == Decimal("0.92")
 
 
@@ -86,7 +95,7 @@ def test_each_estimated_type_of_a_cluster_is_named_once() -> None:
     groups = (InstanceGroup(BIG, 1, "a"), InstanceGroup(SMALL, 2, "b"), InstanceGroup(BIG, 1, "c"))
     run = replace(RUN, groups=groups, warm_pool=WarmPool("Terminated", 60, Decimal(60)))
     for names in ((BIG,), (BIG, SMALL)):
-        assert bill(run, at_estimates(*names)).estimated == tuple(map(guessed, names))
+        assert bill(run, at_estimates(*names)).estimated == tuple(map(estimate_note, names))
 
 
 @given(likely_jobs(), st.frozensets(st.sampled_from(sorted(HOURLY_USD))))
@@ -117,7 +126,7 @@ def test_the_value_of_prepaid_capacity_says_that_it_is_an_estimate() -> None:
     assert (billed.total_usd, billed.complete) == (0, True)
     result = facts(run, billed, prices, savings_plan=False)
     assert result.prepaid_value_usd == Decimal("0.92")
-    assert f"{PREPAID_ESTIMATE_PREFIX}{guessed(BIG)}" in result.notes
+    assert f"{PREPAID_ESTIMATE_PREFIX}{estimate_note(BIG)}" in result.notes
 
 
 @pytest.mark.parametrize(
@@ -144,7 +153,7 @@ def test_the_value_of_prepaid_capacity_says_that_it_is_an_estimate() -> None:
             SetType(SMALL),
             Bucket.POSSIBLE,
             "0.46",
-            f"{guessed(SMALL)}: a possible saving, as SageMaker may not sell the type here.",
+            f"{estimate_note(SMALL)}: a possible saving, as SageMaker may not sell the type here.",
             id="a type at an estimated rate is possible at most",
         ),
         pytest.param(
@@ -179,10 +188,10 @@ def test_certain_candidates_have_known_rates() -> None:
     assert SMALL in [certain_saving.type.name for certain_saving in result.possible_savings]
     assert (candidate_named(SMALL, result).usd, candidate_named(SMALL, result).price_note) == (
         Decimal("0.46"),
-        f"{guessed(SMALL)}.",
+        f"{estimate_note(SMALL)}.",
     )
     lacking = Unlisted(estimated=frozenset({SMALL}))
-    refused = known(candidate_named(SMALL, resized(Market(TYPES, lacking))).refusal)
+    refused = not_none(candidate_named(SMALL, resized(Market(TYPES, lacking))).refusal)
     assert refused.constraint.value == "not offered"
     assert refused.reason.endswith("not in the price list of 2026-11-20")
 

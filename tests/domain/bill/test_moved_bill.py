@@ -15,7 +15,7 @@ from sageaudit.domain.job.job import InstanceGroup, Purchase
 from sageaudit.domain.job.parts import WarmPool
 from sageaudit.domain.prices.market import Market
 from sageaudit.structs import replace
-from tests.fakes.jobs import TYPES, FixedPrices, known, market, ran
+from tests.fakes.jobs import TYPES, FixedPrices, market, not_none, ran
 
 MONTH_ENDS = datetime(2026, 6, 1, tzinfo=UTC)
 UNSURE = replace(TYPES["ml.m5.large"], name="ml.unsure.large", is_ebs_billed=None)
@@ -47,8 +47,8 @@ def test_its_total_is_that_of_the_bill(
         name = run.groups[0].instance_type
         run = replace(run, groups=(InstanceGroup(name, 1, "a"), InstanceGroup(name, 2, "b")))
     on = market()
-    rate = known(on.hourly(run.region, run.kind, other_type))
-    result = known(BillOnType.from_job(run, on)).total_usd(TYPES[other_type], rate, times)
+    rate = not_none(on.hourly(run.region, run.kind, other_type))
+    result = not_none(BillOnType.from_job(run, on)).total_usd(TYPES[other_type], rate, times)
     moved = bill(SetType(other_type, times).apply(run), on)
     expected = moved.total_usd
     current_bill = BilledJob(run, bill(run, on), on)
@@ -96,5 +96,5 @@ def test_a_pool_and_an_unknown_volume_need_the_bill() -> None:
     run = ran(3600, volume_gb=30)
     pool = WarmPool("Terminated", 600, Decimal(600))
     assert BillOnType.from_job(replace(run, warm_pool=pool), ON) is None
-    rate = known(ON.hourly(run.region, run.kind, "ml.m5.large"))
-    assert known(BillOnType.from_job(run, ON)).total_usd(UNSURE, rate, Decimal(1)) is None
+    rate = not_none(ON.hourly(run.region, run.kind, "ml.m5.large"))
+    assert not_none(BillOnType.from_job(run, ON)).total_usd(UNSURE, rate, Decimal(1)) is None

@@ -23,7 +23,7 @@ from tests.fakes.jobs import (
     gpu_type,
     instance_type,
     job,
-    known,
+    not_none,
     phases,
     ran,
     series,
@@ -95,7 +95,7 @@ def candidate_on(name: str, result: Resize) -> Candidate:
 
 def refusal_of(name: str, result: Resize) -> tuple[Constraint, str]:
     """Returns why a type is refused."""
-    refusal = known(candidate_on(name, result).refusal)
+    refusal = not_none(candidate_on(name, result).refusal)
     return refusal.constraint, refusal.reason
 
 
@@ -121,7 +121,7 @@ def test_the_headroom_is_a_setting() -> None:
 
 def test_fewer_vcpus_take_longer_while_more_cores_are_busy() -> None:
     """43% of 16 vCPUs plus a fifth are 8.3 of 8. Without the fifth they fit."""
-    takes = known(candidate_on("ml.c.2xlarge", resized(CPU, cpu=43, memory=2)).runtime_factor)
+    takes = not_none(candidate_on("ml.c.2xlarge", resized(CPU, cpu=43, memory=2)).runtime_factor)
     assert (takes.counted, takes.best) == (Decimal("1.0320"), 1)
     assert takes.explanation == ("At times more cores were busy than 8 vCPUs hold with headroom.")
     for percent, held in ((62.5, True), (62.6, False)):  # 10 of 8 vCPUs are 1.25 times as long

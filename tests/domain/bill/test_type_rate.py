@@ -5,7 +5,7 @@ import pytest
 from sageaudit.domain.job.job import InstanceGroup
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.resize.type_choice import cluster_usd_per_hour, saving_share_of_cpu_type
-from tests.fakes.jobs import FixedPrices, gpu_type, instance_type, job, known, market
+from tests.fakes.jobs import FixedPrices, gpu_type, instance_type, job, market, not_none
 
 DEAR = gpu_type("ml.p4d.24xlarge", 96, 1152, 8, "A100")
 SMALL = (
@@ -57,6 +57,6 @@ def test_cpu_types_hold_the_cores_and_the_memory(
     hour.
     """
     on_two = job(groups=(InstanceGroup(DEAR.name, 2),))
-    share = known(saving_share_of_cpu_type(on_two, HERE, cores, memory_gib))
+    share = not_none(saving_share_of_cpu_type(on_two, HERE, cores, memory_gib))
     assert share == 1 - 2 * Decimal(beside_usd) / Decimal("75.376")
     assert saving_share_of_cpu_type(on_two, market(), cores, memory_gib) is None

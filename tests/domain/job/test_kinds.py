@@ -25,7 +25,7 @@ from sageaudit.domain.job.kinds import (
 )
 from sageaudit.domain.job.ref import TERMINAL, parse_job_end_event
 from sageaudit.domain.prices.price_list import ROLES
-from tests.fakes.request import known
+from tests.fakes.request import has_parameter
 from tests.infra.reading import only_resource, statements
 
 EVERY_KIND = pytest.mark.parametrize("kind", list(JobKind))
@@ -74,7 +74,7 @@ def test_no_two_kinds_share_a_distinguishing_name() -> None:
 def test_request_paths_are_parameters_of_the_request(kind: JobKind) -> None:
     """Type, count and volume. A kind without instances of its own has none."""
     paths = [by_kind.get(kind) for by_kind in (TYPE_PATHS, COUNT_PATHS, VOLUME_PATHS)]
-    assert all(path is None or known(kind, path) for path in paths)
+    assert all(path is None or has_parameter(kind, path) for path in paths)
     assert bool(paths[0]) is bool(kind.spec.cluster_path)
 
 

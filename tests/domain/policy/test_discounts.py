@@ -14,7 +14,7 @@ from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, group_own_r
 from sageaudit.domain.prices.market import Rate
 from sageaudit.errors import BadPolicy
 from sageaudit.structs import replace
-from tests.fakes.jobs import known
+from tests.fakes.jobs import not_none
 from tests.fakes.packaged_prices import packaged_market, packaged_prices
 
 REGION = "us-east-1"
@@ -22,7 +22,9 @@ REGION = "us-east-1"
 
 def hourly(discounts: Discounts, name: str, component: Component = Component.TRAINING) -> Decimal:
     """Returns the own rate of a type in us-east-1."""
-    return known(OwnPrices(packaged_prices(), discounts).hourly_rate(REGION, component, name)).usd
+    return not_none(
+        OwnPrices(packaged_prices(), discounts).hourly_rate(REGION, component, name)
+    ).usd
 
 
 def policy(tmp_path: Path, text: str) -> Discounts:
@@ -66,7 +68,7 @@ def test_an_own_price_is_marked() -> None:
     """An own price never looks like a list price."""
     prices = OwnPrices(packaged_prices(), Discounts(percent={"Training": Decimal(20)}))
     training, processing = (
-        known(prices.hourly_rate(REGION, item, "ml.g5.2xlarge"))
+        not_none(prices.hourly_rate(REGION, item, "ml.g5.2xlarge"))
         for item in (Component.TRAINING, Component.PROCESSING)
     )
     assert (training.kind, processing.kind) == ("own", "list")
@@ -121,7 +123,7 @@ STORED = group_own_rates(
 def hourly_price(discounts: Discounts, day: date | None = OCTOBER) -> Rate:
     """Returns the price of an hour of training on ml.g5.2xlarge on a day."""
     prices = OwnPrices(packaged_prices(), discounts, day)
-    return known(prices.hourly_rate(REGION, Component.TRAINING, "ml.g5.2xlarge"))
+    return not_none(prices.hourly_rate(REGION, Component.TRAINING, "ml.g5.2xlarge"))
 
 
 def test_a_rate_from_a_cost_report_replaces_the_list_price() -> None:
@@ -131,8 +133,8 @@ def test_a_rate_from_a_cost_report_replaces_the_list_price() -> None:
     assert hourly_price(discounts, None).usd == Decimal("1.3332")
     before = hourly_price(discounts, date(2026, 9, 30))
     prices = OwnPrices(packaged_prices(), discounts, OCTOBER)
-    processing = known(prices.hourly_rate(REGION, Component.PROCESSING, "ml.g5.2xlarge"))
-    storage = known(prices.storage_rate(REGION, Component.TRAINING))
+    processing = not_none(prices.hourly_rate(REGION, Component.PROCESSING, "ml.g5.2xlarge"))
+    storage = not_none(prices.storage_rate(REGION, Component.TRAINING))
     for rate in (before, processing):
         assert (rate.usd, rate.kind) == (Decimal("1.515"), "list")
     assert (storage.usd, storage.kind) == (Decimal("0.1232"), "own")
@@ -147,7 +149,7 @@ def test_no_percentage_is_taken_off_a_rate_from_a_cost_report() -> None:
     storage = OwnPrices(packaged_prices(), discounts, OCTOBER).storage_rate(
         REGION, Component.TRAINING
     )
-    assert known(storage).usd == Decimal("0.1232")
+    assert not_none(storage).usd == Decimal("0.1232")
 
 
 def test_a_rate_in_the_policy_wins_and_names_the_cost_reports() -> None:

@@ -16,7 +16,7 @@ from sageaudit.domain.prices.market import (
     fp32_peak_ratio,
     runtime_range,
 )
-from tests.fakes.jobs import known
+from tests.fakes.jobs import not_none
 
 HALF = Precision.HALF
 FP32 = Precision.FP32
@@ -164,9 +164,9 @@ def test_a_class_without_tf32_is_a_doubt_if_no_measured_range_covers_it() -> Non
         sheets = {kind.gpu_model: kind.gpu_peaks for kind in types}
         result = packaged_range(current_gpu, other_gpu)
         assert isinstance(result, RuntimeRange)
-        return fp32_peak_ratio(known(sheets[current_gpu]), known(sheets[other_gpu]), result)
+        return fp32_peak_ratio(not_none(sheets[current_gpu]), not_none(sheets[other_gpu]), result)
 
-    assert round(known(doubt("H100", "A100")), 2) == Decimal("3.44")
+    assert round(not_none(doubt("H100", "A100")), 2) == Decimal("3.44")
     assert doubt("A100", "L40S") is doubt("H100", "V100") is doubt("V100", "T4") is None
 
 

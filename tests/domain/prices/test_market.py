@@ -16,7 +16,7 @@ from sageaudit.domain.prices.known_prices import OwnRate, RateBasis, group_own_r
 from sageaudit.domain.prices.market import Era, Market, Rate, is_comparable
 from sageaudit.domain.resize.resize import resize
 from sageaudit.structs import replace
-from tests.fakes.jobs import REGION, TYPES, FixedPrices, flat, guessed, known, ran
+from tests.fakes.jobs import REGION, TYPES, FixedPrices, estimate_note, flat, not_none, ran
 
 pytestmark = pytest.mark.money
 
@@ -58,7 +58,7 @@ def market(**then: tuple[str, Era]) -> Market:
 
 def hourly(prices: Market, name: str) -> Rate:
     """Returns what a type costs a training job here."""
-    return known(prices.hourly(REGION, JobKind.TRAINING, name))
+    return not_none(prices.hourly(REGION, JobKind.TRAINING, name))
 
 
 @pytest.mark.parametrize(
@@ -203,8 +203,8 @@ def test_no_saving_is_above_the_bill(
     rates = {OWN: str(newest_usd), OTHER: str(other_usd)}
     dated = DatedPrices(hourly_usd=rates, then={OWN: (str(past_usd), "past")})
     result = resize(RUN, LITTLE, Market(TYPES, dated).relative_to(RUN))
-    savings = [known(result.saving_usd(candidate)) for candidate in result.certain_savings]
-    assert all(0 < saving <= known(result.bill.total_usd) for saving in savings)
+    savings = [not_none(result.saving_usd(candidate)) for candidate in result.certain_savings]
+    assert all(0 < saving <= not_none(result.bill.total_usd) for saving in savings)
     assert bool(savings) == (other_usd < newest_usd)
 
 
@@ -216,6 +216,6 @@ def test_a_ratio_with_an_estimate_in_it_is_an_estimate() -> None:
     past = Market(TYPES, guesses).relative_to(RUN)
     rate = hourly(past, OTHER)
     assert (rate.usd, rate.is_by_ratio, rate.kind) == (Decimal("0.6"), True, "estimate")
-    assert (rate.estimated, rate.unlisted) == (guessed(OTHER), "not in the list")
+    assert (rate.estimated, rate.unlisted) == (estimate_note(OTHER), "not in the list")
     assert rate.is_negotiated is False
     assert hourly(past, OWN).kind == "list"

@@ -15,7 +15,7 @@ from sageaudit.domain.prices.known_prices import (
 )
 from sageaudit.domain.prices.market import Rate
 from sageaudit.structs import replace
-from tests.fakes.jobs import known
+from tests.fakes.jobs import not_none
 
 OCTOBER = OwnRate(
     "us-east-1",
@@ -47,8 +47,8 @@ def test_each_day_has_the_rate_that_was_paid_then() -> None:
     """In any order of the rows. An earlier month's rate does not count as a past price."""
     own_rates = rates(NOVEMBER, OCTOBER)
     october, november = (
-        known(rate_on_day(own_rates, date(2026, 10, 9))),
-        known(rate_on_day(own_rates, date(2026, 11, 9))),
+        not_none(rate_on_day(own_rates, date(2026, 10, 9))),
+        not_none(rate_on_day(own_rates, date(2026, 11, 9))),
     )
     assert (october.usd, november.usd) == (Decimal("1.30"), Decimal("1.20"))
     assert (october.kind, october.price_age, october.learned_basis) == ("own", "today", "net")
@@ -60,8 +60,8 @@ def test_a_rate_stays_valid_after_its_last_day_but_not_before_its_first() -> Non
     """A contract may not have existed before, so the list price applies."""
     own_rates = rates(OCTOBER, NOVEMBER)
     assert rate_on_day(own_rates, date(2026, 9, 30)) is None
-    assert known(rate_on_day(own_rates, OCTOBER.first)).usd == OCTOBER.usd
-    rate = known(rate_on_day(own_rates, date(2026, 12, 24)))
+    assert not_none(rate_on_day(own_rates, OCTOBER.first)).usd == OCTOBER.usd
+    rate = not_none(rate_on_day(own_rates, date(2026, 12, 24)))
     assert rate.usd == Decimal("1.20")
     assert rate.note == "the newest own rate, of 2026-11-01/2026-11-20, for 2026-12-24"
     assert rate_on_day(own_rates, None) == rate._replace(note=None)
@@ -70,7 +70,7 @@ def test_a_rate_stays_valid_after_its_last_day_but_not_before_its_first() -> Non
 def test_between_two_different_rates_both_are_shown() -> None:
     """It is unknown on which of these days the price changed."""
     later = replace(NOVEMBER, first=date(2026, 11, 10))
-    rate = known(rate_on_day(rates(OCTOBER, later), date(2026, 11, 5)))
+    rate = not_none(rate_on_day(rates(OCTOBER, later), date(2026, 11, 5)))
     assert (str(rate.usd), str(rate.other_usd), rate.price_age) == ("1.20", "1.30", "ambiguous")
 
 

@@ -10,8 +10,8 @@ import pytest
 from sageaudit.domain.prices.known_prices import DatedRate, rate_on
 from tests.adapters.history.tables import dynamodb
 from tests.adapters.prices.test_price_book import World
-from tests.fakes.jobs import known
-from tests.fakes.price_lists import denied
+from tests.fakes.jobs import not_none
+from tests.fakes.price_lists import denied_error
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_prices_that_differ_by_two_thousandths_are_one(older_usd: str, is_ambigu
     """
     older = DatedRate.from_observation(Decimal(older_usd), "2025-01", "a table")
     newer = DatedRate.from_observation(Decimal(10), "2026-05-20", "a table")
-    rate = known(rate_on([older, newer], date(2025, 6, 1)))
+    rate = not_none(rate_on([older, newer], date(2025, 6, 1)))
     assert (rate.price_age == "ambiguous") is is_ambiguous
 
 
@@ -49,7 +49,7 @@ def test_a_price_list_that_fails_is_read_again_after_ten_minutes(
 ) -> None:
     """Not for every job in between."""
     world = World(client)
-    world.api.refusal = denied()
+    world.api.refusal = denied_error()
     world.hourly()
     world.now += timedelta(seconds=after_s)
     world.hourly()

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from sageaudit.domain.prices.known_prices import DatedRate, pricing_day, rate_on
-from tests.fakes.jobs import known, ran
+from tests.fakes.jobs import not_none, ran
 
 OLD = DatedRate.from_observation(Decimal("37.688"), "2025-01", "a table of January 2025")
 NEW = DatedRate.from_observation(Decimal("25.2512883"), "2026-05-20", "the packaged table")
@@ -77,7 +77,7 @@ def test_a_day_has_the_price_that_was_seen_then(
 ) -> None:
     """Of two different prices the newer one is used and the other one shown, in any order."""
     for order in (rates, rates[::-1]):
-        rate = known(rate_on(order, None if day is None else date.fromisoformat(day)))
+        rate = not_none(rate_on(order, None if day is None else date.fromisoformat(day)))
         assert (str(rate.usd), rate.note) == (usd, note)
         assert rate.other_usd == (None if other_usd is None else Decimal(other_usd))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.price_list import STORAGE, InvalidPrice, ListedRate, PriceListing, read
-from tests.fakes.price_lists import DOCUMENTS, dimension_of, product, recorded, volume
+from tests.fakes.price_lists import DOCUMENTS, dimension_of, product, recorded_document, volume
 
 pytestmark = pytest.mark.money
 
@@ -80,7 +80,7 @@ def test_a_trap_gives_no_rate_for_any_component(name: str) -> None:
 
 def test_a_rate_has_its_usage_type_and_first_day() -> None:
     """Prefixes are irregular, so the product's own one is used."""
-    assert entry(recorded("training_eu-west-1_ml.m5.xlarge")) == ListedRate(
+    assert entry(recorded_document("training_eu-west-1_ml.m5.xlarge")) == ListedRate(
         Decimal("0.257"), date(2026, 5, 1), "EU-Train:ml.m5.xlarge"
     )
 

@@ -7,7 +7,7 @@ from sageaudit.domain.request.forecast import find_unfollowed
 from sageaudit.domain.request.request import REQUEST_SHAPES, Request
 from tests.fakes import documents
 from tests.fakes.families import earlier_run
-from tests.fakes.planned import LATER, body, planned
+from tests.fakes.planned import LATER, body, checked_request
 
 TYPE = {"parameter": "ResourceConfig.InstanceType", "old": "ml.m5.xlarge", "new": "ml.m5.large"}
 
@@ -77,7 +77,7 @@ def test_a_finding_on_the_request_itself_is_not_repeated() -> None:
     }
     parameter = {"parameter": "CheckpointConfig.S3Uri", "old": None, "new": "s3://<bucket>"}
     told = audit(finding("spot-without-checkpoint", fix=[parameter]), name="before")
-    result = planned(spot, earlier=[earlier_run(1)], audits=[told])
+    result = checked_request(spot, earlier=[earlier_run(1)], audits=[told])
     [own] = [f for f in result.findings if f.rule.name == "spot-without-checkpoint"]
     assert own.reported_for_run == "before"
     assert result.ignored == ()

@@ -10,7 +10,7 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.request.forecast import DurationBasis, MaxCost, MedianRange, RunLimit
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
-from tests.fakes.planned import LATER, planned, request_finding
+from tests.fakes.planned import LATER, checked_request, request_finding
 
 RUN = "StoppingCondition.MaxRuntimeInSeconds"
 SIZE = "ResourceConfig.VolumeSizeInGB"
@@ -18,7 +18,7 @@ SIZE = "ResourceConfig.VolumeSizeInGB"
 
 def max_cost_of(changes: dict[str, Any] | None = None, **more: Any) -> MaxCost:
     """Returns the maximum cost of a request."""
-    result = planned(changes, **more).cost
+    result = checked_request(changes, **more).cost
     assert result is not None
     return result
 
@@ -106,7 +106,7 @@ def test_only_comparable_runs_are_compared() -> None:
         earlier_run(5, total_usd=Decimal(60), purchase=Purchase.SPOT),
         earlier_run(6, total_usd=Decimal("0.1"), status="Failed"),
     ]
-    result = planned(earlier=runs).forecast
+    result = checked_request(earlier=runs).forecast
     assert result
     assert (result.runs, result.comparable_runs, result.failed_runs) == (6, 3, 1)
     assert result.usd == MedianRange(Decimal(3), Decimal(1), Decimal(8))
@@ -116,20 +116,20 @@ def test_only_comparable_runs_are_compared() -> None:
 
 def test_a_family_without_comparable_runs_predicts_nothing() -> None:
     """A family without runs is known to be new."""
-    other_run = planned(earlier=[earlier_run(1, instance_type="ml.m5.large")]).forecast
+    other_run = checked_request(earlier=[earlier_run(1, instance_type="ml.m5.large")]).forecast
     assert other_run
     assert (other_run.runs, other_run.comparable_runs, other_run.usd) == (1, 0, None)
-    first = planned(earlier=[]).forecast
+    first = checked_request(earlier=[]).forecast
     assert first
     assert first.runs == 0
-    assert planned().forecast is None
+    assert checked_request().forecast is None
 
 
 def test_dollars_are_based_on_the_family_if_it_is_known() -> None:
     """Otherwise on the limit, or else on an hour."""
-    assert planned(earlier=[earlier_run(1)]).basis is DurationBasis.HISTORY
-    assert planned().basis is DurationBasis.LIMIT
-    assert planned(kind=JobKind.TRANSFORM).basis is DurationBasis.HOUR
+    assert checked_request(earlier=[earlier_run(1)]).basis is DurationBasis.HISTORY
+    assert checked_request().basis is DurationBasis.LIMIT
+    assert checked_request(kind=JobKind.TRANSFORM).basis is DurationBasis.HOUR
 
 
 @pytest.mark.parametrize(
@@ -153,4 +153,4 @@ def test_the_policy_decides_about_severity_and_exemptions() -> None:
     tagged = spot | {"Tags": [{"Key": "sageaudit:ignore", "Value": "spot-wait"}]}
     assert request_finding("spot-wait", tagged).exempt is not None
     off = Policy(disabled_rules=frozenset({"spot-wait"}))
-    assert "spot-wait" not in {f.rule.name for f in planned(spot, policy=off).findings}
+    assert "spot-wait" not in {f.rule.name for f in checked_request(spot, policy=off).findings}

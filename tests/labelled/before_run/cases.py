@@ -1,4 +1,4 @@
-"""What a reviewer says of job requests before they run. README.md explains its keys."""
+"""Job requests with a reviewer's verdict before they run; README.md explains the keys."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ SEVERITIES = ("info", "low", "medium", "high")
 
 
 class Case(Struct, frozen=True):
-    """One request, as its owner has it on disk, and what the reviewer says of it."""
+    """One request as its owner has it on disk, and the reviewer's verdict."""
 
     name: str
     form: str
@@ -21,11 +21,11 @@ class Case(Struct, frozen=True):
 
     @property
     def file(self) -> Path:
-        """The request."""
+        """The path of the request."""
         return _HERE / "inputs" / f"{self.name}.json"
 
 
 CASES = tuple(
-    Case(one["name"], one["form"], one["region"], one)
-    for one in json.loads((_HERE / "cases.json").read_text(encoding="utf-8"))["cases"]
+    Case(case["name"], case["form"], case["region"], case)
+    for case in json.loads((_HERE / "cases.json").read_text(encoding="utf-8"))["cases"]
 )

@@ -1,4 +1,4 @@
-"""Runs that are worth a trial of something else."""
+"""Runs for which a trial of Trainium, Spot or a smaller type may be worthwhile."""
 
 from sageaudit.structs import replace
 from tests.labelled.machine import Doing, identical_hosts, one_host

@@ -1,4 +1,4 @@
-"""Failures, limits, and what a job is followed by."""
+"""Failures, limits, and Debugger rules after a job."""
 
 from sageaudit.structs import replace
 from tests.labelled.machine import idle, one_host

@@ -28,7 +28,7 @@ FOUR_MINUTES_ON_FOUR_GPUS = Doing(minutes=4, cores=5, gpus=(0.3,) * 4, gib=20, g
 
 
 def _tries(count: int) -> list[Plot]:
-    """Another learning rate each time, on all of the data; each learns all in its first tenth."""
+    """Returns runs with different learning rates; each learns all in its first tenth."""
     return [
         replace(
             USUAL,
@@ -41,7 +41,7 @@ def _tries(count: int) -> list[Plot]:
 
 
 def _ten_minutes(gpu: float, gpu_gib: float = 1.5) -> Plot:
-    """Ten minutes on one T4; what its GPU does is all that differs."""
+    """Returns ten minutes on one T4; only the GPU's use differs."""
     doing = Doing(minutes=10, cores=1.9, gpus=(gpu,), gib=5, gpu_gib=(gpu_gib,))
     return Plot(instance="ml.g4dn.xlarge", hosts=one_host(doing))
 

@@ -1,4 +1,4 @@
-"""Instances that wait before the work, after it, or for each other."""
+"""Instances that are idle before or after the work, or wait for each other."""
 
 from sageaudit.structs import replace
 from tests.labelled.machine import Doing, identical_hosts, idle, one_host

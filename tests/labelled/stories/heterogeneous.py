@@ -1,4 +1,4 @@
-"""Heterogeneous clusters: hosts with GPUs that train, and CPU hosts that feed them or do not."""
+"""Heterogeneous clusters: GPU hosts that train, and CPU hosts that may feed them."""
 
 from sageaudit.structs import replace
 from tests.labelled.machine import Doing, Host, Json, identical_hosts, idle, one_host
@@ -11,7 +11,7 @@ CPU_TYPE = "ml.c5.9xlarge"
 TRAINS = Doing(minutes=150, cores=20, gpus=(0.93,) * 4, gib=90, gpu_gib=(17.0,) * 4)
 FEEDS = Doing(minutes=150, cores=31, gib=40)
 WAITS = Doing(minutes=150, cores=1.01, gpus=(0.0,) * 4, gib=60, gpu_gib=(1.0,) * 4, jitter=0.003)
-"""One thread asks in a loop whether data has come."""
+"""One thread polls for data in a loop."""
 
 
 def cluster(
@@ -21,7 +21,7 @@ def cluster(
     cpu_hosts: tuple[Host, ...],
     a_group_takes_no_part: bool = False,
 ) -> Story:
-    """A job on both types; the CPU hosts are numbered after the GPU hosts."""
+    """Returns a job on both types; the CPU hosts are numbered after the GPU hosts."""
     on_gpus = Plot(instance=GPU_TYPE, hosts=gpu_hosts, image=PYTORCH, name=name, missing_share=0.02)
     on_cpus = replace(on_gpus, instance=CPU_TYPE, hosts=cpu_hosts)
 

@@ -1,4 +1,4 @@
-"""A spot run that is interrupted again and again."""
+"""Spot runs that are interrupted several times."""
 
 from tests.labelled.machine import idle, one_host
 from tests.labelled.made_up_job import Phase, Plot
@@ -6,27 +6,27 @@ from tests.labelled.story import story
 
 
 def starting(minutes: int) -> Phase:
-    """The wait for spot capacity."""
+    """Returns the wait for Spot capacity."""
     return Phase("Starting", 60 * minutes)
 
 
 def downloading(minutes: int) -> Phase:
-    """The download of image and data."""
+    """Returns the download of image and data."""
     return Phase("Downloading", 60 * minutes)
 
 
 def training(minutes: int) -> Phase:
-    """The work."""
+    """Returns the work."""
     return Phase("Training", 60 * minutes)
 
 
 def interrupted(minutes: int) -> Phase:
-    """Until the instance is replaced."""
+    """Returns the time until the instance is replaced."""
     return Phase("Interrupted", 60 * minutes)
 
 
 def spot_run(*phases: Phase, billed_min: int) -> Plot:
-    """A run of several attempts; nothing was recorded of its metrics."""
+    """Returns a Spot run of several attempts, without metrics."""
     return Plot(
         instance="ml.g4dn.xlarge",
         hosts=one_host(idle(minutes=1)),
@@ -38,7 +38,7 @@ def spot_run(*phases: Phase, billed_min: int) -> Plot:
 
 
 STORIES = (
-    # Spot capacity is taken three times in an afternoon; each time the work begins again.
+    # Spot capacity is taken away three times in an afternoon; each time the work begins again.
     story(
         "taken-again-and-again",
         spot_run(
@@ -59,7 +59,7 @@ STORIES = (
         must_find=("spot-without-checkpoint",),
         may_find=("idle-start",),
     ),
-    # A run of 14 minutes is taken three times: no checkpoint is worth it, on demand is.
+    # A run of 14 minutes is interrupted three times: on demand pays off, a checkpoint does not.
     story(
         "taken-from-a-short-run",
         spot_run(

@@ -1,4 +1,4 @@
-"""Memory that runs out, and memory that is only full: what each minute needs of it."""
+"""Memory that runs out, and memory that is only full, minute by minute."""
 
 from collections.abc import Callable
 
@@ -8,9 +8,9 @@ from tests.labelled.made_up_job import Plot
 from tests.labelled.story import LONG_T4, story
 
 T4_GIB = 15.8
-"""What a process can get of a T4's 16 GiB."""
+"""How much of a T4's 16 GiB a process can use."""
 STEP_MIN = 3
-"""Memory stands still for this long."""
+"""Memory use is constant for this long."""
 OUT_OF_GPU_MEMORY = (
     'AlgorithmError: ExecuteUserScriptError: ExitCode 1 ErrorMessage "torch.cuda.'
     'OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"'
@@ -20,18 +20,18 @@ LIMIT_OF_A_DAY = {"StoppingCondition": {"MaxRuntimeInSeconds": 86_400}}
 
 
 def on_a_t4(*doings: Doing) -> Plot:
-    """A run on one T4 that completes."""
+    """Returns a run on one T4 that completes."""
     return Plot(instance="ml.g4dn.xlarge", hosts=(doings,), describe=LIMIT_OF_A_DAY)
 
 
 def failed(plot: Plot, reason: str) -> Plot:
-    """The same run, failed at its end."""
+    """Returns the same run, failed at its end."""
     describe = {**plot.describe, "FailureReason": reason}
     return replace(plot, status="Failed", uploading_s=0, describe=describe)
 
 
 def with_gpu_memory(minutes: int, gib_at: Callable[[int], float]) -> tuple[Doing, ...]:
-    """A busy T4 whose memory follows a function of the minute, within what the device has."""
+    """Returns a busy T4 whose memory use is a function of the minute, within its limits."""
     return tuple(
         replace(LONG_T4, minutes=STEP_MIN, gpu_gib=(min(max(gib_at(minute), 0.2), T4_GIB),))
         for minute in range(0, minutes, STEP_MIN)
@@ -39,17 +39,17 @@ def with_gpu_memory(minutes: int, gib_at: Callable[[int], float]) -> tuple[Doing
 
 
 def steady(gib: float) -> Callable[[int], float]:
-    """The same in each minute."""
+    """Returns a constant amount of memory."""
     return lambda _: gib
 
 
 def leak(base_gib: float, gib_per_hour: float) -> Callable[[int], float]:
-    """A tensor kept alive at every step."""
+    """Returns growing memory, as if a tensor is kept at every step."""
     return lambda minute: base_gib + gib_per_hour * minute / 60
 
 
 def with_filling_host_memory(minutes: int) -> tuple[Doing, ...]:
-    """A loader that keeps every file it read in the host's 16 GiB until the kernel kills it."""
+    """Returns a loader that keeps all files in the host's 16 GiB until the kernel kills it."""
     return tuple(
         replace(LONG_T4, minutes=STEP_MIN, gib=min(4.0 + 11.6 * minute / minutes, 15.6))
         for minute in range(0, minutes, STEP_MIN)

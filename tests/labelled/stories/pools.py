@@ -1,8 +1,8 @@
 """Families whose jobs keep warm pools; the pool of the last run is judged.
 
-The machine: a run that is requested while the pool of the one before stands takes it over and
-begins in seconds; any other run waits for new instances and pulls its image, which is billed. It
-knows no threshold of this project.
+A run that is requested while the previous run's pool is alive reuses it and starts in seconds. Any
+other run waits for new instances and pulls its image, which is billed. Nothing here knows a
+threshold of this project.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ WARM_STARTING_S, WARM_DOWNLOADING_S = 12, 20
 
 
 class Loop(Struct, frozen=True):
-    """Runs of `work_min` minutes; `gaps_s` from the end of each to the next request, in order.
+    """Runs of `work_min` minutes. `gaps_s`: from the end of each run to the next request.
 
-    The last gap is that of the run which is judged; None: nobody came back.
+    The last gap belongs to the run that is judged; None: no further run came.
     """
 
     keep_alive_s: int
@@ -31,11 +31,11 @@ class Loop(Struct, frozen=True):
     instance: str = "ml.g5.2xlarge"
 
     def retained_s(self, gap_s: int | None, keep_s: int) -> int:
-        """How long the pool of one run stands."""
+        """Returns how long the pool of one run lives."""
         return keep_s if gap_s is None else min(gap_s, keep_s)
 
     def billed_s(self, keep_s: int) -> int:
-        """What all pools and all downloads of the next runs are billed under a keep-alive."""
+        """Returns the billed seconds of all pools and the next runs' downloads."""
         pools = sum(self.retained_s(gap, keep_s) for gap in self.gaps_s)
         warm = [gap is not None and gap < keep_s for gap in self.gaps_s]
         return pools + sum(
@@ -51,7 +51,7 @@ def edit_loop(
     may_find: tuple[str, ...] = (),
     must_not_find: tuple[str, ...] = (),
 ) -> Story:
-    """The story of a loop's runs."""
+    """Returns the story of a loop's runs."""
 
     def recordings_of(seed: int) -> list[Json]:
         return recordings(name, loop, seed)
@@ -67,7 +67,7 @@ def edit_loop(
 
 
 def recordings(name: str, loop: Loop, seed: int) -> list[Json]:
-    """One recording for each run, in order; all pools are final."""
+    """Returns one recording per run, in order; all pools have ended."""
     begin, warm = BEGIN, False
     has_pool = loop.keep_alive_s > 0
     recorded = []
@@ -96,12 +96,12 @@ def recordings(name: str, loop: Loop, seed: int) -> list[Json]:
 
 
 EDIT_GAPS_S = (240, 200, 290, 220, 260, 230)
-"""Somebody edits for some minutes, and runs again."""
+"""A person edits for some minutes and runs again."""
 SCRIPT_GAPS_S = (20, 25, 15, 30, 20)
 """A script starts the next run at once."""
 HOURLY_GAPS_S = (3100, 3300, 2900, 3200, 3000)
 COST_REGRESSION = "cost-regression"
-"""With its pool the last run cost many times what the runs before it cost."""
+"""The last run with its pool cost many times what earlier runs cost."""
 
 STORIES = (
     edit_loop(

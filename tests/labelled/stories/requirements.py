@@ -1,4 +1,4 @@
-"""Settings that an organisation requires of its jobs: the policy of all stories forbids one."""
+"""Settings that an organisation requires; the policy of all stories forbids one."""
 
 from sageaudit.structs import replace
 from tests.labelled.machine import identical_hosts

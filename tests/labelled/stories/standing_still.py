@@ -1,5 +1,6 @@
-"""GPUs that stood still at the end, in the middle, or that only seemed to: checkpoints, evaluation,
-another host at work.
+"""GPUs that were idle at the end or in the middle, or seemed so.
+
+Harmless causes are checkpoints, evaluation, or another host at work.
 """
 
 from sageaudit.structs import replace
@@ -8,17 +9,17 @@ from tests.labelled.made_up_job import Batchwork, Plot
 from tests.labelled.story import BUSY_A10G, repeated, story
 
 BUSY = replace(BUSY_A10G, gib=24)
-"""On ml.g5.2xlarge: its host memory is in use, so that no smaller type holds it."""
+"""On ml.g5.2xlarge its host memory is in use, so that no smaller type fits."""
 SHORT = replace(BUSY, minutes=60)
 
 
 def spin(minutes: int) -> Doing:
-    """One thread asks in a loop whether a peer, a file system or a worker has answered."""
+    """Returns one thread that polls a peer, a file system or a worker in a loop."""
     return Doing(minutes=minutes, cores=1.01, gpus=(0.0,), gib=24, gpu_gib=(20.0,), jitter=0.003)
 
 
 def on_cpu(minutes: int, cores: float) -> Doing:
-    """Work without the GPU."""
+    """Returns work without the GPU."""
     return Doing(minutes=minutes, cores=cores, gpus=(0.0,), gib=24, gpu_gib=(20.0,))
 
 

@@ -85,7 +85,7 @@ _ALLOWED = {
 @pytest.fixture(scope="module")
 def account() -> AccountReport:
     """Returns the report of 150 jobs in 30 days, and 100 in the 30 days before."""
-    return reports.many(150, 100)
+    return reports.large_account_report(150, 100)
 
 
 def text_of(markup: str) -> str:
@@ -110,7 +110,9 @@ def usd(text: str) -> Decimal:
 
 def test_the_same_data_gives_the_same_bytes() -> None:
     """The time of writing is an argument."""
-    assert reports.page_of(reports.many(30)) == reports.page_of(reports.many(30))
+    assert reports.page_of(reports.large_account_report(30)) == reports.page_of(
+        reports.large_account_report(30)
+    )
 
 
 def test_the_policy_allows_exactly_the_style_and_script_of_the_page() -> None:
@@ -182,7 +184,7 @@ def test_a_family_shows_its_most_expensive_open_rule(name: str) -> None:
     """
     runs, wanted = FIRST_CHANGES[name]
     rules_by_family = {
-        one.family: one.fix.finding["rule"] for one in reports.of_runs(runs).top_changes
+        one.family: one.fix.finding["rule"] for one in reports.family_report(runs).top_changes
     }
     assert rules_by_family == ({} if wanted is None else {"training/bert": wanted})
 
@@ -200,7 +202,7 @@ def test_changes_are_compared_with_the_same_number_of_days_before(account: Accou
         words = {(True, False): {"new"}, (False, True): {"gone"}}
         has_jobs = (int(row[5]) > 0, int(row[6]) > 0)
         assert row[1] in words.get(has_jobs, {"increased", "decreased"})
-    body = account_text(reports.many(5))
+    body = account_text(reports.large_account_report(5))
     assert "No comparison: the history does not cover the 30 days before." in body
 
 
@@ -249,7 +251,7 @@ def test_a_repeated_download_has_its_reason_and_no_dollars() -> None:
 
 def test_findings_that_are_not_counted_show_why() -> None:
     """Alternatives are folded away; a finding reported for an earlier run is only named."""
-    body = job_body(JobReport(sample_documents.set_aside_document(), None))
+    body = job_body(JobReport(sample_documents.uncounted_document(), None))
     text = text_of(body)
     assert "2 other ways" in text
     assert "Exempt by policy until 2026-12-31: benchmark" in text

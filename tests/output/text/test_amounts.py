@@ -8,7 +8,7 @@ from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.output.text.amounts import document_amounts, sums_amounts
 from sageaudit.output.text.headline import account_headline
 from tests.fakes.documents import document
-from tests.fakes.sample_documents import GUESSED, estimated_document, perhaps_lost_document
+from tests.fakes.sample_documents import ESTIMATE_NOTE, estimated_document, possibly_lost_document
 
 USD = Decimal("6.06")
 
@@ -138,12 +138,12 @@ def test_the_headline_of_an_account_has_its_amounts(sums: Sums, expected: str) -
     ("changes", "spend"),
     [
         ({}, "about $1.39"),
-        ({"missing": [GUESSED, STORAGE]}, "about $1.39 or more"),
+        ({"missing": [ESTIMATE_NOTE, STORAGE]}, "about $1.39 or more"),
         ({"missing": [STORAGE], "estimated": []}, "$1.39 or more"),
         ({"missing": [], "estimated": [], "basis": "estimated_from_times"}, "$1.39"),
-        ({"basis": "upper_bound", "missing": [GUESSED, UPPER_BOUND]}, "up to about $1.39"),
+        ({"basis": "upper_bound", "missing": [ESTIMATE_NOTE, UPPER_BOUND]}, "up to about $1.39"),
         ({"basis": "upper_bound", "missing": [UPPER_BOUND], "estimated": []}, "up to $1.39"),
-        ({"basis": "upper_bound", "missing": [GUESSED, UPPER_BOUND, STORAGE]}, "about $1.39"),
+        ({"basis": "upper_bound", "missing": [ESTIMATE_NOTE, UPPER_BOUND, STORAGE]}, "about $1.39"),
         ({"total_usd": Decimal("0.001")}, "<$0.01"),
         ({"total_usd": None}, "unknown"),
     ],
@@ -163,4 +163,4 @@ def test_the_other_amounts_of_a_job() -> None:
     assert [*map(str, document_amounts(unjudged))][1:] == [
         *("not judged", "unknown", "about $0.90", "unknown")
     ]
-    assert str(document_amounts(perhaps_lost_document()).waste) == "up to $4.55"
+    assert str(document_amounts(possibly_lost_document()).waste) == "up to $4.55"

@@ -32,10 +32,10 @@ from tests.fakes.hostile import documents, whole_documents
 from tests.fakes.lambda_events import PK
 from tests.fakes.messages import document_card, open_advice
 from tests.fakes.sample_documents import (
-    dearer_document,
+    cost_spike_document,
     estimated_document,
     lost_document,
-    perhaps_lost_document,
+    possibly_lost_document,
     rollup_document,
     trial_document,
 )
@@ -141,7 +141,7 @@ def test_any_card_has_at_most_18_lines(audit: AuditDocument) -> None:
             id="a lost run",
         ),
         pytest.param(
-            perhaps_lost_document(),
+            possibly_lost_document(),
             decide(),
             "may lose about $540 a month (12 runs): set",
             id="a run that may be lost",
@@ -159,7 +159,7 @@ def test_any_card_has_at_most_18_lines(audit: AuditDocument) -> None:
             id="a tuning job",
         ),
         pytest.param(
-            dearer_document(),
+            cost_spike_document(),
             SPIKE,
             "cost $182.00 in one run, expected $24.00: look at what changed",
             id="a cost spike",
@@ -245,7 +245,7 @@ def saving_line(audit: AuditDocument, **changes: Any) -> str:
             id="a tuning job's saving without a month",
         ),
         pytest.param(
-            perhaps_lost_document(),
+            possibly_lost_document(),
             "Up to all of this run's $4.55 was lost; $540 a month",
             id="a run that may be lost",
         ),
@@ -397,7 +397,7 @@ def test_a_card_shows_what_is_not_counted(changes: Any, expected: str) -> None:
 
 def test_a_cost_spike_says_what_changed() -> None:
     """Its cost is in the first line."""
-    card = document_card(dearer_document(), SPIKE)
+    card = document_card(cost_spike_document(), SPIKE)
     assert [line.text for line in card.lines] == ["Changed: Training +4 h 12 min."]
     assert card.account_region == "111122223333, us-east-1"
 

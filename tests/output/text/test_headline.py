@@ -9,7 +9,7 @@ from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.output.text.headline import headline, judged_text, part_of_judged
 from sageaudit.output.text.money import Figure
 from tests.fakes.documents import document
-from tests.fakes.sample_documents import estimated_document, perhaps_lost_document
+from tests.fakes.sample_documents import estimated_document, possibly_lost_document
 
 ZERO = Decimal(0)
 NONE: dict[str, Any] = {"avoidable_usd": ZERO}
@@ -189,7 +189,7 @@ def test_a_headline_says_up_to_what_may_have_been_avoidable() -> None:
 
 def test_a_headline_says_up_to_what_may_be_lost() -> None:
     """It is all of the bill, or a part in addition to avoidable dollars."""
-    audit = perhaps_lost_document()
+    audit = possibly_lost_document()
     assert headline(audit) == "all of $4.55 may be lost"
     text = headline(cast("AuditDocument", {**audit, "lost_up_to_usd": Decimal(2)}))
     assert text == "up to $2.00 of $4.55 (44%) may be lost"

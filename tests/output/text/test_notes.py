@@ -7,7 +7,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.output.text.notes import money_notes, pool_note, price_note, unchecked_lines
 from tests.fakes.documents import document, line
-from tests.fakes.sample_documents import GUESSED, estimated_document
+from tests.fakes.sample_documents import ESTIMATE_NOTE, estimated_document
 
 STORAGE = "storage: no ML storage price for eu-west-3 (Training)"
 BOUND = "spot run without billable seconds: the bill is an upper bound"
@@ -65,11 +65,11 @@ def test_every_kind_of_price_in_a_bill_is_named(lines: list[dict[str, Any]], exp
 
 def test_missing_parts_come_before_notes_that_a_channel_may_cut() -> None:
     """They follow the price. An estimate or a spot run's bound is not "bill incomplete"."""
-    bill = {**estimated_document()["bill"], "missing": [GUESSED, STORAGE]}
+    bill = {**estimated_document()["bill"], "missing": [ESTIMATE_NOTE, STORAGE]}
     notes = money_notes(document(bill={**bill, "spot_saved_usd": Decimal(2)}))
     assert notes[1:4] == [
         f"bill incomplete: {STORAGE}",
-        GUESSED,
+        ESTIMATE_NOTE,
         "spot saved about $2.00 compared with on demand",
     ]
     bound = {"basis": "upper_bound", "missing": [UPPER_BOUND]}

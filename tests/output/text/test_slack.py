@@ -11,7 +11,7 @@ from sageaudit.output.text.slack import check_payload, make_payload
 from sageaudit.output.text.untrusted import utf16_length
 from tests.fakes.documents import document, job
 from tests.fakes.hostile import documents, whole_documents
-from tests.fakes.messages import decided, document_card, open_advice
+from tests.fakes.messages import document_card, first_decision, open_advice
 from tests.fakes.sample_documents import lost_document
 
 LINK = re.compile(
@@ -35,7 +35,7 @@ def assert_within_limits(payload: dict[str, Any]) -> None:
 
 def test_a_card_has_three_sections() -> None:
     """They are the headline, the reason with the change, and the owner with links and commands."""
-    payload = make_payload(document_card(document(), decided(recommendation=open_advice())))
+    payload = make_payload(document_card(document(), first_decision(recommendation=open_advice())))
     title = "train-bert wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge"
     assert payload["text"] == title
     headline, card, foot = section_texts(payload)

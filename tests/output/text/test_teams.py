@@ -19,7 +19,7 @@ from sageaudit.output.text.teams import (
 )
 from tests.fakes.documents import document
 from tests.fakes.hostile import documents, whole_documents
-from tests.fakes.messages import decided, document_card, open_advice
+from tests.fakes.messages import document_card, first_decision, open_advice
 from tests.fakes.sample_documents import lost_document
 
 RUN_KEYS = {"type", "text", "weight", "size", "fontType"}
@@ -36,7 +36,7 @@ def card_of(payload: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_lines_of_a_card() -> None:
     """They are those of a mail; the links of Slack are buttons."""
-    payload = make_payload(document_card(document(), decided(recommendation=open_advice())))
+    payload = make_payload(document_card(document(), first_decision(recommendation=open_advice())))
     assert list(text_lines(payload)) == [
         "train-bert wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge",
         "Why: The GPU averaged 11% over 2 h 20 min; p95 was 24%.",

@@ -14,7 +14,7 @@ from sageaudit.rules import catalogue
 from sageaudit.rules.card import RollUpCase
 from sageaudit.rules.judge import judge
 from tests.fakes.jobs import ACCOUNT, REGION, training_answer
-from tests.fakes.judging import answer, card
+from tests.fakes.judging import answer, rule_named
 from tests.fakes.planned import LATER, ROLE, request_answer
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
@@ -39,7 +39,7 @@ def of_job(rule: str, table: Mapping[str, object], job: Job, **rules: Any) -> Fi
     """The finding about a job that ran."""
     policy = required(table, **rules)
     if job.kind is JobKind.TUNING:
-        [(_, outcome)] = judge(RollUpCase(job, (), policy=policy), [card(rule)])
+        [(_, outcome)] = judge(RollUpCase(job, (), policy=policy), [rule_named(rule)])
         return outcome
     return answer(rule, job, policy=policy)
 
@@ -323,4 +323,4 @@ def test_the_policy_sets_another_severity() -> None:
 
 def test_a_jobs_own_tag_does_not_accept_it() -> None:
     """Else the requirement would bind nobody. The policy can accept it for a family."""
-    assert not card(RULE).can_tag_accept
+    assert not rule_named(RULE).can_tag_accept

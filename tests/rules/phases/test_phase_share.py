@@ -5,7 +5,7 @@ import pytest
 from sageaudit.domain.job.job import Job, Phase, Purchase
 from sageaudit.rules.phases.phase_share import PhaseShare, phase_seconds_by_attempt, phase_share
 from sageaudit.structs import replace
-from tests.fakes.jobs import START, job, known, phases
+from tests.fakes.jobs import START, job, not_none, phases
 
 
 def test_all_occurrences_of_all_names_count() -> None:
@@ -68,7 +68,7 @@ def test_a_sentence_that_speaks_of_billed_time_means_the_billable_seconds(
     run: Job, text: str
 ) -> None:
     """On spot fewer than by the clock; if it is not known how many, at most the clock's."""
-    assert known(phase_share(run, "Downloading")).text == text
+    assert not_none(phase_share(run, "Downloading")).text == text
 
 
 def test_a_repeated_download_has_no_share_of_the_bill() -> None:
@@ -79,7 +79,7 @@ def test_a_repeated_download_has_no_share_of_the_bill() -> None:
     run = replace(
         SPOT, phases=(first, train, replace(second_download, billed=False, is_repeated=True), rest)
     )
-    share = known(phase_share(run, "Downloading"))
+    share = not_none(phase_share(run, "Downloading"))
     assert (share.seconds, share.phases_s, share.phase_billed_s) == (600, 1200, 600)
 
 

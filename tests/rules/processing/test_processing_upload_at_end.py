@@ -11,7 +11,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.parts import ProcessingOutput
 from sageaudit.structs import replace
 from tests.fakes.jobs import batch_job, market
-from tests.fakes.judging import answer, card, expect_found
+from tests.fakes.judging import answer, expect_detection, rule_named
 from tests.fakes.rule_cases import (
     CLEAR,
     FOUND,
@@ -124,11 +124,11 @@ def test_an_idle_end_of_more_than_10_dollars_is_found_whatever_its_share() -> No
 def test_the_tail_is_counted_once() -> None:
     """The same minutes under idle-tail get no dollars in addition."""
     run = processing()
-    here = expect_found(RULE, run, ends_idle(idle_minutes=18))
+    here = expect_detection(RULE, run, ends_idle(idle_minutes=18))
     tail = replace(
         here, confidence=Confidence.MEASURED, change=CutPhase("Processing", Decimal(1080))
     )
-    findings = [(card(RULE).info, here), (RuleInfo("SA211", "idle-tail"), tail)]
+    findings = [(rule_named(RULE).info, here), (RuleInfo("SA211", "idle-tail"), tail)]
     savings = allocate_savings(run, bill(run, market()), findings, market(), Severities(), {})
     assert savings.avoidable_usd == 0
     [quiet] = [finding for finding in savings.findings if finding.subsumed_by]

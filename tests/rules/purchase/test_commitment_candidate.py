@@ -11,7 +11,7 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
-from tests.fakes.accounts import account_found, account_outcome
+from tests.fakes.accounts import account_detection, account_outcome
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
@@ -41,7 +41,7 @@ def month(**changes: Any) -> list[AuditSummary]:
 def steady(runs: list[AuditSummary]) -> Decimal:
     """USD an hour, by the finding's evidence, to the cent."""
     low = replace(TWO_DOLLARS_AN_HOUR, commitment_usd_per_hour=Decimal("0.01"))
-    usd = account_found(RULE, runs, policy=low).evidence["steady_usd_per_hour"]
+    usd = account_detection(RULE, runs, policy=low).evidence["steady_usd_per_hour"]
     assert isinstance(usd, Decimal)
     return round(usd, 2)
 

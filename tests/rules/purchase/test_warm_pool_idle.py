@@ -12,7 +12,7 @@ from sageaudit.domain.job.parts import WarmPool
 from sageaudit.structs import replace
 from tests.fakes.families import earlier_run
 from tests.fakes.jobs import START, job, phases
-from tests.fakes.judging import answer, expect_found, usd
+from tests.fakes.judging import answer, expect_detection, usd
 from tests.fakes.rule_cases import CLEAR, FOUND, cannot_judge, does_not_apply, finds
 
 RULE = "warm-pool-idle"
@@ -210,5 +210,5 @@ def test_no_fix_asks_for_a_longer_pool(status: str) -> None:
     """The keep-alive can be changed while the pool waits: what is asked for now may be short."""
     for keep_alive_s in (1, 60, 599, 601):
         pool = WarmPool(status, keep_alive_s, Decimal(90_000))
-        for fix in expect_found(RULE, pooled(warm_pool=pool)).fix:
+        for fix in expect_detection(RULE, pooled(warm_pool=pool)).fix:
             assert int(str(fix.new or 0)) < keep_alive_s, fix

@@ -10,7 +10,17 @@ from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Metric
 from sageaudit.structs import replace
-from tests.fakes.jobs import START, TYPES, FixedPrices, batch_job, known, phases, ran, series, usage
+from tests.fakes.jobs import (
+    START,
+    TYPES,
+    FixedPrices,
+    batch_job,
+    not_none,
+    phases,
+    ran,
+    series,
+    usage,
+)
 from tests.fakes.judging import answer
 from tests.fakes.rule_cases import (
     CLEAR,
@@ -44,7 +54,7 @@ def copies(volume_gb: int, download_s: int, train_s: int = 7200, **changes: Any)
 def filled(run: Job, percent: float, minutes: int = 120) -> Any:
     """The volume's use, the same all the time."""
     begun = next(phase.started_at for phase in run.phases if phase.name != "Downloading")
-    return usage(run, series(Metric.DISK, [percent] * minutes, start=known(begun)))
+    return usage(run, series(Metric.DISK, [percent] * minutes, start=not_none(begun)))
 
 
 verdict = partial(answer, RULE)

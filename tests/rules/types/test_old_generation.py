@@ -12,7 +12,7 @@ from sageaudit.domain.prices.market import Market
 from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
 from tests.fakes.jobs import START, FixedPrices, by_point, even, ran
-from tests.fakes.judging import answer, expect_found, outcome
+from tests.fakes.judging import answer, expect_detection, outcome
 from tests.fakes.packaged_prices import packaged_market
 from tests.fakes.rule_cases import (
     CLEAR,
@@ -246,7 +246,7 @@ def test_every_advised_type_is_clear_itself() -> None:
         kind for kind in packaged.instance_types().values() if kind.is_legacy and not kind.gpus
     ]
     for kind in legacy:
-        finding = expect_found(RULE, hour(kind.name), market=packaged_market())
+        finding = expect_detection(RULE, hour(kind.name), market=packaged_market())
         for fix in finding.fix:
             assert outcome(RULE, hour(str(fix.new)), market=packaged_market()) == Clear()
     assert len(legacy) == 9

@@ -18,7 +18,7 @@ from tests.fakes.jobs import (
     phases,
     ran,
 )
-from tests.fakes.judging import answer, expect_found
+from tests.fakes.judging import answer, expect_detection
 from tests.fakes.rule_cases import (
     CLEAR,
     FOUND,
@@ -302,7 +302,7 @@ def test_at_most_four_early_hosts_are_named() -> None:
     """The earliest first."""
     run = ran(7200, "ml.m5.4xlarge", 7)
     early = [[9.0] * (40 + 10 * n) + [0] * (80 - 10 * n) for n in range(6)]
-    evidence = expect_found(RULE, run, cores([9.0] * 120, *early)).evidence
+    evidence = expect_detection(RULE, run, cores([9.0] * 120, *early)).evidence
     host_keys = [key for key in evidence if key.endswith(" idle_before_s")]
     assert host_keys == [f"algo-{n} idle_before_s" for n in (2, 3, 4, 5)]
     assert evidence["hosts_ended_early"] == 6

@@ -24,10 +24,10 @@ from sageaudit.workflows.audit.attempt import (
 )
 from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.audit_flow import FakeJobs, dependencies
-from tests.fakes.calls import Watched
-from tests.fakes.entries import due
+from tests.fakes.calls import CallProxy
+from tests.fakes.entries import due_audits
 from tests.fakes.jobs import START, flat, training_answer
-from tests.fakes.lambda_events import ended
+from tests.fakes.lambda_events import end_event
 
 DAY = START + timedelta(days=1)
 FAR = START + timedelta(days=30)
@@ -100,7 +100,7 @@ def flow_dependencies(runs: Sequence[Run], **changes: Any) -> AuditDependencies:
 def audit(number: int, deps: AuditDependencies, *, again: bool = False) -> None:
     """One delivery, a day later: all metrics are there."""
     done = audit_finished_job(
-        ended(f"train-{number}", CreationTime=None),
+        end_event(f"train-{number}", CreationTime=None),
         deps,
         now=DAY,
         caller=AuditTrigger.PERSON,
@@ -112,7 +112,7 @@ def audit(number: int, deps: AuditDependencies, *, again: bool = False) -> None:
 def look_again(deps: AuditDependencies, *, newest_first: bool = False) -> int:
     """Audits what is due until nothing is; how many audits that took."""
     looks = 0
-    while heads := due(deps.history, FAR):
+    while heads := due_audits(deps.history, FAR):
         head = max(heads, key=lambda head: head.ended_at) if newest_first else heads[0]
         audit(int(head.job.rpartition("-")[2]), deps, again=True)
         looks += 1
@@ -250,7 +250,7 @@ def test_what_an_audit_reads_of_its_family() -> None:
     runs = [Run(6, 3)] * 12 + [Run(60, 3)]
     deps = flow_dependencies(runs)
     calls, reads = list[str](), []
-    watched = replace(deps, history=cast("Any", Watched(deps.history, calls.append)))
+    watched = replace(deps, history=cast("Any", CallProxy(deps.history, calls.append)))
     for number in range(len(runs)):
         audit(number, watched)
         reads.append(calls.count("detail"))

@@ -28,7 +28,7 @@ from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.audit import judge
 from sageaudit.workflows.audit.judge import audit_job
-from tests.fakes.jobs import TYPES, FixedPrices, flat, known, market, ran
+from tests.fakes.jobs import TYPES, FixedPrices, flat, market, not_none, ran
 
 LARGE = ran(7200, "ml.g4dn.12xlarge")
 LITTLE_USED = flat(LARGE, 120, cpu=4, memory=4, gpu=5, gpu_memory=5)
@@ -160,7 +160,7 @@ def test_the_points_of_a_host_are_picked_once() -> None:
     }
     CountedSeries.picked.clear()
     usage = replace(LITTLE_USED, series=series)
-    audit_job(LARGE, usage, market(), Policy(), catalogue.ruleset(), now=known(LARGE.ended_at))
+    audit_job(LARGE, usage, market(), Policy(), catalogue.ruleset(), now=not_none(LARGE.ended_at))
     assert set(Counter(CountedSeries.picked).values()) == {1}
 
 

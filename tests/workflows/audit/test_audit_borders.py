@@ -25,12 +25,12 @@ def test_cloudwatch_is_asked_again_while_it_keeps_points_of_a_minute(
 ) -> None:
     """Of a run of which it had answered 20 of 48 minutes. Later it has only averages."""
     audit_flow = AuditFlow([training_answer()], FakeMetrics(minutes=20))
-    audit_flow.event(END + 30 * MINUTE)
-    audit_flow.sweeps(END + 30 * MINUTE)
-    asked = audit_flow.metrics.asked
+    audit_flow.deliver(END + 30 * MINUTE)
+    audit_flow.reaudit_due(END + 30 * MINUTE)
+    asked = audit_flow.metrics.read_count
     audit_flow.history.schedule_reaudit(KEY, END + after_end)
-    audit_flow.event(END + after_end)
-    assert (audit_flow.metrics.asked > asked) is is_asked
+    audit_flow.deliver(END + after_end)
+    assert (audit_flow.metrics.read_count > asked) is is_asked
 
 
 @pytest.mark.parametrize(
@@ -41,14 +41,14 @@ def test_metrics_are_waited_for_until_20_minutes_after_the_end(
 ) -> None:
     """An event that comes later is audited with what is there."""
     audit_flow = AuditFlow([training_answer()], FakeMetrics(minutes=10))
-    assert isinstance(audit_flow.event(END + after_end), outcome)
+    assert isinstance(audit_flow.deliver(END + after_end), outcome)
 
 
 def delays_min(audit_flow: AuditFlow, wait: WaitReason) -> list[float]:
     """For how long an event is sent away each time, until its audit waits no more."""
     delays: list[float] = []
     while isinstance(
-        later := audit_flow.event(END + 5 * MINUTE, waited={wait: len(delays)}), AuditDeferred
+        later := audit_flow.deliver(END + 5 * MINUTE, waited={wait: len(delays)}), AuditDeferred
     ):
         assert later.wait_reason is wait
         delays.append(later.delay_s / 60)
@@ -102,7 +102,7 @@ def runs_in_pool(ends: list[datetime], minutes: int) -> int:
     runs = {f"train-{n}": short_run(n, end, minutes) for n, end in enumerate(ends)}
     audit_flow = AuditFlow(runs, FakeMetrics(minutes=minutes))
     audits = [
-        audit_flow.audited(end + 30 * MINUTE, name, CreationTime=None)
+        audit_flow.deliver_and_record(end + 30 * MINUTE, name, CreationTime=None)
         for name, end in zip(runs, ends, strict=True)
     ]
     pooled = audits[-1].document["audit"]["pool"]
@@ -127,10 +127,10 @@ def test_a_short_run_is_judged_with_nine_earlier_ones_at_most(earlier: int, runs
 def test_a_pool_that_should_have_ended_is_looked_at_every_half_hour() -> None:
     """It is kept for an hour, and SageMaker still says that it is available."""
     audit_flow = AuditFlow([pool("Available")])
-    audit_flow.event(END + 5 * MINUTE)
-    assert audit_flow.head.due_at == END + 60 * MINUTE
-    audit_flow.event(END + 65 * MINUTE)
-    assert audit_flow.head.due_at == END + 95 * MINUTE
+    audit_flow.deliver(END + 5 * MINUTE)
+    assert audit_flow.summary.due_at == END + 60 * MINUTE
+    audit_flow.deliver(END + 65 * MINUTE)
+    assert audit_flow.summary.due_at == END + 95 * MINUTE
 
 
 @pytest.mark.parametrize(

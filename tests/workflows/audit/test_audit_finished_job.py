@@ -19,7 +19,7 @@ from sageaudit.workflows.audit.attempt import (
     WaitReason,
 )
 from tests.fakes.audit_flow import END, KEY, NAME, AuditFlow, FakeMetrics
-from tests.fakes.entries import due
+from tests.fakes.entries import due_audits
 from tests.fakes.jobs import training_answer, transition
 
 FIVE, TWENTY = END + timedelta(minutes=5), END + timedelta(minutes=20, seconds=10)
@@ -47,7 +47,7 @@ def audit(
 ) -> AuditOutcome:
     """One delivery; a person's command where it cannot wait."""
     caller = AuditTrigger.PERSON if waited is None else AuditTrigger.DELIVERY
-    return flow.event(now, caller=caller, waited=waited, **event)
+    return flow.deliver(now, caller=caller, waited=waited, **event)
 
 
 def done(
@@ -126,7 +126,7 @@ def test_metrics_that_stay_late_leave_the_audit_unsettled() -> None:
     assert due_at is not None
     assert datetime.fromisoformat(due_at) > TWENTY
     assert unknown_of("gpu-underused", document) == "coverage_low"
-    [head] = due(flow.history, TWENTY + timedelta(days=1))
+    [head] = due_audits(flow.history, TWENTY + timedelta(days=1))
     assert head.job == NAME
 
 

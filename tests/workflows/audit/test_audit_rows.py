@@ -19,7 +19,12 @@ from sageaudit.domain.usage.measurements import Missing
 from sageaudit.errors import AccessDenied, Throttled, Unavailable
 from sageaudit.rules.card import Ruleset
 from sageaudit.structs import replace
-from tests.fakes.audit_function import AuditFunction, answer, at, running
+from tests.fakes.audit_function import (
+    AuditFunction,
+    describe_answer,
+    minutes_after_end,
+    stale_answer,
+)
 from tests.fakes.jobs import ACCOUNT, REGION, transition
 from tests.fakes.lambda_events import job_event
 
@@ -114,8 +119,10 @@ ELSEWHERE = {
     "the bus has an event of the sweep": "the template's tests: the rule passes BUS_SOURCES",
 }
 """Rows that tests of other parts tell, where their story can be told."""
-NEW_RUN = answer(CreationTime="2026-05-20T12:00:00Z", LastModifiedTime="2026-05-20T13:00:01Z")
-NEW_RUNNING = running(CreationTime="2026-05-20T12:00:00Z")
+NEW_RUN = describe_answer(
+    CreationTime="2026-05-20T12:00:00Z", LastModifiedTime="2026-05-20T13:00:01Z"
+)
+NEW_RUNNING = stale_answer(CreationTime="2026-05-20T12:00:00Z")
 THROTTLED, AWAY = Throttled("slow down"), Unavailable("no answer")
 SWEPT = job_event(source="sageaudit.sweep")
 REPLAYED = job_event(source="sageaudit.replay", CreationTime=None)
@@ -163,7 +170,7 @@ def anew(world: AuditFunction) -> None:
 
 def late(minutes: float) -> Step:
     """The metrics are whole so many minutes after the end."""
-    return metrics(minutes=5, whole_at=at(minutes))
+    return metrics(minutes=5, whole_at=minutes_after_end(minutes))
 
 
 def failing(operations: str, error: Exception, until_min: float) -> Step:
@@ -182,7 +189,7 @@ def metrics(**changes: Any) -> Step:
 
 
 def _is_open(world: AuditFunction) -> None:
-    assert [head.settled for head in world.heads()] == [False]
+    assert [head.settled for head in world.summaries()] == [False]
 
 
 def _outage(operations: str, error: Exception) -> list[Step]:
@@ -212,7 +219,7 @@ def _redriven(world: AuditFunction) -> None:
     [letter] = world.dead.messages.values()
     assert letter.attributes["reason"] == "gave_up"
     assert letter.attributes["first-sent"]
-    world.clock.now = at(60 * 24 * 31)
+    world.clock.now = minutes_after_end(60 * 24 * 31)
     anew(world)
     world.dead.messages.clear()
     world.send(letter.body)
@@ -225,7 +232,7 @@ def _letter_names_the_action(world: AuditFunction) -> None:
 
 def _tagged(text: str, *, is_lost: bool = True) -> list[Step]:
     """A job that failed, with a tag of its own."""
-    failed = answer(
+    failed = describe_answer(
         TrainingJobStatus="Failed",
         SecondaryStatus="Failed",
         FailureReason="AlgorithmError: exit code: 1",
@@ -233,7 +240,7 @@ def _tagged(text: str, *, is_lost: bool = True) -> list[Step]:
     )
 
     def lost(world: AuditFunction) -> None:
-        [head] = world.heads()
+        [head] = world.summaries()
         assert not is_lost or (head.lost_usd and head.costliest_rule == "failed-spend")
 
     def tagged(world: AuditFunction) -> None:
@@ -262,14 +269,14 @@ def _arn(
 
 
 def _lies(**changes: Any) -> list[Step]:
-    return [job((-60, answer(**changes))), sent()]
+    return [job((-60, describe_answer(**changes))), sent()]
 
 
 def _refused(envelope: dict[str, Any] | None = None, **changes: Any) -> list[Step]:
     return [sent(job_event(envelope=envelope, **changes))]
 
 
-SHORT = answer(
+SHORT = describe_answer(
     TrainingStartTime="2026-05-20T10:59:20Z",
     TrainingTimeInSeconds=40,
     BillableTimeInSeconds=40,
@@ -281,7 +288,7 @@ DENIED = AccessDenied(
     "sagemaker:DescribeTrainingJob", "sagemaker:DescribeTrainingJob is not permitted."
 )
 NO_METRICS = Missing("metric_denied", "cloudwatch:GetMetricData is not permitted")
-ENDED, BEHIND = (-60, answer()), (-60, running())
+ENDED, BEHIND = (-60, describe_answer()), (-60, stale_answer())
 NEW_EVENT = job_event(CreationTime="2026-05-20T12:00:00Z")
 KILLED = [job(), _killed_after_the_write, sent()]
 STORIES: dict[str, list[Step]] = {
@@ -304,14 +311,14 @@ STORIES: dict[str, list[Step]] = {
     ],
     "an audited job is modified without a changed figure": [
         *(job(), sent(), anew),
-        *(job((0, answer(LastModifiedTime="2026-05-20T12:00:00Z"))), sent()),
+        *(job((0, describe_answer(LastModifiedTime="2026-05-20T12:00:00Z"))), sent()),
     ],
     "an older state is described after a newer one": [
         *(job(), sent(), anew),
-        *(job((0, answer(LastModifiedTime="2026-05-20T10:59:00Z"))), sent()),
+        *(job((0, describe_answer(LastModifiedTime="2026-05-20T10:59:00Z"))), sent()),
     ],
-    "Describe is 90 seconds behind": [job(BEHIND, (6.4, answer())), sent()],
-    "Describe is two hours behind": [job(BEHIND, (120, answer())), sent()],
+    "Describe is 90 seconds behind": [job(BEHIND, (6.4, describe_answer())), sent()],
+    "Describe is two hours behind": [job(BEHIND, (120, describe_answer())), sent()],
     "metrics are six minutes late": [job(), late(6), sent()],
     "metrics are 40 minutes late": [
         job(),
@@ -323,12 +330,12 @@ STORIES: dict[str, list[Step]] = {
         sent(SWEPT),
     ],
     "Describe is behind, and then metrics are late": [
-        job(BEHIND, (5.5, answer())),
+        job(BEHIND, (5.5, describe_answer())),
         late(15),
         sent(),
     ],
     "Describe knows no job, is behind, tags are throttled, and then metrics are late": [
-        job((-60, None), (5.5, running()), (6.5, answer())),
+        job((-60, None), (5.5, stale_answer()), (6.5, describe_answer())),
         *(failing("ListTags", THROTTLED, 8.5), late(15), sent()),
     ],
     "metrics of a job of under a minute never come": [job((-60, SHORT)), late(FOREVER), sent()],
@@ -349,7 +356,7 @@ STORIES: dict[str, list[Step]] = {
     "Describe is throttled for six hours": _outage("Describe", THROTTLED),
     "DynamoDB is away for six hours": _outage("GetItem TransactWriteItems Query", AWAY),
     "SQS is away for an hour": [
-        job(BEHIND, (30, answer())),
+        job(BEHIND, (30, describe_answer())),
         *(failing("SendMessage ChangeMessageVisibility", AWAY, 60), sent()),
     ],
     "Describe is denied for four days": [
@@ -372,12 +379,12 @@ STORIES: dict[str, list[Step]] = {
     "the function is killed after its write": KILLED,
     "the answer to a write is lost": KILLED,
     "a message that waits is sent again, and the old one is not deleted": [
-        job(BEHIND, (5.5, answer())),
+        job(BEHIND, (5.5, describe_answer())),
         _delete_fails,
         sent(),
     ],
     "a message that waits is sent again, and the answer is lost": [
-        job(BEHIND, (5.5, answer())),
+        job(BEHIND, (5.5, describe_answer())),
         _answer_is_lost,
         sent(),
     ],
@@ -410,7 +417,7 @@ STORIES: dict[str, list[Step]] = {
     ],
     "the event has no creation time": [job(), sent(job_event(CreationTime=None))],
     "a job is deleted before its first audit": [sent()],
-    "a job is being deleted": [job((-60, answer(TrainingJobStatus="Deleting"))), sent()],
+    "a job is being deleted": [job((-60, describe_answer(TrainingJobStatus="Deleting"))), sent()],
     "the sweep finds a job that is deleted before its audit": [sent(SWEPT)],
     "the event's account is not allowed": _refused({"account": "999988887777"}),
     "the event's ARN is of another account": _refused(TrainingJobArn=_arn(OTHER_ACCOUNT)),
@@ -474,7 +481,7 @@ def a_world() -> AuditFunction:
 
 def disagreements(row: dict[str, Any], world: AuditFunction) -> list[str]:
     """In what the end of a story is not as its row says."""
-    heads = world.heads()
+    heads = world.summaries()
     found: list[str] = []
     if len(heads) != row["audits"]:
         found.append(f"{len(heads)} runs, not {row['audits']}")
@@ -516,7 +523,7 @@ def test_a_story_ends_as_its_row_says(name: str) -> None:
     for step in STORIES[name]:
         step(world)
     world.run()
-    assert not world.faults.left
+    assert not world.faults.unused
     if name in DIFFERS:
         row = {**row, "metrics": [], "messages_end": "elsewhere"}
     assert disagreements(row, world) == []

@@ -10,7 +10,7 @@ from sageaudit.workflows.audit.attempt import AuditRecorded, AuditTrigger
 from sageaudit.workflows.audit.run import audit_finished_job
 from tests.fakes.audit_flow import FakeJobs, dependencies
 from tests.fakes.jobs import training_answer, transition
-from tests.fakes.lambda_events import ended
+from tests.fakes.lambda_events import end_event
 
 FIRST_END = datetime(2026, 5, 20, 11, 0, tzinfo=UTC)
 
@@ -51,7 +51,10 @@ def test_each_run_is_judged_beside_those_that_ended_before() -> None:
     for number in (0, 2, 1):
         now = FIRST_END + timedelta(hours=number, minutes=25)
         result = audit_finished_job(
-            ended(f"train-{number}", CreationTime=None), deps, now=now, caller=AuditTrigger.PERSON
+            end_event(f"train-{number}", CreationTime=None),
+            deps,
+            now=now,
+            caller=AuditTrigger.PERSON,
         )
         assert isinstance(result, AuditRecorded)
     names = [[run.job for run in case.earlier_runs] for case in usage]
@@ -68,7 +71,9 @@ def test_a_failed_run_is_kept_with_the_class_of_its_reason() -> None:
         {"train-0": [answer(0, TrainingJobStatus="Failed", FailureReason="out of memory")]}
     )
     deps = dependencies(jobs)
-    result = audit_finished_job(ended("train-0"), deps, now=FIRST_END, caller=AuditTrigger.PERSON)
+    result = audit_finished_job(
+        end_event("train-0"), deps, now=FIRST_END, caller=AuditTrigger.PERSON
+    )
     assert isinstance(result, AuditRecorded)
     head = deps.history.summary(result.key)
     assert head is not None
@@ -84,5 +89,5 @@ def test_a_history_that_starts_empty_is_no_history() -> None:
         ruleset=Ruleset((listening(usage),), "test"),
         is_history_persistent=False,
     )
-    audit_finished_job(ended("train-0"), deps, now=FIRST_END, caller=AuditTrigger.PERSON)
+    audit_finished_job(end_event("train-0"), deps, now=FIRST_END, caller=AuditTrigger.PERSON)
     assert usage[0].family_history is None

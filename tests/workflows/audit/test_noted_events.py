@@ -5,7 +5,7 @@ import pytest
 from sageaudit.domain.sweep import SentEvent
 from sageaudit.errors import AccessDenied, AwsError, Throttled, Unavailable
 from tests.fakes.audit_flow import KEY
-from tests.fakes.audit_function import AuditFunction, at, running
+from tests.fakes.audit_function import AuditFunction, minutes_after_end, stale_answer
 from tests.fakes.lambda_events import job_event
 
 
@@ -27,9 +27,9 @@ def test_an_event_whose_audit_waits_or_fails_is_noted_once(operation: str) -> No
     function.outage(operation, Throttled("Rate exceeded"), 240)
     function.send()
     function.run(30)
-    assert function.notes.notes == {KEY: SentEvent(at(5), None)}
+    assert function.notes.notes == {KEY: SentEvent(minutes_after_end(5), None)}
     function.run()
-    assert function.notes.notes == {KEY: SentEvent(at(5), None)}
+    assert function.notes.notes == {KEY: SentEvent(minutes_after_end(5), None)}
     assert function.counts["JobsAudited"] == 1
 
 
@@ -55,7 +55,7 @@ def test_an_event_without_a_creation_time_is_not_noted() -> None:
 def test_a_persons_event_is_not_noted() -> None:
     """Its job may still run, and the event of its end be lost."""
     function = AuditFunction()
-    function.job("train-vision", (-60, running()))
+    function.job("train-vision", (-60, stale_answer()))
     function.outage("Describe", Unavailable("no answer"), 10)
     function.send(job_event(source="sageaudit.replay"))
     function.run()
@@ -88,9 +88,9 @@ def test_a_note_that_fails_fails_no_audit(error: AwsError) -> None:
 def test_an_event_that_waits_keeps_the_time_at_which_it_was_first_sent() -> None:
     """Through each wait: by it a message is given up after 3.5 days, however often it was sent."""
     function = AuditFunction()
-    function.job("train-vision", (-60, running()), (120, None))
+    function.job("train-vision", (-60, stale_answer()), (120, None))
     function.send()
     function.run(30)
     [message] = function.queue.messages.values()
     assert int(message.attributes["waited-describe_behind"]) > 1
-    assert int(message.attributes["first-sent"]) == int(at(0).timestamp() * 1000)
+    assert int(message.attributes["first-sent"]) == int(minutes_after_end(0).timestamp() * 1000)

@@ -65,7 +65,9 @@ def tuned(flow: AuditFlow, waits: int | None = 0, now: datetime = NOW) -> AuditO
     """The tuning job's end, after so many waits of each reason; None: it may not wait."""
     caller = AuditTrigger.PERSON if waits is None else AuditTrigger.DELIVERY
     waited = dict.fromkeys(WaitReason, waits or 0)
-    return flow.event(now, "sweep", JobKind.TUNING, caller=caller, waited=waited, CreationTime=None)
+    return flow.deliver(
+        now, "sweep", JobKind.TUNING, caller=caller, waited=waited, CreationTime=None
+    )
 
 
 def summed(flow: AuditFlow, waits: int | None = 0) -> AuditRecorded:
@@ -78,8 +80,8 @@ def summed(flow: AuditFlow, waits: int | None = 0) -> AuditRecorded:
 def test_it_waits_for_its_children() -> None:
     """Two of three audits are there: a quarter of an hour, up to three times."""
     flow = flow_with_trials(sweep(Completed=2, NonRetryableError=1))
-    flow.audited(NOW, "trial-1")
-    flow.audited(NOW, "trial-2")
+    flow.deliver_and_record(NOW, "trial-1")
+    flow.deliver_and_record(NOW, "trial-2")
     for waits in range(3):
         result = tuned(flow, waits)
         assert isinstance(result, AuditDeferred)
@@ -90,7 +92,7 @@ def test_it_adds_its_children_up() -> None:
     """3 x $0.736, of which the failed one is lost; marked, settled, filed under its own ARN."""
     flow = flow_with_trials(sweep(Completed=2, NonRetryableError=1))
     for name in ("trial-1", "trial-2", "trial-3"):
-        flow.audited(NOW, name)
+        flow.deliver_and_record(NOW, name)
     result = summed(flow)
     document = result.document
     assert document["rollup"] is True
@@ -108,7 +110,7 @@ def test_it_adds_no_dollars_of_its_children_to_its_family() -> None:
     """The children's own audits do."""
     flow = flow_with_trials(sweep(Completed=2, NonRetryableError=1))
     for name in ("trial-1", "trial-2", "trial-3"):
-        flow.audited(NOW, name)
+        flow.deliver_and_record(NOW, name)
     tuned(flow)
     rows = flow.history.daily_sums(
         Scope.FAMILY, NOW.date(), NOW.date(), account=ACCOUNT, name=TUNING_ARN
@@ -122,7 +124,7 @@ def test_it_adds_no_dollars_of_its_children_to_its_family() -> None:
 def test_children_that_stay_away_leave_it_open(waits: int | None) -> None:
     """Recorded with what is there, unsettled, and a second look is planned."""
     flow = flow_with_trials(sweep(Completed=2, NonRetryableError=1))
-    flow.audited(NOW, "trial-1")
+    flow.deliver_and_record(NOW, "trial-1")
     result = summed(flow, waits)
     document = result.document
     assert document["bill"]["missing"] == ["2 of 3 training jobs are not audited"]
@@ -133,10 +135,10 @@ def test_children_that_stay_away_leave_it_open(waits: int | None) -> None:
 def test_a_second_roll_up_with_all_children_amends_the_first() -> None:
     """The late children count then."""
     flow = flow_with_trials(sweep(Completed=2, NonRetryableError=1))
-    flow.audited(NOW, "trial-1")
+    flow.deliver_and_record(NOW, "trial-1")
     first = summed(flow, None)
-    flow.audited(NOW, "trial-2")
-    flow.audited(NOW, "trial-3")
+    flow.deliver_and_record(NOW, "trial-2")
+    flow.deliver_and_record(NOW, "trial-3")
     second = summed(flow, None)
     assert (first.result.version, second.result.version) == (1, 2)
     assert second.document["bill"]["total_usd"] == Decimal("2.208")
@@ -160,7 +162,7 @@ def test_a_tuning_job_that_launched_nothing_cost_nothing() -> None:
 def test_the_same_roll_up_twice_is_one_version() -> None:
     """A second delivery changes nothing."""
     flow = flow_with_trials(sweep(Completed=1))
-    flow.audited(NOW, "trial-1")
+    flow.deliver_and_record(NOW, "trial-1")
     first, second = tuned(flow), tuned(flow)
     assert isinstance(first, AuditRecorded)
     assert isinstance(second, AlreadyAudited)
@@ -171,7 +173,7 @@ def test_another_tuning_jobs_children_are_not_its_own() -> None:
     """Only the family of its ARN counts."""
     answer = trial("trial-1") | {"TuningJobArn": TUNING_ARN + "-other"}
     flow = AuditFlow({"sweep": sweep(Completed=1), "trial-1": answer})
-    flow.audited(NOW, "trial-1")
+    flow.deliver_and_record(NOW, "trial-1")
     assert isinstance(tuned(flow), AuditDeferred)
 
 

@@ -21,14 +21,14 @@ from tests.fakes.channel_services import (
     Behaviour,
     Service,
     answers,
-    bucket,
-    first,
+    fails_with,
+    for_seconds,
     hangs,
+    in_turn,
+    rate_limit,
     refuses,
-    says,
     secret_error,
     sns_error,
-    until,
     works,
 )
 from tests.fakes.deliver_function import DeliverFunction, numbered_body
@@ -174,7 +174,7 @@ def posted_and_not_marked() -> Case:
 def with_cached_webhook(*then: Step, old: bool = False) -> Case:
     """A notice before has read the webhook, or one that is revoked since."""
     value = WEBHOOK.replace("B0001", "B0000") if old else WEBHOOK
-    begin = [_set("store", value=value), notify(first=99), run, DeliverFunction.anew]
+    begin = [_set("store", value=value), notify(first=99), run, DeliverFunction.reset_counts]
     return Case(act=[*begin, *then, notify(), run])
 
 
@@ -204,7 +204,7 @@ def aged(days: float, behaviour: Behaviour = works) -> Case:
 def redriven_after(days: float, then: Behaviour = works, *, letters: int = 1) -> Case:
     """Given up, left in the dead letters, and sent again."""
     begin = [notify(count=letters), run, gave_up(letters), move(days * DAY_S), slack_is(then)]
-    return Case(GONE, act=[*begin, DeliverFunction.anew, DeliverFunction.redrive, run])
+    return Case(GONE, act=[*begin, DeliverFunction.reset_counts, DeliverFunction.redrive, run])
 
 
 def redriven_twice() -> Case:
@@ -214,13 +214,13 @@ def redriven_twice() -> Case:
         [letter] = function.dead.messages.values()
         function.dead.put(letter.body)
 
-    begin = [notify(), run, DeliverFunction.heal, DeliverFunction.anew, copied]
+    begin = [notify(), run, DeliverFunction.heal, DeliverFunction.reset_counts, copied]
     return Case(GONE, act=[*begin, DeliverFunction.redrive, run])
 
 
 def redriven_after_it_was_sent() -> Case:
     """Another copy of it was, meanwhile."""
-    begin = [notify(), run, DeliverFunction.heal, notify(), run, DeliverFunction.anew]
+    begin = [notify(), run, DeliverFunction.heal, notify(), run, DeliverFunction.reset_counts]
     return Case(GONE, act=[*begin, DeliverFunction.redrive, run])
 
 
@@ -271,7 +271,7 @@ SILENT_SNS = ReadTimeoutError(endpoint_url="https://sns")
 
 def once(*behaviours: Behaviour) -> Case:
     """Slack does these, and then works."""
-    return Case(first(*behaviours))
+    return Case(in_turn(*behaviours))
 
 
 def on_sns(behaviour: Behaviour) -> Case:
@@ -332,7 +332,7 @@ CASES = [
                 once(answers(429, "", retry_after=text))
                 for text in ("soon", "-5", "Wed, 21 Oct 2026 07:28:00 GMT", "999999999", "\x00", "")
             ),
-            Case(first(answers(429, "rate_limited", retry_after="30")), before=[deaf_queue]),
+            Case(in_turn(answers(429, "rate_limited", retry_after="30")), before=[deaf_queue]),
         ],
         id="a busy service is asked again after the time that it names",
     ),
@@ -340,9 +340,9 @@ CASES = [
         "gave_up; 91 posted, 0 seen; DeliveryFailed 91, GivenUp 1, NotifyFailed 1; redriven",
         [
             Case(BUSY),
-            on_sns(says(sns_error("Throttled", 429))),
+            on_sns(fails_with(sns_error("Throttled", 429))),
             *(
-                on_sns(says(sns_error(code, 403)))
+                on_sns(fails_with(sns_error(code, 403)))
                 for code in ("ExpiredToken", "InvalidClientTokenId", "SignatureDoesNotMatch")
             ),
             redriven_after(6, BUSY),
@@ -351,7 +351,7 @@ CASES = [
     ),
     pytest.param(
         "sent; 61 posted, 60 seen; DeliveryFailed 1, NoticesSent 60",
-        [Case(bucket("30"), count=60)],
+        [Case(rate_limit("30"), count=60)],
         id="60 notices to a service with a rate limit meet it once",
     ),
     pytest.param(
@@ -361,10 +361,10 @@ CASES = [
             once(answers(503, "", shown=True, retry_after="120")),
             *(once(answers(status, "", shown=True)) for status in (408, 425)),
             once(hangs),
-            once(says(CUT, shown=True)),
-            once(says(PossiblySent("the answer is incomplete"), shown=True)),
-            once(says(PossiblySent("no answer came (BrokenPipeError)"), shown=True)),
-            on_sns(first(says(SILENT_SNS, shown=True))),
+            once(fails_with(CUT, shown=True)),
+            once(fails_with(PossiblySent("the answer is incomplete"), shown=True)),
+            once(fails_with(PossiblySent("no answer came (BrokenPipeError)"), shown=True)),
+            on_sns(in_turn(fails_with(SILENT_SNS, shown=True))),
         ],
         id="an answer that may come after the post is followed by a marked repeat",
     ),
@@ -373,17 +373,17 @@ CASES = [
         [
             Case(rollup),
             Case(answers(502, "<html>Bad gateway</html>", shown=True)),
-            Case(first(hangs, hangs)),
+            Case(in_turn(hangs, hangs)),
             Case(hangs),
             only_this_one(hangs),
-            on_sns(says(sns_error("InternalError", 500), shown=True)),
-            on_sns(says(ResponseParserError("not XML"), shown=True)),
+            on_sns(fails_with(sns_error("InternalError", 500), shown=True)),
+            on_sns(fails_with(ResponseParserError("not XML"), shown=True)),
         ],
         id="an outcome that stays unknown after one marked repeat is given up",
     ),
     pytest.param(
         UNKNOWN_OF_40,
-        [arriving(until(DAY_S, rollup), 40, 2_160)],
+        [arriving(for_seconds(DAY_S, rollup), 40, 2_160)],
         id="a day of unknown outcomes stops the channel, and few notices are repeated",
     ),
     pytest.param(
@@ -419,14 +419,14 @@ CASES = [
             Case(answers(403, "action_prohibited")),
             Case(answers(404, "channel_not_found")),
             *(Case(answers(status, "<html>")) for status in (401, 407)),
-            on_sns(says(sns_error("NotFound", 404))),
+            on_sns(fails_with(sns_error("NotFound", 404))),
             both(GONE, works),
         ],
         id="a channel, a webhook or a topic that is gone is not tried again",
     ),
     pytest.param(
         "sent; 2 posted, 1 seen; NoticesSent 1",
-        [with_cached_webhook(slack_is(first(GONE)), _set("store", value=WEBHOOK), old=True)],
+        [with_cached_webhook(slack_is(in_turn(GONE)), _set("store", value=WEBHOOK), old=True)],
         id="a revoked webhook is read again",
     ),
     pytest.param(
@@ -434,14 +434,14 @@ CASES = [
         [
             *(only_this_one(answers(400, word)) for word in ("invalid_payload", "invalid_blocks")),
             *(Case(answers(status, "")) for status in (413, 414, 422, 451)),
-            on_sns(says(sns_error("InvalidParameter"))),
+            on_sns(fails_with(sns_error("InvalidParameter"))),
         ],
         id="what the service refuses is not tried again",
     ),
     pytest.param(
         "sent; 1 posted, 1 seen; DeliveryFailed 9, NoticesSent 1",
         [
-            Case(until(3 * HOUR_S, refuses(REFUSED))),
+            Case(for_seconds(3 * HOUR_S, refuses(REFUSED))),
             failing("claim_send", *[AccessDenied("dynamodb:PutItem", "no")] * 9),
         ],
         id="an outage of hours is waited for",
@@ -457,7 +457,7 @@ CASES = [
     ),
     pytest.param(
         "sent; 1 posted, 1 seen; DeliveryFailed 7, NoticesSent 1",
-        [Case(until(HOUR_S, refuses(NO_NAME)))],
+        [Case(for_seconds(HOUR_S, refuses(NO_NAME)))],
         id="a name that is not resolved for an hour is waited for",
     ),
     pytest.param(
@@ -471,18 +471,18 @@ CASES = [
     ),
     pytest.param(
         "sent; 24 posted, 24 seen, 4 marked; DeliveryFailed 4, NoticesSent 20",
-        [Case(until(120, hangs), count=20)],
+        [Case(for_seconds(120, hangs), count=20)],
         id="a hanging service gets few marked repeats",
     ),
     # the other channel's failures: one metric counts those of all
     pytest.param(
         "sent; 20 posted, 20 seen; DeliveryFailed 4, NoticesSent 20",
-        [both(until(120, hangs), of="sns", count=20)],
+        [both(for_seconds(120, hangs), of="sns", count=20)],
         id="another channel's failures delay nothing, and are in the one metric of all",
     ),
     pytest.param(
         UNKNOWN_OF_60,
-        [arriving(until(3 * DAY_S, hangs), 60, 3 * DAY_S / 60)],
+        [arriving(for_seconds(3 * DAY_S, hangs), 60, 3 * DAY_S / 60)],
         id="an outage of days with hanging answers repeats few of 60 notices",
     ),
     pytest.param(
@@ -516,14 +516,14 @@ CASES = [
     ),
     pytest.param(
         "denied; 1 posted, 0 seen; NotifyFailed 1; redriven",
-        [on_sns(says(sns_error("AuthorizationError", 403)))],
+        [on_sns(fails_with(sns_error("AuthorizationError", 403)))],
         id="a topic that may not be published to is reported as denied",
     ),
     pytest.param(
         "key_unusable; 1 posted, 0 seen; NotifyFailed 1; redriven",
         [
             *(
-                on_sns(says(sns_error(code)))
+                on_sns(fails_with(sns_error(code)))
                 for code in ("KMSDisabled", "KMSAccessDenied", "KMSNotFound", "KMSOptInRequired")
             )
         ],
@@ -533,7 +533,7 @@ CASES = [
         "sent; 4 posted, 1 seen; DeliveryFailed 3, NoticesSent 1",
         [
             *(
-                on_sns(first(*[says(sns_error(code, 429))] * 3))
+                on_sns(in_turn(*[fails_with(sns_error(code, 429))] * 3))
                 for code in ("Throttled", "KMSThrottling")
             )
         ],
@@ -549,12 +549,18 @@ CASES = [
     ),
     pytest.param(
         "sent; 2 posted, 2 seen, 1 marked; NoticesSent 1",
-        [once(says(ProcessKilled(), shown=True))],
+        [once(fails_with(ProcessKilled(), shown=True))],
         id="a function that is killed after its post repeats it with a mark",
     ),
     pytest.param(
         "unknown_outcome; 2 posted, 2 seen, 1 marked; NotifyUnknown 1; redriven, 1 marked",
-        [Case(first(says(ProcessKilled(), shown=True), says(ProcessKilled(), shown=True)))],
+        [
+            Case(
+                in_turn(
+                    fails_with(ProcessKilled(), shown=True), fails_with(ProcessKilled(), shown=True)
+                )
+            )
+        ],
         id="a function that is killed after its post twice is given up",
     ),
     pytest.param(
@@ -607,7 +613,7 @@ CASES = [
     ),
     pytest.param(
         "sent; 1015 posted, 1000 seen; DeliveryFailed 15, NoticesSent 1000",
-        [redriven_after(0, bucket("30"), letters=1_000)],
+        [redriven_after(0, rate_limit("30"), letters=1_000)],
         id="a thousand dead letters are redriven within the service's rate",
     ),
     pytest.param(
@@ -626,7 +632,7 @@ CASES = [
     ),
     pytest.param(
         "channel_broken key_unusable; 1 posted, 0 seen; NotifyFailed 1; redriven",
-        [both(GONE, says(sns_error("KMSDisabled")))],
+        [both(GONE, fails_with(sns_error("KMSDisabled")))],
         id="two channels fail for their own reasons",
     ),
     pytest.param(

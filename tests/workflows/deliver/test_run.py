@@ -26,9 +26,9 @@ from sageaudit.errors import (
 from sageaudit.output.text.card import Notice, to_json
 from sageaudit.ports import Circuit
 from sageaudit.workflows.deliver import LATEST_POST_START_S, LEASE_S, MAX_PAUSE_S
-from tests.fakes.calls import NOON, Clock, Watched, dying, stepped
+from tests.fakes.calls import NOON, CallProxy, Clock, die_at_step, with_steps
 from tests.fakes.deliver_function import RecordingChannel, deliverer, notice_body, slow_claims
-from tests.fakes.lambda_events import PK, Lambda, batch, counted, failures, sqs_record
+from tests.fakes.lambda_events import PK, Lambda, batch, failures, parse_counts, sqs_record
 from tests.fakes.memory_ledger import MemorySendLedger
 from tests.fakes.queues import FakeQueue
 
@@ -55,9 +55,9 @@ def test_fifty_deliveries_interleaved_at_every_step_post_once_a_channel() -> Non
 
     def deliver_both() -> None:
         handle = deliverer(
-            stepped(ledger, step),
-            {name: stepped(channel, step) for name, channel in channels.items()},
-            queues=dict.fromkeys(channels, stepped(FakeQueue(), step)),
+            with_steps(ledger, step),
+            {name: with_steps(channel, step) for name, channel in channels.items()},
+            queues=dict.fromkeys(channels, with_steps(FakeQueue(), step)),
         )
         handle(batch(sqs_record(notice_body("sns")), sqs_record(notice_body("slack"))), None)
 
@@ -74,8 +74,10 @@ def test_killed_between_any_two_steps_and_delivered_again_it_is_posted_once() ->
     outcomes = []
     for steps in itertools.count():
         channel, ledger, clock = RecordingChannel(), MemorySendLedger(), Clock()
-        step = dying(steps)
-        first = deliverer(stepped(ledger, step), {"slack": stepped(channel, step)}, clock=clock)
+        step = die_at_step(steps)
+        first = deliverer(
+            with_steps(ledger, step), {"slack": with_steps(channel, step)}, clock=clock
+        )
         try:
             first(batch(RECORD), None)
         except ProcessKilled:
@@ -104,11 +106,11 @@ def test_killed_while_it_is_given_up_nothing_is_lost(
     for steps in itertools.count():
         channel = RecordingChannel([error, error, error])
         ledger, clock, dead = MemorySendLedger(), Clock(), FakeQueue()
-        step = dying(steps)
+        step = die_at_step(steps)
         first = deliverer(
-            stepped(ledger, step),
-            {"slack": stepped(channel, step)},
-            dead_letters=stepped(dead, step),
+            with_steps(ledger, step),
+            {"slack": with_steps(channel, step)},
+            dead_letters=with_steps(dead, step),
             clock=clock,
         )
         again = deliverer(ledger, {"slack": channel}, dead_letters=dead, clock=clock)
@@ -169,8 +171,10 @@ def test_no_order_of_faults_posts_more_than_once_unmarked(
     last = [(None, 99, 4_000)] * 3
     for fault, steps, seconds in [*deliveries, *last]:
         channel.answers = [] if fault is None else [fault]
-        step = dying(steps)
-        handle = deliverer(stepped(ledger, step), {"slack": stepped(channel, step)}, clock=clock)
+        step = die_at_step(steps)
+        handle = deliverer(
+            with_steps(ledger, step), {"slack": with_steps(channel, step)}, clock=clock
+        )
         with contextlib.suppress(ProcessKilled):
             handle(batch(RECORD), None)
         clock.move(seconds)
@@ -207,7 +211,7 @@ def test_the_third_post_without_an_answer_closes_the_circuit() -> None:
             circuits.append(ledger.circuit("slack"))
 
     channel = RecordingChannel([ChannelUnavailable("no connection")] * 3)
-    handle = deliverer(ledger, {"slack": Watched(channel, before)}, clock=clock)
+    handle = deliverer(ledger, {"slack": CallProxy(channel, before)}, clock=clock)
     now_s = int(clock().timestamp())
     for version in (1, 2, 3, 4):
         handle(batch(sqs_record(notice_body(version=version))), None)
@@ -275,7 +279,7 @@ def test_a_defect_fails_that_record_alone_and_is_seen(capsys: pytest.CaptureFixt
         "INFO",
     }
     assert "nobody foresaw this" in printed
-    assert counted(printed) == {
+    assert parse_counts(printed) == {
         ("DeliveryFailed", None): 1,
         ("Defects", None): 1,
         ("NoticesSent", "slack"): 1,
@@ -342,8 +346,10 @@ def test_killed_at_any_step_what_was_held_in_an_hour_is_posted_once_or_marked() 
     for steps in itertools.count():
         (ledger, record), clock, channel = of_an_hour(), Clock(), RecordingChannel()
         clock.move(3600)
-        step = dying(steps)
-        first = deliverer(stepped(ledger, step), {"slack": stepped(channel, step)}, clock=clock)
+        step = die_at_step(steps)
+        first = deliverer(
+            with_steps(ledger, step), {"slack": with_steps(channel, step)}, clock=clock
+        )
         with suppress(ProcessKilled):
             first(batch(record), None)
             break

@@ -14,9 +14,9 @@ from tests.fakes.lambda_events import (
     PK,
     Lambda,
     batch,
-    counted,
     failures,
     notice_record,
+    parse_counts,
     sqs_record,
     stream_record,
 )
@@ -49,12 +49,12 @@ def test_an_audit_is_decided_about_and_its_notices_are_queued(
     stream: Stream, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each line names the job. What is sent is counted, and costs a metric, in `deliver` alone."""
-    stream.written(SIXTY)
+    stream.write_audit(SIXTY)
     stream.read()
     assert [len(queue.sent) for queue in stream.story.queues.values()] == [0, 0]
     stream.read()
     printed = capsys.readouterr().out
-    assert not counted(printed)
+    assert not parse_counts(printed)
     lines = [json.loads(line) for line in printed.splitlines() if "_aws" not in line]
     assert [line["message"] for line in lines] == ["notified", "queued", "queued"]
     assert {(line["job"], line["version"]) for line in lines} == {(ARN, 1)}
@@ -92,7 +92,7 @@ def test_a_record_that_cannot_be_read_does_not_stop_its_shard(
     assert stream.handler()(batch(*records), None) == DONE
     assert notified(stream) == {1, 6}
     printed = capsys.readouterr().out
-    assert counted(printed)["RejectedEvents", None] == len(poison)
+    assert parse_counts(printed)["RejectedEvents", None] == len(poison)
     assert printed.count('"record rejected"') == len(poison)
     body, attributes = stream.undecided.sent[0]
     assert json.loads(body) == {"pk": PK, "sk": "AUDIT#00001", "sequence_number": "2"}
@@ -165,7 +165,7 @@ def test_a_failure_is_set_aside_and_counted(
     assert stream.handler()(batch(run_of(stream, 1), run_of(stream, 2)), None) == DONE
     assert notified(stream) == {2}
     printed = capsys.readouterr().out
-    assert counted(printed) == {
+    assert parse_counts(printed) == {
         ("NotDecided", None): 1,
         ("Defects", None): 1,
         ("SetAside", None): 1,

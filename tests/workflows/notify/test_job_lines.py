@@ -15,7 +15,7 @@ from sageaudit.domain.policy.routes import ChannelConfig, Route, Routes
 from sageaudit.structs import replace
 from tests.fakes.calls import NOON, die
 from tests.fakes.documents import document, job
-from tests.fakes.family import FamilyStory, is_quiet, run_document
+from tests.fakes.family import FamilyStory, is_suppressed, run_document
 from tests.fakes.sample_documents import rollup_document, unauditable_document
 from tests.fakes.stream import Stream
 from tests.workflows.notify.test_outbox import each_step
@@ -44,7 +44,7 @@ def lines_about(policy: Policy, *audits: AuditDocument, channel: str = "slack") 
     """The first lines that a channel gets about these audits."""
     stream = stream_with_policy(policy)
     for audit in audits:
-        stream.written(audit)
+        stream.write_audit(audit)
     stream.settle()
     return lines(stream, channel)
 
@@ -78,10 +78,10 @@ def test_the_alert_is_the_line_where_both_go_to_one_channel() -> None:
 def test_a_later_version_sends_no_line() -> None:
     """Whether it found more or less; it may cause an alert, which is news."""
     stream = stream_with_policy(BOTH)
-    stream.written(HEALTHY)
+    stream.write_audit(HEALTHY)
     stream.settle()
     for version, audit in ((2, NOT_MUCH), (3, HEALTHY), (4, SIXTY)):
-        stream.written(audit, version=version)
+        stream.write_audit(audit, version=version)
         stream.settle()
     first, alert = lines(stream)
     assert first == f"{RUN} completed: $0.01, nothing to change"
@@ -91,8 +91,8 @@ def test_a_later_version_sends_no_line() -> None:
 def test_a_line_that_comes_after_the_alert_of_a_later_version_is_left_out() -> None:
     """The first version was set aside for a while; what it would say has been said."""
     stream = stream_with_policy(BOTH)
-    stream.written(HEALTHY)
-    stream.read_at_once(SIXTY, version=2)
+    stream.write_audit(HEALTHY)
+    stream.write_and_read(SIXTY, version=2)
     stream.settle()
     assert stream.versions("slack") == {2: False}
 
@@ -106,7 +106,7 @@ def test_killed_at_any_step_each_channel_has_one_message(
 
     def begin(stream: Stream) -> None:
         stream.story.policy = policy
-        stream.written(audit)
+        stream.write_audit(audit)
 
     for stream in each_step(lambda _: die(), begin):
         assert stream.versions("slack") == {1: False}
@@ -119,11 +119,11 @@ def test_delivered_at_any_step_to_another_process_it_is_written_once(policy: Pol
     for audit in (HEALTHY, SIXTY):
 
         def again(stream: Stream, audit: AuditDocument = audit) -> None:
-            stream.read_at_once(audit)
+            stream.write_and_read(audit)
 
         def begin(stream: Stream, audit: AuditDocument = audit) -> None:
             stream.story.policy = policy
-            stream.written(audit)
+            stream.write_audit(audit)
 
         for stream in each_step(again, begin):
             assert len(stream.posted("slack")) == 1
@@ -135,9 +135,9 @@ def test_an_alert_of_a_newer_version_at_any_step_leaves_no_line_after_it() -> No
 
     def begin(stream: Stream) -> None:
         stream.story.policy = BOTH
-        stream.written(HEALTHY)
+        stream.write_audit(HEALTHY)
 
-    for stream in each_step(lambda s: s.read_at_once(SIXTY, version=2), begin):
+    for stream in each_step(lambda s: s.write_and_read(SIXTY, version=2), begin):
         versions = [int(notice["notice_id"].split("|")[1]) for notice in stream.posted("slack")]
         outcomes.add(tuple(versions))
     assert outcomes == {(2,), (1, 2)}
@@ -184,7 +184,7 @@ def test_in_mode_observe_and_about_the_past_there_is_no_line(
     """As there is no alert."""
     stream = stream_with_policy(change(ASKED))
     stream.story.installed_at = datetime(2026, 5, 2, tzinfo=UTC)
-    stream.written(run_document(RUN, avoidable="60", ended_at=ended_at))
+    stream.write_audit(run_document(RUN, avoidable="60", ended_at=ended_at))
     stream.settle()
     assert stream.posted("slack") == stream.posted("sns") == []
 
@@ -204,7 +204,7 @@ def test_lines_above_the_most_of_an_hour_are_held_and_counted() -> None:
     few = replace(CHANNELS["slack"], max_per_hour=2)
     stream = stream_with_policy(replace(ASKED, channels={**CHANNELS, "slack": few}))
     for number in range(5):
-        stream.written(run_document(f"healthy-{number}", avoidable="0"))
+        stream.write_audit(run_document(f"healthy-{number}", avoidable="0"))
     stream.settle()
     hour = stream.story.ledger.channel_hour("slack", start_of_hour(NOON))
     assert (hour.sent, hour.held) == (2, 3)
@@ -216,7 +216,7 @@ def test_subscriptions_can_leave_the_lines_out() -> None:
     """By `message_kind` = `job`."""
     topic = replace(CHANNELS["sns"], job_lines=True)
     stream = stream_with_policy(replace(ASKED, channels={**CHANNELS, "sns": topic}))
-    stream.written(HEALTHY)
+    stream.write_audit(HEALTHY)
     stream.settle()
     [notice] = stream.posted("sns")
     assert notice["payload"]["attributes"]["message_kind"]["value"] == "job"
@@ -227,9 +227,9 @@ def test_subscriptions_can_leave_the_lines_out() -> None:
 def test_the_notification_says_which_channels_get_the_line() -> None:
     """Also where there is no alert."""
     story = FamilyStory(ASKED)
-    assert is_quiet(story.audited(HEALTHY, NOON))
+    assert is_suppressed(story.write_and_decide(HEALTHY, NOON))
     assert story.notification
     assert story.notification.job_line
     assert story.notification.job_line.destination.channels == ("slack",)
-    assert is_quiet(story.audited(HEALTHY, NOON))
+    assert is_suppressed(story.write_and_decide(HEALTHY, NOON))
     assert story.notification.job_line is None

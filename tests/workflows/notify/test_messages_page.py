@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.audit.document import AuditDocument
-from tests.fakes.family import MORNING, FamilyStory, is_quiet, is_sent, run_document
-from tests.fakes.markdown_tables import rows
+from tests.fakes.family import MORNING, FamilyStory, is_sent, is_suppressed, run_document
+from tests.fakes.markdown_tables import table_rows
 
 PAGE = Path(__file__).parents[3] / "docs" / "message-rule.md"
-ROWS = rows(PAGE.read_text(encoding="utf-8"), "Corrections as a table")
+ROWS = table_rows(PAGE.read_text(encoding="utf-8"), "Corrections as a table")
 THIS = "train-bert-0412"
 MONEY = re.compile(
     r"(?P<severity>[A-Z]+) (?P<perhaps>up to )?(?P<usd>unknown|\$[\d,.]+) (?P<bucket>[a-z]+)"
@@ -34,9 +34,13 @@ class Rows:
         who, _, what = cell.partition(": ")
         if "this run" in who:
             self.versions += 1
-            return self.story.audited(audit_from_cell(what, THIS), at, version=self.versions)
+            return self.story.write_and_decide(
+                audit_from_cell(what, THIS), at, version=self.versions
+            )
         self.others += 1
-        return self.story.audited(audit_from_cell(what, f"train-bert-{self.others:04d}"), at)
+        return self.story.write_and_decide(
+            audit_from_cell(what, f"train-bert-{self.others:04d}"), at
+        )
 
 
 def audit_from_cell(what: str, name: str) -> AuditDocument:
@@ -74,7 +78,7 @@ def test_a_row_of_the_page_is_what_is_sent(before: str, then: str, message: str)
     replay.story.messages.clear()
     outcome = replay.audited(then, at)
     if message.startswith("none: "):
-        assert is_quiet(outcome)
+        assert is_suppressed(outcome)
         assert message.removeprefix("none: ") in outcome.suppressed_because
         return
     assert is_sent(outcome)

@@ -18,7 +18,7 @@ from sageaudit.domain.policy.routes import ChannelConfig, Routes
 from sageaudit.errors import AccessDenied, AwsError, Throttled, Unavailable
 from sageaudit.output.text import plain
 from sageaudit.output.text.card import held_messages_card
-from tests.fakes.calls import NOON, at_step, die, dying
+from tests.fakes.calls import NOON, at_step, die, die_at_step
 from tests.fakes.documents import document, job
 from tests.fakes.family import FamilyStory, run_document
 from tests.fakes.stream import Stream
@@ -50,7 +50,7 @@ def each_step(do: Callable[[Stream], Any], begin: Callable[[Stream], Any]) -> It
 
 def test_killed_at_any_step_each_channel_has_the_message_once() -> None:
     """Before the transaction nothing was written; after it the stream has the notices."""
-    for stream in each_step(lambda _: die(), lambda stream: stream.written(SIXTY)):
+    for stream in each_step(lambda _: die(), lambda stream: stream.write_audit(SIXTY)):
         assert stream.versions("sns") == stream.versions("slack") == {1: False}
 
 
@@ -58,9 +58,9 @@ def test_a_correction_that_was_killed_at_any_step_is_sent_once() -> None:
     """The same text under the same ids."""
 
     def begin(stream: Stream) -> None:
-        stream.written(SIXTY)
+        stream.write_audit(SIXTY)
         stream.settle()
-        stream.written(TWENTY, version=2)
+        stream.write_audit(TWENTY, version=2)
 
     for stream in each_step(lambda _: die(), begin):
         assert stream.versions("sns") == stream.versions("slack") == {1: False, 2: True}
@@ -76,7 +76,9 @@ def test_of_two_runs_at_once_the_second_has_a_message_only_if_it_is_worse(
         run_document(ANOTHER, avoidable=second),
     )
 
-    for stream in each_step(lambda s: s.read_at_once(second_run), lambda s: s.written(first_run)):
+    for stream in each_step(
+        lambda s: s.write_and_read(second_run), lambda s: s.write_audit(first_run)
+    ):
         ids = {body["notice_id"].split("|")[0] for body in stream.posted("sns")}
         assert len(ids) in messages
         assert second == "6" or any(ANOTHER in notice_id for notice_id in ids)
@@ -87,11 +89,11 @@ def test_a_newer_version_at_any_step_leaves_nothing_wrong() -> None:
     """The older one is overtaken, or corrected; the newer one waits for nothing."""
 
     def newer(stream: Stream) -> None:
-        stream.read_at_once(NOTHING, version=2)
+        stream.write_and_read(NOTHING, version=2)
         assert not stream.decisions.sent
 
     outcomes = set()
-    for stream in each_step(newer, lambda stream: stream.written(SIXTY)):
+    for stream in each_step(newer, lambda stream: stream.write_audit(SIXTY)):
         assert stream.versions("sns") == stream.versions("slack")
         outcomes.add(json.dumps(stream.versions("sns")))
     assert outcomes == {"{}", '{"1": false, "2": true}'}
@@ -100,7 +102,7 @@ def test_a_newer_version_at_any_step_leaves_nothing_wrong() -> None:
 def test_who_loses_too_often_comes_back() -> None:
     """A family whose day is always written by somebody else."""
     stream = Stream()
-    stream.written(SIXTY)
+    stream.write_audit(SIXTY)
     write, stream.story.ledger.write_alert = stream.story.ledger.write_alert, lambda *_, **__: False
     stream.read()
     [(letter, attributes)] = stream.decisions.sent
@@ -116,13 +118,13 @@ def test_a_channel_whose_queue_fails_holds_up_no_other(error: AwsError) -> None:
     """Its notice comes again by its keys, and no message of the family takes its place."""
     stream = Stream()
     stream.story.sns.errors = [error] * 3
-    stream.written(SIXTY)
+    stream.write_audit(SIXTY)
     stream.read()
     stream.read()
     assert stream.versions("slack") == {1: False}
     [(letter, _)] = stream.decisions.sent
     assert json.loads(letter)["sk"] == "NOTICE#00001#sns"
-    stream.written(run_document(ANOTHER, avoidable="70"))
+    stream.write_audit(run_document(ANOTHER, avoidable="70"))
     stream.read()
     stream.read_decisions()
     assert len(stream.decisions.sent) == 1
@@ -135,7 +137,7 @@ def test_while_no_queue_answers_the_stream_keeps_its_records() -> None:
     stream = Stream()
     for queue in (stream.story.sns, stream.story.slack, stream.decisions):
         queue.errors = [Throttled("busy")] * 5
-    stream.written(SIXTY)
+    stream.write_audit(SIXTY)
     for _ in range(3):
         stream.read()
     assert [record["dynamodb"]["NewImage"]["sk"]["S"] for record in stream.records] == [
@@ -149,7 +151,7 @@ def test_while_no_queue_answers_the_stream_keeps_its_records() -> None:
 def test_a_channel_that_was_switched_off_since_keeps_its_notice_for_a_redrive() -> None:
     """With its reason; the other channel has it."""
     stream = Stream()
-    stream.written(SIXTY)
+    stream.write_audit(SIXTY)
     stream.read(most=1)
     stream.channels = ("sns",)
     stream.read()
@@ -173,7 +175,7 @@ def other_families(stream: Stream, *dollars: str) -> None:
     """One run of a family of its own, for each amount."""
     for number, usd in enumerate(dollars):
         name, family = f"run-{number}", f"family-{number}"
-        stream.written(document(job=job(name=name, family=family), avoidable_usd=Decimal(usd)))
+        stream.write_audit(document(job=job(name=name, family=family), avoidable_usd=Decimal(usd)))
 
 
 def test_above_its_most_a_channel_has_one_notice_for_what_is_held_in_the_hour() -> None:
@@ -197,7 +199,7 @@ def test_above_its_most_a_channel_has_one_notice_for_what_is_held_in_the_hour() 
         "All jobs: sageaudit history --since 2026-05-20",
     ]
     stream.clock.move(3600)
-    stream.written(document(job=job(name="later", family="later"), avoidable_usd=Decimal(7)))
+    stream.write_audit(document(job=job(name="later", family="later"), avoidable_usd=Decimal(7)))
     stream.settle()
     assert stream.posted("sns")[-1]["payload"]["subject"].startswith("later wasted ")
 
@@ -208,7 +210,7 @@ def test_a_correction_is_never_held() -> None:
     other_families(stream, "20", "3", "9")
     stream.settle()
     run = job(name="run-0", family="family-0")
-    stream.written(document(job=run, avoidable_usd=Decimal(40)), version=2)
+    stream.write_audit(document(job=run, avoidable_usd=Decimal(40)), version=2)
     stream.settle()
     posted = [notice["payload"] for notice in stream.posted("sns") if notice["payload"]]
     kinds = [notice["attributes"]["message_kind"]["value"] for notice in posted]
@@ -225,7 +227,7 @@ def test_killed_at_any_step_each_message_of_an_hour_is_counted_once() -> None:
         other_families(stream, "2", "3", "4")
 
     fourth = document(job=job(name="run-9", family="family-9"), avoidable_usd=Decimal(8))
-    for do in (lambda _: die(), lambda stream: stream.read_at_once(fourth)):
+    for do in (lambda _: die(), lambda stream: stream.write_and_read(fourth)):
         for stream in each_step(do, begin):
             count = 3 + ("run-9" in str(stream.story.ledger.notices))
             hour = stream.story.ledger.channel_hour("sns", start_of_hour(NOON))
@@ -265,7 +267,7 @@ def test_whatever_happens_both_channels_end_with_the_newest_figures(
 
     def write() -> None:
         version = min(left)
-        stream.written(run_document(RUN, avoidable=left.pop(version)), version=version)
+        stream.write_audit(run_document(RUN, avoidable=left.pop(version)), version=version)
 
     write()
     for versions, sns, slack, decisions, ends, of_stream in happened:
@@ -276,7 +278,7 @@ def test_whatever_happens_both_channels_end_with_the_newest_figures(
             queue.errors = [error] if error else []
         stream.clock.move(60)
         read = stream.read if of_stream else stream.read_decisions
-        read(dying(ends))
+        read(die_at_step(ends))
     while left:
         write()
     stream.settle()
@@ -300,12 +302,12 @@ def test_in_any_order_no_large_loss_is_lost(happened: list[tuple[int, int, int]]
     for number, failing, ends in happened:
         stream.clock.move(30)
         if whole := runs.pop(number, None):
-            stream.written(whole)
+            stream.write_audit(whole)
         for place, queue in enumerate((stream.story.sns, stream.story.slack)):
             queue.errors = [Throttled("queue")] if failing >> place & 1 else []
-        stream.read(dying(ends))
+        stream.read(die_at_step(ends))
     for whole in runs.values():
-        stream.written(whole)
+        stream.write_audit(whole)
     stream.settle()
     ids = [body["notice_id"] for body in stream.posted("sns")]
     group = "111122223333/us-east-1/train-bert"

@@ -25,11 +25,18 @@ from sageaudit.structs import replace
 from sageaudit.workflows.notify import NotifyDependencies, notify
 from tests.fakes.calls import NOON
 from tests.fakes.documents import document, finding, job
-from tests.fakes.family import FamilyStory, WrittenAudit, is_first, is_quiet, is_sent, run_document
+from tests.fakes.family import (
+    FamilyStory,
+    WrittenAudit,
+    is_first_alert,
+    is_sent,
+    is_suppressed,
+    run_document,
+)
 from tests.fakes.lambda_events import PK
 from tests.fakes.sample_documents import (
     lost_document,
-    perhaps_lost_document,
+    possibly_lost_document,
     rollup_document,
     unauditable_document,
 )
@@ -67,7 +74,7 @@ def bodies(story: FamilyStory) -> list[dict[str, Any]]:
 def test_one_notice_a_channel_is_written_with_its_alert(story: FamilyStory) -> None:
     """With an id that no other audit, version or channel has."""
     story.policy = replace(story.policy, mentions={"anna": "U0123456789"})
-    assert is_first(story.audited(ONE, NOON))
+    assert is_first_alert(story.write_and_decide(ONE, NOON))
     sns, slack = bodies(story)
     assert (sns["schema"], sns["channel"], sns["notice_id"]) == (1, "sns", f"{PK}|1|sns")
     assert (slack["schema"], slack["channel"], slack["notice_id"]) == (1, "slack", f"{PK}|1|slack")
@@ -84,7 +91,7 @@ def test_only_the_channels_of_the_policy_are_written_for(story: FamilyStory) -> 
     """Slack is optional."""
     deps = replace(story.dependencies(), policy=Policy(floor_usd=Decimal(1)))
     notification = notify(*args(story.audit(ONE, NOON)), deps, now=NOON)
-    assert is_first(notification.decision)
+    assert is_first_alert(notification.decision)
     assert [body["channel"] for body in bodies(story)] == ["sns"]
 
 
@@ -106,7 +113,7 @@ def test_what_can_never_be_worth_a_message_asks_nobody(
         patch.object(story.history, "summary", side_effect=AssertionError),
         patch.object(story.ledger, "past_alerts", side_effect=AssertionError),
     ):
-        assert story.decided(audit, NOON) == no_alert(reason)
+        assert story.decide(audit, NOON) == no_alert(reason)
 
 
 OWN = finding("trials-fail", id="SA901", saving_usd=Decimal("0.50"))
@@ -121,8 +128,8 @@ WITH_OWN: Any = {**ROLLUP, "rollup_rules": ["trials-fail"], "findings": [*ROLLUP
         (ONE, "2.95", "5", False),
         (ONE, "2.97", "5", True),  # its runs add up
         (lost_document(), "0", "2", True),  # lost dollars count as well
-        (perhaps_lost_document(), "0", "4.5", True),  # $4.55 at its upper end
-        (perhaps_lost_document(), "0", "5", False),
+        (possibly_lost_document(), "0", "4.5", True),  # $4.55 at its upper end
+        (possibly_lost_document(), "0", "5", False),
         (ROLLUP, "0", "3.80", True),  # its dollars are its children's
         (ROLLUP, "0", "3.81", False),
         (WITH_OWN, "0", "4.30", True),  # and what it found itself
@@ -138,8 +145,8 @@ def test_a_family_gets_a_message_once_its_30_days_reach_the_floor(
     elsewhere["job"]["region"] = "eu-west-1"
     story.audit(elsewhere, NOON)
     story.audit(run_document("train-bert-0001", avoidable=others, ended_at=NOON), NOON)
-    outcome = story.audited(whole, NOON + timedelta(hours=1))
-    assert is_sent(outcome) if enough else is_quiet(outcome)
+    outcome = story.write_and_decide(whole, NOON + timedelta(hours=1))
+    assert is_sent(outcome) if enough else is_suppressed(outcome)
     assert enough or f"below the ${Decimal(floor):,.2f} floor" in str(outcome)
 
 
@@ -149,7 +156,7 @@ def test_a_message_names_the_month_the_advice_and_what_is_new() -> None:
     for number in range(3):
         ended = NOON - timedelta(days=3 - number)
         story.audit(named(f"train-bert-{number:04d}", ended_at=ended), NOON)
-    first = story.audited(document(job=job(ended_at="2026-05-20T13:00:00Z")), NOON)
+    first = story.write_and_decide(document(job=job(ended_at="2026-05-20T13:00:00Z")), NOON)
     assert is_sent(first)
     assert first.month is not None
     assert (first.month.total, first.month.runs) == (Decimal("8.14"), 4)
@@ -174,7 +181,7 @@ def test_the_ten_steps_of_a_pipeline_are_one_subject(story: FamilyStory) -> None
     def weekly(week: int, usd: str = "9") -> None:
         for step in range(10):
             at = NOON + timedelta(days=7 * week, minutes=5 * step)
-            story.audited(step_document(f"step-{step}", str(week), at, usd), at)
+            story.write_and_decide(step_document(f"step-{step}", str(week), at, usd), at)
 
     weekly(0)
     assert [message.subject.partition(" wasted")[0] for message in story.messages] == ["nightly"]
@@ -198,9 +205,9 @@ def test_a_pipeline_has_a_message_once_its_steps_reach_the_floor_together() -> N
     story = FamilyStory(Policy(floor_usd=Decimal(10)))
     other = step_document("other", "1", NOON)
     other["job"]["family"] = "pipeline/hourly/other"
-    assert is_quiet(story.audited(other, NOON))
-    assert is_quiet(story.audited(step_document("features", "1", NOON, "6"), NOON))
-    sent = story.audited(step_document("train", "1", NOON, "6"), NOON)
+    assert is_suppressed(story.write_and_decide(other, NOON))
+    assert is_suppressed(story.write_and_decide(step_document("features", "1", NOON, "6"), NOON))
+    sent = story.write_and_decide(step_document("train", "1", NOON, "6"), NOON)
     assert is_sent(sent)
     assert [name for name, _ in sent.other_steps] == ["pipeline/nightly/features"]
     assert sent.month is not None
@@ -215,7 +222,9 @@ def test_a_correction_goes_to_the_channels_of_its_message(story: FamilyStory) ->
         channels={"sns": ChannelConfig("sns"), "slack": ChannelConfig("slack", "s")},
     )
     for version, dollars in ((1, "30"), (2, "9")):
-        assert is_sent(story.audited(step_document("a", "1", NOON, dollars), NOON, version=version))
+        assert is_sent(
+            story.write_and_decide(step_document("a", "1", NOON, dollars), NOON, version=version)
+        )
         assert story.notification
         assert story.notification.alert
         assert story.notification.alert.destination.channels == ("sns",)
@@ -223,19 +232,19 @@ def test_a_correction_goes_to_the_channels_of_its_message(story: FamilyStory) ->
 
 def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     """An advice that somebody snoozed is left out of a message, and of its sums."""
-    first = story.audited(ONE, NOON)
+    first = story.write_and_decide(ONE, NOON)
     assert is_sent(first)
     assert first.recommendation is not None
     last = NOON.date() + timedelta(days=30)
     decision = Decision(first.recommendation.id, DecisionAction.SNOOZE, "ana", NOON, last)
     story.decisions.save_decision(decision)
     later = NOON + timedelta(days=10)
-    quiet = story.audited(named("train-bert-0413", ended_at=later), later)
+    quiet = story.write_and_decide(named("train-bert-0413", ended_at=later), later)
     assert quiet == no_alert("the family's $1.01 in the last 30 days is below the $2.00 floor")
     much = finding("gpu-idle", saving_usd=Decimal(40), fix=[])
     whole = named("train-bert-0414", ended_at=later, findings=[*ONE["findings"], much])
     whole["avoidable_usd"] = Decimal("42.04")
-    outcome = story.audited(whole, later)
+    outcome = story.write_and_decide(whole, later)
     assert is_sent(outcome)
     assert (outcome.kind, outcome.follow_up_reason) == (
         AlertKind.FOLLOW_UP,
@@ -244,8 +253,8 @@ def test_what_people_decide_is_seen_at_once(story: FamilyStory) -> None:
     assert "$42.04" not in story.messages[-1].text
     assert f"snooze {first.recommendation.id} " not in story.messages[-1].text
     story.decisions.save_decision(replace(decision, action=DecisionAction.EXEMPT, at=later))
-    outcome = story.audited(named("train-bert-0415", ended_at=later), later)
-    assert is_quiet(outcome)
+    outcome = story.write_and_decide(named("train-bert-0415", ended_at=later), later)
+    assert is_suppressed(outcome)
 
 
 @pytest.mark.parametrize(
@@ -255,18 +264,18 @@ def test_a_run_that_ended_30_days_ago_is_no_longer_told(
     story: FamilyStory, ended_at: str, enough: bool
 ) -> None:
     """A backfill sends no message for each old job."""
-    outcome = story.audited(document(job=job(ended_at=ended_at)), NOON)
+    outcome = story.write_and_decide(document(job=job(ended_at=ended_at)), NOON)
     assert is_sent(outcome) is enough
 
 
 def test_another_run_with_the_same_advice_is_nothing_new(story: FamilyStory) -> None:
     """On no day; another account is another family."""
-    story.audited(ONE, NOON)
+    story.write_and_decide(ONE, NOON)
     quiet = no_alert("the family already had a message about this, and nothing is new")
-    assert story.audited(named("train-bert-0413"), NOON) == quiet
-    assert story.audited(named("train-bert-0414"), NOON + timedelta(days=1)) == quiet
+    assert story.write_and_decide(named("train-bert-0413"), NOON) == quiet
+    assert story.write_and_decide(named("train-bert-0414"), NOON + timedelta(days=1)) == quiet
     abroad = document(job=job(name="train-bert-0415", account="444455556666"))
-    assert is_first(story.audited(abroad, NOON))
+    assert is_first_alert(story.write_and_decide(abroad, NOON))
 
 
 @pytest.mark.parametrize(
@@ -287,9 +296,9 @@ def test_a_document_that_cannot_be_read_is_malformed_and_nothing_is_written(
     audit = story.audit(ONE, NOON)
     whole: Any = broken and {**document(), **broken}
     with pytest.raises(MalformedData, match="document cannot be read"):
-        story.decided(replace(audit, document=whole), NOON)
+        story.decide(replace(audit, document=whole), NOON)
     assert not story.ledger.notices
-    assert is_first(story.decided(audit, NOON))
+    assert is_first_alert(story.decide(audit, NOON))
 
 
 def failing(story: FamilyStory, error: Exception) -> NotifyDependencies:
@@ -309,7 +318,7 @@ def test_a_writer_that_fails_leaves_nothing_written(story: FamilyStory, defect: 
     with pytest.raises(MalformedData, match=f"document cannot be read: {type(defect).__name__}"):
         notify(*args(audit), failing(story, defect), now=NOON)
     assert not story.ledger.notices
-    assert is_first(story.decided(audit, NOON))
+    assert is_first_alert(story.decide(audit, NOON))
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), BadHistory("x"), InvalidOperation("x")])
@@ -326,17 +335,17 @@ def test_what_is_stored_of_the_family_and_cannot_be_read_is_malformed(
         patch.object(story.history, method, side_effect=error),
         pytest.raises(MalformedData, match=f"{what} cannot be read"),
     ):
-        story.decided(audit, NOON)
+        story.decide(audit, NOON)
 
 
 def test_a_later_version_with_the_same_figures_is_not_sent_again(story: FamilyStory) -> None:
     """A second audit that only settles it, or moves part of a cent, needs none on any day."""
-    story.audited(ONE, NOON)
+    story.write_and_decide(ONE, NOON)
     settled = document(avoidable_usd=Decimal("2.0351"), possible_usd=Decimal(3))
     for number, days in ((2, 1), (3, 60)):
-        assert story.audited(settled, NOON + timedelta(days=days), version=number) == no_alert(
-            "version 1 was sent, and what changed since does not matter"
-        )
+        assert story.write_and_decide(
+            settled, NOON + timedelta(days=days), version=number
+        ) == no_alert("version 1 was sent, and what changed since does not matter")
     assert len(story.ledger.past_alerts(KEY, FAMILY).subject_alerts) == 1
 
 
@@ -344,8 +353,8 @@ def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
     """Compared with what was sent last: back to the first figures is a change as well."""
     for number, figures in ((1, ONE), (2, DEARER), (3, ONE)):
         at = NOON + timedelta(days=number)
-        assert is_sent(story.audited(figures, at, version=number))
-    assert is_quiet(story.audited(ONE, NOON + timedelta(days=4), version=4))
+        assert is_sent(story.write_and_decide(figures, at, version=number))
+    assert is_suppressed(story.write_and_decide(ONE, NOON + timedelta(days=4), version=4))
     assert [message.subject for message in story.messages[1:]] == [
         "Correction: train-bert wasted $9.04, reported as $2.04",
         "Correction: train-bert wasted $2.04, reported as $9.04",
@@ -360,9 +369,9 @@ def test_a_correction_says_why_the_figure_changed(
     cheaper = document(
         findings=[finding("gpu-underused", saving_usd=Decimal("0.53"))], avoidable_usd=Decimal(1)
     )
-    story.audited(ONE, NOON)
+    story.write_and_decide(ONE, NOON)
     with patch.object(story.history, "audit", return_value=first):
-        assert is_sent(story.audited(cheaper, NOON, version=2))
+        assert is_sent(story.write_and_decide(cheaper, NOON, version=2))
     changed = "What changed: gpu-underused is $0.53, was $1.53; download"
     assert (changed in story.messages[-1].text) is says
 
@@ -373,19 +382,19 @@ def test_no_message_about_a_job_that_ended_before_the_installation(story: Family
     story.installed_at = ended + timedelta(seconds=1)
     audit = story.audit(ONE, NOON)
     quiet = no_alert("it ended before sageaudit was installed")
-    assert story.decided(audit, NOON) == quiet
+    assert story.decide(audit, NOON) == quiet
     story.installed_at = ended
-    assert is_first(story.decided(audit, NOON))
+    assert is_first_alert(story.decide(audit, NOON))
 
 
 def test_a_version_that_a_newer_one_overtook_stays_quiet(story: FamilyStory) -> None:
     """Before the newer one is decided about, and after it; a second delivery too."""
     first, second = story.audit(ONE, NOON), story.audit(DEARER, NOON, version=2)
     overtaken = no_alert("a newer version of the audit has taken its place")
-    assert story.decided(first, NOON) == overtaken
-    assert is_first(story.decided(second, NOON))
-    assert story.decided(first, NOON) == overtaken
-    assert story.decided(second, NOON) == no_alert("version 2 was sent")
+    assert story.decide(first, NOON) == overtaken
+    assert is_first_alert(story.decide(second, NOON))
+    assert story.decide(first, NOON) == overtaken
+    assert story.decide(second, NOON) == no_alert("version 2 was sent")
 
 
 @pytest.mark.parametrize(
@@ -400,7 +409,7 @@ def test_the_known_figure_beside_an_unknown_one_is_kept(
     story: FamilyStory, one_unknown: Mapping[str, Any], dollars: str
 ) -> None:
     """Only two unknowns are an unknown figure."""
-    story.audited(document(**one_unknown), NOON)
+    story.write_and_decide(document(**one_unknown), NOON)
     last = story.ledger.past_alerts(KEY, FAMILY).last_run_alert
     assert (last.figures.severity, format_usd(last.figures.usd)) == ("high", dollars)
 
@@ -409,19 +418,19 @@ def test_a_later_version_of_a_run_without_a_message_can_get_the_first_one(
     story: FamilyStory,
 ) -> None:
     """Where the first audit found nothing."""
-    assert is_quiet(story.audited(NOTHING, NOON))
-    assert is_first(story.audited(ONE, NOON + timedelta(days=1), version=2))
+    assert is_suppressed(story.write_and_decide(NOTHING, NOON))
+    assert is_first_alert(story.write_and_decide(ONE, NOON + timedelta(days=1), version=2))
 
 
 def test_another_run_of_the_same_name_is_another_job(story: FamilyStory) -> None:
     """The name of a deleted job can be used again: nothing of it is corrected."""
     first = story.audit(ONE, NOON)
-    story.decided(first, NOON)
+    story.decide(first, NOON)
     created = first.key.created_at + timedelta(milliseconds=1)
     key = replace(first.key, created_at=created)
     story.history.documents[key, 1] = NOTHING
     rerun = WrittenAudit(key, 1, NOTHING)
-    assert story.decided(rerun, NOON) == no_alert("no finding worth a message")
+    assert story.decide(rerun, NOON) == no_alert("no finding worth a message")
 
 
 def test_a_document_of_the_table_gives_the_same_notice_as_a_new_one() -> None:
@@ -429,6 +438,6 @@ def test_a_document_of_the_table_gives_the_same_notice_as_a_new_one() -> None:
     written = []
     for whole in (ONE, json.loads(to_json(ONE), parse_float=Decimal)):
         story = FamilyStory(Policy(floor_usd=Decimal(2)))
-        story.decided(replace(story.audit(ONE, NOON), document=whole), NOON)
+        story.decide(replace(story.audit(ONE, NOON), document=whole), NOON)
         written.append(bodies(story))
     assert written[0] == written[1]

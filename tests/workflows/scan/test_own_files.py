@@ -8,7 +8,7 @@ import pytest
 
 from sageaudit.adapters.aws.pace import ScanStopped
 from sageaudit.adapters.files.local_files import fingerprint_key
-from sageaudit.cli.asking_aws import Interruption
+from sageaudit.cli.interruption import Interruption
 
 
 @pytest.fixture

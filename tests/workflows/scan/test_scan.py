@@ -23,7 +23,7 @@ from sageaudit.structs import replace
 from sageaudit.workflows.scan.accounts import make_lanes
 from sageaudit.workflows.scan.lanes import READ_AHEAD, JobOutcome, ScanResult, scan_lanes
 from tests.fakes.audit_flow import FakeJobs, dependencies
-from tests.fakes.entries import due
+from tests.fakes.entries import due_audits
 from tests.fakes.jobs import ACCOUNT, REGION, START, training_answer
 from tests.fakes.virtual_time import VirtualTime
 
@@ -94,7 +94,7 @@ class Account:
     def scan(
         self, stopped: Callable[[], bool] = lambda: False, *, again: bool = False, **changes: Any
     ) -> list[JobOutcome]:
-        self.jobs.asked.clear()
+        self.jobs.describe_calls.clear()
         lanes = make_lanes(self.rows, replace(self.deps, **changes), force=again)
         return list(scan_lanes(lanes, self.time, clock=lambda: NOW, is_stopped=stopped))
 
@@ -117,7 +117,7 @@ def test_jobs_are_audited_in_the_order_of_their_ends() -> None:
     outcomes = account.scan()
     assert [outcome.job.ref.name for outcome in outcomes] == [f"train-00{n}" for n in range(5)]
     assert counts(outcomes) == {ScanResult.AUDITED: 5}
-    assert due(account.deps.history, NOW + timedelta(days=1)) == []
+    assert due_audits(account.deps.history, NOW + timedelta(days=1)) == []
 
 
 def test_the_sums_of_the_outcomes_are_those_of_the_history() -> None:
@@ -135,7 +135,7 @@ def test_a_second_scan_asks_nothing_about_final_audits() -> None:
     account = Account(*map(answer, range(5)))
     first = account.scan()
     second = account.scan()
-    assert account.jobs.asked == []
+    assert account.jobs.describe_calls == []
     assert counts(second) == {ScanResult.KNOWN: 5}
     assert [outcome.sums for outcome in second] == [outcome.sums for outcome in first]
 
@@ -146,7 +146,7 @@ def test_a_job_that_changed_is_asked_for_again() -> None:
     account.scan()
     account.rows[1] = replace(account.rows[1], modified_at=NOW)
     assert counts(account.scan()) == {ScanResult.KNOWN: 2, ScanResult.AUDITED: 1}
-    assert account.jobs.asked == ["train-001"]
+    assert account.jobs.describe_calls == ["train-001"]
 
 
 def test_other_rules_and_again_audit_everything_again() -> None:
@@ -172,7 +172,7 @@ def test_a_job_that_runs_is_left_out() -> None:
     """The next scan has it."""
     account = Account(answer(0), answer(1, TrainingJobStatus="InProgress"))
     assert counts(account.scan()) == {ScanResult.AUDITED: 1, ScanResult.RUNNING: 1}
-    assert account.jobs.asked == ["train-000"]
+    assert account.jobs.describe_calls == ["train-000"]
 
 
 def test_a_refused_job_stops_no_other() -> None:
@@ -244,7 +244,7 @@ def test_an_earlier_run_that_is_new_has_later_runs_audited_again_by_the_next_sca
     assert counts(twice.scan()) == {ScanResult.AUDITED: 3, ScanResult.KNOWN: 3}
     again = [outcome for outcome in twice.scan() if outcome.result is ScanResult.AUDITED]
     assert [outcome.job.ref.name for outcome in again] == ["train-003", "train-004", "train-005"]
-    assert due(twice.deps.history, NOW + timedelta(days=1)) == []
+    assert due_audits(twice.deps.history, NOW + timedelta(days=1)) == []
     ours = {audit["job"]["name"]: audit["findings"] for audit in twice.audits()}
     assert ours == {audit["job"]["name"]: audit["findings"] for audit in whole.audits()}
 

@@ -21,12 +21,12 @@ from sageaudit.workflows.backfill import (
 )
 from sageaudit.workflows.scan.accounts import list_jobs
 from tests.fakes.jobs import ACCOUNT, REGION
-from tests.fakes.memory_ledger import MemoryNotes
+from tests.fakes.memory_ledger import MemorySweepStore
+from tests.fakes.paced_queue import PacedAuditQueue
 from tests.fakes.quota_aws import NOW
 from tests.fakes.quota_scan import PERIOD, QuotaScan, no_children
 from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, KnownRuns, key_of, row
 from tests.fakes.virtual_time import VirtualTime
-from tests.fakes.worked_off import WorkedOff
 
 INSTALLED = NOON - 60 * DAY
 OLD = INSTALLED - DAY
@@ -36,7 +36,7 @@ def deployed(**changes: Any) -> Deployment:
     """A stack of 60 days that audits one account and region."""
     fields: Any = {
         "history": KnownRuns(),
-        "sweep_store": MemoryNotes(),
+        "sweep_store": MemorySweepStore(),
         "account_regions": {(ACCOUNT, REGION)},
         "installed_at": INSTALLED,
     }
@@ -79,7 +79,7 @@ def past(count: int) -> list[ListedJob]:
 
 
 def sent(
-    jobs: list[ListedJob], queue: WorkedOff, time: VirtualTime, per_minute: int = 20
+    jobs: list[ListedJob], queue: PacedAuditQueue, time: VirtualTime, per_minute: int = 20
 ) -> SendProgress:
     """All of it; the last word."""
     *_, last = send_events(jobs, queue, per_minute=per_minute, sleep=time.sleep)
@@ -89,7 +89,7 @@ def sent(
 def test_it_keeps_its_pace_and_its_order() -> None:
     """Each job once, the oldest end first."""
     time, jobs = VirtualTime(), past(95)
-    queue = WorkedOff(time.clock, at_once=100)
+    queue = PacedAuditQueue(time.clock, at_once=100)
     assert sent(jobs, queue, time, per_minute=30) == SendProgress(95)
     assert queue.names == [job.ref.name for job in jobs]
     assert time.now_s == 9 * 20
@@ -99,7 +99,7 @@ def test_it_keeps_its_pace_and_its_order() -> None:
 def test_a_queue_that_does_not_answer_is_asked_again(error: AwsError) -> None:
     """For ten minutes; then it is an error."""
     time = VirtualTime()
-    queue = WorkedOff(time.clock, fails=[error] * 9)
+    queue = PacedAuditQueue(time.clock, fails=[error] * 9)
     assert sent(past(3), queue, time) == SendProgress(3)
     queue.fails = [error] * 10
     with pytest.raises(type(error)):
@@ -109,11 +109,11 @@ def test_a_queue_that_does_not_answer_is_asked_again(error: AwsError) -> None:
 def test_other_errors_and_refused_messages_are_said() -> None:
     """Expired credentials end it at once; what SQS does not take is not counted as sent."""
     time = VirtualTime()
-    assert sent(past(12), WorkedOff(time.clock, refuses=frozenset({1})), time) == SendProgress(
-        10, ("InternalError",) * 2
-    )
+    assert sent(
+        past(12), PacedAuditQueue(time.clock, refuses=frozenset({1})), time
+    ) == SendProgress(10, ("InternalError",) * 2)
     with pytest.raises(NoCredentials):
-        sent(past(3), WorkedOff(time.clock, fails=[NoCredentials("expired")]), time)
+        sent(past(3), PacedAuditQueue(time.clock, fails=[NoCredentials("expired")]), time)
 
 
 def test_stopped_anywhere_and_started_again_every_job_is_audited_and_none_twice() -> None:
@@ -122,7 +122,7 @@ def test_stopped_anywhere_and_started_again_every_job_is_audited_and_none_twice(
     rounds = 0
     while rounds < 60:
         rounds += 1
-        queue = WorkedOff(time.clock, fails=[])
+        queue = PacedAuditQueue(time.clock, fails=[])
         left = [
             job
             for job, what in job_statuses(jobs, stack, time, NOON)
@@ -134,8 +134,8 @@ def test_stopped_anywhere_and_started_again_every_job_is_audited_and_none_twice(
             if done.sent >= 10 * (1 + rounds % 3):
                 break
         audited = {*queue.names[: -3 if rounds % 2 else None]}
-        stack.history.audited(*(job for job in left if job.ref.name in audited))  # type: ignore[attr-defined]
-    assert {key_of(job) for job in jobs} == set(stack.history.heads)  # type: ignore[attr-defined]
+        stack.history.add_audits(*(job for job in left if job.ref.name in audited))  # type: ignore[attr-defined]
+    assert {key_of(job) for job in jobs} == set(stack.history.summaries)  # type: ignore[attr-defined]
     assert 3 < rounds < 10
 
 
@@ -156,9 +156,9 @@ def test_jobs_of_today_do_not_wait_for_the_past(burst: int) -> None:
     """
     time, alone = VirtualTime(), VirtualTime()
     ended = lives(40_000, 6, burst=burst)
-    queue = WorkedOff(time.clock, live=deque(ended))
+    queue = PacedAuditQueue(time.clock, live=deque(ended))
     sent(past(10_000), queue, time)
-    without = WorkedOff(
+    without = PacedAuditQueue(
         alone.clock, live=deque(ended_s for ended_s in ended if ended_s <= time.now_s)
     )
     alone.sleep(time.now_s)
@@ -177,7 +177,7 @@ def test_ten_thousand_jobs_are_listed_and_looked_up_within_aws_rates() -> None:
         def summary(self, key: JobKey) -> None:
             account.time.sleep(0.02)
 
-    class SlowNotes(MemoryNotes):
+    class SlowNotes(MemorySweepStore):
         def event_record(self, key: JobKey) -> None:
             account.time.sleep(0.02)
 

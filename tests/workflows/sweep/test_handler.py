@@ -14,7 +14,7 @@ from sageaudit.errors import AwsError, Throttled, Unavailable
 from sageaudit.workflows.sweep import run as sweeping
 from sageaudit.workflows.sweep.watch import WatchMessage, WatchResult
 from sweep import handler
-from tests.fakes.lambda_events import Lambda, counted
+from tests.fakes.lambda_events import Lambda, parse_counts
 from tests.fakes.sweeps import (
     DAY,
     HOUR,
@@ -24,7 +24,7 @@ from tests.fakes.sweeps import (
     SweepFlow,
     flow_with,
     key_of,
-    refuses,
+    refuse_list,
     row,
 )
 
@@ -43,7 +43,7 @@ def sweeper(flow: SweepFlow) -> handler.Sweeper:
 
 def counts(capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
     """The metrics that were printed."""
-    return {name: number for (name, _), number in counted(capsys.readouterr().out).items()}
+    return {name: number for (name, _), number in parse_counts(capsys.readouterr().out).items()}
 
 
 def test_a_sweep_without_jobs_counts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +66,9 @@ def test_a_list_that_fails_is_counted_and_named(
     """The others are swept."""
     flow = flow_with(row("b", NOON - HOUR, kind=JobKind.PROCESSING))
 
-    flow.pages.spoils = refuses(TRAINING, Throttled("sagemaker:ListTrainingJobs is throttled"))
+    flow.pages.alter_page = refuse_list(
+        TRAINING, Throttled("sagemaker:ListTrainingJobs is throttled")
+    )
     assert sweeper(flow)({}, context()) == {"failed": 1}
     found = counts(capsys)
     assert (found["SweepFailed"], found["ReconcilerFound"]) == (1, 1)
@@ -80,7 +82,7 @@ def test_what_is_missing_is_counted_although_the_list_then_fails(
     flow = flow_with(row("a", NOON - HOUR), row("b", NOON - HOUR))
     flow.pages.size = 1
 
-    flow.pages.spoils = refuses(TRAINING, Throttled("throttled"), from_page=2)
+    flow.pages.alter_page = refuse_list(TRAINING, Throttled("throttled"), from_page=2)
     sweeper(flow)({}, context())
     found = counts(capsys)
     assert (found["SweepFailed"], found["JobsMissing"]) == (1, 1)
@@ -92,7 +94,7 @@ def test_audits_that_cannot_be_read_are_failures_and_no_defects(
     """Each is counted, and the log says which it is."""
     old, new = row("old", NOON - DAY), row("new", NOON - HOUR)
     flow = flow_with(new, row("lost", NOON - HOUR))
-    flow.history.audited(old, due_at=NOON - HOUR)
+    flow.history.add_audits(old, due_at=NOON - HOUR)
     flow.history.unreadable = {key_of(old), key_of(new)}
     assert sweeper(flow)({}, context()) == {"failed": 2}
     found = counts(capsys)
@@ -117,7 +119,7 @@ def test_a_defect_is_counted_raised_and_leaves_no_turn(capsys: pytest.CaptureFix
     """Lambda keeps the invocation among the schedule's dead letters."""
     flow = flow_with()
 
-    flow.pages.spoils = refuses(TRAINING, ZeroDivisionError())
+    flow.pages.alter_page = refuse_list(TRAINING, ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
         sweeper(flow)({}, context())
     found = counts(capsys)
@@ -129,18 +131,18 @@ def test_a_second_sweep_does_nothing(capsys: pytest.CaptureFixture[str]) -> None
     """The first one still has its turn."""
     flow = flow_with(row("a", NOON - HOUR))
     flow.notes.acquire_lease("first", flow.now, handler.LEASE_S)
-    request_count = len(flow.pages.asked)
+    request_count = len(flow.pages.requests)
     assert sweeper(flow)({}, context("second")) == {"failed": 0}
-    assert len(flow.pages.asked) == request_count
+    assert len(flow.pages.requests) == request_count
     assert not counts(capsys)
 
 
 def test_a_sweep_without_time_leaves_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     """It reads no list, and says nothing of any."""
     flow = flow_with(row("a", NOON - HOUR))
-    request_count = len(flow.pages.asked)
+    request_count = len(flow.pages.requests)
     assert sweeper(flow)({}, context(left_ms=1_000)) == {"failed": 0}
-    assert len(flow.pages.asked) == request_count
+    assert len(flow.pages.requests) == request_count
     assert not counts(capsys)
     assert flow.notes.list_state(TRAINING) is not None
 
@@ -169,7 +171,7 @@ def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> No
         rows += answer["members"]
     assert [(row["account"], row["region"]) for row in rows] == members
     assert len([row for row in rows if row["lacks"]]) == 30
-    assert not flow.pages.asked
+    assert not flow.pages.requests
 
 
 def test_the_watch_counts_its_defects_and_what_no_route_takes(

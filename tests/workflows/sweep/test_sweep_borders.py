@@ -73,4 +73,4 @@ def test_a_sweep_reads_a_page_only_if_a_minute_is_left(left_ms: int, reads: bool
     """No request of that page would be begun."""
     flow = flow_with()
     sweeper(flow)({}, context(left_ms=left_ms))
-    assert bool(flow.pages.asked) is reads
+    assert bool(flow.pages.requests) is reads

@@ -17,7 +17,17 @@ from sageaudit.structs import replace
 from sageaudit.workflows.sweep.run import DueAuditsSent, ListSweepResult
 from sageaudit.workflows.sweep.watch import WatchResult
 from tests.fakes.jobs import ACCOUNT, REGION
-from tests.fakes.sweeps import DAY, HOUR, MINUTE, NOON, TRAINING, SweepFlow, flow_with, refuses, row
+from tests.fakes.sweeps import (
+    DAY,
+    HOUR,
+    MINUTE,
+    NOON,
+    TRAINING,
+    SweepFlow,
+    flow_with,
+    refuse_list,
+    row,
+)
 
 ROWS: dict[str, dict[str, Any]] = {
     sweep["story"]: sweep
@@ -45,7 +55,7 @@ def _counts(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> Count
 
 def _sweeps(flow: SweepFlow, hours: float, *, audits: bool = True) -> Counter[str]:
     """A sweep each quarter of an hour for so long."""
-    return _counts(flow.sweeps(flow.now + hours * HOUR, audits=audits))
+    return _counts(flow.sweep_until(flow.now + hours * HOUR, audits=audits))
 
 
 def _lost() -> Counter[str]:
@@ -59,7 +69,7 @@ def _on_its_way(minutes: int) -> Counter[str]:
     parts = flow.sweep()
     flow.now += minutes * MINUTE
     parts += flow.sweep()
-    flow.history.audited(job)
+    flow.history.add_audits(job)
     flow.now += QUARTER
     return _counts(parts) + _sweeps(flow, 24)
 
@@ -75,7 +85,9 @@ def _slow_audit() -> Counter[str]:
 
 def _many_due() -> Counter[str]:
     flow = flow_with()
-    flow.history.audited(*(row(f"pool-{n}", NOON - DAY) for n in range(1500)), due_at=NOON - MINUTE)
+    flow.history.add_audits(
+        *(row(f"pool-{n}", NOON - DAY) for n in range(1500)), due_at=NOON - MINUTE
+    )
     counts = _sweeps(flow, 1)
     assert len(set(flow.names)) == len(flow.names) == 1500
     return counts
@@ -84,12 +96,12 @@ def _many_due() -> Counter[str]:
 def _first_install() -> Counter[str]:
     flow = SweepFlow(NOON)
     flow.pages.rows += [row(f"job-{n}", NOON - n * DAY / 50) for n in range(1, 1500)]
-    parts = flow.sweeps(NOON + 2 * HOUR)
+    parts = flow.sweep_until(NOON + 2 * HOUR)
     looked_back = sum(part.sent_from_before for part in parts if isinstance(part, ListSweepResult))
     assert 47 <= looked_back <= len(flow.names) <= 51
     assert flow.notes.installed
     assert _counts(parts)["JobsEnded"] == _counts(parts)["JobsMissing"] == 0
-    seconds = [at for at, _ in flow.pages.asked]
+    seconds = [at for at, _ in flow.pages.requests]
     assert all((b - a).total_seconds() >= 1 for a, b in pairwise(seconds))
     return _counts(parts)
 
@@ -111,7 +123,7 @@ def _stopped(*hours: float) -> Counter[str]:
 
 def _backlog() -> Counter[str]:
     flow = flow_with(*(row(f"job-{n}", NOON + n * MINUTE / 60) for n in range(5000)))
-    flow.now, flow.pages_a_sweep = NOON + 3 * HOUR, 8
+    flow.now, flow.max_pages = NOON + 3 * HOUR, 8
     found = _sweeps(flow, 4)
     assert found["ReconcilerFound"] == 5000
     assert len(set(flow.names)) == len(flow.names) == 5000
@@ -143,7 +155,7 @@ def _third_page_fails() -> Counter[str]:
     jobs = [row(f"job-{n:02}", NOON - 49 * MINUTE + n * MINUTE / 2) for n in range(20)]
     flow = flow_with(*jobs)
     flow.pages.size = 4
-    flow.pages.spoils = refuses(TRAINING, Throttled("slow down"), from_page=3)
+    flow.pages.alter_page = refuse_list(TRAINING, Throttled("slow down"), from_page=3)
     before = flow.notes.states[TRAINING].watermark
     parts = flow.sweep()
     failed = [part for part in parts if isinstance(part, ListSweepResult) and part.error]
@@ -152,18 +164,18 @@ def _third_page_fails() -> Counter[str]:
     ]
     assert len([part for part in parts if isinstance(part, ListSweepResult)]) == len(JobKind)
     assert flow.notes.states[TRAINING].watermark == before
-    flow.pages.spoils = lambda _of, _number, page: page
-    flow.pages.asked.clear()
+    flow.pages.alter_page = lambda _of, _number, page: page
+    flow.pages.requests.clear()
     both = _counts(parts) + _counts(flow.sweep())
     assert both["ReconcilerFound"] == both["JobsEnded"] == 20
     assert sorted(flow.names) == sorted(job.ref.name for job in jobs)
-    assert len([job_list for _, job_list in flow.pages.asked if job_list == TRAINING]) <= 4
+    assert len([job_list for _, job_list in flow.pages.requests if job_list == TRAINING]) <= 4
     return _counts(parts)
 
 
 def _endless() -> Counter[str]:
     flow = flow_with(row("lost", NOON - HOUR, kind=JobKind.TRANSFORM))
-    flow.pages.spoils = refuses(TRAINING, Unavailable("returned no last page"))
+    flow.pages.alter_page = refuse_list(TRAINING, Unavailable("returned no last page"))
     before = flow.notes.states[TRAINING].watermark
     found = _counts(flow.sweep())
     assert flow.notes.states[TRAINING].watermark == before
@@ -173,10 +185,10 @@ def _endless() -> Counter[str]:
 
 def _empty_page() -> Counter[str]:
     flow = flow_with(row("lost", NOON - HOUR), row("other", NOON - 90 * MINUTE))
-    flow.history.audited(flow.pages.rows[1])
+    flow.history.add_audits(flow.pages.rows[1])
     flow.pages.size = 1
     pages: list[list[ListedJob]] = [[], flow.pages.rows[:]]
-    flow.pages.spoils = lambda job_list, n, page: pages[n - 1] if job_list == TRAINING else page
+    flow.pages.alter_page = lambda job_list, n, page: pages[n - 1] if job_list == TRAINING else page
     return _counts(flow.sweep())
 
 
@@ -184,13 +196,13 @@ def _rows_move() -> Counter[str]:
     """One row is on the first page when the third is read, and on the third before."""
     jobs = [row(f"job-{n}", NOON - HOUR + n * MINUTE) for n in range(6)]
     flow = flow_with(*jobs)
-    flow.history.audited(*jobs[1:])
+    flow.history.add_audits(*jobs[1:])
     flow.pages.size = 2
-    flow.pages.spoils = lambda job_list, n, page: (
+    flow.pages.alter_page = lambda job_list, n, page: (
         [job for job in page if job is not jobs[0]] if job_list == TRAINING and n == 3 else page
     )
     parts = flow.sweep()
-    flow.pages.spoils = lambda _of, _number, page: page
+    flow.pages.alter_page = lambda _of, _number, page: page
     flow.now += QUARTER
     parts += flow.sweep()
     assert flow.names == ["job-0"]
@@ -200,10 +212,10 @@ def _rows_move() -> Counter[str]:
 def _ends_meanwhile() -> Counter[str]:
     flow = flow_with()
     flow.sweep()
-    job = row("meanwhile", flow.pages.asked[0][0] + MINUTE / 30)
+    job = row("meanwhile", flow.pages.requests[0][0] + MINUTE / 30)
     flow.pages.rows.append(job)
     flow.now += 10 * MINUTE
-    flow.history.audited(job)
+    flow.history.add_audits(job)
     return _sweeps(flow, 3)
 
 
@@ -226,7 +238,9 @@ def _one_account_denied() -> Counter[str]:
     jobs = [row("lost", NOON - HOUR, account=account) for account in accounts]
     flow = flow_with(*jobs, accounts=accounts)
     denied = JobList(OTHERS[0], REGION, JobKind.TRAINING)
-    flow.pages.spoils = refuses(denied, AccessDenied("sagemaker:ListTrainingJobs", "denied"))
+    flow.pages.alter_page = refuse_list(
+        denied, AccessDenied("sagemaker:ListTrainingJobs", "denied")
+    )
     parts = flow.sweep()
     [refused] = [
         part for part in parts if isinstance(part, ListSweepResult) and part.job_list == denied

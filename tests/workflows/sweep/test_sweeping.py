@@ -23,11 +23,11 @@ from tests.fakes.sweeps import (
     NOON,
     TRAINING,
     SweepFlow,
+    add_up,
     flow_with,
-    head_of,
     key_of,
     row,
-    together,
+    summary_of,
 )
 
 OTHERS = ("444455556666", "777788889999")
@@ -38,7 +38,7 @@ def test_a_lost_event_is_found_within_the_hour_and_sent_once() -> None:
     """The event is as EventBridge's, and names the run by its creation time."""
     job = row("lost", NOON + 7 * MINUTE)
     flow = flow_with(job)
-    counts = flow.sweeps_until(NOON + 7 * MINUTE + HOUR)
+    counts = flow.total_until(NOON + 7 * MINUTE + HOUR)
     assert (counts.ended, counts.missing, counts.lost_events) == (1, 1, 1)
     [event] = flow.events
     assert event == {
@@ -63,7 +63,7 @@ def test_a_job_that_stays_without_an_audit_is_missing_for_hours(found: int, *, n
     flow = flow_with(job)
     if noted:
         flow.notes.record_event_arrival(key_of(job), NOON + 5 * MINUTE)
-    counts = flow.sweeps_until(NOON + DAY, audits=False)
+    counts = flow.total_until(NOON + DAY, audits=False)
     assert (counts.ended, counts.lost_events) == (1, found)
     assert OVERLAP / QUARTER <= counts.missing <= (OVERLAP + HOUR) / QUARTER
     assert flow.names == ["waits"] * found
@@ -84,9 +84,9 @@ def test_a_list_that_is_behind_is_caught_by_the_overlap() -> None:
     job = row("late", NOON + 10 * MINUTE)
     flow = flow_with()
     flow.pages.rows.append(replace(job, status="InProgress", ended_at=None))
-    flow.sweeps_until(NOON + 2 * HOUR)
+    flow.total_until(NOON + 2 * HOUR)
     flow.pages.rows[:] = [job]
-    assert flow.sweeps_until(NOON + 3 * HOUR).lost_events == 1
+    assert flow.total_until(NOON + 3 * HOUR).lost_events == 1
     assert OVERLAP >= 2 * HOUR
 
 
@@ -94,31 +94,31 @@ def test_a_job_that_ends_while_its_list_is_read_is_not_missed() -> None:
     """The watermark is of the list's start."""
     flow = flow_with()
     flow.sweep()
-    listed_at = flow.pages.asked[0][0]
+    listed_at = flow.pages.requests[0][0]
     assert flow.notes.states[TRAINING].watermark <= listed_at - 30 * MINUTE
     flow.pages.rows.append(row("ended-meanwhile", listed_at + timedelta(seconds=2)))
-    assert flow.sweeps_until(NOON + 2 * HOUR).lost_events == 1
+    assert flow.total_until(NOON + 2 * HOUR).lost_events == 1
 
 
 def test_an_account_that_was_added_looks_back_a_day_and_is_told_apart() -> None:
     """No event of its jobs could come before."""
     flow = flow_with(row("earlier", NOON - 3 * HOUR, account=OTHERS[0]))
     flow.accounts = (ACCOUNT, OTHERS[0])
-    counts = together(flow.sweep())
+    counts = add_up(flow.sweep())
     assert (counts.lost_events, counts.sent_from_before, counts.ended) == (0, 1, 0)
 
 
 def test_every_region_of_the_policy_is_swept() -> None:
     """A job of another one is found as soon as the policy has that region."""
     flow = flow_with(row("far", NOON - HOUR, region="eu-west-1"))
-    assert together(flow.sweep()).lost_events == 0
+    assert add_up(flow.sweep()).lost_events == 0
     flow.regions = (REGION, "eu-west-1")
     parts = flow.sweep()
     assert {part.job_list.region for part in parts if isinstance(part, ListSweepResult)} == {
         REGION,
         "eu-west-1",
     }
-    assert together(parts).sent_from_before == 1
+    assert add_up(parts).sent_from_before == 1
     [body] = flow.events
     assert (body["region"], body["detail"]["TrainingJobName"]) == ("eu-west-1", "far")
 
@@ -132,25 +132,25 @@ def test_a_table_that_does_not_answer_moves_no_watermark() -> None:
     assert [type(part) for part in parts if part.error] == [DueAuditsSent, ListSweepResult]
     assert flow.notes.states[TRAINING].watermark == before[TRAINING].watermark
     flow.history.fails = None
-    assert together(flow.sweep()).lost_events == 1
+    assert add_up(flow.sweep()).lost_events == 1
 
 
 def test_a_queue_that_does_not_answer_loses_no_job() -> None:
     """It is sent by the next sweep."""
     flow = flow_with(row("lost", NOON - HOUR))
     flow.queue.errors = [Unavailable("sqs did not answer")]
-    assert together(flow.sweep()).lost_events == 0
+    assert add_up(flow.sweep()).lost_events == 0
     flow.queue.errors = []
-    assert together(flow.sweep()).lost_events == 1
+    assert add_up(flow.sweep()).lost_events == 1
 
 
 def test_known_runs_cost_a_read_of_the_table_and_no_more() -> None:
     """An audited job is looked at while the overlap lasts."""
     job = row("known", NOON)
     flow = flow_with(job)
-    flow.history.audited(job)
-    flow.sweeps_until(NOON + 2 * DAY)
-    assert 1 <= flow.history.asked[key_of(job)] <= (OVERLAP + HOUR) / QUARTER
+    flow.history.add_audits(job)
+    flow.total_until(NOON + 2 * DAY)
+    assert 1 <= flow.history.summary_reads[key_of(job)] <= (OVERLAP + HOUR) / QUARTER
     assert not flow.events
 
 
@@ -160,21 +160,21 @@ def test_a_quiet_account_costs_a_request_a_list() -> None:
     flow.pages.rows += [row(f"job-{n}", NOON - n * DAY / 100) for n in range(1, 3000)]
     flow.sweep()
     flow.audit_sent()
-    first = len(flow.pages.asked)
+    first = len(flow.pages.requests)
     flow.now += 15 * MINUTE
     flow.sweep()
     flow.now += 15 * MINUTE
-    flow.pages.asked.clear()
+    flow.pages.requests.clear()
     flow.sweep()
     assert first == 30 + len(JobKind) - 1  # pages of training jobs, and one of each other kind
-    assert len(flow.pages.asked) == len(JobKind)
+    assert len(flow.pages.requests) == len(JobKind)
 
 
 def test_two_runs_of_one_name_are_two() -> None:
     """The one that is there now has its own creation time."""
     old, new = row("again", NOON - 5 * HOUR), row("again", NOON - HOUR)
     flow = flow_with(new)
-    flow.history.audited(old)
+    flow.history.add_audits(old)
     flow.sweep()
     [event] = flow.events
     assert event["detail"]["CreationTime"] == int(new.created_at.timestamp() * 1000)
@@ -193,7 +193,7 @@ def test_a_job_that_is_being_deleted_holds_nothing_up(status: str) -> None:
 def due(flow: SweepFlow, *names: str, at: object = None) -> list[ListedJob]:
     """Runs of earlier days whose audits are due."""
     rows = [row(name, NOON - DAY) for name in names]
-    flow.history.audited(*rows, due_at=at or NOON - HOUR)  # type: ignore[arg-type]
+    flow.history.add_audits(*rows, due_at=at or NOON - HOUR)  # type: ignore[arg-type]
     return rows
 
 
@@ -201,9 +201,9 @@ def test_what_is_due_is_sent_again_when_its_message_is_no_longer_tried() -> None
     """Before, one that fails would become a dead letter for each time it was sent."""
     flow = flow_with()
     due(flow, "pool")
-    flow.sweeps_until(NOON + 4 * DAY - HOUR, audits=False)
+    flow.total_until(NOON + 4 * DAY - HOUR, audits=False)
     assert flow.names == ["pool"]
-    flow.sweeps_until(NOON + 4 * DAY + HOUR, audits=False)
+    flow.total_until(NOON + 4 * DAY + HOUR, audits=False)
     assert flow.names == ["pool"] * 2
     assert GIVE_UP_AFTER + 2 * timedelta(seconds=MAX_WAIT_S) <= RESEND_DUE_AFTER
 
@@ -223,14 +223,14 @@ def test_an_audit_that_cannot_be_read_stops_no_other_job_of_its_list() -> None:
     lost, bad = row("lost", NOON - 45 * MINUTE), row("bad", NOON - 40 * MINUTE)
     flow = flow_with(lost, bad)
     flow.history.unreadable = {key_of(bad)}
-    first = together(flow.sweep())
+    first = add_up(flow.sweep())
     assert (first.ended, first.missing, first.lost_events, first.is_complete) == (2, 1, 1, True)
     assert [bad.ref.arn in why for why in first.unreadable] == [True]
     state = flow.notes.states[TRAINING]
     assert state.watermark > bad.last_changed_at
     assert state.next_created_after < bad.created_at
     flow.audit_sent()
-    later = flow.sweeps_until(NOON + DAY)
+    later = flow.total_until(NOON + DAY)
     assert (later.ended, later.lost_events) == (0, 0)
     assert OVERLAP / QUARTER <= len(later.unreadable) + 1 <= (OVERLAP + HOUR) / QUARTER
     assert flow.names == ["lost"]
@@ -252,10 +252,10 @@ def test_what_is_not_due_yet_or_not_ours_is_left() -> None:
     flow = flow_with()
     due(flow, "later", at=NOON + HOUR)
     stranger = row("stranger", NOON - DAY, account=OTHERS[0])
-    flow.history.audited(stranger, due_at=NOON - HOUR)
-    recorded = head_of(row("recorded", NOON - DAY), due_at=NOON - HOUR)
+    flow.history.add_audits(stranger, due_at=NOON - HOUR)
+    recorded = summary_of(row("recorded", NOON - DAY), due_at=NOON - HOUR)
     recorded = replace(recorded, key=replace(recorded.key, arn="recorded"))
-    flow.history.heads[recorded.key] = recorded
+    flow.history.summaries[recorded.key] = recorded
     flow.sweep()
     assert not flow.events
 
@@ -264,7 +264,7 @@ def test_a_job_that_ran_at_its_audit_keeps_its_status_in_the_event() -> None:
     """A sweep claims no end that it did not see."""
     flow = flow_with()
     running = replace(row("running", NOON - DAY), status="InProgress")
-    flow.history.audited(running, due_at=NOON - HOUR)
+    flow.history.add_audits(running, due_at=NOON - HOUR)
     flow.sweep()
     assert flow.events[0]["detail"]["TrainingJobStatus"] == "InProgress"
 
@@ -305,13 +305,13 @@ def test_every_job_is_counted_once_and_found_whenever_sweeps_run(
     flow.now = NOON
     parts = []
     for pause, most in zip(pauses, pages, strict=False):
-        flow.pages_a_sweep = most
+        flow.max_pages = most
         parts += flow.sweep()
         flow.now += pause * MINUTE
-    flow.pages_a_sweep = None
+    flow.max_pages = None
     flow.now = max(flow.now, NOON + 12 * HOUR)
     parts += flow.sweep() + flow.sweep()
-    counts = together(parts)
+    counts = add_up(parts)
     assert counts.lost_events == counts.ended == len(ends)
     assert len(set(flow.names)) == len(flow.names) == len(ends)
 
@@ -319,12 +319,12 @@ def test_every_job_is_counted_once_and_found_whenever_sweeps_run(
 def test_a_list_that_takes_all_the_time_holds_up_no_other() -> None:
     """Each sweep begins with the list that was not tried for the longest time."""
     flow = flow_with(row("lost", NOON - HOUR, kind=JobKind.TUNING))
-    flow.pages_a_sweep = 1
+    flow.max_pages = 1
     tried = []
     for _ in range(2 * len(JobKind)):
-        before = len(flow.pages.asked)
+        before = len(flow.pages.requests)
         flow.sweep()
-        tried.append(flow.pages.asked[before][1].kind)
+        tried.append(flow.pages.requests[before][1].kind)
         flow.now += QUARTER
     assert set(tried[: len(JobKind)]) == set(tried[len(JobKind) :]) == set(JobKind)
 
@@ -337,11 +337,11 @@ def test_all_lists_are_read_before_a_running_job_is_looked_at() -> None:
     read: list[int] = []
 
     def watched(*_: object) -> int:
-        read.append(len(flow.pages.asked))
+        read.append(len(flow.pages.requests))
         return 0
 
     deps = replace(flow.dependencies(lambda: False), watch=mock.Mock())
     with mock.patch("sageaudit.workflows.sweep.run.check_running_jobs", watched):
         list(sweep(deps))
     assert read
-    assert set(read) == {len(flow.pages.asked)}
+    assert set(read) == {len(flow.pages.requests)}

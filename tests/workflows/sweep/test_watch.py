@@ -39,9 +39,9 @@ from sageaudit.rules import catalogue
 from sageaudit.structs import replace
 from sageaudit.workflows.sweep.watch import WatchDependencies, WatchResult, check_running_jobs
 from tests.fakes.families import run_fields, run_summary
-from tests.fakes.jobs import ACCOUNT, REGION, TYPES, job, known, market, phases
+from tests.fakes.jobs import ACCOUNT, REGION, TYPES, job, market, not_none, phases
 from tests.fakes.memory_ledger import MemoryAlertLedger, MemoryDecisions
-from tests.fakes.sweeps import TRAINING, head_of, key_of, row
+from tests.fakes.sweeps import TRAINING, key_of, row, summary_of
 
 NOON = datetime(2026, 5, 20, 12, 0, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -177,7 +177,7 @@ def earlier(
         instance_count=2,
         recommendations=(advised,) if advised else (),
     )
-    return replace(head_of(listed), family=FAMILY, **run_fields(replace(summary, **facts)))
+    return replace(summary_of(listed), family=FAMILY, **run_fields(replace(summary, **facts)))
 
 
 FAMILY = "training/None/None/train"
@@ -455,7 +455,7 @@ def test_the_run_time_limit_counts_a_repeated_download() -> None:
         max_runtime_s=3600,
         phases=(first, train, replace(again, billed=False, is_repeated=True), rest),
     )
-    assert known(next_limit(run, FinishedRuns(), NOON)).left_s == 1200
+    assert not_none(next_limit(run, FinishedRuns(), NOON)).left_s == 1200
 
 
 def test_the_limit_of_a_spot_jobs_whole_time_is_named() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from sageaudit.cli import asking, options
-from sageaudit.cli.asking import HistoryChoice
+from sageaudit.cli import clock, options, query_options
+from sageaudit.cli.query_options import HistoryChoice
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.finding_document import finding_document, other_outcomes
 from sageaudit.domain.audit.record import UNKNOWN_NAME
@@ -35,34 +35,35 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("account")
-@asking.since_option(forms=DAY_FORMATS)
-@asking.HISTORY_OPTIONS
-@options.POLICY
+@query_options.since_option(formats_text=DAY_FORMATS)
+@query_options.HISTORY_OPTIONS
+@options.POLICY_OPTION
 @options.PRINT_OPTIONS
 def account(
     account: str,
     since: str,
-    where: HistoryChoice,
+    history_choice: HistoryChoice,
     policy: Policy,
-    printed: options.PrintOptions,
+    print_options: options.PrintOptions,
 ) -> None:
     """Audits all runs of an account together.
 
     Finds runs without an owner, and instance hours steady enough for a Savings Plan (needs
     [commitment] in the policy). ACCOUNT has 12 digits, or is `unknown` for recordings that name no
-    account. Reads only.
+    account. It only reads.
     """
-    now = asking.utc_now()
+    now = clock.utc_now()
     period = parse_whole_days(since, None, now).period(now.date())
     days = (period.until - period.since).days + 1
-    asked = account if account == UNKNOWN_NAME else options.check_account_id(account, "ACCOUNT")
-    with where.open() as source:
-        heads = list(audits_of_period(source.history, period, asked))
-    runs = [head for head in heads if head.is_comparable]
+    if account != UNKNOWN_NAME:
+        options.check_account_id(account, "ACCOUNT")
+    with history_choice.open() as source:
+        summaries = list(audits_of_period(source.history, period, account))
+    runs = [summary for summary in summaries if summary.is_comparable]
     if not runs:
-        raise JobNotFound(f"no audited run of account {account} was found")
+        raise JobNotFound(f"no audited run of account {account} ended in these days")
     audit = audit_account(runs, days, policy.for_job(account, "", {}), catalogue.ruleset())
-    printed.print_document(_document(account, days, runs, audit), _show)
+    print_options.print_document(_document(account, days, runs, audit), _show)
 
 
 def _document(
@@ -78,7 +79,7 @@ def _document(
         "days": days,
         "runs": len(runs),
         "runs_judged": {
-            **{how.value: judged[how] for how in (Judged.YES, Judged.PARTLY, Judged.NO)},
+            **{answer.value: judged[answer] for answer in (Judged.YES, Judged.PARTLY, Judged.NO)},
             "unknown": judged[None],
         },
         "runs_at_estimated_rates": sum(run.estimated for run in runs),
@@ -93,8 +94,8 @@ def _show(document: dict[str, Any], console: Console) -> None:
     """Prints the findings with their fixes, then the other rules with their outcomes."""
     runs, days = count_text(document["runs"], "run"), count_text(document["days"], "day")
     print_line(console, f"Account {document['account']}: {runs} in {days}", "bold")
-    for doubt in _doubts(document):
-        print_line(console, doubt, "yellow")
+    for line in _uncertainty_lines(document):
+        print_line(console, line, "yellow")
     for finding in document["findings"]:
         console.print()
         show_finding(make_finding_parts(finding), console)
@@ -105,22 +106,26 @@ def _show(document: dict[str, Any], console: Console) -> None:
         print_line(console, f"{name}: clear", "dim")
 
 
-def _doubts(document: dict[str, Any]) -> Iterator[str]:
-    """What to know of sums over these runs."""
-    words = {
+def _uncertainty_lines(document: dict[str, Any]) -> Iterator[str]:
+    """Yields why sums over these runs may not be exact."""
+    labels = {
         "no": "could not be judged",
         "partly": "could be judged in part",
-        "unknown": "audited before audits said so",
+        "unknown": "audited by an old version, which did not record this",
     }
     judged = document["runs_judged"]
-    if parts := [f"{count_text(judged[how], 'run')} {words[how]}" for how in words if judged[how]]:
+    if parts := [
+        f"{count_text(judged[answer], 'run')} {label}"
+        for answer, label in labels.items()
+        if judged[answer]
+    ]:
         yield f"{', '.join(parts)}."
     if count := document["runs_at_estimated_rates"]:
         runs = count_text(count, "run")
-        yield f"{runs} billed at an estimated rate: sums that contain them are estimates."
+        yield f"{runs} billed at an estimated rate: sums with them are estimates."
     if count := document["runs_with_incomplete_bills"]:
         runs = count_text(count, "run")
-        yield f"{runs} with an incomplete bill: sums that contain them are at least that much."
+        yield f"{runs} with an incomplete bill: sums with them are lower bounds."
     if count := document["runs_with_upper_bounds"]:
         runs = count_text(count, "spot run")
-        yield f"{runs} without billable seconds: sums that contain them are at most that much."
+        yield f"{runs} without billable seconds: sums with them are upper bounds."

@@ -1,4 +1,4 @@
-"""`sageaudit advice`: what families were advised, what came of it, and what people decide."""
+"""`sageaudit advice`: recommendations for families, their outcomes, and people's decisions."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from datetime import date, datetime, timedelta
 
 import click
 
-from sageaudit.cli import asking, options, recommendations
-from sageaudit.cli.asking import HistoryChoice, OutputOptions
+from sageaudit.cli import clock, options, query_options, recommendations
 from sageaudit.cli.messages import print_message
-from sageaudit.cli.recommendations import FILTERS, RecommendationFilters
+from sageaudit.cli.query_options import HistoryChoice, OutputOptions
+from sageaudit.cli.recommendations import RECOMMENDATION_FILTER_OPTIONS, RecommendationFilters
 from sageaudit.domain.advice.advice import Decision, DecisionAction, FamilyRecommendation, State
+from sageaudit.domain.advice.totals import LOOK_BACK_DAYS
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
 
-_USUALLY = timedelta(days=30)
+_DEFAULT_DURATION = timedelta(days=30)
 _MAX_REASON_LENGTH = 200
 _EPILOG = """\b
 Examples:
@@ -29,116 +30,133 @@ Examples:
   sageaudit advice list --family nightly --output json"""
 _DECIDE_EPILOG = """\b
 Example:
-  sageaudit advice {verb} abcdefgh --by ana"""
+  sageaudit advice {action} abcdefgh --by ana"""
 _HELP = {
-    DecisionAction.ACCEPT: (
-        "Says that it will be followed, until a day; without --until within 30 days."
-    ),
-    DecisionAction.SNOOZE: "Keeps it out of messages until a day; without --until for 30 days.",
-    DecisionAction.EXEMPT: "Keeps it out of messages for a --reason, --until a day.",
-    DecisionAction.REOPEN: "Undoes what was decided, or that the runs withdrew it.",
+    DecisionAction.ACCEPT: ("Accepts a recommendation, to follow by --until or in 30 days."),
+    DecisionAction.SNOOZE: ("Keeps a recommendation out of messages, by default for 30 days."),
+    DecisionAction.EXEMPT: ("Keeps a recommendation out of messages until a day, for a reason."),
+    DecisionAction.REOPEN: "Undoes a decision, or an automatic withdrawal.",
 }
 
 
 @click.group(cls=options.DefaultGroup, epilog=_EPILOG)
 def advice() -> None:
-    """Lists what families were advised, and keeps what people decide."""
+    """Lists recommendations for families, and records your decisions."""
 
 
 @advice.command("list", epilog=_LIST_EPILOG)
-@FILTERS
+@RECOMMENDATION_FILTER_OPTIONS
 @click.option(
     "--state",
     type=options.EnumChoice(State),
     help="Recommendations in this state; by default open ones.",
 )
-@click.option("--all", "every", is_flag=True, help="Print those in any state.")
-@asking.HISTORY_OPTIONS
-@asking.OUTPUT_OPTIONS
+@click.option("--all", "print_all", is_flag=True, help="Print recommendations in any state.")
+@query_options.HISTORY_OPTIONS
+@query_options.OUTPUT_OPTIONS
 def list_recommendations(
     filters: RecommendationFilters,
     state: State | None,
-    every: bool,
-    where: HistoryChoice,
-    shown: OutputOptions,
+    print_all: bool,
+    history_choice: HistoryChoice,
+    output_options: OutputOptions,
 ) -> None:
-    """Lists recommendations: counted ones first, then possible ones, by the dollars of 30 days.
+    """Lists recommendations, counted ones first, by their 30-day amount.
 
-    A state follows from the runs since --since, and from what people decided.
+    Possible ones follow. The state comes from the runs since --since and from
+    people's decisions.
     """
-    shown.chosen_fields(recommendations.RECOMMENDATIONS)
-    with where.open() as opened:
-        found = filters.find_recommendations(opened, asking.utc_now())
-    asked = {state or State.OPEN}
-    rows = [row for row in found if every or row.state in asked]
-    shown.write_rows(rows, recommendations.RECOMMENDATIONS, dict, filters.days_text)
+    output_options.chosen_fields(recommendations.RECOMMENDATIONS)
+    with history_choice.open() as source:
+        matching = filters.find_recommendations(source, clock.utc_now())
+    wanted_state = state or State.OPEN
+    rows = [row for row in matching if print_all or row.state is wanted_state]
+    output_options.write_rows(rows, recommendations.RECOMMENDATIONS, dict, filters.days_text)
     if not rows:
-        others = f": {len(found):,} in other states (--all)" if found else ""
-        print_message(f"no such advice since {filters.since}{others}")
+        others_text = f"; {len(matching):,} in other states (--all)" if matching else ""
+        label = "" if print_all else f"{wanted_state.value} "
+        print_message(f"no {label}recommendation since {filters.since}{others_text}")
 
 
-def _decide(verb: DecisionAction) -> None:
-    @advice.command(verb.value, help=_HELP[verb], epilog=_DECIDE_EPILOG.format(verb=verb.value))
-    @click.argument("name", metavar="ID")
-    @click.option("--by", help="Who decides; by default your name on this computer.")
-    @click.option(
-        "--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="Its last day, in UTC."
+def _add_decision_command(action: DecisionAction) -> None:
+    @advice.command(
+        action.value, help=_HELP[action], epilog=_DECIDE_EPILOG.format(action=action.value)
     )
-    @click.option("--reason", help="Why, for those who ask later.")
-    @asking.HISTORY_OPTIONS
-    def decided(
-        name: str, by: str | None, until: datetime | None, reason: str | None, where: HistoryChoice
+    @click.argument("recommendation_id", metavar="ID")
+    @click.option("--by", help="Who decides; by default your user name on this computer.")
+    @click.option(
+        "--until",
+        type=click.DateTime(["%Y-%m-%d"]),
+        metavar="DATE",
+        help="Last day of the decision, in UTC.",
+    )
+    @click.option("--reason", help="Reason for the decision, for later readers.")
+    @query_options.HISTORY_OPTIONS
+    def decide(
+        recommendation_id: str,
+        by: str | None,
+        until: datetime | None,
+        reason: str | None,
+        history_choice: HistoryChoice,
     ) -> None:
-        now = asking.utc_now()
-        last = _last_day(verb, until, now)
-        if verb is DecisionAction.EXEMPT and not reason:
-            raise BadUsage("an exemption needs its reason: --reason TEXT")
-        if verb is DecisionAction.EXEMPT and last is None:
-            raise BadUsage("an exemption needs its end: --until DATE")
-        made = Decision(
-            name,
-            verb,
+        now = clock.utc_now()
+        last_day = _last_day(action, until, now)
+        if action is DecisionAction.EXEMPT and not reason:
+            raise BadUsage("an exemption needs a reason: --reason TEXT")
+        if action is DecisionAction.EXEMPT and last_day is None:
+            raise BadUsage("an exemption needs an end: --until DATE")
+        decision = Decision(
+            recommendation_id,
+            action,
             (by or getpass.getuser())[:_MAX_REASON_LENGTH],
             now,
-            last,
+            last_day,
             (reason or "")[:_MAX_REASON_LENGTH],
         )
-        with where.open() as opened:
-            known = _find_by_id(RecommendationFilters().find_recommendations(opened, now), name)
-            opened.decisions.save_decision(made)
-        until_when = f" until {last}" if last else ""
-        change = f"{recommendations.change_text(known)} in {known.family}"
+        with history_choice.open() as source:
+            recommendation = _find_by_id(
+                RecommendationFilters().find_recommendations(source, now), recommendation_id
+            )
+            source.decisions.save_decision(decision)
+        until_text = f" until {last_day}" if last_day else ""
+        change = f"{recommendations.change_text(recommendation)} in {recommendation.family}"
         print_message(
-            f"{name}: {verb.value}{until_when}: {change}; written to {opened.location_text}"
+            f"{recommendation_id}: {action.value}{until_text}: {change}; written to"
+            f" {source.location_text}"
         )
 
 
-def _last_day(verb: DecisionAction, until: datetime | None, now: datetime) -> date | None:
-    """Raises BadUsage for a day that is over, and for one that means nothing."""
+def _last_day(action: DecisionAction, until: datetime | None, now: datetime) -> date | None:
+    """Returns the last day of a decision, by default that of its action.
+
+    Raises BadUsage for a day in the past, and for an action that takes no day.
+    """
     if until is None:
         return (
-            (now + _USUALLY).date()
-            if verb in {DecisionAction.SNOOZE, DecisionAction.ACCEPT}
+            (now + _DEFAULT_DURATION).date()
+            if action in {DecisionAction.SNOOZE, DecisionAction.ACCEPT}
             else None
         )
-    if verb is DecisionAction.REOPEN:
-        raise BadUsage("reopen has no end: --until is for the other answers")
+    if action is DecisionAction.REOPEN:
+        raise BadUsage("reopen takes no --until: it has no end")
     if until.date() < now.date():
-        raise BadUsage(f"--until {until.date()} is over")
+        raise BadUsage(f"--until {until.date()} is in the past")
     return until.date()
 
 
-def _find_by_id(found: list[FamilyRecommendation], name: str) -> FamilyRecommendation:
-    """Raises BadUsage for an id that no advice has."""
-    known = {one.id: one for one in found}
-    if name not in known:
-        perhaps = did_you_mean(name, sorted(known)) or ":"
+def _find_by_id(
+    matching: list[FamilyRecommendation], recommendation_id: str
+) -> FamilyRecommendation:
+    """Returns the recommendation with this id. Raises BadUsage for an id that none has."""
+    by_id = {recommendation.id: recommendation for recommendation in matching}
+    if recommendation_id not in by_id:
+        suggestion = did_you_mean(recommendation_id, sorted(by_id)) or ":"
         raise BadUsage(
-            f"there is no advice {name}{perhaps} `sageaudit advice list --all` has those of"
-            f" {recommendations.DEFAULT_SINCE}"
+            f"there is no recommendation {recommendation_id}{suggestion} `sageaudit advice list"
+            f" --all` lists those of the last {LOOK_BACK_DAYS} days"
         )
-    return known[name]
+    return by_id[recommendation_id]
 
 
-for _verb in DecisionAction:
-    _decide(_verb)
+for _action in DecisionAction:
+    _add_decision_command(_action)

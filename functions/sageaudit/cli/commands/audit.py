@@ -41,19 +41,21 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("jobs", nargs=-1, metavar="[ARN|NAME]...")
-@options.RECORDINGS
-@options.history_option("History file to judge with and to record in; made if it does not exist.")
-@options.JOB
-@options.OUTPUT
+@options.RECORDINGS_OPTION
+@options.history_option(
+    "History file with earlier runs, to which the audits are added; created if it does not exist."
+)
+@options.JOB_OPTIONS
+@options.OUTPUT_OPTION
 @options.fail_on_option("the job")
-@options.FIX_AS
-@options.GUIDES
-@options.NO_COLOR
+@options.FIX_AS_OPTION
+@options.GUIDES_OPTION
+@options.NO_COLOR_OPTION
 def audit(
     jobs: tuple[str, ...],
     recordings: tuple[Path, ...],
     history: Path | None,
-    target: JobOptions,
+    job_options: JobOptions,
     output: str,
     fail_on: Severity | None,
     fix_as: Dialect | None,
@@ -62,9 +64,9 @@ def audit(
 ) -> Exit:
     """Shows what a job cost, what was avoidable, and what to change.
 
-    A run is compared with the earlier runs of its family that --history has; without them it is
-    judged alone. --output json prints one line for each job. Reads only, with your own
-    credentials; nothing is written anywhere but to the file of --history.
+    A run is compared with the earlier runs of its family in --history; without them it is judged
+    alone. --output json prints one line for each job. It only reads from AWS, with your own
+    credentials, and writes only to the file of --history.
     """
     if not jobs and not recordings:
         raise click.UsageError("name a job, or give a file with --recording")
@@ -72,32 +74,45 @@ def audit(
         raise click.UsageError(
             "--fix-as cannot be used with --output json, which has every fix already"
         )
-    show = _json if output == "json" else _table(make_console(no_color=no_color), fix_as)
-    lasts = history is not None
+    show = (
+        _print_json
+        if output == "json"
+        else _make_table_printer(make_console(no_color=no_color), fix_as)
+    )
+    is_persistent = history is not None
 
-    with _open_history(history) as opened:
+    with _open_history(history) as open_history:
 
-        def show_one(audited: AuditDocument) -> Exit:
+        def show_audit(audited: AuditDocument) -> Exit:
             show(
-                audited, read_guides(opened, audited, packaged.instance_types()) if guides else None
+                audited,
+                read_guides(open_history, audited, packaged.instance_types()) if guides else None,
             )
-            return _gate(audited, fail_on)
+            return _exit_code(audited, fail_on)
 
-        audits = audit_recordings(recordings, target.policy, opened, is_history_persistent=lasts)
+        audits = audit_recordings(
+            recordings, job_options.policy, open_history, is_history_persistent=is_persistent
+        )
         tasks = [partial(_next_recorded_audit, audits) for _ in recordings]
         if jobs:
             from sageaudit.workflows import live  # noqa: PLC0415 - it needs boto3
 
             account = live.LiveAccount(
-                target.profile, target.region, opened, is_persistent=lasts, warn=print_message
+                job_options.profile,
+                job_options.region,
+                open_history,
+                is_persistent=is_persistent,
+                warn=print_message,
             )
-            tasks += [partial(account.audit, job, target.kind, target.policy) for job in jobs]
-        return worst_exit(show_result(task, show_one) for task in tasks)
+            tasks += [
+                partial(account.audit, job, job_options.kind, job_options.policy) for job in jobs
+            ]
+        return worst_exit(show_result(task, show_audit) for task in tasks)
 
 
 @contextmanager
 def _open_history(history: Path | None) -> Iterator[History]:
-    """The history to audit with, which records new audits too; without a file, in memory."""
+    """Yields the history to compare with and to add audits to; without a file, one in memory."""
     if history is None:
         yield SqliteHistory()
         return
@@ -105,7 +120,7 @@ def _open_history(history: Path | None) -> Iterator[History]:
         history, None, None, None, create=True, warn=print_message
     ) as source:
         yield source.history
-        print_message(f"the audits are kept in {source.location_text}")
+        print_message(f"the audits are saved in {source.location_text}")
 
 
 def _next_recorded_audit(audits: Iterator[AuditDocument | BadRecording]) -> AuditDocument:
@@ -115,30 +130,32 @@ def _next_recorded_audit(audits: Iterator[AuditDocument | BadRecording]) -> Audi
     return audited
 
 
-def _gate(audited: AuditDocument, fail_on: Severity | None) -> Exit:
-    counted = (one["severity"] for one in audited["findings"] if one["exempt"] is None)
-    known = audited["judged"] != Judged.NO and audited["avoidable_usd"] is not None
-    return options.exit_code(audited["job"]["name"], counted, fail_on, could_judge=known)
+def _exit_code(audited: AuditDocument, fail_on: Severity | None) -> Exit:
+    severities = (
+        finding["severity"] for finding in audited["findings"] if finding["exempt"] is None
+    )
+    could_judge = audited["judged"] != Judged.NO and audited["avoidable_usd"] is not None
+    return options.exit_code(audited["job"]["name"], severities, fail_on, could_judge=could_judge)
 
 
 OptionalGuides = Sequence[GuideDocument] | None
-"""None where they are not asked for."""
+"""None without --guides."""
 
 
-def _json(audited: AuditDocument, guides: OptionalGuides) -> None:
+def _print_json(audited: AuditDocument, guides: OptionalGuides) -> None:
     print_json(audited if guides is None else {**audited, "guides": guides})
 
 
-def _table(
+def _make_table_printer(
     console: Console, fix_as: Dialect | None
 ) -> Callable[[AuditDocument, OptionalGuides], None]:
-    shown = 0
+    printed_count = 0
 
     def show(audited: AuditDocument, guides: OptionalGuides) -> None:
-        nonlocal shown
-        if shown:
+        nonlocal printed_count
+        if printed_count:
             console.rule(style="dim")
-        shown += 1
+        printed_count += 1
         render(audited, console)
         if guides is not None:
             show_guides(guides, console)

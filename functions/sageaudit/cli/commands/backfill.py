@@ -14,8 +14,13 @@ from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.aws.pace import DaemonThreads, RateLimiter, ScanStopped
 from sageaudit.adapters.history.opened import open_history
 from sageaudit.cli import options
-from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, Interruption, OtherAccounts, list_live_jobs
-from sageaudit.cli.messages import may_ask, print_message
+from sageaudit.cli.account_options import (
+    OTHER_ACCOUNTS_OPTIONS,
+    OtherAccounts,
+    list_live_jobs,
+)
+from sageaudit.cli.interruption import Interruption
+from sageaudit.cli.messages import can_ask, print_message
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.sweep import ListedJob, Period, sort_for_audit
@@ -55,31 +60,31 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.option(
     "--since",
-    help=f"First day on which a job ended, in UTC: {DAY_FORMATS}; of a file by default all days.",
+    help=f"First day on which a job ended, in UTC: {DAY_FORMATS}; by default all days of a file.",
 )
 @click.option(
     "--from-history",
     "file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write the audits of a scan's history into the table; SageMaker is not asked.",
+    help="Copy the audits of a scan's history into the table, without calls to SageMaker.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be done and what it costs.")
-@click.option("--yes", is_flag=True, help="Do not ask before it begins.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done and what it costs.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option(
     "--per-minute",
     metavar="JOBS",
     type=click.IntRange(1, 6_000),
     default=20,
     show_default=True,
-    help="Jobs to send a minute; also the most that may wait in the queue before more are sent.",
+    help="Jobs to send per minute; no more are sent while this many wait in the queue.",
 )
 @click.option(
     "--stack", metavar="NAME", default=DEFAULT_STACK, show_default=True, help="Stack to fill."
 )
-@OTHER_ACCOUNTS
+@OTHER_ACCOUNTS_OPTIONS
 @click.option("--region", help="AWS region of the stack; by default that of your AWS settings.")
-@options.PROFILE
+@options.PROFILE_OPTION
 def backfill(
     since: str | None,
     file: Path | None,
@@ -87,24 +92,26 @@ def backfill(
     yes: bool,
     per_minute: int,
     stack: str,
-    others: OtherAccounts,
+    other_accounts: OtherAccounts,
     region: str | None,
     profile: str | None,
 ) -> Exit:
-    """Fills a deployed table with audits of jobs that ended before it.
+    """Adds audits of jobs that ended before a deployment to its table.
 
-    Lists the jobs, and sends those without an audit to the stack's queue, slowly enough for those
-    of today. Nobody gets a message about them. Stopped at any time, the same command goes on.
+    Lists the jobs, and sends those without an audit to the stack's queue, slowly enough that
+    today's jobs are not delayed. No messages are sent about them. It can be stopped at any time;
+    run it again to continue.
     """
     if since is None and file is None:
-        raise BadUsage("how far back? give --since 90d, or --from-history FILE")
-    others.check_consistency()
-    if file is not None and others:
-        raise BadUsage("--from-history asks no account: leave out --account and --organization")
+        raise BadUsage("give --since, such as --since 90d, or --from-history FILE")
+    other_accounts.check_consistency()
+    if file is not None and other_accounts:
+        raise BadUsage("--from-history reads no account: leave out --account and --organization")
     now = datetime.now(UTC)
-    kept = None if file else METRIC_RETENTION
-    asked = parse_whole_days(since, None, now, kept).period(now.date()) if since else None
-    period = asked or Period(FIRST_MOMENT.date(), now.date())
+    period = Period(FIRST_MOMENT.date(), now.date())
+    if since:
+        retention = None if file else METRIC_RETENTION
+        period = parse_whole_days(since, None, now, retention).period(now.date())
     session = open_session(profile, region)
     with Interruption(print_message) as interruption:
         run = _Backfill(interruption, dry_run=dry_run, assume_yes=yes, per_minute=per_minute)
@@ -113,90 +120,97 @@ def backfill(
                 return run.copy_from_file(file, find_stack(session, stack), period)
             if line := metrics_warning(period, now):
                 print_message(line)
-            return run.send_from_accounts(session, others, find_stack(session, stack), period)
+            return run.send_from_accounts(
+                session, other_accounts, find_stack(session, stack), period
+            )
         except ScanStopped:
-            print_message("interrupted: run the same command again, and it goes on from there")
+            print_message("interrupted: run the same command again to continue")
             return Exit.INTERRUPTED
 
 
 class _Backfill:
-    """One call of the command."""
+    """One run of the command."""
 
     def __init__(
         self, interruption: Interruption, *, dry_run: bool, assume_yes: bool, per_minute: int
     ) -> None:
         self._interruption = interruption
         self._dry_run, self._yes, self._per_minute = dry_run, assume_yes, per_minute
-        self._said_at = time.monotonic()
+        self._printed_at = time.monotonic()
 
     def send_from_accounts(
-        self, session: Any, others: OtherAccounts, stack: BackfillStack, period: Period
+        self, session: Any, other_accounts: OtherAccounts, stack: BackfillStack, period: Period
     ) -> Exit:
-        """Lists, asks and sends. Raises Stopped, or AwsError."""
-        found = Counter[BackfillStatus]()
+        """Lists the jobs, asks for confirmation, and sends them. Raises ScanStopped or AwsError."""
+        counts = Counter[BackfillStatus]()
         missing = list[ListedJob]()
         with DaemonThreads(THREADS) as workers:
-            asked = ScanScope(period, tuple(JobKind), None, False, Policy(), tuple(stack.regions))
-            listed = ScanRun(stack.deployment.history, asked, workers, print_message)
-            audited = len({account for account, _ in stack.deployment.account_regions})
-            if not others and audited > 1:
+            scope = ScanScope(period, tuple(JobKind), None, False, Policy(), tuple(stack.regions))
+            scan_run = ScanRun(stack.deployment.history, scope, workers, print_message)
+            account_count = len({account for account, _ in stack.deployment.account_regions})
+            if not other_accounts and account_count > 1:
                 print_message(
-                    f"of {audited} accounts of the stack this lists yours: --account names more"
+                    f"this lists only your account, of {account_count} in the stack: --account adds"
+                    " others"
                 )
             pace = RateLimiter(time.monotonic, self._interruption.sleep)
-            list_live_jobs(listed, session, others, session.region_name, pace, self._interruption)
-            jobs = sort_for_audit(job for lane in listed.lanes for job in lane.jobs)
-            for job, standing in job_statuses(jobs, stack.deployment, workers, datetime.now(UTC)):
-                found[standing] += 1
-                if standing is BackfillStatus.MISSING:
+            list_live_jobs(
+                scan_run, session, other_accounts, session.region_name, pace, self._interruption
+            )
+            jobs = sort_for_audit(job for lane in scan_run.lanes for job in lane.jobs)
+            for job, status in job_statuses(jobs, stack.deployment, workers, datetime.now(UTC)):
+                counts[status] += 1
+                if status is BackfillStatus.MISSING:
                     missing.append(job)
                 self._raise_if_stopped()
-        print_message(counts_line(found))
+        print_message(counts_line(counts))
         if not missing:
             print_message("nothing to send")
-            return listed.tally.exit_code
+            return scan_run.tally.exit_code
         print_message(cost_estimate_line(len(missing), self._per_minute))
         if self._dry_run:
-            return listed.tally.exit_code
+            return scan_run.tally.exit_code
         self._confirm(f"Send {count_text(len(missing), 'job')}?")
-        return worst_exit({listed.tally.exit_code, self._send(missing, stack)})
+        return worst_exit({scan_run.tally.exit_code, self._send(missing, stack)})
 
     def _send(self, jobs: list[ListedJob], stack: BackfillStack) -> Exit:
-        done = SendProgress()
+        progress = SendProgress()
         sending = send_events(
             jobs, stack.queue, per_minute=self._per_minute, sleep=self._interruption.sleep
         )
         try:
-            for done in sending:
-                waits = f"; waiting for {done.queued_before:,} messages in the queue"
-                self._progress(
-                    f"{done.sent:,} of {count_text(len(jobs), 'job')} sent"
-                    f"{waits if done.queued_before else ''}"
+            for progress in sending:
+                waiting_text = f"; waiting for {progress.queued_before:,} messages in the queue"
+                self._print_progress(
+                    f"{progress.sent:,} of {count_text(len(jobs), 'job')} sent"
+                    f"{waiting_text if progress.queued_before else ''}"
                 )
         finally:
             print_message(
-                f"{done.sent:,} of {count_text(len(jobs), 'job')} sent to {stack.queue.name}"
+                f"{progress.sent:,} of {count_text(len(jobs), 'job')} sent to {stack.queue.name}"
             )
-        for reason, times in Counter(done.refusals).items():
-            print_message(f"{times:,} not taken by SQS ({reason}): run the same command again")
+        for reason, count in Counter(progress.refusals).items():
+            print_message(f"{count:,} refused by SQS ({reason}): run the same command again")
         print_message(
-            f"`{stack.history_location.command('top')}` shows their audits as they are made"
+            f"`{stack.history_location.command('top')}` shows their audits as they are finished"
         )
-        return Exit.UNAVAILABLE if done.refusals else Exit.DONE
+        return Exit.UNAVAILABLE if progress.refusals else Exit.DONE
 
     def copy_from_file(self, path: Path, stack: BackfillStack, period: Period) -> Exit:
-        """Reads, asks and writes. Raises Stopped, AwsError, or HistoryFileError."""
+        """Reads the audits, asks for confirmation, and writes them. Raises ScanStopped, AwsError or
+        HistoryFileError.
+        """
         with open_history(path, None, None, None, warn=print_message) as source:
             jobs, rulesets = 0, Counter[bool]()
-            for head in iterate_oldest_first(source.history, period):
+            for summary in iterate_oldest_first(source.history, period):
                 jobs += 1
-                rulesets[head.ruleset == catalogue.ruleset().version] += 1
+                rulesets[summary.ruleset == catalogue.ruleset().version] += 1
                 self._raise_if_stopped()
             print_message(f"{count_text(jobs, 'audit')} in {path}")
             if rulesets[False]:
                 print_message(
-                    f"{rulesets[False]:,} of them were made by rules of another version, and are"
-                    " written as they are: `sageaudit scan --again` makes them anew"
+                    f"{rulesets[False]:,} of them are of another version of the rules, and are"
+                    " copied unchanged: `sageaudit scan --again` audits them again"
                 )
             if not jobs:
                 return Exit.DONE
@@ -204,36 +218,36 @@ class _Backfill:
             if self._dry_run:
                 return Exit.DONE
             self._confirm(f"Write {count_text(jobs, 'audit')} into {stack.table}?")
-            return self._bring(source.history, stack, period, jobs)
+            return self._copy(source.history, stack, period, jobs)
 
-    def _bring(self, source: History, stack: BackfillStack, period: Period, jobs: int) -> Exit:
-        found = Counter[BackfillStatus]()
-        heads = iterate_oldest_first(source, period)
+    def _copy(self, source: History, stack: BackfillStack, period: Period, jobs: int) -> Exit:
+        counts = Counter[BackfillStatus]()
+        summaries = iterate_oldest_first(source, period)
         try:
-            for _, standing in copy_audits(
-                heads, source, stack.deployment, lambda: datetime.now(UTC)
+            for _, status in copy_audits(
+                summaries, source, stack.deployment, lambda: datetime.now(UTC)
             ):
-                found[standing] += 1
-                self._progress(f"{found.total():,} of {jobs:,} looked at")
+                counts[status] += 1
+                self._print_progress(f"{counts.total():,} of {jobs:,} read")
                 self._raise_if_stopped()
         finally:
-            print_message(counts_line(found, done_label=f"written to {stack.table}"))
+            print_message(counts_line(counts, done_label=f"written to {stack.table}"))
         return Exit.DONE
 
     def _confirm(self, question: str) -> None:
-        """Raises Abort for a no, and BadUsage where nobody can answer."""
+        """Asks for confirmation. Raises Abort for a no, and BadUsage if nobody can answer."""
         if self._yes:
             return
-        if not may_ask():
-            raise BadUsage("nobody is there to answer: give --yes, or --dry-run")
+        if not can_ask():
+            raise BadUsage("nobody can answer without a terminal: give --yes or --dry-run")
         with self._interruption.during_question():
             click.confirm(question, abort=True, err=True)
 
     def _raise_if_stopped(self) -> None:
-        """Raises Stopped after Ctrl-C."""
+        """Raises ScanStopped after Ctrl-C."""
         self._interruption.sleep(0)
 
-    def _progress(self, line: str) -> None:
-        if time.monotonic() - self._said_at >= _PROGRESS_EVERY_S:
-            self._said_at = time.monotonic()
+    def _print_progress(self, line: str) -> None:
+        if time.monotonic() - self._printed_at >= _PROGRESS_EVERY_S:
+            self._printed_at = time.monotonic()
             print_message(line)

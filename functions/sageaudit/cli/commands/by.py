@@ -1,4 +1,4 @@
-"""`sageaudit by COLUMN[,COLUMN]`: sums by family, owner, week, ..., of all jobs or of some."""
+"""`sageaudit by COLUMN[,COLUMN]`: sums by family, owner, week and other columns."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from decimal import Decimal
 import click
 from rich.text import Text
 
-from sageaudit.cli import asking, options
-from sageaudit.cli.asking import AuditFilterOptions, HistoryChoice, OutputOptions, filter_options
+from sageaudit.cli import clock, options, query_options, query_output
 from sageaudit.cli.messages import print_message
+from sageaudit.cli.query_options import (
+    AuditFilterOptions,
+    HistoryChoice,
+    OutputOptions,
+    filter_options,
+)
 from sageaudit.cli.views import cells, lists
 from sageaudit.output.terminal.layout import make_console
 from sageaudit.output.text.amounts import UNKNOWN_AMOUNTS
@@ -20,7 +25,7 @@ from sageaudit.output.text.money import Figure, format_usd, percent_change_text
 from sageaudit.output.text.words import count_text
 from sageaudit.queries import by as sums
 from sageaudit.queries.columns import parse_columns
-from sageaudit.queries.names import resolve
+from sageaudit.queries.names import resolve_question
 from sageaudit.queries.question import AMOUNT_SORTS, COUNT_SORTS, SortOrder
 from sageaudit.queries.total import RUN_FIELDS, SumsRow, combine
 from sageaudit.queries.window import ONE_DAY, PeriodLength
@@ -29,13 +34,15 @@ _LIMIT = 26
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _GAP = "·"
 _PLAIN_BLOCKS = "_.:-=+*#"
-"""For outputs that take ASCII only, and so is the gap."""
+"""For outputs that can only show ASCII, as is the gap."""
 _PLAIN_GAP = "?"
-_YOUNG_DAYS = 2
-"""Our choice: what began today or yesterday is not yet the news."""
+_MIN_HEADLINE_DAYS = 2
+"""Our choice: a period that began today or yesterday is too short for the headline."""
 _TITLE = "Avoidable+lost"
 _LABEL_WIDTH = 36
-"""Columns for the title and the largest amount; the marks of older periods are left out."""
+"""Terminal columns for the title and the largest amount; bars of the oldest periods may be left
+out.
+"""
 _EPILOG = """\b
 Columns: rule, family, owner, account, region, kind, type and count (of
   instances), purchase, status, judged, reason (of failures), image, each cost
@@ -58,139 +65,148 @@ Examples:
 @click.option(
     "--sort",
     type=options.EnumChoice(SortOrder, (*AMOUNT_SORTS, *COUNT_SORTS)),
-    help="Order by these dollars, jobs or shares, the most first; waste is avoidable plus lost."
+    help="Sort by this amount, count or percentage, largest first; waste is avoidable plus lost."
     "  [default: waste; periods in order of time]",
 )
-@asking.limit_option(_LIMIT)
-@asking.ALL_OPTION
-@asking.HISTORY_OPTIONS
-@asking.OUTPUT_OPTIONS
+@query_options.limit_option(_LIMIT)
+@query_options.ALL_OPTION
+@query_options.HISTORY_OPTIONS
+@query_options.OUTPUT_OPTIONS
 def by(
     columns: str,
     filters: AuditFilterOptions,
     sort: SortOrder | None,
     limit: int,
-    every: bool,
-    where: HistoryChoice,
-    shown: OutputOptions,
+    print_all: bool,
+    history_choice: HistoryChoice,
+    output_options: OutputOptions,
 ) -> None:
     """Adds up jobs by one or two columns, such as family or week.
 
-    Weeks and months are whole: one that lasts stands beside as many days of the one before. Reads
-    daily sums where these know columns and filters, else the audits.
+    Weeks and months are whole. The current one is compared with the same number of days of the
+    previous one. It reads daily sums if they have the columns and filters, else the audits.
     """
-    now, names = asking.utc_now(), parse_columns(columns)
-    length = sums.period_length(names)
-    order = sort or SortOrder.NEWEST
-    question = filters.question(now, order, sums.default_since(names))
-    listing = lists.sums_layout(names, order, with_median=question.family is not None)
-    asked = {order.field, *(field.name for field in shown.chosen_fields(listing))}
-    with where.open() as opened:
-        reader, question = resolve(opened.history, question)
-        runs = not asked.isdisjoint(RUN_FIELDS)
-        rows = sums.sum_by(reader, question, names, today=now.date(), read_runs=runs)
+    now, grouped_by = clock.utc_now(), parse_columns(columns)
+    length = sums.period_length(grouped_by)
+    sort_order = sort or SortOrder.NEWEST
+    question = filters.question(now, sort_order, sums.default_since(grouped_by))
+    layout = lists.sums_layout(grouped_by, sort_order, with_median=question.family is not None)
+    field_names = {
+        sort_order.field,
+        *(field.name for field in output_options.chosen_fields(layout)),
+    }
+    with history_choice.open() as source:
+        reader, question = resolve_question(source.history, question)
+        needs_runs = not field_names.isdisjoint(RUN_FIELDS)
+        rows = sums.sum_by(reader, question, grouped_by, today=now.date(), read_runs=needs_runs)
         if not any(row.jobs or row.costliest_rule for row in rows):
-            asking.explain_empty_result(reader, question)
+            query_output.explain_empty_result(reader, question)
     if length is not None:
         _warn_history_begins_later(
             rows, length.extend_to_periods(question.window, now.date()).first_day
         )
-    in_time = length is not None and sort is None
-    if shown.output == "table" and length is not None:
-        if in_time and len(names) == 1:
-            _show_news(rows, length, shown, now.date())
+    by_period = length is not None and sort is None
+    if output_options.output == "table" and length is not None:
+        if by_period and len(grouped_by) == 1:
+            _show_headline(rows, length, output_options, now.date())
         rows = _without_empty(rows, length)
-    some = rows if every else rows[-limit:] if in_time else rows[:limit]
-    whole = (
+    shown_rows = rows if print_all else rows[-limit:] if by_period else rows[:limit]
+    window = (
         question.window if length is None else length.extend_to_periods(question.window, now.date())
     )
-    above = [asking.period_text(whole)]
-    if rows and not any(column.name in {"rule", "usage_type"} for column in names):
-        above += _total_lines(rows, is_truncated=len(some) < len(rows))
-    asking.show_rows(some, rows, listing, shown, reader.read_counts, "\n".join(above))
+    header_lines = [query_output.period_text(window)]
+    if rows and not any(column.name in {"rule", "usage_type"} for column in grouped_by):
+        header_lines += _total_lines(rows, is_truncated=len(shown_rows) < len(rows))
+    query_output.show_rows(
+        shown_rows, rows, layout, output_options, reader.read_counts, "\n".join(header_lines)
+    )
 
 
 def _total_lines(rows: Sequence[SumsRow], *, is_truncated: bool) -> Iterator[str]:
-    """The sums of all rows of a list that is cut, and how much of the spend was judged."""
-    found = combine(rows)
-    figures = cells.row_amounts(found)
+    """Yields the sums of all rows if only some are printed, and the judged part of the spend."""
+    total = combine(rows)
+    row_amounts = cells.row_amounts(total)
     if is_truncated:
         yield (
-            f"all {len(rows):,} rows: {count_text(found.jobs, 'job')}, {figures.spend} spent,"
-            f" {figures.waste} avoidable or lost"
+            f"all {len(rows):,} rows: {count_text(total.jobs, 'job')}, {row_amounts.spend} spent,"
+            f" {row_amounts.waste} avoidable or lost"
         )
-    judged = judged_figure(found.sums)
-    yield f"{judged} of {figures.spend} judged: {judged_jobs(found.sums)}"
+    judged = judged_figure(total.sums)
+    yield f"{judged} of {row_amounts.spend} judged: {judged_jobs(total.sums)}"
 
 
 def _warn_history_begins_later(rows: Sequence[SumsRow], requested_start: date) -> None:
-    """Says where the periods asked for begin before the history does."""
-    first = min((row.first_day for row in rows if row.first_day), default=requested_start)
-    if first > requested_start:
-        print_message(
-            f"no audit ended before {first}: nothing is known of {requested_start} to"
-            f" {first - ONE_DAY}"
-        )
+    """Prints a warning if the requested periods begin before the history."""
+    first_day = min((row.first_day for row in rows if row.first_day), default=requested_start)
+    if first_day > requested_start:
+        print_message(f"the history has no audits of {requested_start} to {first_day - ONE_DAY}")
 
 
 def _without_empty(rows: Sequence[SumsRow], length: PeriodLength) -> list[SumsRow]:
-    """The rows with jobs, and the newest."""
-    kept = [row for row in rows if row.jobs or row.costliest_rule or row is rows[-1]]
-    if empty := len(rows) - len(kept):
-        print_message(f"{count_text(empty, length.value)} without a job left out of the table")
-    return kept
+    """Returns the rows with jobs, and the newest row."""
+    nonempty_rows = [row for row in rows if row.jobs or row.costliest_rule or row is rows[-1]]
+    if empty := len(rows) - len(nonempty_rows):
+        print_message(f"{count_text(empty, f'empty {length.value}')} not shown")
+    return nonempty_rows
 
 
-def _show_news(
-    rows: Sequence[SumsRow], length: PeriodLength, shown: OutputOptions, today: date
+def _show_headline(
+    rows: Sequence[SumsRow], length: PeriodLength, output_options: OutputOptions, today: date
 ) -> None:
-    """Prints the newest period's dollars with their change, then all periods in one line."""
-    console = make_console(no_color=shown.no_color)
+    """Prints the newest period's amounts with their change, then a bar for each period."""
+    console = make_console(no_color=output_options.no_color)
     if rows:
-        for line in _news(_newest(rows, today), length):
+        for line in _headline_lines(_newest(rows, today), length):
             console.print(Text(line, "bold"))
-    values = [row.waste_usd for row in rows[-max(console.width - _LABEL_WIDTH, 1) :]]
-    known = [value for value in values if value is not None]
-    if any(known):
-        drawn = _marks(values, max(known), ascii_only=console.options.ascii_only)
-        console.print(Text(f"{_TITLE}  {drawn}  0 to {format_usd(max(known))}"))
+    amounts = [row.waste_usd for row in rows[-max(console.width - _LABEL_WIDTH, 1) :]]
+    known_amounts = [value for value in amounts if value is not None]
+    if any(known_amounts):
+        bars = _bars(amounts, max(known_amounts), ascii_only=console.options.ascii_only)
+        console.print(Text(f"{_TITLE}  {bars}  0 to {format_usd(max(known_amounts))}"))
 
 
-def _marks(values: Sequence[Decimal | None], top: Decimal, *, ascii_only: bool) -> str:
-    """One mark for each amount, from 0 to `top`."""
+def _bars(amounts: Sequence[Decimal | None], largest: Decimal, *, ascii_only: bool) -> str:
+    """Returns one bar character for each amount, scaled from 0 to `largest`."""
     blocks, gap = (_PLAIN_BLOCKS, _PLAIN_GAP) if ascii_only else (_BLOCKS, _GAP)
     last = len(blocks) - 1
     return "".join(
-        gap if value is None else blocks[min(int(value / top * len(blocks)), last)]
-        for value in values
+        gap if value is None else blocks[min(int(value / largest * len(blocks)), last)]
+        for value in amounts
     )
 
 
 def _newest(rows: Sequence[SumsRow], today: date) -> SumsRow:
-    """The newest period; the one before it while it is too young to tell anything."""
+    """Returns the newest period, or the previous one if it has only just begun."""
     row = rows[-1]
-    begun = row.first_day is not None and (today - row.first_day).days < _YOUNG_DAYS
-    return rows[-2] if begun and not row.over and len(rows) > 1 else row
+    has_just_begun = row.first_day is not None and (today - row.first_day).days < _MIN_HEADLINE_DAYS
+    return rows[-2] if has_just_begun and not row.over and len(rows) > 1 else row
 
 
-def _news(row: SumsRow, length: PeriodLength) -> Iterator[str]:
-    """`2026-W46: $840.10 spent, 16% less than the week before`, and the same of the waste."""
-    figures = cells.row_amounts(row)
-    so_far = "" if row.over else " so far"
-    before = f"the {length.value} before" if row.over else "in as many days before"
-    spent = f"{row.period}{so_far}: {figures.spend} spent"
-    then = cells.row_amounts(row.before) if row.before else UNKNOWN_AMOUNTS
-    yield _compared_text(spent, figures.spend, then.spend, before)
-    yield _compared_text(f"{figures.waste} avoidable or lost", figures.waste, then.waste, before)
+def _headline_lines(row: SumsRow, length: PeriodLength) -> Iterator[str]:
+    """Yields `2026-W46: $840.10 spent, 16% less than the week before`, then the same for waste."""
+    row_amounts = cells.row_amounts(row)
+    progress_text = "" if row.over else " so far"
+    period_before = (
+        f"the {length.value} before" if row.over else f"the same days of the {length.value} before"
+    )
+    spent_text = f"{row.period}{progress_text}: {row_amounts.spend} spent"
+    amounts_before = cells.row_amounts(row.before) if row.before else UNKNOWN_AMOUNTS
+    yield _compared_text(spent_text, row_amounts.spend, amounts_before.spend, period_before)
+    yield _compared_text(
+        f"{row_amounts.waste} avoidable or lost",
+        row_amounts.waste,
+        amounts_before.waste,
+        period_before,
+    )
     if row.projected_usd:
-        yield f"at this rate {cells.projected_figure(row)} spent by {row.last_day}"
+        yield f"at this rate {cells.projected_figure(row)} will be spent by {row.last_day}"
 
 
-def _compared_text(said: str, now: Figure, then: Figure, before: str) -> str:
-    percent = percent_change_text(now, then, places=0)
+def _compared_text(text: str, current: Figure, previous: Figure, period_before: str) -> str:
+    percent = percent_change_text(current, previous, places=0)
     if percent is None:
-        return said
-    shown = percent.replace("+", "").replace("-", "")
-    if shown == "0%":
-        return f"{said}, as much as {before}"
-    return f"{said}, {shown} {'less' if '-' in percent else 'more'} than {before}"
+        return text
+    size = percent.replace("+", "").replace("-", "")
+    if size == "0%":
+        return f"{text}, as much as {period_before}"
+    return f"{text}, {size} {'less' if '-' in percent else 'more'} than {period_before}"

@@ -7,17 +7,21 @@ from datetime import datetime
 import click
 
 from sageaudit.adapters.history.opened import HistorySource
-from sageaudit.cli import asking
-from sageaudit.cli.asking import AuditFilterOptions, HistoryChoice, OutputOptions, filter_options
+from sageaudit.cli import clock, query_options, query_output
 from sageaudit.cli.messages import print_message
+from sageaudit.cli.query_options import (
+    AuditFilterOptions,
+    HistoryChoice,
+    OutputOptions,
+    filter_options,
+)
 from sageaudit.cli.recommendations import RecommendationFilters
 from sageaudit.cli.views import lists
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.notes import recommendations_text
-from sageaudit.queries.changes import SpendChange, window_before
-from sageaudit.queries.changes import find_changes as changes_of
+from sageaudit.queries.changes import SpendChange, find_changes, window_before
 from sageaudit.queries.columns import parse_columns
-from sageaudit.queries.names import resolve
+from sageaudit.queries.names import resolve_question
 from sageaudit.queries.question import Question
 from sageaudit.structs import replace
 
@@ -38,65 +42,67 @@ Examples:
     metavar="COLUMN",
     default="family",
     show_default=True,
-    help="What is compared: a column of `sageaudit by`, such as team.",
+    help="Column of `sageaudit by` whose values are compared, such as team.",
 )
 @click.option(
     "--advice",
     "with_recommendations",
     is_flag=True,
-    help="Also say what became of advice to these families: reads their runs of 180 days.",
+    help="Also print the state of recommendations for these families; reads their runs of 180"
+    " days.",
 )
-@asking.limit_option(20)
-@asking.ALL_OPTION
-@asking.HISTORY_OPTIONS
-@asking.OUTPUT_OPTIONS
+@query_options.limit_option(20)
+@query_options.ALL_OPTION
+@query_options.HISTORY_OPTIONS
+@query_options.OUTPUT_OPTIONS
 def changes(
     filters: AuditFilterOptions,
     columns: str,
     with_recommendations: bool,
     limit: int,
-    every: bool,
-    where: HistoryChoice,
-    shown: OutputOptions,
+    print_all: bool,
+    history_choice: HistoryChoice,
+    output_options: OutputOptions,
 ) -> None:
     """Compares the spend of families, or teams, with the days before.
 
-    The largest change is first. Without --until the days end with yesterday, since today is not
-    over, or with the week or month that --since names. Nothing is new or gone where the history
-    does not cover the days before.
+    The largest change is first. Without --until, the days end with yesterday, since today is not
+    over, or with the week or month that --since names. If the history does not cover the days
+    before, only what is gone is marked.
     """
-    now = asking.utc_now()
+    now = clock.utc_now()
     question = filters.question(now, with_today=False)
-    [column, *more] = parse_columns(columns)
-    if more:
-        raise BadUsage(f"--by {columns}: changes are by one column")
+    [column, *other_columns] = parse_columns(columns)
+    if other_columns:
+        raise BadUsage(f"--by {columns}: give one column")
     if with_recommendations and column.name != "family":
-        raise BadUsage("--advice is to families: leave out --by")
-    listing = lists.changes_layout(column, with_recommendations=with_recommendations)
-    shown.chosen_fields(listing)
-    with where.open() as opened:
-        reader, question = resolve(opened.history, question)
-        rows = changes_of(reader, question, column, today=now.date())
-        some = rows if every else rows[:limit]
+        raise BadUsage("--advice is only for families: leave out --by")
+    layout = lists.changes_layout(column, with_recommendations=with_recommendations)
+    output_options.chosen_fields(layout)
+    with history_choice.open() as source:
+        reader, question = resolve_question(source.history, question)
+        rows = find_changes(reader, question, column, today=now.date())
+        shown_rows = rows if print_all else rows[:limit]
         if with_recommendations:
-            some = [
-                replace(row, recommendations=_recommendations_text(opened, row, question, now))
-                for row in some
+            shown_rows = [
+                replace(row, recommendations=_recommendations_text(source, row, question, now))
+                for row in shown_rows
             ]
         if not rows:
-            asking.explain_empty_result(reader, question)
+            query_output.explain_empty_result(reader, question)
     if rows and rows[0].jobs_before is None:
         before = window_before(question.window).text
-        print_message(f"the history does not cover {before}: only what is gone since is known")
-    days = f"{asking.period_text(question.window)}, before: {window_before(question.window).text}"
-    asking.show_rows(some, rows, listing, shown, reader.read_counts, days)
+        print_message(f"the history does not cover {before}: only what is gone is marked")
+    period = query_output.period_text(question.window)
+    header = f"{period}, before: {window_before(question.window).text}"
+    query_output.show_rows(shown_rows, rows, layout, output_options, reader.read_counts, header)
 
 
 def _recommendations_text(
-    opened: HistorySource, row: SpendChange, question: Question, now: datetime
+    source: HistorySource, row: SpendChange, question: Question, now: datetime
 ) -> str:
-    """What a family was advised in the last 180 days."""
-    of_family = RecommendationFilters(
+    """Returns the states of a family's recommendations of the last 180 days."""
+    filters = RecommendationFilters(
         family=row.name, account=question.account, region=question.region
     )
-    return recommendations_text(of_family.find_recommendations(opened, now))
+    return recommendations_text(filters.find_recommendations(source, now))

@@ -42,20 +42,20 @@ OUTPUT_FORMATS = ("table", "json", "github")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option(
     "--as",
-    "form",
+    "file_format",
     type=options.EnumChoice(FileFormat),
-    help="What the files are; by default it is recognised by what is in them.",
+    help="Format of the files; by default recognised from their contents.",
 )
-@click.option("--pipeline", help="Name of the pipeline, which a definition does not say.")
+@click.option("--pipeline", help="Name of the pipeline, which its definition does not contain.")
 @click.option(
     "--region",
     help="AWS region of the jobs; by default that of the plan, of the image or of your settings.",
 )
-@click.option("--account", help="Account of the jobs, where their RoleArn does not say it.")
+@click.option("--account", help="Account of the jobs, if their RoleArn does not name it.")
 @options.HISTORY_OPTION
 @options.TABLE_OPTION
-@options.PROFILE
-@options.POLICY
+@options.PROFILE_OPTION
+@options.POLICY_OPTION
 @click.option(
     "--output",
     type=click.Choice(OUTPUT_FORMATS),
@@ -63,12 +63,12 @@ OUTPUT_FORMATS = ("table", "json", "github")
     show_default=True,
     help="Format: table for people, json for scripts, github for annotations.",
 )
-@options.fail_on_option("a request", " By default a request that AWS refuses fails.")
-@options.GUIDES
-@options.NO_COLOR
+@options.fail_on_option("a request", " By default only a request that AWS refuses fails.")
+@options.GUIDES_OPTION
+@options.NO_COLOR_OPTION
 def check(
     files: tuple[str, ...],
-    form: FileFormat | None,
+    file_format: FileFormat | None,
     pipeline: str | None,
     region: str | None,
     account: str | None,
@@ -85,40 +85,40 @@ def check(
 
     FILE is the request of a training, processing, transform or tuning job (as `aws sagemaker
     create-training-job --cli-input-json` takes it), a SageMaker pipeline definition, or a Terraform
-    plan (`terraform show -json`); "-" reads standard input. Nothing is asked of AWS but the
-    history's table, if you name one.
+    plan (`terraform show -json`); "-" reads standard input. It calls AWS only for the history's
+    table, if you name one.
     """
     if guides and output == "github":
-        raise BadUsage("--guides cannot be used with --output github, which has findings alone")
-    with _history(history, table, profile, region) as known:
+        raise BadUsage("--guides cannot be used with --output github, which has only findings")
+    with _history(history, table, profile, region) as source:
         checks = RequestChecker(
             policy=policy,
             now=datetime.now(UTC),
-            form=form,
+            form=file_format,
             pipeline=pipeline,
             model=api_model(),
             markets=sources.offline_markets(),
             region=_region(region),
             account=options.check_account_id(account, "--account") if account else None,
             default_region=lambda: open_session(profile, None).region_name,
-            read_family=partial(read_family, known.history) if known else None,
+            read_family=partial(read_family, source.history) if source else None,
             with_guides=guides,
         )
 
         def show(checked: CheckedFile) -> Exit:
             _show(checked, output, no_color=no_color)
-            return _gate(checked, fail_on)
+            return _exit_code(checked, fail_on)
 
         tasks = (partial(check_file, checks, path) for path in dict.fromkeys(files))
         return worst_exit(show_result(task, show) for task in tasks)
 
 
 def check_file(checks: RequestChecker, path: str) -> CheckedFile:
-    """All requests of a file. Raises BadUsage, naming the file, for one that is none."""
+    """Checks all requests of a file. Raises BadUsage if it is not a file of requests."""
     name = request_file.display_name(path)
     try:
-        read = request_file.read(path, reject_non_request)
-        return checks.check_file(read.name, read.document, read.line_numbers)
+        request = request_file.read(path, reject_non_request)
+        return checks.check_file(request.name, request.document, request.line_numbers)
     except MalformedData as error:
         raise BadUsage(f"{name}: {error}") from error
     except RecursionError as error:
@@ -128,14 +128,14 @@ def check_file(checks: RequestChecker, path: str) -> CheckedFile:
 def _history(
     history: Path | None, table: str | None, profile: str | None, region: str | None
 ) -> AbstractContextManager[HistorySource | None]:
-    """The history that is named; without a name the user's own file, if it can be read."""
+    """Opens the named history; without a name, the user's default file if it can be read."""
     try:
         return open_history(history, table, profile, region, warn=print_message)
     except HistoryFileError as error:
         if history is not None:
             raise
         if not isinstance(error, NoHistory):
-            print_message(f"{error}; the history is not asked")
+            print_message(f"{error}; the history is not used")
         return nullcontext()
 
 
@@ -145,15 +145,17 @@ def _region(name: str | None) -> str | None:
     return name
 
 
-def _gate(written: CheckedFile, fail_on: Severity | None) -> Exit:
-    """A request that AWS refuses fails, unless the user names a severity."""
-    rows = [row for job in written["jobs"] for row in job["findings"]]
+def _exit_code(checked_file: CheckedFile, fail_on: Severity | None) -> Exit:
+    """Returns a file's exit code. Without --fail-on, only a request that AWS refuses fails."""
+    findings = [finding for job in checked_file["jobs"] for finding in job["findings"]]
     if fail_on is None:
-        refused = any(row["refused"] and row["not_counted"] is None for row in rows)
-        return Exit.FINDINGS if refused else Exit.DONE
-    counted = (row["severity"] for row in rows if row["not_counted"] is None)
-    known = not any(job["unreadable"] for job in written["jobs"])
-    return options.exit_code(written["file"], counted, fail_on, could_judge=known)
+        is_refused = any(
+            finding["refused"] and finding["not_counted"] is None for finding in findings
+        )
+        return Exit.FINDINGS if is_refused else Exit.DONE
+    severities = (finding["severity"] for finding in findings if finding["not_counted"] is None)
+    could_judge = not any(job["unreadable"] for job in checked_file["jobs"])
+    return options.exit_code(checked_file["file"], severities, fail_on, could_judge=could_judge)
 
 
 def _show(checked_file: CheckedFile, output: str, *, no_color: bool) -> None:

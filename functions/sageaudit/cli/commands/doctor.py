@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sageaudit.cli import options
-from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, OtherAccounts
+from sageaudit.cli.account_options import OTHER_ACCOUNTS_OPTIONS, OtherAccounts
 from sageaudit.cli.messages import print_message
 from sageaudit.errors import BadUsage
 from sageaudit.exits import Exit, worst_exit
@@ -35,9 +35,17 @@ from sageaudit.workflows.doctor.permissions import (
 )
 from sageaudit.workflows.doctor.run import DoctorScope, check_all
 
-_WORDS = {CheckState.OK: "ok", CheckState.FAILED: "failed", CheckState.NOT_CHECKED: "not checked"}
-_NAMED = 4
-_STYLES = {CheckState.OK: "green", CheckState.FAILED: "bold red", CheckState.NOT_CHECKED: "yellow"}
+_STATE_LABELS = {
+    CheckState.OK: "ok",
+    CheckState.FAILED: "failed",
+    CheckState.NOT_CHECKED: "not checked",
+}
+_MAX_NAMES = 4
+_STATE_STYLES = {
+    CheckState.OK: "green",
+    CheckState.FAILED: "bold red",
+    CheckState.NOT_CHECKED: "yellow",
+}
 _EPILOG = """\b
 Examples:
   sageaudit doctor
@@ -52,91 +60,94 @@ Examples:
 @click.option(
     "--policy",
     is_flag=True,
-    help="Print the least IAM policy for the commands as JSON, and check nothing.",
+    help="Print the minimal IAM policy for the commands as JSON, and check nothing.",
 )
 @options.HISTORY_OPTION
 @options.TABLE_OPTION
-@OTHER_ACCOUNTS
-@click.option("--coverage", is_flag=True, help="Check also what `scan --coverage` needs.")
+@OTHER_ACCOUNTS_OPTIONS
+@click.option("--coverage", is_flag=True, help="Also check what `scan --coverage` needs.")
 @click.option(
     "--stack",
     metavar="NAME",
-    help="Check also a deployed stack: dead letters, who gets alarms, the last sweep.",
+    help="Also check a deployed stack: dead letters, who gets alarms, the last sweep.",
 )
 @click.option(
     "--members",
     is_flag=True,
-    help="Check also each other account that the stack audits: its role, and whether events come.",
+    help="Also check each other account that the stack audits: its role, and whether its events"
+    " arrive.",
 )
-@click.option("--region", help="AWS region to ask; by default that of your AWS settings.")
-@options.PROFILE
+@click.option("--region", help="AWS region to check; by default that of your AWS settings.")
+@options.PROFILE_OPTION
 @options.PRINT_OPTIONS
 def doctor(
     commands: tuple[str, ...],
     policy: bool,
     history: Path | None,
     table: str | None,
-    others: OtherAccounts,
+    other_accounts: OtherAccounts,
     coverage: bool,
     stack: str | None,
     members: bool,
     region: str | None,
     profile: str | None,
-    printed: options.PrintOptions,
+    print_options: options.PrintOptions,
 ) -> Exit:
     """Checks credentials, permissions, prices and history.
 
-    For the commands that you name, by default for all that only read. Each permission is checked by
-    a call that reads nothing of worth. Exits with 0 only if all of it works.
+    It checks what the named commands need, by default all commands that only read. Each permission
+    is checked by a harmless call. It exits with 0 only if everything works.
     """
     for name in commands:
         if name not in permissions.ALL_COMMANDS:
             raise BadUsage(f"there is no command {name}: `sageaudit --help` lists them")
-    given = {
+    used_options = {
         TABLE: table,
-        ROLE: others.role,
-        ORGANIZATION: others.organization,
+        ROLE: other_accounts.role,
+        ORGANIZATION: other_accounts.organization,
         COVERAGE: coverage,
     }
-    given |= (
+    used_options |= (
         {STACK_OPTION: stack, MEMBERS_OPTION: members, FROM_HISTORY: history is not None}
         if policy
         else {}
     )
     names = commands or permissions.READ_ONLY_COMMANDS
-    asked = permissions.actions_of_commands(names, [name for name, value in given.items() if value])
+    actions = permissions.actions_of_commands(
+        names, [name for name, value in used_options.items() if value]
+    )
     if policy:
-        _print_policy(asked, permissions.PolicyScope(region, table, others.role, stack))
+        _print_policy(actions, permissions.PolicyScope(region, table, other_accounts.role, stack))
         return Exit.DONE
-    others.check_consistency()
+    other_accounts.check_consistency()
     if members and stack is None:
         raise BadUsage("--members needs the stack that audits them: --stack NAME")
-    checked = DoctorScope(
-        actions=asked,
+    scope = DoctorScope(
+        actions=actions,
         profile=profile,
         region=region,
         history=history,
         table=table,
-        list_accounts=others.list_accounts if others else None,
+        list_accounts=other_accounts.list_accounts if other_accounts else None,
         stack=stack,
         check_members=members,
     )
-    checks = [*check_all(checked, datetime.now(UTC), print_message)]
-    printed.print_document(checks, _show, _document)
+    checks = [*check_all(scope, datetime.now(UTC), print_message)]
+    print_options.print_document(checks, _show, _document)
     return worst_exit(check.code for check in checks)
 
 
 def _print_policy(actions: Sequence[str], scope: permissions.PolicyScope) -> None:
     if not actions:
         raise BadUsage(
-            "these commands call nothing of AWS; with --table NAME they read a table, and the"
-            " policy allows that"
+            "these commands do not call AWS; with --table NAME they read a table, and need a policy"
+            " for that"
         )
     click.echo(json.dumps(permissions.make_policy(actions, scope), indent=2))
 
 
 def _document(checks: Sequence[Check]) -> dict[str, Any]:
-    """The checks as JSON; `exit_code` is None for one that did not fail."""
+    """Returns the checks as JSON; `exit_code` is None for a check that did not fail."""
     rows = [
         {
             **{name: value for name, value in asdict(check).items() if name != "code"},
@@ -154,29 +165,29 @@ def _document(checks: Sequence[Check]) -> dict[str, Any]:
 
 
 def _show(checks: Sequence[Check], console: Console) -> None:
-    """Prints the counts, then the state, the name and what was found, and what to do next.
+    """Prints the counts, then each check's state, name, result and next step.
 
-    Checks that found the same, as of many accounts, are one row each time: of those that failed,
-    each is named.
+    Checks with the same result, such as those of many accounts, share a row. All failed checks are
+    named.
     """
     table = plain_table("", " ", unbroken={""})
     table.show_header = False
-    alike: dict[tuple[CheckState, str, str | None], list[str]] = {}
+    names_by_result: dict[tuple[CheckState, str, str | None], list[str]] = {}
     for check in checks:
-        alike.setdefault((check.state, check.found, check.next), []).append(check.name)
-    for (state, what, remedy), names in alike.items():
-        found = Text(f"{for_terminal(_names(names, state))}: {for_terminal(what)}")
+        names_by_result.setdefault((check.state, check.found, check.next), []).append(check.name)
+    for (state, result_text, remedy), names in names_by_result.items():
+        result = Text(f"{for_terminal(_names(names, state))}: {for_terminal(result_text)}")
         if remedy:
-            found.append(f"\n-> {for_terminal(remedy)}", "dim")
-        table.add_row(Text(_WORDS[state], _STYLES[state]), found)
+            result.append(f"\n-> {for_terminal(remedy)}", "dim")
+        table.add_row(Text(_STATE_LABELS[state], _STATE_STYLES[state]), result)
     counts = Counter(check.state for check in checks)
-    parts = [f"{counts[state]} {_WORDS[state]}" for state in CheckState if counts[state]]
+    parts = [f"{counts[state]} {_STATE_LABELS[state]}" for state in CheckState if counts[state]]
     console.print(Text(f"{count_text(len(checks), 'check')}: {', '.join(parts)}", "bold"))
     console.print(table)
 
 
 def _names(names: Sequence[str], state: CheckState) -> str:
-    """All of them; of many that did not fail, some."""
-    if state is CheckState.FAILED or len(names) <= _NAMED:
+    """Returns all names as text; of many checks that did not fail, only the first ones."""
+    if state is CheckState.FAILED or len(names) <= _MAX_NAMES:
         return ", ".join(names)
-    return f"{', '.join(names[: _NAMED - 1])} and {len(names) - _NAMED + 1} more"
+    return f"{', '.join(names[: _MAX_NAMES - 1])} and {len(names) - _MAX_NAMES + 1} more"

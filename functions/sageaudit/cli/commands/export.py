@@ -10,9 +10,9 @@ import click
 from sageaudit.adapters.files.duckdb_engine import write_parquet
 from sageaudit.adapters.files.exact_json import replace_surrogates
 from sageaudit.adapters.files.local_files import atomic_write
-from sageaudit.cli import asking
-from sageaudit.cli.asking import AuditFilterOptions, HistoryChoice, filter_options
+from sageaudit.cli import clock, query_options, query_output
 from sageaudit.cli.messages import print_message
+from sageaudit.cli.query_options import AuditFilterOptions, HistoryChoice, filter_options
 from sageaudit.cli.views import formats, lists
 from sageaudit.cli.views.formats import Field
 from sageaudit.domain.audit.sums import Scope
@@ -21,7 +21,7 @@ from sageaudit.output.text.words import count_text
 from sageaudit.queries import answer
 from sageaudit.queries.answer import ListRow
 from sageaudit.queries.lists import HistoryLists
-from sageaudit.queries.names import resolve
+from sageaudit.queries.names import resolve_question
 from sageaudit.queries.question import Question
 from sageaudit.rules import catalogue
 
@@ -46,7 +46,7 @@ Examples:
 )
 @click.option(
     "--format",
-    "form",
+    "export_format",
     type=click.Choice(_FORMATS),
     show_default="the ending of FILE",
     help="parquet needs DuckDB.",
@@ -56,88 +56,103 @@ Examples:
 )
 @filter_options()
 @click.option("--fields", metavar="A,B,C", help="Fields to write; by default all.")
-@asking.HISTORY_OPTIONS
+@query_options.HISTORY_OPTIONS
 def export(
     path: Path,
-    form: str | None,
+    export_format: str | None,
     findings: bool,
     filters: AuditFilterOptions,
     fields: str | None,
-    where: HistoryChoice,
+    history_choice: HistoryChoice,
 ) -> None:
     """Writes audits or findings to a file, for other tools.
 
-    Such as duckdb, Athena, pandas or a spreadsheet: docs/queries.md has examples. Rows are written
-    as they are read, so the memory stays the same for any number. FILE is replaced once all rows
+    docs/queries.md has examples for DuckDB, Athena, pandas and spreadsheets. Rows are written as
+    they are read, so memory use does not grow with their number. FILE is replaced after all rows
     are written.
     """
-    form = form or _format_of(path)
-    if form == "parquet" and path == _STDOUT:
+    export_format = export_format or _format_of_file(path)
+    if export_format == "parquet" and path == _STDOUT:
         raise BadUsage("Parquet is not written to stdout: name a file with -o")
-    question = filters.question(asking.utc_now())
-    of_findings = findings or question.rule is not None
-    listing = lists.FINDINGS if of_findings else lists.AUDITS
-    chosen = listing.choose_fields(form, fields)
-    heads = of_findings and not {field.name for field in chosen} <= {
+    question = filters.question(clock.utc_now())
+    writes_findings = findings or question.rule is not None
+    layout = lists.FINDINGS if writes_findings else lists.AUDITS
+    chosen_fields = layout.choose_fields(export_format, fields)
+    with_summaries = writes_findings and not {field.name for field in chosen_fields} <= {
         *lists.FINDINGS.exported_fields
     }
-    with where.open() as opened:
-        reader, question = resolve(opened.history, question)
-        every = findings and question.rule is None
-        questions = _questions_by_rule(reader, question) if every else [question]
+    with history_choice.open() as source:
+        reader, question = resolve_question(source.history, question)
+        all_rules = findings and question.rule is None
+        questions = _questions_by_rule(reader, question) if all_rules else [question]
         rows: Iterable[ListRow] = (
             row
-            for asked in questions
-            for row in answer.iterate_rows(reader, asked, with_summaries=heads)
+            for rule_question in questions
+            for row in answer.iterate_rows(reader, rule_question, with_summaries=with_summaries)
         )
-        rows, listing = formats.with_tags(rows, listing)
-        chosen = listing.choose_fields(form, fields)
+        rows, layout = formats.with_tags(rows, layout)
+        chosen_fields = layout.choose_fields(export_format, fields)
         if path != _STDOUT:
-            rows = asking.with_progress(rows, "row", "writing")
-        count = _write(rows, chosen, form, path)
+            rows = query_output.with_progress(rows, "row", "writing")
+        count = _write(rows, chosen_fields, export_format, path)
     print_message(f"{count_text(count, 'row')} written to {'stdout' if path == _STDOUT else path}")
 
 
-def _format_of(path: Path) -> str:
-    """The format that a file's name ends in."""
+def _format_of_file(path: Path) -> str:
+    """Returns the format that a file's name ends in. Raises BadUsage."""
     ending = path.suffix.lstrip(".").lower()
     if ending not in _FORMATS:
-        raise BadUsage(f"which format? {path} ends in none of {', '.join(_FORMATS)}: give --format")
+        raise BadUsage(f"{path} ends in none of {', '.join(_FORMATS)}: give --format")
     return ending
 
 
 def _questions_by_rule(reader: HistoryLists, question: Question) -> Iterator[Question]:
-    """The question for each rule of today, and for those that only older audits have."""
-    known = {rule.info.name for rule in catalogue.load()}
-    for rule in sorted(known.union(*(row.sums.rules for row in reader.daily_sums(Scope.ACCOUNT)))):
+    """Yields the question for each current rule, and for former rules that older audits have."""
+    current_rules = {rule.info.name for rule in catalogue.load()}
+    for rule in sorted(
+        current_rules.union(*(row.sums.rules for row in reader.daily_sums(Scope.ACCOUNT)))
+    ):
         yield question.with_changed_filters(rule=rule)
 
 
-def _write(rows: Iterable[ListRow], chosen: Sequence[Field], form: str, path: Path) -> int:
+def _write(
+    rows: Iterable[ListRow], chosen_fields: Sequence[Field], export_format: str, path: Path
+) -> int:
     if path == _STDOUT:
-        return _write_text(rows, chosen, form, lambda line: click.echo(line, nl=False))
-    with atomic_write(path) as part:
-        if form == "parquet":
-            columns = {field.name: field.column for field in chosen}
-            return write_parquet(part, columns, (_values(row, chosen) for row in rows))
-        with part.open("w", encoding="utf-8", newline="") as file:
-            return _write_text(rows, chosen, form, file.write)
+        return _write_text(
+            rows, chosen_fields, export_format, lambda line: click.echo(line, nl=False)
+        )
+    with atomic_write(path) as temporary_file:
+        if export_format == "parquet":
+            columns = {field.name: field.column for field in chosen_fields}
+            return write_parquet(
+                temporary_file, columns, (_values(row, chosen_fields) for row in rows)
+            )
+        with temporary_file.open("w", encoding="utf-8", newline="") as file:
+            return _write_text(rows, chosen_fields, export_format, file.write)
 
 
 def _write_text(
-    rows: Iterable[ListRow], chosen: Sequence[Field], form: str, write: Callable[[str], object]
+    rows: Iterable[ListRow],
+    chosen_fields: Sequence[Field],
+    export_format: str,
+    write: Callable[[str], object],
 ) -> int:
-    lines = formats.csv_lines(rows, chosen) if form == "csv" else formats.jsonl_lines(rows, chosen)
-    count = -1 if form == "csv" else 0
+    lines = (
+        formats.csv_lines(rows, chosen_fields)
+        if export_format == "csv"
+        else formats.jsonl_lines(rows, chosen_fields)
+    )
+    count = -1 if export_format == "csv" else 0
     for line in lines:
         write(line)
         count += 1
     return count
 
 
-def _values(row: ListRow, chosen: Sequence[Field]) -> dict[str, object]:
-    """The values as Parquet has types for them: times stay times, and enumerated words are text."""
-    values = {field.name: field.getter(row) for field in chosen}
+def _values(row: ListRow, chosen_fields: Sequence[Field]) -> dict[str, object]:
+    """Returns the values by field, as Parquet can store them: text without lone surrogates."""
+    values = {field.name: field.getter(row) for field in chosen_fields}
     return {
         name: replace_surrogates(value) if isinstance(value, str) else value
         for name, value in values.items()

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import click
 
-from sageaudit.cli import asking, options
-from sageaudit.cli.asking import AuditFilterOptions, HistoryChoice, OutputOptions, filter_options
+from sageaudit.cli import clock, options, query_options, query_output
 from sageaudit.cli.messages import print_message
+from sageaudit.cli.query_options import (
+    AuditFilterOptions,
+    HistoryChoice,
+    OutputOptions,
+    filter_options,
+)
 from sageaudit.cli.views import lists
 from sageaudit.cli.views.formats import ListLayout
 from sageaudit.queries import answer
 from sageaudit.queries.answer import AnswerPage
-from sageaudit.queries.names import resolve
+from sageaudit.queries.names import resolve_question
 from sageaudit.queries.question import AMOUNT_SORTS, TIME_SORTS, Question, SortOrder
 
 _EPILOG = """\b
@@ -30,49 +35,51 @@ Examples:
     type=options.EnumChoice(SortOrder, (SortOrder.NEWEST, *AMOUNT_SORTS, *TIME_SORTS)),
     default=SortOrder.NEWEST.value,
     show_default=True,
-    help="Order: by end, or by dollars or time, the most first; waste is avoidable plus lost.",
+    help="Sort by end, newest first, or by an amount or time, largest first; waste is avoidable"
+    " plus lost.",
 )
-@asking.limit_option(20)
-@asking.ALL_OPTION
-@asking.HISTORY_OPTIONS
-@asking.OUTPUT_OPTIONS
+@query_options.limit_option(20)
+@query_options.ALL_OPTION
+@query_options.HISTORY_OPTIONS
+@query_options.OUTPUT_OPTIONS
 def history(
     filters: AuditFilterOptions,
     sort: SortOrder,
     limit: int,
-    every: bool,
-    where: HistoryChoice,
-    shown: OutputOptions,
+    print_all: bool,
+    history_choice: HistoryChoice,
+    output_options: OutputOptions,
 ) -> None:
     """Lists audits, newest first, or the findings of a rule.
 
-    A tuning job repeats the dollars of its training jobs, so its row has only those that it adds:
-    the columns add up to the sums of the days.
+    The row of a tuning job leaves out the dollars of its training jobs, so that the columns add up
+    to the daily sums.
     """
-    question = filters.question(asking.utc_now(), sort)
-    listing = _listing(question)
-    heads = not {field.name for field in shown.chosen_fields(listing)} <= {
+    question = filters.question(clock.utc_now(), sort)
+    layout = _layout(question)
+    with_summaries = not {field.name for field in output_options.chosen_fields(layout)} <= {
         *lists.FINDINGS.exported_fields
     }
-    with where.open() as opened:
-        reader, question = resolve(opened.history, question)
-        found = AnswerPage((), has_more=False)
-        if not every:
-            found = answer.first_page(reader, question, limit, with_summaries=heads)
-        rows = answer.iterate_rows(reader, question, with_summaries=heads) if every else found.rows
-        tail, days = (
-            asking.json_tail(reader.read_counts, has_more=found.has_more),
-            asking.period_text(question.window),
+    with history_choice.open() as source:
+        reader, question = resolve_question(source.history, question)
+        page = AnswerPage((), has_more=False)
+        if not print_all:
+            page = answer.first_page(reader, question, limit, with_summaries=with_summaries)
+        rows = (
+            answer.iterate_rows(reader, question, with_summaries=with_summaries)
+            if print_all
+            else page.rows
         )
-        count = shown.write_rows(rows, listing, tail, days)
-        if not count:
-            asking.explain_empty_result(reader, question)
-    asking.explain_rollups(found.rollup_kinds)
-    if found.has_more:
+        tail = query_output.json_tail(reader.read_counts, has_more=page.has_more)
+        header = query_output.period_text(question.window)
+        if not output_options.write_rows(rows, layout, tail, header):
+            query_output.explain_empty_result(reader, question)
+    query_output.explain_rollups(page.rollup_kinds)
+    if page.has_more:
         print_message("there are more rows: --all prints all of them")
 
 
-def _listing(question: Question) -> ListLayout:
+def _layout(question: Question) -> ListLayout:
     if question.rule is not None:
         return lists.FINDINGS
     return lists.with_sort_column(lists.AUDITS, question.sort)

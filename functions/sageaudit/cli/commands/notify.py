@@ -13,9 +13,9 @@ from sageaudit.adapters.channels.channel import ChannelConnections
 from sageaudit.adapters.channels.services import SERVICES, https_post
 from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.opened import HistorySource
-from sageaudit.cli import asking, options
-from sageaudit.cli.asking import HistoryChoice
+from sageaudit.cli import clock, options, query_options
 from sageaudit.cli.messages import print_json, print_message
+from sageaudit.cli.query_options import HistoryChoice
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelConfig, Destination, Service
@@ -24,13 +24,14 @@ from sageaudit.errors import BadUsage
 from sageaudit.output.text.card import MessageCard, Payload
 from sageaudit.output.text.digest import digest_card
 from sageaudit.output.text.untrusted import for_terminal
+from sageaudit.output.text.words import count_text
 from sageaudit.workflows.notify import Notification
 from sageaudit.workflows.preview import history_location, preview_digests, preview_message
 
-_FORMS: Mapping[str, Service] = {
+_SERVICES_BY_NAME: Mapping[str, Service] = {
     "email" if service == "sns" else service: service for service in SERVICES
 }
-"""What a message can be looked at as, also where the policy has no such channel."""
+"""Services whose form of a message can be shown, even if the policy has no such channel."""
 _EPILOG = """\b
 Examples:
   sageaudit notify --preview my-training-job
@@ -46,27 +47,27 @@ Examples:
     is_flag=False,
     flag_value="",
     metavar="[ARN|NAME]",
-    help="A job of the history; none with --digest.",
+    help="Job of the history; leave it out with --digest.",
 )
-@options.RECORDING
-@click.option("--digest", is_flag=True, help="The weekly digest of the newest week that is over.")
+@options.RECORDING_OPTION
+@click.option("--digest", is_flag=True, help="Show the weekly digest of the last finished week.")
 @click.option(
     "--channel",
-    metavar="|".join(("NAME", *_FORMS)),
+    metavar="|".join(("NAME", *_SERVICES_BY_NAME)),
     default="slack",
     show_default=True,
-    help="Channel of the policy to write for, or a service to see its form.",
+    help="Channel of the policy, or a service, in whose form to show the message.",
 )
 @click.option("--raw", is_flag=True, help="Print the JSON that the channel posts.")
-@click.option("--send", is_flag=True, help="Send it, once, to the address of the channel.")
+@click.option("--send", is_flag=True, help="Send it once to the channel's address.")
 @click.option(
     "--to",
     metavar="ADDRESS",
-    help="Topic's ARN, or name of the secret with the address; by default that of the policy, for"
-    " sns that of TOPIC_ARN in the environment.",
+    help="ARN of the topic, or name of the secret with the address; by default from the policy,"
+    " or for sns from the environment variable TOPIC_ARN.",
 )
-@options.POLICY
-@asking.HISTORY_OPTIONS
+@options.POLICY_OPTION
+@query_options.HISTORY_OPTIONS
 def notify(
     job: str | None,
     path: Path | None,
@@ -76,47 +77,48 @@ def notify(
     send: bool,
     to: str | None,
     policy: Policy,
-    where: HistoryChoice,
+    history_choice: HistoryChoice,
 ) -> None:
     """Shows the message that a job causes, or the weekly digest.
 
-    It is decided as after an installation, by the runs of the job's family in the history, and with
-    --table by the messages that were sent. A job that ended more than 30 days ago is decided about
-    as at its end. Nothing is written; only --send posts.
+    The decision is that of a new deployment: it depends on the runs of the job's family in the
+    history, and with --table on the messages that were sent. For a job that ended more than 30 days
+    ago, it is the decision at its end. Nothing is written; only --send posts.
     """
     if digest and (job or path):
-        raise click.UsageError("--digest is about a week: name no job, and no file")
+        raise click.UsageError("--digest is about a week: leave out the job and the file")
     if not digest and bool(job) == bool(path):
         raise click.UsageError("name one job with --preview, or one file with --recording")
-    choice = _choice(channel, policy)
+    channel_config = _channel_config(channel, policy)
     if digest:
-        with where.open() as source:
+        with history_choice.open() as source:
             cards = _digests(source, policy, channel)
         for card in cards:
-            payload = _make_payload(card, choice, policy, raw=raw)
+            payload = _make_payload(card, channel_config, policy, raw=raw)
             if send:
-                _send(payload, channel, choice, to, where)
+                _send(payload, channel, channel_config, to, history_choice)
         return
-    with _open(where, recorded=path is not None) as source:
-        notification = preview_message(source, policy, asking.utc_now(), recording=path, job=job)
-    alert, line = notification.alert, notification.job_line
-    shown = line if alert is None or (line and channel in line.destination.channels) else alert
-    written = _make_payload(shown.card, choice, policy, raw=raw) if shown else None
+    with _open(history_choice, recorded=path is not None) as source:
+        notification = preview_message(source, policy, clock.utc_now(), recording=path, job=job)
+    alert, job_line = notification.alert, notification.job_line
+    wants_line = job_line is not None and channel in job_line.destination.channels
+    message = job_line if alert is None or wants_line else alert
+    sent = _make_payload(message.card, channel_config, policy, raw=raw) if message else None
     _explain(notification, policy, channel)
-    if send and written:
-        _send(written, channel, choice, to, where)
+    if send and sent:
+        _send(sent, channel, channel_config, to, history_choice)
 
 
 def _explain(notification: Notification, policy: Policy, channel: str) -> None:
-    """Says why there is a message or none, and which channels get the line about the job."""
+    """Prints why there is a message or none, and which channels get the line about the job."""
     decision = notification.decision
     if notification.alert is None:
         print_message(f"no message: {decision.suppressed_because}")
     else:
         month = decision.month
-        of_runs = f", {month.runs:,} of its family's runs count" if month else ""
+        runs_text = f", {_counted_runs_text(month.runs)}" if month else ""
         print_message(
-            f"a message: {decision.kind}{f', {decision.why}' if decision.why else ''}{of_runs}"
+            f"a message: {decision.kind}{f', {decision.why}' if decision.why else ''}{runs_text}"
         )
         print_message(_destination_text(notification.alert.destination, policy, channel))
     if notification.job_line:
@@ -126,11 +128,15 @@ def _explain(notification: Notification, policy: Policy, channel: str) -> None:
         )
 
 
+def _counted_runs_text(count: int) -> str:
+    return f"{count_text(count, 'run')} of its family {'counts' if count == 1 else 'count'}"
+
+
 def _make_payload(
-    card: MessageCard, choice: ChannelConfig, policy: Policy, *, raw: bool
+    card: MessageCard, channel_config: ChannelConfig, policy: Policy, *, raw: bool
 ) -> Payload:
-    """What the channel would post, which is shown. Raises MalformedData where it could not."""
-    service = SERVICES[choice.service]
+    """Prints and returns what the channel would post. Raises MalformedData if it could not."""
+    service = SERVICES[channel_config.service]
     payload = service.write(card, policy.mentions)
     service.check(payload)
     if raw:
@@ -142,69 +148,89 @@ def _make_payload(
 
 
 def _digests(source: HistorySource, policy: Policy, channel: str) -> list[MessageCard]:
-    """The digests that a channel gets, or that of all jobs where it is only a form; says why."""
-    found = preview_digests(source, policy, asking.utc_now())
-    if isinstance(found, str):
-        print_message(f"no digest: {found}")
+    """Prints why there is a digest or none, and returns the digests.
+
+    A channel gets those of its routes; a service shows that of all jobs.
+    """
+    preview = preview_digests(source, policy, clock.utc_now())
+    if isinstance(preview, str):
+        print_message(f"no digest: {preview}")
         return []
-    to = found.channels
-    mine = [number for number in to if channel in to[number]] if channel in policy.channels else [0]
-    at = policy.digest or DigestSchedule()
-    written = ", and is written already" if found.is_written else ""
+    channels, numbers = preview.channels, [0]
+    if channel in policy.channels:
+        numbers = [number for number in channels if channel in channels[number]]
+    schedule = policy.digest or DigestSchedule()
+    written_text = ", and already written" if preview.is_written else ""
     print_message(
-        f"the week to {found.last_day}: sent on {at.day} at {at.hour}:00 {at.timezone}{written}"
+        f"the week to {preview.last_day}: sent on {schedule.day} at {schedule.hour}:00"
+        f" {schedule.timezone}{written_text}"
     )
-    for number, route in found.routes.items():
-        print_message(f"{f'route {route}' if route else 'all jobs'}: to {', '.join(to[number])}")
-    for named in found.routes_without_digest:
-        print_message(f"route {named}")
-    return [digest_card(found.digests[number], history=history_location(source)) for number in mine]
+    for number, route in preview.routes.items():
+        print_message(
+            f"{f'route {route}' if route else 'all jobs'}: to {', '.join(channels[number])}"
+        )
+    for description in preview.routes_without_digest:
+        print_message(f"route {description}")
+    return [
+        digest_card(preview.digests[number], history=history_location(source)) for number in numbers
+    ]
 
 
-def _choice(name: str, policy: Policy) -> ChannelConfig:
-    """The channel of this name, or one that has only a form. Raises BadUsage."""
-    known = {
-        **{form: ChannelConfig(service) for form, service in _FORMS.items()},
+def _channel_config(name: str, policy: Policy) -> ChannelConfig:
+    """Returns the policy's channel of this name, or a default for a service. Raises BadUsage."""
+    configs = {
+        **{
+            service_name: ChannelConfig(service)
+            for service_name, service in _SERVICES_BY_NAME.items()
+        },
         **policy.channels,
     }
-    if name not in known:
-        near = did_you_mean(name, sorted(known))
-        raise BadUsage(f"--channel {name}: the policy has no such channel{near}")
-    return known[name]
+    if name not in configs:
+        suggestion = did_you_mean(name, sorted(configs))
+        raise BadUsage(f"--channel {name}: the policy has no such channel{suggestion}")
+    return configs[name]
 
 
 def _destination_text(to: Destination, policy: Policy, channel: str) -> str:
-    """By which route the message goes, or by none; and where the channel would not get it."""
-    by = "; ".join(
+    """Returns which routes send the message to which channels, and if `channel` is left out."""
+    routes_text = "; ".join(
         f"route {number} ({policy.routes.rows[number - 1]})" for number in to.route_numbers
     )
-    none = "no route matches" if policy.routes.rows else "the policy has no routes"
+    reason = "no route matches" if policy.routes.rows else "the policy has no routes"
     names = ", ".join(to.channels)
-    said = f"it goes to {names}, by {by}" if by else f"it goes to the default ({names}): {none}"
-    left_out = channel in policy.channels and channel not in to.channels
-    return f"{said}; not to {channel}" if left_out else said
+    text = (
+        f"it goes to {names}, by {routes_text}"
+        if routes_text
+        else f"it goes to the default ({names}): {reason}"
+    )
+    is_left_out = channel in policy.channels and channel not in to.channels
+    return f"{text}; not to {channel}" if is_left_out else text
 
 
-def _open(where: HistoryChoice, *, recorded: bool) -> HistorySource:
-    """The history that was named; for a recording, none."""
-    named = where.history is not None or where.table is not None
-    return histories.open_in_memory("") if recorded and not named else where.open()
+def _open(history_choice: HistoryChoice, *, recorded: bool) -> HistorySource:
+    """Opens the named history; for a recording without one, an empty history."""
+    has_name = history_choice.history is not None or history_choice.table is not None
+    return histories.open_in_memory("") if recorded and not has_name else history_choice.open()
 
 
 def _send(
-    payload: Payload, name: str, choice: ChannelConfig, to: str | None, where: HistoryChoice
+    payload: Payload,
+    name: str,
+    channel_config: ChannelConfig,
+    to: str | None,
+    history_choice: HistoryChoice,
 ) -> None:
-    """Posts once by the channel's own code. Raises BadUsage or a ChannelError."""
-    own = os.environ.get("TOPIC_ARN", "").strip() if name == OWN_TOPIC else ""
-    address = to or choice.secret or choice.topic_arn or own
+    """Posts the message once, with the channel's own code. Raises BadUsage or a ChannelError."""
+    own_address = os.environ.get("TOPIC_ARN", "").strip() if name == OWN_TOPIC else ""
+    address = to or channel_config.secret or channel_config.topic_arn or own_address
     if not address:
         raise BadUsage(
-            f"where to? give --to, or set TOPIC_ARN in the environment for {OWN_TOPIC}; the policy"
-            " has the addresses of its channels"
+            f"there is no address: give --to, or for {OWN_TOPIC} set TOPIC_ARN in the environment;"
+            " the policy has the addresses of its channels"
         )
-    session = open_session(where.profile, where.table_region)
+    session = open_session(history_choice.profile, history_choice.table_region)
     connections = ChannelConnections(session, https_post)
-    connected = SERVICES[choice.service].connect(name, address, connections)
-    connected.prepare()
-    connected.post(payload)
-    print_message(f"{name} took it, at {address}")
+    connection = SERVICES[channel_config.service].connect(name, address, connections)
+    connection.prepare()
+    connection.post(payload)
+    print_message(f"sent to {name} at {address}")

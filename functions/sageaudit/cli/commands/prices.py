@@ -32,13 +32,11 @@ from sageaudit.domain.prices.known_prices import (
 )
 from sageaudit.domain.prices.market import PriceKind, Prices, Rate
 from sageaudit.domain.prices.price_list import STORAGE
-from sageaudit.domain.reconcile.learning import DerivedRate, UsageWithoutRate
-from sageaudit.domain.reconcile.learning import derive_rates as lessons
+from sageaudit.domain.reconcile.learning import DerivedRate, UsageWithoutRate, derive_rates
 from sageaudit.errors import BadUsage
 from sageaudit.exits import Exit
 from sageaudit.output.terminal.layout import make_console, plain_table, signed_percent
-from sageaudit.output.text.money import about_text, format_usd
-from sageaudit.output.text.money import format_rate as shown_rate
+from sageaudit.output.text.money import about_text, format_rate, format_usd
 from sageaudit.output.text.untrusted import for_terminal
 from sageaudit.output.text.words import count_text
 from sageaudit.structs import replace
@@ -73,13 +71,13 @@ class TypeRate(Struct, frozen=True):
 
     @property
     def is_estimate(self) -> bool:
-        """True for a rate that nobody has read."""
+        """Whether the rate is estimated, not read from a price list."""
         return self.kind == "estimate"
 
 
 @click.group(cls=options.DefaultGroup, epilog=_EPILOG)
 def prices() -> None:
-    """Shows what an instance type costs by the hour: `prices TYPE`."""
+    """Shows what an instance type costs per hour: `prices TYPE`."""
 
 
 @prices.command(epilog=_SHOW_EPILOG)
@@ -88,29 +86,29 @@ def prices() -> None:
 @click.option(
     "--component", type=click.Choice(list(COMPONENTS)), help="Price for one kind of job only."
 )
-@options.OUTPUT
+@options.OUTPUT_OPTION
 def show(instance_type: str, region: str | None, component: str | None, output: str) -> int:
     """Shows the rates of a type, with their date and source.
 
-    Of the tables of the package; no AWS account is needed. Where no rate is known, it may be
-    estimated from EC2's: "about", and kind "estimate" in the JSON.
+    The rates come with the package; no AWS account is needed. An unknown rate may be estimated from
+    EC2's: it is marked "about", and its kind in the JSON is "estimate".
     """
     _check(instance_type, region)
     components = [COMPONENTS[component]] if component else list(Component)
     regions = [region] if region else list(packaged.packaged_prices().regions)
-    rows: list[TypeRate] = []
+    rates: list[TypeRate] = []
     for job_component, region_name in product(components, regions):
-        book = sources.offline_book(region_name, job_component, None)
-        rows += _rows_of(book, instance_type, region_name, job_component)
-    if not rows:
+        prices_book = sources.offline_book(region_name, job_component, None)
+        rates += _rates_of_type(prices_book, instance_type, region_name, job_component)
+    if not rates:
         kind = f"{component} " if component else ""
-        where = f"in {region}" if region else "in any region"
-        print_message(f"no {kind}price is known for {instance_type} {where}: it is unknown, not 0")
+        place = f"in {region}" if region else "in any region"
+        print_message(f"no {kind}price is known for {instance_type} {place}: it is unknown, not 0")
         return Exit.NOT_FOUND
     if output == "json":
-        print_json({"schema": 1, "rates": [asdict(row) for row in rows]})
+        print_json({"schema": 1, "rates": [asdict(rate) for rate in rates]})
     else:
-        make_console().print(_table_of(rows))
+        make_console().print(_rates_table(rates))
     return Exit.DONE
 
 
@@ -123,51 +121,52 @@ def show(instance_type: str, region: str | None, component: str | None, output: 
 @click.option("--account", help="Learn from this account (12 digits); by default from all.")
 @click.option(
     "--amortised", "--amortized", "amortised", is_flag=True,
-    help="Count hours under a Savings Plan too, at what the plan costs.",
+    help="Also count hours under a Savings Plan, at the plan's cost.",
 )  # fmt: skip
 @click.option(
     "--to", "path", type=click.Path(path_type=Path, dir_okay=False), default="own-rates.json",
     show_default=True, help="File to add the rates to.",
 )  # fmt: skip
 def learn(reports: tuple[Path, ...], account: str | None, amortised: bool, path: Path) -> int:
-    """Learns what you pay from a cost report, as rates with dates.
+    """Derives the rates that you pay from a cost report, with their dates.
 
-    Rates are net of discounts. They are added to a file; rates of other months stay.
+    Rates are net of discounts. They are added to a file, which keeps rates of other months.
     """
     basis = RateBasis.AMORTISED if amortised else RateBasis.NET
     if account is not None:
         account = options.check_account_id(account, "--account")
-    known = policy_file.read_own_rates(path) if path.exists() else OwnRates(basis, account)
-    if (known.basis, known.account) != (basis, account):
-        of = f"of account {known.account}" if known.account else "of all accounts"
-        raise BadUsage(f"{path}: has {known.basis} rates {of}: choose another file with --to")
+    old_rates = policy_file.read_own_rates(path) if path.exists() else OwnRates(basis, account)
+    if (old_rates.basis, old_rates.account) != (basis, account):
+        scope = f"of account {old_rates.account}" if old_rates.account else "of all accounts"
+        raise BadUsage(f"{path} has {old_rates.basis} rates {scope}: choose another file with --to")
     report = cost_report.read_paid_usage(reports, account, basis)
-    found = lessons(report, basis, ", ".join(path.name for path in reports))
-    learnt = [one for one in found if isinstance(one, DerivedRate)]
-    if learnt:
-        make_console().print(_learnt_table(learnt))
-    for one in found:
-        if isinstance(one, UsageWithoutRate):
-            print_message(f"no rate for {one.name}: {one.reason}")
-        elif one.rate.note:
-            print_message(
-                f"{one.rate.what}, {one.rate.component.value}, {one.rate.region}: {one.rate.note}"
-            )
-    for left in report.excluded:
+    results = derive_rates(report, basis, ", ".join(path.name for path in reports))
+    derived = [result for result in results if isinstance(result, DerivedRate)]
+    if derived:
+        make_console().print(_derived_table(derived))
+    for result in results:
+        if isinstance(result, UsageWithoutRate):
+            print_message(f"no rate for {result.name}: {result.reason}")
+        elif result.rate.note:
+            rate = result.rate
+            print_message(f"{rate.what}, {rate.component.value}, {rate.region}: {rate.note}")
+    for excluded in report.excluded:
         print_message(
-            f"left out, as it is no usage at a price: {left.kind}, {format_usd(left.usd)}"
+            f"left out, since it is not priced usage: {excluded.kind}, {format_usd(excluded.usd)}"
         )
     if report.duplicate_lines:
         print_message(
             f"{report.duplicate_lines:,} lines are in two of the files: each is counted once"
         )
-    if not learnt:
-        print_message("no rate could be learnt: nothing is written")
+    if not derived:
+        print_message("no rate could be derived: nothing is written")
         return Exit.NOT_FOUND
-    rates = merge_own_rates(known, group_own_rates(basis, account, (one.rate for one in learnt)))
+    rates = merge_own_rates(
+        old_rates, group_own_rates(basis, account, (result.rate for result in derived))
+    )
     write_text(path, policy_file.own_rates_text(rates))
     print_message(
-        f"{path}: {count_text(len(learnt), 'rate')} written, {len(rates.rows) - len(learnt)} kept"
+        f"{path}: {count_text(len(derived), 'rate')} written, {len(rates.rows) - len(derived)} kept"
     )
     print_message(
         f"to use them, write own_rates = {json.dumps(str(path))} under [discounts] in policy.toml"
@@ -178,21 +177,24 @@ def learn(reports: tuple[Path, ...], account: str | None, amortised: bool, path:
 def _check(instance_type: str, region: str | None) -> None:
     """Raises BadUsage for a type or region that does not exist."""
     table = packaged.packaged_prices().hourly_table["usd_per_hour"]
-    known = {*packaged.instance_types(), *(name for row in table.values() for name in row)}
-    if instance_type not in known:
+    known_types = {
+        *packaged.instance_types(),
+        *(name for rates in table.values() for name in rates),
+    }
+    if instance_type not in known_types:
         raise BadUsage(
             f"{instance_type} is not an instance type that SageMaker jobs are known to use"
-            f"{did_you_mean(instance_type, known)}"
+            f"{did_you_mean(instance_type, known_types)}"
         )
     if region is not None and region not in {*table, *known_regions()}:
         raise BadUsage(f"{region} is not a known AWS region")
 
 
-def _rows_of(
-    book: Prices, instance_type: str, region: str, component: Component
+def _rates_of_type(
+    prices_book: Prices, instance_type: str, region: str, component: Component
 ) -> Iterator[TypeRate]:
-    """The rate of a type by one kind of job, if it is known or estimated."""
-    rate = book.hourly_rate(region, component, instance_type)
+    """Yields the rate of a type for one kind of job, if it is known or estimated."""
+    rate = prices_book.hourly_rate(region, component, instance_type)
     if rate is not None:
         yield TypeRate(
             instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
@@ -201,47 +203,53 @@ def _rows_of(
 
 
 def _note(rate: Rate) -> str | None:
-    """What to know of the rate: how it was estimated, and why the type may not be sold."""
-    noted = rate.unlisted is not None and rate.unlisted in (rate.note or "")
-    unlisted = None if noted else rate.unlisted
+    """Returns how the rate was estimated, and why the type may not be sold."""
+    is_in_note = rate.unlisted is not None and rate.unlisted in (rate.note or "")
+    unlisted = None if is_in_note else rate.unlisted
     return " · ".join(filter(None, (rate.estimated, rate.note, unlisted))) or None
 
 
-def _table_of(rows: list[TypeRate]) -> Group:
-    """A table with one line for components of equal price; below it, the sources of the prices."""
+def _rates_table(rates: list[TypeRate]) -> Group:
+    """Returns a table with one line for components of equal price, and the sources below it."""
     table = plain_table("Region", "USD/hour", "As of", "For")
-    merged: dict[TypeRate, list[str]] = {}
-    for row in rows:
-        merged.setdefault(replace(row, component=""), []).append(row.component)
+    components_by_rate: dict[TypeRate, list[str]] = {}
+    for rate in rates:
+        components_by_rate.setdefault(replace(rate, component=""), []).append(rate.component)
     sources: dict[str, list[str]] = {}
-    for row, components in sorted(merged.items(), key=lambda pair: pair[0].region):
+    for rate, components in sorted(components_by_rate.items(), key=lambda pair: pair[0].region):
         table.add_row(
-            row.region,
-            about_text(shown_rate(row.usd_per_hour), estimated=row.is_estimate),
-            row.as_of,
+            rate.region,
+            about_text(format_rate(rate.usd_per_hour), estimated=rate.is_estimate),
+            rate.as_of,
             ", ".join(components),
         )
-        source = " · ".join(filter(None, (row.source, row.note)))
-        sources.setdefault(source, []).append(row.region)
+        source = " · ".join(filter(None, (rate.source, rate.note)))
+        sources.setdefault(source, []).append(rate.region)
     if len(sources) == 1:
         return Group(table, *(Text(for_terminal(source), "dim") for source in sources))
     lines = (f"{', '.join(dict.fromkeys(names))}: {source}" for source, names in sources.items())
     return Group(table, *(Text(for_terminal(line), "dim") for line in lines))
 
 
-def _learnt_table(learnt: list[DerivedRate]) -> Table:
-    """A line for each rate, beside the list price."""
-    numbers, days = ("Own rate", "List", "Diff", "Used"), ("From", "To")
+def _derived_table(derived: list[DerivedRate]) -> Table:
+    """Returns a table of the rates, each with its list price."""
+    number_columns, day_columns = ("Own rate", "List", "Diff", "Used"), ("From", "To")
     table = plain_table(
-        "Type", "Region", "For", *numbers, *days, right=numbers, unbroken=(*numbers, *days)
+        "Type",
+        "Region",
+        "For",
+        *number_columns,
+        *day_columns,
+        right=number_columns,
+        unbroken=(*number_columns, *day_columns),
     )
-    for one in learnt:
-        rate, listed = one.rate, one.list_usd
-        difference = None if listed is None else 100 * (rate.usd - listed) / listed
+    for result in derived:
+        rate, list_usd = result.rate, result.list_usd
+        difference = None if list_usd is None else 100 * (rate.usd - list_usd) / list_usd
         unit = "GB-mo" if rate.what == STORAGE else "h"
         table.add_row(
             *(rate.what, rate.region, rate.component.value),
-            *(shown_rate(rate.usd), shown_rate(listed), signed_percent(difference)),
+            *(format_rate(rate.usd), format_rate(list_usd), signed_percent(difference)),
             *(f"{rate.quantity:,.2f} {unit}", str(rate.first), str(rate.last)),
         )
     return table

@@ -42,8 +42,8 @@ Examples:
     help="Cost and usage report to compare with: CSV, CSV.gz or Parquet, or a folder with its"
     " files.",
 )
-@options.TABLE_REGION
-@options.PROFILE
+@options.TABLE_REGION_OPTION
+@options.PROFILE_OPTION
 @options.PRINT_OPTIONS
 def reconcile(
     month_text: str,
@@ -53,12 +53,12 @@ def reconcile(
     report: Path,
     region: str | None,
     profile: str | None,
-    printed: options.PrintOptions,
+    print_options: options.PrintOptions,
 ) -> None:
     """Compares a month of the history with AWS's bill, job by job.
 
-    Quantities are compared first, then dollars. By usage type alone, and without a cost report,
-    `scan --coverage` and `report --coverage` compare. Reads only.
+    Quantities are compared first, then dollars. `scan --coverage` and `report --coverage` compare
+    by usage type, without a cost report. It only reads.
     """
     today = datetime.now(UTC).date()
     first_day = _month(month_text, today)
@@ -81,52 +81,56 @@ def reconcile(
         source=report.name,
         is_ongoing=first_day == today.replace(day=1),
     )
-    printed.print_document(reconciled, reconciliation.show, reconciliation.document)
+    print_options.print_document(reconciled, reconciliation.show, reconciliation.document)
 
 
 def read_month(history: History, account: str, first_day: date) -> AuditedMonth:
-    """The bill lines of an account's month.
+    """Returns the bill lines of an account's month.
 
-    These are lines of jobs that ended in the month, and storage of jobs that ended in the next.
+    These are lines of jobs that ended in the month, and storage of jobs that ended in the next
+    month.
     """
-    month, after = f"{first_day:%Y-%m}", (first_day + timedelta(days=31)).replace(day=1)
-    both = Period(first_day, (after + timedelta(days=31)).replace(day=1) - timedelta(days=1))
-    heads, later = [], []
-    for head in audits_of_period(history, both, account):
-        if head.ended_at.date() < after:
-            heads.append(head)
-        elif head.key.created_at.date() < after:
-            later.append(head)
+    month, next_month = f"{first_day:%Y-%m}", (first_day + timedelta(days=31)).replace(day=1)
+    period = Period(first_day, (next_month + timedelta(days=31)).replace(day=1) - timedelta(days=1))
+    summaries, later_summaries = [], []
+    for summary in audits_of_period(history, period, account):
+        if summary.ended_at.date() < next_month:
+            summaries.append(summary)
+        elif summary.key.created_at.date() < next_month:
+            later_summaries.append(summary)
     documents = (
-        read_audit(history, head.key, head.version) for head in (*heads, *later) if _has_bill(head)
+        read_audit(history, summary.key, summary.version)
+        for summary in (*summaries, *later_summaries)
+        if _has_bill(summary)
     )
     lines = [line for document in documents if document for line in lines_of(document, month)]
-    audited = [head for head in heads if not head.rollup]
-    unauditable = sum(head.unauditable is not None for head in audited)
-    jobs = sum(_has_bill(head) for head in heads)
+    audited = [summary for summary in summaries if not summary.rollup]
+    unauditable = sum(summary.unauditable is not None for summary in audited)
+    jobs = sum(_has_bill(summary) for summary in summaries)
     return AuditedMonth(
         tuple(line for line in lines if line.is_metered),
         jobs=jobs,
-        rollups=len(heads) - len(audited),
+        rollups=len(summaries) - len(audited),
         unauditable_jobs=unauditable,
         running_jobs=len(audited) - unauditable - jobs,
         unpaid_lines=sum(not line.is_metered for line in lines),
     )
 
 
-def _has_bill(head: AuditSummary) -> bool:
-    """A roll-up repeats the lines of its training jobs; an unauditable job has none.
+def _has_bill(summary: AuditSummary) -> bool:
+    """Whether an audit has bill lines to compare with AWS's.
 
-    Those of a job that still ran when it was audited end at that moment, which AWS's do not.
+    A roll-up repeats the lines of its training jobs; an unauditable job has none. Lines of a job
+    that was still running end at its audit, but AWS's lines do not.
     """
-    return not head.rollup and head.unauditable is None and head.status in FINISHED
+    return not summary.rollup and summary.unauditable is None and summary.status in FINISHED
 
 
 def _month(text: str, today: date) -> date:
     try:
         first_day = date.fromisoformat(f"{text}-01")
     except ValueError:
-        raise BadUsage(f"--month {text} is not a month: YYYY-MM, such as 2026-10") from None
+        raise BadUsage(f"--month {text} is not a month: write YYYY-MM, such as 2026-10") from None
     if first_day > today:
         raise BadUsage(f"--month {text} has not begun: it is {today:%Y-%m} (UTC)")
     return first_day

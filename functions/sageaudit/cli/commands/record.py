@@ -35,48 +35,50 @@ _STDOUT = "-"
     "--recording",
     "path",
     type=click.Path(path_type=Path),
-    help="Recording, or Describe* response, to write again in place of a job.",
+    help="Recording, or Describe* response, to write again instead of reading a job.",
 )
 @click.option(
     "-o",
     "--out",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    help="File to write, or - for stdout; by default NAME.json in this folder.",
+    help="File to write, or - for stdout; by default NAME.json in the current folder.",
 )
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @click.option(
     "--anonymize",
     is_flag=True,
-    help="For sharing: names, account ids, addresses and free texts are replaced. Times, types,"
-    " metrics and prices stay, so that the dollars stay.",
+    help="Replace names, account IDs, addresses and free text, for sharing. Times, types, metrics"
+    " and prices are kept, so that the dollars stay the same.",
 )
-@options.JOB
+@options.JOB_OPTIONS
 def record(
     job: str | None,
     path: Path | None,
     out: Path | None,
     force: bool,
     anonymize: bool,
-    target: JobOptions,
+    job_options: JobOptions,
 ) -> None:
-    """Writes a job's recording: all that an audit of it reads.
+    """Writes a job's recording: everything that its audit reads.
 
-    That is its Describe* response, tags, metrics, the regions of its buckets and the price list;
-    of a tuning job also those of its training jobs. Of hyperparameters, environment and arguments
-    only flags are kept, of messages only known words, of tags those that the policy names. Reads
-    only, with your own credentials.
+    A recording has the Describe* response, tags, metrics, bucket regions and prices, for a tuning
+    job also those of its training jobs. It keeps only flags of hyperparameters, environment and
+    arguments, known words of messages, and tags that the policy names. It only reads from AWS, with
+    your own credentials.
     """
     if (job is None) == (path is None):
         raise click.UsageError("name one job, or give its file with --recording")
     if out is not None and str(out) != _STDOUT:
         recording_file.check_can_write(out, replace=force)
     if path is not None:
-        read = recording.read(path)
+        recorded = recording.read(path)
     else:
-        read = live.LiveAccount(target.profile, target.region, warn=print_message).record(
-            job or "", target.kind
-        )
-    document = recording_file.make_document(read, fingerprint_key(), target.policy.tag_names)
+        recorded = live.LiveAccount(
+            job_options.profile, job_options.region, warn=print_message
+        ).record(job or "", job_options.kind)
+    document = recording_file.make_document(
+        recorded, fingerprint_key(), job_options.policy.tag_names
+    )
     if anonymize:
         rules = frozenset(rule.info.name for rule in catalogue.ruleset().rules)
         document = recording_file.anonymize(
@@ -86,17 +88,18 @@ def record(
     if str(out) == _STDOUT:
         click.echo(text, nl=False)
     else:
-        written = out or Path(f"{_name(document)}.json")
-        recording_file.write(written, text, replace=force)
-        print_message(f"wrote {written} ({max(len(text) // 1000, 1)} KB)")
+        target = out or Path(f"{_name(document)}.json")
+        recording_file.write(target, text, replace=force)
+        print_message(f"wrote {target} ({max(len(text) // 1000, 1)} KB)")
     if not anonymize:
         print_message("it names your account, data and people: add --anonymize before you share it")
 
 
 def _name(document: Mapping[str, Any]) -> str:
-    """The job's name in the recording, as the file's; of a set without its tuning job the first's.
+    """Returns the job's name in the recording, for its file name.
 
-    A name that is no file name in this folder gives one that is.
+    For a set without its tuning job, it is the name of the first job; for a name that is not a
+    valid job name, `job`.
     """
     answer = document.get("describe") or document["children"][0]["describe"]
     name = next(str(value) for key, value in answer.items() if key.endswith("JobName"))

@@ -14,7 +14,7 @@ from rich.text import Text
 from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.history.codec import moment_text
 from sageaudit.cli import options
-from sageaudit.cli.messages import may_ask, print_json, print_message
+from sageaudit.cli.messages import can_ask, print_json, print_message
 from sageaudit.cli.views.formats import format_moment
 from sageaudit.errors import AwsError, BadUsage
 from sageaudit.exits import Exit, exit_for
@@ -31,11 +31,11 @@ from sageaudit.workflows.redrive import (
     find_queues,
     move_letters,
     plan_redrive,
+    receive_letters,
 )
-from sageaudit.workflows.redrive import receive_letters as read_letters
 
-_WHYS = 3
-"""Different sentences shown for one reason."""
+_MAX_EXPLANATIONS = 3
+"""How many different explanations of one reason are shown."""
 _NAMES = {
     LetterKind.FINISHED: "jobs that were not audited",
     LetterKind.UNDECIDED: "audits without a decision whether to post",
@@ -50,23 +50,27 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("kind", type=click.Choice([kind.value for kind in LetterKind]))
-@click.option("--dry-run", is_flag=True, help="Show what would be done; do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, but do nothing.")
 @click.option(
-    "--reason", metavar="WORD", help="Only letters with this reason, also those refused for good."
+    "--reason",
+    metavar="WORD",
+    help="Send only letters with this reason, even those that were refused for good.",
 )
-@click.option("--limit", type=options.ROW_COUNT, help="Send at most so many, the oldest first.")
+@click.option(
+    "--limit", type=options.ROW_COUNT, help="Send at most this many letters, the oldest first."
+)
 @click.option("--yes", is_flag=True, help="Do not ask before letters are sent.")
 @click.option(
     "--stack",
     metavar="NAME",
     default=DEFAULT_STACK,
     show_default=True,
-    help="Stack to find the queues by.",
+    help="Stack whose queues to use.",
 )
 @click.option("--region", help="AWS region of the stack; by default that of your AWS settings.")
-@options.PROFILE
-@options.OUTPUT
-@options.NO_COLOR
+@options.PROFILE_OPTION
+@options.OUTPUT_OPTION
+@options.NO_COLOR_OPTION
 def redrive(
     kind: str,
     dry_run: bool,
@@ -79,62 +83,64 @@ def redrive(
     output: str,
     no_color: bool,
 ) -> int:
-    """Shows dead letters and why; sends them again.
+    """Shows dead letters and their reasons, and sends them again.
 
     finished: jobs that were not audited. undecided: audits without a decision whether to post, and
     messages that did not reach their queue. notices: messages that were not posted. Each letter is
     sent to its work queue as a new message, then deleted.
     """
     if reason == "":
-        raise BadUsage("--reason is empty: name a reason, as --dry-run shows them")
-    session, asked, now = open_session(profile, region), LetterKind(kind), datetime.now(UTC)
-    queues = find_queues(session, stack, asked)
+        raise BadUsage("--reason is empty: name a reason that --dry-run shows")
+    session, letter_kind, now = open_session(profile, region), LetterKind(kind), datetime.now(UTC)
+    queues = find_queues(session, stack, letter_kind)
     print_message(f"reading the dead letters in {queues.dead_letters.name} ({session.region_name})")
     letters: list[DeadLetter] = []
-    error: AwsError | None = None
+    move_error: AwsError | None = None
     try:
-        letters, more = read_letters(queues.dead_letters, asked, now)
+        letters, has_more = receive_letters(queues.dead_letters, letter_kind, now)
         chosen = plan_redrive(letters, queues, reason, limit)
         if output == "table":
-            _show(chosen, asked, make_console(no_color=no_color))
+            _show(chosen, letter_kind, make_console(no_color=no_color))
         if not dry_run:
             _confirm(chosen, yes=yes)
-            error = move_letters(chosen, queues)
+            move_error = move_letters(chosen, queues)
     finally:
         _release_letters(letters, queues)
-    others = len(letters) - len(chosen)
+    other_count = len(letters) - len(chosen)
     if output == "json":
-        failed = None if error is None else str(error)
-        asked_for = {"schema": 1, "kind": kind, "dry_run": dry_run, "error": failed, "more": more}
-        print_json(asked_for | {"other_reasons": others} | _document(chosen))
+        failed = None if move_error is None else str(move_error)
+        header = {"schema": 1, "kind": kind, "dry_run": dry_run, "error": failed, "more": has_more}
+        print_json(header | {"other_reasons": other_count} | _document(chosen))
     for line in _result_lines(chosen, queues, dry_run=dry_run):
         print_message(line)
-    if others:
-        print_message(f"{count_text(others, 'letter')} of other reasons: left alone")
-    if more:
+    if other_count:
+        print_message(f"{count_text(other_count, 'letter')} with other reasons: not sent")
+    if has_more:
         print_message("there are more letters: run the same command again")
-    if error is not None:
-        print_message(str(error))
-        return int(exit_for(error))
-    failed_one = any(letter.fate is LetterStatus.FAILED for letter in chosen)
-    return int(Exit.FAILURE if failed_one else Exit.DONE)
+    if move_error is not None:
+        print_message(str(move_error))
+        return int(exit_for(move_error))
+    has_failed = any(letter.fate is LetterStatus.FAILED for letter in chosen)
+    return int(Exit.FAILURE if has_failed else Exit.DONE)
 
 
 def _confirm(letters: Sequence[DeadLetter], *, yes: bool) -> None:
-    """Where somebody can answer. Raises Abort."""
-    going = sum(letter.fate is LetterStatus.MOVES for letter in letters)
-    if going and not yes and may_ask():
-        click.confirm(f"Send {count_text(going, 'letter')} again?", abort=True, err=True)
+    """Asks for confirmation if somebody can answer. Raises Abort for a no."""
+    count = sum(letter.fate is LetterStatus.MOVES for letter in letters)
+    if count and not yes and can_ask():
+        click.confirm(f"Send {count_text(count, 'letter')} again?", abort=True, err=True)
 
 
 def _release_letters(letters: list[DeadLetter], queues: RedriveQueues) -> None:
     """Lets others receive the letters that are still here."""
-    left = [one.message.receipt_handle for one in letters if one.fate is not LetterStatus.MOVED]
+    handles = [
+        letter.message.receipt_handle for letter in letters if letter.fate is not LetterStatus.MOVED
+    ]
     try:
-        queues.dead_letters.make_visible(left)
+        queues.dead_letters.make_visible(handles)
     except AwsError as error:
         print_message(
-            f"others can receive these letters again in {HIDDEN_S // 60} minutes only ({error})"
+            f"these letters stay hidden from others for {HIDDEN_S // 60} minutes ({error})"
         )
 
 
@@ -143,9 +149,9 @@ def _show(letters: Sequence[DeadLetter], kind: LetterKind, console: Console) -> 
     console.print(Text(f"{count_text(len(letters), 'dead letter')}: {_NAMES[kind]}", "bold"))
     for reason, count in Counter(letter.reason for letter in letters).most_common():
         console.print(Text(f"{count:,} {for_terminal(reason)}"))
-        whys = Counter(letter.why for letter in letters if letter.reason == reason)
-        for why, times in whys.most_common(_WHYS):
-            console.print(Text(f"  {times:,}: {for_terminal(why) or 'no sentence was given'}"))
+        explanations = Counter(letter.why for letter in letters if letter.reason == reason)
+        for explanation, times in explanations.most_common(_MAX_EXPLANATIONS):
+            console.print(Text(f"  {times:,}: {for_terminal(explanation) or 'no explanation'}"))
     if letters:
         table = plain_table("First sent", "Letter", unbroken={"First sent"})
         for letter in letters:
@@ -154,7 +160,7 @@ def _show(letters: Sequence[DeadLetter], kind: LetterKind, console: Console) -> 
 
 
 def _line(letter: DeadLetter) -> str:
-    """`moves slack: train-bert v2, channel_broken`, and why it does not move."""
+    """Returns `moves slack: train-bert v2, channel_broken`, and why a letter does not move."""
     channel = f"{letter.channel}: " if letter.channel else ""
     name = (letter.job or "unreadable").rpartition("/")[2]
     version = f" v{letter.version}" if letter.version else ""
@@ -165,33 +171,37 @@ def _line(letter: DeadLetter) -> str:
 def _result_lines(
     letters: Sequence[DeadLetter], queues: RedriveQueues, *, dry_run: bool
 ) -> Iterator[str]:
-    """How it went, in sentences."""
-    fates = Counter(letter.fate for letter in letters)
+    """Yields what was done with the letters, in sentences."""
+    counts = Counter(letter.fate for letter in letters)
     if dry_run:
-        goes = count_text(fates[LetterStatus.MOVES], "letter")
-        yield f"--dry-run: {goes} would move, {fates[LetterStatus.STAYS]:,} would stay"
+        text = count_text(counts[LetterStatus.MOVES], "letter")
+        yield f"--dry-run: {text} would move, {counts[LetterStatus.STAYS]:,} would stay"
         return
-    to = sorted(
-        {queues.work_queues[one.channel].name for one in letters if one.fate is LetterStatus.MOVED}
+    queue_names = sorted(
+        {
+            queues.work_queues[letter.channel].name
+            for letter in letters
+            if letter.fate is LetterStatus.MOVED
+        }
     )
-    moved = f"moved {count_text(fates[LetterStatus.MOVED], 'letter')}"
-    words = [f"{moved} to {' and '.join(to)}" if to else moved]
-    words += [f"{fates[LetterStatus.STAYS]:,} stay"] if fates[LetterStatus.STAYS] else []
-    words += [f"{fates[LetterStatus.FAILED]:,} failed"] if fates[LetterStatus.FAILED] else []
-    yield ", ".join(words)
+    moved = f"moved {count_text(counts[LetterStatus.MOVED], 'letter')}"
+    parts = [f"{moved} to {' and '.join(queue_names)}" if queue_names else moved]
+    parts += [f"{counts[LetterStatus.STAYS]:,} stay"] if counts[LetterStatus.STAYS] else []
+    parts += [f"{counts[LetterStatus.FAILED]:,} failed"] if counts[LetterStatus.FAILED] else []
+    yield ", ".join(parts)
     notes = (
-        one.note
-        for one in letters
-        if one.fate in {LetterStatus.FAILED, LetterStatus.MOVED} and one.note
+        letter.note
+        for letter in letters
+        if letter.fate in {LetterStatus.FAILED, LetterStatus.MOVED} and letter.note
     )
-    for note, count in Counter(notes).most_common(_WHYS):
+    for note, count in Counter(notes).most_common(_MAX_EXPLANATIONS):
         yield f"{count:,}: {note}"
 
 
 def _document(letters: Sequence[DeadLetter]) -> dict[str, Any]:
-    fates = Counter(letter.fate for letter in letters)
+    counts = Counter(letter.fate for letter in letters)
     return {
-        "counts": {fate.value: fates[fate] for fate in LetterStatus},
+        "counts": {fate.value: counts[fate] for fate in LetterStatus},
         "letters": [_letter(letter) for letter in letters],
     }
 

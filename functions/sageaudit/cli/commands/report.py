@@ -12,9 +12,9 @@ from sageaudit import __version__
 from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.files.local_files import atomic_write
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli import asking, options
-from sageaudit.cli.asking import HistoryChoice
+from sageaudit.cli import clock, options, query_options, query_output
 from sageaudit.cli.messages import print_message
+from sageaudit.cli.query_options import HistoryChoice
 from sageaudit.cli.views import coverage as coverage_view
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.sweep import Period
@@ -55,10 +55,10 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("job", required=False, metavar="[ARN|NAME]")
-@options.RECORDING
-@asking.since_option(forms=DAY_FORMATS)
-@asking.UNTIL_OPTION
-@asking.ACCOUNT_OPTION
+@options.RECORDING_OPTION
+@query_options.since_option(formats_text=DAY_FORMATS)
+@query_options.UNTIL_OPTION
+@query_options.ACCOUNT_OPTION
 @click.option(
     "-o",
     "--output",
@@ -70,11 +70,11 @@ Examples:
 @click.option(
     "--coverage",
     is_flag=True,
-    help="Also say how much of the account's SageMaker bill these jobs are: a Cost Explorer request"
-    " of $0.01 or more.",
+    help="Also show how much of the account's SageMaker bill these jobs are: one or more Cost"
+    " Explorer requests at $0.01 each.",
 )
-@asking.HISTORY_OPTIONS
-@options.POLICY
+@query_options.HISTORY_OPTIONS
+@options.POLICY_OPTION
 @click.pass_context
 def report(
     context: click.Context,
@@ -85,56 +85,59 @@ def report(
     account: str | None,
     output: str,
     coverage: bool,
-    where: HistoryChoice,
+    history_choice: HistoryChoice,
     policy: Policy,
 ) -> Exit:
-    """Writes a page about one job, or about all jobs of some days.
+    """Writes an HTML page about one job, or about all jobs of a period.
 
-    The page is one file that loads nothing and sends nothing: open it, send it, keep it. It is
-    written from a history, or from the --recording of one job; AWS is asked nothing else, but for
-    --coverage.
+    The page is one file that loads nothing and sends nothing. It is written from a history, or from
+    the --recording of one job; only --coverage makes other calls to AWS.
     """
-    of_history = [name for name in _HISTORY_ARGUMENTS if _is_given(context, name)]
-    if path and of_history:
-        what = ", ".join(
-            "JOB" if name == "job" else asking.option_name(name) for name in of_history
+    history_options = [name for name in _HISTORY_ARGUMENTS if _is_given(context, name)]
+    if path and history_options:
+        names_text = ", ".join(
+            "JOB" if name == "job" else query_options.option_name(name) for name in history_options
         )
-        raise BadUsage(f"--recording is all that the report is about: leave out {what}")
+        raise BadUsage(
+            f"with --recording the report is about that job alone: leave out {names_text}"
+        )
     if _is_given(context, "policy") and not path:
-        raise BadUsage("--policy judges a --recording: the audits of a history stay as is")
+        raise BadUsage("--policy needs a --recording: audits of a history are not judged again")
     if coverage and job:
-        raise BadUsage("--coverage is of an account: leave out JOB")
+        raise BadUsage("--coverage is about an account: leave out JOB")
     code = Exit.DONE
     contents: AccountReport | JobReport
     if path:
         contents = recorded_report(path, audit_recording(path, policy))
     else:
-        days = parse_whole_days(since, until, asking.utc_now())
-        with where.open() as opened:
-            decisions = opened.decisions.decisions()
-            source = ReportSource(opened.history, packaged.instance_types(), asking.with_progress)
+        days = parse_whole_days(since, until, clock.utc_now())
+        with history_choice.open() as opened_history:
+            decisions = opened_history.decisions.decisions()
+            source = ReportSource(
+                opened_history.history, packaged.instance_types(), query_output.with_progress
+            )
             if job is not None:
                 contents = make_job_report(
-                    source, find_job(opened.history, JobQuery(job, account=account))
+                    source, find_job(opened_history.history, JobQuery(job, account=account))
                 )
             else:
                 period = Period(days.first_day, days.last_day)
-                today = asking.utc_now().date()
+                today = clock.utc_now().date()
                 contents = make_account_report(source, period, account, today, decisions)
             if coverage and isinstance(contents, AccountReport):
-                session = opened.session or open_session(where.profile, None)
+                session = opened_history.session or open_session(history_choice.profile, None)
                 period = Period(contents.since, contents.until)
-                covered = billed.read_own_coverage(
-                    opened.history, session, period, account, _report_cost
+                result = billed.read_own_coverage(
+                    opened_history.history, session, period, account, _report_cost
                 )
-                code = coverage_view.report_refusal(covered)
-                contents = replace(contents, coverage=covered.coverage)
+                code = coverage_view.report_refusal(result)
+                contents = replace(contents, coverage=result.coverage)
     _write(_page(contents), output, contents)
     return code
 
 
-def _report_cost(asked: billed.BilledAccounts) -> None:
-    print_message(coverage_view.cost_line(asked))
+def _report_cost(bill: billed.BilledAccounts) -> None:
+    print_message(coverage_view.cost_line(bill))
 
 
 def _is_given(context: click.Context, name: str) -> bool:
@@ -147,7 +150,7 @@ def _page(contents: AccountReport | JobReport) -> Iterator[str]:
         title, body = job_title(contents.document), job_body(contents)
     else:
         title, body = account_title(contents), account_body(contents)
-    return page(title, body, generated_at=asking.utc_now(), version=__version__)
+    return page(title, body, generated_at=clock.utc_now(), version=__version__)
 
 
 def _write(pieces: Iterator[str], output: str, contents: AccountReport | JobReport) -> None:
@@ -155,14 +158,14 @@ def _write(pieces: Iterator[str], output: str, contents: AccountReport | JobRepo
         for piece in pieces:
             click.echo(piece, nl=False)
         return
-    with atomic_write(Path(output)) as beside:
-        with beside.open("w", encoding="utf-8", errors="replace", newline="") as file:
+    with atomic_write(Path(output)) as temporary_file:
+        with temporary_file.open("w", encoding="utf-8", errors="replace", newline="") as file:
             file.writelines(pieces)
-        size = f"{max(beside.stat().st_size // _KIB, 1):,} KB"
-    about = "1 job"
+        size = f"{max(temporary_file.stat().st_size // _KIB, 1):,} KB"
+    description = "1 job"
     if isinstance(contents, AccountReport):
-        about = f"{job_count_text(contents.summaries)}, {contents.since} to {contents.until}"
+        description = f"{job_count_text(contents.summaries)}, {contents.since} to {contents.until}"
         if contents.omitted_jobs:
-            omitted = f"{contents.omitted_jobs:,} others are only in its sums"
-            about = f"the most wasteful {about} ({omitted})"
-    print_message(f"wrote {output}: {about}, {size}")
+            others = f"{contents.omitted_jobs:,} others are only in its sums"
+            description = f"the most wasteful {description} ({others})"
+    print_message(f"wrote {output}: {description}, {size}")

@@ -41,38 +41,40 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("name", required=False)
 @options.PRINT_OPTIONS
-def rules(name: str | None, printed: PrintOptions) -> None:
+def rules(name: str | None, print_options: PrintOptions) -> None:
     """Lists all rules, or explains one of them.
 
-    NAME is a rule's name or id; its page has the thresholds, the saving and the sources. What each
-    rule found in a history is for `sageaudit by rule`.
+    NAME is a rule's name or id; its page has the thresholds, the saving and the sources. `sageaudit
+    by rule` shows what each rule found in a history.
     """
-    known = catalogue.load()
+    all_rules = catalogue.load()
     if name is None:
-        printed.print_document(known, _show, _document)
+        print_options.print_document(all_rules, _show, _document)
         return
-    asked = name.lower().replace("_", "-")
-    wanted = next((r for r in known if asked in {r.info.name, r.info.id.lower()}), None)
-    if wanted is None:
-        perhaps = did_you_mean(asked, [rule.info.name for rule in known]) or ";"
-        raise BadUsage(f"there is no rule {name}{perhaps} `sageaudit rules` lists them all")
-    text = rule_page(wanted)
-    console = make_console(no_color=printed.no_color)
-    if printed.is_json:
-        print_json({"schema": 1, "rule": {**rule_document(wanted), "page": text}})
+    key = name.lower().replace("_", "-")
+    matching_rule = next(
+        (rule for rule in all_rules if key in {rule.info.name, rule.info.id.lower()}), None
+    )
+    if matching_rule is None:
+        suggestion = did_you_mean(key, [rule.info.name for rule in all_rules]) or ";"
+        raise BadUsage(f"there is no rule {name}{suggestion} `sageaudit rules` lists them all")
+    text = rule_page(matching_rule)
+    console = make_console(no_color=print_options.no_color)
+    if print_options.is_json:
+        print_json({"schema": 1, "rule": {**rule_document(matching_rule), "page": text}})
     elif console.is_terminal:
         console.print(Markdown(text))
     else:
         click.echo(text, nl=False)
 
 
-def _document(known: tuple[Rule, ...]) -> dict[str, Any]:
-    return {"schema": 1, "rules": [rule_document(rule) for rule in known]}
+def _document(all_rules: tuple[Rule, ...]) -> dict[str, Any]:
+    return {"schema": 1, "rules": [rule_document(rule) for rule in all_rules]}
 
 
-def _show(known: tuple[Rule, ...], console: Console) -> None:
+def _show(all_rules: tuple[Rule, ...], console: Console) -> None:
     table = plain_table("Id", "Rule", "Finds", "Jobs", unbroken=("Id", "Rule"))
-    for rule in known:
+    for rule in all_rules:
         kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
         table.add_row(rule.info.id, rule.info.name, rule.title, kinds)
     console.print(table)
@@ -94,20 +96,22 @@ SECTION_NAMES = (
     "What to do",
     "Sources",
 )
-"""What every page says, in this order: a rule's docstring has a title and a paragraph for each.
+"""The sections of every page, in this order.
 
-A paragraph's further lines are indented.
+A rule's docstring has a title, then a paragraph for each section, whose further lines are indented.
 """
 _WIDTH = 100
 _SECTION = re.compile(rf"^({'|'.join(SECTION_NAMES)}): (.*(?:\n    .*)*)", re.MULTILINE)
 
 
 def rule_page(rule: Rule) -> str:
-    """Markdown, as `sageaudit rules NAME` shows it; docs/rules adds how often it was right."""
+    """Returns a rule's page as Markdown, as `sageaudit rules NAME` shows it. docs/rules adds how
+    often the rule was right.
+    """
     lines = [f"# {rule.info.name} ({rule.info.id})", "", f"**{rule.title}**"]
     for heading, text in docstring_sections(rule.page):
         lines += ["", f"## {heading}", text]
-    lines += ["", "## When it judges", *(f"- {line}" for line in _card(rule))]
+    lines += ["", "## When it judges", *(f"- {line}" for line in _judging_lines(rule))]
     if rule.thresholds:
         lines += [
             "",
@@ -118,14 +122,15 @@ def rule_page(rule: Rule) -> str:
             "|---|--:|---|---|---|",
         ]
         lines += [
-            f"| `{t.key}` | {t.value:g} | {t.unit} | {t.why} | {t.source} |"
-            for t in rule.thresholds
+            f"| `{threshold.key}` | {threshold.value:g} | {threshold.unit} | {threshold.why}"
+            f" | {threshold.source} |"
+            for threshold in rule.thresholds
         ]
     return "\n".join(lines) + "\n"
 
 
 def rule_document(rule: Rule) -> dict[str, Any]:
-    """The rule's card as --output json prints it; keys are always present and never removed."""
+    """Returns a rule as --output json prints it; keys are always present and never removed."""
     return {
         "id": rule.info.id,
         "name": rule.info.name,
@@ -144,7 +149,7 @@ def rule_document(rule: Rule) -> dict[str, Any]:
 
 
 def docstring_sections(docstring: str) -> list[tuple[str, str]]:
-    """The sections of a rule's docstring: heading and text, in their order."""
+    """Returns the heading and text of each section of a rule's docstring, in their order."""
     return [
         (
             heading,
@@ -154,8 +159,8 @@ def docstring_sections(docstring: str) -> list[tuple[str, str]]:
     ]
 
 
-def _card(rule: Rule) -> list[str]:
-    """The card in sentences; what most rules share is left out."""
+def _judging_lines(rule: Rule) -> list[str]:
+    """Returns how a rule judges, in sentences; what most rules share is left out."""
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
     lines = [f"Looks at {SCOPE_LABELS[rule.scope]}; kinds: {kinds}.", *_request_support(rule)]
     if rule.report_once_per_family:
@@ -167,12 +172,11 @@ def _card(rule: Rule) -> list[str]:
         minutes = "minutes of work" if rule.uses_whole_run else "active minutes"
         lines.append(
             f"Needs {metrics}: {rule.min_coverage:.0%} of the points, "
-            f"{rule.min_active_minutes:g} {minutes}, a point at least every "
-            f"{rule.max_period_s} s."
+            f"{rule.min_active_minutes:g} {minutes}, a point at least every {rule.max_period_s} s."
         )
     if rule.can_pool_runs:
-        less = f"Under {MIN_ACTIVE_MINUTES} active minutes"
-        lines.append(f"{less}, a run is judged together with the last ones of its family.")
+        limit_text = f"Under {MIN_ACTIVE_MINUTES} active minutes"
+        lines.append(f"{limit_text}, a run is judged together with the last ones of its family.")
     if rule.compares_hosts:
         lines.append("Compares hosts: Unknown when the job has several instance groups.")
     if rule.skips_busy_gpu:
@@ -191,7 +195,7 @@ def _card(rule: Rule) -> list[str]:
 
 
 def _request_support(rule: Rule) -> list[str]:
-    """Whether a rule about jobs that ran judges requests too."""
+    """Returns a line if a rule about jobs judges requests too."""
     if rule.request_severity is None or rule.scope in {Case, RequestCase}:
         return []
     return ["Also judges requests before they run (`sageaudit check`)."]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 from msgspec.structs import asdict
 
-from sageaudit.cli import asking, recommendations
-from sageaudit.cli.asking import HistoryChoice, OutputOptions
+from sageaudit.cli import clock, query_options, recommendations
 from sageaudit.cli.messages import print_message
-from sageaudit.cli.recommendations import FILTERS, RecommendationFilters
+from sageaudit.cli.query_options import HistoryChoice, OutputOptions
+from sageaudit.cli.recommendations import RECOMMENDATION_FILTER_OPTIONS, RecommendationFilters
 from sageaudit.domain.advice.advice import MEASURED
 from sageaudit.output.text.money import ROUND_NEAREST, Figure, format_usd
 from sageaudit.output.text.words import count_text
@@ -21,45 +21,48 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@FILTERS
-@asking.HISTORY_OPTIONS
-@asking.OUTPUT_OPTIONS
-def savings(filters: RecommendationFilters, where: HistoryChoice, shown: OutputOptions) -> None:
-    """Compares what followed advice was to save with what it saved.
+@RECOMMENDATION_FILTER_OPTIONS
+@query_options.HISTORY_OPTIONS
+@query_options.OUTPUT_OPTIONS
+def savings(
+    filters: RecommendationFilters, history_choice: HistoryChoice, output_options: OutputOptions
+) -> None:
+    """Compares predicted with measured savings of followed advice.
 
-    Measured are the medians of the bills of three runs before and after, times the runs since. If
-    the change was undone, it is listed as ended, with what it saved until then.
-    What is predicted, and what cannot be compared, is in no sum with it. With --table, what
-    sageaudit itself cost is estimated beside them.
+    A measured saving is the median bill of three runs before, minus that of three runs after, times
+    the runs since. If the change was undone, it is listed as ended, with what it saved until then.
+    Predicted savings, and savings that cannot be compared, are never added to measured ones. With
+    --table, the estimated cost of sageaudit itself is printed too.
     """
-    shown.chosen_fields(recommendations.SAVINGS)
-    with where.open() as opened:
-        found = filters.find_recommendations(opened, asking.utc_now())
-        own_usd = filters.own_cost_usd(opened, asking.utc_now())
-    rows = recommendations.followed_with_outcomes(found)
+    output_options.chosen_fields(recommendations.SAVINGS)
+    with history_choice.open() as source:
+        matching = filters.find_recommendations(source, clock.utc_now())
+        own_usd = filters.own_cost_usd(source, clock.utc_now())
+    rows = recommendations.followed_with_outcomes(matching)
     sums = recommendations.sum_savings(rows)
-    shown.write_rows(
+    output_options.write_rows(
         rows,
         recommendations.SAVINGS,
         lambda: {
-            "sums": {state: asdict(row) for state, row in sums.items()},
+            "sums": {outcome: asdict(outcome_sums) for outcome, outcome_sums in sums.items()},
             "own_cost_usd": own_usd,
         },
         filters.days_text,
     )
     if not rows:
-        print_message(f"no advice was followed since {filters.since}")
-    for state, row in sums.items():
-        if row.recommendations:
-            claimed = state in {MEASURED, recommendations.ENDED}
-            measured = f", measured {format_usd(row.measured_usd)}" if claimed else ""
-            predicted = f"predicted {format_usd(row.predicted_usd)}"
+        print_message(f"no recommendation was followed since {filters.since}")
+    for outcome, outcome_sums in sums.items():
+        if outcome_sums.recommendations:
+            is_measured = outcome in {MEASURED, recommendations.ENDED}
+            measured = f", measured {format_usd(outcome_sums.measured_usd)}" if is_measured else ""
+            predicted = f"predicted {format_usd(outcome_sums.predicted_usd)}"
             print_message(
-                f"{state}: {count_text(row.recommendations, 'recommendation')}, "
+                f"{outcome}: {count_text(outcome_sums.recommendations, 'recommendation')}, "
                 f"{predicted}{measured}"
             )
     if own_usd is not None:
         cost = Figure(own_usd, estimated=True, rounding=ROUND_NEAREST)
         print_message(
-            f"sageaudit itself cost {cost} at list prices; its tag in Cost Explorer has the bill"
+            f"sageaudit itself cost {cost} at list prices; filter Cost Explorer by its tag for the"
+            " bill"
         )

@@ -1,4 +1,4 @@
-"""`sageaudit scan`: audits the jobs of an account, and ranks where its dollars went."""
+"""`sageaudit scan`: audits the jobs of an account, and ranks what cost and wasted most."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ from sageaudit.adapters.aws.accounts import home_region, open_session
 from sageaudit.adapters.aws.pace import DaemonThreads, RateLimiter, ScanStopped
 from sageaudit.adapters.history import opened as histories
 from sageaudit.cli import options
-from sageaudit.cli.asking_aws import OTHER_ACCOUNTS, Interruption, OtherAccounts, list_live_jobs
-from sageaudit.cli.messages import may_ask, print_json, print_message
+from sageaudit.cli.account_options import (
+    OTHER_ACCOUNTS_OPTIONS,
+    OtherAccounts,
+    list_live_jobs,
+)
+from sageaudit.cli.interruption import Interruption
+from sageaudit.cli.messages import can_ask, print_json, print_message
 from sageaudit.cli.views import coverage as coverage_view
 from sageaudit.cli.views import ranking as ranking_view
 from sageaudit.cli.views import scan as view
@@ -33,7 +38,7 @@ from sageaudit.workflows.scan.run import ScanRun, ScanScope
 from sageaudit.workflows.scan.tally import ScanCost, scan_cost
 
 _ASK_ABOVE_USD = Decimal(5)
-"""A scan that costs more is asked about, where somebody can answer."""
+"""Asks for confirmation of a scan that costs more, if somebody can answer."""
 _EPILOG = """\b
 Examples:
   sageaudit scan
@@ -46,12 +51,13 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.option(
     "--since",
-    help=f"First day on which a job ended, in UTC: {DAY_FORMATS}; by default 30d, of recordings all"
-    " days.",
+    help=f"First day on which a job ended, in UTC: {DAY_FORMATS}; by default 30d, or all days"
+    " of recordings.",
 )
 @click.option(
     "--until",
-    help="Last day on which a job ended; by default today, or the end of --since 2026-08.",
+    help="Last day on which a job ended; by default today, or the end of a week or month in"
+    " --since.",
 )
 @click.option(
     "--kind",
@@ -68,25 +74,27 @@ Examples:
 )
 @click.option("--all-regions", is_flag=True, help="Scan every region of SageMaker.")
 @click.option(
-    "--limit", type=options.ROW_COUNT, help="Audit at most so many jobs: those that ended last."
+    "--limit", type=options.ROW_COUNT, help="Audit at most this many jobs: those that ended last."
 )
-@click.option("--again", is_flag=True, help="Audit also the jobs whose audits are final.")
+@click.option("--again", is_flag=True, help="Also audit jobs whose audits are final.")
 @click.option("--dry-run", is_flag=True, help="Print what would be audited and what that costs.")
-@click.option("--yes", is_flag=True, help="Do not ask before a scan that costs over $5.")
+@click.option(
+    "--yes", is_flag=True, help="Do not ask for confirmation of a scan that costs over $5."
+)
 @click.option(
     "--recordings",
     type=click.Path(path_type=Path, exists=True),
-    help="Folder of recorded jobs to audit instead of an account, with all folders below it.",
+    help="Folder of recorded jobs to audit instead of an account, with its subfolders.",
 )
-@OTHER_ACCOUNTS
+@OTHER_ACCOUNTS_OPTIONS
 @click.option(
     "--coverage",
     is_flag=True,
     help="Compare with the SageMaker bill in Cost Explorer, at $0.01 a request.",
 )
 @options.HISTORY_OPTION
-@options.PROFILE
-@options.POLICY
+@options.PROFILE_OPTION
+@options.POLICY_OPTION
 @options.PRINT_OPTIONS
 def scan(
     since: str | None,
@@ -99,69 +107,75 @@ def scan(
     dry_run: bool,
     yes: bool,
     recordings: Path | None,
-    others: OtherAccounts,
+    other_accounts: OtherAccounts,
     coverage: bool,
     history: Path | None,
     profile: str | None,
     policy: Policy,
-    printed: options.PrintOptions,
+    print_options: options.PrintOptions,
 ) -> Exit:
-    """Audits all jobs of the last 30 days and ranks their dollars.
+    """Audits all jobs of the last 30 days, and ranks cost and waste.
 
-    Reads only, with your own credentials, and keeps the audits in a file on this machine: the next
-    scan asks AWS only about jobs that are new. Ctrl-C keeps what is done. It first prints what it
-    costs: about a cent for 200 jobs of one host.
+    It only reads from AWS, with your own credentials, and saves the audits in a file on this
+    machine: the next scan audits only new jobs. Ctrl-C keeps finished audits. It first prints its
+    own cost: about a cent for 200 jobs of one host.
     """
     if all_regions and regions:
         raise BadUsage("give either --region or --all-regions")
-    others.check_consistency()
+    other_accounts.check_consistency()
     if recordings:
         _check_needs_no_aws(
-            profile, coverage, has_aws_options=bool(regions or all_regions or others)
+            profile, coverage, has_aws_options=bool(regions or all_regions or other_accounts)
         )
     now = datetime.now(UTC)
-    days = _days(since, until, now, default_all=recordings is not None)
+    period = _days(since, until, now, default_all=recordings is not None)
     session = None if recordings else open_session(profile, None)
-    named = [] if session is None else regions_to_scan(session, regions, all_regions=all_regions)
-    asked = ScanScope(
-        days, kinds or tuple(JobKind), limit, again, policy, tuple(named), all_regions
+    region_names = (
+        [] if session is None else regions_to_scan(session, regions, all_regions=all_regions)
+    )
+    scope = ScanScope(
+        period, kinds or tuple(JobKind), limit, again, policy, tuple(region_names), all_regions
     )
     with (
         Interruption(print_message) as interruption,
-        _open_history(history, dry_run=dry_run) as opened,
+        _open_history(history, dry_run=dry_run) as source,
         DaemonThreads(THREADS) as workers,
     ):
-        pace = RateLimiter(time.monotonic, interruption.sleep)
-        home = home_region(session, named, all_regions=all_regions)
-        run, names = ScanRun(opened.history, asked, workers, print_message), dict[str, str | None]()
+        rate_limiter = RateLimiter(time.monotonic, interruption.sleep)
+        home_region_name = home_region(session, region_names, all_regions=all_regions)
+        run = ScanRun(source.history, scope, workers, print_message)
+        account_names = dict[str, str | None]()
         try:
             if recordings:
                 run.list_recordings(recordings)
             else:
-                names = list_live_jobs(run, session, others, home, pace, interruption)
-            interruption.sleep(0)  # raises Stopped, if that came while the last page was read
+                account_names = list_live_jobs(
+                    run, session, other_accounts, home_region_name, rate_limiter, interruption
+                )
+            # raises ScanStopped if Ctrl-C was pressed while the last page was read
+            interruption.sleep(0)
         except ScanStopped:
             print_message("interrupted before the first audit")
             return Exit.INTERRUPTED
         cost, bill = scan_cost([] if recordings else run.jobs_to_audit()), None
         if coverage:
-            bill = billed.billed_accounts(session, home, names)
+            bill = billed.billed_accounts(session, home_region_name, account_names)
             print_message(coverage_view.cost_line(bill))
         if dry_run:
-            _show_plan(run, cost, printed)
+            _show_plan(run, cost, print_options)
             return run.tally.exit_code
         if not recordings:
             print_message(view.listed_line(run.lanes, cost))
             print_message(view.cost_line(cost))
-        if cost.usd + (bill.cost_usd if bill else 0) > _ASK_ABOVE_USD and not yes and may_ask():
+        if cost.usd + (bill.cost_usd if bill else 0) > _ASK_ABOVE_USD and not yes and can_ask():
             with interruption.during_question():
                 click.confirm("Scan?", abort=True, err=True)
-        with view.show_progress(run.tally, run.job_count, print_message) as draw:
-            run.audit_all(lambda: interruption.is_requested, draw)
+        with view.show_progress(run.tally, run.job_count, print_message) as draw_progress:
+            run.audit_all(lambda: interruption.is_requested, draw_progress)
         bill = None if interruption.is_requested else bill
-        _show(run, run.period(now.date()), bill, pace.metrics_requested, printed)
+        _show(run, run.period(now.date()), bill, rate_limiter.metrics_requested, print_options)
         _explain_how_to_resume(run)
-        print_message(f"the audits are kept in {opened.location_text}")
+        print_message(f"the audits are saved in {source.location_text}")
         return worst_exit(
             {run.tally.exit_code, *([Exit.INTERRUPTED] if interruption.is_requested else [])}
         )
@@ -170,10 +184,12 @@ def scan(
 def _days(
     since: str | None, until: str | None, now: datetime, *, default_all: bool
 ) -> Period | None:
-    """The days to audit, by default the last 30; None for all, as recordings have by default."""
+    """Returns the days to audit, by default the last 30; None for all days, the default of
+    recordings.
+    """
     if since is None and default_all:
         if until is not None:
-            raise BadUsage("--until of recordings needs --since: give the first day, too")
+            raise BadUsage("--until with --recordings needs --since too")
         return None
     return parse_whole_days("30d" if since is None else since, until, now, METRIC_RETENTION).period(
         now.date()
@@ -182,13 +198,13 @@ def _days(
 
 def _check_needs_no_aws(profile: str | None, coverage: bool, *, has_aws_options: bool) -> None:
     if profile or has_aws_options:
-        raise BadUsage("--recordings needs no AWS: leave out regions, accounts and --profile")
+        raise BadUsage("--recordings does not use AWS: leave out regions, accounts and --profile")
     if coverage:
         raise BadUsage("--coverage needs an account: recordings have no bill")
 
 
 def _open_history(history: Path | None, *, dry_run: bool) -> histories.HistorySource:
-    """The history; a dry run makes no file."""
+    """Opens the history; a dry run creates no file."""
     try:
         return histories.open_history(
             history, None, None, None, create=not dry_run, warn=print_message
@@ -199,8 +215,8 @@ def _open_history(history: Path | None, *, dry_run: bool) -> histories.HistorySo
         return histories.open_in_memory("no history yet")
 
 
-def _show_plan(run: ScanRun, cost: ScanCost, printed: options.PrintOptions) -> None:
-    if printed.is_json:
+def _show_plan(run: ScanRun, cost: ScanCost, print_options: options.PrintOptions) -> None:
+    if print_options.is_json:
         print_json({"schema": 1, **view.plan_document(run.lanes, cost)})
     else:
         console = make_console()
@@ -213,43 +229,42 @@ def _show(
     period: Period,
     bill: billed.BilledAccounts | None,
     metrics: int,
-    printed: options.PrintOptions,
+    print_options: options.PrintOptions,
 ) -> None:
-    ranked, statuses = run.ranking(period), run.accounts(period)
-    covered = billed.CoverageResult()
+    ranking, statuses = run.ranking(period), run.accounts(period)
+    coverage_result = billed.CoverageResult()
     if bill is not None:
-        covered = billed.read_coverage(
+        coverage_result = billed.read_coverage(
             bill, run.history, run.account_regions, run.scope.regions, period
         )
-        run.tally.codes.add(coverage_view.report_refusal(covered))
-    if printed.is_json:
+        run.tally.codes.add(coverage_view.report_refusal(coverage_result))
+    if print_options.is_json:
         print_json(
             {
                 "schema": 1,
                 "scan": view.document(run.tally, run.lanes, run.remaining, metrics),
-                "coverage": coverage_view.document(covered),
-                "ranking": ranking_view.document(ranked),
+                "coverage": coverage_view.document(coverage_result),
+                "ranking": ranking_view.document(ranking),
                 "accounts": view.accounts_document(statuses),
             }
         )
         return
-    console = make_console(no_color=printed.no_color)
-    coverage_view.show(covered, console)
-    ranking_view.show(ranked, console)
+    console = make_console(no_color=print_options.no_color)
+    coverage_view.show(coverage_result, console)
+    ranking_view.show(ranking, console)
     view.show_accounts(statuses, console)
     view.show(run.tally, run.remaining, metrics, console)
 
 
 def _explain_how_to_resume(run: ScanRun) -> None:
-    """After a scan that did not come to all jobs."""
-    missed = (
+    """Prints how to continue a scan that did not audit all jobs."""
+    count = (
         run.remaining
         + run.tally.results[ScanResult.REFUSED]
         + run.tally.results[ScanResult.NOT_ASKED]
     )
-    if missed:
+    if count:
         print_message(
-            f"{missed:,} of {run.job_count:,} jobs are not audited: run the same command again,"
-            " and it"
-            " goes on from there"
+            f"{count:,} of {run.job_count:,} jobs are not audited: run the same command again to"
+            " continue"
         )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from sageaudit.adapters.prices import packaged
-from sageaudit.cli import asking, options
-from sageaudit.cli.asking import HistoryChoice
+from sageaudit.cli import options, query_options
 from sageaudit.cli.messages import print_json
+from sageaudit.cli.query_options import HistoryChoice
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.kinds import JobKind
@@ -32,20 +32,20 @@ Examples:
     "--version", type=click.IntRange(min=1), help="Version to show; by default the newest."
 )
 @options.KIND_OPTION
-@asking.ACCOUNT_OPTION
-@asking.REGION_OPTION
-@asking.HISTORY_OPTIONS
-@options.OUTPUT
-@options.FIX_AS
-@options.GUIDES
-@options.NO_COLOR
+@query_options.ACCOUNT_OPTION
+@query_options.REGION_OPTION
+@query_options.HISTORY_OPTIONS
+@options.OUTPUT_OPTION
+@options.FIX_AS_OPTION
+@options.GUIDES_OPTION
+@options.NO_COLOR_OPTION
 def show(
     job: str,
     version: int | None,
     kind: JobKind | None,
     account: str | None,
     region: str | None,
-    where: HistoryChoice,
+    history_choice: HistoryChoice,
     output: str,
     fix_as: Dialect | None,
     guides: bool,
@@ -53,35 +53,38 @@ def show(
 ) -> None:
     """Shows one job's audit from the history.
 
-    Of several runs with the same ARN it is the newest. A job is found whatever its age; by
-    a name that a list cut, among those of the last year.
+    If several runs have the same ARN, it shows the newest. Jobs of any age are found; by a name
+    that a list shortened, only jobs of the last year.
     """
     if fix_as and output == "json":
         raise BadUsage("--fix-as cannot be used with --output json, which has every fix already")
-    wanted = JobQuery(job, kind, account, region)
-    if job.startswith("arn:") and wanted.name == job:
+    query = JobQuery(job, kind, account, region)
+    if job.startswith("arn:") and query.name == job:
         raise BadUsage(f"{job} is not the ARN of a SageMaker job that is audited")
-    with where.open() as opened:
-        head = find_job(opened.history, wanted)
-        audited = _audit(opened.history, head, version)
-        found = read_guides(opened.history, audited, packaged.instance_types()) if guides else None
+    with history_choice.open() as source:
+        summary = find_job(source.history, query)
+        audited = _audit(source.history, summary, version)
+        guide_documents = (
+            read_guides(source.history, audited, packaged.instance_types()) if guides else None
+        )
     if output == "json":
-        print_json(audited if found is None else {**audited, "guides": found})
+        print_json(audited if guide_documents is None else {**audited, "guides": guide_documents})
         return
     console = make_console(no_color=no_color)
     render(audited, console)
-    if found is not None:
-        show_guides(found, console)
+    if guide_documents is not None:
+        show_guides(guide_documents, console)
     if fix_as:
         show_code(audited, console, fix_as)
 
 
-def _audit(history: History, head: AuditSummary, version: int | None) -> AuditDocument:
-    audited = read_audit(history, head.key, version)
-    if audited is None and version in {None, *range(1, head.version + 1)}:
-        raise JobNotFound(f"the stored audit of {head.job} cannot be read: audit it again")
+def _audit(history: History, summary: AuditSummary, version: int | None) -> AuditDocument:
+    audited = read_audit(history, summary.key, version)
+    if audited is None and version in {None, *range(1, summary.version + 1)}:
+        raise JobNotFound(f"the stored audit of {summary.job} cannot be read: audit it again")
     if audited is None:
         raise JobNotFound(
-            f"{head.job} has no version {version}: it has {count_text(head.version, 'version')}"
+            f"{summary.job} has no version {version}: it has"
+            f" {count_text(summary.version, 'version')}"
         )
     return audited

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import click
 
-from sageaudit.cli import asking
-from sageaudit.cli.asking import AuditFilterOptions, HistoryChoice, OutputOptions, filter_options
+from sageaudit.cli import clock, query_options, query_output
+from sageaudit.cli.query_options import (
+    AuditFilterOptions,
+    HistoryChoice,
+    OutputOptions,
+    filter_options,
+)
 from sageaudit.cli.views import lists
 from sageaudit.errors import BadUsage
 from sageaudit.queries import answer
-from sageaudit.queries.names import resolve
+from sageaudit.queries.names import resolve_question
 from sageaudit.queries.question import SortOrder
 
 _EPILOG = """\b
@@ -21,32 +26,34 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @filter_options()
-@asking.AMOUNT_SORT_OPTION
-@asking.limit_option(10)
-@asking.HISTORY_OPTIONS
-@asking.OUTPUT_OPTIONS
+@query_options.AMOUNT_SORT_OPTION
+@query_options.limit_option(10)
+@query_options.HISTORY_OPTIONS
+@query_options.OUTPUT_OPTIONS
 def top(
     filters: AuditFilterOptions,
     sort: SortOrder,
     limit: int,
-    where: HistoryChoice,
-    shown: OutputOptions,
+    history_choice: HistoryChoice,
+    output_options: OutputOptions,
 ) -> None:
     """Ranks jobs by their avoidable and lost dollars.
 
-    Daily sums say in which families to look first. Jobs without such dollars are left out.
+    Jobs without such dollars are left out. Daily sums tell which families and days are read first.
     """
-    question = filters.question(asking.utc_now(), sort)
+    question = filters.question(clock.utc_now(), sort)
     if question.rule is not None:
         raise BadUsage(
             "top ranks jobs, not findings: `sageaudit history --rule RULE --sort waste` ranks those"
         )
-    listing = lists.with_sort_column(lists.MOST_WASTEFUL, question.sort)
-    shown.chosen_fields(listing)
-    with where.open() as opened:
-        reader, question = resolve(opened.history, question)
+    layout = lists.with_sort_column(lists.MOST_WASTEFUL, question.sort)
+    output_options.chosen_fields(layout)
+    with history_choice.open() as source:
+        reader, question = resolve_question(source.history, question)
         page = answer.first_page(reader, question, limit, only_above_zero=True)
-        days = asking.period_text(question.window)
-        if not shown.write_rows(page.rows, listing, asking.json_tail(reader.read_counts), days):
-            asking.explain_empty_result(reader, question)
-    asking.explain_rollups(page.rollup_kinds)
+        days = query_output.period_text(question.window)
+        if not output_options.write_rows(
+            page.rows, layout, query_output.json_tail(reader.read_counts), days
+        ):
+            query_output.explain_empty_result(reader, question)
+    query_output.explain_rollups(page.rollup_kinds)

@@ -42,39 +42,41 @@ Examples:
 
 @click.command(name="what-if", epilog=_EPILOG)
 @click.argument("job", required=False, metavar="[ARN|NAME]")
-@options.RECORDING
+@options.RECORDING_OPTION
 @click.option("--type", "types", multiple=True, help="Only this instance type; may be repeated.")
-@options.JOB
+@options.JOB_OPTIONS
 @options.PRINT_OPTIONS
 def what_if(
     job: str | None,
     path: Path | None,
     types: tuple[str, ...],
-    target: JobOptions,
-    printed: options.PrintOptions,
+    job_options: JobOptions,
+    print_options: options.PrintOptions,
 ) -> None:
     """Shows what a job would have cost on other instance types.
 
-    The job's measured use plus 20% is compared with each type. The cheapest that fit are shown, and
-    how many are refused for which reason; --output json has every type. Reads only, with your own
-    credentials; nothing is written anywhere.
+    Each type is compared with the job's measured use plus 20%. It shows the cheapest types that
+    fit, and for each reason how many do not; --output json has every type. It only reads, with your
+    own credentials, and writes nothing.
     """
     if (job is None) == (path is None):
         raise click.UsageError("name one job, or one file with --recording")
     for name in types:
         if name not in packaged.instance_types():
-            perhaps = did_you_mean(name, packaged.instance_types())
-            raise BadUsage(f"{name} is not in the catalogue of instance types{perhaps}")
+            suggestion = did_you_mean(name, packaged.instance_types())
+            raise BadUsage(f"{name} is not in the catalogue of instance types{suggestion}")
     if path is not None:
         run = _measure_recording(path)
     else:
-        account = live.LiveAccount(target.profile, target.region, warn=print_message)
-        run = account.measure(job or "", target.kind, target.policy)
+        account = live.LiveAccount(job_options.profile, job_options.region, warn=print_message)
+        run = account.measure(job or "", job_options.kind, job_options.policy)
     run = replace(
         run,
-        market=with_own_prices(run.market, target.policy.discounts, pricing_day(run.job, run.now)),
+        market=with_own_prices(
+            run.market, job_options.policy.discounts, pricing_day(run.job, run.now)
+        ),
     )
-    printed.print_document(what_if_document(run, types), candidates.show)
+    print_options.print_document(what_if_document(run, types), candidates.show)
 
 
 def _measure_recording(path: Path) -> MeasuredJob:
@@ -91,11 +93,11 @@ def _measure_recording(path: Path) -> MeasuredJob:
 
 
 def what_if_document(run: MeasuredJob, types: tuple[str, ...]) -> dict[str, Any]:
-    """The document of --output json; unknown values are null, types that fit come first."""
+    """Returns the document of --output json; unknown values are null, types that fit come first."""
     run = replace(run, market=run.market.relative_to(run.job))
-    reason = resize_refusal(run.job, run.market)
+    refusal = resize_refusal(run.job, run.market)
     resized = None
-    if reason is None:
+    if refusal is None:
         resized = resize(run.job, run.usage, run.market, type_names=types or None)
     return {
         "schema": 1,
@@ -106,18 +108,20 @@ def what_if_document(run: MeasuredJob, types: tuple[str, ...]) -> dict[str, Any]
             "status": run.job.status,
             "region": run.job.region,
         },
-        "today": _today(run.job, resized.bill if resized else bill(run.job, run.market)),
+        "today": _current_document(run.job, resized.bill if resized else bill(run.job, run.market)),
         "headroom_percent": HEADROOM_PERCENT,
         "needs": _needs_document(resized) if resized else None,
-        "impossible": reason,
+        "impossible": refusal,
         "notes": [_PLAN] if run.job.purchase is Purchase.TRAINING_PLAN else [],
-        "candidates": [_candidate(one, resized, run.job) for one in resized.candidates]
+        "candidates": [
+            _candidate_document(candidate, resized, run.job) for candidate in resized.candidates
+        ]
         if resized
         else [],
     }
 
 
-def _today(job: Job, billed: Bill) -> dict[str, Any]:
+def _current_document(job: Job, billed: Bill) -> dict[str, Any]:
     return {
         "instances": job.instances,
         "hours": _hours(job),
@@ -129,16 +133,16 @@ def _today(job: Job, billed: Bill) -> dict[str, Any]:
 
 
 def _needs_document(resized: Resize) -> Mapping[str, Any]:
-    """The busiest host's peaks plus headroom; an unknown need is null, with its reason."""
+    """Returns the busiest host's peaks plus headroom; an unknown need is null, with its reason."""
     needs = {
         "vcpu": resized.demand.vcpu,
         "memory_gib": resized.demand.memory_gib,
         "gpus": resized.demand.gpus,
         "gpu_memory_gib": resized.demand.gpu_memory_gib,
     }
-    busy = resized.demand.busiest_gpu_share
+    busiest_share = resized.demand.busiest_gpu_share
     return {name: _amount(need) for name, need in needs.items()} | {
-        "gpu_busy_percent": None if busy is None else busy * 100,
+        "gpu_busy_percent": None if busiest_share is None else busiest_share * 100,
         "unknown": {
             name: need.unknown_because for name, need in needs.items() if need.unknown_because
         },
@@ -149,14 +153,18 @@ def _amount(need: ResourceNeed) -> Decimal | None:
     return None if need.needed is None else Decimal(str(round(need.needed, 2)))
 
 
-def _candidate(candidate: Candidate, resized: Resize, job: Job) -> dict[str, Any]:
-    saves, at_best, hours = (
+def _candidate_document(candidate: Candidate, resized: Resize, job: Job) -> dict[str, Any]:
+    saving_usd, best_saving_usd, hours = (
         resized.saving_usd(candidate),
         resized.best_saving_usd(candidate),
         _hours(job),
     )
-    ends = None if saves is None or at_best is None else sorted((saves, at_best))
-    counted = candidate.runtime_factor.counted if candidate.runtime_factor else None
+    range_ends = (
+        None
+        if saving_usd is None or best_saving_usd is None
+        else sorted((saving_usd, best_saving_usd))
+    )
+    counted_factor = candidate.runtime_factor.counted if candidate.runtime_factor else None
     return {
         "type": candidate.type.name,
         "vcpu": candidate.type.vcpu,
@@ -173,19 +181,21 @@ def _candidate(candidate: Candidate, resized: Resize, job: Job) -> dict[str, Any
         "constraint": candidate.refusal.constraint.value if candidate.refusal else None,
         "reason": candidate.refusal.reason if candidate.refusal else None,
         "assumption": candidate.runtime_factor.explanation if candidate.runtime_factor else None,
-        "times_as_long": counted,
+        "times_as_long": counted_factor,
         "times_as_long_at_best": candidate.runtime_factor.best
         if candidate.runtime_factor
         else None,
-        "hours": None if hours is None or counted is None else round_usd(hours * counted),
+        "hours": None
+        if hours is None or counted_factor is None
+        else round_usd(hours * counted_factor),
         "usd": round_usd(candidate.usd),
-        "saving_usd": round_usd(saves),
-        "saving_range_usd": [round_usd(end) for end in ends] if ends else None,
+        "saving_usd": round_usd(saving_usd),
+        "saving_range_usd": [round_usd(end) for end in range_ends] if range_ends else None,
         "break_even_times_as_long": round_usd(candidate.break_even_factor),
     }
 
 
 def _hours(job: Job) -> Decimal | None:
-    """Billed wall-clock hours of each instance."""
+    """Returns the billed wall-clock hours of each instance."""
     seconds, _ = billed_seconds(job)
     return None if seconds is None else round_usd(seconds / _HOUR_S)

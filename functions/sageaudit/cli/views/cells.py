@@ -1,4 +1,4 @@
-"""What the cells of lists say: each amount is a figure as in the audit's own view."""
+"""The text of list cells; each amount is a figure as in the audit's own view."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from sageaudit.structs import replace
 
 
 def row_amounts(row: AuditSummary | SumsRow) -> Amounts:
-    """The figures of a row."""
-    doubts = _doubts(row) if isinstance(row, AuditSummary) else sums_doubts(row.sums)
-    found = make_amounts(
-        doubts,
+    """Returns the figures of a row."""
+    uncertainty = _uncertainty(row) if isinstance(row, AuditSummary) else sums_doubts(row.sums)
+    amounts = make_amounts(
+        uncertainty,
         total_usd=row.total_usd,
         avoidable_usd=row.avoidable_usd,
         lost_usd=row.lost_usd,
@@ -44,11 +44,11 @@ def row_amounts(row: AuditSummary | SumsRow) -> Amounts:
         idle_usd=row.idle_usd,
     )
     if isinstance(row, AuditSummary):
-        return found._replace(spend=COUNTED_IN_JOBS) if row.rollup else found
-    return _with_rules(row, found) if row.has_rule_dollars else found
+        return amounts._replace(spend=COUNTED_IN_JOBS) if row.rollup else amounts
+    return _with_rules(row, amounts) if row.has_rule_dollars else amounts
 
 
-def _doubts(row: AuditSummary) -> Uncertainty:
+def _uncertainty(row: AuditSummary) -> Uncertainty:
     return Uncertainty(
         is_lower_bound=row.incomplete,
         is_upper_bound=row.upper_bound,
@@ -58,28 +58,28 @@ def _doubts(row: AuditSummary) -> Uncertainty:
     )
 
 
-def _with_rules(row: SumsRow, found: Amounts) -> Amounts:
-    """With the dollars of the findings of rules, where the row knows them."""
+def _with_rules(row: SumsRow, amounts: Amounts) -> Amounts:
+    """Returns the figures with the dollars of rules' findings, if the row has them."""
     avoidable, lost, possible = rule_amounts(sum(row.sums.rules.values(), RuleSums()))
-    return found._replace(
+    return amounts._replace(
         avoidable=replace(avoidable, usd=row.avoidable_usd, absent=UNKNOWN),
         lost=replace(lost, usd=row.lost_usd),
         possible=replace(possible, usd=row.possible_usd),
     )
 
 
-def figure_of(name: str) -> Callable[[Any], Figure]:
-    """The figure of this name in `Amounts`."""
+def amount_figure(name: str) -> Callable[[Any], Figure]:
+    """Returns a function that makes the figure of this name in `Amounts`."""
     return lambda row: getattr(row_amounts(row), name)
 
 
-def saving_of(name: str, most: str = "") -> Callable[[FindingRow], Figure]:
-    """A finding's dollars; "-" for one without any."""
+def saving_figure(name: str, max_name: str = "") -> Callable[[FindingRow], Figure]:
+    """Returns a function that makes the figure of a finding's dollars; "-" if it has none."""
 
     def figure(row: FindingRow) -> Figure:
         return Figure(
             getattr(row, name),
-            getattr(row, most) if most else None,
+            getattr(row, max_name) if max_name else None,
             estimated=row.estimated,
             rounding=ROUND_DOWN if row.bucket is Bucket.POSSIBLE else None,
             absent="-" if row.bucket is Bucket.NONE else UNKNOWN,
@@ -88,19 +88,21 @@ def saving_of(name: str, most: str = "") -> Callable[[FindingRow], Figure]:
     return figure
 
 
-def figure_before(name: str) -> Callable[[SumsRow], Figure]:
-    """A figure of the days before."""
+def amount_figure_before(name: str) -> Callable[[SumsRow], Figure]:
+    """Returns a function that makes a figure of the days before."""
     return lambda row: getattr(row_amounts(row.before) if row.before else UNKNOWN_AMOUNTS, name)
 
 
-def change_of(name: str) -> Callable[[SumsRow], str]:
-    """`+12.5%`, "about" unless both are exact; dollars where the period before had none."""
+def percent_change(name: str) -> Callable[[SumsRow], str]:
+    """Returns a function that makes `+12.5%`, with "about" unless both amounts are exact. If the
+    period before had no dollars, it makes the difference in dollars.
+    """
 
     def cell(row: SumsRow) -> str:
-        now, before = figure_of(name)(row), figure_before(name)(row)
+        current, previous = amount_figure(name)(row), amount_figure_before(name)(row)
         return (
-            percent_change_text(now, before)
-            or (now.upper_end and difference_text(now, before))
+            percent_change_text(current, previous)
+            or (current.upper_end and difference_text(current, previous))
             or "-"
         )
 
@@ -108,50 +110,55 @@ def change_of(name: str) -> Callable[[SumsRow], str]:
 
 
 def projected_figure(row: SumsRow) -> Figure:
-    """The spend of a period that lasts, as exactly as that of its days so far is known."""
+    """Returns the projected spend of the current period, as exact as the spend so far."""
     return replace(row_amounts(row).spend, usd=row.projected_usd)
 
 
-def hour_rate(row: SumsRow) -> Figure:
-    """What an hour of an instance cost, as exactly as the spend is known."""
+def usd_per_hour_figure(row: SumsRow) -> Figure:
+    """Returns the cost of an instance hour, as exact as the spend."""
     return replace(row_amounts(row).spend, usd=row.usd_per_hour)
 
 
-def waste_percent(row: AuditSummary | SumsRow) -> str:
-    """`12.5%`, `up to 81.8%`, `unknown`: of the bill, or of the judged spend."""
-    waste, least = row_amounts(row).waste, row.waste_percent
-    if least is None:
+def waste_percent_text(row: AuditSummary | SumsRow) -> str:
+    """Returns the waste in percent of the bill or the judged spend: `12.5%`, `up to 81.8%`,
+    `unknown`.
+    """
+    waste, min_percent = row_amounts(row).waste, row.waste_percent
+    if min_percent is None:
         return UNKNOWN
     base_usd = row.total_usd if isinstance(row, AuditSummary) else row.judged_usd
-    most = 100 * (waste.upper_end or 0) / base_usd if base_usd else least
-    low, high = (f"{percent:,.1f}%" for percent in (least, most))
-    if low == high:
-        return low
-    return f"{low} to {high}" if least else f"up to {high}"
+    max_percent = 100 * (waste.upper_end or 0) / base_usd if base_usd else min_percent
+    low_text, high_text = (f"{percent:,.1f}%" for percent in (min_percent, max_percent))
+    if low_text == high_text:
+        return low_text
+    return f"{low_text} to {high_text}" if min_percent else f"up to {high_text}"
 
 
-def jobs_words(row: SpendChange) -> str:
-    """`12 to 15`; the jobs now where those before are not known."""
+def jobs_text(row: SpendChange) -> str:
+    """Returns `12 to 15`, or only the jobs now if those before are not known."""
     return f"{row.jobs:,}" if row.jobs_before is None else f"{row.jobs_before:,} to {row.jobs:,}"
 
 
-def difference_of(name: str) -> Callable[[SpendChange], str]:
-    """A figure less that of the days before."""
+def difference(name: str) -> Callable[[SpendChange], str]:
+    """Returns a function that makes a figure minus that of the days before."""
 
     def cell(row: SpendChange) -> str:
-        return difference_text(figure_of(name)(row), figure_before(name)(row)) or "-"
+        return difference_text(amount_figure(name)(row), amount_figure_before(name)(row)) or "-"
 
     return cell
 
 
-def spend_change(row: SpendChange) -> str:
-    """`+12.5%`, or `unknown`."""
-    return percent_change_text(figure_of("spend")(row), figure_before("spend")(row)) or "unknown"
+def spend_change_text(row: SpendChange) -> str:
+    """Returns the change of the spend: `+12.5%`, or `unknown`."""
+    return (
+        percent_change_text(amount_figure("spend")(row), amount_figure_before("spend")(row))
+        or "unknown"
+    )
 
 
 def period_label(row: SumsRow) -> str:
-    """`2026-W46`, and whether it lasts."""
+    """Returns `2026-W46`, and whether the period is the current one."""
     if row.over:
         return row.period or ""
-    only = row.days == 1 and row.first_day != row.last_day
-    return f"{row.period} {'today only' if only else 'so far'}"
+    is_first_day = row.days == 1 and row.first_day != row.last_day
+    return f"{row.period} {'today only' if is_first_day else 'so far'}"

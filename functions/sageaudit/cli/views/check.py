@@ -1,4 +1,4 @@
-"""What `sageaudit check` found in a file, in lines, and as each output lays them out."""
+"""The findings of `sageaudit check` in a file, as lines, and the layout of each output."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import GUIDES_TITLE, NO_GUIDES_TEXT, assignment_line, count_text
 from sageaudit.workflows.check.document import CheckedFile
 
-_NAME = 60
+_MAX_NAME_WIDTH = 60
 _MAX_UNKNOWN = 5
 LineRole = Literal["file", "job", "text", "finding", "detail", "fix", "address"]
 
 
 class CheckLine(Struct, frozen=True):
-    """One line: `lead` is its first words in a style of their own, with the space after them.
+    """One line.
 
-    `detail` and `fix` belong to the finding before them.
+    `prefix` is its first words, in their own style, with the space after them. The roles `detail`
+    and `fix` belong to the finding before them.
     """
 
     role: LineRole
@@ -41,13 +42,13 @@ class CheckLine(Struct, frozen=True):
 
 
 def line_groups(document: CheckedFile) -> Iterator[list[CheckLine]]:
-    """The lines of a file: of itself, then of each job, each of its findings and what is unknown.
+    """Yields the lines about the file, then about each job, its findings and what is unknown.
 
     Empty groups are left out.
     """
     jobs = count_text(sum(not job["trial"] for job in document["jobs"]), "job")
     yield [
-        CheckLine("file", cut_middle(document["file"], _NAME), "bold"),
+        CheckLine("file", cut_middle(document["file"], _MAX_NAME_WIDTH), "bold"),
         CheckLine("text", _summary(document), "bold"),
         CheckLine("text", f"{document['form_said']}, {jobs}"),
     ]
@@ -64,8 +65,8 @@ def line_groups(document: CheckedFile) -> Iterator[list[CheckLine]]:
 
 
 def _job(job: dict[str, Any]) -> Iterator[CheckLine]:
-    """A job with its cost and history, without its findings."""
-    yield CheckLine("job", cut_middle(job["name"] or job["label"], _NAME), "bold")
+    """Yields the lines about a job, its cost and history, without its findings."""
+    yield CheckLine("job", cut_middle(job["name"] or job["label"], _MAX_NAME_WIDTH), "bold")
     kind = "training jobs" if job["trial"] else f"{job['kind']} job"
     parts = (kind, job["instances"], job["region"] or "region unknown")
     yield CheckLine("text", ", ".join(part for part in parts if part))
@@ -84,7 +85,7 @@ def _job(job: dict[str, Any]) -> Iterator[CheckLine]:
 
 
 def _guides(guides: list[GuideDocument]) -> Iterator[list[CheckLine]]:
-    """A title, then each guide of the request."""
+    """Yields a title, then each guide of the request."""
     empty = [] if guides else [CheckLine("detail", NO_GUIDES_TEXT, "dim")]
     yield [CheckLine("text", GUIDES_TITLE, "bold"), *empty]
     for guide in guides:
@@ -96,7 +97,9 @@ def _guides(guides: list[GuideDocument]) -> Iterator[list[CheckLine]]:
 
 
 def _unknown(job: dict[str, Any]) -> Iterator[CheckLine]:
-    """What keeps the cost or a rule from an answer; --output json has all of it."""
+    """Yields the unknown values that keep the cost or a rule from an answer. --output json has all
+    of them.
+    """
     reasons = [row["reason"] for row in job["unknown"]] + [job["cost"]["why_not_known"] or ""]
     rows = [
         row for row in job["not_known"] if any(f"{row['path']} " in reason for reason in reasons)
@@ -104,25 +107,25 @@ def _unknown(job: dict[str, Any]) -> Iterator[CheckLine]:
     for row in rows[:_MAX_UNKNOWN]:
         yield CheckLine("text", f"Not known yet: {row['path']} ({row['why']})", "dim")
     if len(rows) > _MAX_UNKNOWN:
-        more = f"Not known yet: {len(rows) - _MAX_UNKNOWN} more values"
-        yield CheckLine("text", more, "dim")
+        rest = f"Not known yet: {len(rows) - _MAX_UNKNOWN} more values"
+        yield CheckLine("text", rest, "dim")
 
 
 def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
-    """A finding: its rule and dollars, the sentence, and each parameter to change."""
-    aside, severity = row["not_counted"], row["severity"]
-    card = row["id"] or "AWS's API"
+    """Yields a finding's rule and dollars, its sentence, and each parameter to change."""
+    not_counted, severity = row["not_counted"], row["severity"]
+    rule_id = row["id"] or "AWS's API"
     place = f", line {row['line']}" if row["line"] else ""
-    dollars = f"  {words}" if (words := _saving(row)) else ""
+    dollars = f"  {saving_text}" if (saving_text := _saving(row)) else ""
     yield CheckLine(
         "finding",
-        f"{row['rule']} ({card}{place}){dollars}",
+        f"{row['rule']} ({rule_id}{place}){dollars}",
         prefix=f"{severity.upper()}  ",
-        prefix_style="dim" if aside else SEVERITY_STYLES[Severity(severity).rank],
+        prefix_style="dim" if not_counted else SEVERITY_STYLES[Severity(severity).rank],
     )
     yield CheckLine("detail", row["summary"])
-    if aside:
-        yield CheckLine("detail", f"Not counted: {aside}", "dim")
+    if not_counted:
+        yield CheckLine("detail", f"Not counted: {not_counted}", "dim")
         return
     if row["caution"]:
         yield CheckLine("detail", row["caution"], prefix="Caveat: ", prefix_style="yellow")
@@ -134,7 +137,7 @@ def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
 
 
 def _summary(document: CheckedFile) -> str:
-    """How many findings there are, by severity."""
+    """Returns how many findings there are, by severity."""
     if not document["jobs"]:
         return "Nothing to check: there is no SageMaker job in it."
     counts = Counter(
@@ -150,38 +153,39 @@ def _summary(document: CheckedFile) -> str:
 
 
 def _cost(cost: dict[str, Any], kind: str) -> str:
-    """What the job costs at most, with the date of the prices."""
+    """Returns what the job costs at most, with the date of the prices."""
     hourly = f"{format_usd(cost['hourly_usd'])} an hour" if cost["hourly_usd"] is not None else ""
     if cost["at_most_usd"] is None:
         rate = f" It costs {hourly}." if hourly else ""
-        why = cost["why_not_known"]
-        option = " (give --region)" if why == "the region is not known" else ""
-        return f"What it costs at most is not known: {why}{option}.{rate}"
+        reason = cost["why_not_known"]
+        option = " (give --region)" if reason == "the region is not known" else ""
+        return f"Its maximum cost is not known: {reason}{option}.{rate}"
     about = "about " if cost["estimated"] else ""
     amount = f"At most {about}{format_usd(cost['at_most_usd'])}"
-    dated = f" Prices of {cost['price_as_of']}." if cost["price_as_of"] else ""
-    lacks = f" Not in it: {'; '.join(cost['missing'])}." if cost["missing"] else ""
-    guess = f" {cost['estimated'][0]}." if cost["estimated"] else ""
+    date_text = f" Prices of {cost['price_as_of']}." if cost["price_as_of"] else ""
+    missing = f" Not included: {'; '.join(cost['missing'])}." if cost["missing"] else ""
+    estimate_text = f" {cost['estimated'][0]}." if cost["estimated"] else ""
     if kind == "tuning":
-        many = count_text(cost["jobs"], "training job")
-        return f"{amount}: {many}, each to its limit.{lacks}{guess}"
+        jobs_text = count_text(cost["jobs"], "training job")
+        return f"{amount}: {jobs_text}, each to its limit.{missing}{estimate_text}"
     limit = duration_text(cost["limit_s"])
     default = ", AWS's default" if cost["limit_is_default"] else ""
-    return f"{amount}: {hourly} up to the limit of {limit}{default}.{dated}{lacks}{guess}"
+    notes = f"{date_text}{missing}{estimate_text}"
+    return f"{amount}: {hourly} up to the limit of {limit}{default}.{notes}"
 
 
 def _history(history: dict[str, Any]) -> str:
-    """What the family's earlier runs cost and took."""
+    """Returns what the family's earlier runs cost, and how long they took."""
     if history["first_run"]:
         return "First run of its family: the history has no earlier one."
     runs = count_text(history["runs"], "earlier run")
     if not history["compared_runs"]:
         return (
-            f"{runs} of its family, none completed on these instances: what it will cost is not"
-            " known from them."
+            f"{runs} of its family, none completed on these instances, so they do not"
+            " show what it will cost."
         )
     cost, time = history["usd"], history["seconds"]
-    alike = count_text(history["compared_runs"], "completed run")
+    compared = count_text(history["compared_runs"], "completed run")
     dollars = (
         f"about {format_usd(cost['median'])}{_range(cost, format_usd)}"
         if cost
@@ -189,17 +193,18 @@ def _history(history: dict[str, Any]) -> str:
     )
     took = f" in {duration_text(time['median'])}{_range(time, duration_text)}" if time else ""
     failed = history["failed_runs"]
-    lost = f" {failed} of {runs} failed." if failed else ""
-    return f"Will cost {dollars}{took}, by {alike} of its family on the same instances.{lost}"
+    failed_text = f" {failed} of {runs} failed." if failed else ""
+    basis = f"{compared} of its family on the same instances"
+    return f"Will cost {dollars}{took}, by {basis}.{failed_text}"
 
 
-def _range(span: dict[str, Decimal], words: Callable[[Decimal], str]) -> str:
-    low, high = words(span["low"]), words(span["high"])
+def _range(span: dict[str, Decimal], format_value: Callable[[Decimal], str]) -> str:
+    low, high = format_value(span["low"]), format_value(span["high"])
     return "" if low == high else f" ({low} to {high})"
 
 
 def _saving(row: dict[str, Any]) -> str:
-    """The dollars of a finding, with what they rest on; empty without any."""
+    """Returns the dollars of a finding, with their basis; empty if there are none."""
     amount = row["saving_usd"]
     if amount is None or amount <= 0 or row["not_counted"]:
         return ""
@@ -210,19 +215,23 @@ def _saving(row: dict[str, Any]) -> str:
 
 
 def _fix(fix: dict[str, Any], source: str) -> str:
-    """A parameter to change, as `path = new  # now: old`."""
+    """Returns a parameter to change, as `path = new # now: old`."""
     if source == "api":
         return f"{fix['parameter']} -> {fix['new']}"
-    was = "not set" if fix["old"] is None else str(fix["old"])
-    by = fix["pipeline_parameter"]
-    origin = f", the default of the pipeline parameter {by}" if by else ""
+    old_text = "not set" if fix["old"] is None else str(fix["old"])
+    pipeline_parameter = fix["pipeline_parameter"]
+    origin = (
+        f", the default of the pipeline parameter {pipeline_parameter}"
+        if pipeline_parameter
+        else ""
+    )
     name = fix["argument"] or fix["parameter"]
-    named: FixDocument = {"parameter": name, "old": fix["old"], "new": fix["new"]}
-    return f"{assignment_line(named)}  # now: {was}{origin}"
+    assignment: FixDocument = {"parameter": name, "old": fix["old"], "new": fix["new"]}
+    return f"{assignment_line(assignment)}  # now: {old_text}{origin}"
 
 
 _UNWRAPPED_INDENTS = {"fix": 6, "address": 4}
-"""Lines to copy, which are not broken, with their indents."""
+"""Lines to copy, which are not wrapped, with their indents."""
 _INDENTS = {"file": 0, "job": 0, "text": 2, "finding": 2, "detail": 4}
 _LEVELS = {"high": "error", "medium": "warning", "low": "notice", "info": "notice"}
 _MAX_MESSAGE_LENGTH = 3000
@@ -246,7 +255,7 @@ def show(document: CheckedFile, console: Console) -> None:
 
 
 def github_annotations(document: CheckedFile) -> str:
-    """A command of a GitHub Actions workflow for each finding that counts.
+    """Returns a GitHub Actions workflow command for each finding that counts.
 
     Source: GitHub's page on workflow commands, and actions/toolkit, which escapes the same
     characters: `%`, CR and LF in the message, and `:` and `,` too in properties.
@@ -271,12 +280,12 @@ def _annotation(file: str, job: str, row: dict[str, Any]) -> str:
         "title": cut_middle(for_terminal(f"{title.text}: {job}"), _MAX_TITLE_LENGTH),
     }
     written = ",".join(
-        f"{name}={_data(value).replace(':', '%3A').replace(',', '%2C')}"
+        f"{name}={_escape_message(value).replace(':', '%3A').replace(',', '%2C')}"
         for name, value in properties.items()
         if value
     )
-    return f"::{_LEVELS[row['severity']]} {written}::{_data(message)}"
+    return f"::{_LEVELS[row['severity']]} {written}::{_escape_message(message)}"
 
 
-def _data(text: str) -> str:
+def _escape_message(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

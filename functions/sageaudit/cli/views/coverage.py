@@ -19,65 +19,65 @@ from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import count_text
 from sageaudit.workflows.scan.coverage import BilledAccounts, CoverageResult
 
-_SHOWN = 10
-_NAME = 44
-_WHOLE = 100
+_MAX_ROWS = 10
+_MAX_NAME_WIDTH = 44
+_ALL_PERCENT = 100
 _NOTE = (
-    "Bill: Cost Explorer's unblended cost of usage, before credits, Savings Plans and taxes;"
-    " it may be 24 hours late. Audited: list prices of the jobs that ended in these days."
+    "Bill: Cost Explorer's unblended cost of usage, before credits, Savings Plans and taxes; it may"
+    " be 24 hours late. Audited: list prices of the jobs that ended in these days."
 )
 
 
-def cost_line(asked: BilledAccounts) -> str:
-    """What reading the bill costs, before it is read."""
-    requests = count_text(asked.min_requests, "Cost Explorer request")
+def cost_line(bill: BilledAccounts) -> str:
+    """Returns what it will cost to read the bill."""
+    requests = count_text(bill.min_requests, "Cost Explorer request")
     return (
         f"--coverage takes {requests} or more at ${USD_PER_REQUEST} each: about"
-        f" {format_usd(asked.cost_usd)}"
+        f" {format_usd(bill.cost_usd)}"
     )
 
 
 def report_refusal(coverage_result: CoverageResult) -> Exit:
-    """Says why the bill is not known, if it was refused, and returns the code of that."""
+    """Prints why the bill is not known if AWS refused it, and returns the exit code."""
     if coverage_result.refusal is None:
         return Exit.DONE
     print_message(f"the SageMaker bill is not known: {coverage_result.refusal}")
     return exit_for(coverage_result.refusal)
 
 
-def document(found: CoverageResult) -> dict[str, Any] | None:
-    """The coverage as JSON; None where no bill was read."""
-    covered = found.coverage
-    if covered is None:
+def document(result: CoverageResult) -> dict[str, Any] | None:
+    """Returns the coverage as JSON; None if no bill was read."""
+    coverage = result.coverage
+    if coverage is None:
         return None
     return {
-        "since": covered.since.isoformat(),
-        "until": covered.until.isoformat(),
-        "bill_usd": covered.bill_usd,
-        "audited_usd": covered.audited_usd,
-        "audited_percent": covered.percent,
-        "jobs": [asdict(row) for row in covered.covered_usage],
-        "outside": [asdict(row) for row in covered.uncovered_usage],
-        "accounts": [asdict(row) for row in covered.accounts],
-        "requests": found.requests,
-        "requests_usd": found.requests * USD_PER_REQUEST,
+        "since": coverage.since.isoformat(),
+        "until": coverage.until.isoformat(),
+        "bill_usd": coverage.bill_usd,
+        "audited_usd": coverage.audited_usd,
+        "audited_percent": coverage.percent,
+        "jobs": [asdict(row) for row in coverage.covered_usage],
+        "outside": [asdict(row) for row in coverage.uncovered_usage],
+        "accounts": [asdict(row) for row in coverage.accounts],
+        "requests": result.requests,
+        "requests_usd": result.requests * USD_PER_REQUEST,
     }
 
 
-def show(found: CoverageResult, console: Console) -> None:
-    """Prints the headline, then what is audited and what is outside, by usage type."""
-    covered = found.coverage
-    if covered is None:
+def show(result: CoverageResult, console: Console) -> None:
+    """Prints the headline, then the audited usage and the rest of the bill, by usage type."""
+    coverage = result.coverage
+    if coverage is None:
         return
-    print_line(console, coverage_headline(covered), "bold")
-    if covered.percent is not None and covered.percent > _WHOLE:
+    print_line(console, coverage_headline(coverage), "bold")
+    if coverage.percent is not None and coverage.percent > _ALL_PERCENT:
         print_line(
             console,
             "More than the bill: its last day is not complete, or the dollars of jobs that began"
             " before these days are in the bill of earlier days.",
         )
-    if covered.covered_usage or covered.uncovered_usage:
-        _show_usage(list(_rows(covered)), console)
+    if coverage.covered_usage or coverage.uncovered_usage:
+        _show_usage(list(_rows(coverage)), console)
     print_line(console, _NOTE, "dim")
     console.print()
 
@@ -86,15 +86,17 @@ def _show_usage(rows: Sequence[tuple[str, str, str]], console: Console) -> None:
     money = ("Bill", "Audited")
     table = plain_table("Usage", *money, right=money, unbroken=money)
     for name, *amounts in rows:
-        table.add_row(cut_middle(for_terminal(name), _NAME), *amounts)
+        table.add_row(cut_middle(for_terminal(name), _MAX_NAME_WIDTH), *amounts)
     console.print(table)
 
 
-def _rows(covered: Coverage) -> Iterator[tuple[str, str, str]]:
-    """The largest; --output json has all of them."""
-    for row in covered.covered_usage[:_SHOWN]:
+def _rows(coverage: Coverage) -> Iterator[tuple[str, str, str]]:
+    """Yields the largest rows; --output json has all of them."""
+    for row in coverage.covered_usage[:_MAX_ROWS]:
         yield row.usage_type, format_usd(row.bill_usd), format_usd(row.audited_usd)
-    for outside in covered.uncovered_usage[:_SHOWN]:
-        yield outside.name, format_usd(outside.usd), "not audited"
-    if more := len(covered.covered_usage[_SHOWN:]) + len(covered.uncovered_usage[_SHOWN:]):
-        yield f"+{more} more: --output json", "", ""
+    for uncovered in coverage.uncovered_usage[:_MAX_ROWS]:
+        yield uncovered.name, format_usd(uncovered.usd), "not audited"
+    if more_count := len(coverage.covered_usage[_MAX_ROWS:]) + len(
+        coverage.uncovered_usage[_MAX_ROWS:]
+    ):
+        yield f"+{more_count} more: --output json", "", ""

@@ -1,4 +1,4 @@
-"""Prints rows as a table, JSON, JSON lines, CSV or Markdown; every list of the command line does.
+"""Prints the rows of every list as a table, JSON, JSON lines, CSV or Markdown.
 
 | format | for | unknown | money | times |
 |---|---|---|---|---|
@@ -36,7 +36,7 @@ from sageaudit.queries.columns import TAG_PREFIX
 from sageaudit.structs import replace
 
 SCHEMA = 1
-"""Of the JSON of lists: keys are only ever added."""
+"""The version of the JSON of lists, whose keys are never removed."""
 FORMATS = ("table", "json", "jsonl", "csv", "markdown")
 FieldKind = Literal["text", "usd", "count", "percent", "time", "day", "flag", "seconds", "hours"]
 _PARQUET: Mapping[FieldKind, ColumnType] = {
@@ -50,18 +50,18 @@ _PARQUET: Mapping[FieldKind, ColumnType] = {
     "time": "time",
     "day": "day",
 }
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _PERCENT = Decimal("0.1")
 _MIN_WORD_WIDTH = 12
 JsonTail = Callable[[], Mapping[str, object]]
-"""What follows the rows in JSON, asked for after the last row."""
+"""Makes what follows the rows in JSON; called after the last row."""
 
 
 class Field(Struct, frozen=True):
-    """A field of a row: what `get` gives, else an attribute with its name.
+    """A field of a row: the value of `get_value`, by default the attribute with its name.
 
-    `cell` writes it for people. A text is cut to `least` columns of the terminal, where that is not
-    0: a sentence at its end, a name in its middle.
+    `format_cell` makes its text for people. If `min_width` is not 0, a text may be cut to this many
+    terminal columns: a sentence at its end, a name in its middle.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Field(Struct, frozen=True):
 
     @property
     def getter(self) -> Callable[[Any], object]:
-        """What takes its value from a row."""
+        """The function that reads its value from a row."""
         return self.get_value or attrgetter(self.name)
 
     @property
@@ -94,10 +94,11 @@ class Field(Struct, frozen=True):
 
 
 class ListLayout(Struct, frozen=True):
-    """The fields of a list; those of its table, and those that a narrow terminal lacks first.
+    """The fields of a list.
 
-    `exported` are those of the formats for programs; by default all. `tagged`: rows have the cost
-    tags that the policy shows, each a field.
+    `table` names those of its table; `dropped_first` those that a narrow terminal leaves out, in
+    order. `exported_fields` are those of the formats for programs; by default all. `has_tags`: rows
+    have the cost tags that the policy shows, each a field.
     """
 
     fields: tuple[Field, ...]
@@ -106,24 +107,28 @@ class ListLayout(Struct, frozen=True):
     exported_fields: tuple[str, ...] = ()
     has_tags: bool = False
 
-    def choose_fields(self, output: str, wanted: str | None) -> tuple[Field, ...]:
-        """The fields to print: `a,b,c`, else those of the format. Raises BadUsage."""
+    def choose_fields(self, output: str, names_text: str | None) -> tuple[Field, ...]:
+        """Returns the fields to print: those in `names_text` (`a,b,c`), else those of the format.
+        Raises BadUsage.
+        """
         names = [*self.exported_fields] or [field.name for field in self.fields]
-        if wanted is not None:
-            names = list(dict.fromkeys(filter(None, (part.strip() for part in wanted.split(",")))))
+        if names_text is not None:
+            names = list(
+                dict.fromkeys(filter(None, (part.strip() for part in names_text.split(","))))
+            )
         elif output in {"table", "markdown"}:
             names = list(self.table)
         by_name = {name: tag_field(name) for name in names if name.startswith(TAG_PREFIX)}
         by_name |= {field.name: field for field in self.fields}
         unknown = [name for name in names if name not in by_name]
         if unknown or not names:
-            what = f"there is no field {unknown[0]}" if unknown else "--fields names no field"
-            raise BadUsage(f"{what}: the fields are {', '.join(by_name)}")
+            problem = f"there is no field {unknown[0]}" if unknown else "--fields names no field"
+            raise BadUsage(f"{problem}: the fields are {', '.join(by_name)}")
         return tuple(by_name[name] for name in names)
 
 
 def tag_field(name: str) -> Field:
-    """The field of a cost tag, `tag_team`."""
+    """Returns the field of a cost tag, such as `tag_team`."""
     tag = name.removeprefix(TAG_PREFIX)
     return Field(
         name,
@@ -134,28 +139,28 @@ def tag_field(name: str) -> Field:
 
 
 def with_tags(rows: Iterable[Any], layout: ListLayout) -> tuple[Iterable[Any], ListLayout]:
-    """The rows, and their list with a field for each cost tag of them; of rows that are read while
-    they are printed, those of the first: all have the tags that the policy showed.
+    """Returns the rows, and the layout with a field for each of their cost tags. For rows that are
+    read while they are printed, the first row has the tags of all.
     """
     if not layout.has_tags:
         return rows, layout
     if not isinstance(rows, Sequence):
-        left = iter(rows)
-        known = [*islice(left, 1)]
-        rows = chain(known, left)
+        row_iterator = iter(rows)
+        first_rows = [*islice(row_iterator, 1)]
+        rows = chain(first_rows, row_iterator)
     else:
-        known = [*rows]
+        first_rows = [*rows]
     names = [
-        f"{TAG_PREFIX}{tag}" for tag in dict.fromkeys(tag for row in known for tag in row.tags)
+        f"{TAG_PREFIX}{tag}" for tag in dict.fromkeys(tag for row in first_rows for tag in row.tags)
     ]
-    more = replace(
+    tagged_layout = replace(
         layout,
         fields=(*layout.fields, *map(tag_field, names)),
         table=(*layout.table, *names),
         dropped_first=(*reversed(names), *layout.dropped_first),
         exported_fields=(*layout.exported_fields, *names) if layout.exported_fields else (),
     )
-    return rows, more
+    return rows, tagged_layout
 
 
 def write_rows(
@@ -167,48 +172,50 @@ def write_rows(
     json_tail: JsonTail,
     header: str = "",
 ) -> int:
-    """Prints the rows to stdout and returns how many there were; all but a table as they come.
+    """Prints the rows to stdout and returns their number.
 
-    `above`: lines that people read before the rows.
+    All formats but a table print them as they are read. `header`: lines for people, above the rows.
     """
     count = 0
 
-    def taken() -> Iterator[Any]:
+    def counted_rows() -> Iterator[Any]:
         nonlocal count
         for row in rows:
             count += 1
             yield row
 
     if output == "table":
-        _table(taken(), layout, fields, console, header)
+        _table(counted_rows(), layout, fields, console, header)
         return count
     for text in header.splitlines() if output == "markdown" else ():
         click.echo(f"{for_markdown(text)}\n")
-    texts = (
-        _json(taken(), fields, json_tail) if output == "json" else _LINES[output](taken(), fields)
+    lines = (
+        _json(counted_rows(), fields, json_tail)
+        if output == "json"
+        else _LINES[output](counted_rows(), fields)
     )
-    for text in texts:
+    for text in lines:
         click.echo(text, nl=False)
     return count
 
 
 def jsonl_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
-    """One JSON object for each row, with `schema`."""
+    """Yields one JSON object for each row, with `schema`."""
     for row in rows:
         yield json_line({"schema": SCHEMA} | exact_values(row, fields)) + "\n"
 
 
 def csv_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
-    """A header and a line for each row, as RFC 4180 has them; no cell is a formula."""
+    """Yields a header and a line for each row, by RFC 4180; no cell is a formula."""
     yield _csv_line(_csv_text(field.name) for field in fields)
     getters = [field.getter for field in fields]
     for row in rows:
-        values = [get(row) for get in getters]
+        values = [getter(row) for getter in getters]
         yield _csv_line([_CSV.get(type(value), _csv_cell)(value) for value in values])
 
 
 def markdown_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
-    """A table of GitHub's Markdown."""
+    """Yields the lines of a GitHub Markdown table."""
     yield _markdown_row(field.title for field in fields)
     yield _markdown_row("--:" if field.right else "---" for field in fields)
     for row in rows:
@@ -219,33 +226,34 @@ _LINES = {"jsonl": jsonl_lines, "csv": csv_lines, "markdown": markdown_lines}
 
 
 def exact_values(row: Any, fields: Sequence[Field]) -> dict[str, object]:
-    """The values of a row for programs: money exact, unknown None, times in UTC."""
+    """Returns the values of a row for programs: money exact, unknown None, times in UTC."""
     return {field.name: _exact(field.getter(row)) for field in fields}
 
 
 def cell_text(row: Any, field: Field) -> str:
-    """A value for people, in one line without control characters."""
+    """Returns a value for people, in one line without control characters."""
     value = field.getter(row) if field.format_cell is None else field.format_cell(row)
     return for_terminal(_value_text(value, field.kind))
 
 
 def format_moment(value: datetime) -> str:
-    """`2026-11-20 12:00`, in UTC."""
+    """Returns `2026-11-20 12:00`, in UTC."""
     return f"{value.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
 def _table(
-    rows: Iterable[Any], layout: ListLayout, fields: Sequence[Field], console: Console, above: str
+    rows: Iterable[Any], layout: ListLayout, fields: Sequence[Field], console: Console, header: str
 ) -> None:
     cells = [[cell_text(row, field) for field in fields] for row in rows]
     columns = [
-        FittedColumn(of.name, of.title, of.right, of.min_width, of.is_sentence) for of in fields
+        FittedColumn(field.name, field.title, field.right, field.min_width, field.is_sentence)
+        for field in fields
     ]
     if cells:
-        for text in above.splitlines():
+        for text in header.splitlines():
             print_line(console, text, "dim")
-        asked = [field.name for field in fields] != [*layout.table]
-        dropped = None if asked else layout.dropped_first
+        is_custom = [field.name for field in fields] != [*layout.table]
+        dropped = None if is_custom else layout.dropped_first
         console.print(fit_table(columns, cells, dropped, console.width), crop=False)
 
 
@@ -255,8 +263,8 @@ def _json(rows: Iterable[Any], fields: Sequence[Field], tail: JsonTail) -> Itera
     for row in rows:
         yield comma + json_line(exact_values(row, fields))
         comma = ","
-    end = "".join(f",{json_line(name)}:{json_line(value)}" for name, value in tail().items())
-    yield f"]{end}}}\n"
+    tail_text = "".join(f",{json_line(name)}:{json_line(value)}" for name, value in tail().items())
+    yield f"]{tail_text}}}\n"
 
 
 def _value_text(value: object, kind: FieldKind) -> str:
@@ -277,7 +285,7 @@ def _value_text(value: object, kind: FieldKind) -> str:
 
 
 def _exact(value: object) -> object:
-    """Percents are cut to 6 decimals, as money is stored; enumerated words are plain text."""
+    """Returns a value for JSON and CSV. Decimals are rounded to 6 places, as money is stored."""
     if isinstance(value, Decimal):
         return round(value, 6) if value.is_finite() else value
     if isinstance(value, datetime):
@@ -286,22 +294,23 @@ def _exact(value: object) -> object:
 
 
 def _csv_line(cells: Iterable[str]) -> str:
-    """A line that is not empty where it has one empty cell."""
+    """Returns a line; one that has a single empty cell is not empty."""
     return (",".join(cells) or '""') + "\r\n"
 
 
 def _csv_cell(value: object) -> str:
-    plain = _exact(value)
-    return f"{plain:f}" if isinstance(plain, Decimal) else _csv_text(str(plain))
+    exact = _exact(value)
+    return f"{exact:f}" if isinstance(exact, Decimal) else _csv_text(str(exact))
 
 
 @lru_cache(1_000)
 def _csv_text(text: str) -> str:
-    """A text in quotes where it needs them; remembers the words that most rows repeat."""
-    shown = for_terminal(text)
-    if text.startswith(_FORMULA) or shown.startswith(_FORMULA):
-        shown = f"'{shown}"
-    return '"' + shown.replace('"', '""') + '"' if '"' in shown or "," in shown else shown
+    """Returns a text, in quotes if it needs them. Cached, since most rows repeat the same words."""
+    safe_text = for_terminal(text)
+    if text.startswith(_FORMULA_STARTS) or safe_text.startswith(_FORMULA_STARTS):
+        safe_text = f"'{safe_text}"
+    needs_quotes = '"' in safe_text or "," in safe_text
+    return '"' + safe_text.replace('"', '""') + '"' if needs_quotes else safe_text
 
 
 _CSV: Mapping[type, Callable[[Any], str]] = {
@@ -310,7 +319,7 @@ _CSV: Mapping[type, Callable[[Any], str]] = {
     int: str,
     str: _csv_text,
 }
-"""How values of most types are written."""
+"""How values of the most frequent types are written."""
 
 
 def _markdown_row(cells: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""The lists that the command line prints: their fields, tables, and what a narrow terminal lacks.
+"""The layouts of all lists: their fields, tables, and what a narrow terminal leaves out.
 
 docs/queries.md describes the fields.
 """
@@ -20,43 +20,46 @@ from sageaudit.queries.question import SortOrder
 from sageaudit.queries.total import SumsRow
 from sageaudit.structs import replace
 
-_NAME = 20
-"""The least width of a name."""
-_FULL_NAME = 44
-"""That of the job names that the SDKs make: a name is given to `sageaudit show`, so columns are
-dropped before it is cut."""
+_NAME_WIDTH = 20
+"""The minimum width of a name."""
+_FULL_NAME_WIDTH = 44
+"""The width of job names that the SDKs generate. People paste a name into `sageaudit show`, so
+other columns are dropped before it is cut.
+"""
 _MIN_WORD_WIDTH = 12
-"""The least width of a word."""
+"""The minimum width of a word."""
 
 
 def _column_field(column: Column) -> Field:
-    """The field of a column of sums; its cell is a word where there is no value."""
+    """Returns the field of a column of sums; its cell is a word if there is no value."""
     if column.length:
         return Field("period", format_cell=cells.period_label)
-    words = {"owner": NO_OWNER_LABEL, "type": NO_TYPE_LABEL, "reason": "(no reason)"}
-    none = f"(no {column.name})" if column.tag else words.get(column.name, UNKNOWN)
+    missing_labels = {"owner": NO_OWNER_LABEL, "type": NO_TYPE_LABEL, "reason": "(no reason)"}
+    missing_label = (
+        f"(no {column.name})" if column.is_tag else missing_labels.get(column.name, UNKNOWN)
+    )
     kind: FieldKind = "count" if column.name == "count" else "text"
-    field = tag_field(column.key) if column.tag else Field(column.key, kind)
+    field = tag_field(column.key) if column.is_tag else Field(column.key, kind)
 
-    def cell(row: SumsRow) -> object:
+    def format_cell(row: SumsRow) -> object:
         value = column.value_of(row)
-        return family_text(value) if value and column.name == "family" else value or none
+        return family_text(value) if value and column.name == "family" else value or missing_label
 
     return replace(
         field,
         get_value=column.value_of,
-        format_cell=cell,
-        min_width=28 if column.name == "family" else _NAME,
+        format_cell=format_cell,
+        min_width=28 if column.name == "family" else _NAME_WIDTH,
     )
 
 
 _SPEND = (
-    Field("total_usd", "usd", "Spend", cells.figure_of("spend")),
-    Field("spend_qualifier", heading="Known"),
+    Field("total_usd", "usd", "Spend", cells.amount_figure("spend")),
+    Field("spend_qualifier"),
 )
 _SPEND_BEFORE = (
-    Field("total_before_usd", "usd", "Spend before", cells.figure_before("spend")),
-    Field("spend_qualifier_before", heading="Known before"),
+    Field("total_before_usd", "usd", "Spend before", cells.amount_figure_before("spend")),
+    Field("spend_qualifier_before"),
 )
 _SHARES = (
     Field("share_percent", "percent", "Share"),
@@ -64,12 +67,12 @@ _SHARES = (
 )
 _AMOUNTS = (
     *_SPEND,
-    Field("avoidable_usd", "usd", "Avoidable", cells.figure_of("avoidable")),
-    Field("lost_usd", "usd", "Lost", cells.figure_of("lost")),
+    Field("avoidable_usd", "usd", "Avoidable", cells.amount_figure("avoidable")),
+    Field("lost_usd", "usd", "Lost", cells.amount_figure("lost")),
     Field("lost_up_to_usd", "usd"),
-    Field("waste_usd", "usd", "Avoidable+lost", cells.figure_of("waste")),
-    Field("possible_usd", "usd", "Possible", cells.figure_of("possible")),
-    Field("idle_usd", "usd", "Idle capacity", cells.figure_of("idle")),
+    Field("waste_usd", "usd", "Avoidable+lost", cells.amount_figure("waste")),
+    Field("possible_usd", "usd", "Possible", cells.amount_figure("possible")),
+    Field("idle_usd", "usd", "Idle capacity", cells.amount_figure("idle")),
     Field("costliest_rule", heading="Top finding"),
 )
 
@@ -77,7 +80,7 @@ _AMOUNTS = (
 _FAMILY = Field("family", format_cell=lambda row: family_text(row.family or UNKNOWN), min_width=28)
 _RUN_FIELDS = (
     Field("ended_at", "time", "Ended", lambda row: f"{row.ended_at:%Y-%m-%d}"),
-    Field("job", min_width=_FULL_NAME),
+    Field("job", min_width=_FULL_NAME_WIDTH),
     Field("kind"),
     Field("account"),
     Field("region"),
@@ -86,7 +89,7 @@ _RUN_FIELDS = (
     Field("severity"),
     Field("rollup", "flag", "Roll-up"),
     Field("estimated", "flag"),
-    Field("arn", heading="ARN", min_width=_NAME),
+    Field("arn", heading="ARN", min_width=_NAME_WIDTH),
     Field("created_at", "time", "Created (UTC)"),
 )
 _AUDIT_FIELDS = (
@@ -98,16 +101,16 @@ _AUDIT_FIELDS = (
     Field("incomplete", "flag"),
     Field("possible_incomplete", "flag"),
     Field("upper_bound", "flag"),
-    Field("unauditable", min_width=_NAME),
+    Field("unauditable", min_width=_NAME_WIDTH),
     Field("instance_type"),
     Field("instance_count", "count"),
     Field("purchase"),
-    Field("image", min_width=_NAME),
+    Field("image", min_width=_NAME_WIDTH),
     Field("duration_s", "seconds", "Duration"),
     Field("waiting_s", "seconds", "Waiting"),
     Field("interrupted_s", "seconds", "Interrupted"),
     Field("reason"),
-    Field("waste_percent", "percent", "Waste %", cells.waste_percent),
+    Field("waste_percent", "percent", "Waste %", cells.waste_percent_text),
     Field("instance_hours", "hours"),
     Field("gpu_hours", "hours", "GPU hours"),
     Field("idle_gpu_hours", "hours", "Idle GPU hours"),
@@ -123,21 +126,21 @@ _FINDING_FIELDS = (
     Field("rule_id", heading="Id"),
     Field("confidence"),
     Field("bucket"),
-    Field("saving_usd", "usd", "Saving", cells.saving_of("saving_usd", "saving_up_to_usd")),
+    Field("saving_usd", "usd", "Saving", cells.saving_figure("saving_usd", "saving_up_to_usd")),
     Field("saving_up_to_usd", "usd", "At most"),
-    Field("saving_alone_usd", "usd", "Alone", cells.saving_of("saving_alone_usd")),
+    Field("saving_alone_usd", "usd", "Alone", cells.saving_figure("saving_alone_usd")),
     Field("summary", heading="Finding", min_width=20, is_sentence=True),
     Field("fix", min_width=20, is_sentence=True),
 )
 
 
 def _nested_field(part: str, field: Field) -> Field:
-    """The field of a finding's row, which has it in this part."""
-    of, cell, get = attrgetter(part), field.format_cell, field.getter
+    """Returns the field for a finding's row, which has the value in this part."""
+    get_part, format_cell, getter = attrgetter(part), field.format_cell, field.getter
     return replace(
         field,
-        get_value=lambda row: get(of(row)),
-        format_cell=None if cell is None else lambda row: cell(of(row)),
+        get_value=lambda row: getter(get_part(row)),
+        format_cell=None if format_cell is None else lambda row: format_cell(get_part(row)),
     )
 
 
@@ -147,7 +150,7 @@ AUDITS = ListLayout(
     ("costliest_rule", "lost_usd", "avoidable_usd", "ended_at"),
     has_tags=True,
 )
-"""Audits: every field is known of every row."""
+"""Audits; every row has every field."""
 FINDINGS = ListLayout(
     (
         *(_nested_field("summary", field) for field in _RUN_FIELDS),
@@ -159,8 +162,9 @@ FINDINGS = ListLayout(
     tuple(field.name for field in (*_RUN_FIELDS, *_FINDING_FIELDS)),
     has_tags=True,
 )
-"""Findings of one rule. `exported` is what their list knows: any other field costs one more read
-for each row."""
+"""Findings of one rule. Their list stores `exported_fields`; any other field needs one more read
+for each row.
+"""
 MOST_WASTEFUL = ListLayout(
     AUDITS.fields,
     ("job", "ended_at", "total_usd", "waste_usd", "costliest_rule", "owner"),
@@ -171,7 +175,7 @@ _SUM_FIELDS = (
     Field("jobs", "count"),
     Field("failed", "count"),
     *_AMOUNTS,
-    Field("waste_percent", "percent", "Waste %", cells.waste_percent),
+    Field("waste_percent", "percent", "Waste %", cells.waste_percent_text),
     Field("failed_percent", "percent", "Failed %"),
     *_SHARES,
     Field("judged_usd", "usd", "Judged", lambda row: judged_figure(row.sums)),
@@ -192,7 +196,7 @@ _SUM_FIELDS = (
 
 
 _COLUMNS = tuple({column.key: _column_field(column) for column in GROUPABLE.values()}.values())
-"""Of all columns; day, week and month are one."""
+"""The fields of all columns; day, week and month share one."""
 _USAGE_TYPE_FIELDS = (
     Field("jobs", "count"),
     Field("usage_quantity", "hours", "Usage"),
@@ -203,7 +207,7 @@ _USAGE_TYPE_FIELDS = (
 )
 _RUN_SUM_FIELDS = (
     Field("instance_hours", "hours"),
-    Field("usd_per_hour", "usd", "An hour", cells.hour_rate),
+    Field("usd_per_hour", "usd", "Per hour", cells.usd_per_hour_figure),
     Field("gpu_hours", "hours", "GPU hours"),
     Field("idle_gpu_hours", "hours", "Idle GPU hours"),
     Field("idle_percent", "percent", "Idle %"),
@@ -220,9 +224,9 @@ _PERIOD_FIELDS = (
     Field("over", "flag"),
     Field("projected_usd", "usd", "Projected", cells.projected_figure),
     *_SPEND_BEFORE,
-    Field("total_change_percent", "percent", "Change", cells.change_of("spend")),
-    Field("waste_before_usd", "usd", "Avoidable+lost before", cells.figure_before("waste")),
-    Field("waste_change_percent", "percent", "Its change", cells.change_of("waste")),
+    Field("total_change_percent", "percent", "Change", cells.percent_change("spend")),
+    Field("waste_before_usd", "usd", "Avoidable+lost before", cells.amount_figure_before("waste")),
+    Field("waste_change_percent", "percent", "Waste change", cells.percent_change("waste")),
 )
 SUMS = ListLayout(
     (*_COLUMNS, *_SUM_FIELDS, *_RUN_SUM_FIELDS, *_PERIOD_FIELDS),
@@ -237,19 +241,19 @@ SUMS = ListLayout(
         "total_usd",
     ),
 )
-"""Sums; `of_columns` adds the columns that they are by."""
+"""Sums; `sums_layout` adds the columns that they are grouped by."""
 _CHANGE_FIELDS = (
     Field("change"),
     Field("jobs_before", "count", "Jobs before"),
-    Field("jobs", "count", format_cell=cells.jobs_words),
+    Field("jobs", "count", format_cell=cells.jobs_text),
     *_SPEND_BEFORE,
     *_SPEND,
-    Field("total_change_usd", "usd", "Difference", cells.difference_of("spend")),
-    Field("change_qualifier", heading="Difference known"),
-    Field("total_change_percent", "percent", "Percent", cells.spend_change),
-    Field("waste_before_usd", "usd", "Avoidable+lost before", cells.figure_before("waste")),
-    Field("waste_usd", "usd", "Avoidable+lost", cells.figure_of("waste")),
-    Field("waste_change_usd", "usd", "Its difference", cells.difference_of("waste")),
+    Field("total_change_usd", "usd", "Difference", cells.difference("spend")),
+    Field("change_qualifier"),
+    Field("total_change_percent", "percent", "Percent", cells.spend_change_text),
+    Field("waste_before_usd", "usd", "Avoidable+lost before", cells.amount_figure_before("waste")),
+    Field("waste_usd", "usd", "Avoidable+lost", cells.amount_figure("waste")),
+    Field("waste_change_usd", "usd", "Waste change", cells.difference("waste")),
     Field("recommendations", min_width=_MIN_WORD_WIDTH, is_sentence=True),
 )
 CHANGES = ListLayout(
@@ -263,8 +267,8 @@ CHANGES = ListLayout(
 
 
 def changes_layout(column: Column, *, with_recommendations: bool = False) -> ListLayout:
-    """The list of changes by this column; `advice`: with what became of advice."""
-    tags = (_column_field(column),) if column.tag else ()
+    """Returns the layout of changes by this column, perhaps with the state of recommendations."""
+    tags = (_column_field(column),) if column.is_tag else ()
     names = (column.key, *(field.name for field in _CHANGE_FIELDS))
     table = (column.key, *CHANGES.table, *(["recommendations"] if with_recommendations else []))
     return replace(CHANGES, fields=(*tags, *CHANGES.fields), table=table, exported_fields=names)
@@ -273,33 +277,43 @@ def changes_layout(column: Column, *, with_recommendations: bool = False) -> Lis
 def sums_layout(
     columns: Sequence[Column], sort: SortOrder, *, with_median: bool = False
 ) -> ListLayout:
-    """The list of sums by these columns, in this order; `median`: with that of the bills."""
-    of_time = {field.name for field in _PERIOD_FIELDS} if period_length(columns) is None else set()
+    """Returns the layout of sums by these columns, in this order, perhaps with the median bill."""
+    period_fields = (
+        {field.name for field in _PERIOD_FIELDS} if period_length(columns) is None else set()
+    )
     names = [column.key for column in columns]
-    tags = tuple(_column_field(column) for column in columns if column.tag)
+    tags = tuple(_column_field(column) for column in columns if column.is_tag)
     if GROUPABLE["usage_type"] in columns:
-        known = [field.name for field in _USAGE_TYPE_FIELDS]
+        exported = [field.name for field in _USAGE_TYPE_FIELDS]
         table = (*names, "jobs", "usage_quantity", "usage_unit", "total_usd", "share_percent")
         fields = (*tags, *_COLUMNS, *_USAGE_TYPE_FIELDS, *_PERIOD_FIELDS)
-        return ListLayout(fields, table, ("share_percent", "jobs"), (*names, *known))
-    known = [field.name for field in (*_SUM_FIELDS, *_PERIOD_FIELDS) if field.name not in of_time]
-    table = (*names, *(name for name in SUMS.table if name in known))
+        return ListLayout(fields, table, ("share_percent", "jobs"), (*names, *exported))
+    exported = [
+        field.name for field in (*_SUM_FIELDS, *_PERIOD_FIELDS) if field.name not in period_fields
+    ]
+    table = (*names, *(name for name in SUMS.table if name in exported))
     if with_median:
-        known, table = [*known, "median_usd"], (*table, "median_usd")
+        exported, table = [*exported, "median_usd"], (*table, "median_usd")
     layout = replace(
-        SUMS, fields=(*tags, *SUMS.fields), table=table, exported_fields=(*names, *known)
+        SUMS, fields=(*tags, *SUMS.fields), table=table, exported_fields=(*names, *exported)
     )
     return with_sort_column(layout, SortOrder.WASTE if sort is SortOrder.NEWEST else sort)
 
 
 def with_sort_column(layout: ListLayout, sort: SortOrder) -> ListLayout:
-    """The list with the amount that orders it in its table, whatever else is dropped."""
+    """Returns the layout with the sort amount in its table, which is never dropped."""
     name = sort.field
     if sort is SortOrder.NEWEST:
         return layout
     table = layout.table
     if name not in table:
-        table = (*(shown for shown in table if shown != "costliest_rule"), name)
-    order = (*layout.dropped_first, "total_usd")
-    dropped = tuple(dict.fromkeys(of for of in order if of in table and of != name))
+        table = (*(column_name for column_name in table if column_name != "costliest_rule"), name)
+    drop_order = (*layout.dropped_first, "total_usd")
+    dropped = tuple(
+        dict.fromkeys(
+            column_name
+            for column_name in drop_order
+            if column_name in table and column_name != name
+        )
+    )
     return replace(layout, table=table, dropped_first=dropped)

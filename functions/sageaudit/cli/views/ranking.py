@@ -34,30 +34,31 @@ from sageaudit.output.text.words import NO_OWNER_LABEL, NO_TYPE_LABEL, assignmen
 _MIN_NAME_WIDTH = 20
 _INDENT = 3
 _MIN_FIX_USD = Decimal("0.01")
-"""What a fix must be worth to be shown, where its worth is known."""
+"""A fix that saves less is not shown."""
 _FAMILY = FittedColumn("family", "Family", False, 28)
 _SUMS = tuple(FittedColumn(title.lower(), title, True, 0) for title in ("Jobs", *COLUMN_TITLES[:3]))
-_DROPPED = ("jobs", "lost", "spend")
-_RULES = 10
-_FIX_LINES = 3
+_DROPPED_FIRST = ("jobs", "lost", "spend")
+_MAX_RULES = 10
+_MAX_FIX_LINES = 3
 _MISSING_NAME_LABELS = {"owner": NO_OWNER_LABEL, "type": NO_TYPE_LABEL}
 
 
 def document(ranking: Ranking) -> dict[str, Any]:
-    """The ranking as JSON; keys are always present and never removed."""
+    """Returns the ranking as JSON; keys are always present and never removed."""
     return {
         "since": ranking.since.isoformat(),
         "until": ranking.until.isoformat(),
         "total": _sums(ranking.total),
         "families": [
             {
-                **_named_sums(one.family),
+                **_named_sums(ranked.family),
                 "places": [
-                    {"account": at, "region": region} for at, region in one.family.account_regions
+                    {"account": account, "region": region}
+                    for account, region in ranked.family.account_regions
                 ],
-                "fix": None if one.fix is None else _fix(one.fix),
+                "fix": None if ranked.fix is None else _fix(ranked.fix),
             }
-            for one in ranking.families
+            for ranked in ranking.families
         ],
         "family_count": ranking.family_count,
         "rules": [{"rule": name, **_rule_document(sums)} for name, sums in ranking.rules],
@@ -73,7 +74,7 @@ def _named_sums(ranked: RankedName) -> dict[str, Any]:
 
 
 def _sums(sums: Sums) -> dict[str, Any]:
-    """Counts, and amounts that are null where they are not known."""
+    """Returns counts and amounts; an unknown amount is null."""
     counts = {name: value for name, value in asdict(sums).items() if name != "rules"}
     return counts | {
         "total_usd": sums.known_total_usd,
@@ -88,12 +89,12 @@ def _sums(sums: Sums) -> dict[str, Any]:
 
 
 def _rule_document(sums: RuleSums) -> dict[str, Any]:
-    """Counts, and amounts from what counts up to what it may be."""
-    found = {name: value for name, value in asdict(sums).items() if not name.endswith("_usd")}
+    """Returns counts and amounts, each with its upper end."""
+    fields = {name: value for name, value in asdict(sums).items() if not name.endswith("_usd")}
     for bucket in (Bucket.AVOIDABLE, Bucket.LOST, Bucket.POSSIBLE):
-        found[f"{bucket}_usd"] = sums.known_usd(bucket)
-        found[f"{bucket}_up_to_usd"] = sums.max_usd(bucket)
-    return found
+        fields[f"{bucket}_usd"] = sums.known_usd(bucket)
+        fields[f"{bucket}_up_to_usd"] = sums.max_usd(bucket)
+    return fields
 
 
 def _fix(fix: FamilyFix) -> dict[str, Any]:
@@ -120,7 +121,7 @@ def show(ranking: Ranking, console: Console) -> None:
 
 
 def _show_total(ranking: Ranking, console: Console) -> None:
-    sums, found = ranking.total, sums_amounts(ranking.total)
+    sums, amounts = ranking.total, sums_amounts(ranking.total)
     print_line(console, account_headline(sums), "bold")
     days = f"ended {ranking.since} to {ranking.until} (UTC)"
     print_line(console, f"{days}; {judged_text(sums)}", "dim")
@@ -129,18 +130,18 @@ def _show_total(ranking: Ranking, console: Console) -> None:
     idle = Figure(sums.idle_counted_usd, rounding=ROUND_NEAREST)
     notes = (
         _spend_notes(sums),
-        part_of_judged(found.avoidable, sums),
+        part_of_judged(amounts.avoidable, sums),
         "by failed and stopped runs",
         "worth a trial; not in the totals",
         f"at list prices{f', {idle} counted above' if idle.usd else ''}",
     )
-    for title, figure, note in zip(COLUMN_TITLES, found, notes, strict=True):
+    for title, figure, note in zip(COLUMN_TITLES, amounts, notes, strict=True):
         table.add_row(Text(title.lower()), Text(str(figure), "bold"), Text(note, "dim"))
     console.print(table)
 
 
 def _spend_notes(sums: Sums) -> str:
-    """What the spend does not contain, and which part of it is an estimate."""
+    """Returns what the spend does not contain, and which part of it is an estimate."""
     parts = (
         (sums.unpriced, "of unknown cost, not in it"),
         (sums.unauditable, "not audited, not in it"),
@@ -148,29 +149,34 @@ def _spend_notes(sums: Sums) -> str:
         (sums.upper_bounds, "at an upper bound"),
         (sums.estimated, "at estimated rates"),
     )
-    return "; ".join(f"{count_text(count, 'job')} {words}" for count, words in parts if count)
+    return "; ".join(f"{count_text(count, 'job')} {label}" for count, label in parts if count)
 
 
 def _show_families(ranking: Ranking, console: Console) -> None:
     print_heading(console, "By family")
-    named = [one.family for one in ranking.families]
-    _sums_table([_FAMILY], [[_display_name(one, "family")] for one in named], named, console)
+    family_names = [ranked.family for ranked in ranking.families]
+    _sums_table(
+        [_FAMILY],
+        [[_display_name(ranked, "family")] for ranked in family_names],
+        family_names,
+        console,
+    )
     _print_more(ranking.family_count - len(ranking.families), "family", "families", console)
     _show_fixes(ranking.families, console)
 
 
 def _show_fixes(families: Sequence[RankedFamily], console: Console) -> None:
-    """The fix of one run of each family, where it is worth a cent."""
-    shown = [
-        (one.family, one.fix)
-        for one in families
-        if one.fix and not _is_negligible(one.fix.finding["saving_usd"])
+    """Prints the fix of one run of each family, if it saves at least a cent."""
+    shown_fixes = [
+        (ranked.family, ranked.fix)
+        for ranked in families
+        if ranked.fix and not _is_negligible(ranked.fix.finding["saving_usd"])
     ]
-    if shown:
+    if shown_fixes:
         print_heading(console, "What to change in the most wasteful run of each family")
-    for number, (family, fix) in enumerate(shown, 1):
-        for words in _fix_lines(number, family, fix, console):
-            console.print(words)
+    for number, (family, fix) in enumerate(shown_fixes, 1):
+        for line in _fix_lines(number, family, fix, console):
+            console.print(line)
 
 
 def _is_negligible(saving_usd: Decimal | None) -> bool:
@@ -182,18 +188,20 @@ def _fix_lines(
 ) -> Iterator[Text | Padding]:
     finding = make_finding_parts(fix.finding)
     name = cut_middle(_display_name(family, "family"), console.width - 4)
-    of_run = f"{finding.rule}, {finding.dollars or 'no dollars counted'} in "
-    room = max(console.width - len(of_run) - _INDENT, _MIN_NAME_WIDTH)
+    finding_text = f"{finding.rule}, {finding.dollars or 'no dollars counted'} in "
+    job_width = max(console.width - len(finding_text) - _INDENT, _MIN_NAME_WIDTH)
     yield Text(f"{number}. {name}", "bold")
-    yield indented(Text(f"{of_run}{cut_middle(for_terminal(fix.job), room)}", "dim"), _INDENT)
+    yield indented(
+        Text(f"{finding_text}{cut_middle(for_terminal(fix.job), job_width)}", "dim"), _INDENT
+    )
     changes = [
         for_terminal(assignment_line(part)) for _, way in finding.alternatives[:1] for part in way
     ]
     changes = changes or [for_terminal(finding.summary)]
-    for change in changes[:_FIX_LINES]:
+    for change in changes[:_MAX_FIX_LINES]:
         yield indented(Text(change), _INDENT)
-    if len(changes) > _FIX_LINES:
-        yield indented(Text(f"+{len(changes) - _FIX_LINES} more", "dim"), _INDENT)
+    if len(changes) > _MAX_FIX_LINES:
+        yield indented(Text(f"+{len(changes) - _MAX_FIX_LINES} more", "dim"), _INDENT)
 
 
 def _show_rules(ranking: Ranking, console: Console) -> None:
@@ -202,15 +210,15 @@ def _show_rules(ranking: Ranking, console: Console) -> None:
     print_heading(console, "By rule")
     money = ("Avoidable", "Lost", "Possible")
     table = plain_table("Rule", "Findings", *money, right={"Findings", *money}, unbroken={*money})
-    for name, sums in ranking.rules[:_RULES]:
+    for name, sums in ranking.rules[:_MAX_RULES]:
         amounts = _rule_money(sums)
         table.add_row(Text(for_terminal(name)), f"{sums.findings:,}", *amounts)
     console.print(table)
-    _print_more(len(ranking.rules) - _RULES, "rule", "rules", console)
+    _print_more(len(ranking.rules) - _MAX_RULES, "rule", "rules", console)
 
 
 def _rule_money(sums: RuleSums) -> Iterator[str]:
-    """Nothing is a dash: most rules have one kind of dollars."""
+    """Yields the dollars of each kind; 0 is a dash, since most rules have one kind."""
     for figure in rule_amounts(sums):
         yield "-" if figure.usd == 0 == figure.upper_end and not figure.at_least else str(figure)
 
@@ -230,12 +238,12 @@ def _sums_table(
     ranked: Sequence[RankedName],
     console: Console,
 ) -> None:
-    """The names with their sums; a narrow terminal lacks the jobs first."""
+    """Prints the names with their sums; a narrow terminal leaves out the jobs first."""
     cells = [
-        [*name, f"{one.sums.jobs:,}", *map(str, sums_amounts(one.sums)[:3])]
-        for name, one in zip(names, ranked, strict=True)
+        [*labels, f"{row.sums.jobs:,}", *map(str, sums_amounts(row.sums)[:3])]
+        for labels, row in zip(names, ranked, strict=True)
     ]
-    console.print(fit_table([*columns, *_SUMS], cells, _DROPPED, console.width))
+    console.print(fit_table([*columns, *_SUMS], cells, _DROPPED_FIRST, console.width))
 
 
 def _display_name(ranked: RankedName, scope: str) -> str:

@@ -28,10 +28,10 @@ from sageaudit.output.text.money import about_text, format_usd
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import capitalised, count_text, format_number
 
-_CENTI = Decimal("0.01")
+_PERCENT_STEP = Decimal("0.01")
 _ROLL_UPS = " or ".join(kind.spec.label for kind in JobKind if kind.spec.rollup)
 _MAX_ROWS = 20
-_NAME = 40
+_MAX_NAME_WIDTH = 40
 _UNIT_ABBREVIATIONS = {"hours": "h", "GB-months": "GB-mo"}
 _TITLES = {
     Presence.MATCHED: "Matched",
@@ -52,7 +52,7 @@ class ReconciledMonth(Struct, frozen=True):
 
 
 def document(reconciled: ReconciledMonth) -> dict[str, Any]:
-    """The document that --output json prints; keys are always present and never removed."""
+    """Returns the document of --output json; keys are always present and never removed."""
     result = reconciled.result
     return {
         "schema": 1,
@@ -80,22 +80,24 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
 
 
 def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
-    """In USD and percent; AWS's parts add up to `aws_usd`, the history's to `history_usd`."""
-    whole, outside = result.aws_usd(), result.aws_usd(jobs_only=False)
-    missing = result.aws_usd(Presence.ONLY_IN_AWS, jobs_only=True)
+    """Returns totals in USD and percent. AWS's parts add up to `aws_usd`, the history's to
+    `history_usd`.
+    """
+    total_usd, outside_usd = result.aws_usd(), result.aws_usd(jobs_only=False)
+    missing_usd = result.aws_usd(Presence.ONLY_IN_AWS, jobs_only=True)
     return {
-        "aws_usd": round_usd(whole),
+        "aws_usd": round_usd(total_usd),
         "matched_aws_usd": round_usd(result.aws_usd(Presence.MATCHED)),
-        "matched_aws_percent": _centi(percent(result.aws_usd(Presence.MATCHED), whole)),
+        "matched_aws_percent": _round_percent(percent(result.aws_usd(Presence.MATCHED), total_usd)),
         "only_in_aws_usd": round_usd(result.aws_usd(Presence.ONLY_IN_AWS)),
         "history_usd": round_usd(result.history_usd()),
         "matched_history_usd": round_usd(result.history_usd(Presence.MATCHED)),
         "only_in_history_usd": round_usd(result.history_usd(Presence.ONLY_IN_HISTORY)),
         "not_comparable_usd": round_usd(result.history_usd(Presence.NOT_COMPARABLE)),
-        "outside_audits_usd": round_usd(outside),
-        "outside_audits_percent": _centi(percent(outside, whole)),
-        "jobs_only_in_aws_usd": round_usd(missing),
-        "jobs_only_in_aws_percent": _centi(percent(missing, whole)),
+        "outside_audits_usd": round_usd(outside_usd),
+        "outside_audits_percent": _round_percent(percent(outside_usd, total_usd)),
+        "jobs_only_in_aws_usd": round_usd(missing_usd),
+        "jobs_only_in_aws_percent": _round_percent(percent(missing_usd, total_usd)),
         "estimated_history_usd": round_usd(result.audited.estimated_usd),
     }
 
@@ -111,11 +113,11 @@ def _row(row: UsageRow) -> dict[str, Any]:
         "aws_quantity": round_usd(row.aws.quantity),
         "history_quantity": round_usd(row.history.quantity),
         "quantity_difference": round_usd(row.quantity_difference),
-        "quantity_percent": _centi(row.quantity_percent),
+        "quantity_percent": _round_percent(row.quantity_percent),
         "aws_usd": round_usd(row.aws.usd),
         "history_usd": round_usd(row.history.usd),
         "usd_difference": round_usd(row.usd_difference),
-        "usd_percent": _centi(row.usd_percent),
+        "usd_percent": _round_percent(row.usd_percent),
         "jobs": int(row.history.line_count > 0),
         "jobs_across_months": int(row.crosses_month),
         "history_estimated": row.is_estimated,
@@ -123,17 +125,17 @@ def _row(row: UsageRow) -> dict[str, Any]:
 
 
 def note_sentences(reconciled: ReconciledMonth) -> Iterator[str]:
-    """Sentences on how lines are assigned to months and what is left out."""
+    """Yields sentences on how lines are assigned to months and what is left out."""
     result, audited = reconciled.result, reconciled.result.audited
     yield (
         "compare quantities first: the free tier and private rates change AWS's dollars, and usage "
         "covered by a savings plan is shown at its on-demand price"
     )
-    across = len({line.job for line in audited.lines if line.crosses_month})
+    count = len({line.job for line in audited.lines if line.crosses_month})
     yield (
         "compute and warm pools count in the month of the job's end (UTC), volumes in each month "
         "in which they existed; AWS may assign them differently: "
-        f"{count_text(across, 'job')} ran across the end of a month"
+        f"{count_text(count, 'job')} ran across the end of a month"
     )
     if not result.spend.lines:
         usage = f"no SageMaker usage of account {reconciled.account} in {reconciled.month}"
@@ -143,26 +145,26 @@ def note_sentences(reconciled: ReconciledMonth) -> Iterator[str]:
     for excluded in result.spend.excluded:
         amount = f"{count_text(excluded.line_count, 'line')}, {format_usd(excluded.usd)}"
         yield f"left out of AWS's side because it is not usage: {excluded.kind} ({amount})"
-    for count, thing in (
+    for count, description in (
         (audited.rollups, f"{_ROLL_UPS}, whose jobs are counted themselves"),
         (audited.unauditable_jobs, "job that could not be audited"),
         (audited.running_jobs, "job that still ran when it was audited"),
         (audited.unpaid_lines, "line of prepaid or free capacity"),
     ):
         if count:
-            yield f"left out of the history's side: {count} x {thing}"
+            yield f"left out of the history's side: {count} x {description}"
     if result.unpriced_lines:
         unknown = count_text(result.unpriced_lines, "line")
         yield f"{unknown} of the history without quantity or price: not in any sum"
-    yield from _doubts(result)
+    yield from _uncertainty_notes(result)
 
 
-def _doubts(result: Reconciliation) -> Iterator[str]:
-    """Estimated rates of the history, and managed-spot rates of AWS's."""
+def _uncertainty_notes(result: Reconciliation) -> Iterator[str]:
+    """Yields notes on estimated rates of the history, and managed spot rates of AWS."""
     if count := result.audited.estimated_lines:
-        guesses, amount = count_text(count, "line"), format_usd(result.audited.estimated_usd)
+        lines_text, amount = count_text(count, "line"), format_usd(result.audited.estimated_usd)
         yield (
-            f"{guesses} of the history at an estimated rate, {amount} in all: "
+            f"{lines_text} of the history at an estimated rate, {amount} in all: "
             "compare the quantities, not the dollars"
         )
     yield from map(spot_note, result.spend.managed_spot)
@@ -171,8 +173,8 @@ def _doubts(result: Reconciliation) -> Iterator[str]:
 def show(reconciled: ReconciledMonth, console: Console) -> None:
     """Prints the totals, the rows by presence and the notes."""
     result = reconciled.result
-    compared = f"history compared with {reconciled.source}"
-    title = f"SageMaker in {reconciled.month}, account {reconciled.account}: {compared}"
+    sources_text = f"history compared with {reconciled.source}"
+    title = f"SageMaker in {reconciled.month}, account {reconciled.account}: {sources_text}"
     console.print(Text(for_terminal(title), "bold"))
     for line in _summary(result):
         console.print(Text(line))
@@ -188,14 +190,14 @@ def show(reconciled: ReconciledMonth, console: Console) -> None:
 
 
 def _summary(result: Reconciliation) -> Iterator[str]:
-    whole = result.aws_usd()
+    total_usd = result.aws_usd()
     parts = (
         (result.aws_usd(Presence.MATCHED), "matched"),
         (result.aws_usd(Presence.ONLY_IN_AWS, jobs_only=True), "of jobs missing in the history"),
         (result.aws_usd(jobs_only=False), "not covered by audits"),
     )
-    shares = [f"{format_usd(amount)} {text}{_share(amount, whole)}" for amount, text in parts]
-    yield f"AWS {format_usd(whole)}: {', '.join(shares)}"
+    shares = [f"{format_usd(amount)} {text}{_share(amount, total_usd)}" for amount, text in parts]
+    yield f"AWS {format_usd(total_usd)}: {', '.join(shares)}"
     matched = format_usd(result.history_usd(Presence.MATCHED))
     history = about_text(
         format_usd(result.history_usd()), estimated=result.audited.estimated_lines > 0
@@ -214,13 +216,15 @@ def _summary(result: Reconciliation) -> Iterator[str]:
     )
 
 
-def _share(part: Decimal, whole: Decimal) -> str:
-    share = percent(part, whole)
+def _share(part: Decimal, total_usd: Decimal) -> str:
+    share = percent(part, total_usd)
     return "" if share is None else f" ({share:.1f}%)"
 
 
 def _table(result: Reconciliation, presence: Presence) -> Table:
-    """The rows of jobs with this presence; of what no audit covers there is the sum alone."""
+    """Returns a table of the rows of jobs with this presence. Usage that no audit covers is only in
+    the sums.
+    """
     rows = [
         row
         for row in result.rows_by_presence[presence]
@@ -231,7 +235,7 @@ def _table(result: Reconciliation, presence: Presence) -> Table:
         amounts = ("AWS", "History", "Diff") * 2
     table = plain_table("Usage", "Job", *amounts, right=amounts, unbroken=amounts)
     for row in rows[:_MAX_ROWS]:
-        place = (row.job or "-").rpartition("/")[2]
+        job_name = (row.job or "-").rpartition("/")[2]
         aws: tuple[str, ...] = (_quantity_text(row.aws), format_usd(row.aws.usd))
         history: tuple[str, ...] = (_quantity_text(row.history), _history_usd(row))
         cells = aws if row.aws.line_count else history
@@ -239,7 +243,9 @@ def _table(result: Reconciliation, presence: Presence) -> Table:
             quantities = (aws[0], history[0], signed_percent(row.quantity_percent))
             cells = (*quantities, aws[1], history[1], signed_percent(row.usd_percent))
         table.add_row(
-            Text(for_terminal(row.usage)), Text(cut_middle(for_terminal(place), _NAME)), *cells
+            Text(for_terminal(row.usage)),
+            Text(cut_middle(for_terminal(job_name), _MAX_NAME_WIDTH)),
+            *cells,
         )
     if len(rows) > _MAX_ROWS:
         table.add_row(Text(f"+{len(rows) - _MAX_ROWS} more: --output json shows all", "dim"))
@@ -258,5 +264,5 @@ def _quantity_text(side: UsageTotals) -> str:
     return f"{format_number(side.quantity, places=4)} {unit}".strip()
 
 
-def _centi(value: Decimal | None) -> Decimal | None:
-    return None if value is None else value.quantize(_CENTI)
+def _round_percent(value: Decimal | None) -> Decimal | None:
+    return None if value is None else value.quantize(_PERCENT_STEP)

@@ -31,76 +31,81 @@ from sageaudit.workflows.scan.lanes import Lane, ScanResult
 from sageaudit.workflows.scan.tally import AccountStatus, ScanCost, ScanTally, metrics_cost_usd
 
 _PROGRESS_EVERY_S = 10.0
-"""Where stderr is no terminal, a line as often."""
-_REASONS = 8
+"""How often a line is printed if stderr is not a terminal."""
+_MAX_REASONS = 8
 _NOT_JUDGED_TITLE = "Why jobs were not judged, or only in part (figures are of the first such job)"
 _RESULT_LABELS = {
     ScanResult.AUDITED: "audited now",
-    ScanResult.KNOWN: "final in the history: not asked for",
+    ScanResult.KNOWN: "final in the history: not audited again",
     ScanResult.RUNNING: "still running: left out",
     ScanResult.GONE: "deleted since they were listed",
     ScanResult.REFUSED: "not audited: AWS refused, or answered with another job",
-    ScanResult.NOT_ASKED: "not audited: not asked for after the refusals before",
+    ScanResult.NOT_ASKED: "not audited: not requested after earlier refusals",
 }
 _ROLL_UPS = " and ".join(f"{kind.spec.label}s" for kind in JobKind if kind.spec.rollup)
-_SHOWN_REASONS = 20
+_MAX_ACCOUNT_REASONS = 20
 _COLUMNS = (
     FittedColumn("account", "Account", False, 0),
     FittedColumn("name", "Name", False, 8),
     *(FittedColumn(title.lower(), title, True, 0) for title in ("Audited", *COLUMN_TITLES[:3])),
     FittedColumn("status", "Status", False, 0),
 )
-_DROPPED = ("name", "lost", "avoidable")
+_DROPPED_FIRST = ("name", "lost", "avoidable")
 
 
 def listing_line(regions: Sequence[str], period: Period) -> str:
-    """Which jobs are listed, before AWS is asked."""
-    where = regions[0] if len(regions) == 1 else count_text(len(regions), "region")
-    return f"listing the jobs that ended {period.since} to {period.until} (UTC) in {where}"
+    """Returns which jobs are about to be listed."""
+    place = regions[0] if len(regions) == 1 else count_text(len(regions), "region")
+    return f"listing the jobs that ended {period.since} to {period.until} (UTC) in {place}"
 
 
 def listed_line(lanes: Sequence[Lane], cost: ScanCost) -> str:
-    """How many there are, and how many of them AWS is asked about."""
+    """Returns how many jobs are listed, and how many of them will be audited."""
     jobs = plan_document(lanes, cost)["jobs"]
     parts = (
         (jobs["to_audit"], "to audit"),
         (jobs["known"], "final in the history"),
         (jobs["running"], "still running"),
     )
-    listed = count_text(sum(count for count, _ in parts), "job")
-    return ": ".join([listed, *filter(None, [", ".join(f"{n:,} {w}" for n, w in parts if n)])])
+    listed_jobs = count_text(sum(count for count, _ in parts), "job")
+    return ": ".join(
+        [
+            listed_jobs,
+            *filter(None, [", ".join(f"{count:,} {label}" for count, label in parts if count)]),
+        ]
+    )
 
 
 def cost_line(cost: ScanCost) -> str:
-    """What the scan will cost, and how long it takes at least."""
+    """Returns what the scan will cost, and how long it takes at least."""
     if not cost.jobs:
-        return "this scan costs nothing: AWS is asked about no job"
-    least_s = round(cost.min_seconds)
-    least = (
-        f", and takes {duration_text(Decimal(least_s))} at least, by AWS's rates" if least_s else ""
+        return "this scan costs nothing: no job needs an audit"
+    min_s = round(cost.min_seconds)
+    duration = (
+        f", and takes {duration_text(Decimal(min_s))} at least, by AWS's rates" if min_s else ""
     )
     return (
-        f"this scan costs {Figure(cost.usd, estimated=True)}{least}: it asks for"
-        f" {cost.metrics:,} CloudWatch metrics at $0.01 per 1,000, if each job has one host;"
-        " all other requests are free"
+        f"this scan costs {Figure(cost.usd, estimated=True)}{duration}: it asks for"
+        f" {cost.metrics:,} CloudWatch metrics at $0.01 per 1,000, if each job has one host; all"
+        " other requests are free"
     )
 
 
 def plan_document(lanes: Sequence[Lane], cost: ScanCost) -> dict[str, Any]:
-    """What a scan would do, as JSON."""
-    listed = Counter(
+    """Returns what a scan would do, as JSON."""
+    listed_jobs = Counter(
         (lane.account, lane.region, job.ref.kind.value) for lane in lanes for job in lane.jobs
     )
     running = sum(not job.is_finished for lane in lanes for job in lane.jobs)
     return {
         "listed": [
             {"account": account, "region": region, "kind": kind, "jobs": count}
-            for (account, region, kind), count in sorted(listed.items())
+            for (account, region, kind), count in sorted(listed_jobs.items())
         ],
         "jobs": {
             "to_audit": cost.jobs,
             "running": running,
-            "known": listed.total() - cost.jobs - running,
+            "known": listed_jobs.total() - cost.jobs - running,
         },
         "metrics": cost.metrics,
         "cost_usd": cost.usd,
@@ -109,11 +114,11 @@ def plan_document(lanes: Sequence[Lane], cost: ScanCost) -> dict[str, Any]:
 
 
 def plan_lines(lanes: Sequence[Lane], cost: ScanCost) -> Iterator[str]:
-    """The same as lines."""
-    planned = plan_document(lanes, cost)
-    for row in planned["listed"]:
+    """Yields what a scan would do, as lines."""
+    plan = plan_document(lanes, cost)
+    for row in plan["listed"]:
         yield f"{row['jobs']:>7,}  {row['kind']} jobs in {row['account']} {row['region']}"
-    jobs = planned["jobs"]
+    jobs = plan["jobs"]
     yield f"{jobs['to_audit']:>7,}  to audit"
     yield f"{jobs['known']:>7,}  {_RESULT_LABELS[ScanResult.KNOWN]}"
     yield f"{jobs['running']:>7,}  {_RESULT_LABELS[ScanResult.RUNNING]}"
@@ -122,24 +127,24 @@ def plan_lines(lanes: Sequence[Lane], cost: ScanCost) -> Iterator[str]:
 
 @contextmanager
 def show_progress(
-    tally: ScanTally, jobs: int, say: Callable[[str], None]
+    tally: ScanTally, jobs: int, print_line: Callable[[str], None]
 ) -> Iterator[Callable[[], None]]:
     """Yields a function that draws the tally: a bar on a terminal, else a line now and then."""
     console = Console(stderr=True)
     if console.is_terminal and jobs:
         with _bar(console) as bar:
-            task = bar.add_task("", total=jobs, found="")
-            yield lambda: bar.update(task, completed=tally.job_count, found=_sums_so_far(tally))
+            task = bar.add_task("", total=jobs, amounts="")
+            yield lambda: bar.update(task, completed=tally.job_count, amounts=_sums_so_far(tally))
         return
-    last = time.monotonic()
+    printed_at = time.monotonic()
 
-    def line() -> None:
-        nonlocal last
-        if time.monotonic() - last >= _PROGRESS_EVERY_S:
-            last = time.monotonic()
-            say(f"{tally.job_count:,} of {count_text(jobs, 'job')}; {_sums_so_far(tally)}")
+    def print_progress() -> None:
+        nonlocal printed_at
+        if time.monotonic() - printed_at >= _PROGRESS_EVERY_S:
+            printed_at = time.monotonic()
+            print_line(f"{tally.job_count:,} of {count_text(jobs, 'job')}; {_sums_so_far(tally)}")
 
-    yield line
+    yield print_progress
 
 
 def _bar(console: Console) -> Progress:
@@ -147,35 +152,35 @@ def _bar(console: Console) -> Progress:
         BarColumn(bar_width=20),
         TextColumn("{task.completed:,.0f}/{task.total:,.0f} jobs"),
         TimeRemainingColumn(compact=True),
-        TextColumn("{task.fields[found]}"),
+        TextColumn("{task.fields[amounts]}"),
         console=console,
         transient=True,
     )
 
 
 def _sums_so_far(tally: ScanTally) -> str:
-    """What is known so far."""
-    found = sums_amounts(tally.sums)
-    return f"{found.waste} avoidable or lost of {found.spend}"
+    """Returns the sums so far."""
+    amounts = sums_amounts(tally.sums)
+    return f"{amounts.waste} avoidable or lost of {amounts.spend}"
 
 
 def show(tally: ScanTally, remaining: int, metrics: int, console: Console) -> None:
-    """Prints what became of the jobs, and what was not judged and why."""
+    """Prints the results of the jobs, and what was not judged and why."""
     print_heading(
         console, f"Scan of {count_text(tally.job_count + remaining, 'job')}, {_ROLL_UPS} included"
     )
-    for words in _lines(tally, remaining, metrics):
-        console.print(words, highlight=False)
+    for line in _lines(tally, remaining, metrics):
+        console.print(line, highlight=False)
     _reasons("Not audited", tally.refused, console)
     _reasons(_NOT_JUDGED_TITLE, tally.not_judged, console)
 
 
-def _lines(tally: ScanTally, left: int, metrics: int) -> Iterator[str]:
-    for result, words in _RESULT_LABELS.items():
+def _lines(tally: ScanTally, remaining: int, metrics: int) -> Iterator[str]:
+    for result, label in _RESULT_LABELS.items():
         if count := tally.results[result]:
-            yield f"{count:>7,}  {words}"
-    if left:
-        yield f"{left:>7,}  left for the next run of the same command"
+            yield f"{count:>7,}  {label}"
+    if remaining:
+        yield f"{remaining:>7,}  left: run the same command again"
     if metrics:
         cost = Figure(metrics_cost_usd(metrics), estimated=True)
         yield f"CloudWatch was asked for {metrics:,} metrics: {cost}."
@@ -186,17 +191,17 @@ def _reasons(title: str, reasons: Counter[str], console: Console) -> None:
         return
     print_heading(console, title)
     table = plain_table("Jobs", "Reason", right={"Jobs"})
-    for reason, count in reasons.most_common(_REASONS):
+    for reason, count in reasons.most_common(_MAX_REASONS):
         table.add_row(f"{count:,}", Text(for_terminal(reason)))
     console.print(table)
-    if len(reasons) > _REASONS:
-        print_line(console, f"and {count_text(len(reasons) - _REASONS, 'reason')} more", "dim")
+    if len(reasons) > _MAX_REASONS:
+        print_line(console, f"and {count_text(len(reasons) - _MAX_REASONS, 'reason')} more", "dim")
 
 
 def document(
     tally: ScanTally, lanes: Sequence[Lane], remaining: int, metrics: int
 ) -> dict[str, Any]:
-    """The same as JSON."""
+    """Returns the results of a scan as JSON."""
     return {
         "places": [
             {"account": lane.account, "region": lane.region, "jobs": len(lane.jobs)}
@@ -210,8 +215,8 @@ def document(
     }
 
 
-def _jobs(tally: ScanTally, left: int) -> dict[str, int]:
-    return {**{result.value: tally.results[result] for result in ScanResult}, "left": left}
+def _jobs(tally: ScanTally, remaining: int) -> dict[str, int]:
+    return {**{result.value: tally.results[result] for result in ScanResult}, "left": remaining}
 
 
 def _counts(reasons: Counter[str]) -> list[dict[str, object]]:
@@ -219,7 +224,7 @@ def _counts(reasons: Counter[str]) -> list[dict[str, object]]:
 
 
 def accounts_document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]:
-    """One object for each account; empty where one account was scanned by itself."""
+    """Returns one object for each account; empty if only one account was scanned."""
     return [
         {
             "account": status.account,
@@ -242,28 +247,30 @@ def show_accounts(statuses: Sequence[AccountStatus], console: Console) -> None:
     if not statuses:
         return
     print_heading(console, count_text(len(statuses), "account"))
-    ranked = sorted(statuses, key=lambda one: (-one.sums.total_usd, one.account))
+    ranked = sorted(statuses, key=lambda status: (-status.sums.total_usd, status.account))
     rows = [
         (
-            one.account,
-            for_terminal(one.name or "-"),
-            *_account_figures(one),
-            one.word.replace("_", " "),
+            status.account,
+            for_terminal(status.name or "-"),
+            *_account_figures(status),
+            status.word.replace("_", " "),
         )
-        for one in ranked
+        for status in ranked
     ]
-    console.print(fit_table(_COLUMNS, rows, _DROPPED, console.width))
+    console.print(fit_table(_COLUMNS, rows, _DROPPED_FIRST, console.width))
     reasons = [(status.account, reason) for status in statuses for reason in status.reasons]
-    for account, reason in reasons[:_SHOWN_REASONS]:
+    for account, reason in reasons[:_MAX_ACCOUNT_REASONS]:
         print_line(console, f"{account}: {reason}", "dim")
-    if len(reasons) > _SHOWN_REASONS:
+    if len(reasons) > _MAX_ACCOUNT_REASONS:
         print_line(
-            console, f"and {len(reasons) - _SHOWN_REASONS} reasons more: see --output json", "dim"
+            console,
+            f"and {len(reasons) - _MAX_ACCOUNT_REASONS} more reasons: see --output json",
+            "dim",
         )
 
 
 def _account_figures(status: AccountStatus) -> tuple[str, ...]:
-    """Jobs and dollars; a dash where nothing is known of the account."""
+    """Returns jobs and dollars; dashes if nothing is known about the account."""
     sums = status.sums
     if status.error is not None and not sums.jobs:
         return "-", "-", "-", "-"

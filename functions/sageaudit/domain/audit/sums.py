@@ -216,7 +216,7 @@ class SumRow(Struct, frozen=True):
 
 
 class ChangedFamily(Struct, frozen=True):
-    """A family whose spend changed. `word`: increased, decreased, new or gone.
+    """A family whose spend changed. `change`: increased, decreased, new or gone.
 
     `qualifier`: how exactly the size of the change is known.
     """

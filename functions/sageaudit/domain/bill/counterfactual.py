@@ -3,7 +3,7 @@
 The shares in this order sum to the totals, so avoidable + lost is never above the bill. Several
 fixes of the instance type exclude each other, and so do several of the instance count. If fewer
 hosts take over work, fixes of type and count exclude each other too. If the rule of another finding
-subsumes that of a fix, the fix gets no dollars, as they are counted there. `possible` fixes are
+subsumes that of a fix, the fix gets no dollars, as they are counted there. Possible fixes are
 applied last and are never added to the others; guesses come after what the family's own runs show.
 
 A bill at an estimated rate has dollars, marked as estimated. The saving of another type at an
@@ -63,7 +63,7 @@ class Severities(Struct, frozen=True):
     ) -> Severity:
         """Returns the severity of one finding.
 
-        A `possible` finding, or a range counted as 0, is at most low. Less than a cent is info. A
+        A possible finding, or a range counted as 0, is at most low. Less than a cent is info. A
         finding without dollars is info unless its rule says otherwise. `is_priced` is False for
         findings that never have dollars; it is True for unknown dollars.
         """

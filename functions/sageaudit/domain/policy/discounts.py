@@ -28,7 +28,8 @@ _WHOLE = Decimal(100)
 class Discounts(Struct, frozen=True):
     """`percent` off by component or instance family; `rates` in USD per hour by region and type.
 
-    `learnt`: the rates from a cost report, read from the file that the policy's `own_rates` names.
+    `own_rates`: the rates from a cost report, read from the file that the policy's `own_rates`
+    names.
     """
 
     percent: Mapping[str, Decimal] = field(default_factory=dict)

@@ -177,8 +177,8 @@ class Rate(NamedTuple):
 
     `estimated`: how an estimate was made, in one sentence; None for other rates. `is_by_ratio`: it
     was computed from another type's rate. `is_discounted`: it is an estimate less the policy's
-    percentage. `unlisted`: why SageMaker may not sell the type. `learnt`: what an own rate from a
-    cost report counts; None for all others.
+    percentage. `unlisted`: why SageMaker may not sell the type. `learned_basis`: what an own rate
+    from a cost report counts; None for all others.
     """
 
     usd: Decimal

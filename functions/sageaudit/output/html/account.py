@@ -319,5 +319,5 @@ def _thin_labels(names: list[str]) -> list[str]:
     """Returns at most `_MAX_LABELS` names, evenly spread from the first to the last."""
     if len(names) <= _MAX_LABELS:
         return names
-    last = len(names) - 1
-    return [names[last * index // (_MAX_LABELS - 1)] for index in range(_MAX_LABELS)]
+    last_index = len(names) - 1
+    return [names[last_index * index // (_MAX_LABELS - 1)] for index in range(_MAX_LABELS)]

@@ -50,8 +50,8 @@ _NOT_IN_TOTALS = "not in the totals"
 _RESULTS_TITLE = "Results of recommendations"
 _RESULTS_NOTE = (
     "From the runs of 180 days. 30 days: avoidable and lost dollars of recommendations that nobody"
-    " has followed yet. Predicted and measured: savings of all runs since the change; if it has"
-    " ended, until it was undone. The rows do not add up."
+    " has followed yet. Predicted and measured: savings of all runs since the change, or until it"
+    " was undone (Ended). The rows do not add up."
 )
 _NOT_COMPARED_NOTE = "No comparison: the history does not cover the {days} before."
 

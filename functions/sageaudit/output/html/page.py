@@ -161,11 +161,11 @@ def tiles(*figures: tuple[str, str, str, str]) -> Markup:
 def findings(document: AuditDocument, *, short: bool) -> Markup | None:
     """Returns the findings, counted ones first; with `short`, the first ones without facts."""
     all_findings, repeated_sentence = finding_parts(document)
-    shown = all_findings[:_MAX_SHORT_FINDINGS] if short else all_findings
-    omitted = len(all_findings) - len(shown)
+    listed = all_findings[:_MAX_SHORT_FINDINGS] if short else all_findings
+    omitted = len(all_findings) - len(listed)
     omitted_note = f"+{omitted} more, in the job's own report" if omitted else None
     elements = [
-        *(_finding(finding, document["job"]["kind"], short=short) for finding in shown),
+        *(_finding(finding, document["job"]["kind"], short=short) for finding in listed),
         *(tag("p", note, class_="note") for note in (omitted_note, repeated_sentence) if note),
     ]
     return join(elements) if elements else None

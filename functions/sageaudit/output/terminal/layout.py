@@ -29,7 +29,7 @@ _LINE_ENDS = re.compile(r" +$", re.MULTILINE)
 
 
 class _Console(Console):
-    """A console that does not pad lines, and raises for a closed pipe, where rich would exit."""
+    """A console that does not pad lines, and raises for a closed pipe; rich's own console exits."""
 
     def print(self, *objects: Any, **settings: Any) -> None:
         """Prints; lines in a file or pipe do not end in spaces."""
@@ -174,7 +174,7 @@ def _fit_cell(cell: str | Text, width: int, column: FittedColumn) -> Text:
 
 
 def _shorten(text: str, width: int, column: FittedColumn) -> str:
-    """Returns the text cut to `width` columns of a terminal, where some characters take two."""
+    """Returns the text cut to `width` columns of a terminal; some characters take two."""
     length, short_text = width, text
     while cell_len(short_text) > width:
         if column.is_sentence:

@@ -172,8 +172,8 @@ def _waterfall(document: AuditDocument, console: Console) -> Table | None:
     for part in slices:
         bar = _full_block(console) * _bar_length(abs(part["usd"]), largest_usd, console)
         is_rest = part["slice"] == "rest"
-        rest = replace(amounts.spend, usd=part["usd"])
-        cost = str(rest if is_rest else Figure(part["usd"], estimated=estimated))
+        needed = replace(amounts.spend, usd=part["usd"])
+        cost = str(needed if is_rest else Figure(part["usd"], estimated=estimated))
         style = "green" if is_rest else "red"
         table.add_row(Text(for_terminal(part["slice"])), Text(bar, style), cost)
     for word, figure in zip(("avoidable", "lost", "possible"), amounts[1:4], strict=True):

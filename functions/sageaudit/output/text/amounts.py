@@ -234,7 +234,7 @@ def _idle_value_text(document: AuditDocument, idle: IdleCapacityDocument) -> str
         return (
             f"{value_text}. Of this, {counted} is counted above; the rest is not a certain saving."
         )
-    if _may_have_fix(document):
+    if _can_have_fix(document):
         return f"{value_text}. None of it is counted above: it is not a certain saving."
     return f"{value_text}. This is not a saving: no change is certain to save it."
 
@@ -252,7 +252,7 @@ def _price_label(document: AuditDocument) -> str:
     return "your own prices" if document["bill"]["price_kind"] == "own" else "list price"
 
 
-def _may_have_fix(document: AuditDocument) -> bool:
+def _can_have_fix(document: AuditDocument) -> bool:
     """Whether a counted finding has a fix, or one may be missing because not all was judged."""
     has_fix = any(
         Bucket(finding["bucket"]).is_counted and finding["fix"] for finding in document["findings"]

@@ -130,8 +130,10 @@ def _headline_end(digest: Digest) -> str:
     if amounts.waste.usd is None:
         return f", avoidable: {amounts.waste}"
     figures = ((amounts.avoidable, "avoidable"), (amounts.lost, "lost"))
-    words = " or ".join(word for figure, word in figures if figure.upper_end)
-    return f", {amounts.waste} of it {words}" if words else ", none of it found avoidable"
+    waste_words = " or ".join(word for figure, word in figures if figure.upper_end)
+    return (
+        f", {amounts.waste} of it {waste_words}" if waste_words else ", none of it found avoidable"
+    )
 
 
 def _growth_text(digest: Digest) -> str:

@@ -173,8 +173,8 @@ def dollars_text(finding: FindingDocument) -> str | None:
         return f"{counted} {bucket}"
     if counted.upper_end:
         return f"{counted} {bucket}, not counted"
-    alone = Figure(alone_usd, estimated=finding["estimated"])
-    return f"{alone} {bucket}, counted by other findings"
+    saving_alone = Figure(alone_usd, estimated=finding["estimated"])
+    return f"{saving_alone} {bucket}, counted by other findings"
 
 
 def describe_saving(finding: FindingDocument) -> str | None:
@@ -188,7 +188,7 @@ def describe_saving(finding: FindingDocument) -> str | None:
         return None
     bucket, counted = Bucket(finding["bucket"]), saving_figure(finding)
     range_usd = finding["saving_range_usd"]
-    alone = Figure(
+    saving_alone = Figure(
         alone_usd,
         range_usd[-1] if range_usd else None,
         estimated=finding["estimated"],
@@ -196,15 +196,15 @@ def describe_saving(finding: FindingDocument) -> str | None:
     )
     if bucket is Bucket.LOST:
         has_only_range = not counted_usd and counted.upper_end
-        return f"{counted if has_only_range else alone} was paid for nothing"
+        return f"{counted if has_only_range else saving_alone} was paid for nothing"
     if bucket is Bucket.POSSIBLE and counted_usd:
         return f"may save {counted} per run"
-    if not alone.upper_end:
+    if not saving_alone.upper_end:
         return None
     if counted_usd is None or counted_usd == alone_usd or not alone_usd:
-        return f"saves {alone} per run"
+        return f"saves {saving_alone} per run"
     rest_text = f"{counted} per run" if counted_usd else "nothing more"
-    return f"saves {rest_text} with the other fixes applied; alone {alone}"
+    return f"saves {rest_text} with the other fixes applied; alone {saving_alone}"
 
 
 def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:

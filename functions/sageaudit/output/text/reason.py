@@ -75,14 +75,14 @@ def _amount_text(audit: MessageAudit, decision: AlertDecision) -> str:
         return f"{repeat_word}wasted an unknown amount in {runs}"
     verbs = _verbs(month, figures)
     start = f"{repeat_word}{growth_word}"
-    was = f", was {previous_amount}" if previous_amount else ""
+    previous_text = f", was {previous_amount}" if previous_amount else ""
     if month.is_single_occurrence:
-        return f"{start}{verbs.once.format(_rough(month.total))} in {runs}{was}"
+        return f"{start}{verbs.once.format(_rough(month.total))} in {runs}{previous_text}"
     amount = _rough(month.projected)
     if month.projected != month.total and verbs.projected:
         projection = verbs.projected.format(amount.removeprefix("about "))
-        return f"is {start}heading for {projection}{was}, after {runs}"
-    return f"{start}{verbs.monthly.format(amount)} ({runs}{was})"
+        return f"is {start}heading for {projection}{previous_text}, after {runs}"
+    return f"{start}{verbs.monthly.format(amount)} ({runs}{previous_text})"
 
 
 def other_steps_text(steps: Sequence[tuple[str, Month]]) -> str:

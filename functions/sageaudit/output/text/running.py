@@ -143,11 +143,11 @@ def _time_text(moment: datetime | None) -> str:
 
 
 def _idle_headline(running: RunningJob, state: WatchState) -> str:
-    again = " again" if state.idle_message_count else ""
+    again_word = " again" if state.idle_message_count else ""
     bound = "at least " if running.idleness and running.idleness.is_at_least else ""
     minutes = Decimal(running.idleness.idle_minutes if running.idleness else 0)
     work = "no GPU work" if running.gpus else "nothing"
-    return f"has{again} done {work} for {bound}{_duration_text(60 * minutes)}"
+    return f"has{again_word} done {work} for {bound}{_duration_text(60 * minutes)}"
 
 
 def _at_work_headline(running: RunningJob, state: WatchState) -> str:

@@ -1,8 +1,8 @@
 """Makes the payload of a Microsoft Teams workflow from a card: an Adaptive Card.
 
-Every text is in a TextRun: Teams reads no Markdown in it, as it does in a TextBlock, so that no
-text becomes a format, a link or a mention. Addresses in texts are broken, so that no client links
-them. The card's own links are buttons.
+Every text is in a TextRun, in which Teams reads no Markdown, unlike in a TextBlock. So no text
+becomes a format, a link or a mention. Addresses in texts are broken, so that no client links them.
+The card's own links are buttons.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Makes untrusted text harmless before it is shown.
 
-File names, policy reasons, tags and AWS messages may contain a mention of a whole channel, a
-misleading link, a terminal escape sequence or a character that reverses the line. Each output
-(terminal, log, e-mail, Slack, HTML, Markdown) has a function that takes any text and returns one
-harmless line. A long text keeps its start and its end.
+File names, policy reasons, tags and AWS messages are untrusted. They may contain a mention of a
+whole channel, a misleading link, an escape sequence or a character that reverses the line. Each
+output (terminal, log, e-mail, Slack, HTML, Markdown) has a function that takes any text and returns
+one harmless line. A long text keeps its start and its end.
 """
 
 from __future__ import annotations

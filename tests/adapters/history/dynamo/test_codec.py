@@ -13,7 +13,7 @@ from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.job.job import Purchase
 from sageaudit.structs import replace
 from tests.fakes.documents import fix
-from tests.fakes.entries import entry, finding, key, unsettled
+from tests.fakes.entries import entry, finding, key, unsettled_entry
 
 UNDERUSED = finding(
     summary="The GPU was busy 8 % of 50 minutes.",
@@ -23,7 +23,7 @@ UNDERUSED = finding(
 )
 HEAD = replace(
     make_summary(
-        unsettled(
+        unsettled_entry(
             due_at="2026-11-20T13:00:00Z",
             bill={"total_usd": Decimal("4.545000")},
             findings=[UNDERUSED],

@@ -1,4 +1,4 @@
-"""The queue of finished jobs while functions audit what it holds, in virtual time."""
+"""The queue of finished jobs and the functions that audit its jobs, in virtual time."""
 
 import json
 from collections import deque
@@ -10,11 +10,12 @@ from sageaudit.ports import QueueDepth
 
 
 @dataclass
-class WorkedOff:
-    """Implements PacedQueue. Each message takes one of `at_once` functions for `audit_s` seconds.
+class PacedAuditQueue:
+    """Implements PacedQueue.
 
-    `live` are the moments at which jobs of today end. `fails`: errors of the next sends.
-    `waits_s`: how long each message of today, and of the past, has waited for its function.
+    Each message occupies one of `at_once` functions for `audit_s` seconds. `live`: times at which
+    jobs of today end. `fails`: errors of the next sends. `waits_s`: how long each message of today,
+    and of the past, waited for a function.
     """
 
     clock: Callable[[], float]
@@ -25,28 +26,28 @@ class WorkedOff:
     refuses: frozenset[int] = frozenset()
     names: list[str] = field(default_factory=list)
     waits_s: dict[str, list[float]] = field(default_factory=lambda: {"today": [], "past": []})
-    most: int = 0
+    max_depth: int = 0
     _free_at: deque[float] = field(default_factory=deque)
     _begin_at: deque[float] = field(default_factory=deque)
 
     def send_batch(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
-        """Each goes behind what is there."""
+        """Queues each body behind the waiting ones."""
         assert delay_s == 1, "the queue's own delay is for metrics"
         self._until_now()
         if self.fails:
             raise self.fails.pop(0)
-        taken = [body for place, body in enumerate(bodies) if place not in self.refuses]
-        for body in taken:
+        accepted = [body for place, body in enumerate(bodies) if place not in self.refuses]
+        for body in accepted:
             self.names += _names(json.loads(body)["detail"])
             self._take(self.clock(), "past")
         return dict.fromkeys(self.refuses, "InternalError")
 
     def depth(self) -> QueueDepth:
-        """What no function has begun."""
+        """Returns how many messages no function has begun."""
         self._until_now()
         while self._begin_at and self._begin_at[0] <= self.clock():
             self._begin_at.popleft()
-        self.most = max(self.most, len(self._begin_at))
+        self.max_depth = max(self.max_depth, len(self._begin_at))
         return QueueDepth(len(self._begin_at), 0, 345_600)
 
     def _until_now(self) -> None:
@@ -54,7 +55,7 @@ class WorkedOff:
             self._take(self.live.popleft(), "today")
 
     def _take(self, at: float, whose: str) -> None:
-        """In the order of sending; a function is free as soon as it has done its message."""
+        """Assigns the message to the function that is free first."""
         free_at = self._free_at.popleft() if len(self._free_at) == self.at_once else at
         begins = max(at, free_at)
         self._free_at.append(begins + self.audit_s)

@@ -1,0 +1,211 @@
+"""The options of commands that read a history: which history, filters, sorting and output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from msgspec import Struct
+
+from sageaudit.adapters.history import opened as histories
+from sageaudit.cli import options
+from sageaudit.cli.messages import print_message
+from sageaudit.cli.views import formats
+from sageaudit.cli.views.formats import Field, JsonTail, ListLayout
+from sageaudit.errors import BadUsage
+from sageaudit.output.terminal.layout import make_console
+from sageaudit.queries.columns import FILTERS, Column, make_question
+from sageaudit.queries.question import AMOUNT_SORTS, Question, SortOrder
+from sageaudit.queries.window import TIME_FORMATS, parse_window
+
+OUTPUT_OPTION = click.option(
+    "--output",
+    type=click.Choice(formats.FORMATS),
+    default="table",
+    show_default=True,
+    help="Format: table for people, json or jsonl for scripts, csv for spreadsheets, markdown.",
+)
+UNTIL_OPTION = click.option(
+    "--until",
+    help="Jobs that ended by then; a day, week or month is included. Without --until, only"
+    " that week or month if --since names a finished one.",
+)
+ACCOUNT_OPTION = click.option("--account", help="Jobs of this account.")
+REGION_OPTION = click.option("--region", help="Jobs of this AWS region.")
+ALL_OPTION = click.option("--all", "print_all", is_flag=True, help="Print all rows.")
+AMOUNT_SORT_OPTION = click.option(
+    "--sort",
+    type=options.EnumChoice(SortOrder, AMOUNT_SORTS),
+    default=SortOrder.WASTE.value,
+    show_default=True,
+    help="Sort by this amount, largest first; waste is avoidable plus lost.",
+)
+T = TypeVar("T")
+_REPEATABLE = "tag"
+"""The filter that may be given several times: a job has several tags."""
+
+
+class HistoryChoice(Struct, frozen=True):
+    """The history to read."""
+
+    history: Path | None
+    table: str | None
+    table_region: str | None
+    profile: str | None
+
+    def open(self) -> histories.HistorySource:
+        """Opens the history; raises what `open_history` does."""
+        return histories.open_history(
+            self.history, self.table, self.profile, self.table_region, warn=print_message
+        )
+
+
+HISTORY_OPTIONS = options.option_group(
+    "history_choice",
+    HistoryChoice,
+    options.HISTORY_OPTION,
+    options.TABLE_OPTION,
+    click.option(
+        "--table-region", help="AWS region of the table; by default that of your AWS settings."
+    ),
+    options.PROFILE_OPTION,
+)
+
+
+class OutputOptions(Struct, frozen=True):
+    """How rows are printed."""
+
+    output: str
+    fields: str | None
+    no_color: bool
+
+    def chosen_fields(self, layout: ListLayout) -> tuple[Field, ...]:
+        """Returns the fields to print. Raises BadUsage for a field that does not exist."""
+        return layout.choose_fields(self.output, self.fields)
+
+    def write_rows(
+        self, rows: Iterable[Any], layout: ListLayout, tail: JsonTail, header_line: str
+    ) -> int:
+        """Prints the rows, for people below `header_line`, and returns their number."""
+        console = make_console(no_color=self.no_color)
+        rows, layout = formats.with_tags(rows, layout)
+        return formats.write_rows(
+            rows, layout, self.chosen_fields(layout), self.output, console, tail, header_line
+        )
+
+
+OUTPUT_OPTIONS = options.option_group(
+    "output_options",
+    OutputOptions,
+    OUTPUT_OPTION,
+    click.option(
+        "--fields", metavar="A,B,C", help="Fields to print; an unknown name lists all fields."
+    ),
+    options.NO_COLOR_OPTION,
+)
+
+
+def since_option(
+    default: str | None = "30d", shown_default: str | None = None, formats_text: str = TIME_FORMATS
+) -> options.Decorator:
+    """Returns the option --since. `shown_default` describes a default that the command computes."""
+    return click.option(
+        "--since",
+        default=default,
+        show_default=shown_default or True,
+        help=f"Jobs that ended since this time: {formats_text}.",
+    )
+
+
+def limit_option(default: int) -> options.Decorator:
+    """Returns the option --limit with this default."""
+    return click.option(
+        "--limit",
+        type=options.ROW_COUNT,
+        default=default,
+        show_default=True,
+        help="Maximum number of rows to print.",
+    )
+
+
+def option_name(name: str) -> str:
+    """Returns the name of a filter's option."""
+    return f"--{name.replace('_', '-')}"
+
+
+def resolve_rule(text: str) -> str:
+    """Returns the name of a rule from its name or id; an unknown name is returned as it is."""
+    from sageaudit.rules import catalogue  # noqa: PLC0415 - few questions name a rule
+
+    return catalogue.resolve_rule_name(text)
+
+
+class AuditFilterOptions(Struct, frozen=True):
+    """The filters of a question. `since` is None if the command has its own default."""
+
+    since: str | None
+    until: str | None
+    filter_values: Mapping[str, Any]
+
+    def question(
+        self,
+        now: datetime,
+        sort: SortOrder = SortOrder.NEWEST,
+        since: str = "30d",
+        *,
+        with_today: bool = True,
+    ) -> Question:
+        """Returns the question with these filters. `since` is the default of --since. Raises
+        BadUsage.
+        """
+        since_text = since if self.since is None else self.since
+        window = parse_window(since_text, self.until, now, with_today=with_today)
+        return make_question(window, sort, self.filter_values, option_name)
+
+
+def filter_options(
+    default_since: str | None = "30d", shown_default: str | None = None
+) -> options.Decorator:
+    """Returns the options of all filters of a question about audits."""
+
+    def make_filters(since: str | None, until: str | None, **values: Any) -> AuditFilterOptions:
+        filter_values = {
+            name: _single_value(FILTERS[name], value) for name, value in values.items()
+        }
+        if filter_values["rule"] is not None:
+            filter_values["rule"] = resolve_rule(filter_values["rule"])
+        return AuditFilterOptions(since, until, filter_values)
+
+    time_options = (since_option(default_since, shown_default), UNTIL_OPTION)
+    names = ("since", "until", *FILTERS)
+    return options.option_group(
+        "filters", make_filters, *time_options, *map(_option, FILTERS.values()), names=names
+    )
+
+
+def _single_value(column: Column, values: Any) -> Any:
+    """Returns the value of a filter that takes one. Raises BadUsage if it was given twice."""
+    if column.parse is bool or column.name == _REPEATABLE:
+        return values
+    if len(values) > 1:
+        raise BadUsage(
+            f"{option_name(column.name)} was given {len(values)} times: a filter takes one value"
+        )
+    return values[0] if values else None
+
+
+def _option(column: Column) -> options.Decorator:
+    """Returns the option of a filter. The filter parses the value itself, as in Python."""
+    settings: dict[str, Any] = {"multiple": True}
+    if column.parse is bool:
+        settings = {"is_flag": True}
+    elif column.name == _REPEATABLE:
+        settings |= {"metavar": "KEY=VALUE"}
+    elif column.choices and column.name != "status":
+        settings |= {"type": click.Choice(column.choices)}
+    elif column.unit:
+        settings |= {"metavar": column.unit.upper()}
+    return click.option(option_name(column.name), help=column.help, **settings)
