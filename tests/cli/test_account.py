@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sageaudit.exits import Exit
 from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.labelled.machine import Doing, one_host
