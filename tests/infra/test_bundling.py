@@ -137,7 +137,8 @@ def test_every_call_of_the_adapters_is_in_the_models_that_are_left(lambda_asset:
 def test_a_notice_says_what_was_left_out_and_licences_stay(lambda_asset: Path) -> None:
     """Apache-2.0 asks for both; each wheel keeps its name and version beside its licence."""
     notice = (lambda_asset / left_out.NOTICE_FILE).read_text(encoding="utf-8")
-    assert f"all services but {', '.join(left_out.called_services())}, and all examples" in notice
+    services = ", ".join(left_out.called_services())
+    assert f"all services except {services}, and all examples" in notice
     for wheel in lambda_asset.glob("*.dist-info"):
         assert [path for path in wheel.rglob("*") if path.name.startswith("LICENSE")], wheel
         assert (wheel / "METADATA").is_file()
@@ -218,10 +219,10 @@ def test_synth_says_when_the_interpreter_is_missing(
     monkeypatch.setattr(Target, "interpreter", lambda _: here if found else None)
     bundling.build_lambda_asset(POLICY)
     said = capsys.readouterr().err
-    assert ("no Python 3.13 is on the path" in said) is not found
+    assert ("no Python 3.13 is on this machine's path" in said) is not found
     if not found:
         [line] = said.splitlines()
-        assert "0.5 s more of CPU" in line
+        assert "0.5 s more CPU time" in line
         assert "uv python install 3.13" in line
 
 

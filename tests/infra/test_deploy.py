@@ -143,12 +143,13 @@ def test_nothing_happens_in_an_account_that_is_not_confirmed(runs: Runs) -> None
 
 
 NOBODY_IS_TOLD = ("Nobody gets alarms: if sageaudit itself fails", "--alarms-to")
+NOBODY_HAS_MESSAGES = ("Nobody gets messages: findings are only in the table", "--notices-to")
 
 
 @pytest.mark.parametrize(
     ("before", "typed", "flags", "policy", "kept", "said"),
     [
-        ("", "", NO_FLAGS, PLAIN, None, (*NOBODY_IS_TOLD, "of findings", "--notices-to")),
+        ("", "", NO_FLAGS, PLAIN, None, (*NOBODY_IS_TOLD, *NOBODY_HAS_MESSAGES)),
         ("", f"{WEBHOOK}\n", NO_FLAGS, SLACK, WEBHOOK, ("Messages go to slack.\n",)),
         (WEBHOOK, "", NO_FLAGS, SLACK, WEBHOOK, NOBODY_IS_TOLD),
         (WEBHOOK, "", Flags(secrets={"slack": OTHER_WEBHOOK}), SLACK, OTHER_WEBHOOK, ()),
@@ -305,7 +306,7 @@ def test_a_channel_that_the_policy_names_no_more_is_asked_about(runs: Runs) -> N
     )
     calls = len(runs.calls)
     result = dialogue(runs, "y\nn\n")
-    assert "The channel slack is deployed, and policy.toml does not name it" in result.output
+    assert "The channel slack is deployed, but no longer in policy.toml: its queue" in result.output
     assert (result.exit_code, len(runs.calls)) == (1, calls)
     assert dialogue(runs, "y\ny\n").exit_code == 0
 
@@ -335,7 +336,7 @@ def test_a_file_without_a_webhook_is_refused_without_showing_it(tmp_path: Path) 
     file = tmp_path / "webhook"
     file.write_text("xoxb-a-token", encoding="utf-8")
     for given, why in (
-        (f"slack={file}", "the file for slack has no Slack incoming webhook URL"),
+        (f"slack={file}", "the file for slack is not a Slack incoming webhook URL"),
         (f"slak={file}", "the policy has slack, not 'slak'"),
         (str(file), "it is not of the form CHANNEL=FILE"),
     ):

@@ -75,7 +75,7 @@ def test_the_past_is_audited_once_and_nobody_is_told(past: Past) -> None:
     assert past.versions(swept, old, older) == [1, 0, 0]
     recent = past.job("recent", 5 * MINUTE)
     said = past.call("--since", "90d", "--yes", "--per-minute", "6000")
-    assert "metrics of an hour at best" in said.splitlines()[0]
+    assert "metrics with a period of an hour at best" in said.splitlines()[0]
     assert "4 jobs: 2 to send, 1 audited, 1 too recent" in said
     assert "costs <$0.01" in said
     assert "2 of 2 jobs sent" in said
