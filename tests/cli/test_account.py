@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from sageaudit.exits import Exit
 from sageaudit.structs import replace
 from tests.fakes.command_line import Run
 from tests.labelled.machine import Doing, one_host
@@ -48,12 +47,6 @@ def test_an_account_is_judged_by_its_runs(run: Run, history: Path) -> None:
     assert "1 run billed at an estimated rate" in output
     wider = run(*words, "--since", "90d", "--output", "json").document()
     assert wider["runs"] == 4
-
-
-def test_an_account_has_12_digits(run: Run, history: Path) -> None:
-    mistyped = run("account", "11112222333", "--history", history)
-    assert mistyped.exit_code == Exit.USAGE
-    assert "ACCOUNT 11112222333 is not an account id" in mistyped.stderr
 
 
 def test_runs_of_recordings_that_name_no_account_are_those_of_the_account_unknown(
