@@ -94,7 +94,7 @@ def test_parquet_has_the_rows_with_their_types(
     run: Run, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Money is a decimal, a time is a UTC timestamp, unknown is null; all digits are exact."""
-    monkeypatch.setattr(duckdb_engine, "_ROWS", 25)
+    monkeypatch.setattr(duckdb_engine, "_BATCH_ROWS", 25)
     out, lines = tmp_path / "a.parquet", tmp_path / "a.jsonl"
     for path in (out, lines):
         assert run("export", "--history", file, "-o", path).exit_code == 0
