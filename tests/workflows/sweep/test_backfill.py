@@ -67,7 +67,7 @@ def test_what_is_audited_or_came_is_not_sent() -> None:
     job, stack = row("a", OLD), deployed()
     stack.sweep_store.record_event_sent(key_of(job), SentEvent(NOON, None))
     assert stack.status(job, NOON) is BackfillStatus.EVENT_ARRIVED
-    stack.history.audited(job)  # type: ignore[attr-defined]
+    stack.history.add_audits(job)  # type: ignore[attr-defined]
     assert stack.status(job, NOON) is BackfillStatus.AUDITED
     stack.history.unreadable.add(key_of(job))  # type: ignore[attr-defined]
     assert stack.status(job, NOON) is BackfillStatus.AUDITED
