@@ -133,7 +133,7 @@ def _show_total(ranking: Ranking, console: Console) -> None:
         part_of_judged(amounts.avoidable, sums),
         "by failed and stopped runs",
         "worth a trial; not in the totals",
-        f"at list prices{f', {idle} counted above' if idle.usd else ''}",
+        f"at list prices{f'; {idle} of it is also counted above' if idle.usd else ''}",
     )
     for title, figure, note in zip(COLUMN_TITLES, amounts, notes, strict=True):
         table.add_row(Text(title.lower()), Text(str(figure), "bold"), Text(note, "dim"))
