@@ -1,4 +1,4 @@
-"""Creates the alarms of `alarm_list`, and the topic that they publish to."""
+"""Creates the alarms of `alarm_list`, and the topic to which they publish."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def alarm_metric(spec: AlarmSpec) -> cloudwatch.IMetric:
 
 
 def _publish_statement(topic: sns.Topic) -> iam.PolicyStatement:
-    """Returns the statement that lets CloudWatch publish.
+    """Returns the statement that lets CloudWatch publish to the topic.
 
     A topic with its own policy loses the default policy of SNS.
     """

@@ -40,7 +40,8 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import OWN_TOPIC
 
 CDK_CLI = "aws-cdk@2.1148.1"
-"""Pinned to 2.x: 3.x, the latest in the registry, cannot read assemblies of aws-cdk-lib 2."""
+"""The CDK CLI's package, pinned to 2.x: 3.x, the latest in the registry, cannot read assemblies of
+aws-cdk-lib 2."""
 ROOT = Path(__file__).parent.parent
 
 RunCdk = Callable[[Sequence[str], dict[str, str]], None]
@@ -170,7 +171,9 @@ def _subscribe(
 
 
 def create_fingerprint_key(store: Any) -> None:
-    """Creates the key once: with a new key, old and new fingerprints of one job would differ."""
+    """Creates the fingerprint key if there is none. With a new key, a job's old and new
+    fingerprints would differ.
+    """
     if not _has_secret(store, FINGERPRINT_KEY):
         _put_secret(
             store, FINGERPRINT_KEY, secrets.token_hex(32), "Key of sageaudit's job fingerprints"
@@ -178,9 +181,9 @@ def create_fingerprint_key(store: Any) -> None:
 
 
 def store_secrets(store: Any, flags: Flags, channels: ChannelChoices) -> None:
-    """Stores the secrets in `flags`, and asks for missing ones.
+    """Stores the secrets in `flags`, and asks for missing secrets.
 
-    Raises ClickException if one is missing and nobody can be asked.
+    Raises ClickException if a secret is missing and nobody can be asked.
     """
     secret_by_channel = {
         name: channel.secret
@@ -200,7 +203,7 @@ def store_secrets(store: Any, flags: Flags, channels: ChannelChoices) -> None:
 
 
 def secret_forms(channels: ChannelChoices) -> dict[str, SecretFormat]:
-    """Returns the format of each channel's secret."""
+    """Returns the format of each channel's secret, without channels that have no secret."""
     forms = {name: SERVICES[channel.service].secret_format for name, channel in channels.items()}
     return {name: form for name, form in forms.items() if form is not None}
 
@@ -236,7 +239,7 @@ def _put_secret(store: Any, name: str, value: str, description: str) -> None:
 
 
 def _outputs(formation: Any, stack: str) -> dict[str, str] | None:
-    """Returns the outputs of a stack, or None if there is no such stack."""
+    """Returns the outputs of a stack; None if there is no such stack."""
     try:
         [described] = formation.describe_stacks(StackName=stack)["Stacks"]
     except ClientError as error:

@@ -17,9 +17,9 @@ class NotAHistoryTable(Exception):
 
 
 def adopt_table(dynamodb: Any, name: str) -> str:
-    """Returns the ARN of a fitting table's stream; switches the stream on if it is off.
+    """Returns the ARN of an existing table's stream; switches the stream on if it is off.
 
-    Raises NotAHistoryTable or ClientError.
+    Raises NotAHistoryTable if the table does not fit, or ClientError.
     """
     try:
         table = dynamodb.describe_table(TableName=name)["Table"]

@@ -50,8 +50,8 @@ def feed_from_stream(
 ) -> None:
     """Maps the table's stream to a function.
 
-    It delivers only INSERTs of audits and notices: other items cause no message. The function
-    answers with the first record that failed; the records before it are done.
+    The mapping delivers only INSERTs of audits and notices: other items cause no message. The
+    function answers with the first record that failed; the records before it are done.
     """
     handler_function.allow(POLL_STREAM, stream_arn)
     handler_function.allow(SEND_MESSAGES, failure_queue.queue_arn)

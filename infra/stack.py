@@ -54,7 +54,7 @@ DIGEST_TIMEOUT = cdk.Duration.minutes(15)
 
 
 class SageAuditStack(cdk.Stack):
-    """Everything from the event of a finished job to an audit in the table and notices on the
+    """The stack: from the event of a finished job to an audit in the table and notices on the
     channels.
 
     `members`, `channels`: as in the policy. `digest`: when the digest is sent; None means never.
@@ -371,7 +371,7 @@ class SageAuditStack(cdk.Stack):
     def _jobs(self) -> Iterator[str]:
         """Yields the ARN patterns of all jobs, in this region or in every region.
 
-        `audit` checks which jobs are accepted.
+        The audit function checks the account and region of each job.
         """
         region = "*" if self._members.regions else self.region
         for kind in JobKind:
@@ -381,7 +381,9 @@ class SageAuditStack(cdk.Stack):
             )
 
     def _secret(self, name: str) -> str:
-        """Returns the secret's ARN: Secrets Manager appends six characters to a name."""
+        """Returns the pattern of a secret's ARN: Secrets Manager appends six characters to the
+        name.
+        """
         return self.format_arn(
             service="secretsmanager",
             resource="secret",

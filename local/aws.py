@@ -41,8 +41,8 @@ _LOADER = botocore.loaders.create_loader()
 class LocalAws:
     """A running stack. `resources`: moto's physical ids by the template's logical ids.
 
-    `functions` are by name. `sources`: their event source mappings; `requests`: their requests to
-    AWS; `mails`: the messages that a subscriber of the topic got.
+    `functions` are by handler name. `sources`: the functions' event source mappings. `requests`:
+    routes the functions' requests to AWS. `mails`: the messages that a subscriber of the topic got.
     """
 
     def __init__(
@@ -87,12 +87,12 @@ class LocalAws:
         self._mailbox = self._subscribe_mailbox()
         self.mails: list[dict[str, Any]] = []
         self.delivery_count = 0
-        """How often a source had records for its function."""
+        """The number of polls in which a source had records for its function."""
 
     def end_job(self, job: RecordedJob, *, with_metrics: bool = True) -> None:
         """Ends a job: adds it to SageMaker and CloudWatch, and puts its event on the bus.
 
-        Without `with_metrics` its metrics are late: add them with `put_metrics`.
+        Without `with_metrics` the job's metrics are late, until `put_metrics` adds them.
         """
         self.clock.advance_to(job.ended_at)
         self.sagemaker.add(job)
@@ -109,7 +109,7 @@ class LocalAws:
         self._events.put_events(Entries=[dict(entry)])
 
     def advance(self, until: datetime | None = None) -> None:
-        """Handles everything that is due until `until`, or until no message waits."""
+        """Handles everything that is due until `until`; with None, until no message waits."""
         for _ in range(_MAX_STEPS):
             if self.schedule.is_due():
                 self.sweep()
@@ -131,13 +131,13 @@ class LocalAws:
             self.clock.advance_to(until)
 
     def sweep(self) -> None:
-        """Invokes the sweep as its schedule does, without waiting for an answer."""
+        """Invokes the sweep like its schedule, without waiting for an answer."""
         self.schedule.mark_run()
         with suppress(FunctionError):
             self.functions["sweep"].invoke({})
 
     def digest(self) -> None:
-        """Invokes the digest as its schedule does."""
+        """Invokes the digest like its schedule."""
         with suppress(FunctionError):
             self.functions["digest"].invoke({})
 
@@ -174,7 +174,7 @@ class LocalAws:
         return url
 
     def _poll(self) -> bool:
-        """Polls each source that is due once; returns whether any had records."""
+        """Polls each source that is due once; returns whether any source had records."""
         delivered, now = 0, self.clock.now()
         for source in self.sources:
             next_at = source.next_at()
@@ -185,7 +185,7 @@ class LocalAws:
     def _mappings(self) -> Iterator[Source]:
         """Yields the stack's event source mappings.
 
-        Disables them in moto, which would start Docker.
+        Disables the mappings in moto, which would start Docker.
         """
         client, sqs = self.session.client("lambda"), self.session.client("sqs")
         by_arn = {function.arn: function for function in self.functions.values()}
@@ -220,9 +220,9 @@ def local_aws(
 ) -> Iterator[LocalAws]:
     """Starts the local AWS at `start`.
 
-    `on_step` is called before and after each AWS call of a handler. `policy`: for all functions,
-    with the channels of the template; `transport` posts to Slack and Teams. With `run_sweeps`,
-    `advance` runs sweeps at their times.
+    `policy`: the policy of all functions, with the channels of the template. `transport` posts to
+    Slack and Teams. `on_step` is called before and after each AWS call of a handler. With
+    `run_sweeps`, `advance` runs sweeps at their times.
     """
     clock = LocalClock(start)
     with ExitStack() as stack:

@@ -1,7 +1,6 @@
 """Controls a headless Chromium over its DevTools pipe, without a driver or a package.
 
-Each browser has a new, empty profile, which is deleted at the end. `requests` has every address
-that a page requested, `complaints` its console messages and errors.
+Each browser has a new, empty profile, which is deleted at the end.
 """
 
 from __future__ import annotations
@@ -28,13 +27,17 @@ _FLAGS = (
     "--remote-debugging-pipe", "--force-color-profile=srgb",
 )  # fmt: skip
 _FIRST_FREE_FD = 10
-"""File descriptors from this number do not conflict with 3 and 4, which Chromium uses."""
+"""The first file descriptor for pipes: it does not conflict with 3 and 4, which Chromium uses."""
 _TIMEOUT_S = 60.0
 _CHUNK = 1 << 16
 
 
 class Browser:
-    """One tab of a browser. Every call waits for its answer."""
+    """One tab of a browser. Every call waits for its answer.
+
+    `requests`: every address that the page requested. `complaints`: the page's console messages and
+    errors.
+    """
 
     def __init__(self, read: int, write: int) -> None:
         self._read, self._write = read, write
@@ -84,12 +87,14 @@ class Browser:
         )  # fmt: skip
 
     def emulate_media(self, kind: str = "", **features: str) -> None:
-        """Emulates `print`, or a colour scheme: `prefers_color_scheme="dark"`."""
+        """Emulates the medium `kind`, such as `print`, or a colour scheme:
+        `prefers_color_scheme="dark"`.
+        """
         media_features = [{"name": k.replace("_", "-"), "value": v} for k, v in features.items()]
         self.call("Emulation.setEmulatedMedia", media=kind, features=media_features)
 
     def press(self, key: str, *, shift: bool = False) -> None:
-        """Presses a key as the keyboard does: `Tab`, `Enter`, ` `."""
+        """Presses a key like the keyboard: `Tab`, `Enter`, ` `."""
         codes = {"Tab": 9, "Enter": 13, " ": 32}
         text = {"Enter": "\r", " ": " "}.get(key)
         common = {"key": key, "windowsVirtualKeyCode": codes[key], "modifiers": 8 if shift else 0}
@@ -158,13 +163,13 @@ class Browser:
 
 
 def chromium() -> str | None:
-    """Returns the path of an installed Chromium, or None."""
+    """Returns the path of an installed Chromium; None if there is none."""
     return next(filter(None, map(shutil.which, _NAMES)), None)
 
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Opens a browser for a `with` block. Raises FileNotFoundError if none is installed."""
+    """Opens a browser for a `with` block. Raises FileNotFoundError if no Chromium is installed."""
     program = chromium()
     if program is None:
         raise FileNotFoundError("no Chromium is installed: on Debian, `apt-get install chromium`")

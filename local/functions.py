@@ -46,7 +46,7 @@ class Context:
         return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.function_name}"
 
     def get_remaining_time_in_millis(self) -> int:
-        """Returns the time left.
+        """Returns the remaining time of the invocation.
 
         Only a handler that sleeps uses time, since the clock stands still.
         """
@@ -57,7 +57,8 @@ class LocalFunction:
     """One function of the stack.
 
     Its handler is built at the first invocation and kept; after a crash it is built again.
-    `wiring`: the arguments of its module's `build`, except the environment, which is `variables`.
+    `wiring`: the arguments of the module's `build`, except the environment. `variables`: the
+    environment.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class LocalFunction:
         self._environment = ExitStack()
 
     def invoke(self, event: Any) -> Any:
-        """Returns the handler's answer. Raises FunctionError if it raised or was killed."""
+        """Returns the handler's answer. Raises FunctionError if there is none."""
         self.invoked += 1
         context = self._context()
         with self._lambda_environment():

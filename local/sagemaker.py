@@ -31,8 +31,8 @@ class RecordedSageMaker:
     added.
 
     A deleted job is only in the list of its roll-up. `session`: a boto3 session, or its
-    RequestRouter. `clock`: a job that was added early is not listed before its end, or before its
-    creation if it was added as running. `page`: the rows of a page.
+    RequestRouter. `clock`: a job that was added early is listed from its end, or from its creation
+    if it was added as running. `page`: the number of rows of a page.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class RecordedSageMaker:
         self._jobs: dict[tuple[str, str], RecordedJob] = {}
         self._running: set[str] = set()
         self._added: dict[str, RecordedJob] = {}
-        """All jobs by ARN, including deleted ones."""
+        """All jobs by ARN, including deleted jobs."""
         requests = session if isinstance(session, RequestRouter) else RequestRouter(session)
         self._model = botocore.session.get_session().get_service_model("sagemaker")
         for kind in JobKind:
@@ -90,7 +90,10 @@ class RecordedSageMaker:
         return answer
 
     def _list(self, spec: KindSpec) -> Callable[..., AWSResponse]:
-        """Answers with the newest creation first; the token is the number of earlier rows."""
+        """Returns a function that answers a list request.
+
+        The newest creation comes first; the token is the number of earlier rows.
+        """
         row_shape = self._shape(spec.list_call).members[spec.list_key].member
 
         def answer(request: Any, **_: Any) -> AWSResponse:
@@ -115,7 +118,9 @@ class RecordedSageMaker:
         return answer
 
     def _list_children(self, spec: KindSpec, rollup: RollUp) -> Callable[..., AWSResponse]:
-        """Answers with the jobs that name the roll-up as parent, in one candidate."""
+        """Returns a function that answers with the jobs that name the roll-up as parent, in one
+        candidate.
+        """
         listing = rollup.child_list
 
         def answer(request: Any, **_: Any) -> AWSResponse:
@@ -146,16 +151,16 @@ class RecordedSageMaker:
 
 
 def _answer(body: Any) -> AWSResponse:
-    """Returns an HTTP answer; with body None it says that there is no such job.
+    """Returns an HTTP answer; None means that there is no such job.
 
-    SageMaker's answer is then ValidationException, which its service model does not declare.
+    SageMaker then answers with ValidationException, which its service model does not declare.
     """
     not_found = {"__type": "ValidationException", "message": "Requested resource not found."}
     return http_answer(_URL, 400 if body is None else 200, not_found if body is None else body)
 
 
 def put_series(session: Any, job: RecordedJob) -> None:
-    """Puts a job's series into CloudWatch, as its hosts did during the run."""
+    """Puts a job's series into CloudWatch, like its hosts during the run."""
     published = job.kind.spec.metrics
     if published is None:
         return
@@ -170,7 +175,7 @@ def put_series(session: Any, job: RecordedJob) -> None:
 def _points(series: RawSeries, job: RecordedJob, published: JobMetrics) -> Iterator[dict[str, Any]]:
     """Yields the points of a series.
 
-    The host of an algorithm metric is the job itself, and it has no unit.
+    An algorithm metric has the job's name as host, and no unit.
     """
     is_algorithm_metric = series.host == job.name
     for number, value in enumerate(series.values):

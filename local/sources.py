@@ -25,7 +25,7 @@ class Source(Protocol):
     function: LocalFunction
 
     def poll(self) -> bool:
-        """Sends waiting records to the function; False if there are none."""
+        """Sends waiting records to the function; returns False if there are none."""
 
     def receive(self) -> list[dict[str, Any]]:
         """Takes the waiting records."""
@@ -52,14 +52,14 @@ class QueueSource:
         self.function = function
 
     def poll(self) -> bool:
-        """Sends one batch to the function."""
+        """Sends one batch to the function; returns False if there are no messages."""
         messages = self.receive()
         if messages:
             self.feed(messages)
         return bool(messages)
 
     def receive(self) -> list[dict[str, Any]]:
-        """Takes the next batch, invisible in the queue from now on."""
+        """Takes the next batch, which is hidden in the queue from now on."""
         messages: list[dict[str, Any]] = self._sqs.receive_message(
             QueueUrl=self.url,
             MaxNumberOfMessages=self._batch_size,
@@ -80,7 +80,7 @@ class QueueSource:
                 self._sqs.delete_message(QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"])
 
     def next_at(self) -> datetime | None:
-        """Returns when the next message can be received; only moto's own objects have this."""
+        """Returns when the next message can be received; None if there is none."""
         messages = sqs_backends[ACCOUNT][REGION].queues[self.url.rpartition("/")[2]]._messages  # noqa: SLF001
         times = [max(message.visible_at + 1, message.delayed_until) for message in messages]
         if not times:

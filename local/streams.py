@@ -15,8 +15,10 @@ from local import ACCOUNT, REGION
 from local.functions import FunctionError, LocalFunction
 from local.sources import PARTIAL_FAILURES
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 1, 60
-"""The pauses between tries double each time. Lambda does not document its pauses: our choice."""
+FIRST_PAUSE_S = 1
+"""The pause after a first failure; it doubles each time. Lambda does not document its pauses."""
+LONGEST_PAUSE_S = 60
+"""The longest pause between two tries: our choice."""
 
 
 class StreamSource:
@@ -53,10 +55,13 @@ class StreamSource:
         self._records: list[dict[str, Any]] = []
         self._pause_s = FIRST_PAUSE_S
         self._retry_at: datetime | None = None
-        """None while no record has failed."""
+        """When the failed record is retried; None while no record has failed."""
 
     def poll(self) -> bool:
-        """Sends new records, or a record that may be retried, to the function."""
+        """Sends new records, or a record that may be retried, to the function.
+
+        Returns False if there is nothing to send now.
+        """
         next_at = self.next_at()
         if next_at is None or next_at > self._clock():
             return False
@@ -90,12 +95,12 @@ class StreamSource:
         self._failed_at(batch)
 
     def next_at(self) -> datetime | None:
-        """Returns now for a new record, or the time of the next retry."""
+        """Returns now for a new record, or the time of the next retry; None if nothing waits."""
         self._records += self.receive()
         return (self._retry_at or self._clock()) if self._records else None
 
     def _count_done(self, batch: Sequence[dict[str, Any]]) -> int:
-        """Returns how many of the first records are done."""
+        """Returns how many records at the start of the batch are done."""
         failed_at = self._failed_at(batch)
         if failed_at is None:
             return len(batch)
@@ -108,7 +113,7 @@ class StreamSource:
     def _failed_at(self, batch: Sequence[dict[str, Any]]) -> int | None:
         """Returns the index at which to start again; None if all records are done.
 
-        It is that of the first record in the answer, or 0.
+        The index is that of the first record in the answer, or 0 if the function failed.
         """
         try:
             answer = self.function.invoke({"Records": list(batch)})

@@ -55,15 +55,15 @@ from sageaudit.workflows.audit.attempt import (
 from sageaudit.workflows.audit.run import audit_finished_job
 
 WAIT_COUNT_PREFIX = "waited-"
-"""Prefix of the attributes that count a message's waits, one for each reason."""
+"""The prefix of the message attributes that count waits, one for each reason."""
 _STOP_BEFORE_MS = (RESERVE_S + 20) * 1000
-"""Below this remaining time, no further record is started."""
+"""If less time is left, no further record is started."""
 _MESSAGE_BY_METRIC = {
     "JobsAudited": "audited",
     "DueAudited": "audited again",
     "DuplicateEvents": "already audited",
 }
-"""The log message about an audit, by the metric that counts it."""
+"""The log text for each metric that counts an audit."""
 
 
 def audit_message(
@@ -115,10 +115,10 @@ def audit_message(
 
 
 def _record_event_arrival(ended: JobEndEvent, sweep_store: SweepStore, now: datetime) -> None:
-    """Tells the sweep that the event of a run without an audit was not lost.
+    """Records that the end event of a run without an audit arrived, so that the sweep does not send
+    the event again.
 
-    A person's event is not recorded, since the job may still run. Without the record, the sweep
-    sends the event again and counts it as lost.
+    Events replayed by hand are not recorded, since their runs may not have ended.
     """
     if ended.created_at is None or ended.is_replayed:
         return
@@ -132,7 +132,7 @@ def _send_again(
     wait_counts: Mapping[WaitReason, int],
     queue: Queue,
 ) -> None:
-    """Sends the event as a new message with its wait counts and age: it uses no receive."""
+    """Sends the event as a new message, with its wait counts and its first send time."""
     counts = {**wait_counts, deferred.wait_reason: wait_counts[deferred.wait_reason] + 1}
     attributes = {
         f"{WAIT_COUNT_PREFIX}{reason}": str(count) for reason, count in counts.items() if count
@@ -145,11 +145,10 @@ def _send_again(
 def _report_repeat(
     summary: AuditSummary, message: SqsMessage, history: History, report: RecordReport
 ) -> None:
-    """Counts an event whose audit exists.
+    """Reports an event whose run is already audited.
 
-    An earlier delivery of the message may have been killed after it recorded the audit. So the
-    audit of a redelivered message is counted now, each audit at least once. It is counted twice if
-    the message failed while another message about the job was audited.
+    For a redelivered message, counts the stored audit, since an earlier delivery may have been
+    killed before it counted. So each audit is counted at least once.
     """
     document = history.audit(summary.key, summary.version) if message.receive_count > 1 else None
     if document is None:
@@ -246,9 +245,9 @@ def build(
 def _fingerprint_key(
     settings: AuditSettings, session: TimeLimit, report: RecordReport
 ) -> Callable[[], bytes | None]:
-    """Returns a function that reads the key.
+    """Returns a function that reads the fingerprint key; None if there is no key or the read fails.
 
-    Without a key, the job is audited without a fingerprint.
+    Without a key, jobs are audited without a fingerprint.
     """
     if settings.fingerprint_secret_id is None:
         return lambda: None

@@ -64,8 +64,8 @@ def _without_progress(rows: Iterable[Any], word: str, activity: str) -> Iterable
 class ReportSource(Struct, frozen=True):
     """Where a report's data comes from.
 
-    `with_progress` wraps rows, to show how many were read. `max_runs`: how many of a family's
-    newest runs its recommendations are derived from; None for all.
+    `with_progress` wraps rows, to show how many were read. `max_runs`: from how many of a family's
+    newest runs its recommendations are derived; None for all.
     """
 
     history: History
@@ -81,7 +81,7 @@ def make_account_report(
     today: date,
     decisions: Sequence[Decision] = (),
 ) -> AccountReport:
-    """Returns the report of one account, or of all if `account` is None.
+    """Returns the report of one account, or of all accounts if `account` is None.
 
     Raises JobNotFound if no job ended in the period.
     """
@@ -101,7 +101,7 @@ def make_account_report(
 def make_job_report(source: ReportSource, summary: AuditSummary) -> JobReport:
     """Returns the report of one run, with its guides.
 
-    Raises JobNotFound if its audit cannot be read.
+    Raises JobNotFound if the run's audit cannot be read.
     """
     report = read_job_report(source, summary)
     if report is None:
@@ -112,10 +112,11 @@ def make_job_report(source: ReportSource, summary: AuditSummary) -> JobReport:
 def read_report_summaries(
     source: ReportSource, period: Period, account: str | None
 ) -> tuple[list[AuditSummary], int]:
-    """Returns the newest audits of the jobs that ended in the period, most wasteful first.
+    """Returns the audits of jobs that ended in the period, most wasteful first, and how many were
+    left out.
 
-    Returns at most as many audits as a page lists, and how many more there are. Reads them by
-    account and month: one query instead of one for each day.
+    Returns at most as many audits as a page lists. Reads them by account and month: one query
+    instead of one for each day.
     """
     history = source.history
     sums = history.daily_sums(Scope.ACCOUNT, period.since, period.until)
@@ -144,8 +145,8 @@ def assemble_account_report(
 ) -> AccountReport:
     """Returns the report of a period; its sums are the history's daily sums.
 
-    The report ends today at the latest. It ends later if the history has a later day, since clocks
-    differ.
+    The report ends today at the latest, or on the history's newest day if that is later, since
+    clocks differ.
     """
     question = Question.with_filters(
         make_window(period.since, period.until + ONE_DAY), account=account
@@ -222,8 +223,8 @@ def _sums_by_tag(
 ) -> Iterator[ColumnSums]:
     """Yields the sums by each cost tag, added up from the jobs.
 
-    A history has no daily sums of tags. The earlier sums are None unless all jobs of those days
-    were read.
+    A history has no daily sums of tags. The earlier sums are None unless all jobs of the earlier
+    days were read.
     """
     names = sorted({name for summary in summaries for name in summary.tags})
     earlier_summaries, omitted_count = list[AuditSummary](), 1
@@ -256,20 +257,23 @@ _MAX_TOP_CHANGES = 3
 
 
 class _Details(Struct, frozen=True):
-    """The jobs of a report in detail. `read`: those that were read, by their index."""
+    """The jobs of a report in detail.
+
+    `read`: the job reports read so far, by index; None for an audit that cannot be read.
+    """
 
     source: ReportSource
     heads: Sequence[AuditSummary]
     read: dict[int, JobReport | None] = field(default_factory=dict)
 
     def read_job(self, index: int) -> JobReport | None:
-        """Returns the job at this index; None if its audit cannot be read."""
+        """Returns the job at this index; None if the job's audit cannot be read."""
         if index not in self.read:
             self.read[index] = read_job_report(self.source, self.heads[index])
         return self.read[index]
 
     def read_all(self) -> dict[int, JobReport]:
-        """Reads the first jobs of the report; returns them and those that were read before."""
+        """Reads the first jobs of the report. Returns all jobs that were read, by index."""
         detailed_indexes = range(min(MAX_DETAILED_JOBS, len(self.heads)))
         for index in self.source.with_progress(detailed_indexes, "job", "reading in detail"):
             self.read_job(index)
@@ -281,7 +285,7 @@ def _top_changes(
     families: Mapping[str | None, Sums],
     recommendations: Sequence[FamilyRecommendation],
 ) -> Iterator[TopChange]:
-    """Yields for each family its most expensive open rule, the largest amount first.
+    """Yields the most expensive open rule of each family, largest amount first.
 
     A rule that is fixed is left out. Without `recommendations`, as for old recordings, a rule need
     not be open.
@@ -314,8 +318,8 @@ def _change(
 ) -> TopChange | None:
     """Returns a rule's fix for a family, from the run with the rule's largest amount.
 
-    None if the rule has no fix or is fixed. `runs`: the indexes of the family's runs. Uses only
-    runs with a recommendation of one of these `values`, or all runs if it is None.
+    None if the rule has no fix or is fixed. `runs`: the indexes of the family's runs. `values`:
+    only runs with a recommendation of one of these values are used; None for all runs.
     """
     index_by_key = {details.heads[index].key: index for index in runs}
     newest = sorted((details.heads[index] for index in runs), key=sort_key, reverse=True)
@@ -336,7 +340,7 @@ def _change(
 
 
 def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
-    """Whether the newest judged runs lack the finding, and all older ones have it.
+    """Whether the newest judged runs lack the finding, and all older judged runs have it.
 
     Failed runs are left out. A clean run does not fix an intermittent finding or a loss of failed
     runs.
@@ -369,7 +373,7 @@ def read_job_report(source: ReportSource, summary: AuditSummary) -> JobReport | 
 
 
 def _usage(source: ReportSource, summary: AuditSummary) -> Measurements | None:
-    """Returns the stored series; None after 90 days, or if they cannot be read."""
+    """Returns a run's stored series; None after 90 days, or if the series cannot be read."""
     try:
         detail = source.history.detail(summary.key)
         if detail is None or not detail.series:

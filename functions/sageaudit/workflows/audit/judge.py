@@ -36,7 +36,7 @@ from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
 
 _AFTER_ALL_DATES = "9999"
-"""Sorts trials without an end time last."""
+"""The sort key of trials without an end time; it sorts after all dates."""
 
 
 def audit_job(
@@ -52,9 +52,10 @@ def audit_job(
 ) -> Audit:
     """Bills one job, applies the rules and computes the savings.
 
-    `market` has AWS's list prices; the policy's discounts are applied here. `earlier_runs`: the
-    family's, newest first; None if no history was read. `pool`: the minutes of the newest runs, to
-    judge a run that is too short alone. Each run still counts only its own dollars.
+    `market` has AWS's list prices; this function applies the policy's discounts. `earlier_runs`:
+    the family's earlier runs, newest first; None if no history was read. `pool`: the minutes of
+    this short run and of earlier ones, to judge them together. Each run still counts only its own
+    dollars.
     """
     market = with_own_prices(market, policy.discounts, pricing_day(job, now)).relative_to(job)
     billed = bill(job, market)
@@ -114,7 +115,9 @@ def audit_job(
 def _pooled_usd(
     pool: PooledRuns | None, earlier_runs: Sequence[AuditSummary] | None
 ) -> Decimal | None:
-    """Returns the avoidable dollars of a pool's earlier runs; unjudged runs count as 0."""
+    """Returns the avoidable dollars of a pool's earlier runs; unjudged runs count as 0. None
+    without a pool or a history.
+    """
     if pool is None or earlier_runs is None:
         return None
     amounts = [run.avoidable_usd for run in earlier_runs if run.job in pool.names]
@@ -126,8 +129,7 @@ def _mark_reported_earlier(
 ) -> Savings:
     """Marks findings that were reported for an earlier run of the family.
 
-    Findings with counted dollars are reported for every run, unless the rule itself names an
-    earlier run.
+    Of the findings with counted dollars, only those whose rule names an earlier run are marked.
     """
     rules_reported_once = {rule.info.name for rule in ruleset.rules if rule.report_once_per_family}
     findings = tuple(
@@ -149,9 +151,9 @@ def _reported_for_run(
 
 
 def _oldest_run_with_rule(rule: str, earlier_runs: Sequence[AuditSummary]) -> str | None:
-    """Returns the oldest run with the rule, whose audit has the full text.
+    """Returns the oldest run with a finding of the rule; None if there is none.
 
-    `earlier_runs` has the newest first.
+    `earlier_runs` are sorted newest first.
     """
     return next(
         (run.job for run in reversed(earlier_runs) if rule in run.rules_with_findings), None
@@ -165,10 +167,10 @@ def _can_see_gpus(rule: Rule, usage: Measurements) -> bool:
 def _waste_outcomes(
     outcomes: Outcomes, ruleset: Ruleset, policy: Policy, usage: Measurements
 ) -> list[WasteOutcome]:
-    """Returns the outcomes of enabled rules that look for waste in the use of the hosts.
+    """Returns the outcomes of enabled rules that look for waste in the hosts' utilisation.
 
-    On hosts with GPUs, only rules that read GPUUtilization see the expensive devices. A rule for
-    hosts of several types requires no common metric, but reads those of each type.
+    `sees_devices`: on hosts with GPUs, whether the rule reads GPUUtilization. A rule for hosts of
+    several types requires no common metric, but reads each type's metrics.
     """
     rules = {rule.info.name: rule for rule in ruleset.rules if rule.finds_waste}
     return [
@@ -181,7 +183,7 @@ def _waste_outcomes(
 
 
 def run_summary(audit: Audit) -> AuditSummary:
-    """Returns the summary that later runs of the family are compared with."""
+    """Returns the run's summary, with which later runs of the family are compared."""
     findings, job = audit.savings.findings, audit.job
     rules = [
         finding.rule.name for finding in findings if finding.is_standing and finding.rule.compared
@@ -201,7 +203,7 @@ def run_summary(audit: Audit) -> AuditSummary:
 
 
 class Child(Struct, frozen=True):
-    """A job that a roll-up launched: its audit and the last value of each of its metrics."""
+    """A job that a roll-up launched: its audit and the final values of its training metrics."""
 
     document: AuditDocument
     final_metrics: Mapping[str, Decimal]
@@ -218,8 +220,8 @@ def audit_roll_up(
 ) -> Audit:
     """Sums the audits of a roll-up's children and applies the rules for roll-ups.
 
-    `job` is None for a recording without the roll-up's own Describe answer; its name and family
-    then come from the children. `launched_count`: how many children it launched; None if not known.
+    `job` is None for a recording without the roll-up's Describe answer; then the children supply
+    its name and family. `launched_count`: the number of jobs it launched; None if unknown.
     """
     documents = [first_job.document for first_job in children]
     rollup_job = job or rollup.rollup_job_from_children(documents)
@@ -260,7 +262,7 @@ def audit_roll_up(
 
 
 class AccountAudit(Struct, frozen=True):
-    """The outcomes and findings of the account rules, which belong to no single job's bill."""
+    """The outcomes and findings of the account rules, which belong to no single job."""
 
     outcomes: Outcomes
     findings: tuple[Finding, ...]
@@ -269,7 +271,7 @@ class AccountAudit(Struct, frozen=True):
 def audit_account(
     runs: Sequence[AuditSummary], days: int, policy: Policy, ruleset: Ruleset
 ) -> AccountAudit:
-    """Applies the account rules to the runs of the last `days` days, newest first."""
+    """Applies the account rules to `runs`: the runs of the last `days` days, newest first."""
     outcomes = judge(AccountCase(tuple(runs), days, policy=policy), ruleset.rules)
     severities = _severities(policy)
     is_estimated = any(run.estimated for run in runs)
@@ -293,7 +295,7 @@ def audit_account(
 def _detections(outcomes: Outcomes, *, allow_estimates: bool) -> list[tuple[RuleInfo, Detection]]:
     """Returns the detections among the outcomes.
 
-    `allow_estimates`: marks their dollars as estimates.
+    `allow_estimates`: marks the detections' dollars as estimates.
     """
     detections = [
         (rule_info, detection)
@@ -316,7 +318,7 @@ def _names(ruleset: Ruleset) -> list[RuleInfo]:
 
 
 def _warm_pool_ends_at(job: Job, now: datetime) -> datetime | None:
-    """Returns when the warm pool ends, if its retained seconds may still grow; None otherwise.
+    """Returns when the job's warm pool ends; None if its billed seconds cannot grow any more.
 
     A requested pool that has no status after its keep-alive never existed (a quota of 0).
     """

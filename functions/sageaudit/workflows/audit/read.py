@@ -1,4 +1,4 @@
-"""Reads one run for its audit: Describe, its tags, what it used, and how many jobs it launched.
+"""Reads one run for its audit: its Describe answer, tags, usage and number of launched jobs.
 
 Anyone who may write to the event bus can name any job. So an answer is used only if its kind, name,
 account, region and creation time match the event's.
@@ -37,13 +37,14 @@ from sageaudit.workflows.audit.stored import RunUsage, stored_usage
 _DETAILED_METRICS_KEPT = timedelta(days=15)
 """CloudWatch keeps one-minute points for this long, then only five-minute averages."""
 _SHORT_CODE_S = 120
-"""Code that ran for less leaves one or two points, so one further read is enough."""
+"""Code that runs for less leaves only one or two points, so its metrics are read once more at most.
+"""
 _LATE_METRICS_WITHIN = timedelta(minutes=20)
-"""Metrics are expected this soon after a job's end; a later event does not wait for them."""
+"""Metrics are expected within this time after a job's end; a later event does not wait for them."""
 
 
 class DescribedJob(Struct, frozen=True):
-    """Describe's answer. `event` has the ARN and creation time from Describe."""
+    """A run that Describe returned. `event` has the ARN and creation time of the answer."""
 
     event: JobEndEvent
     response: Mapping[str, Any]
@@ -53,8 +54,8 @@ class DescribedJob(Struct, frozen=True):
 class DescribeFailure(Struct, frozen=True):
     """Why the run of `event` cannot be audited.
 
-    `did_exist`: SageMaker's event or Describe shows that the run existed; a replayed event does
-    not. `can_appear_later`: a later Describe may answer with it.
+    `did_exist`: a SageMaker event (not a replayed one) or a Describe answer proves that the run
+    existed. `can_appear_later`: a later Describe may find the run.
     """
 
     event: JobEndEvent
@@ -66,7 +67,7 @@ class DescribeFailure(Struct, frozen=True):
 class Tags(Struct, frozen=True):
     """A job's tags.
 
-    `notes`: why some were not read; `can_arrive_later`: whether a retry may read them.
+    `notes`: why some tags were not read. `can_arrive_later`: whether a retry may read them.
     """
 
     tags: Mapping[str, str]
@@ -77,7 +78,8 @@ class Tags(Struct, frozen=True):
 def describe(ended: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
     """Asks Describe for the run that ended.
 
-    Raises RejectedEvent if it answers with another job, or AccessDenied, Throttled, Unavailable.
+    Raises RejectedEvent if the answer is about another job, or AccessDenied, Throttled or
+    Unavailable.
     """
     is_from_aws = not ended.is_replayed
     try:
@@ -101,9 +103,10 @@ def describe(ended: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
 
 
 def _wrong_run_failure(ended: JobEndEvent, run: DescribedRun) -> DescribeFailure:
-    """Returns the failure for an answer about another run of the name.
+    """Returns the failure for an answer about another run with the same name.
 
-    A later run replaced this one for good; an earlier run means that Describe is stale.
+    A run created later has replaced this run for good. An earlier run means that the answer is
+    stale.
     """
     is_from_aws, created_at = not ended.is_replayed, run.created_at
     is_later_run = (
@@ -132,8 +135,8 @@ def _unreadable(ended: JobEndEvent, error: MalformedData) -> DescribeFailure:
 def read_tags(attempt: Attempt) -> Tags:
     """Returns the job's tags.
 
-    For a first audit these are the tags of SageMaker's event, if it has any. Otherwise asks
-    SageMaker. If that fails, uses the tags of an earlier audit, else those of the event.
+    A first audit uses the tags of SageMaker's event, if the event has any. Otherwise ListTags is
+    called. If the call fails, the last audit's tags are used, or else the event's.
     """
     ended, summary, tag_names = attempt.ended, attempt.latest_summary, attempt.deps.policy.tag_names
     if ended.tags and summary is None and not attempt.force:
@@ -160,7 +163,7 @@ def _select_tags(tags: Mapping[str, str], tag_names: TagNames, *, all_read: bool
 
 
 def read_job(described: DescribedJob, tags: Tags, attempt: Attempt) -> Job | DescribeFailure:
-    """Returns the described job as of the attempt, or why it cannot be audited."""
+    """Returns the described job as of the attempt, or why the job cannot be audited."""
     event, ref = described.event, described.event.ref
     account, region = (None if name == UNKNOWN_NAME else name for name in (ref.account, ref.region))
     key = attempt.deps.fingerprint_key()
@@ -177,11 +180,11 @@ def read_job(described: DescribedJob, tags: Tags, attempt: Attempt) -> Job | Des
 def count_launched(
     job: Job, rollup: RollUp, audited: Sequence[AuditSummary], attempt: Attempt
 ) -> int | None:
-    """Returns how many jobs a roll-up launched; None if it is not known.
+    """Returns how many jobs a roll-up launched; None if the number is unknown.
 
-    That is Describe's count, or the number of listed and audited jobs. A list may lack audited
-    jobs: that of an AutoML job has only the steps of its candidates. An audited job may have been
-    deleted since.
+    The number is Describe's count if the kind has one, else the number of distinct listed and
+    audited jobs. A list may lack audited jobs: deleted ones, and an AutoML job's jobs that are not
+    candidate steps.
     """
     if rollup.has_child_count:
         return job.tuning.launched_count if job.tuning else None
@@ -192,9 +195,9 @@ def count_launched(
 
 
 def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
-    """Returns what the run used, from CloudWatch or the history.
+    """Returns the run's usage, from CloudWatch or the history.
 
-    Raises Throttled or Unavailable if it asks CloudWatch and gets no answer.
+    Raises Throttled or Unavailable if CloudWatch does not answer.
     """
     now, has_waited = (
         attempt.now,
@@ -210,11 +213,11 @@ def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) ->
 
 
 def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
-    """Returns what the run used: never less than the history has.
+    """Returns the run's usage, never with less than the history has.
 
-    Does not ask CloudWatch if it has nothing more: every metric was complete, only averages are
-    left, or the run's code ran briefly and its audit is final. An audit from before the run's end
-    does not count, as it lacks the end.
+    CloudWatch is not asked if nothing new can come: every metric was complete, only averages are
+    left, or the code ran briefly and the audit is final. An audit from before the run's end does
+    not count, as its usage lacks the end.
     """
     summary, ended_at, now = attempt.latest_summary, job.ended_at, attempt.now
     stored: RunUsage | None = None
@@ -242,9 +245,9 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
 
 
 def _read_error(usage: Measurements, stored: RunUsage | None) -> str | None:
-    """Returns why the answer is incomplete; None if it is complete.
+    """Returns why the metrics just read are incomplete; None if they are complete.
 
-    It is incomplete if access was denied, or if it has fewer points than the history.
+    They are incomplete if access was denied, or if they have fewer points than `stored`.
     """
     denial_reasons = [
         gap.reason for gap in usage.missing.values() if gap.code == METRIC_DENIED_CODE
@@ -261,7 +264,7 @@ def _count_points(usage: Measurements) -> int:
 
 
 def _has_enough_points(usage: Measurements) -> bool:
-    """Whether the hosts' main metrics have enough points to judge by."""
+    """Whether the hosts' main metrics have enough points for the rules."""
     metrics = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
     return all((usage.share(metric) or 0.0) >= MIN_COVERAGE for metric in metrics)
 
@@ -274,10 +277,9 @@ def _has_run_briefly(job: Job) -> bool:
 def _are_metrics_late(
     job: Job, usage: Measurements, *, now: datetime, has_waited: bool = False
 ) -> bool:
-    """Whether metrics are incomplete and may still arrive, or the audit has waited for them.
+    """Whether the audit must be repeated since metrics are incomplete and may still arrive.
 
-    Another audit follows as long as metrics may arrive, however late the first one is. A run whose
-    code ran briefly gets only one more.
+    A run whose code ran briefly gets only one further audit.
     """
     if has_waited and _has_run_briefly(job):
         return False

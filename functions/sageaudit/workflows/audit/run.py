@@ -90,7 +90,7 @@ from sageaudit.workflows.audit.stored import (
 )
 
 NO_WAITS: Mapping[WaitReason, int] = MappingProxyType({})
-"""An event that has not waited yet."""
+"""The wait counts of an event that has not waited yet."""
 
 
 def audit_finished_job(
@@ -105,8 +105,8 @@ def audit_finished_job(
     """Audits one ended job and records the audit; a second delivery changes nothing.
 
     `wait_counts`: how often the event has waited, by reason. `force`: record the audit even if
-    nothing about the job changed, as if it were due. Raises RejectedEvent if Describe answers with
-    another job; AccessDenied, Throttled or Unavailable if it does not answer.
+    nothing about the job changed. Raises RejectedEvent if Describe answers with another job;
+    AccessDenied, Throttled or Unavailable if Describe does not answer.
     """
     described = describe(ended, deps.jobs)
     latest = None if force else _newest_audit(described.event, deps.history)
@@ -153,7 +153,7 @@ def _newest_audit(ended: JobEndEvent, history: History) -> AuditSummary | None:
 def _judge_run(
     job: Job, usage: Measurements, market: Market, deps: AuditDependencies, *, now: datetime
 ) -> tuple[Audit, tuple[AuditSummary, ...] | None]:
-    """Returns the audit of a run, and the earlier runs of its family that it was judged with.
+    """Returns the audit of a run, and the earlier family runs with which the run was judged.
 
     The earlier runs are None for a temporary history, which may lack some of them.
     """
@@ -206,10 +206,10 @@ def _record(
     usage: RunUsage | None = None,
     earlier_runs: tuple[AuditSummary, ...] | None = None,
 ) -> AuditRecorded:
-    """Writes an audit under the job's ARN and creation time.
+    """Records an audit under the job's ARN and creation time.
 
-    `usage`: what the run used; None for a roll-up or an unauditable run, which no run is compared
-    with. `earlier_runs`: the runs that it was judged with.
+    `usage`: the run's usage; None for a roll-up or an unauditable run, with which no run is
+    compared. `earlier_runs`: the runs with which this run was judged.
     """
     if attempt.deps.is_history_persistent or attempt.deps.can_metrics_arrive:
         error = usage.metrics_error if usage else None
@@ -239,7 +239,7 @@ def _record(
 def _merge_with_stored(
     audit: Audit, key: JobKey, run_usage: RunUsage | None, attempt: Attempt
 ) -> tuple[AuditDocument, AuditSummary | None]:
-    """Returns the document and summary to record.
+    """Returns the document and the run's summary to record.
 
     A reaudit without changed figures keeps the stored document.
     """
@@ -265,7 +265,7 @@ def _merge_with_stored(
 
 
 def _write(entry: AuditEntry, attempt: Attempt, *, should_recheck: bool) -> RecordResult:
-    """Writes an entry. `should_recheck`: then makes the audits due that this run would change."""
+    """Writes an entry. `should_recheck`: also makes the audits due that this run would change."""
     recorded = attempt.deps.history.record(entry)
     if (
         should_recheck
@@ -313,9 +313,9 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> AuditRecorded 
 
 
 def _audit_undescribed(failure: DescribeFailure, attempt: Attempt) -> AuditOutcome:
-    """Handles a run that Describe does not return: keeps its audit, or records it as unauditable.
+    """Keeps the audit of a run that Describe does not return, or records the run as unauditable.
 
-    Records nothing if only a person's event names the run.
+    Records nothing if only a replayed event names the run.
     """
     if attempt.latest_summary is not None:
         if attempt.is_reaudit:
@@ -333,9 +333,9 @@ def _audit_undescribed(failure: DescribeFailure, attempt: Attempt) -> AuditOutco
 
 
 def _already_audited(latest_summary: AuditSummary, attempt: Attempt) -> AlreadyAudited:
-    """Reports the stored audit.
+    """Returns the stored audit as the outcome.
 
-    A redelivery repeats the recheck, as the earlier delivery may have stopped before it.
+    A redelivery also repeats the recheck, as the earlier delivery may have stopped before it.
     """
     if attempt.caller is AuditTrigger.REDELIVERY:
         recheck_dependents(latest_summary, attempt.deps.history, now=attempt.now)
@@ -345,10 +345,10 @@ def _already_audited(latest_summary: AuditSummary, attempt: Attempt) -> AlreadyA
 def _close(
     attempt: Attempt, latest_summary: AuditSummary, reason: str
 ) -> AuditRecorded | AlreadyAudited:
-    """Makes the audit final of a run that Describe no longer returns.
+    """Makes the audit of a run final that Describe no longer returns.
 
-    Judges the run again by its stored details; without them keeps the audit's figures. `reason`:
-    the reason, for the audit's note.
+    Judges the run again by its stored details; without details, keeps the audit's figures.
+    `reason`: the text for the audit's note.
     """
     history = attempt.deps.history
     stored_document = history.audit(latest_summary.key)
@@ -383,7 +383,9 @@ def _close(
 def _judge_stored_run(
     summary: AuditSummary, attempt: Attempt
 ) -> tuple[Audit, tuple[AuditSummary, ...] | None] | None:
-    """Judges a run by its stored details; None for a roll-up, or if they have expired."""
+    """Judges a run by its stored details; None for a roll-up or an unfinished run, or if the
+    details have expired.
+    """
     deps, now = attempt.deps, attempt.now
     if summary.rollup or (stored_job := stored_run(summary, deps.history)) is None:
         return None

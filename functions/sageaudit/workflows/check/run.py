@@ -1,4 +1,4 @@
-"""The pure core of `sageaudit check`: finds the requests of a file and judges each."""
+"""The core of `sageaudit check`: finds the requests of a file and judges each of them."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from sageaudit.workflows.check.request import (
 )
 
 _AUDITS = 3
-"""How many of the newest audits a request is compared with: older recommendations may be
+"""The number of newest audits with which a request is compared; older recommendations may be
 outdated."""
 FileLines = tuple[Mapping[Path, int], Sequence[Path]]
-"""The line of each path in a file, and the keys that occur twice."""
+"""The line of each path in a file, and the paths of keys that occur twice."""
 
 
 class RequestChecker(Struct, frozen=True):
     """Checks the requests of files.
 
     `region` and `account` are the user's options. `default_region` returns the region of the user's
-    AWS settings; it is called only if no region is given and the file has none.
+    AWS settings; it is called only if neither the options nor the file name a region.
     """
 
     policy: Policy
@@ -62,7 +62,7 @@ class RequestChecker(Struct, frozen=True):
     def check_file(
         self, name: str, document: Any, parse_lines: Callable[[], FileLines]
     ) -> CheckedFile:
-        """Checks all requests of a file's document. Raises MalformedData if it has none."""
+        """Checks all requests of a file's document. Raises MalformedData if there are none."""
         parsed = recognise(document, self.model, form=self.form, pipeline=self.pipeline)
         checked = self._check_all(parsed.requests)
         lines, repeated_paths = parse_lines()
@@ -77,9 +77,10 @@ class RequestChecker(Struct, frozen=True):
         return file_document(name, parsed, self.model.version, checked, lines)
 
     def _check_all(self, requests: Sequence[Request]) -> list[CheckedRequest]:
-        """Checks each request, a tuning job after its definitions, whose costs it needs.
+        """Checks each request and returns the results in the order of `requests`.
 
-        Returns the results in the order of `requests`.
+        A tuning job is checked after its training job definitions, since its cost is computed from
+        theirs.
         """
         problems = {id(request): find_problems(request, self.model) for request in requests}
         checked: dict[int, CheckedRequest] = {}
@@ -139,7 +140,7 @@ class RequestChecker(Struct, frozen=True):
         return replace(checked, notes=(*checked.notes, *note), guides=guides)
 
     def _history(self, planned: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
-        """Returns the family's history, or a note why it was not read."""
+        """Returns the family's history, or None and a note why the history was not read."""
         request, job = planned.request, planned.job
         if self.read_family is None or request.tuning_request is not None:
             return None, ()
@@ -161,9 +162,9 @@ class RequestChecker(Struct, frozen=True):
 
 
 def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
-    """Reads the family of a job that has not run: its newest runs and last audits.
+    """Reads the newest runs and last audits of a planned job's family, in one query.
 
-    The runs are read in one query; audits on the same instances come first. Raises AwsError.
+    Audits on the same instances come first. Raises AwsError.
     """
     job = planned.job
     query = RunQuery.for_family(

@@ -1,4 +1,4 @@
-"""The checks of `sageaudit doctor`: each is one line with what to do next."""
+"""The checks of `sageaudit doctor`. Each check is one line, with the next step if it failed."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class CheckState(enum.StrEnum):
 
 
 class Check(Struct, frozen=True):
-    """One line of the command.
+    """One line of the output of `doctor`.
 
-    `found`: what the check found; `next`: what to do about it; `code`: the exit code of a failed
+    `found`: what the check found. `next`: what to do about it. `code`: the exit code of a failed
     check.
     """
 
@@ -86,7 +86,10 @@ def passed(name: str, detail: str) -> Check:
 def failed(
     name: str, error: SageauditError | str, next_step: str | None = None, code: Exit = Exit.FAILURE
 ) -> Check:
-    """Returns a check that failed. `code` is used for a text; an error has its own exit code."""
+    """Returns a check that failed.
+
+    `code` is the exit code if `error` is a text; an exception has its own exit code.
+    """
     if isinstance(error, SageauditError):
         code = exit_for(error)
     return Check(name, CheckState.FAILED, str(error).rstrip("."), next_step, code)
@@ -142,7 +145,7 @@ def region(name: str | None) -> Check:
 
 
 def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]:
-    """Checks the credentials; also returns their account and ARN, or None."""
+    """Checks the credentials. Also returns their account and ARN; None if the check failed."""
     try:
         own_identity = identity(session, region_name)
     except AwsError as error:
@@ -157,7 +160,7 @@ def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]
 def actions(
     names: Sequence[str], session: Any, region_name: str, own_identity: Identity
 ) -> Iterator[Check]:
-    """Yields a check for each IAM action. Makes a harmless call, if the action has one."""
+    """Yields a check of each IAM action; makes a harmless call, if there is one for the action."""
     for name in names:
         if name == _COSTS:
             yield not_checked(
@@ -179,7 +182,7 @@ def _next_step(error: AwsError) -> str:
 
 
 def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check]:
-    """Checks for each other account that its role can be assumed and allows a scan."""
+    """Yields a check of each other account: its role can be assumed and allows a scan."""
     clients = listed.make_clients(session, region_name)
     if listed.role is None:
         return
@@ -212,7 +215,7 @@ def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check
 
 
 def table(name: str, session: Any, region: str) -> Iterator[Check]:
-    """Checks that the table exists, is sageaudit's, and is readable by key and by index."""
+    """Yields the checks that the table exists, is sageaudit's, and is readable by key and index."""
     check_name = f"table {name}"
     history = DynamoHistory(client(session, "dynamodb", region, CONFIG), name)
     empty_list = history.runs(RunQuery.for_name(_ABSENT_RUN.arn), page_size=1)
@@ -237,8 +240,8 @@ _DEAD_LETTER_QUEUES = {
     "sweep": "SweepDeadLettersUrl",
     "digest": "DigestDeadLettersUrl",
 }
-"""The stack's outputs with the queues' URLs, by name. `sageaudit redrive` cannot send letters of
-sweep and digest again."""
+"""The names of the stack's outputs with the URLs of dead-letter queues, by kind of letter.
+`sageaudit redrive` cannot send letters of sweep and digest again."""
 _PENDING = "PendingConfirmation"
 
 
@@ -298,7 +301,7 @@ def _check_alarm_subscribers(session: Any, region: str, topic: str) -> Check:
 
 
 def _subscribers(session: Any, region: str, topic: str) -> tuple[str, bool]:
-    """Returns the subscribers of a topic as text, and whether any is confirmed."""
+    """Returns the subscribers of a topic as text, and whether any subscriber is confirmed."""
     with aws_errors("sns", topic):
         pages = client(session, "sns", region).get_paginator("list_subscriptions_by_topic")
         rows = [row for page in pages.paginate(TopicArn=topic) for row in page["Subscriptions"]]
@@ -348,7 +351,7 @@ def _check_channel(session: Any, region: str, name: str, service_and_address: st
 
 
 def _check_concurrency(session: Any, region: str, audits_at_once: int) -> Check:
-    """Checks that the audits need at most half of the account's concurrency."""
+    """Checks that the audits need at most half of the account's Lambda concurrency."""
     with aws_errors("lambda"):
         limits = client(session, "lambda", region).get_account_settings()["AccountLimit"]
     limit = int(limits["UnreservedConcurrentExecutions"])

@@ -38,7 +38,7 @@ from sageaudit.workflows.scan.lanes import Lane
 from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
 THREADS = 32
-"""Concurrent requests, of all regions together."""
+"""The number of concurrent requests, of all regions together."""
 _CONFIG = clients.CONFIG.merge(
     Config(
         retries={"mode": "standard", "total_max_attempts": 8},
@@ -46,12 +46,12 @@ _CONFIG = clients.CONFIG.merge(
         max_pool_connections=THREADS,
     )
 )
-"""More tries than a Lambda function makes, since no queue sends the job again. 8 tries wait about
-25 s."""
+"""The configuration of boto3 clients. A scan makes more tries than a Lambda function, since no
+queue sends the job again. 8 tries wait about 25 s."""
 ClientsOf = Callable[[str, Config], Callable[[str, str], Any]]
 """Takes a service and a config; returns a function from account and region to a client."""
 _MAX_PARALLEL_ACCOUNTS = 8
-"""Accounts whose jobs are listed at the same time."""
+"""The number of accounts whose jobs are listed at the same time."""
 ListChildren = Callable[[JobRef], Iterable[JobRef]]
 """Returns the jobs that a roll-up launched. Raises AwsError."""
 
@@ -62,26 +62,27 @@ class ScannedAccount:
     def __init__(
         self, session: Any, pace: RateLimiter, name: str = "", clients_of: ClientsOf | None = None
     ) -> None:
-        """Prepares the account's clients. `name` separates the rate limits of several accounts.
+        """Prepares the account's clients.
 
-        `clients_of` makes the clients of a service, if several accounts share them.
+        `name` separates the rate limits of several accounts. `clients_of` makes the clients of a
+        service, if several accounts share them.
         """
         self._pace, self._name = pace, name
         self._clients_of = clients_of or AccountClients(session, "", {}, time.time).client_factory
 
     @property
     def lists(self) -> SageMakerJobLists:
-        """Its lists of jobs."""
+        """The account's lists of jobs."""
         client_of = self._paced_clients("sagemaker")
         return SageMakerJobLists(lambda region: client_of("", region))
 
     @property
     def jobs(self) -> SageMakerJobs:
-        """The source of the jobs that a roll-up launched."""
+        """The reader of the jobs that a roll-up launched."""
         return SageMakerJobs(self._paced_clients("sagemaker"))
 
     def dependencies(self, history: History, policy: Policy) -> AuditDependencies:
-        """Returns the dependencies of its audits."""
+        """Returns the dependencies of the account's audits."""
         return live_dependencies(
             self._paced_clients,
             history,
@@ -109,7 +110,7 @@ def make_lanes(
 
 
 def regions_to_scan(session: Any, requested: Sequence[str], *, all_regions: bool) -> list[str]:
-    """Returns the regions to scan. Raises BadUsage if one is unknown, or if there are none."""
+    """Returns the regions to scan. Raises BadUsage if a region is unknown, or if there are none."""
     region_names = clients.known_regions()
     for region in requested:
         if region not in region_names:
@@ -146,8 +147,8 @@ class ScannedAccounts:
     ) -> Iterator[tuple[AccountStatus, Sequence[ListedJob]]]:
         """Yields each account with its jobs, in the order of the list.
 
-        Reads several accounts at a time: calls `list_jobs_of` on other threads, and its AwsError
-        becomes the account's error. Raises ScanStopped as soon as `is_stopped()` is true.
+        Calls `list_jobs_of` for several accounts at a time on other threads; its AwsError becomes
+        the account's error. Raises ScanStopped as soon as `is_stopped()` is true.
         """
 
         def list_account(status: AccountStatus) -> tuple[AccountStatus, Sequence[ListedJob]]:
@@ -193,7 +194,7 @@ class ScannedAccounts:
 
 
 class ListRefusal(Struct, frozen=True):
-    """A kind of job that could not be listed in a region."""
+    """The error of a kind of job that could not be listed in a region."""
 
     region: str
     kind: JobKind
@@ -221,8 +222,8 @@ def list_jobs(
 ) -> ListedJobs:
     """Returns the jobs of these kinds in all regions that ended in the period or have not ended.
 
-    A refusal of one kind in one region does not stop the others. The jobs of a roll-up are listed
-    with it, whatever their kind and day.
+    If a kind cannot be listed in a region, the other lists are still read. The jobs of a roll-up
+    are returned with it, whatever their kind and day.
     """
     listed_kinds = _kinds_with_children(kinds)
     calls_by_region = {
@@ -251,7 +252,7 @@ def list_jobs(
 
 
 def _kinds_with_children(kinds: Collection[JobKind]) -> list[JobKind]:
-    """Returns these kinds and those of the jobs that they launch."""
+    """Returns these kinds and the kinds of the jobs that they launch."""
     kinds_in_order = dict.fromkeys(kinds)
     for rollup in (kind.spec.rollup for kind in kinds):
         if rollup is not None:

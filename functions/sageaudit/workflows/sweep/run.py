@@ -1,8 +1,8 @@
 """A sweep: sends jobs whose reaudit is due, and finds ended jobs whose events were lost.
 
-Both go to the queue of finished jobs, as events; `audit` decides by the stored summary what to do.
-A sweep may stop at any point: each job that it sent is audited once, and the next sweep continues
-there. It checks running jobs after all lists (`workflows/sweep/watch.py`).
+Both are sent as events to the queue of finished jobs; `audit` decides by the stored summary what to
+do. A sweep may stop at any point: each job that it sent is audited once, and the next sweep
+continues from its last page. It checks running jobs after all lists (`workflows/sweep/watch.py`).
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ DUE_PAGE_SIZE = 100
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 RESEND_DUE_AFTER = timedelta(days=4)
 """The event of a run that is still due is sent again after this time. `audit` abandons a message at
-3.5 days; a second event sent earlier would fail too, and be a second dead letter."""
+3.5 days; an earlier second event would fail too, and become a second dead letter."""
 
 
 class SweepDependencies(Struct, frozen=True):
-    """What a sweep reads from and writes to.
+    """What a sweep reads and writes.
 
     `accounts`, `regions`: whose jobs are audited. `is_out_of_time`: whether to stop and leave the
     remaining work to the next sweep. `watch`: None to skip running jobs.
@@ -68,7 +68,7 @@ class SweepDependencies(Struct, frozen=True):
 
 
 class DueAuditsSent(Struct, frozen=True):
-    """How many due audits were sent; `error` and `unreadable` say why others were not."""
+    """The number of due audits that were sent. `error`, `unreadable`: why others were not sent."""
 
     sent: int
     error: AwsError | None = None
@@ -78,12 +78,12 @@ class DueAuditsSent(Struct, frozen=True):
 class ListSweepResult(Struct, frozen=True):
     """The result of reading one list of jobs.
 
-    `ended`: jobs that should be audited by now, and ended in the time that this sweep is the first
-    to check. `missing`: jobs without an audit that ended then or in the OVERLAP before; several
-    sweeps count the same job. `lost_events`: sent once, since their event was lost.
-    `sent_without_event`: sent, since AWS has no event for their kind. `sent_from_before`: sent,
-    since they ended before the list's first sweep. `unreadable`: for each job whose stored summary
-    cannot be read, a sentence.
+    `ended`: the number of jobs that should be audited by now, and ended in the time that this sweep
+    is the first to check. `missing`: the number of jobs without an audit that ended in this time or
+    in the OVERLAP before. Several sweeps count the same job. `lost_events`: jobs sent because their
+    event was lost. `sent_without_event`: jobs sent because AWS has no event for their kind.
+    `sent_from_before`: jobs sent because they ended before the list's first sweep. `unreadable`: a
+    sentence for each job whose stored summary cannot be read.
     """
 
     job_list: JobList
@@ -132,7 +132,7 @@ def _last_tried_at(state: ListState | None) -> datetime:
 class _ListSweep:
     """Reads one list page by page, and counts its jobs.
 
-    `running`: its running jobs, by their ARNs.
+    `running`: the list's running jobs, by ARN.
     """
 
     def __init__(self, deps: SweepDependencies, job_list: JobList) -> None:
@@ -142,7 +142,7 @@ class _ListSweep:
         self._result = ListSweepResult(job_list)
 
     def sweep(self, stored_state: ListState | None) -> ListSweepResult:
-        """Reads the list until the time is up."""
+        """Reads the list until the time is up. An AwsError becomes the result's error."""
         try:
             return self._run(stored_state)
         except AwsError as error:
@@ -192,8 +192,7 @@ class _ListSweep:
     def _check_row(self, row: ListedJob, state: ListState, progress: ListProgress) -> bool:
         """Checks a row; returns whether later sweeps must check it again.
 
-        They must until the overlap ends, if an ended job has no audit, or an audit that cannot be
-        read.
+        An ended job without a readable audit must be checked again, until the overlap ends.
         """
         decision = decide_row(row, state, progress)
         if not decision.needs_audit:
@@ -226,7 +225,9 @@ class _ListSweep:
         )
 
     def _send(self, row: ListedJob, key: JobKey) -> bool:
-        """Sends a run's event, unless it was sent or has arrived; returns whether it was sent."""
+        """Sends a run's event, unless the event was sent or has arrived; returns whether it was
+        sent.
+        """
         if self._deps.sweep_store.event_record(key) is not None:
             return False
         body = make_event(row.ref, row.status, row.created_at, row.last_changed_at)
@@ -235,7 +236,7 @@ class _ListSweep:
 
 
 def _send_due(deps: SweepDependencies) -> DueAuditsSent:
-    """Sends the events of due runs that were not sent recently, the longest due first."""
+    """Sends the events of due runs that were not sent recently, longest due first."""
     now, sent_count, unreadable = deps.clock(), 0, list[str]()
     due_runs = deps.history.runs(RunQuery.due_until(now), page_size=DUE_PAGE_SIZE)
     try:
@@ -252,7 +253,7 @@ def _send_due(deps: SweepDependencies) -> DueAuditsSent:
 
 
 def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> bool:
-    """Sends a due run's event, if the run is audited here; returns whether it was sent."""
+    """Sends a due run's event, if this deployment audits the run; returns whether it was sent."""
     ref = JobRef.from_arn(run.key.arn, run.job)
     if ref is None or ref.account not in deps.accounts or ref.region not in deps.regions:
         return False
