@@ -80,7 +80,7 @@ def alarm_specs(
     yield from _function_alarms(functions)
     for name, queue in work_queues.items():
         yield _late_queue_alarm(name, [queue], QUEUE_MAX_AGE_S[name])
-    for number, queues in enumerate(_tens(list(notices_queues.values()))):
+    for number, queues in enumerate(_groups_of_ten(list(notices_queues.values()))):
         yield _late_queue_alarm(f"Notices{number + 1 if number else ''}", queues, NOTICES_MAX_AGE_S)
     for name, queue in dead_letters.items():
         yield _dead_letter_alarm(name, queue)
@@ -141,7 +141,7 @@ def _function_alarms(functions: Mapping[str, str]) -> Iterator[AlarmSpec]:
     )
 
 
-def _tens(names: list[str]) -> Iterator[list[str]]:
+def _groups_of_ten(names: list[str]) -> Iterator[list[str]]:
     for start in range(0, len(names), _MAX_SOURCES):
         yield names[start : start + _MAX_SOURCES]
 

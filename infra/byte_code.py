@@ -92,5 +92,5 @@ def _query_version(candidate: Path) -> Interpreter | None:
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
     # A pre-release may have another byte code than the release, which then ignores it.
-    usable = implementation == "cpython" and level == "final"
-    return Interpreter(path, version) if usable else None
+    is_usable = implementation == "cpython" and level == "final"
+    return Interpreter(path, version) if is_usable else None

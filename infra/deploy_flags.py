@@ -87,17 +87,17 @@ class SecretFileType(click.ParamType[tuple[str, str]]):
             return name, str(file.read()).strip()
 
 
-def check_secrets(secrets: Iterable[tuple[str, str]], forms: Mapping[str, SecretFormat]) -> None:
+def check_secrets(secrets: Iterable[tuple[str, str]], formats: Mapping[str, SecretFormat]) -> None:
     """Raises BadParameter, without quoting the secret, if a secret is invalid for its channel."""
     for name, text in secrets:
-        if name not in forms:
-            names = ", ".join(forms) or "no channel with a secret"
+        if name not in formats:
+            names = ", ".join(formats) or "no channel with a secret"
             raise click.BadParameter(
                 f"the policy has {names}, not {name!r}", param_hint="--secret-file"
             )
-        if reason := forms[name].invalid_reason(text):
+        if reason := formats[name].invalid_reason(text):
             raise click.BadParameter(
-                f"the file for {name} is not a {forms[name].kind}: {reason}",
+                f"the file for {name} is not a {formats[name].kind}: {reason}",
                 param_hint="--secret-file",
             )
 

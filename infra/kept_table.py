@@ -78,6 +78,6 @@ def protect_table(dynamodb: Any, name: str, stack: str) -> None:
     )
 
 
-def _keys(described: Any) -> tuple[str, ...]:
-    by_type = {key["KeyType"]: key["AttributeName"] for key in described["KeySchema"]}
-    return by_type["HASH"], by_type.get("RANGE", "")
+def _keys(description: Any) -> tuple[str, ...]:
+    name_by_type = {key["KeyType"]: key["AttributeName"] for key in description["KeySchema"]}
+    return name_by_type["HASH"], name_by_type.get("RANGE", "")

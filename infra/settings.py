@@ -40,21 +40,26 @@ class Settings:
 def read_settings(context: Mapping[str, Any]) -> Settings:
     """Reads the settings from a context. Raises ValueError, whose message names the key."""
     table, stream = (str(context.get(key) or "") for key in ("table_name", "table_stream_arn"))
-    stack, tracing = str(context.get("stack") or STACK), str(context.get("tracing") or "off")
-    at_once = str(context.get("audits_at_once") or Settings().audits_at_once)
+    stack, tracing_text = str(context.get("stack") or STACK), str(context.get("tracing") or "off")
+    audits_at_once_text = str(context.get("audits_at_once") or Settings().audits_at_once)
     if not _STACK_NAME.match(stack):
         raise ValueError(
             "context stack: must be 1 to 30 letters, digits or -, beginning with a letter"
         )
     if table and not _STREAM_ARN.match(stream):
         raise ValueError("context table_name: needs table_stream_arn, which make deploy finds")
-    if not at_once.isdecimal() or not 1 < int(at_once) <= _MAX_AUDITS_AT_ONCE:
+    if (
+        not audits_at_once_text.isdecimal()
+        or not 1 < int(audits_at_once_text) <= _MAX_AUDITS_AT_ONCE
+    ):
         raise ValueError(
             f"context audits_at_once: must be a number from 2 to {_MAX_AUDITS_AT_ONCE}"
         )
-    if tracing not in {"on", "off"}:
-        raise ValueError(f"context tracing: must be on or off, not {tracing!r}")
-    return Settings(stack, (table, stream) if table else None, int(at_once), tracing == "on")
+    if tracing_text not in {"on", "off"}:
+        raise ValueError(f"context tracing: must be on or off, not {tracing_text!r}")
+    return Settings(
+        stack, (table, stream) if table else None, int(audits_at_once_text), tracing_text == "on"
+    )
 
 
 def cdk_context() -> dict[str, Any]:

@@ -63,7 +63,7 @@ class LocalAws:
         self.requests = RequestRouter(handlers)
         self.sagemaker = RecordedSageMaker(self.requests, clock.now)
         refuse_prices(self.requests)
-        wiring = {
+        build_arguments_by_handler = {
             "audit": {"policy": policy},
             "notify": {"policy": policy},
             "deliver": {"policy": policy, "transport": transport},
@@ -77,7 +77,7 @@ class LocalAws:
         self.functions: dict[str, LocalFunction] = {}
         for function in self.session.client("lambda").list_functions()["Functions"]:
             name = function["Handler"].split(".")[0]
-            build = {"session": handlers, "clock": clock.now, **wiring[name]}
+            build = {"session": handlers, "clock": clock.now, **build_arguments_by_handler[name]}
             self.functions[name] = LocalFunction(function, build, on_step)
         self._create_secrets(policy)
         if policy.digest and policy.digest.report_bucket:
@@ -155,14 +155,14 @@ class LocalAws:
         return DynamoHistory(self.session.client("dynamodb"), self.physical_id("HistoryTable"))
 
     def _take(self, url: str) -> list[dict[str, Any]]:
-        sqs, received = self.session.client("sqs"), []
+        sqs, messages_taken = self.session.client("sqs"), []
         while messages := sqs.receive_message(
             QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
         ).get("Messages"):
             for message in messages:
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-            received += messages
-        return received
+            messages_taken += messages
+        return messages_taken
 
     def _subscribe_mailbox(self) -> str:
         url: str = self.session.client("sqs").create_queue(QueueName="mailbox")["QueueUrl"]
@@ -175,12 +175,12 @@ class LocalAws:
 
     def _poll(self) -> bool:
         """Polls each source that is due once; returns whether any source had records."""
-        delivered, now = 0, self.clock.now()
+        delivery_count, now = 0, self.clock.now()
         for source in self.sources:
             next_at = source.next_at()
-            delivered += next_at is not None and next_at <= now and source.poll()
-        self.delivery_count += delivered
-        return delivered > 0
+            delivery_count += next_at is not None and next_at <= now and source.poll()
+        self.delivery_count += delivery_count
+        return delivery_count > 0
 
     def _mappings(self) -> Iterator[Source]:
         """Yields the stack's event source mappings.
@@ -188,10 +188,10 @@ class LocalAws:
         Disables the mappings in moto, which would start Docker.
         """
         client, sqs = self.session.client("lambda"), self.session.client("sqs")
-        by_arn = {function.arn: function for function in self.functions.values()}
+        function_by_arn = {function.arn: function for function in self.functions.values()}
         for mapping in client.list_event_source_mappings()["EventSourceMappings"]:
             client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
-            function = by_arn[mapping["FunctionArn"]]
+            function = function_by_arn[mapping["FunctionArn"]]
             if ":dynamodb:" in mapping["EventSourceArn"]:
                 yield StreamSource(sqs, mapping, function, self.clock.now)
             else:

@@ -45,7 +45,7 @@ class Browser:
         self._session: str | None = None
         self.requests: list[str] = []
         self.complaints: list[str] = []
-        self._loaded = False
+        self._is_loaded = False
 
     def attach(self) -> Self:
         """Opens the tab that all calls use."""
@@ -64,10 +64,10 @@ class Browser:
         self._go(path.resolve().as_uri() + fragment)
 
     def _go(self, url: str) -> None:
-        self._loaded = False
+        self._is_loaded = False
         self.call("Page.navigate", url=url)
         end = time.monotonic() + _TIMEOUT_S
-        while not self._loaded:
+        while not self._is_loaded:
             self._listen(end)
 
     def run(self, script: str) -> Any:
@@ -97,10 +97,14 @@ class Browser:
         """Presses a key like the keyboard: `Tab`, `Enter`, ` `."""
         codes = {"Tab": 9, "Enter": 13, " ": 32}
         text = {"Enter": "\r", " ": " "}.get(key)
-        common = {"key": key, "windowsVirtualKeyCode": codes[key], "modifiers": 8 if shift else 0}
-        down = {"type": "keyDown" if text else "rawKeyDown", **({"text": text} if text else {})}
-        self.call("Input.dispatchKeyEvent", **common, **down)
-        self.call("Input.dispatchKeyEvent", **common, type="keyUp")
+        key_fields = {
+            "key": key,
+            "windowsVirtualKeyCode": codes[key],
+            "modifiers": 8 if shift else 0,
+        }
+        key_down = {"type": "keyDown" if text else "rawKeyDown", **({"text": text} if text else {})}
+        self.call("Input.dispatchKeyEvent", **key_fields, **key_down)
+        self.call("Input.dispatchKeyEvent", **key_fields, type="keyUp")
 
     def type(self, text: str) -> None:
         """Types text at the cursor."""
@@ -146,12 +150,12 @@ class Browser:
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\0")
         message: dict[str, Any] = json.loads(line)
-        self._note(message.get("method", ""), message.get("params", {}))
+        self._record_event(message.get("method", ""), message.get("params", {}))
         return message
 
-    def _note(self, event: str, params: dict[str, Any]) -> None:
+    def _record_event(self, event: str, params: dict[str, Any]) -> None:
         if event == "Page.loadEventFired":
-            self._loaded = True
+            self._is_loaded = True
         elif event == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
         elif event == "Runtime.exceptionThrown":

@@ -178,9 +178,11 @@ def _top_finding(history: DynamoHistory, summary: AuditSummary) -> str:
     if document is None or summary.costliest_rule is None:
         return "-"
     finding = next(row for row in document["findings"] if row["rule"] == summary.costliest_rule)
-    possible = finding["bucket"] == "possible" and finding["saving_usd"]
+    is_possible = finding["bucket"] == "possible" and finding["saving_usd"]
     return (
-        f"{summary.costliest_rule} {saving_figure(finding)}" if possible else summary.costliest_rule
+        f"{summary.costliest_rule} {saving_figure(finding)}"
+        if is_possible
+        else summary.costliest_rule
     )
 
 
@@ -213,9 +215,11 @@ def _show_rule(console: Console, rows: Iterable[RuleFinding]) -> None:
     console.print(table)
 
 
-def _show_report(console: Console, history: DynamoHistory, heads: Sequence[AuditSummary]) -> None:
+def _show_report(
+    console: Console, history: DynamoHistory, listed_summaries: Sequence[AuditSummary]
+) -> None:
     """Writes the page of `sageaudit report`, and prints its path."""
-    days = {head.ended_at.date() for head in heads}
+    days = {head.ended_at.date() for head in listed_summaries}
     period = Period(min(days), max(days))
     source = report_contents.ReportSource(history, packaged.instance_types())
     summaries = report_contents.read_report_summaries(source, period, ACCOUNT)

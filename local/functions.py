@@ -57,12 +57,12 @@ class LocalFunction:
     """One function of the stack.
 
     Its handler is built at the first invocation and kept; after a crash it is built again.
-    `wiring`: the arguments of the module's `build`, except the environment. `variables`: the
-    environment.
+    `build_arguments`: the arguments of the module's `build`, except the environment. `variables`:
+    the environment.
     """
 
     def __init__(
-        self, configuration: Mapping[str, Any], wiring: Mapping[str, Any], on_step: OnStep
+        self, configuration: Mapping[str, Any], build_arguments: Mapping[str, Any], on_step: OnStep
     ) -> None:
         self.name: str = configuration["Handler"].split(".")[0]
         self.arn: str = configuration["FunctionArn"]
@@ -77,9 +77,9 @@ class LocalFunction:
         }
         self.memory_mib = int(configuration["MemorySize"])
         self._timeout = timedelta(seconds=int(configuration["Timeout"]))
-        self._clock: Callable[[], datetime] = wiring["clock"]
-        self.invoked = 0
-        self._wiring = wiring
+        self._clock: Callable[[], datetime] = build_arguments["clock"]
+        self.invocation_count = 0
+        self._build_arguments = build_arguments
         self._on_step = on_step
         self._handler: Handler | None = None
         self._running = 0
@@ -87,7 +87,7 @@ class LocalFunction:
 
     def invoke(self, event: Any) -> Any:
         """Returns the handler's answer. Raises FunctionError if there is none."""
-        self.invoked += 1
+        self.invocation_count += 1
         context = self._context()
         with self._lambda_environment():
             try:
@@ -109,14 +109,14 @@ class LocalFunction:
         return Context(
             self.name,
             self.memory_mib,
-            f"00000000-0000-4000-8000-{self.invoked:012}",
+            f"00000000-0000-4000-8000-{self.invocation_count:012}",
             self._clock() + self._timeout,
             self._clock,
         )
 
     def _build_handler(self) -> Handler:
         module = importlib.import_module(self._module)
-        handler: Handler = module.build(dict(self.variables), **self._wiring)
+        handler: Handler = module.build(dict(self.variables), **self._build_arguments)
         for old_handler in logging.getLogger(self.variables["POWERTOOLS_SERVICE_NAME"]).handlers:
             if isinstance(old_handler, logging.StreamHandler):
                 # Loggers outlive the function that created them, and their streams: `setStream`

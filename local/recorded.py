@@ -60,8 +60,8 @@ class RecordedJob(Struct, frozen=True):
         if now >= self.ended_at:
             return self.describe
         end_keys = (spec.end_key, "TrainingTimeInSeconds", "BillableTimeInSeconds")
-        running = {key: value for key, value in self.describe.items() if key not in end_keys}
-        running |= {spec.status_key: "InProgress", "LastModifiedTime": now.isoformat()}
+        running_answer = {key: value for key, value in self.describe.items() if key not in end_keys}
+        running_answer |= {spec.status_key: "InProgress", "LastModifiedTime": now.isoformat()}
         started_phases = [
             {
                 key: value
@@ -72,9 +72,9 @@ class RecordedJob(Struct, frozen=True):
             if _is_past(phase, "StartTime", now)
         ]
         if started_phases:
-            running["SecondaryStatusTransitions"] = started_phases
-            running["SecondaryStatus"] = started_phases[-1]["Status"]
-        return running
+            running_answer["SecondaryStatusTransitions"] = started_phases
+            running_answer["SecondaryStatus"] = started_phases[-1]["Status"]
+        return running_answer
 
     def event(self, source: str = "aws.sagemaker") -> dict[str, Any]:
         """Returns the event of the job's end for PutEvents, with times in epoch milliseconds."""

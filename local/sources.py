@@ -48,7 +48,9 @@ class QueueSource:
         self._arn: str = mapping["EventSourceArn"]
         self.url: str = sqs.get_queue_url(QueueName=self._arn.rpartition(":")[2])["QueueUrl"]
         self._batch_size = min(int(mapping["BatchSize"]), 10)
-        self._partial = PARTIAL_FAILURES in mapping.get("FunctionResponseTypes", ())
+        self._reports_partial_failures = PARTIAL_FAILURES in mapping.get(
+            "FunctionResponseTypes", ()
+        )
         self.function = function
 
     def poll(self) -> bool:
@@ -88,7 +90,7 @@ class QueueSource:
         return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=min(times))
 
     def _failed_ids(self, answer: Any) -> set[str]:
-        if not self._partial or not answer:
+        if not self._reports_partial_failures or not answer:
             return set()
         return {item["itemIdentifier"] for item in answer.get("batchItemFailures", ())}
 

@@ -39,8 +39,10 @@ class StreamSource:
         self._sqs = sqs
         self._arn: str = mapping["EventSourceArn"]
         self._batch_size = int(mapping["BatchSize"])
-        self._partial = PARTIAL_FAILURES in mapping.get("FunctionResponseTypes", ())
-        self._bisect = bool(mapping.get("BisectBatchOnFunctionError"))
+        self._reports_partial_failures = PARTIAL_FAILURES in mapping.get(
+            "FunctionResponseTypes", ()
+        )
+        self._halves_failed_batches = bool(mapping.get("BisectBatchOnFunctionError"))
         if int(mapping["MaximumRetryAttempts"]) != -1:
             raise NotImplementedError(
                 "a limit of retries: the local AWS supports only a limit of the record's age"
@@ -51,7 +53,7 @@ class StreamSource:
         self._patterns = [EventPattern.load(item["Pattern"]) for item in filters]
         self.function = function
         self._clock = clock
-        self._read = 0
+        self._read_count = 0
         self._records: list[dict[str, Any]] = []
         self._pause_s = FIRST_PAUSE_S
         self._retry_at: datetime | None = None
@@ -86,7 +88,7 @@ class StreamSource:
         """
         table = dynamodb_backends[ACCOUNT][REGION].tables.get(self._arn.split("/")[1])
         items = table.stream_shard.items if table and table.stream_shard else []
-        new_items, self._read = items[self._read :], len(items)
+        new_items, self._read_count = items[self._read_count :], len(items)
         records = [self._record(item.to_json()) for item in new_items]
         return [record for record in records if self._matches_filter(record)]
 
@@ -104,7 +106,7 @@ class StreamSource:
         failed_at = self._failed_at(batch)
         if failed_at is None:
             return len(batch)
-        if failed_at == 0 and self._bisect and len(batch) > 1:
+        if failed_at == 0 and self._halves_failed_batches and len(batch) > 1:
             half = len(batch) // 2
             done_count = self._count_done(batch[:half])
             return done_count if done_count < half else half + self._count_done(batch[half:])
@@ -119,7 +121,7 @@ class StreamSource:
             answer = self.function.invoke({"Records": list(batch)})
         except FunctionError:
             return 0
-        if not self._partial or not answer:
+        if not self._reports_partial_failures or not answer:
             return None
         failures = {item["itemIdentifier"] for item in answer.get("batchItemFailures", ())}
         numbers = [record["dynamodb"]["SequenceNumber"] for record in batch]

@@ -7,7 +7,8 @@ Each message is one EventBridge event:
                 "TrainingJobStatus": "Completed"}}
 
 A message that is not about a finished job of an allowed account goes to the dead-letter queue with
-its reason. One that arrives too early is sent again with a delay. One that fails is redelivered.
+its reason. A message that arrives too early is sent again with a delay. A message that fails is
+redelivered.
 """
 
 from __future__ import annotations
@@ -78,27 +79,29 @@ def audit_message(
 ) -> None:
     """Audits the job of one event, or sends the event again with a delay."""
     members = deps.policy.members
-    ended = parse_job_end_event(
+    end_event = parse_job_end_event(
         message.body,
         accounts={settings.account_id, *members.role_by_account},
         regions={settings.region, *members.regions},
     )
-    report.set_labels(job=ended.ref.arn)
+    report.set_labels(job=end_event.ref.arn)
     wait_counts = {
         reason: message.attribute_number(f"{WAIT_COUNT_PREFIX}{reason}", 0) for reason in WaitReason
     }
     caller = AuditTrigger.REDELIVERY if message.receive_count > 1 else AuditTrigger.DELIVERY
     try:
-        outcome = audit_finished_job(ended, deps, now=now, caller=caller, wait_counts=wait_counts)
+        outcome = audit_finished_job(
+            end_event, deps, now=now, caller=caller, wait_counts=wait_counts
+        )
     except RejectedEvent:
         raise
     except Exception:  # after any error the message is redelivered
-        _record_event_arrival(ended, sweep_store, now)
+        _record_event_arrival(end_event, sweep_store, now)
         raise
     match outcome:
         case AuditDeferred():
             _send_again(message, outcome, wait_counts, queue)
-            _record_event_arrival(ended, sweep_store, now)
+            _record_event_arrival(end_event, sweep_store, now)
             report.count("EventsWaiting")
             report.info("later", wait=outcome.wait_reason, reason=outcome.explanation)
         case EventDropped(reason):
@@ -114,16 +117,16 @@ def audit_message(
             _report_audit(result, document, report, "DueAudited" if outcome.is_reaudit else metric)
 
 
-def _record_event_arrival(ended: JobEndEvent, sweep_store: SweepStore, now: datetime) -> None:
+def _record_event_arrival(end_event: JobEndEvent, sweep_store: SweepStore, now: datetime) -> None:
     """Records that the end event of a run without an audit arrived, so that the sweep does not send
     the event again.
 
     Events replayed by hand are not recorded, since their runs may not have ended.
     """
-    if ended.created_at is None or ended.is_replayed:
+    if end_event.created_at is None or end_event.is_replayed:
         return
     with suppress(AwsError):
-        sweep_store.record_event_arrival(JobKey(ended.ref.arn, ended.created_at), now)
+        sweep_store.record_event_arrival(JobKey(end_event.ref.arn, end_event.created_at), now)
 
 
 def _send_again(

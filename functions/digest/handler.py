@@ -1,7 +1,7 @@
 """A schedule -> the weekly digest in the table, written once, with a notice for each channel.
 
-The schedule's event has no content: the week is the last finished one. Errors are raised: Lambda
-retries twice, then an alarm is raised.
+The schedule's event has no content: the digest is about the last finished week. Errors
+are raised: Lambda retries twice, then an alarm is raised.
 """
 
 from __future__ import annotations

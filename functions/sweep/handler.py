@@ -154,7 +154,11 @@ class Sweeper(Struct, frozen=True):
 
         A metric with values costs as much as three alarms.
         """
-        counts = {"ended": result.ended, "missing": result.missing, "found": result.lost_events}
+        counts = {
+            "ended": result.ended_count,
+            "missing": result.missing_count,
+            "found": result.lost_events,
+        }
         for metric, number in zip(_LIST_METRICS, counts.values(), strict=True):
             if number:
                 self.report.count(metric, number=number)
@@ -165,9 +169,9 @@ class Sweeper(Struct, frozen=True):
 
     def _report_watch(self, result: WatchResult) -> None:
         counts = {
-            "running": result.running,
-            "looked": result.checked,
-            "left": result.not_checked,
+            "running": result.running_count,
+            "looked": result.checked_count,
+            "left": result.not_checked_count,
         }
         self.report.info("running jobs", **_list_labels(result), **counts)
         for message in result.messages:

@@ -120,11 +120,12 @@ def job_statuses(
 class SendProgress(Struct, frozen=True):
     """The progress of a backfill.
 
-    `sent`: the number of events sent. `refusals`: why the queue refused events. `queued_before`:
-    the number of messages in the queue while the next batch waits; 0 if it does not wait.
+    `sent_count`: the number of events sent. `refusals`: why the queue refused events.
+    `queued_before`: the number of messages in the queue while the next batch waits; 0 if it does
+    not wait.
     """
 
-    sent: int = 0
+    sent_count: int = 0
     refusals: tuple[str, ...] = ()
     queued_before: int = 0
 
@@ -156,7 +157,8 @@ def send_events(
         ]
         refusals = _send_batch(bodies, queue, sleep)
         progress = SendProgress(
-            progress.sent + len(batch) - len(refusals), (*progress.refusals, *refusals.values())
+            progress.sent_count + len(batch) - len(refusals),
+            (*progress.refusals, *refusals.values()),
         )
         yield progress
 
@@ -319,25 +321,24 @@ def counts_line(status_counts: Counter[BackfillStatus], done_label: str = "") ->
 def cost_estimate_line(jobs: int, per_minute: int) -> str:
     """Returns a sentence on the cost and duration of sending this many jobs."""
     return (
-        f"this backfill costs {_usd(SAGEAUDIT_AUDIT_USD * jobs)}, by list prices of 2025 for jobs"
-        " of four"
-        " hosts (docs/before-you-deploy.md), with a year of storage; it takes"
-        f" {_time(60 * jobs / per_minute)}, at {per_minute:,} jobs a minute"
+        f"this backfill costs {_usd_text(SAGEAUDIT_AUDIT_USD * jobs)}, by list prices of 2025"
+        " for jobs of four hosts (docs/before-you-deploy.md), with a year of storage; it takes"
+        f" {_duration_text(60 * jobs / per_minute)}, at {per_minute:,} jobs a minute"
     )
 
 
 def copy_estimate_line(jobs: int) -> str:
     """Returns a sentence on the cost and duration of copying this many audits from a file."""
     return (
-        f"this costs {_usd(SAGEAUDIT_WRITE_USD * jobs)}, by list prices of 2025 for DynamoDB,"
+        f"this costs {_usd_text(SAGEAUDIT_WRITE_USD * jobs)}, by list prices of 2025 for DynamoDB,"
         " with a year"
-        f" of storage; it takes about {_time(jobs / COPIES_PER_SECOND)}"
+        f" of storage; it takes about {_duration_text(jobs / COPIES_PER_SECOND)}"
     )
 
 
-def _usd(amount: Decimal) -> str:
+def _usd_text(amount: Decimal) -> str:
     return str(Figure(amount, estimated=True))
 
 
-def _time(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
     return duration_text(Decimal(max(round(seconds), 1)))

@@ -227,11 +227,11 @@ class _LeasedNotice(Struct, frozen=True):
         now = self.deps.clock()
         if (now - began_at).total_seconds() > LATEST_POST_START_S:
             no_time = ChannelUnavailable("there was no time left to post")
-            return self._later(no_time, _backoff_s(RETRY_AFTER_S, self.receive_count))
+            return self._retry_later(no_time, _backoff_s(RETRY_AFTER_S, self.receive_count))
         if circuit.failures >= CIRCUIT_OPENS_AFTER:
             test_circuit = self._start_test(circuit, now)
             if test_circuit is None:
-                return self._later(None, _backoff_s(RETRY_AFTER_S, self.receive_count))
+                return self._retry_later(None, _backoff_s(RETRY_AFTER_S, self.receive_count))
             circuit = test_circuit
         payload = self.notice.payload
         try:
@@ -269,13 +269,15 @@ class _LeasedNotice(Struct, frozen=True):
             case RateLimited(retry_after_s=requested_wait_s):
                 wait_s = max(requested_wait_s, RETRY_AFTER_S)
                 new_circuit = Circuit(0, now_s + wait_s)
-                outcome = self._later(error, max(wait_s, _backoff_s(wait_s, self.receive_count)))
+                outcome = self._retry_later(
+                    error, max(wait_s, _backoff_s(wait_s, self.receive_count))
+                )
             case ChannelUnavailable():
                 new_circuit = _circuit_after_failure(circuit, now_s)
-                outcome = self._later(error, _backoff_s(RETRY_AFTER_S, self.receive_count))
+                outcome = self._retry_later(error, _backoff_s(RETRY_AFTER_S, self.receive_count))
             case PossiblySent():
                 new_circuit = _circuit_after_failure(circuit, now_s)
-                outcome = self._unknown(error)
+                outcome = self._handle_possibly_sent(error)
             case ChannelBroken(code=code):
                 outcome = NoticeAbandoned(
                     code, untrusted.for_log(str(error)), maybe_posted=self.may_be_duplicate
@@ -286,13 +288,13 @@ class _LeasedNotice(Struct, frozen=True):
         self._store_circuit(circuit, new_circuit)
         return outcome
 
-    def _later(self, refusal: ChannelError | None, wait_s: int) -> RetryLater:
+    def _retry_later(self, refusal: ChannelError | None, wait_s: int) -> RetryLater:
         ledger, reason = self.deps.ledger, str(refusal or "another notice tests its channel")
         mark = ledger.mark_unknown if self.may_be_duplicate else ledger.mark_failed
         mark(self.notice.notice_id, self.deps.clock(), untrusted.for_log(reason))
         return RetryLater(wait_s, refusal)
 
-    def _unknown(self, error: PossiblySent) -> DeliveryOutcome:
+    def _handle_possibly_sent(self, error: PossiblySent) -> DeliveryOutcome:
         reason = untrusted.for_log(str(error))
         if self.may_be_duplicate:
             return NoticeAbandoned(
@@ -301,13 +303,13 @@ class _LeasedNotice(Struct, frozen=True):
         self.deps.ledger.mark_unknown(self.notice.notice_id, self.deps.clock(), reason)
         return RetryLater(max(REPEAT_AFTER_S, error.retry_after_s), error)
 
-    def _store_circuit(self, before: Circuit, after: Circuit) -> None:
+    def _store_circuit(self, old_circuit: Circuit, new_circuit: Circuit) -> None:
         """Stores the circuit. If the write fails, no notice is lost or sent twice."""
-        if before == after:
+        if old_circuit == new_circuit:
             return
         with suppress(AwsError):
             name, ledger = self.notice.channel, self.deps.ledger
-            ledger.replace_circuit(name, before, after, self.deps.clock())
+            ledger.replace_circuit(name, old_circuit, new_circuit, self.deps.clock())
 
 
 def _circuit_after_failure(circuit: Circuit, now_s: int) -> Circuit:

@@ -92,18 +92,18 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | s
 
     Raises AwsError, BadHistory or MalformedData.
     """
-    if no_digest := no_digest_reason(deps.policy):
-        return no_digest
+    if suppression_reason := no_digest_reason(deps.policy):
+        return suppression_reason
     week = last_finished_week(deps.policy, now)
     _, last_day = week
-    already_written = f"the digest of the week to {last_day} was written before"
+    already_written_text = f"the digest of the week to {last_day} was written before"
     if deps.ledger.has_digest(last_day):
-        return already_written
+        return already_written_text
     decisions = deps.decisions.decisions()
     digests = read_digests(deps, week, decisions, now)
     report, report_error = NO_REPORT, None
     try:
-        report = _report(deps, last_day, decisions, now)
+        report = _store_report(deps, last_day, decisions, now)
     except AwsError as error:  # a digest without its report is better than none
         report, report_error = DigestReport(missing_reason=_REPORT_NOT_WRITTEN), error
     routes, routes_without_digest = routes_with_digest(deps.policy)
@@ -118,7 +118,7 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | s
     return (
         DigestWritten(last_day, report_error, routes_without_digest)
         if is_written
-        else already_written
+        else already_written_text
     )
 
 
@@ -165,7 +165,7 @@ def read_digests(
     return dict(zip(routes, digests, strict=True))
 
 
-def _report(
+def _store_report(
     deps: DigestDependencies, last_day: date, decisions: Sequence[Decision], now: datetime
 ) -> DigestReport:
     """Stores the report of the last 30 days and returns its link. Raises AwsError."""
@@ -210,7 +210,7 @@ def make_digests(
     )
     recommendations_by_family, read_alerts_once = [*family_rows], cache(read_alerts)
     for route in routes:
-        question = _question(lists, route)
+        question = _route_question(lists, route)
         recommendations = sort_by_amount(
             matching_recommendations(recommendations_by_family, question), now
         )
@@ -219,7 +219,9 @@ def make_digests(
             for recommendation in recommendations
             if route is None or _is_selected(route, recommendation, now)
         ]
-        unsent_recommendations = _unsent(recommendations, question, read_alerts_once)
+        unsent_recommendations = _unsent_recommendations(
+            recommendations, question, read_alerts_once
+        )
         digest = _spend_digest(lists, question, now)
         yield replace(
             digest,
@@ -229,7 +231,7 @@ def make_digests(
         )
 
 
-def _question(lists: HistoryLists, route: Route | None) -> Question:
+def _route_question(lists: HistoryLists, route: Route | None) -> Question:
     """Returns the question about a route's jobs.
 
     The route's rules, severity and dollars are left out, as they select recommendations.
@@ -275,7 +277,7 @@ def _spend_digest(lists: HistoryLists, question: Question, now: datetime) -> Dig
     )
 
 
-def _unsent(
+def _unsent_recommendations(
     recommendations: Iterable[FamilyRecommendation],
     question: Question,
     read_alerts: Callable[[str], Iterable[Alert]],

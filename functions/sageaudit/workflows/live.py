@@ -294,14 +294,14 @@ class ResponseRecorder(CloudWatchMetrics):
     def __init__(
         self,
         source: AuditDependencies,
-        cloudwatch_of: Callable[[str, str], Any],
+        cloudwatch_for: Callable[[str, str], Any],
         types: Mapping[str, InstanceType],
     ) -> None:
         """Records the answers of `source`.
 
-        `cloudwatch_of` returns the CloudWatch client for an account and region.
+        `cloudwatch_for` returns the CloudWatch client for an account and region.
         """
-        super().__init__(cloudwatch_of, types)
+        super().__init__(cloudwatch_for, types)
         self._source = source
         self._begin({})
 

@@ -239,9 +239,7 @@ def _subject_runs(
 
 
 def _corrected_audit(key: JobKey, decision: AlertDecision, history: History) -> MessageAudit | None:
-    """Returns the audit's version whose alert is corrected; None if there is none or it cannot be
-    read.
-    """
+    """Returns the audit that the corrected alert reported; None if no audit can be read."""
     if not decision.is_correction or decision.previous_alert is None:
         return None
     document = read_audit(history, key, decision.previous_alert.version)

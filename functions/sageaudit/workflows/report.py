@@ -259,25 +259,25 @@ _MAX_TOP_CHANGES = 3
 class _Details(Struct, frozen=True):
     """The jobs of a report in detail.
 
-    `read`: the job reports read so far, by index; None for an audit that cannot be read.
+    `report_by_index`: the job reports read so far, by index; None for an audit that cannot be read.
     """
 
     source: ReportSource
-    heads: Sequence[AuditSummary]
-    read: dict[int, JobReport | None] = field(default_factory=dict)
+    summaries: Sequence[AuditSummary]
+    report_by_index: dict[int, JobReport | None] = field(default_factory=dict)
 
     def read_job(self, index: int) -> JobReport | None:
         """Returns the job at this index; None if the job's audit cannot be read."""
-        if index not in self.read:
-            self.read[index] = read_job_report(self.source, self.heads[index])
-        return self.read[index]
+        if index not in self.report_by_index:
+            self.report_by_index[index] = read_job_report(self.source, self.summaries[index])
+        return self.report_by_index[index]
 
     def read_all(self) -> dict[int, JobReport]:
         """Reads the first jobs of the report. Returns all jobs that were read, by index."""
-        detailed_indexes = range(min(MAX_DETAILED_JOBS, len(self.heads)))
+        detailed_indexes = range(min(MAX_DETAILED_JOBS, len(self.summaries)))
         for index in self.source.with_progress(detailed_indexes, "job", "reading in detail"):
             self.read_job(index)
-        return {index: job for index, job in sorted(self.read.items()) if job}
+        return {index: job for index, job in sorted(self.report_by_index.items()) if job}
 
 
 def _top_changes(
@@ -291,38 +291,45 @@ def _top_changes(
     not be open.
     """
     indexes_by_family: dict[str, list[int]] = defaultdict(list)
-    for index, summary in enumerate(details.heads):
+    for index, summary in enumerate(details.summaries):
         indexes_by_family[summary.family].append(index)
-    open_values: dict[tuple[str, str], set[str]] = defaultdict(set)
+    open_values_by_rule: dict[tuple[str, str], set[str]] = defaultdict(set)
     for recommendation in recommendations:
         if recommendation.state is State.OPEN:
-            open_values[recommendation.family, recommendation.rule].add(recommendation.new)
+            open_values_by_rule[recommendation.family, recommendation.rule].add(recommendation.new)
     ranked = sorted(
         (-usd.waste_usd, -usd.possible_usd, name, rule)
         for name, sums in families.items()
         for rule, usd in sums.rules.items()
         if name and (usd.waste_usd or usd.possible_usd)
     )
-    reported: set[str] = set()
+    reported_families: set[str] = set()
     for *_, name, rule in ranked:
-        values = open_values.get((name, rule), set()) if recommendations else None
-        if name not in reported and (
-            change := _change(details, name, rule, indexes_by_family[name], values)
+        family_open_values = (
+            open_values_by_rule.get((name, rule), set()) if recommendations else None
+        )
+        if name not in reported_families and (
+            change := _change(details, name, rule, indexes_by_family[name], family_open_values)
         ):
-            reported.add(name)
+            reported_families.add(name)
             yield change
 
 
 def _change(
-    details: _Details, family: str, rule: str, runs: Sequence[int], values: Container[str] | None
+    details: _Details,
+    family: str,
+    rule: str,
+    runs: Sequence[int],
+    open_values: Container[str] | None,
 ) -> TopChange | None:
     """Returns a rule's fix for a family, from the run with the rule's largest amount.
 
-    None if the rule has no fix or is fixed. `runs`: the indexes of the family's runs. `values`:
-    only runs with a recommendation of one of these values are used; None for all runs.
+    None if the rule has no fix or is fixed. `runs`: the indexes of the family's runs.
+    `open_values`: only runs with a recommendation of one of these values are used; None for all
+    runs.
     """
-    index_by_key = {details.heads[index].key: index for index in runs}
-    newest = sorted((details.heads[index] for index in runs), key=sort_key, reverse=True)
+    index_by_key = {details.summaries[index].key: index for index in runs}
+    newest = sorted((details.summaries[index] for index in runs), key=sort_key, reverse=True)
 
     def read_document(key: JobKey) -> AuditDocument | None:
         job = details.read_job(index_by_key[key])
@@ -330,12 +337,12 @@ def _change(
 
     fix = rule_fix(
         rule,
-        (summary for summary in newest if _has_recommendation(summary, rule, values)),
+        (summary for summary in newest if _has_recommendation(summary, rule, open_values)),
         read_document,
     )
     if fix is None or _is_fixed(fix, newest):
         return None
-    index = next(index for index in runs if details.heads[index].job == fix.job)
+    index = next(index for index in runs if details.summaries[index].job == fix.job)
     return TopChange(family, fix, index)
 
 
@@ -352,15 +359,23 @@ def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
         for summary in newest
         if summary.judged is Judged.YES and summary.status != "Failed" and not summary.rollup
     ]
-    have_finding = [fix.finding["rule"] in summary.sums.rules for summary in judged]
-    clean_runs = have_finding.index(True) if True in have_finding else len(have_finding)
-    return clean_runs > 0 and judged[0].ended_at > fix.ended_at and all(have_finding[clean_runs:])
+    has_finding_by_run = [fix.finding["rule"] in summary.sums.rules for summary in judged]
+    clean_run_count = (
+        has_finding_by_run.index(True) if True in has_finding_by_run else len(has_finding_by_run)
+    )
+    return (
+        clean_run_count > 0
+        and judged[0].ended_at > fix.ended_at
+        and all(has_finding_by_run[clean_run_count:])
+    )
 
 
-def _has_recommendation(summary: AuditSummary, rule: str, values: Container[str] | None) -> bool:
+def _has_recommendation(
+    summary: AuditSummary, rule: str, open_values: Container[str] | None
+) -> bool:
     recommendations = summary.recommendations or ()
-    return values is None or any(
-        item.rule == rule and item.new in values for item in recommendations
+    return open_values is None or any(
+        item.rule == rule and item.new in open_values for item in recommendations
     )
 
 

@@ -31,7 +31,7 @@ class AuditTrigger(enum.Enum):
     DELIVERY = enum.auto()
     """A message's first delivery; the event can be sent again later."""
     REDELIVERY = enum.auto()
-    """A repeated delivery: an earlier one may have stopped after it recorded the audit."""
+    """A repeated delivery: an earlier delivery may have stopped after it recorded the audit."""
     PERSON = enum.auto()
     """A command: the audit uses the data available now and never waits."""
 
@@ -92,14 +92,14 @@ class AuditDependencies(Struct, frozen=True):
 
 
 class Attempt(Struct, frozen=True):
-    """One attempt to audit the run of `ended`, as of `now`.
+    """One attempt to audit the run of `end_event`, as of `now`.
 
     `wait_counts`: how often this event has waited, by reason. `force`: record the audit even if
     nothing about the run changed. `latest_summary`: the run's newest audit; None if there is none,
     or with `force`.
     """
 
-    ended: JobEndEvent
+    end_event: JobEndEvent
     deps: AuditDependencies
     now: datetime
     caller: AuditTrigger
@@ -124,15 +124,14 @@ class Attempt(Struct, frozen=True):
         return AuditDeferred(delays_s[0], reason, explanation) if delays_s else None
 
     def is_already_audited(self, modified_at: datetime | None) -> bool:
-        """Whether the history already has an audit of this state of the run that must not be
-        repeated.
+        """Whether the stored audit is of this state of the run, and need not be repeated.
 
         An audit that is not final is repeated when it is due, or earlier if a person requests it.
         """
         summary = self.latest_summary
         if summary is None or summary.last_modified_at != modified_at or self.is_reaudit:
             return False
-        is_requested = self.ended.is_replayed or self.caller is AuditTrigger.PERSON
+        is_requested = self.end_event.is_replayed or self.caller is AuditTrigger.PERSON
         return summary.settled or (summary.due_at is not None and not is_requested)
 
 

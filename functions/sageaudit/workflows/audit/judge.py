@@ -58,23 +58,23 @@ def audit_job(
     dollars.
     """
     market = with_own_prices(market, policy.discounts, pricing_day(job, now)).relative_to(job)
-    billed = bill(job, market)
+    job_bill = bill(job, market)
     has_savings_plan = policy.discounts.savings_plan
     family_name = family(job, policy.family_tag)
     policy = policy.for_job(job.account, family_name, job.tags)
     exemption_by_rule, warnings = exemptions(
-        policy, family_name, job.tags, _names(ruleset), now.date()
+        policy, family_name, job.tags, _rule_infos(ruleset), now.date()
     )
     active_usage = usage.active_part()
     case = FamilyCase(
-        job, active_usage, usage, billed, market, earlier_runs, policy=policy, pool=pool
+        job, active_usage, usage, job_bill, market, earlier_runs, policy=policy, pool=pool
     )
     outcomes = judge(case, ruleset.rules)
-    is_estimated = bool(billed.estimated) or any(run.estimated for run in earlier_runs or ())
-    detections = _detections(outcomes, allow_estimates=is_estimated)
+    is_estimated = bool(job_bill.estimated) or any(run.estimated for run in earlier_runs or ())
+    detections = _detections(outcomes, as_estimates=is_estimated)
     savings = allocate_savings(
         job,
-        billed,
+        job_bill,
         detections,
         market,
         _severities(policy),
@@ -82,18 +82,18 @@ def audit_job(
         has_savings_plan=has_savings_plan,
     )
     savings = _mark_reported_earlier(savings, ruleset, earlier_runs or ())
-    idle = idle_capacity(job, usage, billed, market, savings)
-    if isinstance(idle, Missing) and job.finished:
-        warnings = [*warnings, f"idle capacity: {idle.reason}"]
+    idle_capacity_result = idle_capacity(job, usage, job_bill, market, savings)
+    if isinstance(idle_capacity_result, Missing) and job.finished:
+        warnings = [*warnings, f"idle capacity: {idle_capacity_result.reason}"]
     waste = _waste_outcomes(outcomes, ruleset, policy, usage)
-    judged = judgement(job, billed, usage, waste, savings, pool)
+    judged = judgement(job, job_bill, usage, waste, savings, pool)
     warm_pool_ends_at = _warm_pool_ends_at(job, now)
     return Audit(
         job=job,
         family=family_name,
         owner=policy.owner(job.tags),
-        bill=billed,
-        bill_facts=facts(job, billed, market, savings_plan=has_savings_plan),
+        bill=job_bill,
+        bill_facts=facts(job, job_bill, market, savings_plan=has_savings_plan),
         usage=usage,
         outcomes=tuple(outcomes),
         savings=judged.without_unknown_sums(savings),
@@ -103,7 +103,7 @@ def audit_job(
         ruleset=ruleset.version,
         policy=policy.version,
         notes=tuple(warnings),
-        idle_capacity=None if isinstance(idle, Missing) else idle,
+        idle_capacity=None if isinstance(idle_capacity_result, Missing) else idle_capacity_result,
         pool=pool if pool and pool.has_enough_minutes else None,
         pool_avoidable_usd=_pooled_usd(pool, earlier_runs),
         tags=policy.cost_tags(job.tags),
@@ -223,7 +223,7 @@ def audit_roll_up(
     `job` is None for a recording without the roll-up's Describe answer; then the children supply
     its name and family. `launched_count`: the number of jobs it launched; None if unknown.
     """
-    documents = [first_job.document for first_job in children]
+    documents = [child.document for child in children]
     rollup_job = job or rollup.rollup_job_from_children(documents)
     family, owner = rollup_job.arn or rollup_job.name, policy.owner(rollup_job.tags)
     tags = policy.cost_tags(rollup_job.tags)
@@ -232,20 +232,19 @@ def audit_roll_up(
         family, owner, tags = first_job["family"], first_job["owner"], first_job["tags"]
     policy = policy.for_job(rollup_job.account, family, rollup_job.tags)
     exemption_by_rule, warnings = exemptions(
-        policy, family, rollup_job.tags, _names(ruleset), now.date()
+        policy, family, rollup_job.tags, _rule_infos(ruleset), now.date()
     )
     severities = _severities(policy)
     objective = rollup_job.tuning.objective if rollup_job.tuning else None
     trials = [
-        trial_from_document(first_job.document, first_job.final_metrics, objective)
-        for first_job in children
+        trial_from_document(child.document, child.final_metrics, objective) for child in children
     ]
     trials.sort(
         key=lambda trial: trial.ended_at.isoformat() if trial.ended_at else _AFTER_ALL_DATES
     )
     case = RollUpCase(job, tuple(trials), kind=rollup_job.kind, policy=policy)
     outcomes = judge(case, ruleset.rules)
-    detections = _detections(outcomes, allow_estimates=any(trial.estimated for trial in trials))
+    detections = _detections(outcomes, as_estimates=any(trial.estimated for trial in trials))
     audit = rollup.roll_up(
         rollup_job,
         documents,
@@ -287,15 +286,15 @@ def audit_account(
             range_usd=None,
             estimated=is_estimated,
         )
-        for rule_info, detection in _detections(outcomes, allow_estimates=is_estimated)
+        for rule_info, detection in _detections(outcomes, as_estimates=is_estimated)
     ]
     return AccountAudit(outcomes, tuple(findings))
 
 
-def _detections(outcomes: Outcomes, *, allow_estimates: bool) -> list[tuple[RuleInfo, Detection]]:
+def _detections(outcomes: Outcomes, *, as_estimates: bool) -> list[tuple[RuleInfo, Detection]]:
     """Returns the detections among the outcomes.
 
-    `allow_estimates`: marks the detections' dollars as estimates.
+    `as_estimates`: marks the detections' dollars as estimates.
     """
     detections = [
         (rule_info, detection)
@@ -304,7 +303,7 @@ def _detections(outcomes: Outcomes, *, allow_estimates: bool) -> list[tuple[Rule
     ]
     return (
         [(rule_info, mark_estimated(detection)) for rule_info, detection in detections]
-        if allow_estimates
+        if as_estimates
         else detections
     )
 
@@ -313,7 +312,7 @@ def _severities(policy: Policy) -> Severities:
     return Severities(policy.severity, policy.severities)
 
 
-def _names(ruleset: Ruleset) -> list[RuleInfo]:
+def _rule_infos(ruleset: Ruleset) -> list[RuleInfo]:
     return [rule.info for rule in ruleset.rules]
 
 

@@ -54,7 +54,7 @@ class DescribedJob(Struct, frozen=True):
 class DescribeFailure(Struct, frozen=True):
     """Why the run of `event` cannot be audited.
 
-    `did_exist`: a SageMaker event (not a replayed one) or a Describe answer proves that the run
+    `did_exist`: a SageMaker event (not a replayed event) or a Describe answer proves that the run
     existed. `can_appear_later`: a later Describe may find the run.
     """
 
@@ -75,42 +75,44 @@ class Tags(Struct, frozen=True):
     can_arrive_later: bool = False
 
 
-def describe(ended: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
+def describe(end_event: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
     """Asks Describe for the run that ended.
 
     Raises RejectedEvent if the answer is about another job, or AccessDenied, Throttled or
     Unavailable.
     """
-    is_from_aws = not ended.is_replayed
+    is_from_aws = not end_event.is_replayed
     try:
-        answer = jobs.describe(ended.ref)
+        answer = jobs.describe(end_event.ref)
     except JobNotFound as error:
         return DescribeFailure(
-            ended, str(error), did_exist=is_from_aws, can_appear_later=is_from_aws
+            end_event, str(error), did_exist=is_from_aws, can_appear_later=is_from_aws
         )
     try:
-        run = parse_described_run(ended.ref, answer)
+        run = parse_described_run(end_event.ref, answer)
     except MalformedData as error:
-        return _unreadable(ended, error)
-    if not is_same_run(ended.created_at, run.created_at):
-        return _wrong_run_failure(ended, run)
+        return _unreadable(end_event, error)
+    if not is_same_run(end_event.created_at, run.created_at):
+        return _wrong_run_failure(end_event, run)
     event_of_run = replace(
-        ended,
-        ref=replace(ended.ref, arn=run.arn),
-        created_at=run.created_at or ended.created_at,
+        end_event,
+        ref=replace(end_event.ref, arn=run.arn),
+        created_at=run.created_at or end_event.created_at,
     )
     return DescribedJob(event_of_run, answer, run.modified_at)
 
 
-def _wrong_run_failure(ended: JobEndEvent, run: DescribedRun) -> DescribeFailure:
+def _wrong_run_failure(end_event: JobEndEvent, run: DescribedRun) -> DescribeFailure:
     """Returns the failure for an answer about another run with the same name.
 
     A run created later has replaced this run for good. An earlier run means that the answer is
     stale.
     """
-    is_from_aws, created_at = not ended.is_replayed, run.created_at
+    is_from_aws, created_at = not end_event.is_replayed, run.created_at
     is_later_run = (
-        created_at is not None and ended.created_at is not None and created_at > ended.created_at
+        created_at is not None
+        and end_event.created_at is not None
+        and created_at > end_event.created_at
     )
     run_text = (
         f"the run that was created at {created_at:%Y-%m-%d %H:%M:%S} UTC"
@@ -123,13 +125,13 @@ def _wrong_run_failure(ended: JobEndEvent, run: DescribedRun) -> DescribeFailure
         else f"Describe still answers with {run_text}"
     )
     return DescribeFailure(
-        ended, reason, did_exist=is_from_aws, can_appear_later=is_from_aws and not is_later_run
+        end_event, reason, did_exist=is_from_aws, can_appear_later=is_from_aws and not is_later_run
     )
 
 
-def _unreadable(ended: JobEndEvent, error: MalformedData) -> DescribeFailure:
+def _unreadable(end_event: JobEndEvent, error: MalformedData) -> DescribeFailure:
     reason = f"its Describe answer cannot be read: {error}"
-    return DescribeFailure(ended, reason, did_exist=True, can_appear_later=True)
+    return DescribeFailure(end_event, reason, did_exist=True, can_appear_later=True)
 
 
 def read_tags(attempt: Attempt) -> Tags:
@@ -138,11 +140,15 @@ def read_tags(attempt: Attempt) -> Tags:
     A first audit uses the tags of SageMaker's event, if the event has any. Otherwise ListTags is
     called. If the call fails, the last audit's tags are used, or else the event's.
     """
-    ended, summary, tag_names = attempt.ended, attempt.latest_summary, attempt.deps.policy.tag_names
-    if ended.tags and summary is None and not attempt.force:
-        return _select_tags(ended.tags, tag_names)
+    end_event, summary, tag_names = (
+        attempt.end_event,
+        attempt.latest_summary,
+        attempt.deps.policy.tag_names,
+    )
+    if end_event.tags and summary is None and not attempt.force:
+        return _select_tags(end_event.tags, tag_names)
     try:
-        tags = attempt.deps.jobs.tags(ended.ref)
+        tags = attempt.deps.jobs.tags(end_event.ref)
         return _select_tags(tags, tag_names, all_read=attempt.deps.has_all_tags)
     except AccessDenied as error:
         reason, can_arrive_later = f"{error.action} is not permitted", False
@@ -150,7 +156,7 @@ def read_tags(attempt: Attempt) -> Tags:
         reason, can_arrive_later = str(error).rstrip("."), True
     notes = (f"tags: {reason}",)
     detail = attempt.deps.history.detail(summary.key) if summary is not None else None
-    last_tags = ended.tags if detail is None else detail.tags
+    last_tags = end_event.tags if detail is None else detail.tags
     return Tags(tags_to_store(last_tags, tag_names, is_complete=False), notes, can_arrive_later)
 
 
@@ -188,7 +194,7 @@ def count_launched(
     """
     if rollup.has_child_count:
         return job.tuning.launched_count if job.tuning else None
-    listed_jobs = attempt.deps.jobs.children(attempt.ended.ref)
+    listed_jobs = attempt.deps.jobs.children(attempt.end_event.ref)
     if listed_jobs is None:
         return None
     return len({child.arn for child in listed_jobs} | {summary.key.arn for summary in audited})

@@ -103,7 +103,7 @@ def merge_with_stored(
     """Returns what a reaudit records: the stored audit, unless one of its figures has changed.
 
     Differences from the rounding of stored series do not count. If the new audit is final, so is
-    the recorded one. `keep_figures`: keep the stored figures, since the reaudit had no metrics.
+    the recorded audit. `keep_figures`: keep the stored figures, since the reaudit had no metrics.
     """
     if stored_document is None or not (
         keep_figures or has_same_figures(stored_document, new_document)

@@ -94,7 +94,7 @@ NO_WAITS: Mapping[WaitReason, int] = MappingProxyType({})
 
 
 def audit_finished_job(
-    ended: JobEndEvent,
+    end_event: JobEndEvent,
     deps: AuditDependencies,
     *,
     now: datetime,
@@ -108,13 +108,13 @@ def audit_finished_job(
     nothing about the job changed. Raises RejectedEvent if Describe answers with another job;
     AccessDenied, Throttled or Unavailable if Describe does not answer.
     """
-    described = describe(ended, deps.jobs)
-    latest = None if force else _newest_audit(described.event, deps.history)
-    attempt = Attempt(described.event, deps, now, caller, wait_counts, force, latest)
+    described = describe(end_event, deps.jobs)
+    latest_summary = None if force else _newest_audit(described.event, deps.history)
+    attempt = Attempt(described.event, deps, now, caller, wait_counts, force, latest_summary)
     if isinstance(described, DescribeFailure):
         return _audit_undescribed(described, attempt)
-    if latest is not None and attempt.is_already_audited(described.modified_at):
-        return _already_audited(latest, attempt)
+    if latest_summary is not None and attempt.is_already_audited(described.modified_at):
+        return _already_audited(latest_summary, attempt)
     tags = read_tags(attempt)
     if tags.can_arrive_later and (deferred := attempt.next_wait(WaitReason.TAGS, tags.notes[0])):
         return deferred
@@ -123,7 +123,7 @@ def audit_finished_job(
         return _audit_undescribed(job, attempt)
     if not job.finished:
         stale_text = f"Describe still says {job.status}"
-        if ended.is_replayed and caller is not AuditTrigger.PERSON:
+        if end_event.is_replayed and caller is not AuditTrigger.PERSON:
             return EventDropped(f"{stale_text}: it is audited when it has ended")
         if deferred := attempt.next_wait(WaitReason.DESCRIBE_STALE, stale_text):
             return deferred
@@ -144,10 +144,10 @@ def audit_finished_job(
     )
 
 
-def _newest_audit(ended: JobEndEvent, history: History) -> AuditSummary | None:
-    if ended.created_at is None:
+def _newest_audit(end_event: JobEndEvent, history: History) -> AuditSummary | None:
+    if end_event.created_at is None:
         return None
-    return history.summary(JobKey(ended.ref.arn, ended.created_at))
+    return history.summary(JobKey(end_event.ref.arn, end_event.created_at))
 
 
 def _judge_run(
@@ -194,8 +194,8 @@ def _record_run(
         audit.is_settled and audit.job.finished and not (run_usage.is_late or tags.can_arrive_later)
     )
     audit = replace(audit, notes=(*audit.notes, *notes), is_settled=is_final)
-    recorded = _record(audit, attempt, detail=detail, usage=run_usage, earlier_runs=earlier_runs)
-    return replace(recorded, notes=notes)
+    outcome = _record(audit, attempt, detail=detail, usage=run_usage, earlier_runs=earlier_runs)
+    return replace(outcome, notes=notes)
 
 
 def _record(
@@ -216,10 +216,10 @@ def _record(
         audit = schedule_recheck(
             audit, attempt.now, is_reaudit=attempt.is_reaudit, metrics_error=error
         )
-    job, ended = audit.job, attempt.ended
-    created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
+    job, end_event = audit.job, attempt.end_event
+    created_at = job.created_at or job.started_at or end_event.created_at or NO_CREATION_TIME
     modified_at = job.last_modified_at or job.ended_at or created_at
-    key = JobKey(job.arn or ended.ref.arn, created_at)
+    key = JobKey(job.arn or end_event.ref.arn, created_at)
     recorded_document, run = _merge_with_stored(audit, key, usage, attempt)
     entry = AuditEntry(
         key=key,
@@ -266,19 +266,19 @@ def _merge_with_stored(
 
 def _write(entry: AuditEntry, attempt: Attempt, *, should_recheck: bool) -> RecordResult:
     """Writes an entry. `should_recheck`: also makes the audits due that this run would change."""
-    recorded = attempt.deps.history.record(entry)
+    result = attempt.deps.history.record(entry)
     if (
         should_recheck
-        and recorded.summary is not None
-        and recorded.outcome is not RecordOutcome.OUTDATED
+        and result.summary is not None
+        and result.outcome is not RecordOutcome.OUTDATED
     ):
         is_new_version = (
-            recorded.outcome is RecordOutcome.RECORDED or attempt.caller is AuditTrigger.REDELIVERY
+            result.outcome is RecordOutcome.RECORDED or attempt.caller is AuditTrigger.REDELIVERY
         )
         recheck_dependents(
-            recorded.summary, attempt.deps.history, now=attempt.now, is_new_version=is_new_version
+            result.summary, attempt.deps.history, now=attempt.now, is_new_version=is_new_version
         )
-    return recorded
+    return result
 
 
 def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> AuditRecorded | AuditDeferred:
@@ -304,12 +304,12 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> AuditRecorded 
         audit = audit_roll_up(
             job, children, deps.policy, deps.ruleset, now=now, launched_count=launched_count
         )
-    recorded = _record(audit, attempt)
+    outcome = _record(audit, attempt)
     if version_keys(read_children(job, history)) != version_keys(
         children_summaries
     ):  # another process audited a child meanwhile
-        history.schedule_reaudit(recorded.key, now)
-    return recorded
+        history.schedule_reaudit(outcome.key, now)
+    return outcome
 
 
 def _audit_undescribed(failure: DescribeFailure, attempt: Attempt) -> AuditOutcome:
@@ -319,7 +319,7 @@ def _audit_undescribed(failure: DescribeFailure, attempt: Attempt) -> AuditOutco
     """
     if attempt.latest_summary is not None:
         if attempt.is_reaudit:
-            return _close(attempt, attempt.latest_summary, failure.reason)
+            return _finalize_missing_run(attempt, attempt.latest_summary, failure.reason)
         return _already_audited(attempt.latest_summary, attempt)
     if failure.can_appear_later and (
         deferred := attempt.next_wait(WaitReason.NOT_FOUND, failure.reason)
@@ -328,8 +328,10 @@ def _audit_undescribed(failure: DescribeFailure, attempt: Attempt) -> AuditOutco
     if not failure.did_exist:
         return EventDropped(failure.reason)
     policy, ruleset = attempt.deps.policy, attempt.deps.ruleset.version
-    ended = replace(failure.event, tags=filter_tags(failure.event.tags, policy.tag_names.values))
-    return _record(unauditable_audit(ended, failure.reason, policy, ruleset), attempt)
+    end_event = replace(
+        failure.event, tags=filter_tags(failure.event.tags, policy.tag_names.values)
+    )
+    return _record(unauditable_audit(end_event, failure.reason, policy, ruleset), attempt)
 
 
 def _already_audited(latest_summary: AuditSummary, attempt: Attempt) -> AlreadyAudited:
@@ -342,10 +344,10 @@ def _already_audited(latest_summary: AuditSummary, attempt: Attempt) -> AlreadyA
     return AlreadyAudited(latest_summary)
 
 
-def _close(
+def _finalize_missing_run(
     attempt: Attempt, latest_summary: AuditSummary, reason: str
 ) -> AuditRecorded | AlreadyAudited:
-    """Makes the audit of a run final that Describe no longer returns.
+    """Makes the run's audit final, since Describe no longer returns the run.
 
     Judges the run again by its stored details; without details, keeps the audit's figures.
     `reason`: the text for the audit's note.
@@ -376,8 +378,8 @@ def _close(
         run_summary=summary,
         earlier_runs=None if latest_summary.rollup else earlier_runs,
     )
-    recorded = _write(entry, attempt, should_recheck=not latest_summary.rollup)
-    return AuditRecorded(recorded, latest_summary.key, new_document, None, is_reaudit=True)
+    result = _write(entry, attempt, should_recheck=not latest_summary.rollup)
+    return AuditRecorded(result, latest_summary.key, new_document, None, is_reaudit=True)
 
 
 def _judge_stored_run(

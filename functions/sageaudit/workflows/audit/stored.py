@@ -1,7 +1,7 @@
 """Reads a run from the history: its audit, details, jobs, and the earlier runs of its family.
 
-A run is judged by the runs that ended before it, whichever was audited first: an audit that was
-made without one of them is repeated (`recheck_dependents` of `reaudit`).
+A run is judged by the family runs that ended earlier, in whatever order runs are audited: an audit
+made without an earlier run is repeated (`recheck_dependents` of `reaudit`).
 """
 
 from __future__ import annotations

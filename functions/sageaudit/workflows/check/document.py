@@ -136,8 +136,12 @@ def _job(checked: CheckedRequest, lines: LineNumbers) -> dict[str, Any]:
 
 
 def _cost(cost: MaxCost | None, checked: CheckedRequest) -> dict[str, Any]:
-    billed = cost.bill_at_limit if cost else None
-    rates = [line.rate for line in billed.lines if line.rate is not None] if billed else []
+    bill_at_limit = cost.bill_at_limit if cost else None
+    rates = (
+        [line.rate for line in bill_at_limit.lines if line.rate is not None]
+        if bill_at_limit
+        else []
+    )
     return {
         "at_most_usd": round_usd(cost.usd) if cost else None,
         "why_not_known": cost.unknown_because if cost else checked.unreadable,
@@ -145,8 +149,8 @@ def _cost(cost: MaxCost | None, checked: CheckedRequest) -> dict[str, Any]:
         "limit_s": cost.limit.seconds if cost else None,
         "limit_is_default": cost.limit.is_default if cost else False,
         "jobs": cost.job_count if cost else 1,
-        "missing": list(billed.gaps) if billed else [],
-        "estimated": list(billed.estimated) if billed else [],
+        "missing": list(bill_at_limit.gaps) if bill_at_limit else [],
+        "estimated": list(bill_at_limit.estimated) if bill_at_limit else [],
         "price_as_of": min((rate.as_of for rate in rates if rate.as_of), default=None),
         "price_source": rates[0].source if rates else None,
     }
@@ -186,7 +190,7 @@ def _findings(checked: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFind
         )
     for finding in checked.findings:
         yield _rule_finding(finding, checked, lines)
-    for unfollowed in checked.ignored:
+    for unfollowed in checked.unfollowed:
         stored_finding = unfollowed.finding
         path = stored_finding["fix"][0]["parameter"]
         fix = [Parameter(row["parameter"], row["old"], row["new"]) for row in stored_finding["fix"]]

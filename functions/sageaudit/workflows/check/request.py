@@ -74,9 +74,9 @@ class FamilyHistory(Struct, frozen=True):
 class CheckedRequest(Struct, frozen=True):
     """One checked request. `unreadable`: why the request could not be checked; None if it was.
 
-    `forecast` is None if no history was read. `ignored`: earlier findings that the request does not
-    follow. `basis`: the run time from which the findings' dollars are computed. `guides` is None if
-    no guides were requested.
+    `forecast` is None if no history was read. `unfollowed`: earlier findings that the request does
+    not follow. `basis`: the run time from which the findings' dollars are computed. `guides` is
+    None if no guides were requested.
     """
 
     request: Request
@@ -85,7 +85,7 @@ class CheckedRequest(Struct, frozen=True):
     family: str | None = None
     outcomes: Outcomes = ()
     findings: tuple[Finding, ...] = ()
-    ignored: tuple[UnfollowedFinding, ...] = ()
+    unfollowed: tuple[UnfollowedFinding, ...] = ()
     basis: DurationBasis = DurationBasis.HOUR
     cost: MaxCost | None = None
     forecast: FamilyForecast | None = None
@@ -152,14 +152,14 @@ def check_request(
         job = replace(job, max_runtime_s=DEFAULT_LIMIT_S)
     job_at_limit = job_lasting(limit.seconds, now) if limit.seconds is not None else None
     cost = _cost(request, job_at_limit, job, market, trial_costs)
-    billed = bill(job, market)
+    job_bill = bill(job, market)
     job_policy = policy.for_job(job.account, planned_job.family, job.tags)
     rule_infos = [rule.info for rule in ruleset.rules]
     exemption_by_rule, warnings = exemptions(
         job_policy, planned_job.family, job.tags, rule_infos, now.date()
     )
     request_case = RequestCase(
-        request, job, billed, market, cost, runs, policy=job_policy, duration_basis=basis
+        request, job, job_bill, market, cost, runs, policy=job_policy, duration_basis=basis
     )
     outcomes = judge_request(request_case, _case(request_case), ruleset.rules)
     findings = _findings(request_case, outcomes, exemption_by_rule, ruleset)
@@ -180,7 +180,7 @@ def check_request(
             _with_earlier_run(finding, unfollowed_by_rule.get(finding.rule.name))
             for finding in findings
         ),
-        ignored=tuple(item for item in unfollowed if item.finding["rule"] not in judged_rules),
+        unfollowed=tuple(item for item in unfollowed if item.finding["rule"] not in judged_rules),
         basis=basis,
         cost=cost,
         forecast=forecast,

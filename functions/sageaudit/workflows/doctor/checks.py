@@ -100,14 +100,14 @@ def not_checked(name: str, detail: str, next_step: str | None = None) -> Check:
     return Check(name, CheckState.NOT_CHECKED, detail, next_step)
 
 
-def versions() -> Check:
+def check_versions() -> Check:
     """Returns a check with the versions of sageaudit, Python and boto3."""
     parts = ", ".join(f"{name} {version(name)}" for name in ("boto3", "botocore"))
     version_text = f"sageaudit {__version__}, Python {platform.python_version()}, {parts}"
     return passed("versions", version_text)
 
 
-def prices(today: date) -> Check:
+def check_prices(today: date) -> Check:
     """Returns a check with the date and age of the packaged price tables."""
     as_of = packaged.packaged_prices().as_of
     age = (today - date.fromisoformat(as_of)).days
@@ -116,7 +116,7 @@ def prices(today: date) -> Check:
     return Check("prices", CheckState.OK, age_text, remedy)
 
 
-def file(path: Path | None, warn: Callable[[str], None]) -> Check:
+def check_file(path: Path | None, warn: Callable[[str], None]) -> Check:
     """Checks that the history's file exists, has this version, and is readable and writable."""
     name = f"history {path or histories.default_path()}"
     try:
@@ -144,7 +144,7 @@ def region(name: str | None) -> Check:
     return passed("region", name)
 
 
-def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]:
+def check_credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]:
     """Checks the credentials. Also returns their account and ARN; None if the check failed."""
     try:
         own_identity = identity(session, region_name)
@@ -157,7 +157,7 @@ def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]
     ), own_identity
 
 
-def actions(
+def check_actions(
     names: Sequence[str], session: Any, region_name: str, own_identity: Identity
 ) -> Iterator[Check]:
     """Yields a check of each IAM action; makes a harmless call, if there is one for the action."""
@@ -181,7 +181,7 @@ def _next_step(error: AwsError) -> str:
     return _ALLOW_NEXT_STEP if exit_for(error) is Exit.DENIED else "try again later"
 
 
-def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check]:
+def check_roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check]:
     """Yields a check of each other account: its role can be assumed and allows a scan."""
     clients = listed.make_clients(session, region_name)
     if listed.role is None:
@@ -200,10 +200,10 @@ def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check
         def client_for(service: str, region: str, account: str = account) -> Any:
             return clients.client_factory(service)(account, region)
 
-        actions = permissions.ACCOUNT_ACTIONS
+        probed_actions = permissions.ACCOUNT_ACTIONS
         missing = {
             action: refusal
-            for action in actions
+            for action in probed_actions
             if (refusal := check_permission(action, client_for, region_name, account))
         }
         if missing:
@@ -307,10 +307,10 @@ def _subscribers(session: Any, region: str, topic: str) -> tuple[str, bool]:
         rows = [row for page in pages.paginate(TopicArn=topic) for row in page["Subscriptions"]]
     confirmed = [row for row in rows if row["SubscriptionArn"].startswith("arn:")]
     pending_count = sum(row["SubscriptionArn"] == _PENDING for row in rows)
-    unconfirmed = f", {pending_count} not confirmed yet" if pending_count else ""
+    unconfirmed_text = f", {pending_count} not confirmed yet" if pending_count else ""
     protocols = ", ".join(sorted({row["Protocol"] for row in confirmed}))
     text = f"{count_text(len(confirmed), 'subscriber')} ({protocols})" if confirmed else ""
-    return f"{text}{unconfirmed}", bool(confirmed)
+    return f"{text}{unconfirmed_text}", bool(confirmed)
 
 
 def _check_channel(session: Any, region: str, name: str, service_and_address: str) -> Check:

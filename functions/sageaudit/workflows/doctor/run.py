@@ -57,10 +57,10 @@ class DoctorScope(Struct, frozen=True):
 
 def check_all(scope: DoctorScope, now: datetime, warn: Callable[[str], None]) -> Iterator[Check]:
     """Yields all checks. `warn` is called if other users may write the history's file."""
-    yield checks.versions()
-    yield checks.prices(now.date())
+    yield checks.check_versions()
+    yield checks.check_prices(now.date())
     if scope.history is not None or not scope.table:
-        yield checks.file(scope.history, warn)
+        yield checks.check_file(scope.history, warn)
     yield from _check_aws(scope)
     if scope.stack is not None:
         yield from _check_stack(scope, scope.stack, now)
@@ -80,7 +80,7 @@ def _check_aws(scope: DoctorScope) -> Iterator[Check]:
     region_check = checks.region(session.region_name)
     yield region_check
     region = session.region_name if region_check.state is CheckState.OK else "us-east-1"
-    credentials_check, own_identity = checks.credentials(session, region)
+    credentials_check, own_identity = checks.check_credentials(session, region)
     yield credentials_check
     if own_identity is None or region_check.state is not CheckState.OK:
         needed = "the region" if own_identity else "credentials"
@@ -91,7 +91,7 @@ def _check_aws(scope: DoctorScope) -> Iterator[Check]:
         for action in scope.actions
         if not action.startswith("dynamodb:") and action != "sts:AssumeRole"
     ]
-    yield from checks.actions(probed_actions, session, region, own_identity)
+    yield from checks.check_actions(probed_actions, session, region, own_identity)
     if scope.table is not None:
         yield from checks.table(scope.table, session, region)
     if scope.list_accounts is not None:
@@ -102,12 +102,12 @@ def _check_accounts(
     list_accounts: Callable[[Any, str], AccountList], session: Any, region: str
 ) -> Iterator[Check]:
     try:
-        listed = list_accounts(session, region)
+        account_list = list_accounts(session, region)
     except SageauditError as error:
         yield failed("accounts", error)
         return
-    yield passed("accounts", f"{len(listed.accounts)} to check")
-    yield from checks.roles(listed, session, region)
+    yield passed("accounts", f"{len(account_list.accounts)} to check")
+    yield from checks.check_roles(account_list, session, region)
 
 
 def _check_stack(scope: DoctorScope, name: str, now: datetime) -> Iterator[Check]:

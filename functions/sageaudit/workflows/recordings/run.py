@@ -56,15 +56,15 @@ class _RecordedFile(Struct):
         """
         job, reason = self.jobs[index], "it cannot be audited"
         try:
-            audited = audit_recorded_job(
+            recorded_audit = audit_recorded_job(
                 job, policy, history, is_history_persistent=is_history_persistent
             )
         except HistoryFileError:
             raise
         except SageauditError as error:
-            audited, reason = None, str(error)
-        failed = BadRecording(f"{self.name}: {job.list_row.ref.name}: {reason}")
-        self.audits[index] = failed if audited is None else audited
+            recorded_audit, reason = None, str(error)
+        failure = BadRecording(f"{self.name}: {job.list_row.ref.name}: {reason}")
+        self.audits[index] = failure if recorded_audit is None else recorded_audit
 
     def document(self, policy: Policy) -> AuditDocument:
         """Returns the audit of the file's job, or of a roll-up with its jobs.
@@ -101,10 +101,10 @@ def audit_recorded_job(
     day after the job's end, so that it is final.
     """
     listed = job.list_row
-    ended = JobEndEvent(listed.ref, listed.status, listed.created_at, listed.ended_at, {})
+    end_event = JobEndEvent(listed.ref, listed.status, listed.created_at, listed.ended_at, {})
     deps = job.dependencies(history, policy, is_history_persistent=is_history_persistent)
     now = job.final_at if is_history_persistent else job.read_at
-    outcome = audit_finished_job(ended, deps, now=now, caller=AuditTrigger.PERSON, force=True)
+    outcome = audit_finished_job(end_event, deps, now=now, caller=AuditTrigger.PERSON, force=True)
     if isinstance(outcome, AuditRecorded) and outcome.document["unauditable"] is None:
         return outcome
     return None

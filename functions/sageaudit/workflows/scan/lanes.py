@@ -91,7 +91,7 @@ class Lane(Struct, frozen=True, eq=False):
     deps: AuditDependencies
     jobs: Sequence[ListedJob]
     force: bool
-    """Whether to audit jobs again whose audit is final."""
+    """Whether to repeat final audits."""
     recorded_dependencies: Callable[[ListedJob], tuple[AuditDependencies, datetime]] | None = None
     """Returns the dependencies and time of a recorded job's audit; None to use `deps` and now."""
 
@@ -211,10 +211,10 @@ class _LaneProgress(Struct):
         if not job.is_finished:
             return JobOutcome(self.lane, job, ScanResult.RUNNING)
         summary = _stored_summary(self.lane, job)
-        final = is_final(job, summary, self.lane.deps, self.clock())
-        if summary is not None and final and not self.lane.force:
+        is_stored_final = is_final(job, summary, self.lane.deps, self.clock())
+        if summary is not None and is_stored_final and not self.lane.force:
             return JobOutcome(
-                self.lane, job, ScanResult.KNOWN, summary.sums, self._reasons(summary)
+                self.lane, job, ScanResult.KNOWN, summary.sums, self._not_judged_reasons(summary)
             )
         if (
             self.fatal_error is not None
@@ -223,7 +223,7 @@ class _LaneProgress(Struct):
             return JobOutcome(self.lane, job, ScanResult.NOT_ASKED)
         return None
 
-    def _reasons(self, summary: AuditSummary) -> tuple[str, ...]:
+    def _not_judged_reasons(self, summary: AuditSummary) -> tuple[str, ...]:
         """Returns why a stored audit was not fully judged, from its document."""
         if summary.judged in {None, Judged.YES}:
             return ()

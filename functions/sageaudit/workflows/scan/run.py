@@ -43,7 +43,7 @@ from sageaudit.workflows.scan.lanes import Lane, jobs_to_audit, scan_lanes
 from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
 _FAMILY_RUNS = 500
-"""The most newest runs of a family among which the most wasteful run is searched."""
+"""The number of a family's newest runs that are searched for the most wasteful run."""
 
 
 class ScanScope(Struct, frozen=True):
@@ -94,17 +94,17 @@ class ScanRun(Struct):
             self._refuse(error, quiet=False, tally=self.tally)
 
         scope = self.scope
-        recorded = {
+        recorded_by_key = {
             (job.list_row.ref, job.list_row.created_at): job
             for job in recorded_jobs_in_folder(folder, refuse)
             if job.list_row.ref.kind in scope.kinds
         }
-        jobs = [job.list_row for job in recorded.values()]
+        jobs = [job.list_row for job in recorded_by_key.values()]
         if scope.period is not None:
             jobs = select_rows(jobs, scope.period, scope.kinds)
 
         def dependencies_for(listed: ListedJob) -> tuple[AuditDependencies, datetime]:
-            job = recorded[listed.ref, listed.created_at]
+            job = recorded_by_key[listed.ref, listed.created_at]
             return job.dependencies(self.history, scope.policy), job.final_at
 
         if jobs:
@@ -244,7 +244,7 @@ class ScanRun(Struct):
     def ranking(self, period: Period) -> Ranking:
         """Returns the ranking of the scanned accounts' sums in the period."""
 
-        def fix_of(family: RankedName) -> FamilyFix | None:
+        def find_fix(family: RankedName) -> FamilyFix | None:
             if family.name is None:
                 return None
             runs = (
@@ -264,7 +264,7 @@ class ScanRun(Struct):
                 family.sums, newest_summaries, lambda key: read_audit(self.history, key)
             )
 
-        return ranking(lambda scope: self.sums(scope, period), period.since, period.until, fix_of)
+        return ranking(lambda scope: self.sums(scope, period), period.since, period.until, find_fix)
 
     def accounts(self, period: Period) -> list[AccountStatus]:
         """Returns each account's status, with sums that add up to the ranking's sums."""

@@ -70,7 +70,7 @@ class SweepDependencies(Struct, frozen=True):
 class DueAuditsSent(Struct, frozen=True):
     """The number of due audits that were sent. `error`, `unreadable`: why others were not sent."""
 
-    sent: int
+    sent_count: int
     error: AwsError | None = None
     unreadable: tuple[str, ...] = ()
 
@@ -78,17 +78,17 @@ class DueAuditsSent(Struct, frozen=True):
 class ListSweepResult(Struct, frozen=True):
     """The result of reading one list of jobs.
 
-    `ended`: the number of jobs that should be audited by now, and ended in the time that this sweep
-    is the first to check. `missing`: the number of jobs without an audit that ended in this time or
-    in the OVERLAP before. Several sweeps count the same job. `lost_events`: jobs sent because their
-    event was lost. `sent_without_event`: jobs sent because AWS has no event for their kind.
-    `sent_from_before`: jobs sent because they ended before the list's first sweep. `unreadable`: a
-    sentence for each job whose stored summary cannot be read.
+    `ended_count`: the number of jobs that should be audited by now, and ended in the time that this
+    sweep is the first to check. `missing_count`: the number of jobs without an audit that ended in
+    this time or in the OVERLAP before. Several sweeps count the same job. `lost_events`: jobs sent
+    because their event was lost. `sent_without_event`: jobs sent because AWS has no event for their
+    kind. `sent_from_before`: jobs sent because they ended before the list's first sweep.
+    `unreadable`: a sentence for each job whose stored summary cannot be read.
     """
 
     job_list: JobList
-    ended: int = 0
-    missing: int = 0
+    ended_count: int = 0
+    missing_count: int = 0
     lost_events: int = 0
     sent_without_event: int = 0
     sent_from_before: int = 0
@@ -202,15 +202,17 @@ class _ListSweep:
             is_audited = self._deps.history.summary(key) is not None
         except BadHistory as error:
             self._result = replace(self._result, unreadable=(*self._result.unreadable, str(error)))
-            self._count(ended=decision.is_counted)
+            self._count(ended_count=decision.is_counted)
             return True
         was_sent = not is_audited and self._send(row, key)
         was_sent_without_event = (
             was_sent and decision.is_after_first_sweep and not decision.should_have_event
         )
         self._count(
-            ended=decision.is_counted,
-            missing=decision.is_after_first_sweep and not is_audited and not was_sent_without_event,
+            ended_count=decision.is_counted,
+            missing_count=decision.is_after_first_sweep
+            and not is_audited
+            and not was_sent_without_event,
             lost_events=was_sent and decision.should_have_event,
             sent_without_event=was_sent_without_event,
             sent_from_before=was_sent and not decision.is_after_first_sweep,

@@ -90,16 +90,17 @@ class WatchMessage(Struct, frozen=True):
 class WatchResult(Struct, frozen=True):
     """The result for the running jobs of one list.
 
-    `checked`: the number of jobs that were expensive, and therefore checked. `not_checked`: the
-    number of jobs left when the time was up. `error`: the first AwsError because of which a job was
-    not checked, or was checked without its metrics. `unreadable`: a sentence for each job whose
-    answer or state cannot be read. `defects`: the ARN and error of each job with any other error.
+    `checked_count`: the number of jobs that were expensive, and therefore checked.
+    `not_checked_count`: the number of jobs left when the time was up. `error`: the first AwsError
+    because of which a job was not checked, or was checked without its metrics. `unreadable`: a
+    sentence for each job whose answer or state cannot be read. `defects`: the ARN and error of each
+    job with any other error.
     """
 
     job_list: JobList
-    running: int = 0
-    checked: int = 0
-    not_checked: int = 0
+    running_count: int = 0
+    checked_count: int = 0
+    not_checked_count: int = 0
     messages: tuple[WatchMessage, ...] = ()
     error: AwsError | None = None
     unreadable: tuple[str, ...] = ()
@@ -122,12 +123,12 @@ def check_running_jobs(
     is_out_of_time: Callable[[], bool],
 ) -> WatchResult:
     """Checks these jobs until the time is up. A job that fails does not stop the others."""
-    result, settings = WatchResult(job_list, running=len(rows)), deps.policy.watch
+    result, settings = WatchResult(job_list, running_count=len(rows)), deps.policy.watch
     if settings is None:
         return result
     for index, row in enumerate(shuffle(rows, clock())):
         if is_out_of_time():
-            return replace(result, not_checked=len(rows) - index)
+            return replace(result, not_checked_count=len(rows) - index)
         check = _RunningJobCheck(deps, row, settings, clock())
         try:
             is_checked, message = check.check()
@@ -140,24 +141,26 @@ def check_running_jobs(
         else:
             messages = () if message is None else (message,)
             result = replace(
-                result, checked=result.checked + is_checked, messages=(*result.messages, *messages)
+                result,
+                checked_count=result.checked_count + is_checked,
+                messages=(*result.messages, *messages),
             )
-            result = replace(result, error=result.error or check.denied)
+            result = replace(result, error=result.error or check.metrics_denial)
     return result
 
 
 class _RunningJobCheck(Struct):
     """Checks one running job. `settings`: the hourly cost from which a job is checked.
 
-    `denied`: why the job's metrics could not be read; its limit and its family's runs are still
-    checked.
+    `metrics_denial`: why the job's metrics could not be read; its limit and its family's runs are
+    still checked.
     """
 
     deps: WatchDependencies
     row: ListedJob
     settings: WatchSettings
     now: datetime
-    denied: AccessDenied | None = None
+    metrics_denial: AccessDenied | None = None
 
     def check(self) -> tuple[bool, WatchMessage | None]:
         """Returns whether the job is expensive, and the message written; None if none was written.
@@ -167,10 +170,10 @@ class _RunningJobCheck(Struct):
         state = self.deps.ledger.watch_state(JobKey(self.row.ref.arn, self.row.created_at))
         if state.revision and not self._is_expensive(state):
             return False, None
-        job = self._job()
+        job = self._read_job()
         if job is None or job.finished or job.free or not job.groups:
             return False, None
-        market = self._market(job)
+        market = self._read_market(job)
         state, is_final = self._with_rates(job, market, state)
         if not self._is_expensive(state):
             if is_final:  # so that the next sweep does not describe it again
@@ -181,7 +184,7 @@ class _RunningJobCheck(Struct):
     def _is_expensive(self, state: WatchState) -> bool:
         return self.settings.should_watch(state.usd_per_hour, state.gpus)
 
-    def _job(self) -> Job | None:
+    def _read_job(self) -> Job | None:
         """Returns the job as of now; None if the job is gone or its name now belongs to another
         run.
         """
@@ -198,7 +201,7 @@ class _RunningJobCheck(Struct):
         is_same_run = (job.arn, job.created_at) == (ref.arn, self.row.created_at)
         return job if is_same_run else None
 
-    def _market(self, job: Job) -> Market:
+    def _read_market(self, job: Job) -> Market:
         """Returns the market with the company's own prices, as in an audit."""
         market = self.deps.markets.market(job, self.now)
         return with_own_prices(
@@ -230,7 +233,7 @@ class _RunningJobCheck(Struct):
         family_runs = tuple(
             islice(deps.history.runs(query, page_size=MAX_EARLIER_RUNS), MAX_EARLIER_RUNS)
         )
-        billed = bill(job, market)
+        job_bill = bill(job, market)
         running = RunningJob(
             job=job,
             now=self.now,
@@ -238,9 +241,9 @@ class _RunningJobCheck(Struct):
             owner=deps.policy.owner(job.tags),
             usd_per_hour=state.usd_per_hour,
             gpus=state.gpus,
-            spent_usd=billed.total_usd,
-            is_upper_bound=billed.basis == "upper_bound",
-            estimated=bool(billed.estimated),
+            spent_usd=job_bill.total_usd,
+            is_upper_bound=job_bill.basis == "upper_bound",
+            estimated=bool(job_bill.estimated),
             runs=finished_comparable_runs(job, comparable_runs(family_runs)),
             idleness=self._idleness(job, state),
         )
@@ -269,7 +272,7 @@ class _RunningJobCheck(Struct):
         usage = self.deps.metrics.read(job_since, self.now)
         gap = usage.missing.get(Metric.CPU)
         if gap is not None and gap.code == METRIC_DENIED_CODE:
-            self.denied = AccessDenied("", gap.reason)
+            self.metrics_denial = AccessDenied("", gap.reason)
         return idleness(usage, state, self.now)
 
     def _silenced_kinds(
