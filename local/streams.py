@@ -115,7 +115,7 @@ class StreamSource:
     def _failed_at(self, batch: Sequence[dict[str, Any]]) -> int | None:
         """Returns the index at which to start again; None if all records are done.
 
-        The index is that of the first record in the answer, or 0 if the function failed.
+        The first failed record in the answer has this index; it is 0 if the function failed.
         """
         try:
             answer = self.function.invoke({"Records": list(batch)})

@@ -1,5 +1,5 @@
-"""A schedule -> events of due audits and lost jobs in the queue of finished jobs, and messages
-about running jobs that are idle, take too long or near their limit.
+"""A schedule -> events of due audits and lost jobs in the queue of finished jobs; messages about
+running jobs.
 
 The schedule's event has no content. A lease in the table prevents two sweeps at the same time.
 `sageaudit doctor --members` sends another event, which asks for the members' missing permissions

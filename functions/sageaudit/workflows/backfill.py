@@ -137,11 +137,11 @@ def send_events(
     per_minute: int,
     sleep: Callable[[float], None],
 ) -> Iterator[SendProgress]:
-    """Sends the jobs' events in batches of ten. Yields the progress after each batch, and while it
-    waits.
+    """Sends the jobs' events in batches of ten. Yields the progress after each batch, and while a
+    batch waits.
 
     A batch waits while the queue has more than `per_minute` visible messages. So a new event waits
-    behind at most a minute of past ones, and a burst of new jobs goes first. Raises AwsError;
+    behind at most a minute of past events, and a burst of new jobs goes first. Raises AwsError;
     events already sent are audited.
     """
     progress = SendProgress()

@@ -29,8 +29,8 @@ from sageaudit.output.text.card import parse_notice
 from sageaudit.output.text.words import count_text
 
 STREAM_ABANDONED = "stream_gave_up"
-"""The reason of a letter that Lambda itself wrote; such a letter names a place in the table's
-stream."""
+"""The reason of a letter that Lambda itself wrote; the letter names a place in the table's stream.
+"""
 NOT_RETRYABLE = frozenset(
     {
         *("not_json", "not_an_event", "wrong_source", "not_a_job", "no_detail", "malformed"),

@@ -54,7 +54,7 @@ def audit_job(
 
     `market` has AWS's list prices; this function applies the policy's discounts. `earlier_runs`:
     the family's earlier runs, newest first; None if no history was read. `pool`: the minutes of
-    this short run and of earlier ones, to judge them together. Each run still counts only its own
+    this short run and of earlier runs, to judge them together. Each run still counts only its own
     dollars.
     """
     market = with_own_prices(market, policy.discounts, pricing_day(job, now)).relative_to(job)

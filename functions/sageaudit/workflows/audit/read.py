@@ -189,7 +189,7 @@ def count_launched(
     """Returns how many jobs a roll-up launched; None if the number is unknown.
 
     The number is Describe's count if the kind has one, else the number of distinct listed and
-    audited jobs. A list may lack audited jobs: deleted ones, and an AutoML job's jobs that are not
+    audited jobs. A list may lack audited jobs: deleted jobs, and an AutoML job's jobs that are not
     candidate steps.
     """
     if rollup.has_child_count:

@@ -59,8 +59,8 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
 
     @property
     def sort_key(self) -> tuple[bool, bool, Decimal, int, int, str]:
-        """The sort key: counted findings first, then rejected ones, then by saving, severity and
-        line.
+        """The sort key: counted findings first, then rejected findings, then by saving, severity
+        and line.
         """
         severity = -Severity(self.severity).rank
         usd = -(self.saving_usd or Decimal(0))

@@ -68,7 +68,7 @@ class RecordedJob(Struct, frozen=True):
 
     @property
     def key(self) -> JobKey:
-        """The run's key, which differs from that of a later run with the same name."""
+        """The run's key; a later run with the same name has another key."""
         return JobKey(self.list_row.ref.arn, self.list_row.created_at)
 
     @property

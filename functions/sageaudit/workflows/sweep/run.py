@@ -68,7 +68,9 @@ class SweepDependencies(Struct, frozen=True):
 
 
 class DueAuditsSent(Struct, frozen=True):
-    """The number of due audits that were sent. `error`, `unreadable`: why others were not sent."""
+    """The number of due audits that were sent. `error`, `unreadable`: why other due audits were not
+    sent.
+    """
 
     sent_count: int
     error: AwsError | None = None
