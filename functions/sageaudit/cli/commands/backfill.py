@@ -182,12 +182,13 @@ class _Backfill:
             for progress in sending:
                 waiting_text = f"; waiting for {progress.queued_before:,} messages in the queue"
                 self._print_progress(
-                    f"{progress.sent:,} of {count_text(len(jobs), 'job')} sent"
+                    f"{progress.sent_count:,} of {count_text(len(jobs), 'job')} sent"
                     f"{waiting_text if progress.queued_before else ''}"
                 )
         finally:
             print_message(
-                f"{progress.sent:,} of {count_text(len(jobs), 'job')} sent to {stack.queue.name}"
+                f"{progress.sent_count:,} of {count_text(len(jobs), 'job')} sent to"
+                f" {stack.queue.name}"
             )
         for reason, count in Counter(progress.refusals).items():
             print_message(f"{count:,} refused by SQS ({reason}): run the same command again")
