@@ -1,20 +1,22 @@
-"""How many times as long a run takes on another type that fits it (`fit`).
+"""Bounds the time of a run on another type that fits it (`fit`).
 
-u is the mean share of time for which each GPU of a host is busy. r is the most times as long that
-measured work took on the other GPU; then the host takes at most 1 + u (r - 1) times as long. If n
-GPUs become m < n of the same model, k = n / m of them share one and take turns: at most 1 + u (k -
-1) times as long. If m > 1, the work must be spread evenly over them. Both together give 1 + u (r k
-- 1).
+u is the mean busy share (0..1) of the GPUs of a host. r is the largest measured slowdown on the
+other GPU model: the run time there / the current run time. If n GPUs become m < n GPUs, k = n / m
+of them share one GPU and take turns. The run takes at most this many times as long:
 
-A job that is known to use every GPU (each has a process, or a stage of the model) waits in each of
-them, and fewer GPUs may wait one after the other. For fewer GPUs that figure is a guess, which only
-a trial replaces. For any other job CloudWatch does not show whether one GPU did all the work of n.
-Then it takes 1 + min(n u, 1) (r - 1) times as long, and the longer of both counts. If the sum of a
-host's GPUs lies at the ceiling of one GPU and no distribution is known, one of them did the work,
-and k is 1. The result is multiplied by the factor for fewer vCPUs. The slowest host decides.
+    another GPU model   1 + u (r - 1)
+    fewer GPUs          1 + u (k - 1), if the work is spread evenly over them
+    both                1 + u (r k - 1)
+    one GPU did it all  1 + min(n u, 1) (r - 1)
 
-This slow end is counted. A faster GPU (r below 1) makes up for fewer GPUs, but the run is never
-counted as faster: a busy GPU does not prove that the run waits for the GPU.
+If a job is known to use every GPU, fewer GPUs may wait one after the other. The figure for fewer
+GPUs is then a guess, which only a trial can replace. For any other job, CloudWatch does not show
+whether one GPU did all the work, so the longer of the last two figures counts. If the sum of a
+host's GPUs lies at the ceiling of one GPU, and no distribution is known, one GPU did the work.
+
+The result is multiplied by the factor for fewer vCPUs. The slowest host decides. This slow end is
+counted. A faster GPU (r below 1) makes up for fewer GPUs, but the run never counts as faster: a
+busy GPU does not prove that the run waits for the GPU.
 """
 
 from __future__ import annotations
@@ -52,12 +54,14 @@ _ONE = Decimal(1)
 
 
 class RuntimeOnType(Fit):
-    """A run on `current_type`, with its demand, that is moved to `other_type`."""
+    """The time of a run that moves from `current_type` to `other_type`."""
 
     __slots__ = ()
 
     def runtime_factor(self) -> RuntimeFactor | TypeRefusal:
-        """Returns the run time as a multiple of the current one, or why the run cannot move."""
+        """Returns the run time as a multiple of the current run time, or why the run cannot
+        move.
+        """
         return (
             type_class_refusal(self.current_type, self.other_type)
             or self.size_refusal()
@@ -65,9 +69,10 @@ class RuntimeOnType(Fit):
         )
 
     def unchecked_runtime_factor(self) -> RuntimeFactor | TypeRefusal:
-        """Returns the same for a type that is known to fit the run.
+        """Returns the run time as a multiple of the current run time, on a type that is known to
+        fit.
 
-        A multiple that cannot be bounded, or is too large, is refused.
+        A type is refused if the multiple has no bound, or is too large.
         """
         is_gpu_idle = self.demand.is_gpu_idle
         find_veto = algorithm_refusal if is_gpu_idle else type_refusal
@@ -88,7 +93,7 @@ class RuntimeOnType(Fit):
         return factor
 
     def _slowed_by_vcpus(self, factor: RuntimeFactor) -> RuntimeFactor:
-        """Returns the run time with the factor for fewer vCPUs."""
+        """Returns the run-time factor, multiplied by the factor for fewer vCPUs."""
         vcpu_factor = self.vcpu_factor()
         if vcpu_factor == 1:
             return factor
@@ -111,11 +116,13 @@ class RuntimeOnType(Fit):
 
     @property
     def _gpus_merged(self) -> int:
-        """How many of the current GPUs share one of the other type (k)."""
+        """The number of current GPUs that share one GPU of the other type (k)."""
         return max(math.ceil(self.current_type.gpus / self.other_type.gpus), 1)
 
     def _ratio(self) -> RuntimeRange | TypeRefusal | None:
-        """Returns the measured range for the other GPU; None if it is the same GPU."""
+        """Returns the measured run-time range of the other GPU, or a refusal; None for the same
+        GPU.
+        """
         current_type, other_type = self.current_type, self.other_type
         if current_type.gpu_model == other_type.gpu_model:
             return self._same_model_refusal()
@@ -127,7 +134,7 @@ class RuntimeOnType(Fit):
 
     @property
     def _precisions(self) -> frozenset[Precision]:
-        """The precision classes that the run may have."""
+        """The precision classes that the run may use."""
         hints = self.job.hints
         if not has_tensor_cores(self.current_type):
             return frozenset({Precision.FP32})
@@ -136,7 +143,11 @@ class RuntimeOnType(Fit):
         return frozenset({Precision.HALF}) if hints.mixed_precision else UNKNOWN_PRECISION
 
     def _same_model_refusal(self) -> TypeRefusal | None:
-        """Refuses the same GPU model with less or unknown memory bandwidth: it was not measured."""
+        """Returns why the same GPU model with another memory size is refused, or None.
+
+        It is refused if its memory bandwidth is lower or unknown, since no work was measured on
+        both.
+        """
         current_type, other_type = self.current_type, self.other_type
         if current_type.gpu_memory_gib == other_type.gpu_memory_gib:
             return None
@@ -166,7 +177,9 @@ class RuntimeOnType(Fit):
         return f"{'; '.join(filter(None, sentences))}{self._data_sheets_text()}"
 
     def _data_sheets_text(self) -> str:
-        """Returns figures of both data sheets, which explain a refusal but do not decide."""
+        """Returns both GPUs' figures by data sheet, which explain a refusal but do not decide
+        it.
+        """
         peaks = self.current_type.gpu_peaks, self.other_type.gpu_peaks
         if peaks[0] is None or peaks[1] is None:
             return ""
@@ -211,8 +224,9 @@ class RuntimeOnType(Fit):
         )
 
     def _has_one_busy_gpu(self, host: HostGpus) -> bool:
-        """Returns whether one GPU did the work. Several GPUs that take turns look the same in the
-        metrics, so it is False if the job is known to use all.
+        """Returns whether one GPU did all the work; False if the job is known to use all GPUs.
+
+        In the metrics, several GPUs that take turns look like one busy GPU.
         """
         return host.has_one_busy_gpu and self.job.hints.distribution is None
 

@@ -1,8 +1,8 @@
-"""One type for a family, the cheapest type that fits, and what a job's instances cost per hour.
+"""Chooses one type for a family, and finds the cheapest type and hourly cost of a job.
 
-A family's runs differ, and the next one may resemble any recent run. For each run the smallest
-fitting types are stored, with its longest run time on each, as a factor. A type with at least as
-much of everything as one of these fits that run, too.
+A family's runs differ, and the next run may resemble any recent run. For each run, the smallest
+fitting types are stored with the longest run time on each, as a factor. A type with at least as
+much of everything as a stored type fits the run, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sageaudit.domain.resize.candidate import Candidate
 from sageaudit.domain.resize.resize import HEADROOM_PERCENT, Resize
 
 RECENT_RUNS = 10
-"""After this many runs, a family is judged by its new load: our choice."""
+"""A family's type is chosen by this many of its newest runs: our choice."""
 _KEEP_SHARE = Decimal("0.9")
 """The family's recommended type changes if it saves less than this share of the best saving. Our
 choice."""
@@ -29,10 +29,10 @@ _HEADROOM_FACTOR = 1 + float(HEADROOM_PERCENT) / 100
 
 
 def smallest_types(runs: Sequence[Resize]) -> dict[str, Decimal] | None:
-    """Returns the smallest types that fit the run and save, with its run-time factor, by name.
+    """Returns the smallest types that fit a run and save, each with its run-time factor, by name.
 
-    `runs`: the same run, resized as several rules asked. The result is empty if nothing cheaper
-    fits, and None if that is unknown.
+    `runs`: the results of `resize` for the run, with the arguments of several rules. The result is
+    empty if nothing cheaper fits, and None if the use is unknown.
     """
     judged = [run for run in runs if run.rate is not None and not any(run.unrecorded_refusals)]
     savings = next(filter(None, (_saving_candidates(run) for run in judged)), [])
@@ -76,8 +76,8 @@ def best_for_family(
 ) -> list[Candidate]:
     """Returns the candidates that fit most of the family's newest runs, the best first.
 
-    `family_smallest_types`: the smallest types of each of these runs. The best candidate saves most
-    at its slowest run time. `recommended_type` stays first while it saves nearly as much.
+    `family_smallest_types`: the smallest types of each of the newest runs. The best candidate saves
+    most at its slowest run time. `recommended_type` stays first while it saves nearly as much.
     """
     if not family_smallest_types and recommended_type is None:
         return list(candidates)  # their order is by what this run saves
@@ -109,7 +109,7 @@ def runtime_factors(
     smallest_types_by_run: Sequence[Mapping[str, Decimal]],
     types: Mapping[str, InstanceType],
 ) -> list[Decimal]:
-    """Returns, for each run that is known to fit on a type, the longest run time as a factor.
+    """Returns the run-time factor on a type of each run that is known to fit on the type.
 
     `smallest_types_by_run`: the smallest types of each run.
     """
@@ -126,7 +126,7 @@ def runtime_factors(
 
 
 def _family_saving_usd(run: Resize, other: Candidate, factors: Sequence[Decimal]) -> Decimal | None:
-    """Returns what this run saves there if it is as slow as the slowest run; None if unknown.
+    """Returns the USD that the run saves on `other` at the slowest run's factor; None if unknown.
 
     A factor that the family's runs measured does not depend on one run.
     """
@@ -159,11 +159,11 @@ def cheapest_type(
     *,
     allow_estimates: bool = False,
 ) -> tuple[Decimal, str] | None:
-    """Returns the cheapest type that fits and that this kind of job may use; None without a known
-    rate.
+    """Returns the USD per hour and the name of the cheapest type that a job may use; None if no
+    rate is known.
 
-    The result has the USD per hour of one instance and the type's name. `allow_estimates`: whether
-    estimated rates count. Among equal rates the first name wins.
+    `is_fitting`: whether a type fits. `allow_estimates`: whether estimated rates count. Among equal
+    rates the first name wins.
     """
     priced = _priced(job, market, is_fitting, estimated=allow_estimates)
     return min(((usd, other.name) for usd, other in priced), default=None)
@@ -182,7 +182,7 @@ def _priced(
 def seconds_saved_by_cpu_type(
     job: Job, market: Market, seconds: Decimal, cores: float, memory_gib: float
 ) -> Decimal:
-    """Returns the seconds of the bill that current CPU types would save; 0 if unknown."""
+    """Returns the part of `seconds` whose cost current CPU types would save; 0 if unknown."""
     share = saving_share_of_cpu_type(job, market, cores, memory_gib) if seconds else None
     return (seconds * (share or 0)).quantize(Decimal(1), ROUND_DOWN)
 
@@ -192,8 +192,8 @@ def saving_share_of_cpu_type(
 ) -> Decimal | None:
     """Returns the share (0..1) of the hourly price that current CPU types would save.
 
-    For each host, enough CPU instances for its cores and memory plus a fifth are counted. None if a
-    price is unknown.
+    Each host is replaced by enough CPU instances for `cores` and `memory_gib` plus a fifth. None if
+    a price is unknown.
     """
     current_usd = cluster_usd_per_hour(job, market)
     current_cpu = _priced(job, market, lambda other: not (other.accelerator or other.is_legacy))
