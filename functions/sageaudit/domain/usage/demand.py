@@ -1,9 +1,10 @@
 """The demand of a run on each resource, from its recorded use.
 
-Memory: P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances. vCPUs and GPUs: the
-work, because work that shares fewer of them takes longer and does not fail. If the demand is
-unknown, a reason says why: periods above 5 minutes hide peaks, a run with fewer than 15 active
-minutes has too few points, and missing hosts or points may be the ones with the peak.
+For memory, the peak counts: P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances.
+For vCPUs and GPUs, the total work counts: with fewer of them a run only takes longer, while with
+too little memory it fails. The demand is unknown if points are more than 5 minutes apart, which
+hides peaks, or if fewer than 15 minutes were active. It is also unknown if hosts or points are
+missing, which may have the peak.
 """
 
 from __future__ import annotations
@@ -23,20 +24,22 @@ PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
 _PLACES = Decimal("0.0001")
 _ROUNDING_MARGIN = 1 - 1e-9
-"""A factor below 1 that covers any rounding error of a product."""
+"""A factor that lowers a threshold by more than any rounding error."""
 _CPU_LIMIT_SHARE = 0.9
-"""The share of all vCPUs from which they are at their limit, as in Debugger's CPUBottleneck and in
-the rule of that name."""
+"""vCPUs are at their limit from this busy share on, as in Debugger's CPUBottleneck and sageaudit's
+rule of that name."""
 _ONE_GPU_CEILING_MIN = 90.0
-"""One GPU did all the work if the P95 of the sum of a host's GPUs is at least this."""
+"""One GPU did all the work only if the P95 of the sum of a host's GPUs (100: one GPU) is at least
+this."""
 _ONE_GPU_CEILING_MAX = 101.0
-"""And if the sum is never above this: 100% of one GPU, and up to 1% that idle GPUs report."""
+"""One GPU did all the work only if the sum of a host's GPUs never exceeds this: 100% of one GPU,
+and up to 1% that idle GPUs report."""
 
 
 class ResourceNeed(Struct, frozen=True):
-    """One resource of a host: what the run needs of it, and what the host has.
+    """What a run needs of one resource of a host, and what the host has.
 
-    `needed` is None if it is unknown; `unknown_because` says why.
+    `needed` is None if the need is unknown; `unknown_because` says why.
     """
 
     needed: float | None
@@ -54,9 +57,10 @@ class ResourceNeed(Struct, frozen=True):
 
 
 class HostGpus(Struct, frozen=True):
-    """How busy the GPUs of one host were: the mean over its GPUs (0..1), rounded up.
+    """How busy the GPUs of one host were.
 
-    `has_one_busy_gpu`: their sum is at the ceiling of one GPU, so one of them did the work.
+    `mean_busy_share`: the mean over the GPUs (0..1), rounded up. `has_one_busy_gpu`: the sum of the
+    GPUs is at the ceiling of one GPU, so one GPU did the work.
     """
 
     mean_busy_share: Decimal
@@ -64,7 +68,7 @@ class HostGpus(Struct, frozen=True):
 
 
 class BusyCores(Struct, frozen=True):
-    """The busy cores of one host with `vcpu` vCPUs, by its CPU utilisation in each period."""
+    """The CPU utilisation of one host with `vcpu` vCPUs, which shows its busy cores by period."""
 
     series: Series
     vcpu: int
@@ -72,8 +76,8 @@ class BusyCores(Struct, frozen=True):
     def runtime_factor(self, vcpu: float) -> float:
         """Returns how many times as long the host takes on this number of vCPUs.
 
-        It is the mean over its periods of max(1, cores / vCPUs): work without a free core is done
-        later.
+        The factor is the mean over all periods of max(1, cores / vCPUs): work without a free core
+        is done later.
         """
         points = self.series.present
         over = [cores for cores in self._busy_at_least(vcpu) if cores > vcpu]
@@ -81,7 +85,9 @@ class BusyCores(Struct, frozen=True):
         return (len(points) - len(over) + more / vcpu) / len(points)
 
     def is_at_limit(self, vcpu: float) -> bool:
-        """Returns whether this number of vCPUs is at its limit in at least half of the periods."""
+        """Returns whether this number of vCPUs would be at its limit in at least half of the
+        periods.
+        """
         limit, points = _CPU_LIMIT_SHARE * vcpu, len(self.series.present)
         return (
             len([1 for cores in self._busy_at_least(limit) if cores >= limit])
@@ -89,7 +95,7 @@ class BusyCores(Struct, frozen=True):
         )
 
     def _busy_at_least(self, cores: float) -> list[float]:
-        """Returns the busy cores of the periods that may reach `cores`; often none has to be
+        """Returns the busy cores of the periods that may reach `cores`; for speed, often none is
         examined.
         """
         percent = 100 * cores / self.vcpu * _ROUNDING_MARGIN
@@ -129,12 +135,12 @@ class Demand(Struct, frozen=True, dict=True):
 
     @property
     def is_gpu_idle(self) -> bool:
-        """Whether the GPU is known to have never worked."""
+        """Whether it is known that no GPU ever worked."""
         return self.gpus.needed == 0
 
     @property
     def busiest_gpu_share(self) -> Decimal | None:
-        """The mean use of the GPUs (0..1) of the busiest host; None if it was not recorded."""
+        """The mean busy share (0..1) of the busiest host's GPUs; None if it was not recorded."""
         return (
             None
             if self.gpus.unknown_because
@@ -150,8 +156,8 @@ def demand(
 ) -> Demand:
     """Returns the demand of a run on `current_type`, in the active minutes of `whole_run`.
 
-    Only whether the GPU was idle depends on the whole run. `other_usage`: active minutes whose
-    demand must be met, too, if `whole_run` has several runs (`domain/usage/judged_use`).
+    Whether the GPU was idle depends on all minutes. `other_usage`: more active minutes whose demand
+    must be met, if `whole_run` is a pool of several runs (`judged_use`).
     """
     usages = (whole_run.active_part(), *other_usage)
     factor = 1 + float(headroom_percent) / 100
@@ -237,7 +243,8 @@ def _mean_unknown_reason(usage: Measurements, metric: Metric) -> str | None:
 
 
 def is_gpu_idle(usage: Measurements) -> bool:
-    """Returns whether no point of any host shows GPU work: its GPUs together never exceed 1%.
+    """Returns whether no point shows GPU work: the GPUs of a host together never exceed 1% of one
+    GPU.
 
     Points of more than 5 minutes must be 0, because their mean may hide minutes of work.
     """
