@@ -21,8 +21,8 @@ from sageaudit.domain.request.request import Path, UnknownValue
 _READ_ONLY = "read-only and isn't accepted"
 """Marks, in the model's documentation, the members that only Describe returns."""
 _MAX_NAMED_VALUES = 6
-"""A sentence lists at most this many values of an enumeration; if there are more, only the nearest.
-"""
+"""The most values of an enumeration that a sentence lists; of more values, only the nearest is
+named."""
 _INSTANCE = re.compile(r"ml\.[a-z]+\d+[a-z]*(?:-[a-z0-9]+)?\.([a-z0-9]+)")
 _MAX_MATCHED_LENGTH = 500
 """Values above this many characters are not matched with the model's pattern."""
@@ -32,7 +32,8 @@ _DOCUMENTED_LIMITS: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("InstanceGroup", "InstanceCount"): {"min": 1},
     ("CreateTransformJobRequest", "MaxPayloadInMB"): {"min": 0, "max": 100},
 }
-"""Limits that the model has only in its texts: "the maximum value is 28 days"."""
+"""Limits that the model has only in its texts ("the maximum value is 28 days"), by shape and
+parameter."""
 _TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
     "structure": ("an object", Mapping),
     "map": ("an object", Mapping),
@@ -44,11 +45,11 @@ _TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
     "float": ("a number", (int, float, Decimal)),
     "double": ("a number", (int, float, Decimal)),
 }
-"""By type of the model: its name in sentences, and the Python types of its values."""
+"""The name in sentences, and the Python types of values, by type of the model."""
 
 
 class Fault(enum.StrEnum):
-    """What is wrong with a parameter, by its word in reports."""
+    """What is wrong with a parameter. The values are the words in reports."""
 
     UNKNOWN = "unknown-parameter"
     MISSING = "missing-parameter"
@@ -58,7 +59,9 @@ class Fault(enum.StrEnum):
 
 
 class Problem(Struct, frozen=True):
-    """One parameter that AWS would refuse; `suggestion`: the name or value probably meant."""
+    """One parameter that AWS would refuse. `suggestion`: the name or value that was probably
+    meant.
+    """
 
     fault: Fault
     path: Path
@@ -67,7 +70,9 @@ class Problem(Struct, frozen=True):
 
     @property
     def unjudged_paths(self) -> tuple[Path, ...]:
-        """The paths that no rule may judge: its own, and that of the parameter probably meant."""
+        """The paths that no rule may judge: the refused path, and the path that was probably
+        meant.
+        """
         if self.fault is not Fault.UNKNOWN or self.suggestion is None:
             return (self.path,)
         return self.path, (*self.path[:-1], self.suggestion)
@@ -87,8 +92,9 @@ class ApiModel(Struct, frozen=True):
     def problems(
         self, shape: str, body: Mapping[str, Any], optional: Iterable[str] = ()
     ) -> tuple[Problem, ...]:
-        """Returns what AWS would refuse. The parameters in `optional` may be missing: they are set
-        later.
+        """Returns the problems for which AWS would refuse a request of this shape.
+
+        The parameters in `optional` may be missing, because they are set later.
         """
         filled_later = {(key,) for key in optional}
         all_problems = self._structure(shape, body, ())
@@ -186,13 +192,15 @@ def _check_documented_limits(shape: str, key: str, value: object, place: Path) -
 def _limits(
     shape: Mapping[str, Any], number: float | Decimal, place: Path, words: str
 ) -> Iterator[Problem]:
-    """Checks a number against a shape's limits. `words` says in a sentence what the number is."""
+    """Checks a number against a shape's limits. `words`: the part of a sentence that names the
+    number.
+    """
     if accepted_range := _allowed_range(shape, number):
         yield Problem(Fault.LIMITS, place, f"{words}: {accepted_range}")
 
 
 def _allowed_range(shape: Mapping[str, Any], number: float | Decimal) -> str | None:
-    """Returns the range that AWS accepts, if a number is outside it."""
+    """Returns the range that AWS accepts, as text for people; None if the number is inside it."""
     minimum, maximum = shape.get("min"), shape.get("max")
     is_below = minimum is not None and number < minimum
     if not is_below and (maximum is None or number <= maximum):
@@ -213,7 +221,9 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 
 def _matches_pattern(pattern: str, value: str) -> bool:
-    """Returns True if the model's pattern matches the value, or cannot be tried."""
+    """Returns whether the model's pattern matches the value; True if the pattern cannot be
+    tried.
+    """
     compiled = _compiled(pattern)
     if compiled is None or len(value) > _MAX_MATCHED_LENGTH:
         return True
