@@ -187,11 +187,11 @@ def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:
             yield phase.started_at, phase.started_at + timedelta(seconds=float(phase.seconds))
 
 
-def limit_reached(job: Job) -> str | None:
+def reached_limit(job: Job) -> str | None:
     """Returns the request parameter of the limit that ended the run, or None.
 
-    A processing job has no secondary status. If it was stopped after its limit, the limit stopped
-    it, because SageMaker stops jobs late and never early.
+    A processing job has no secondary status. If the job was stopped after its limit, the limit is
+    the reason, because SageMaker stops jobs late and never early.
     """
     if job.status == "Completed":
         return None
@@ -228,7 +228,7 @@ def failure_class(job: Job) -> str:
     """Returns in a word or two why the run did not complete, by its statuses and failure
     message.
     """
-    if limit_reached(job):
+    if reached_limit(job):
         return LIMIT_REACHED
     if job.failure and job.failure.meaning:
         return job.failure.meaning

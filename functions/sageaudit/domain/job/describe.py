@@ -197,7 +197,7 @@ _TEXTS: Mapping[StoredAs, Callable[[str], str | None]] = {
 def _derive_settings(
     answer: Mapping[str, Any], sanitized: Mapping[str, Any], key: bytes | None
 ) -> dict[str, Any]:
-    """Returns what is derived from an answer's settings, or what a stored answer has of it."""
+    """Derives settings from an answer; a stored answer already has what was derived."""
     stored = answer.get(DERIVED)
     if isinstance(stored, Mapping):
         flags = hints.from_stored(fields.section(stored, "Hints"))

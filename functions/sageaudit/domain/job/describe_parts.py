@@ -266,8 +266,8 @@ def uploads(answer: Answer) -> tuple[ProcessingOutput, ...]:
 def batch(answer: Answer) -> TransformBatching:
     """Returns how a transform job sends requests to its container.
 
-    0 concurrent transforms is the same as no value: the container may then set the number. If it
-    does not, it gets one request at a time (CreateTransformJob).
+    `max_concurrent` is None for 0, too: the container may then set the number, or else gets one
+    request at a time (CreateTransformJob).
     """
     return TransformBatching(
         strategy=fields.text(answer, "BatchStrategy"),

@@ -153,7 +153,7 @@ _PHRASES = (
     (r"all training jobs failed", "all training jobs failed"),
     (r"see job logs", "see the job's logs"),
 )
-"""Regular expressions and the words that replace them."""
+"""Regular expressions of phrases in messages, and the words that are stored instead."""
 _SHOWN_WORDS = _KNOWN | {word for _, word in _PHRASES}
 _SHOWN_NUMBER = re.compile(
     r"(?:exit (?:code|status) -?|HTTP |errno |step )\d{1,7}|tried to allocate [\d.]{4,7} [GM]iB"

@@ -20,8 +20,8 @@ from typing import Any, TypeGuard, TypeVar
 from sageaudit.errors import MalformedData
 
 _MILLISECONDS_FROM = 100_000_000_000
-"""Epoch numbers from this on are milliseconds, which exceed it since 1973; seconds stay below it
-until the year 5138."""
+"""Epoch numbers from this on are milliseconds: seconds stay below this until the year 5138, and
+milliseconds exceed it since 1973."""
 _MAX_NUMBER = 10**9
 """No job has more seconds, instances or GB than this; sums of larger numbers would overflow."""
 _YEARS = range(1970, 2200)

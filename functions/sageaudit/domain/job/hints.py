@@ -155,20 +155,20 @@ def user_settings(
 ) -> Iterator[UserSetting]:
     """Yields the first 500 settings. `command`: lists of words; anything else in it is ignored."""
     pairs = chain(hyperparameters.items(), environment.items())
-    flat = chain.from_iterable(_flat(name, value, _MAX_DEPTH) for name, value in pairs)
+    flat = chain.from_iterable(_flatten(name, value, _MAX_DEPTH) for name, value in pairs)
     parts = [part for words in command if isinstance(words, list) for part in words]
     text = " ".join(part for part in parts if isinstance(part, str))
     return islice(chain(flat, _options(text[:_MAX_CHARACTERS].split())), _MAX_SETTINGS)
 
 
-def _flat(name: str, value: Any, remaining_depth: int) -> Iterator[UserSetting]:
+def _flatten(name: str, value: Any, remaining_depth: int) -> Iterator[UserSetting]:
     value = _decode(value)
     if isinstance(value, Mapping):
         for key, item in value.items() if remaining_depth else ():
-            yield from _flat(f"{name}.{key}", item, remaining_depth - 1)
+            yield from _flatten(f"{name}.{key}", item, remaining_depth - 1)
     elif isinstance(value, list):
         for item in value if remaining_depth else ():
-            yield from _flat(name, item, remaining_depth - 1)
+            yield from _flatten(name, item, remaining_depth - 1)
     else:
         yield _setting(name, "" if value is None else str(value))
 
@@ -218,11 +218,11 @@ def from_answer(answer: Mapping[str, Any]) -> Hints:
     command = [software.get("ContainerEntrypoint"), software.get("ContainerArguments")]
     settings = tuple(user_settings(hyperparameters, environment, command))
     distribution = _distribution(settings)
-    workers = [count for count in map(_workers, settings) if count is not None]
+    workers = [count for count in map(_loader_workers, settings) if count is not None]
     name = (repository(image) or "").rpartition("/")[2]
     return Hints(
         deep_learning=_DEEP_LEARNING.fullmatch(name) is not None,
-        mixed_precision=any(map(_is_half, settings)),
+        mixed_precision=any(map(_is_half_precision, settings)),
         fp8=any(map(_is_fp8, settings)),
         flash_attention=any(map(_is_flash, settings)),
         own_checkpoints=any(map(_has_checkpoints, settings)),
@@ -277,7 +277,7 @@ def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
     return next((name for name in DISTRIBUTIONS if name in names), None)
 
 
-def _is_half(setting: UserSetting) -> bool:
+def _is_half_precision(setting: UserSetting) -> bool:
     """Returns whether a setting suggests training in 16 bits: a switch such as fp16, a precision,
     or a configuration file.
 
@@ -338,7 +338,7 @@ def _has_sampler(setting: UserSetting) -> bool:
     return setting.is_enabled and (has_word or "distributedsampler" in setting.text)
 
 
-def _workers(setting: UserSetting) -> int | None:
+def _loader_workers(setting: UserSetting) -> int | None:
     is_loader_setting = (
         setting.last_name_part.endswith(("workers", "num_worker"))
         and not setting.words & _NOT_LOADER_WORDS

@@ -65,12 +65,12 @@ def _hints(answer: Answer) -> Hints:
     return hints.from_stored(fields.section(fields.section(answer, DERIVED), "Hints"))
 
 
-def _start(kind: JobKind, answer: Answer) -> datetime | None:
+def _started_at(kind: JobKind, answer: Answer) -> datetime | None:
     """Returns when the job started, by the answer's own field or a training job's transitions."""
     return fields.time(answer, kind.spec.start_key) or _run_times(answer)[0]
 
 
-def _end(kind: JobKind, answer: Answer) -> datetime | None:
+def _ended_at(kind: JobKind, answer: Answer) -> datetime | None:
     """Returns when the job ended, by the answer's own field or a training job's transitions.
 
     The transitions of a job that never started do not count.
@@ -78,7 +78,7 @@ def _end(kind: JobKind, answer: Answer) -> datetime | None:
     if (end := fields.time(answer, kind.spec.end_key)) is not None:
         return end
     ended_at = _run_times(answer)[1]
-    return ended_at if ended_at and _start(kind, answer) else None
+    return ended_at if ended_at and _started_at(kind, answer) else None
 
 
 def _run_times(answer: Answer) -> tuple[datetime | None, datetime | None]:
@@ -88,7 +88,7 @@ def _run_times(answer: Answer) -> tuple[datetime | None, datetime | None]:
 def _phases(kind: JobKind, answer: Answer) -> tuple[Phase, ...]:
     transitions = fields.items(answer, "SecondaryStatusTransitions")
     billable_s = fields.count(answer, "BillableTimeInSeconds")
-    start, end = _start(kind, answer), _end(kind, answer)
+    start, end = _started_at(kind, answer), _ended_at(kind, answer)
     phases = course.phases_from_transitions(transitions, start, end, billable_s)
     if (
         kind.spec.single_phase_name
@@ -116,8 +116,8 @@ def _common_fields(kind: JobKind) -> Iterator[JobField[Any]]:
     parents = dict.fromkeys(PARENT_KEYS.keys() - {spec.arn_key}, StoredAs.ARN)
     yield JobField("parent", parents, lambda answer: _parent(kind, answer))
     yield JobField("hints", {}, _hints)
-    yield JobField("started_at", start, lambda answer: _start(kind, answer))
-    yield JobField("ended_at", end, lambda answer: _end(kind, answer))
+    yield JobField("started_at", start, lambda answer: _started_at(kind, answer))
+    yield JobField("ended_at", end, lambda answer: _ended_at(kind, answer))
     if spec.single_phase_name:
         paths = {
             "CreationTime": StoredAs.TIME,

@@ -103,8 +103,8 @@ class RollUp(Struct, frozen=True, kw_only=True):
     child_kind: JobKind | None = None
     """The only kind of the launched jobs; None for any kind with a bill."""
     definition_key: str | None = None
-    """The key in a roll-up's request and answer of the request for the launched jobs; with an "s",
-    of a list of requests. None if there are no such requests."""
+    """The key of the request for the launched jobs, in a roll-up's own request and answer. With an
+    "s" added, it is the key of a list of requests. None if there are no such requests."""
     children_label: str
     """The launched jobs, in text for people: a plural that ends in "jobs"."""
     has_child_count: bool = False

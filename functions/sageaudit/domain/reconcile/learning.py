@@ -135,7 +135,7 @@ def _product(usage: PaidUsage) -> Product | str:
     return product
 
 
-def _error(usage: PaidUsage, half_unit: Decimal) -> Decimal:
+def _price_error(usage: PaidUsage, half_unit: Decimal) -> Decimal:
     """Returns the largest error of a price from the rounding of costs and quantities.
 
     The worst case is that the rounding of all lines has the same sign.
@@ -156,7 +156,7 @@ def _rate(
         reason = "all of it cost $0, and a free tier is not a rate"
     elif usage.quantity < MIN_USAGE[unit]:
         reason = f"only {amount} were used, and {MIN_USAGE[unit]} are needed"
-    elif _error(usage, half_unit) > MAX_ROUNDING_ERROR * usage.price:
+    elif _price_error(usage, half_unit) > MAX_ROUNDING_ERROR * usage.price:
         reason = f"the report rounds its costs so much that {amount} give no rate"
     if reason is not None:
         return UsageWithoutRate(_name(product), reason)
@@ -169,17 +169,17 @@ def _rate(
         product.region,
         product.component,
         product.name,
-        usd=_round_within_error(usage.price, _error(usage, half_unit)),
+        usd=_round_within_error(usage.price, _price_error(usage, half_unit)),
         first=month,
         last=usage.last_day,
         quantity=usage.quantity,
         source=source,
-        note="; ".join(_mixture(parts, usage, unit, half_unit)) or None,
+        note="; ".join(_average_notes(parts, usage, unit, half_unit)) or None,
     )
     return DerivedRate(rate, usage.list_rate)
 
 
-def _mixture(
+def _average_notes(
     parts: Sequence[PaidUsage], whole: PaidUsage, unit: str, half_unit: Decimal
 ) -> Iterator[str]:
     """Yields a note on the average that the rate is; nothing if all usage has one price."""
@@ -191,12 +191,12 @@ def _mixture(
         return
     compared = [usage for usage in parts if usage.quantity >= _MIN_COMPARED_USAGE] or [whole]
     lowest, highest = (choose(compared, key=lambda usage: usage.price) for choose in (min, max))
-    allowed = 2 * (_error(lowest, half_unit) + _error(highest, half_unit))
+    allowed = 2 * (_price_error(lowest, half_unit) + _price_error(highest, half_unit))
     if highest.price - lowest.price > allowed + _SAME_PRICE_TOLERANCE * lowest.price:
-        ends = (
+        price_texts = (
             f"${_round_within_error(end.price, _SHOWN_PRECISION):f}" for end in (lowest, highest)
         )
-        yield f"the average of prices from {' to '.join(ends)}"
+        yield f"the average of prices from {' to '.join(price_texts)}"
         if accounts := len({usage.account for usage in parts}) - 1:
             yield f"of {accounts + 1} accounts: --account learns those of one"
 

@@ -238,7 +238,7 @@ class AuditedMonth(Struct, frozen=True):
         return sum(amounts, Decimal(0))
 
 
-def lines_of(document: AuditDocument, month: str | None) -> Iterator[AuditedLine]:
+def lines_from_audit(document: AuditDocument, month: str | None) -> Iterator[AuditedLine]:
     """Yields the bill lines of an audit that belong to `month` (YYYY-MM, UTC); all lines for None.
 
     A storage line belongs to the month in its note, any other line to the month of the job's end.

@@ -160,12 +160,12 @@ def max_cost(request: Request, job_at_limit: Job | None, job: Job, market: Marke
     if not job.groups:
         reason = next(iter(job.groups_unknown), "the instance type or count is not known")
         return MaxCost(limit, unknown_because=request.unknown_reason(_INSTANCES) or reason)
-    hourly = cluster_usd_per_hour(job, market)
+    hourly_usd = cluster_usd_per_hour(job, market)
     if job_at_limit is None:
-        return MaxCost(limit, unknown_because=limit.no_limit_reason, hourly_usd=hourly)
+        return MaxCost(limit, unknown_because=limit.no_limit_reason, hourly_usd=hourly_usd)
     billed = bill(job_at_limit, market)
     missing = "; ".join(billed.missing) if billed.total_usd is None else None
-    return MaxCost(limit, billed.total_usd, missing, hourly, billed)
+    return MaxCost(limit, billed.total_usd, missing, hourly_usd, billed)
 
 
 _INSTANCES = (

@@ -51,7 +51,8 @@ _CHECKED_KINDS = [kind for kind in JobKind if kind.value in {form.value for form
 _NOT_CHECKED_MESSAGE = ", which is not checked: it names no instances"
 _TOP_LEVEL = "the top level"
 _MIN_REQUEST_PARAMETERS = 2
-"""A file without a job's name is a request only if it has at least this many parameters of one."""
+"""A file without a job's name is a request only if it has at least this many parameters of a
+request."""
 _ARN_REGION_INDEX = 3
 """The index of the region among the parts of an ARN."""
 _ONE_PER_FILE_MESSAGE = ": give one request, pipeline definition or plan per file"
@@ -90,7 +91,7 @@ def recognise(
     if form is FileFormat.TERRAFORM:
         parsed = requests_in_plan(document, model)
     elif form is FileFormat.PIPELINE:
-        parsed = _pipeline(document, pipeline)
+        parsed = _parse_pipeline(document, pipeline)
     else:
         kind = JobKind(form.value)
         parsed = ParsedRequests(
@@ -161,7 +162,7 @@ def _reject_describe_answer(document: Mapping[str, Any]) -> None:
         )
 
 
-def _pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
+def _parse_pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
     """Reads a pipeline definition, alone or as a string in a pipeline's request or Describe
     answer.
     """
@@ -193,11 +194,13 @@ def with_trials(requests: tuple[Request, ...]) -> tuple[Request, ...]:
         requests_with_trials.append(request)
         rollup = request.kind.spec.rollup
         if rollup and rollup.child_kind and rollup.definition_key:
-            requests_with_trials += _trials(request, rollup.child_kind, rollup.definition_key)
+            requests_with_trials += _trial_requests(
+                request, rollup.child_kind, rollup.definition_key
+            )
     return tuple(requests_with_trials)
 
 
-def _trials(tuning: Request, kind: JobKind, definition: str) -> list[Request]:
+def _trial_requests(tuning: Request, kind: JobKind, definition: str) -> list[Request]:
     definition_body, definition_list = (
         tuning.body.get(f"{definition}{plural}") for plural in ("", "s")
     )

@@ -81,7 +81,7 @@ def requests_in_definition(
     origin: Origin = _WHOLE_FILE,
     label: str = "",
 ) -> ParsedRequests:
-    """Returns the requests of all steps, including those in branches of conditions.
+    """Returns the requests of all steps of a pipeline, including those in branches of conditions.
 
     `name`: the pipeline's name, which its definition does not contain. `label`: a prefix of each
     step's label.

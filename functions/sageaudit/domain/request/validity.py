@@ -104,9 +104,9 @@ class ApiModel(Struct, frozen=True):
             if problem.fault is not Fault.MISSING or problem.path not in filled_later
         )
 
-    def _value(self, name: str, value: object, place: Path) -> Iterator[Problem]:
+    def _value(self, shape_name: str, value: object, place: Path) -> Iterator[Problem]:
         """Checks one value against its shape."""
-        shape = self.shapes.get(name)
+        shape = self.shapes.get(shape_name)
         if shape is None or isinstance(value, UnknownValue) or value is None:
             return
         expected, accepted = _TYPES.get(shape["type"], ("", object))
@@ -116,7 +116,7 @@ class ApiModel(Struct, frozen=True):
         if not has_right_type:
             yield Problem(Fault.TYPE, place, f"must be {expected}")
         elif isinstance(value, Mapping) and shape["type"] == "structure":
-            yield from self._structure(name, value, place)
+            yield from self._structure(shape_name, value, place)
         elif isinstance(value, Mapping):
             yield from _limits(shape, len(value), place, f"has {len(value)} entries")
             for key, item in value.items():
@@ -131,9 +131,11 @@ class ApiModel(Struct, frozen=True):
         elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             yield from _limits(shape, value, place, f"is {value}")
 
-    def _structure(self, name: str, value: Mapping[str, Any], place: Path) -> Iterator[Problem]:
+    def _structure(
+        self, shape_name: str, value: Mapping[str, Any], place: Path
+    ) -> Iterator[Problem]:
         """Checks each parameter of an object, and reports missing ones."""
-        shape = self.shapes[name]
+        shape = self.shapes[shape_name]
         members = shape["members"]
         misspelled = set()
         for key, item in value.items():
@@ -148,7 +150,7 @@ class ApiModel(Struct, frozen=True):
                 yield Problem(Fault.UNKNOWN, (*place, key), sentence)
             else:
                 yield from self._value(members[key]["shape"], item, (*place, key))
-                yield from _check_documented_limits(name, key, item, (*place, key))
+                yield from _check_documented_limits(shape_name, key, item, (*place, key))
         for key in shape.get("required", ()):
             if value.get(key) is None and key not in misspelled:
                 yield Problem(Fault.MISSING, (*place, key), "is required, and is missing")
@@ -190,13 +192,11 @@ def _check_documented_limits(shape: str, key: str, value: object, place: Path) -
 
 
 def _limits(
-    shape: Mapping[str, Any], number: float | Decimal, place: Path, words: str
+    shape: Mapping[str, Any], number: float | Decimal, place: Path, number_text: str
 ) -> Iterator[Problem]:
-    """Checks a number against a shape's limits. `words`: the part of a sentence that names the
-    number.
-    """
+    """Checks a number against a shape's limits. `number_text`: how a sentence names the number."""
     if accepted_range := _allowed_range(shape, number):
-        yield Problem(Fault.LIMITS, place, f"{words}: {accepted_range}")
+        yield Problem(Fault.LIMITS, place, f"{number_text}: {accepted_range}")
 
 
 def _allowed_range(shape: Mapping[str, Any], number: float | Decimal) -> str | None:

@@ -21,7 +21,8 @@ from sageaudit.domain.prices.market import InstanceType, Rate
 
 MAX_RUNTIME_FACTOR = Decimal(2)
 """The largest run-time factor of a candidate: a type on which a run may take longer is refused,
-however cheap it is. Our choice. Work whose mean fits on fewer GPUs always stays below it."""
+however cheap it is. Our choice. Work whose mean fits on fewer GPUs always stays below this factor.
+"""
 MIN_SHOWN_FACTOR = Decimal("1.005")
 """The smallest run-time factor that is shown; a smaller factor would read "1.00 times as long"."""
 _FAR_BREAK_EVEN = 2
@@ -70,7 +71,7 @@ class RuntimeFactor(NamedTuple):
     explanation: str
     is_measured: bool = False
     """Whether the family's own runs on both types measured the factor."""
-    trial: bool = False
+    needs_trial: bool = False
     """Whether the factor is a guess that only a trial run on the type can replace."""
 
 
@@ -97,7 +98,7 @@ class Candidate(NamedTuple):
         """The change of the job to this type, at the counted run time."""
         if self.runtime_factor is None:
             return SetType(self.type.name)
-        return SetType(self.type.name, self.runtime_factor.counted, self.runtime_factor.trial)
+        return SetType(self.type.name, self.runtime_factor.counted, self.runtime_factor.needs_trial)
 
     @property
     def explanation(self) -> str:
@@ -130,7 +131,7 @@ class Candidate(NamedTuple):
     def needs_trial(self) -> bool:
         """Whether the saving is at most possible, because the rate or the run time is a guess."""
         return self.has_estimated_rate or (
-            self.runtime_factor is not None and self.runtime_factor.trial
+            self.runtime_factor is not None and self.runtime_factor.needs_trial
         )
 
     @property
@@ -139,7 +140,7 @@ class Candidate(NamedTuple):
         return (
             self.runtime_factor is not None
             and self.runtime_factor.is_measured
-            and self.runtime_factor.trial
+            and self.runtime_factor.needs_trial
         )
 
     @property
@@ -160,7 +161,7 @@ class Candidate(NamedTuple):
         """
         if self.runtime_factor is None or self.runtime_factor.best == self.runtime_factor.counted:
             return None
-        return SetType(self.type.name, self.runtime_factor.best, self.runtime_factor.trial)
+        return SetType(self.type.name, self.runtime_factor.best, self.runtime_factor.needs_trial)
 
 
 class TriedType(Struct, frozen=True):
@@ -263,7 +264,7 @@ def factor_from_family(
         cost = (
             f"They cost ${other_runs.usd:,.2f}, not ${current_runs.usd:,.2f}; the data may differ."
         )
-        return RuntimeFactor(factor, factor, f"{reason} {cost}", is_measured=True, trial=True)
+        return RuntimeFactor(factor, factor, f"{reason} {cost}", is_measured=True, needs_trial=True)
     return RuntimeFactor(max(factor, Decimal(1)), factor, reason, is_measured=True)
 
 

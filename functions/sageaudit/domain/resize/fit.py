@@ -180,7 +180,7 @@ def gpu_count_refusal(need: Demand, gpus: int) -> TypeRefusal | None:
 
 
 def type_class_refusal(current_type: InstanceType, other_type: InstanceType) -> TypeRefusal | None:
-    """Returns why no run may move to the other type, however small its demand, or None."""
+    """Returns why no run may move to the other type, however small the run's demand, or None."""
     if other_type.accelerator and not other_type.gpus:
         reason = f"{other_type.name} has no GPU and needs other code"
         return TypeRefusal(Constraint.ACCELERATOR, reason)

@@ -115,7 +115,7 @@ class RuntimeOnType(Fit):
         return factor._replace(counted=counted_factor, best=best_factor, explanation=reason)
 
     @property
-    def _gpus_merged(self) -> int:
+    def _gpus_per_other_gpu(self) -> int:
         """The number of current GPUs that share one GPU of the other type (k)."""
         return max(math.ceil(self.current_type.gpus / self.other_type.gpus), 1)
 
@@ -164,14 +164,17 @@ class RuntimeOnType(Fit):
         )
 
     def _unmeasured(self, gaps: UnmeasuredPrecisions) -> str:
-        pair = f"{self.current_type.gpu_model} and {self.other_type.gpu_model}"
-        absent, single = (
+        pair_text = f"{self.current_type.gpu_model} and {self.other_type.gpu_model}"
+        missing_text, single_text = (
             " or ".join(sorted(kind.label for kind in classes))
             for classes in (gaps.missing_precisions, gaps.single_workload_precisions)
         )
         sentences = (
-            absent and f"no training work measured on both {pair} in {absent} is known",
-            single and f"only one work was measured on both {pair} in {single}, which is no range",
+            missing_text
+            and f"no training work measured on both {pair_text} in {missing_text} is known",
+            single_text
+            and f"only one work was measured on both {pair_text} in {single_text},"
+            " which is no range",
             "the precision of the run is not known" if len(self._precisions) > 1 else "",
         )
         return f"{'; '.join(filter(None, sentences))}{self._data_sheets_text()}"
@@ -199,19 +202,24 @@ class RuntimeOnType(Fit):
             (self._slowest_factor(host, slow_ratio) for host in self.demand.hosts), default=_ONE
         )
         slow_factor = slow_factor.quantize(FACTOR_PRECISION, ROUND_UP)
-        busy = max((host.mean_busy_share for host in self.demand.hosts), default=_ONE)
-        fast_factor = min(_ONE, (1 + busy * (slow_ratio - 1)).quantize(FACTOR_PRECISION, ROUND_UP))
-        needs_trial = self.job.hints.has_gpu_ranks and self._gpus_merged > 1
+        busy_share = max((host.mean_busy_share for host in self.demand.hosts), default=_ONE)
+        fast_factor = min(
+            _ONE, (1 + busy_share * (slow_ratio - 1)).quantize(FACTOR_PRECISION, ROUND_UP)
+        )
+        needs_trial = self.job.hints.has_gpu_ranks and self._gpus_per_other_gpu > 1
         is_other_gpu = (
             ratio is not None or self.current_type.gpu_memory_gib != self.other_type.gpu_memory_gib
         )
         needs_trial = needs_trial or (is_other_gpu and can_train_together(self.job))
         return RuntimeFactor(
-            max(slow_factor, _ONE), fast_factor, self._explanation(ratio, busy), trial=needs_trial
+            max(slow_factor, _ONE),
+            fast_factor,
+            self._explanation(ratio, busy_share),
+            needs_trial=needs_trial,
         )
 
     def _slowest_factor(self, host: HostGpus, slow_ratio: Decimal) -> Decimal:
-        shared_factor = 1 + host.mean_busy_share * (slow_ratio * self._gpus_merged - 1)
+        shared_factor = 1 + host.mean_busy_share * (slow_ratio * self._gpus_per_other_gpu - 1)
         if self.job.hints.has_gpu_ranks:
             return shared_factor
         single_gpu_factor = 1 + min(host.mean_busy_share * self.current_type.gpus, _ONE) * (
@@ -230,41 +238,43 @@ class RuntimeOnType(Fit):
         """
         return host.has_one_busy_gpu and self.job.hints.distribution is None
 
-    def _explanation(self, ratio: RuntimeRange | None, busy: Decimal) -> str:
+    def _explanation(self, ratio: RuntimeRange | None, busy_share: Decimal) -> str:
         sentences = []
         if ratio is not None:
             sentences.append(self._comparison_text(ratio))
         elif self.current_type.gpu_memory_gib != self.other_type.gpu_memory_gib:
-            gib, today_gib = self.other_type.gpu_memory_gib, self.current_type.gpu_memory_gib
+            gib, current_gib = self.other_type.gpu_memory_gib, self.current_type.gpu_memory_gib
             model = self.current_type.gpu_model
             sentences.append(
-                f"its {model} has {gib} GiB of memory, the current one has {today_gib} GiB"
+                f"its {model} has {gib} GiB of memory, the current one has {current_gib} GiB"
             )
-        if self._gpus_merged > 1:
+        if self._gpus_per_other_gpu > 1:
             sentences.append(self._shared_gpu_text())
         if not sentences:
             return self._same_gpu_text()
-        use_text = f"the GPU was busy for {busy:.0%} of the time"
+        use_text = f"the GPU was busy for {busy_share:.0%} of the time"
         if self.demand.gpus.unknown_because:
             use_text = "how busy it was is not known, so it is counted as always busy"
         elif self.current_type.gpus > 1:
-            use_text = f"the GPUs were busy for {busy:.0%} of the time on average"
+            use_text = f"the GPUs were busy for {busy_share:.0%} of the time on average"
         reason = f"{', and '.join(sentences)}; {use_text}."
         return " ".join([f"{reason[0].upper()}{reason[1:]}", *self._caveats(ratio)])
 
     def _comparison_text(self, ratio: RuntimeRange) -> str:
-        ends = f"{ratio.low:.2f} to {ratio.high:.2f}"
-        classes = " and ".join(sorted({row.precision.label for row in ratio.rows}))
+        range_text = f"{ratio.low:.2f} to {ratio.high:.2f}"
+        precisions_text = " and ".join(sorted({row.precision.label for row in ratio.rows}))
         if len(self._precisions) > 1:
-            classes = f"the widest range of {classes}, as the run's precision is not known"
+            precisions_text = (
+                f"the widest range of {precisions_text}, as the run's precision is not known"
+            )
         return (
-            f"{self.other_type.gpu_model} took {ends} times as long as"
+            f"{self.other_type.gpu_model} took {range_text} times as long as"
             f" {self.current_type.gpu_model} "
-            f"{ratio.basis} ({classes})"
+            f"{ratio.basis} ({precisions_text})"
         )
 
     def _caveats(self, ratio: RuntimeRange | None) -> Iterator[str]:
-        if ratio is not None and ratio.high < 1 and self._gpus_merged == 1:
+        if ratio is not None and ratio.high < 1 and self._gpus_per_other_gpu == 1:
             yield "A faster GPU is counted as no faster: what else the run waits for is not known."
         yield from move_caveats(self.job, self.current_type, self.other_type)
         peaks = self.current_type.gpu_peaks, self.other_type.gpu_peaks
@@ -285,13 +295,13 @@ class RuntimeOnType(Fit):
                 f"the {self.current_type.gpus} GPUs together never did more than one GPU can, "
                 "and often as much: one of them did the work"
             )
-        on = "one" if self.other_type.gpus == 1 else f"{self.other_type.gpus}, spread evenly"
+        gpus_text = "one" if self.other_type.gpus == 1 else f"{self.other_type.gpus}, spread evenly"
         if not has_gpu_ranks:
-            return f"the work of {self.current_type.gpus} GPUs takes turns on {on}"
+            return f"the work of {self.current_type.gpus} GPUs takes turns on {gpus_text}"
         return (
             f"each of its {self.current_type.gpus} GPUs does a part of the work "
-            f"({self.job.hints.distribution}); on {on} these may take turns or wait one after the "
-            "other, which only a trial shows"
+            f"({self.job.hints.distribution}); on {gpus_text} these may take turns or wait one "
+            "after the other, which only a trial shows"
         )
 
     def _same_gpu_text(self) -> str:

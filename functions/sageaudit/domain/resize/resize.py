@@ -265,7 +265,7 @@ class _TypeEvaluation(Struct, frozen=True):
         """Returns the offered type as a candidate with its bill, or why it is refused."""
         other_type = offer.type
         by_family = factor_from_family(self.family_types, self.current_type, other_type)
-        needs_trial = isinstance(by_family, RuntimeFactor) and by_family.trial
+        needs_trial = isinstance(by_family, RuntimeFactor) and by_family.needs_trial
         if offer.type_class_refusal is not None and not needs_trial:
             return offer.type_class_refusal
         if other_type.gpus in self.too_few_gpus:
@@ -340,15 +340,15 @@ class ResizeCache(Struct, frozen=True):
     @property
     def results(self) -> list[Resize]:
         """All results that are cached so far."""
-        return [answer for _, answer in self._entries]
+        return [result for _, result in self._entries]
 
     def resize(
         self,
         job: Job,
-        whole: Measurements,
+        whole_run: Measurements,
         market: Market,
         headroom_percent: Decimal,
-        also: tuple[Measurements, ...] = (),
+        other_usage: tuple[Measurements, ...] = (),
         read_family_types: Callable[[], FamilyTypes] = FamilyTypes,
         billed: Bill | None = None,
     ) -> Resize:
@@ -356,24 +356,24 @@ class ResizeCache(Struct, frozen=True):
 
         `read_family_types` is called only if no result is cached. `billed` is not compared.
         """
-        arguments = (job, whole, market, headroom_percent, also)
-        for question, answer in self._entries:
-            if question == arguments:
-                return answer
+        arguments = (job, whole_run, market, headroom_percent, other_usage)
+        for cached_arguments, result in self._entries:
+            if cached_arguments == arguments:
+                return result
         family_types = read_family_types()
         own_type = job.groups[0].instance_type
         cheaper = possibly_cheaper_types(market, job.region, job.kind, own_type)
-        answer = resize(
+        result = resize(
             job,
-            whole,
+            whole_run,
             market,
             headroom_percent=headroom_percent,
-            other_usage=also,
+            other_usage=other_usage,
             family_types=family_types,
             type_names=cheaper.union(row.type.name for row in family_types.tried_types)
             if family_types.tried_types
             else cheaper,
             billed=billed,
         )
-        self._entries.append((arguments, answer))
-        return answer
+        self._entries.append((arguments, result))
+        return result

@@ -37,17 +37,17 @@ def smallest_types(runs: Sequence[Resize]) -> dict[str, Decimal] | None:
     judged = [run for run in runs if run.rate is not None and not any(run.unrecorded_refusals)]
     savings = next(filter(None, (_saving_candidates(run) for run in judged)), [])
     smallest: dict[str, tuple[InstanceType, Decimal]] = {}
-    for candidate_row in sorted(savings, key=lambda candidate: _size(candidate.type)):
-        covered = any(
-            _is_at_least_as_large(candidate_row.type, small) for small, _ in smallest.values()
+    for candidate in sorted(savings, key=lambda row: _size(row.type)):
+        is_covered = any(
+            _is_at_least_as_large(candidate.type, small) for small, _ in smallest.values()
         )
         if (
-            candidate_row.runtime_factor is not None
-            and not covered
+            candidate.runtime_factor is not None
+            and not is_covered
             and len(smallest) < _MAX_STORED_TYPES
         ):
-            factor = candidate_row.runtime_factor.counted.quantize(_HUNDREDTH, ROUND_UP)
-            smallest[candidate_row.type.name] = (candidate_row.type, factor)
+            factor = candidate.runtime_factor.counted.quantize(_HUNDREDTH, ROUND_UP)
+            smallest[candidate.type.name] = (candidate.type, factor)
     return {name: factor for name, (_, factor) in smallest.items()} if judged else None
 
 
@@ -82,23 +82,26 @@ def best_for_family(
     if not family_smallest_types and recommended_type is None:
         return list(candidates)  # their order is by what this run saves
     factors = {
-        other.type.name: runtime_factors(other.type, family_smallest_types, types)
-        for other in candidates
+        candidate.type.name: runtime_factors(candidate.type, family_smallest_types, types)
+        for candidate in candidates
     }
     most_fits = max(map(len, factors.values()), default=0)
-    best = [other for other in candidates if len(factors[other.type.name]) == most_fits]
+    best = [candidate for candidate in candidates if len(factors[candidate.type.name]) == most_fits]
     savings = {
-        other.type.name: _family_saving_usd(run, other, factors[other.type.name]) for other in best
+        candidate.type.name: _family_saving_usd(run, candidate, factors[candidate.type.name])
+        for candidate in best
     }
     if None in savings.values():
         return best
-    best.sort(key=lambda other: -(savings[other.type.name] or 0))
-    current = next((other for other in best if other.type.name == recommended_type), None)
+    best.sort(key=lambda candidate: -(savings[candidate.type.name] or 0))
+    current = next(
+        (candidate for candidate in best if candidate.type.name == recommended_type), None
+    )
     if current is not None:
         min_saving_usd = _KEEP_SHARE * (savings[best[0].type.name] or 0)
         best.sort(
-            key=lambda other: (
-                other is not current or (savings[other.type.name] or 0) < min_saving_usd
+            key=lambda candidate: (
+                candidate is not current or (savings[candidate.type.name] or 0) < min_saving_usd
             )
         )
     return best
@@ -115,30 +118,32 @@ def runtime_factors(
     """
     factors = []
     for smallest in smallest_types_by_run:
-        small = ((types.get(name), times) for name, times in smallest.items())
-        times = [
-            times
-            for small_type, times in small
+        stored_types = ((types.get(name), factor) for name, factor in smallest.items())
+        fitting_factors = [
+            factor
+            for small_type, factor in stored_types
             if small_type is not None and _is_at_least_as_large(instance_type, small_type)
         ]
-        factors += [min(times)] if times else []
+        factors += [min(fitting_factors)] if fitting_factors else []
     return factors
 
 
-def _family_saving_usd(run: Resize, other: Candidate, factors: Sequence[Decimal]) -> Decimal | None:
-    """Returns the USD that the run saves on `other` at the slowest run's factor; None if unknown.
+def _family_saving_usd(
+    run: Resize, candidate: Candidate, factors: Sequence[Decimal]
+) -> Decimal | None:
+    """Returns the USD that the run saves on the type at the slowest run's factor; None if unknown.
 
     A factor that the family's runs measured does not depend on one run.
     """
-    saving_usd, runtime_factor = run.saving_usd(other), other.runtime_factor
-    if saving_usd is None or runtime_factor is None or other.usd is None:
+    saving_usd, runtime_factor = run.saving_usd(candidate), candidate.runtime_factor
+    if saving_usd is None or runtime_factor is None or candidate.usd is None:
         return None
     slowest = (
         _ONE
         if runtime_factor.is_measured
         else max([_ONE, *(factor / runtime_factor.counted for factor in factors)])
     )
-    return saving_usd - (slowest - 1) * other.usd
+    return saving_usd - (slowest - 1) * candidate.usd
 
 
 def cluster_usd_per_hour(job: Job, market: Market) -> Decimal | None:
@@ -165,17 +170,21 @@ def cheapest_type(
     `is_fitting`: whether a type fits. `allow_estimates`: whether estimated rates count. Among equal
     rates the first name wins.
     """
-    priced = _priced(job, market, is_fitting, estimated=allow_estimates)
+    priced = _priced_types(job, market, is_fitting, allow_estimates=allow_estimates)
     return min(((usd, other.name) for usd, other in priced), default=None)
 
 
-def _priced(
-    job: Job, market: Market, fits: Callable[[InstanceType], bool], *, estimated: bool = False
+def _priced_types(
+    job: Job,
+    market: Market,
+    is_fitting: Callable[[InstanceType], bool],
+    *,
+    allow_estimates: bool = False,
 ) -> Iterator[tuple[Decimal, InstanceType]]:
     for other in market.types.values():
-        if job.kind in other.kinds and fits(other):
+        if job.kind in other.kinds and is_fitting(other):
             rate = market.hourly(job.region, job.kind, other.name)
-            if rate is not None and (estimated or not rate.is_estimate):
+            if rate is not None and (allow_estimates or not rate.is_estimate):
                 yield rate.usd, other
 
 
@@ -196,7 +205,9 @@ def saving_share_of_cpu_type(
     a price is unknown.
     """
     current_usd = cluster_usd_per_hour(job, market)
-    current_cpu = _priced(job, market, lambda other: not (other.accelerator or other.is_legacy))
+    current_cpu = _priced_types(
+        job, market, lambda other: not (other.accelerator or other.is_legacy)
+    )
     costs_usd = [
         usd
         * ceil(

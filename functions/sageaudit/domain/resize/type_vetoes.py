@@ -138,7 +138,7 @@ def _network_refusal(job: Job) -> str | None:
     """Returns why the network may limit several instances; None if each works alone.
 
     Transform instances never exchange data: SageMaker gives each its own objects. Processing
-    instances that get parts of the data do not exchange any either, unless a framework joins them.
+    instances that get parts of the data exchange none either, unless a framework joins them.
     """
     if not job.kind.spec.can_hosts_communicate:
         return None

@@ -105,13 +105,13 @@ class BusyCores(Struct, frozen=True):
 
 
 class Demand(Struct, frozen=True, dict=True):
-    """What the busiest host needs.
+    """The demand of a run: what the busiest host needs.
 
-    `vcpu`, `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of all its GPUs, in GPUs.
-    `gpu_memory_gib`: P99.5 over all its GPUs, without headroom. `hosts`: the GPUs of each host; if
-    they were not recorded, one host whose GPUs were always busy, the worst case. `cores`: the busy
-    cores of each host; empty if the use of the vCPUs is unknown. `disk_gb`: P99.5 plus headroom of
-    the instance's own disk, if it has one.
+    `vcpu`, `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of all GPUs of the host, in
+    GPUs. `gpu_memory_gib`: P99.5 over all GPUs of the host, without headroom. `hosts`: the GPUs of
+    each host; if they were not recorded, one host whose GPUs were always busy, the worst case.
+    `cores`: the busy cores of each host; empty if the use of the vCPUs is unknown. `disk_gb`: P99.5
+    plus headroom of the instance's own disk, if it has one.
     """
 
     vcpu: ResourceNeed
@@ -123,15 +123,15 @@ class Demand(Struct, frozen=True, dict=True):
     disk_gb: ResourceNeed = ResourceNeed(None, 0.0)
 
     @cached_property
-    def _times(self) -> dict[float, Decimal]:
+    def _factor_by_vcpu(self) -> dict[float, Decimal]:
         return {}
 
     def vcpu_factor(self, vcpu: float) -> Decimal:
         """Returns how many times as long the slowest host takes on this number of vCPUs."""
-        if vcpu not in self._times:
+        if vcpu not in self._factor_by_vcpu:
             factor = max(host.runtime_factor(vcpu) for host in self.cores)
-            self._times[vcpu] = Decimal(str(factor)).quantize(_PLACES, ROUND_UP)
-        return self._times[vcpu]
+            self._factor_by_vcpu[vcpu] = Decimal(str(factor)).quantize(_PLACES, ROUND_UP)
+        return self._factor_by_vcpu[vcpu]
 
     @property
     def is_gpu_idle(self) -> bool:
@@ -167,7 +167,7 @@ def demand(
         not _mean_unknown_reason(whole_run, Metric.GPU) and is_gpu_idle(whole_run)
     )
     vcpu = _peak(usages, Metric.CPU, current_type.vcpu, factor)
-    lines = [] if vcpu.unknown_because else _lines(usages, Metric.CPU)
+    lines = [] if vcpu.unknown_because else _series_of_hosts(usages, Metric.CPU)
     hosts = () if is_idle else _host_gpus(usages, current_type.gpus)
     return Demand(
         vcpu=vcpu,
@@ -180,7 +180,7 @@ def demand(
     )
 
 
-def _lines(usages: Sequence[Measurements], metric: Metric) -> list[Series]:
+def _series_of_hosts(usages: Sequence[Measurements], metric: Metric) -> list[Series]:
     return [line for usage in usages for line in usage.series[metric].values()]
 
 
@@ -199,10 +199,10 @@ def _gpu_need(
 ) -> ResourceNeed:
     if unknown := _mean_unknown_reason(usages[0], Metric.GPU):
         return ResourceNeed(None, gpus, unknown)
-    works = (line.mean / 100 * gpus for line in _lines(usages, Metric.GPU))
+    busy_gpus = (line.mean / 100 * gpus for line in _series_of_hosts(usages, Metric.GPU))
     busiest = [
-        min(work, 1.0) if host.has_one_busy_gpu else work
-        for host, work in zip(hosts, works, strict=True)
+        min(busy, 1.0) if host.has_one_busy_gpu else busy
+        for host, busy in zip(hosts, busy_gpus, strict=True)
     ]
     return ResourceNeed(max(busiest), gpus)
 
@@ -210,7 +210,7 @@ def _gpu_need(
 def _host_gpus(usages: Sequence[Measurements], gpus: int) -> tuple[HostGpus, ...]:
     if _mean_unknown_reason(usages[0], Metric.GPU) is not None:
         return (HostGpus(Decimal(1), has_one_busy_gpu=False),)
-    return tuple(_host(line, gpus) for line in _lines(usages, Metric.GPU))
+    return tuple(_host(line, gpus) for line in _series_of_hosts(usages, Metric.GPU))
 
 
 def _host(line: Series, gpus: int) -> HostGpus:

@@ -157,7 +157,7 @@ def idle_tail(usage: Measurements) -> range:
 
     In idle periods, every host is known to be idle. In a standstill, a host may keep one core busy.
     """
-    length = sum(1 for _ in takewhile(usage.idle, reversed(range(usage.points))))
+    length = sum(1 for _ in takewhile(usage.is_idle, reversed(range(usage.points))))
     return max(range(usage.points - length, usage.points), _final_standstill(usage), key=len)
 
 
@@ -266,14 +266,14 @@ def idle_head(usage: Measurements) -> range:
     starts = [
         minute
         for minute in range(min(opening_periods(usage) + 1, usage.points))
-        if usage.idle(minute) and (minute == 0 or not usage.idle(minute - 1))
+        if usage.is_idle(minute) and (minute == 0 or not usage.is_idle(minute - 1))
     ]
     heads = [range(0)]
     for start in starts:
         if any(True in gpus[:start] for gpus in usage.gpu_states.values()):
             break
-        length = sum(1 for _ in takewhile(usage.idle, range(start, usage.points)))
-        if any(usage.worked(minute) for minute in range(start + length, usage.points)):
+        length = sum(1 for _ in takewhile(usage.is_idle, range(start, usage.points)))
+        if any(usage.is_active(minute) for minute in range(start + length, usage.points)):
             heads.append(range(start, start + length))
     return max(heads, key=len)
 

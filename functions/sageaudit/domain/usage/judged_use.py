@@ -41,7 +41,7 @@ _RESOURCES = {
     Metric.GPU_MEMORY: "GPU memory",
 }
 _UNSEEN_CODE = "accelerator_unseen"
-_MAX_LATE_POINTS = 2
+_MIN_GAP_POINTS = 2
 """The fewest missing points of a reported gap: one point may be late, however long its period
 is."""
 
@@ -50,13 +50,13 @@ class PooledRuns(Struct, frozen=True):
     """The active minutes of a short run (the judged run) and of earlier runs of its family.
 
     `names`: the earlier runs, newest first. `own`: the judged run's minutes. `usage`: the minutes
-    of all runs, the judged run's last. `usage_by_run`: the minutes of each run. All of these are
-    without minutes before the first point of CPU and GPU: points come late, and a third of a short
-    run may lack them.
+    of all runs, the judged run's last. `usage_by_run`: the minutes of each run. These three omit
+    the minutes before the first point of CPU and GPU: points come late, and a third of a short run
+    may lack them.
 
     `usage_for_peaks`: all active minutes of all runs, then the judged run's alone; the demand of
-    each must be met. `newest`: the pool of the newest runs that are enough; None if that is all
-    runs. After a change of the code, only the newest runs are comparable.
+    each must be met. `newest`: the pool of the newest runs that are enough, or None if all runs are
+    needed. After a change of the code, only the newest runs are comparable.
     """
 
     names: tuple[str, ...]
@@ -82,10 +82,10 @@ def short_run_usage(usage: Measurements) -> Measurements | None:
     runs.
     """
     grid = range(usage.points)
-    first = next(filter(usage.worked, grid), None)
+    first = next(filter(usage.is_active, grid), None)
     if first is None:
         return None
-    last = next(filter(usage.worked, reversed(grid)))
+    last = next(filter(usage.is_active, reversed(grid)))
     if (last + 1 - first) * (usage.period_s or 0) >= MIN_ACTIVE_MINUTES * 60:
         return None  # the common case, which needs no look at each minute
     active = usage.active_part()
@@ -187,11 +187,11 @@ def _is_comparable(part: Measurements, own: Measurements) -> bool:
 def _join_usage(parts: list[Measurements]) -> Measurements:
     """Joins the minutes of all parts in their order, under the names of the last part's hosts."""
     own = parts[-1]
-    series = {metric: _lines(parts, metric) for metric in own.series}
+    series = {metric: _join_series(parts, metric) for metric in own.series}
     return replace(own, points=sum(part.points for part in parts), series=series, begins_at=None)
 
 
-def _lines(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
+def _join_series(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
     """Joins the series of hosts with the same position in their runs: all first hosts, and so
     on.
     """
@@ -218,12 +218,12 @@ def unjudged_usage_sentences(
     """
     yield from _missing_metric_sentences(usage)
     yield from _missing_host_sentences(usage)
-    gaps = list(_gaps(usage))
+    gaps = list(_gap_sentences(usage))
     yield from gaps
     if "coverage_low" in codes and not gaps:
         yield from _sparse_sentences(usage)
     if "too_short" in codes:
-        yield f"{_too_short(usage)} {_pool_outlook_sentence(pool)}"
+        yield f"{_too_short_sentence(usage)} {_pool_outlook_sentence(pool)}"
     if "too_few_points" in codes:
         yield f"Its use was not judged: {usage.points} points of each host are too few."
     if "period_too_coarse" in codes and usage.period_s:
@@ -265,12 +265,12 @@ def _missing_host_sentences(usage: Measurements) -> Iterator[str]:
         )
 
 
-def _gaps(usage: Measurements) -> Iterator[str]:
+def _gap_sentences(usage: Measurements) -> Iterator[str]:
     """Yields sentences on gaps that last at least as long as the fewest minutes that can be
     judged.
     """
     period_s = usage.period_s or 0
-    min_points = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _MAX_LATE_POINTS) if period_s else 0
+    min_points = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _MIN_GAP_POINTS) if period_s else 0
     if min_points and all(
         line.is_complete for hosts in usage.series.values() for line in hosts.values()
     ):
@@ -280,7 +280,7 @@ def _gaps(usage: Measurements) -> Iterator[str]:
     for metric, hosts in usage.series.items():
         if metric not in _RESOURCES:
             continue
-        runs = [_missing_runs(line) for line in hosts.values()]
+        runs = [_gap_lengths(line) for line in hosts.values()]
         ends[metric] = max((end for _, end in runs), default=0)
         inside[metric] = max((longest for longest, _ in runs), default=0)
     for missing, template in (
@@ -292,7 +292,7 @@ def _gaps(usage: Measurements) -> Iterator[str]:
             yield f"The metrics of {_metric_names_text(metrics)} {gap} was not judged."
 
 
-def _missing_runs(line: Series) -> tuple[int, int]:
+def _gap_lengths(line: Series) -> tuple[int, int]:
     """Returns the length of the longest gap before the last point, and of the gap after that
     point.
     """
@@ -315,7 +315,7 @@ def _sparse_sentences(usage: Measurements) -> Iterator[str]:
         )
 
 
-def _too_short(usage: Measurements) -> str:
+def _too_short_sentence(usage: Measurements) -> str:
     requirement = f"at least {MIN_ACTIVE_MINUTES} min are needed to judge its use"
     if usage.minutes < MIN_ACTIVE_MINUTES:
         return f"Its own code ran for only {duration_text(Decimal(usage.seconds))}: {requirement}."

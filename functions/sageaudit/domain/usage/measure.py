@@ -336,8 +336,8 @@ def pack(usage: Measurements, *, extreme_hosts_only: bool = False, curves: bool 
 
 
 def _packed_curve(curve: Curve) -> dict[str, object]:
-    """Returns a curve as its start, the seconds since the start and the values, shorter than
-    pairs.
+    """Returns a curve as its start, seconds since the start, and values; pairs would be far
+    longer.
     """
     start = curve.points[0][0]
     return {

@@ -243,14 +243,16 @@ class Measurements(Struct, frozen=True, dict=True):
         active_minutes = [
             minute
             for minute in range(self.points)
-            if minute not in pauses and not self.idle(minute)
+            if minute not in pauses and not self.is_idle(minute)
         ]
-        if not any(self.worked(minute) for minute in active_minutes):
+        if not any(self.is_active(minute) for minute in active_minutes):
             return self
         origin = next(
-            minute for minute in range(self.points) if self.idle(minute) or self.worked(minute)
+            minute
+            for minute in range(self.points)
+            if self.is_idle(minute) or self.is_active(minute)
         )
-        if self.idle(origin) and origin * (self.period_s or 0) <= MAX_FIRST_POINT_DELAY_S:
+        if self.is_idle(origin) and origin * (self.period_s or 0) <= MAX_FIRST_POINT_DELAY_S:
             active_minutes = [minute for minute in active_minutes if minute > origin]
         start, stop = active_minutes[0], active_minutes[-1] + 1
         minutes = [minute for minute in range(start, stop) if minute not in pauses]
@@ -289,31 +291,31 @@ class Measurements(Struct, frozen=True, dict=True):
 
     @cached_property
     def cpu_states(self) -> Mapping[str, States]:
-        """Whether the CPU works, by recorded host and by period."""
+        """Whether the CPU find_states, by recorded host and by period."""
         return self._states_by_host(Metric.CPU, partial(cpu_states, vcpu=self.vcpu))
 
     @cached_property
     def gpu_states(self) -> Mapping[str, States]:
-        """Whether a GPU works, by recorded host and by period."""
+        """Whether a GPU find_states, by recorded host and by period."""
         return self._states_by_host(Metric.GPU, partial(gpu_states, gpus=self.gpus))
 
     def _states_by_host(
-        self, metric: Metric, works: Callable[[Sequence[float]], States]
+        self, metric: Metric, find_states: Callable[[Sequence[float]], States]
     ) -> Mapping[str, States]:
         lines = self.series.get(metric, {})
-        return {host: states(line, works, self.period_s) for host, line in lines.items()}
+        return {host: states(line, find_states, self.period_s) for host, line in lines.items()}
 
     @cached_property
     def _joint_states(self) -> States:
         hosts = (*self.cpu_states.values(), *self.gpu_states.values())
         return combine_states(hosts) or [None] * self.points
 
-    def idle(self, period: int) -> bool:
+    def is_idle(self, period: int) -> bool:
         """Returns whether every host is known to be idle in the period at this index."""
         no_gpu = self.gpus == 0 or bool(self.gpu_states)
         return bool(self.cpu_states) and no_gpu and self._joint_states[period] is False
 
-    def worked(self, period: int) -> bool:
+    def is_active(self, period: int) -> bool:
         """Returns whether any host is known to be active in the period at this index."""
         return self._joint_states[period] is True
 
@@ -349,7 +351,7 @@ def hosts_by_type(
     names = dict.fromkeys(group.instance_type for group in job.groups)
     with_gpus = [name for name in names if types[name].gpus]
     others = [name for name in names if not types[name].gpus]
-    ambiguity = _ambiguous(with_gpus, "all with GPUs") or _ambiguous(others, "all without GPUs")
+    ambiguity = _ambiguity(with_gpus, "all with GPUs") or _ambiguity(others, "all without GPUs")
     if ambiguity is not None:
         return ambiguity
     mapping = {with_gpus[0]: gpu_hosts, others[0]: hosts - gpu_hosts}
@@ -362,7 +364,7 @@ def hosts_by_type(
     return mapping
 
 
-def _ambiguous(names: Collection[str], kind: str) -> Missing | None:
+def _ambiguity(names: Collection[str], kind: str) -> Missing | None:
     """Returns why hosts of these types cannot be told apart by their metrics, or None."""
     if len(names) <= 1:
         return None

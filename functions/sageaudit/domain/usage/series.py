@@ -190,8 +190,8 @@ def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
 
 
 def _ranks(count: int, percent: float) -> tuple[int, int, float]:
-    """Returns the two ranks around a percentile of `count` values, and the distance from the lower
-    one.
+    """Returns the ranks around a percentile of `count` values, and its distance from the lower
+    rank.
     """
     rank = (count - 1) * percent / 100
     low = math.floor(rank)
@@ -241,17 +241,17 @@ def states_above(percents: Sequence[float], limit: float) -> States:
 
 
 def states(
-    line: Series, works: Callable[[Sequence[float]], States], period_s: int | None
+    line: Series, find_states: Callable[[Sequence[float]], States], period_s: int | None
 ) -> States:
-    """Returns whether a host is active in each period; `works` judges several points at once.
+    """Returns whether a host is active in each period; `find_states` judges several points at once.
 
     A gap of at most MAX_IDLE_GAP_S between two idle points, or between an idle point and the end,
     is idle, too. Otherwise one lost point would make hours of idleness look like work. If the
     lowest and the highest point have the same state, all points have it.
     """
     if line.present:
-        lowest, highest = works([line.lowest, line.highest])
-        judged = [lowest] * len(line.present) if lowest is highest else works(line.present)
+        lowest, highest = find_states([line.lowest, line.highest])
+        judged = [lowest] * len(line.present) if lowest is highest else find_states(line.present)
     else:
         judged = []
     if line.is_complete:
@@ -313,27 +313,28 @@ def true_ranges(flags: Sequence[bool]) -> Iterator[range]:
 
 
 def standstills(
-    on_gpu: Sequence[States], cpus: Sequence[Series], vcpu: int, period_s: int
+    gpu_states_of_hosts: Sequence[States], cpus: Sequence[Series], vcpu: int, period_s: int
 ) -> tuple[range, ...]:
-    """Returns the standstills after the first GPU work, in order; a stretch before it may prepare
-    it.
+    """Returns the standstills after the first GPU work, in order; earlier stretches may be
+    preparation.
 
-    `on_gpu`: the states of each host's GPUs. A period with an unknown part is not a standstill.
+    `gpu_states_of_hosts`: the states of each host's GPUs. A period with an unknown part is not a
+    standstill.
     """
-    gpus = combine_states(on_gpu)
+    gpus = combine_states(gpu_states_of_hosts)
     if False not in gpus:
         return ()
     first_work = next((period for period, state in enumerate(gpus) if state), len(gpus))
     limit = ONE_PROCESS_MAX_CORES * 100 / vcpu
     hosts = [states(line, partial(states_above, limit=limit), period_s) for line in cpus]
-    on_cpu = combine_states(hosts)
+    cpu_states_joined = combine_states(hosts)
     still_flags = [
-        period > first_work and state is False and on_cpu[period] is False
+        period > first_work and state is False and cpu_states_joined[period] is False
         for period, state in enumerate(gpus)
     ]
     if period_s <= _BLIP_S:
         for period in _blips(still_flags, _BLIP_MARGIN_S // period_s):
-            still_flags[period] = gpus[period] is False and on_cpu[period] is True
+            still_flags[period] = gpus[period] is False and cpu_states_joined[period] is True
     return tuple(run for run in true_ranges(still_flags) if len(run) * period_s >= MIN_STANDSTILL_S)
 
 
