@@ -132,8 +132,8 @@ def split_stored_tags(stored: Mapping[str, str]) -> tuple[dict[str, str], dict[s
 
 def rejected_tags(tags: Mapping[str, str], names: TagNames) -> list[str]:
     """Returns the names of tags whose value is not stored because it looks like a token."""
-    accepted = filter_tags(tags, names.values)
-    return sorted(name for name in names.values if tags.get(name) and name not in accepted)
+    accepted_tags = filter_tags(tags, names.values)
+    return sorted(name for name in names.values if tags.get(name) and name not in accepted_tags)
 
 
 def _presence_mark(value: str) -> str:

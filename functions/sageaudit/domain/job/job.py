@@ -212,8 +212,8 @@ class Job(Struct, frozen=True):
         cost is unknown, not 0.
         """
         times = (self.started_at, self.training_s, self.billable_s)
-        worked = self.status == "Completed" or any(p.name in _WORK_PHASES for p in self.phases)
-        return self.finished and not worked and all(value is None for value in times)
+        has_worked = self.status == "Completed" or any(p.name in _WORK_PHASES for p in self.phases)
+        return self.finished and not has_worked and all(value is None for value in times)
 
     @property
     def instance_count(self) -> int | None:

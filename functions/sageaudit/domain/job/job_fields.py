@@ -343,12 +343,15 @@ _FIELDS_BY_KIND: Mapping[JobKind, tuple[JobField[Any], ...]] = {
                 f"{_LIMITS}.MaxNumberOfTrainingJobs": StoredAs.COUNT,
                 f"{_LIMITS}.MaxParallelTrainingJobs": StoredAs.COUNT,
                 **{
-                    f"{path}.{key}": kept
+                    f"{path}.{key}": stored_as
                     for path in (
                         "HyperParameterTuningJobConfig.HyperParameterTuningJobObjective",
                         "TrainingJobDefinitions[].TuningObjective",
                     )
-                    for key, kept in (("MetricName", StoredAs.METRIC), ("Type", StoredAs.STATE))
+                    for key, stored_as in (
+                        ("MetricName", StoredAs.METRIC),
+                        ("Type", StoredAs.STATE),
+                    )
                 },
                 f"{_COUNTERS}.Completed": StoredAs.COUNT,
                 f"{_COUNTERS}.InProgress": StoredAs.COUNT,

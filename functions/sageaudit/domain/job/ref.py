@@ -228,13 +228,16 @@ def parse_described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
     name, arn = fields.text(answer, spec.name_key), fields.text(answer, spec.arn_key)
     if name is not None and not JOB_NAME.match(name):
         raise RejectedEvent("answer_disagrees", "the name in Describe's answer is not a job's name")
-    described = ref if arn in {None, ref.arn} else JobRef.from_arn(arn)
-    if described is None:
+    described_ref = ref if arn in {None, ref.arn} else JobRef.from_arn(arn)
+    if described_ref is None:
         raise RejectedEvent("answer_disagrees", "the ARN in Describe's answer is not a job's ARN")
     for field, actual in (
         ("kind", kind or ref.kind),
         ("name", name or ref.name),
-        *((value, getattr(described, value)) for value in ("account", "region", "kind", "name")),
+        *(
+            (value, getattr(described_ref, value))
+            for value in ("account", "region", "kind", "name")
+        ),
     ):
         expected = getattr(ref, field)
         if expected.lower() != actual.lower():

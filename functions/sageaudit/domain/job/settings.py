@@ -185,14 +185,14 @@ def _value(stored: Mapping[str, Any], place: str) -> Any:
     """Returns the value at a full path; None if a part of the path is null, _MISSING if a part is
     absent.
     """
-    current: Any = stored
+    value: Any = stored
     for part in place.split("."):
         key, _, number = part.partition("[")
-        if key not in current:
+        if key not in value:
             return _MISSING
-        current = current[key]
+        value = value[key]
         if number:
-            current = fields.items({key: current}, key)[int(number[:-1])]
-        if current is None:
+            value = fields.items({key: value}, key)[int(number[:-1])]
+        if value is None:
             return None
-    return _MISSING if current == UNKNOWN else current
+    return _MISSING if value == UNKNOWN else value

@@ -144,12 +144,12 @@ def _price_error(usage: PaidUsage, half_unit: Decimal) -> Decimal:
 
 
 def _rate(
-    product: Product, month: date, parts: Sequence[PaidUsage], half_unit: Decimal, source: str
+    product: Product, month: date, usages: Sequence[PaidUsage], half_unit: Decimal, source: str
 ) -> DerivedRate | UsageWithoutRate:
     """Returns the rate of a month, valid from the month's first day, or the usage without a
     rate.
     """
-    usage, unit = reduce(PaidUsage.combined_with, parts), product.unit
+    usage, unit = reduce(PaidUsage.combined_with, usages), product.unit
     amount = f"{usage.quantity.quantize(_SHOWN_PRECISION).normalize():f} {unit}"
     reason = None
     if not usage.quantity:
@@ -174,30 +174,32 @@ def _rate(
         last=usage.last_day,
         quantity=usage.quantity,
         source=source,
-        note="; ".join(_average_notes(parts, usage, unit, half_unit)) or None,
+        note="; ".join(_average_notes(usages, usage, unit, half_unit)) or None,
     )
     return DerivedRate(rate, usage.list_rate)
 
 
 def _average_notes(
-    parts: Sequence[PaidUsage], whole: PaidUsage, unit: str, half_unit: Decimal
+    usages: Sequence[PaidUsage], usage_sum: PaidUsage, unit: str, half_unit: Decimal
 ) -> Iterator[str]:
     """Yields a note on the average that the rate is; nothing if all usage has one price."""
-    if whole.covered_quantity:
-        yield (
-            f"a Savings Plan covers {100 * whole.covered_quantity / whole.quantity:.0f}% of its"
-            f" {unit}"
-        )
+    if usage_sum.covered_quantity:
+        covered_percent = 100 * usage_sum.covered_quantity / usage_sum.quantity
+        yield f"a Savings Plan covers {covered_percent:.0f}% of its {unit}"
         return
-    compared = [usage for usage in parts if usage.quantity >= _MIN_COMPARED_USAGE] or [whole]
-    lowest, highest = (choose(compared, key=lambda usage: usage.price) for choose in (min, max))
-    allowed = 2 * (_price_error(lowest, half_unit) + _price_error(highest, half_unit))
-    if highest.price - lowest.price > allowed + _SAME_PRICE_TOLERANCE * lowest.price:
+    compared_usages = [usage for usage in usages if usage.quantity >= _MIN_COMPARED_USAGE] or [
+        usage_sum
+    ]
+    lowest, highest = (
+        choose(compared_usages, key=lambda usage: usage.price) for choose in (min, max)
+    )
+    allowed_difference = 2 * (_price_error(lowest, half_unit) + _price_error(highest, half_unit))
+    if highest.price - lowest.price > allowed_difference + _SAME_PRICE_TOLERANCE * lowest.price:
         price_texts = (
             f"${_round_within_error(end.price, _SHOWN_PRECISION):f}" for end in (lowest, highest)
         )
         yield f"the average of prices from {' to '.join(price_texts)}"
-        if accounts := len({usage.account for usage in parts}) - 1:
+        if accounts := len({usage.account for usage in usages}) - 1:
             yield f"of {accounts + 1} accounts: --account learns those of one"
 
 

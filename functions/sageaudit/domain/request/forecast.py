@@ -163,9 +163,9 @@ def max_cost(request: Request, job_at_limit: Job | None, job: Job, market: Marke
     hourly_usd = cluster_usd_per_hour(job, market)
     if job_at_limit is None:
         return MaxCost(limit, unknown_because=limit.no_limit_reason, hourly_usd=hourly_usd)
-    billed = bill(job_at_limit, market)
-    missing = "; ".join(billed.missing) if billed.total_usd is None else None
-    return MaxCost(limit, billed.total_usd, missing, hourly_usd, billed)
+    bill_at_limit = bill(job_at_limit, market)
+    missing_text = "; ".join(bill_at_limit.missing) if bill_at_limit.total_usd is None else None
+    return MaxCost(limit, bill_at_limit.total_usd, missing_text, hourly_usd, bill_at_limit)
 
 
 _INSTANCES = (
@@ -244,9 +244,13 @@ def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
             instance_count = count if isinstance(count, int) and count > 0 else job.instance_count
             group = InstanceGroup(name, instance_count or 1)
             variants.append(replace(job, groups=(group,)))
-    rates = [(cluster_usd_per_hour(variant, market), variant) for variant in variants]
-    priced = [(usd, variant) for usd, variant in rates if usd is not None]
-    return max(priced, key=lambda pair: pair[0])[1] if priced and len(priced) == len(rates) else job
+    variant_rates = [(cluster_usd_per_hour(variant, market), variant) for variant in variants]
+    priced_variants = [(usd, variant) for usd, variant in variant_rates if usd is not None]
+    return (
+        max(priced_variants, key=lambda pair: pair[0])[1]
+        if priced_variants and len(priced_variants) == len(variant_rates)
+        else job
+    )
 
 
 def recent_durations_s(job: Job, earlier: Sequence[AuditSummary], max_runs: int) -> list[Decimal]:

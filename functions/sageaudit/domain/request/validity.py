@@ -109,12 +109,12 @@ class ApiModel(Struct, frozen=True):
         shape = self.shapes.get(shape_name)
         if shape is None or isinstance(value, UnknownValue) or value is None:
             return
-        expected, accepted = _TYPES.get(shape["type"], ("", object))
-        has_right_type = isinstance(value, accepted) and (
-            isinstance(value, bool) is (shape["type"] == "boolean") or not expected
+        type_text, python_types = _TYPES.get(shape["type"], ("", object))
+        has_right_type = isinstance(value, python_types) and (
+            isinstance(value, bool) is (shape["type"] == "boolean") or not type_text
         )
         if not has_right_type:
-            yield Problem(Fault.TYPE, place, f"must be {expected}")
+            yield Problem(Fault.TYPE, place, f"must be {type_text}")
         elif isinstance(value, Mapping) and shape["type"] == "structure":
             yield from self._structure(shape_name, value, place)
         elif isinstance(value, Mapping):
@@ -156,10 +156,10 @@ class ApiModel(Struct, frozen=True):
                 yield Problem(Fault.MISSING, (*place, key), "is required, and is missing")
 
     def _text(self, shape: Mapping[str, Any], value: str, place: Path) -> Iterator[Problem]:
-        allowed = shape.get("enum")
-        if allowed and value not in allowed:
-            if not _is_newer_type(value, allowed):
-                yield _unknown_enum_value(value, allowed, place)
+        allowed_values = shape.get("enum")
+        if allowed_values and value not in allowed_values:
+            if not _is_newer_type(value, allowed_values):
+                yield _unknown_enum_value(value, allowed_values, place)
         elif problems := [*_limits(shape, len(value), place, f"has {len(value)} characters")]:
             yield from problems
         elif (pattern := shape.get("pattern")) and not _matches_pattern(pattern, value):
@@ -167,20 +167,20 @@ class ApiModel(Struct, frozen=True):
             yield Problem(Fault.LIMITS, place, sentence)
 
 
-def _unknown_enum_value(value: str, allowed: Sequence[str], place: Path) -> Problem:
-    suggestion = nearest_name(value, allowed)
-    if len(allowed) <= _MAX_NAMED_VALUES:
-        hint = f": it must be {_join_with_or(allowed)}"
+def _unknown_enum_value(value: str, allowed_values: Sequence[str], place: Path) -> Problem:
+    suggestion = nearest_name(value, allowed_values)
+    if len(allowed_values) <= _MAX_NAMED_VALUES:
+        hint = f": it must be {_join_with_or(allowed_values)}"
     else:
         hint = f": did you mean {suggestion}?" if suggestion else ""
     return Problem(Fault.VALUE, place, f"has a value that AWS does not know{hint}", suggestion)
 
 
-def _is_newer_type(value: str, allowed: Sequence[str]) -> bool:
+def _is_newer_type(value: str, allowed_values: Sequence[str]) -> bool:
     """Returns whether a value may be an instance type newer than the model: its size is known."""
     match = _INSTANCE.fullmatch(value)
-    sizes = {name.rpartition(".")[2] for name in allowed}
-    return match is not None and allowed[0].startswith("ml.") and match[1] in sizes
+    sizes = {name.rpartition(".")[2] for name in allowed_values}
+    return match is not None and allowed_values[0].startswith("ml.") and match[1] in sizes
 
 
 def _check_documented_limits(shape: str, key: str, value: object, place: Path) -> Iterator[Problem]:

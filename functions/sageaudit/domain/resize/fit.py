@@ -298,10 +298,10 @@ def possibly_cheaper_types(
 def _availability_refusal(
     region: str | None,
     kind: JobKind,
-    own: tuple[InstanceType, Rate | None],
-    offered: tuple[InstanceType, Rate | None],
+    own_type_and_rate: tuple[InstanceType, Rate | None],
+    other_type_and_rate: tuple[InstanceType, Rate | None],
 ) -> TypeRefusal | None:
-    (own_type, own_rate), (other_type, rate) = own, offered
+    (own_type, own_rate), (other_type, rate) = own_type_and_rate, other_type_and_rate
     if kind not in other_type.kinds:
         reason = f"{kind.value} jobs do not take {other_type.name}"
         return TypeRefusal(Constraint.NOT_OFFERED, reason)

@@ -302,10 +302,10 @@ class _TypeEvaluation(Struct, frozen=True):
             if usd is not None:
                 return usd
         new_bill = bill(SetType(offer.type.name, time_factor).apply(self.job), self.market)
-        missing = [gap for gap in new_bill.gaps if gap not in self.billed.gaps]
-        if not missing:
+        new_gaps = [gap for gap in new_bill.gaps if gap not in self.billed.gaps]
+        if not new_gaps:
             return new_bill.total_usd
-        reason = f"the bill on {offer.type.name} would not be complete: {', '.join(missing)}"
+        reason = f"the bill on {offer.type.name} would not be complete: {', '.join(new_gaps)}"
         return TypeRefusal(Constraint.BILL, reason)
 
     def _break_even(

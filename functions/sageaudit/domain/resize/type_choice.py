@@ -34,10 +34,12 @@ def smallest_types(runs: Sequence[Resize]) -> dict[str, Decimal] | None:
     `runs`: the results of `resize` for the run, with the arguments of several rules. The result is
     empty if nothing cheaper fits, and None if the use is unknown.
     """
-    judged = [run for run in runs if run.rate is not None and not any(run.unrecorded_refusals)]
-    savings = next(filter(None, (_saving_candidates(run) for run in judged)), [])
+    judged_results = [
+        run for run in runs if run.rate is not None and not any(run.unrecorded_refusals)
+    ]
+    saving_candidates = next(filter(None, (_saving_candidates(run) for run in judged_results)), [])
     smallest: dict[str, tuple[InstanceType, Decimal]] = {}
-    for candidate in sorted(savings, key=lambda row: _size(row.type)):
+    for candidate in sorted(saving_candidates, key=lambda row: _size(row.type)):
         is_covered = any(
             _is_at_least_as_large(candidate.type, small) for small, _ in smallest.values()
         )
@@ -48,7 +50,7 @@ def smallest_types(runs: Sequence[Resize]) -> dict[str, Decimal] | None:
         ):
             factor = candidate.runtime_factor.counted.quantize(_HUNDREDTH, ROUND_UP)
             smallest[candidate.type.name] = (candidate.type, factor)
-    return {name: factor for name, (_, factor) in smallest.items()} if judged else None
+    return {name: factor for name, (_, factor) in smallest.items()} if judged_results else None
 
 
 def _saving_candidates(run: Resize) -> list[Candidate]:

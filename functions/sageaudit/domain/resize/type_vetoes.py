@@ -207,25 +207,25 @@ def _cuda_refusal(job: Job, other_type: InstanceType) -> str | None:
     if toolkit is None or other_type.gpu_peaks is None:
         return None
     name, capability = other_type.gpu_model, other_type.gpu_peaks.compute_capability
-    first = _first_cuda(other_type)
-    if first is not None and toolkit < first:
+    first_cuda = _first_cuda(other_type)
+    if first_cuda is not None and toolkit < first_cuda:
         return (
             f"its image has CUDA {_version_text(toolkit)}, and the {name} needs"
-            f" {_version_text(first)} or later"
+            f" {_version_text(first_cuda)} or later"
         )
-    dropped = _dropping_cuda_version(capability)
-    if dropped is not None and toolkit[0] >= dropped:
+    dropping_version = _dropping_cuda_version(capability)
+    if dropping_version is not None and toolkit[0] >= dropping_version:
         return f"its image has CUDA {_version_text(toolkit)}, which has dropped the {name}"
-    torch = addresses.pytorch(job.image)
+    pytorch_version = addresses.pytorch(job.image)
     if (
         capability == _VOLTA
-        and torch
-        and torch >= _PYTORCH_WITHOUT_VOLTA
+        and pytorch_version
+        and pytorch_version >= _PYTORCH_WITHOUT_VOLTA
         and toolkit >= _CUDA_WITHOUT_VOLTA
     ):
         return (
-            f"PyTorch {_version_text(torch)} for CUDA {_version_text(toolkit)} has dropped the"
-            f" {name}"
+            f"PyTorch {_version_text(pytorch_version)} for CUDA {_version_text(toolkit)} has"
+            f" dropped the {name}"
         )
     return None
 

@@ -82,11 +82,11 @@ def short_run_usage(usage: Measurements) -> Measurements | None:
     runs.
     """
     grid = range(usage.points)
-    first = next(filter(usage.is_active, grid), None)
-    if first is None:
+    first_active = next(filter(usage.is_active, grid), None)
+    if first_active is None:
         return None
-    last = next(filter(usage.is_active, reversed(grid)))
-    if (last + 1 - first) * (usage.period_s or 0) >= MIN_ACTIVE_MINUTES * 60:
+    last_active = next(filter(usage.is_active, reversed(grid)))
+    if (last_active + 1 - first_active) * (usage.period_s or 0) >= MIN_ACTIVE_MINUTES * 60:
         return None  # the common case, which needs no look at each minute
     active = usage.active_part()
     is_short = active.minutes < MIN_ACTIVE_MINUTES
@@ -251,13 +251,13 @@ def _missing_metric_sentences(usage: Measurements) -> Iterator[str]:
 
 
 def _missing_host_sentences(usage: Measurements) -> Iterator[str]:
-    absent = {
+    missing_hosts = {
         metric: (usage.hosts_expected or 0) - len(hosts)
         for metric, hosts in usage.series.items()
         if metric in _RESOURCES
     }
-    for hosts, metrics in _by_value({m: n for m, n in absent.items() if n > 0}):
-        text = "" if len(metrics) == len(absent) else f" of {_metric_names_text(metrics)}"
+    for hosts, metrics in _by_value({m: n for m, n in missing_hosts.items() if n > 0}):
+        text = "" if len(metrics) == len(missing_hosts) else f" of {_metric_names_text(metrics)}"
         verb, pronoun = ("has", "it") if hosts == 1 else ("have", "they")
         yield (
             f"{hosts} of {usage.hosts_expected} hosts {verb} no metrics{text}: "
@@ -275,17 +275,17 @@ def _gap_sentences(usage: Measurements) -> Iterator[str]:
         line.is_complete for hosts in usage.series.values() for line in hosts.values()
     ):
         return
-    ends: dict[Metric, int] = {}
-    inside: dict[Metric, int] = {}
+    end_gaps: dict[Metric, int] = {}
+    inner_gaps: dict[Metric, int] = {}
     for metric, hosts in usage.series.items():
         if metric not in _RESOURCES:
             continue
         runs = [_gap_lengths(line) for line in hosts.values()]
-        ends[metric] = max((end for _, end in runs), default=0)
-        inside[metric] = max((longest for longest, _ in runs), default=0)
+        end_gaps[metric] = max((end for _, end in runs), default=0)
+        inner_gaps[metric] = max((longest for longest, _ in runs), default=0)
     for missing, template in (
-        (ends, "end {} before the job does: what came then"),
-        (inside, "have no points for {}: what happened then"),
+        (end_gaps, "end {} before the job does: what came then"),
+        (inner_gaps, "have no points for {}: what happened then"),
     ):
         for points, metrics in _by_value({m: n for m, n in missing.items() if n >= min_points}):
             gap = template.format(duration_text(Decimal(points * period_s)))

@@ -180,9 +180,11 @@ def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], st
     """Returns the series of the job's own hosts, and a note if others were left out."""
     names = {metric.value for metric in Metric}
     items = [item for item in raw if item.metric in names and item.host != job.name]
-    own = [item for item in items if item.host.startswith(f"{job.name}/") and is_name(item.host)]
-    others = len(items) - len(own)
-    return own, f"{others} series are not of this job's hosts" if others else None
+    own_series = [
+        item for item in items if item.host.startswith(f"{job.name}/") and is_name(item.host)
+    ]
+    other_count = len(items) - len(own_series)
+    return own_series, f"{other_count} series are not of this job's hosts" if other_count else None
 
 
 def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:

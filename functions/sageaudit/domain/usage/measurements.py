@@ -154,8 +154,8 @@ class Measurements(Struct, frozen=True, dict=True):
         hosts = self.series.get(metric)
         if not hosts:
             return None
-        expected = max(self.hosts_expected or 0, len(hosts))
-        return sum(series.share for series in hosts.values()) / expected
+        expected_hosts = max(self.hosts_expected or 0, len(hosts))
+        return sum(series.share for series in hosts.values()) / expected_hosts
 
     def mean(self, metric: Metric) -> float:
         """Returns the mean of all points of all hosts for a metric that is not missing."""
@@ -291,12 +291,12 @@ class Measurements(Struct, frozen=True, dict=True):
 
     @cached_property
     def cpu_states(self) -> Mapping[str, States]:
-        """Whether the CPU find_states, by recorded host and by period."""
+        """Whether the CPU works, by recorded host and by period."""
         return self._states_by_host(Metric.CPU, partial(cpu_states, vcpu=self.vcpu))
 
     @cached_property
     def gpu_states(self) -> Mapping[str, States]:
-        """Whether a GPU find_states, by recorded host and by period."""
+        """Whether a GPU works, by recorded host and by period."""
         return self._states_by_host(Metric.GPU, partial(gpu_states, gpus=self.gpus))
 
     def _states_by_host(

@@ -179,13 +179,17 @@ def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
             continue
         points = line.present
         low, high, share = _ranks(len(points), percent)
-        above = sorted([value for value in points if value > highest])
-        below = len(points) - len(above)
-        if high >= below:
+        values_above = sorted([value for value in points if value > highest])
+        count_below = len(points) - len(values_above)
+        if high >= count_below:
             low_value = (
-                max(v for v in points if v <= highest) if low < below else above[low - below]
+                max(v for v in points if v <= highest)
+                if low < count_below
+                else values_above[low - count_below]
             )
-            highest = max(highest, low_value + (above[high - below] - low_value) * share)
+            highest = max(
+                highest, low_value + (values_above[high - count_below] - low_value) * share
+            )
     return highest
 
 
