@@ -236,8 +236,8 @@ def pytorch(image: str | None) -> Version | None:
 class BuiltInAlgorithm(Struct, frozen=True):
     """A built-in algorithm of SageMaker.
 
-    `families`: the families of GPU instances that it trains on; empty if it trains on CPUs only.
-    `is_gpu_only`: it does not train on a CPU type.
+    `families`: the families of the GPU instances that the algorithm trains on; empty if it trains
+    on CPUs only. `is_gpu_only`: the algorithm does not train on a CPU type.
     """
 
     name: str

@@ -38,7 +38,6 @@ class Setting(Struct, frozen=True):
 
 
 def _paths_by_kind(processing: str, transform: str | None = None) -> dict[JobKind, str]:
-    """Returns the paths of a setting by kind."""
     paths = {JobKind.PROCESSING: processing, JobKind.TRANSFORM: transform}
     return {kind: path for kind, path in paths.items() if path is not None}
 

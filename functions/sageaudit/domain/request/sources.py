@@ -309,7 +309,6 @@ def _job_request(
 def _pipeline_requests(
     address: str, values: Mapping[str, Any], unknown: object, place: Path, region: str | None
 ) -> ParsedRequests:
-    """Returns the requests of a pipeline's steps."""
     key = "pipeline_definition"
     definition_text, unknown_definition = values.get(key), _unknown_part(unknown, key)
     if isinstance(definition_text, Mapping):

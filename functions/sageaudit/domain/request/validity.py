@@ -105,7 +105,6 @@ class ApiModel(Struct, frozen=True):
         )
 
     def _value(self, shape_name: str, value: object, place: Path) -> Iterator[Problem]:
-        """Checks one value against its shape."""
         shape = self.shapes.get(shape_name)
         if shape is None or isinstance(value, UnknownValue) or value is None:
             return

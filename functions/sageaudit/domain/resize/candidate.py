@@ -181,7 +181,7 @@ class TriedType(Struct, frozen=True):
 class CostlierStep(Struct, frozen=True):
     """A step to a smaller type that made a family's runs cost more, with the costs on both types.
 
-    It applies only to runs with this number of instances and this kind of purchase.
+    The step applies only to runs with this number of instances and this kind of purchase.
     """
 
     from_type: str

@@ -49,8 +49,8 @@ _FIRST_CUDA: tuple[tuple[Decimal, addresses.Version], ...] = (
 )
 """Compute capabilities, and the first CUDA toolkit that builds for each."""
 _DROPPED_BY_CUDA: tuple[tuple[Decimal, int], ...] = ((Decimal("5.0"), 12), (Decimal("7.5"), 13))
-"""Compute capabilities, and the first major version of CUDA without code for older
-architectures."""
+"""Compute capabilities, and the major version of CUDA from which older architectures have no
+code."""
 _CPU_TAG = re.compile(r"(?:^|[-_.])cpu(?:$|[-_.])")
 _SMALL_A100_GIB = Decimal(40)
 _VOLTA = Decimal("7.0")
