@@ -20,7 +20,7 @@ from sageaudit.domain.audit.sums import storable_usd, sums_from_document
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import seconds_between, sum_if_complete
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.reconcile.lines import full_usage_type, lines_of
+from sageaudit.domain.reconcile.lines import full_usage_type, lines_from_audit
 from sageaudit.output.text.finding import fix_text
 from sageaudit.structs import replace
 
@@ -108,7 +108,7 @@ def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
     """Returns quantity and dollars by usage type; a sum with an unknown part is unknown."""
     quantities: dict[str, list[Decimal | None]] = defaultdict(list)
     costs: dict[str, list[Decimal | None]] = defaultdict(list)
-    for line in lines_of(document, None):
+    for line in lines_from_audit(document, None):
         if line.is_metered:
             usage_type = full_usage_type(line)
             quantities[usage_type].append(line.quantity)

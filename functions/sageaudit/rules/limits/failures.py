@@ -12,7 +12,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from sageaudit.domain.job.course import failure_class, is_trial, kept_results, limit_reached
+from sageaudit.domain.job.course import failure_class, is_trial, kept_results, reached_limit
 from sageaudit.domain.job.failure_words import AWS_ERROR, GPU_MEMORY, HOST_MEMORY
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.resize.type_choice import cheapest_type
@@ -71,7 +71,7 @@ def why_not_lost(job: api.Job) -> api.NotApplicable | api.Unknown | None:
     A run that failed by itself counts as lost, whatever it left.
     """
     stopped = job.status == "Stopped"
-    if not stopped and limit_reached(job) is None:
+    if not stopped and reached_limit(job) is None:
         return None
     if stopped and is_trial(job):
         return api.NotApplicable("stopped by or with its tuning job")

@@ -23,8 +23,8 @@ from __future__ import annotations
 from sageaudit.domain.job.course import (
     is_trial,
     kept_results,
-    limit_reached,
     possible_resume_source,
+    reached_limit,
     seconds_until_limit,
 )
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
@@ -52,7 +52,7 @@ def _trial_reason(case: api.JobCase) -> str | None:
 def check(case: api.JobCase) -> api.Outcome:
     """Counts the run as lost if nothing is left; else only states the limit."""
     job = case.job
-    limit = limit_reached(job)
+    limit = reached_limit(job)
     if limit is None or job.has_never_started:
         return api.Clear()
     results = kept_results(job)

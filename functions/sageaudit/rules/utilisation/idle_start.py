@@ -215,7 +215,7 @@ def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) 
     counts = Counter[str]()
     for period in wait:
         is_busy = any_active([host[period] for host in hosts])
-        if usage.idle(period):
+        if usage.is_idle(period):
             counts["idle"] += 1
         elif is_busy:
             counts["busy"] += 1

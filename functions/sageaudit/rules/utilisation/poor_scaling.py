@@ -192,7 +192,7 @@ def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.Missing:
 def _has_worked(usage: api.Measurements, metric: api.Metric) -> bool:
     """Whether there was work: false for idle GPUs and idle runs, which other rules report."""
     if metric is api.Metric.CPU:
-        return any(usage.worked(minute) for minute in range(usage.points))
+        return any(usage.is_active(minute) for minute in range(usage.points))
     return not is_gpu_idle(usage)
 
 

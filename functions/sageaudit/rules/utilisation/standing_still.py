@@ -57,7 +57,7 @@ def is_all_idle(whole: api.Measurements, stretches: Iterable[range]) -> bool:
     """Whether every host is known to be idle in all these periods, so that none kept even a core
     busy.
     """
-    return all(whole.idle(minute) for stretch in stretches for minute in stretch)
+    return all(whole.is_idle(minute) for stretch in stretches for minute in stretch)
 
 
 def hosts_without_work(whole: api.Measurements, ends: Iterable[HostActivity]) -> set[str]:
@@ -117,7 +117,7 @@ def idle_ends(case: api.JobCase, min_s: float) -> IdleEnds:
         if end.has_worked
         and (seconds := (end.idle_tail_periods - tail_periods) * period_s) >= min_s
     ]
-    has_worked = any(usage.worked(minute) for minute in range(tail.start))
+    has_worked = any(usage.is_active(minute) for minute in range(tail.start))
     periods_without_gpu = periods_after_gpu(usage)
     on_cpu_s = (len(periods_without_gpu) - tail_periods) * period_s
     return IdleEnds(
@@ -189,7 +189,9 @@ def idle_run(case: api.JobCase) -> IdleRun | None:
         return None
     tail = idle_tail(usage)
     standstill_periods = {period for stretch in (tail, *idle_middle(usage)) for period in stretch}
-    is_idle = [period in standstill_periods or usage.idle(period) for period in range(usage.points)]
+    is_idle = [
+        period in standstill_periods or usage.is_idle(period) for period in range(usage.points)
+    ]
     stretches = [
         stretch for stretch in true_ranges(is_idle) if len(stretch) * period_s >= _MIN_STRETCH_S
     ]

@@ -14,7 +14,7 @@ from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, Co
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.ref import region_partition
 from sageaudit.domain.reconcile.coverage import Coverage, coverage
-from sageaudit.domain.reconcile.lines import AuditedLine, AwsLine, AwsSpend, lines_of
+from sageaudit.domain.reconcile.lines import AuditedLine, AwsLine, AwsSpend, lines_from_audit
 from sageaudit.domain.sweep import Period
 from sageaudit.errors import AwsError, BadUsage, MalformedData, SageauditError
 from sageaudit.ports import History
@@ -154,4 +154,4 @@ def audited_lines(
                 continue
             document = read_audit(history, summary.key, summary.version)
             if document is not None:
-                yield from lines_of(document, None)
+                yield from lines_from_audit(document, None)
