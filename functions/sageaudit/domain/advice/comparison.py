@@ -1,7 +1,7 @@
 """Compares bills: what a recommendation saved, and what a run cost beyond comparable runs.
 
 Bills are compared with bills, never with predictions. If something else changed too, no saving is
-claimed. An episode has the runs with one recommendation, and the runs that followed it.
+claimed. An episode is the runs with a recommendation, and the runs that followed it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 COMPARED_RUNS = 3
-"""The medians of this many runs before and after are compared: our choice."""
+"""The number of runs before and after a change whose medians are compared: our choice."""
 _MAX_LATER_RUNS = 6
-"""Three of this many completed runs after it must be comparable: our choice."""
+"""The most completed runs with the fix among which `COMPARED_RUNS` comparable ones are sought: our
+choice."""
 _MAX_BASELINE_AGE = timedelta(days=90)
+"""The longest time between the first compared run and the fix."""
 _NEW_DATA_FACTOR = Decimal("1.2")
+"""A download that takes this many times as long as before, or the inverse, shows other data."""
 _MIN_DOWNLOAD_S = 60
-"""A download of at least this many seconds shows how much data there was. 20% more is new data."""
+"""The shortest download, in seconds, that shows how much data there was."""
 _DATA_PATHS = ("InputDataConfig", "ProcessingInputs", "TransformInput")
 _FINGERPRINT_PATHS = (
     *_DATA_PATHS,
@@ -40,10 +43,10 @@ _FINGERPRINT_PATHS = (
 _AWS_FAILURES = frozenset({"CapacityError", "InternalServerError"})
 
 CLOSED_AFTER = timedelta(days=60)
-"""A recommendation is closed after this long without a run, or without its finding: our choice."""
+"""A recommendation is closed after this time without a run, or without its finding: our choice."""
 _BASELINE_RUNS = 5
-"""How many runs before the finding are checked for the recommended value. If one had it, only
-several runs in a row count as a fix."""
+"""The number of runs before the finding that are checked for the recommended value. If one had it,
+only several runs in a row count as a fix."""
 
 
 class Effect(enum.Enum):
@@ -56,11 +59,11 @@ class Effect(enum.Enum):
 
 
 class Comparison(Struct, frozen=True):
-    """Median bills in USD; None if they do not show what the recommendation saved.
+    """Median bills in USD before and after a change; None if they do not show what it saved.
 
-    `predicted_usd`: the predicted saving of one run. `runs`: how many have completed since.
-    `after`: the keys of the compared later runs. `evidence`: one sentence. `fixed_another_way`:
-    another value than the recommended one removed the finding.
+    `runs`: the number of completed runs since the change. `predicted_usd`: the predicted saving of
+    one run. `after`: the keys of the compared later runs. `evidence`: one sentence.
+    `fixed_another_way`: a value other than the recommended one removed the finding.
     """
 
     effect: Effect
@@ -74,19 +77,19 @@ class Comparison(Struct, frozen=True):
 
     @property
     def saved_usd(self) -> Decimal | None:
-        """What one run saved, in USD; None if nothing is claimed."""
+        """The saving of one run in USD; None if no saving is claimed."""
         if self.effect is not Effect.CHEAPER or self.before_usd is None or self.after_usd is None:
             return None
         return self.before_usd - self.after_usd
 
     @property
     def all_saved_usd(self) -> Decimal | None:
-        """What all runs since have saved, in USD; None if nothing is claimed."""
+        """The saving of all runs since the change, in USD; None if no saving is claimed."""
         return None if self.saved_usd is None else self.saved_usd * self.runs
 
     @property
     def all_predicted_usd(self) -> Decimal | None:
-        """The predicted saving of all runs since, in USD; None if there was no prediction."""
+        """The predicted saving of all runs since the change, in USD; None without a prediction."""
         return None if self.predicted_usd is None else self.predicted_usd * self.runs
 
 
@@ -102,10 +105,10 @@ def compare_runs(
     recommendation: Recommendation,
     paths: frozenset[str],
 ) -> Comparison:
-    """Compares the last runs before the recommendation was followed with the first runs after it.
+    """Compares the last runs before the recommendation was followed with the first runs after.
 
-    All runs are in the order of their starts. `recommended_runs`: the runs with the recommendation.
-    `paths`: the parameters of the family's recommendations, which may change too.
+    `runs`: the family's runs by their start, oldest first. `recommended_runs`: the runs with the
+    recommendation. `paths`: the parameters of the family's recommendations, which may change too.
     """
     fixed_since, fixed_keys = started_at(runs_with_fix[0]), {run.key for run in runs_with_fix}
     before = [run for run in runs if started_at(run) < fixed_since and run.key not in fixed_keys]
@@ -144,7 +147,7 @@ def _effect(
     after: Sequence[AuditSummary],
     fixed_since: datetime,
 ) -> tuple[Effect, str | None]:
-    """Returns the effect and its evidence; the evidence is None if something else changed."""
+    """Returns the effect and one sentence of evidence; None if other changes are the evidence."""
     if len(completed) < COMPARED_RUNS:
         return Effect.TOO_FEW, f"{len(completed)} of {COMPARED_RUNS} runs since"
     if len(before) < COMPARED_RUNS:
@@ -185,8 +188,9 @@ def fixed_another_way(
 def _failure_evidence(
     before: Sequence[AuditSummary], runs_with_fix: Sequence[AuditSummary]
 ) -> str | None:
-    """Returns evidence if two of the first three later runs failed, but at most one of three
-    before.
+    """Returns evidence that the fix made runs fail; None without it.
+
+    Two of the first three runs with the fix must have failed, and at most one of three before.
     """
     finished = [run for run in runs_with_fix if _is_finished(run)][:COMPARED_RUNS]
     failed = [run for run in finished if run.status == "Failed"]
@@ -207,7 +211,7 @@ def _is_finished(run: AuditSummary) -> bool:
 def _other_changes(
     before: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
 ) -> Iterator[str]:
-    """Yields what else differs between the runs before and a later run, in words.
+    """Yields a phrase for each difference between the runs before and a later run.
 
     Changes of the parameters in `paths` do not count.
     """
@@ -241,7 +245,7 @@ def _other_changes(
 
 
 def _data_s(run: AuditSummary) -> Decimal | None:
-    """Returns the seconds of the download: for a batch job, those until its first metric point."""
+    """Returns the seconds of the download, for a batch job those until its first metric point."""
     return run.first_point_s or run.phase_s.get("Downloading")
 
 
@@ -250,21 +254,21 @@ def _median_usd(runs: Sequence[AuditSummary]) -> Decimal:
 
 
 class CostSpike(Struct, frozen=True):
-    """What comparable runs cost, and what this run cost, in USD."""
+    """The cost of a run, and the usual cost of comparable runs, in USD."""
 
     expected_usd: Decimal
     cost_usd: Decimal
 
     @property
     def excess_usd(self) -> Decimal:
-        """How much more the run cost."""
+        """How much more the run cost than comparable runs, in USD."""
         return self.cost_usd - self.expected_usd
 
 
 def find_cost_spike(
     own: AuditSummary, earlier_runs: Iterable[AuditSummary], policy: Policy
 ) -> CostSpike | None:
-    """Returns a run's cost and the usual cost of earlier runs; None if either is unknown."""
+    """Returns the run's cost and the usual cost of earlier runs; None if either is unknown."""
     runs = [run for run in earlier_runs if run.ended_at < own.ended_at]
     earlier = [run for run in runs if run.is_comparable]
     if own.total_usd is None or own.purchase is None:
@@ -275,9 +279,9 @@ def find_cost_spike(
 
 
 class Episode(Struct):
-    """The runs from when a recommendation appears until it appears again.
+    """The runs from when a recommendation appears until it appears anew.
 
-    `is_reappearance`: it appeared again after it had been followed.
+    `is_reappearance`: the recommendation had been followed before.
     """
 
     runs: list[AuditSummary] = field(default_factory=list)
@@ -286,7 +290,7 @@ class Episode(Struct):
 
 
 def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Decimal | None:
-    """Returns the amount of the run's recommendation on the same line; None if it is unknown."""
+    """Returns the amount of the run's recommendation for this parameter in USD; None if unknown."""
     advised = run.matching_recommendation(recommendation)
     return advised.amount if advised else None
 
@@ -294,9 +298,9 @@ def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Dec
 def split_episodes(
     runs: Sequence[AuditSummary], recommendation: Recommendation
 ) -> Iterator[Episode]:
-    """Yields the episodes of a recommendation; `runs` are in the order of their starts.
+    """Yields the episodes of a recommendation. `runs`: by their start, oldest first.
 
-    A new one begins if the finding returns after a run with the fix, or after `CLOSED_AFTER`.
+    A new episode begins if the finding returns after a run with the fix, or after `CLOSED_AFTER`.
     """
     episode, earlier_runs = Episode(), list[AuditSummary]()
     was_used_before, runs_in_a_row = False, list[AuditSummary]()
@@ -326,8 +330,8 @@ def split_episodes(
 
 
 def _has_fix(run: AuditSummary, before: AuditSummary, recommendation: Recommendation) -> bool:
-    """Returns whether the run has the recommended value, or a number nearer to it than to the old
-    one.
+    """Returns whether the run has the recommended value, or a number closer to that than to the old
+    value.
 
     If the recommendation has a placeholder, such as `s3://<bucket>/<prefix>`, any new value counts.
     """

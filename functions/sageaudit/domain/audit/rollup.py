@@ -36,7 +36,7 @@ _ZERO = Decimal(0)
 
 
 def rollup_job_from_children(children: Sequence[AuditDocument]) -> Job:
-    """Derives a roll-up from its children, if its own answer was not recorded."""
+    """Derives the roll-up's job from its children, if its own Describe answer was not recorded."""
     rows = [child["job"] for child in children]
     first = rows[0]
     times = [
@@ -70,11 +70,11 @@ def roll_up(
     outcomes: Outcomes,
     own_savings: TrialSavings,
 ) -> Audit:
-    """Sums the children's audits.
+    """Returns the audit of a roll-up: the sum of its children's audits.
 
-    `launched_count`: the expected number of children; None if unknown. A roll-up that launched
-    nothing cost nothing. `outcomes`: those of the roll-up's rules. `own_savings`: their savings,
-    from what the children's findings did not claim.
+    `launched_count`: the number of jobs that it launched; None if unknown. A roll-up that launched
+    nothing cost nothing. `outcomes`: of the roll-up's own rules. `own_savings`: the savings of
+    these rules, from what the children's findings did not claim.
     """
     empty_sum = _ZERO if launched_count == 0 else None
     jobs = _children_label(job)
@@ -115,19 +115,19 @@ def roll_up(
 
 
 def _children_label(job: Job) -> str:
-    """Returns the name of its children for people."""
+    """Returns what sentences call the roll-up's jobs."""
     rollup = job.kind.spec.rollup
     return rollup.children_label if rollup else "jobs"
 
 
 def _basis(children: Sequence[AuditDocument]) -> Basis:
-    """Returns upper_bound if a part is one, else none, as the sum has no lines of its own."""
+    """Returns upper_bound if a child's bill is one, else none: the sum has no lines of its own."""
     has_upper_bound = any(is_upper_bound(child["bill"]) for child in children)
     return "upper_bound" if has_upper_bound else "none"
 
 
 def _judgement(children: Sequence[AuditDocument], launched: int | None, jobs: str) -> Judgement:
-    """Returns how much of its jobs was judged; NO if no job is known."""
+    """Returns how much of the roll-up's jobs was judged; NO if no job is known."""
     if not children and launched != 0:
         return Judgement(Judged.NO, (f"Its {jobs} are not audited.",))
     unaudited = max((launched or 0) - len(children), 0)
@@ -137,7 +137,7 @@ def _judgement(children: Sequence[AuditDocument], launched: int | None, jobs: st
 
 
 def _child_judgement(child: AuditDocument) -> Judgement:
-    """Returns a child's judgement; at most PARTLY if its avoidable dollars are unknown."""
+    """Returns a child's judgement; at most PARTLY if the child's avoidable dollars are unknown."""
     judged, reasons = Judged(child["judged"]), tuple(child["not_judged"])
     if child["avoidable_usd"] is None and judged is not Judged.NO:
         return Judgement(Judged.PARTLY, (*reasons, "Its avoidable dollars are not known."))
@@ -167,9 +167,9 @@ def _missing(children: Sequence[AuditDocument], launched: int | None, jobs: str)
 
 
 def _incomplete(children: Sequence[AuditDocument], jobs: str) -> Iterable[str]:
-    """Yields each reason why bills of known cost are incomplete, once.
+    """Yields once each reason why bills of known cost are incomplete, with the number of jobs.
 
-    Upper bounds are in the basis instead.
+    Upper bounds are not reasons, as the bill's basis has them.
     """
     counts: Counter[str] = Counter()
     for bill in (child["bill"] for child in children if child["bill"]["total_usd"] is not None):
@@ -231,7 +231,7 @@ def _merge_rule_findings(
     """Merges a rule's findings: the text of the most expensive one, and the sum of their shares.
 
     `scope_text`: the number of children, in words. `key`: the evidence key for the number of
-    findings. The upper end of the range is the most that they may save.
+    findings. The upper end of the range is the most that the findings may save.
     """
     findings = list(map(parse_finding, documents))
     max_usd = sum((max_saving_usd(finding) or _ZERO for finding in documents), _ZERO)
@@ -263,7 +263,9 @@ def _merge_rule_findings(
 
 
 def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable[Slice]:
-    """Sums each slice over all children. The own findings' shares reduce the remainder."""
+    """Sums each slice over all children. The shares of the roll-up's own findings reduce the
+    remainder.
+    """
     sums: dict[str, Decimal] = {}
     for child in children:
         for part in child["waterfall"]:
@@ -280,6 +282,6 @@ def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable
 
 
 def _known_sum(values: Iterable[Decimal | None]) -> Decimal | None:
-    """Returns the sum of the known parts; None if no part is known."""
+    """Returns the sum of the known values; None if no value is known."""
     known = [value for value in values if value is not None]
     return sum(known, _ZERO) if known else None

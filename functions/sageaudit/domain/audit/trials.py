@@ -1,7 +1,8 @@
 """The trials (training jobs) of a tuning job: their cost, their objective, and the savings.
 
-A tuning job has no bill of its own. The findings of its trials claim their shares first. A tuning
-finding then claims the rest of the bills of the trials that it names. Each dollar is claimed once.
+A tuning job has no bill of its own. The findings of its trials claim their shares first. A finding
+of the tuning job then claims the rest of the bills of the trials that it names. Each dollar is
+claimed once.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ from sageaudit.domain.job.parts import Objective
 
 _ZERO = Decimal(0)
 _ORDER = (Bucket.LOST, Bucket.AVOIDABLE, Bucket.POSSIBLE, Bucket.NONE)
+"""The order in which findings claim dollars, by bucket."""
 
 
 class Trial(Struct, frozen=True):
     """The cost and objective of one trial. None means unknown.
 
     `objective`: the final value of the tuning job's metric. `counted_usd`: the part of the bill in
-    the trial's own avoidable and lost findings; `possible_usd`: the part in its possible ones.
-    Tuning findings take the rest. Unjudged trials, and possible savings without a figure, claim
-    nothing.
+    the trial's own avoidable and lost findings. `possible_usd`: the part in its possible findings.
+    The tuning job's findings can claim the rest. `counted_usd` is 0 for a trial that was not
+    judged, and `possible_usd` for a saving without a figure.
     """
 
     name: str
@@ -43,7 +45,7 @@ class Trial(Struct, frozen=True):
     objective: Decimal | None
     possible_usd: Decimal = _ZERO
     estimated: bool = False
-    """Its dollars rest on an estimated rate."""
+    """Whether the trial's dollars depend on an estimated rate."""
 
 
 def trial_from_document(
@@ -74,7 +76,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 class TrialSavings(Struct, frozen=True):
-    """The findings on the tuning job itself."""
+    """The findings on the tuning job itself, with their savings."""
 
     findings: tuple[Finding, ...]
 
@@ -128,7 +130,7 @@ def allocate_trial_savings(
 
 
 def _unclaimed_usd(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
-    """Returns the unclaimed USD of a trial for counted findings, and for possible ones."""
+    """Returns the unclaimed USD of a trial, first for counted findings, then for possible ones."""
     if trial.total_usd is None or trial.counted_usd is None:
         return None, None
     unclaimed_usd = trial.total_usd - trial.counted_usd
