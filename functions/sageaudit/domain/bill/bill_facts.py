@@ -17,8 +17,8 @@ from sageaudit.domain.prices.market import Market, PriceKind
 from sageaudit.structs import replace
 
 CHECKPOINTS_FROM_S = 3600
-"""A run up to this many seconds loses little if it starts again. AWS allows built-in algorithms
-without checkpoints no longer wait."""
+"""A run of at most this many seconds loses little if it starts again. AWS lets built-in algorithms
+without checkpoints wait at most this long."""
 _ZERO = Decimal(0)
 
 NOT_INCLUDED_NOTE = "not included: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"

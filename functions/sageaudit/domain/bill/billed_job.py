@@ -224,9 +224,7 @@ def spot_refusal(job: Job) -> str | None:
 
 
 def spot_capacity_refusal(job: Job) -> str | None:
-    """Returns why Spot capacity is too unlikely for its dollars to be counted; None if it is
-    not.
-    """
+    """Returns why Spot capacity is too unlikely for its dollars to count; None if it is not."""
     has_several_instances = (job.instance_count or 0) > 1
     scarce_types = [g.instance_type for g in job.groups if _SCARCE_TYPES.match(g.instance_type)]
     if not has_several_instances or not scarce_types:
@@ -240,9 +238,8 @@ def early_stopping_refusal(strategy: str | None) -> str | None:
 
 
 def type_change_refusal(job: Job) -> str | None:
-    """Returns why no other type is considered; None if types can be compared.
-
-    The job may have several types, or prepaid ones.
+    """Returns why no other type is considered, as for several or prepaid types; None if types can
+    change.
     """
     if len({group.instance_type for group in job.groups}) > 1:
         return "its instances are of several types"
@@ -279,9 +276,7 @@ def limit_to_possible(detection: Detection, job: Job, market: Market) -> Detecti
 
 
 def rate_estimate_basis(detection: Detection, job: Job, market: Market) -> str | None:
-    """Returns how the rate of a finding's new type was estimated; None if the rate is no
-    estimate.
-    """
+    """Returns how the rate of a finding's new type was estimated; None for other rates."""
     if not isinstance(detection.change, SetType):
         return None
     rate = market.hourly(job.region, job.kind, detection.change.instance_type)

@@ -4,7 +4,7 @@ The shares in this order sum to the totals, so avoidable + lost is never above t
 fixes of the instance type exclude each other, and so do several of the instance count. If fewer
 hosts take over work, fixes of type and count exclude each other too. If the rule of another finding
 subsumes that of a fix, the fix gets no dollars, as they are counted there. Possible fixes are
-applied last and are never added to the others; guesses come after what the family's own runs show.
+applied last and are never added to the others. Guesses come after what the family's own runs show.
 
 A bill at an estimated rate has dollars, marked as estimated. The saving of another type at an
 estimated rate is at most possible: SageMaker may not sell that type.
@@ -34,13 +34,14 @@ REMAINDER = "rest"
 """The name of the part of a bill that is in no finding."""
 _ZERO = Decimal(0)
 _EXCLUSIVE_STAGES = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
+"""The stages of which a job can have only one fix each."""
 
 _MIN_SHOWN_USD = Decimal("0.005")
-"""A smaller amount in USD is shown as less than one cent, and is not worth a change."""
+"""The smallest amount in USD that is worth a change. Less is shown as under one cent."""
 
 
 class SeverityLimits(Struct, frozen=True):
-    """USD of one run from which a finding is high or medium. Below both it is low."""
+    """The least USD of one run for severity high and medium. Less is low."""
 
     high_usd: Decimal = Decimal(100)
     medium_usd: Decimal = Decimal(10)
@@ -64,8 +65,8 @@ class Severities(Struct, frozen=True):
         """Returns the severity of one finding.
 
         A possible finding, or a range counted as 0, is at most low. Less than a cent is info. A
-        finding without dollars is info unless its rule says otherwise. `is_priced` is False for
-        findings that never have dollars; it is True for unknown dollars.
+        finding without dollars is info unless its rule says otherwise. `is_priced`: False for
+        findings that never have dollars; True for unknown dollars.
         """
         if rule.name in self.by_rule:
             return self.by_rule[rule.name]
@@ -92,10 +93,10 @@ class Slice(Struct, frozen=True):
 
 
 class Savings(Struct, frozen=True):
-    """Findings, the largest saving first, and their totals; None if the bill is unknown.
+    """The findings, the largest saving first, and their totals; None if the bill is unknown.
 
-    `lost_up_to_usd`: the most that may be lost, without the avoidable dollars. It equals `lost_usd`
-    if no loss is a range.
+    `lost_up_to_usd`: the most that may be lost, without the avoidable dollars. `lost_usd` is as
+    much if no loss is a range.
     """
 
     findings: tuple[Finding, ...]
@@ -187,7 +188,7 @@ def _drop_impossible_change(detection: Detection, job: Job, *, savings_plan: boo
 
 
 def _range(billed_job: BilledJob, detection: Detection) -> tuple[Decimal, Decimal] | None:
-    """Returns both ends of a finding's range, each billed alone; None if it has no range."""
+    """Returns both ends of a finding's range, each billed alone; None without a range."""
     if detection.change is None or detection.best is None:
         return None
     ends = [billed_job.saving_usd(change) for change in (detection.change, detection.best)]
@@ -214,9 +215,9 @@ def _superseded(
 ) -> dict[str, str]:
     """Returns, by superseded rule, the rule that supersedes it: the largest of the surest savings.
 
-    A fix that saves something wins over one that may save nothing, however sure the latter is. If
-    fewer instances take over work, their fix competes with a change of type: it is unknown whether
-    the other type could do that work too.
+    A fix that saves something wins over a surer fix that may save nothing. If fewer instances take
+    over work, their fix competes with a change of type, as the other type may not be able to do
+    that work.
     """
     superseded: dict[str, str] = {}
     rivals = [
@@ -263,7 +264,7 @@ def _combined_shares(
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
-    """Sort key: standing findings first, then counted ones, then by their dollars."""
+    """Sort key: standing findings first, then counted findings, then the most dollars."""
     return (
         not finding.is_standing,
         not finding.detection.bucket.is_counted,
@@ -280,8 +281,9 @@ def _sum(findings: list[Finding], bucket: Bucket, total: Decimal | None) -> Deci
 
 
 def _lost_up_to(findings: list[Finding], total: Decimal | None) -> Decimal | None:
-    """Returns the most that may be lost: the upper ends of ranges, at most the bill less the
-    avoidable.
+    """Returns the most that may be lost: the sum of the ranges' upper ends.
+
+    At most the bill without the avoidable dollars; None if the bill is unknown.
     """
     avoidable, lost = _sum(findings, Bucket.AVOIDABLE, total), _sum(findings, Bucket.LOST, total)
     if total is None or avoidable is None or lost is None:

@@ -59,61 +59,61 @@ from sageaudit.structs import replace
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _MAX_COST_TAGS = 3
-"""The most cost tags: each makes the row of every audit longer."""
+"""The most cost tags, as each tag makes the row of every audit longer."""
 _MESSAGE_KEYS = frozenset({"channels", "default_to", "digest", "mentions", "route", "watch"})
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 Mode = Literal["notify", "observe"]
-"""Whether messages about audits are sent, or audits are only stored."""
+"""`notify` sends messages about audits; `observe` only stores audits."""
 
 IGNORE_TAG = "sageaudit:ignore"
-"""Its value is like `gpu-underused spot-not-used until=2027-01-31`: rule names separated by spaces,
-because tag values cannot have commas. The date is optional."""
+"""The tag of a job that accepts findings of rules. Its value is like `gpu-underused spot-not-used
+until=2027-01-31`. Spaces separate rule names, because tag values cannot have commas."""
 
 
 class Policy(Struct, frozen=True):
-    """A validated policy; the defaults are those of a fresh install."""
+    """A validated policy. The defaults are those of a new installation."""
 
     mode: Mode = "notify"
     floor_usd: Decimal = Decimal(5)
     trial_floor_usd: Decimal = Decimal(20)
-    """Trials are reported from this many USD of a family's 30 days. Our choice."""
+    """The least USD of a family's 30 days for a message about trials. Our choice."""
     cost_spike_percent: Decimal = Decimal(100)
+    """The least percentage above comparable runs from which a run is a cost spike. Our choice."""
     cost_spike_min_usd: Decimal = Decimal(20)
-    """A run that cost this much more than comparable runs is reported. Our choice."""
+    """The least USD above comparable runs from which a run is a cost spike. Our choice."""
     digest: DigestSchedule | None = DigestSchedule()
-    """When the weekly digest is sent; None: never."""
+    """When the weekly digest is sent; None if never."""
     watch: WatchSettings | None = WatchSettings()
-    """Which running jobs are watched; None: none."""
+    """Which running jobs are watched; None if none are."""
     members: MemberAccounts = MemberAccounts()
     owner_tags: tuple[str, ...] = _OWNER_TAGS
     family_tag: str | None = None
     mentions: Mapping[str, str] = field(default_factory=dict)
-    """By owner tag: the Slack user or group id to mention; other owners are not mentioned."""
+    """By owner tag, the Slack user or group id to mention. Other owners are not mentioned."""
     severity: SeverityLimits = SeverityLimits()
     disabled_rules: frozenset[str] = frozenset()
     enabled_rules: frozenset[str] = frozenset()
-    """Rules that are off by default and switched on here."""
+    """The rules that are off by default and that this policy switches on."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
-    """By rule name: the severity that replaces the one by dollars."""
+    """By rule name, the severity of its findings, whatever their dollars."""
     require: Mapping[str, Requirement] = field(default_factory=dict)
-    """By path: what the organisation requires of its jobs."""
+    """By path of a setting or tag, what the organisation requires of its jobs."""
     objectives: Mapping[str, Direction] = field(default_factory=dict)
-    """By metric name: whether a higher or lower value is better."""
+    """By metric name, whether a higher or lower value is better."""
     commitment_usd_per_hour: Decimal | None = None
-    """Hourly commitment of a Savings Plan in USD, for the rule commitment-candidate."""
+    """The hourly commitment of a Savings Plan in USD, for the rule commitment-candidate."""
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     overrides: tuple[JobOverride, ...] = ()
     """Settings for certain jobs, which `for_job` applies."""
     exemptions: tuple[FamilyExemption, ...] = ()
     tags_may_accept: frozenset[str] | None = None
-    """The rules whose findings a job's own tag may accept; None: those that hide no lost dollars.
-    """
+    """The rules whose findings a job's own tag may accept; None: all that hide no lost dollars."""
     cost_tag_names: tuple[str, ...] = ()
     """The cost tags (`tags.show`) whose values are columns of the history."""
     discounts: Discounts = Discounts()
     channels: Mapping[str, ChannelConfig] = field(default_factory=default_channels)
-    """By name; the stack's own topic is always one of them."""
+    """The channels by name, always including the stack's own topic."""
     routes: Routes = Routes()
     version: str = "default"
 
@@ -133,7 +133,7 @@ class Policy(Struct, frozen=True):
 
     @property
     def max_per_hour(self) -> dict[str, int]:
-        """By channel name, the most messages an hour, for channels with such a limit."""
+        """By name of a channel with a limit, the most messages an hour."""
         return {name: row.max_per_hour for name, row in self.channels.items() if row.max_per_hour}
 
     @property
@@ -153,14 +153,16 @@ class Policy(Struct, frozen=True):
         return {tag: tags.get(tag) or None for tag in self.cost_tag_names}
 
     def owner(self, tags: Mapping[str, str]) -> str | None:
-        """Returns the value of the job's first owner tag; if it is an ARN, only its last part."""
+        """Returns the value of the job's first owner tag; if the value is an ARN, only its last
+        part.
+        """
         for tag in self.owner_tags:
             if (value := tags.get(tag)) and not value.isspace():
                 return value.rsplit("/", 1)[-1] if value.startswith("arn:") else value
         return None
 
     def for_job(self, account: str | None, family: str, tags: Mapping[str, str]) -> Policy:
-        """Returns the policy for one job; later sections override earlier ones."""
+        """Returns the policy for one job. Later sections override earlier sections."""
         rules = RuleSettings(
             self.disabled_rules, self.enabled_rules, self.thresholds, self.severities, self.require
         )
@@ -319,8 +321,8 @@ def exemptions(
 def _can_tag_accept(policy: Policy, rule: RuleInfo, known: Mapping[str, RuleInfo]) -> bool:
     """Returns whether a tag may accept the rule's findings.
 
-    The policy decides, else the rule's card and those of the rules that it includes. Otherwise
-    anyone who may tag a job could hide what it lost.
+    The policy decides; without a setting, the rule and the rules that it subsumes. Otherwise anyone
+    who may tag a job could hide what the job lost.
     """
     if policy.tags_may_accept is not None:
         return rule.name in policy.tags_may_accept
@@ -336,8 +338,9 @@ def _refusal(names: list[str]) -> str:
 
 
 def _read_until(words: list[str]) -> date | None:
-    """Reads the date, if any. Raises ValueError for an invalid one, which must not exempt without
-    end.
+    """Reads the last day of an exemption; None without one.
+
+    Raises ValueError for an invalid date, so that a mistake never exempts without an end.
     """
     if not words:
         return None
