@@ -234,7 +234,9 @@ def next_limit(job: Job, runs: FinishedRuns, now: datetime) -> RunTimeLimit | No
 
 
 def is_limit_near(limit: RunTimeLimit, ran_s: Decimal, runs: FinishedRuns) -> bool:
-    """Returns whether little time is left, unless completed runs of the family took this long."""
+    """Returns whether little time is left, unless a completed run of the family took longer than
+    `ran_s`.
+    """
     near_s = min(max(limit.seconds / _NEAR_LIMIT_DIVISOR, _NEAR_LIMIT_S), limit.seconds / 2)
     is_usual = len(runs.completed_s) >= MIN_COMPLETED_RUNS and max(runs.completed_s) > ran_s
     return limit.left_s <= near_s and not is_usual
