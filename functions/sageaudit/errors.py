@@ -1,4 +1,4 @@
-"""The exceptions that this project raises on purpose, and the pauses between retries.
+"""The exceptions that this project raises on purpose.
 
 SageauditError
 ├── RejectedEvent          an event or message that is malformed, forged or not for this stack

@@ -272,8 +272,8 @@ class AlertLedger(Protocol):
 
         `hours`: include the new message. `includes_job_line`: some bodies are the one-line message
         about the job, which is written once. Returns False and writes nothing if `previous_alerts`
-        or an hour has changed, if the run has a newer version than the new alert, or if the line
-        was written before.
+        or an hour has changed, or the one-line message was written before. Also if the run has a
+        newer version than the new alert.
         """
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:

@@ -128,8 +128,10 @@ def traits_of_request(
     )
 
 
-def _types(job: Job | None, types: Mapping[str, InstanceType]) -> tuple[InstanceType | None, ...]:
-    return tuple(types.get(group.instance_type) for group in job.groups) if job else ()
+def _types(
+    job: Job | None, type_by_name: Mapping[str, InstanceType]
+) -> tuple[InstanceType | None, ...]:
+    return tuple(type_by_name.get(group.instance_type) for group in job.groups) if job else ()
 
 
 def _gpu(_: Job, types: Sequence[InstanceType]) -> str:
@@ -138,9 +140,9 @@ def _gpu(_: Job, types: Sequence[InstanceType]) -> str:
 
 
 def _devices(job: Job, types: Sequence[InstanceType]) -> str:
-    """Returns `several` for several hosts or several GPUs in one host, else `one`."""
-    several = (job.instance_count or 0) > 1 or any(instance.gpus > 1 for instance in types)
-    return "several" if several else "one"
+    """Returns `has_several` for several hosts or several GPUs in one host, else `one`."""
+    has_several = (job.instance_count or 0) > 1 or any(instance.gpus > 1 for instance in types)
+    return "several" if has_several else "one"
 
 
 def _has_useless_volume(job: Job, types: Sequence[InstanceType]) -> bool | None:

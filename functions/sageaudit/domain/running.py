@@ -139,7 +139,7 @@ def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness 
         return None
     tail, work_flags = idle_tail_so_far(trimmed), does_real_work(trimmed)
     last_work_flags = work_flags[-max(_RESUMED_WINDOW_S // period_s, 1) :]
-    resumed = [
+    resumed_times = [
         moment
         for period_index, has_work in enumerate(work_flags)
         if has_work
@@ -151,7 +151,7 @@ def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness 
         known_until=known_until,
         is_at_least=tail.start == 0
         and known_until - begins_at >= METRICS_WINDOW - MAX_METRIC_DELAY,
-        resumed_at=resumed[0] if len(resumed) * period_s >= _RESUMED_MIN_S else None,
+        resumed_at=resumed_times[0] if len(resumed_times) * period_s >= _RESUMED_MIN_S else None,
         is_working=sum(last_work_flags) * period_s >= _RESUMED_MIN_S > len(tail) * period_s,
     )
 
@@ -227,9 +227,9 @@ def next_limit(job: Job, runs: FinishedRuns, now: datetime) -> RunTimeLimit | No
     if not limits:
         return None
     left_s, seconds, includes_waiting = min(limits)
-    slower = sum(took_s - (ran_s or 0) > left_s for took_s in runs.completed_s)
+    slower_runs = sum(took_s - (ran_s or 0) > left_s for took_s in runs.completed_s)
     return RunTimeLimit(
-        seconds, max(left_s, Decimal(0)), slower, len(runs.completed_s), includes_waiting
+        seconds, max(left_s, Decimal(0)), slower_runs, len(runs.completed_s), includes_waiting
     )
 
 
@@ -340,17 +340,17 @@ def advance_state(
 ) -> WatchState:
     """Returns the state after a message of these kinds was sent to these channels."""
     sent_once = frozenset(kinds) - {RunningKind.IDLE, RunningKind.RESUMED}
-    sent = replace(
+    sent_state = replace(
         state, revision=state.revision + 1, messages=state.messages + 1, sent=state.sent | sent_once
     )
     if RunningKind.IDLE in kinds and running.idleness is not None:
         return replace(
-            sent,
+            sent_state,
             idle_since=running.idleness.idle_since,
             idle_until=running.idleness.known_until,
             idle_message_count=state.idle_message_count + 1,
             channels=channels,
         )
     if RunningKind.RESUMED in kinds:
-        return replace(sent, idle_since=None, idle_until=None, channels=())
-    return sent
+        return replace(sent_state, idle_since=None, idle_until=None, channels=())
+    return sent_state

@@ -94,20 +94,20 @@ def select_rows(
     sum: jobs named after it, and `children`. A repeated row counts once, as pages shift while jobs
     are created.
     """
-    wanted_kinds, listed = set(kinds), list(dict.fromkeys(rows))
+    kind_set, unique_rows = set(kinds), list(dict.fromkeys(rows))
     arns = {child.arn for child in children}
     prefixes = {
         (rollup.child_kind, row.ref.name): row.created_at
-        for row in listed
+        for row in unique_rows
         if (rollup := row.ref.kind.spec.rollup) is not None
         and rollup.has_name_prefix
-        and row.ref.kind in wanted_kinds
+        and row.ref.kind in kind_set
         and _is_in_period(row, period)
     }
     return [
         row
-        for row in listed
-        if (row.ref.kind in wanted_kinds and _is_in_period(row, period))
+        for row in unique_rows
+        if (row.ref.kind in kind_set and _is_in_period(row, period))
         or row.ref.arn in arns
         or _is_named_after(row, prefixes)
     ]
@@ -158,8 +158,8 @@ def _is_named_after(
     parts = row.ref.name.rsplit("-", 2)
     if len(parts) != 3:  # noqa: PLR2004 - name, number, hash
         return False
-    launched_at = prefixes.get((row.ref.kind, parts[0][:_CHILD_PREFIX]))
-    return launched_at is not None and launched_at <= row.created_at
+    parent_created_at = prefixes.get((row.ref.kind, parts[0][:_CHILD_PREFIX]))
+    return parent_created_at is not None and parent_created_at <= row.created_at
 
 
 def grace(kind: JobKind) -> timedelta:
@@ -224,9 +224,7 @@ class ListState(Struct, frozen=True):
 
 
 def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, ListState]:
-    """Returns the lists that sweeps still read, without those that the policy no longer
-    includes.
-    """
+    """Returns the lists that sweeps still read. The policy no longer includes the others."""
     newest = max((state.tried_at for state in states.values() if state.tried_at), default=_EPOCH)
     return {
         job_list: state

@@ -23,7 +23,7 @@ from sageaudit.domain.advice.comparison import (
     Comparison,
     Effect,
     compare_runs,
-    fixed_another_way,
+    compare_with_other_fix,
     recommended_amount,
     split_episodes,
     started_at,
@@ -299,75 +299,84 @@ def _family_recommendations(
     """Returns one recommendation for each recommended value. `runs`: the earliest start first."""
     lines: dict[object, dict[str, Recommendation]] = defaultdict(dict)
     for run in runs:
-        for advised in run.recommendations or ():
-            name = recommendation_id(run.account, run.region, run.family, advised)
-            values = lines[advised.line]
-            values.pop(name, None)
-            values[name] = advised  # the newest value is the last
-    rows = [row for values in lines.values() for row in values.values()]
+        for recommended in run.recommendations or ():
+            recommendation_key = recommendation_id(run.account, run.region, run.family, recommended)
+            values_by_id = lines[recommended.line]
+            values_by_id.pop(recommendation_key, None)
+            values_by_id[recommendation_key] = recommended  # the newest value is the last
+    rows = [row for values_by_id in lines.values() for row in values_by_id.values()]
     paths = {path for row in rows for path in (row.parameter, *row.other_parameters)}
     recommendations: list[FamilyRecommendation] = []
-    for values in lines.values():
-        *replaced, newest = values
-        line_decisions = [decisions[name] for name in values if name in decisions]
+    for values_by_id in lines.values():
+        *replaced_ids, newest_id = values_by_id
+        line_decisions = [
+            decisions[recommendation_key]
+            for recommendation_key in values_by_id
+            if recommendation_key in decisions
+        ]
         decision = max(line_decisions, key=lambda row: row.at, default=None)
         recommendation = _make_recommendation(
-            newest, values[newest], runs, decision, frozenset(paths), now
+            newest_id, values_by_id[newest_id], runs, decision, frozenset(paths), now
         )
-        older = (
+        older_recommendations = (
             replace(
                 recommendation,
-                id=name,
-                new=values[name].new,
+                id=recommendation_key,
+                new=values_by_id[recommendation_key].new,
                 occurrences=(),
                 earlier_comparisons=(),
             )
-            for name in replaced
+            for recommendation_key in replaced_ids
         )
-        closed = (replace(old, state=State.CLOSED, comparison=None) for old in older)
-        recommendations += [recommendation, *closed]
+        closed_recommendations = (
+            replace(older_recommendation, state=State.CLOSED, comparison=None)
+            for older_recommendation in older_recommendations
+        )
+        recommendations += [recommendation, *closed_recommendations]
     return _count_savings_once(recommendations)
 
 
 def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[FamilyRecommendation]:
-    """Keeps one saving if several recommendations were followed at once: the one with the largest
-    prediction.
-    """
-    claimed: dict[object, str] = {}
-    parts = [
+    """Keeps only the largest predicted saving of recommendations that were followed at once."""
+    claimant_by_runs: dict[object, str] = {}
+    savings = [
         (comparison, recommendation.id)
         for recommendation in recommendations
         for comparison in recommendation.measured
     ]
-    for comparison, name in sorted(
-        parts, key=lambda pair: pair[0].predicted_usd or 0, reverse=True
+    for comparison, row_id in sorted(
+        savings, key=lambda pair: pair[0].predicted_usd or 0, reverse=True
     ):
-        claimed.setdefault(comparison.after, name)
+        claimant_by_runs.setdefault(comparison.after, row_id)
 
-    def counted_once(comparison: Comparison, name: str) -> Comparison:
-        first = claimed[comparison.after]
-        evidence = f"measured together with {first}"
+    def count_once(comparison: Comparison, row_id: str) -> Comparison:
+        claimant = claimant_by_runs[comparison.after]
+        evidence = f"measured together with {claimant}"
         return (
-            comparison if first == name else replace(comparison, evidence=evidence, after_usd=None)
+            comparison
+            if claimant == row_id
+            else replace(comparison, evidence=evidence, after_usd=None)
         )
 
-    def with_single_savings(recommendation: FamilyRecommendation) -> FamilyRecommendation:
-        comparison_now, ended = (
+    def keep_single_savings(recommendation: FamilyRecommendation) -> FamilyRecommendation:
+        comparison_now, earlier_comparisons = (
             recommendation.comparison,
             tuple(
-                counted_once(comparison, recommendation.id)
+                count_once(comparison, recommendation.id)
                 for comparison in recommendation.earlier_comparisons
             ),
         )
         if comparison_now is not None and comparison_now.effect is Effect.CHEAPER:
-            comparison_now = counted_once(comparison_now, recommendation.id)
-        return replace(recommendation, comparison=comparison_now, earlier_comparisons=ended)
+            comparison_now = count_once(comparison_now, recommendation.id)
+        return replace(
+            recommendation, comparison=comparison_now, earlier_comparisons=earlier_comparisons
+        )
 
-    return [with_single_savings(recommendation) for recommendation in recommendations]
+    return [keep_single_savings(recommendation) for recommendation in recommendations]
 
 
 def _make_recommendation(
-    name: str,
+    row_id: str,
     recommendation: Recommendation,
     runs: Sequence[AuditSummary],
     decision: Decision | None,
@@ -379,26 +388,31 @@ def _make_recommendation(
     `paths`: the parameters of all of the family's recommendations.
     """
     episodes = list(split_episodes(runs, recommendation))
-    last, recommended_runs = episodes[-1], [run for episode in episodes for run in episode.runs]
+    last_episode, recommended_runs = (
+        episodes[-1],
+        [run for episode in episodes for run in episode.runs],
+    )
     newest = recommended_runs[-1]
-    end_amounts = [(run.ended_at, recommended_amount(run, recommendation)) for run in last.runs]
+    end_amounts = [
+        (run.ended_at, recommended_amount(run, recommendation)) for run in last_episode.runs
+    ]
     comparisons = [
         compare_runs(runs, episode.runs, episode.runs_with_fix, recommendation, paths)
         for episode in episodes
         if episode.runs_with_fix
     ]
-    current = comparisons[-1] if comparisons and last.runs_with_fix else None
+    current_comparison = comparisons[-1] if comparisons and last_episode.runs_with_fix else None
     reopened_at = decision.at if decision and decision.action is DecisionAction.REOPEN else None
-    followed_at = [run.ended_at for episode in episodes for run in episode.runs_with_fix]
-    is_reopened = reopened_at is not None and reopened_at > max(followed_at, default=reopened_at)
-    worse = next(
+    followed_times = [run.ended_at for episode in episodes for run in episode.runs_with_fix]
+    is_reopened = reopened_at is not None and reopened_at > max(followed_times, default=reopened_at)
+    worse_comparison = next(
         (row for row in comparisons if row.effect is Effect.WORSE and not is_reopened), None
     )
-    earlier = tuple(
-        row for row in comparisons if row is not current and row.effect is Effect.CHEAPER
+    earlier_savings = tuple(
+        row for row in comparisons if row is not current_comparison and row.effect is Effect.CHEAPER
     )
     draft = FamilyRecommendation(
-        id=name,
+        id=row_id,
         account=newest.account,
         region=newest.region,
         family=newest.family,
@@ -419,8 +433,10 @@ def _make_recommendation(
         last_at=max(run.ended_at for run in recommended_runs),
         decision=decision,
         exempt=recommendation.exempt,
-        comparison=worse or current or fixed_another_way(runs, last.runs[-1], recommendation),
-        earlier_comparisons=earlier,
+        comparison=worse_comparison
+        or current_comparison
+        or compare_with_other_fix(runs, last_episode.runs[-1], recommendation),
+        earlier_comparisons=earlier_savings,
     )
     silence = None if draft.comparison else _silence(draft, now)
     last_run_at = max(run.ended_at for run in runs)
@@ -432,8 +448,8 @@ def _state(recommendation: FamilyRecommendation, last_run_at: datetime, now: dat
     """Returns the state of a recommendation that is not silenced."""
     comparison = recommendation.comparison
     if comparison is None:
-        unseen_for = now - min(last_run_at, recommendation.last_at)
-        return State.CLOSED if unseen_for >= CLOSED_AFTER else State.OPEN
+        unseen_time = now - min(last_run_at, recommendation.last_at)
+        return State.CLOSED if unseen_time >= CLOSED_AFTER else State.OPEN
     is_unfinished = comparison.effect is Effect.TOO_FEW and now - last_run_at >= CLOSED_AFTER
     is_over = is_unfinished or comparison.effect is Effect.WORSE or comparison.fixed_another_way
     return State.CLOSED if is_over else State.FOLLOWED

@@ -45,8 +45,8 @@ _AWS_FAILURES = frozenset({"CapacityError", "InternalServerError"})
 CLOSED_AFTER = timedelta(days=60)
 """A recommendation is closed after this time without a run, or without its finding: our choice."""
 _BASELINE_RUNS = 5
-"""The number of runs before the finding that are checked for the recommended value. If one had it,
-only several runs in a row count as a fix."""
+"""The number of runs before the finding that are checked for the recommended value. If a run had
+the value, only several runs in a row count as a fix."""
 
 
 class Effect(enum.Enum):
@@ -113,10 +113,12 @@ def compare_runs(
     fixed_since, fixed_keys = started_at(runs_with_fix[0]), {run.key for run in runs_with_fix}
     before = [run for run in runs if started_at(run) < fixed_since and run.key not in fixed_keys]
     is_lost = 2 * len(completed_runs(recommended_runs)) < len(recommended_runs)
-    if not is_lost and (failures := _failure_evidence(before, runs_with_fix)):
-        return Comparison(Effect.WORSE, failures)
+    if not is_lost and (failure_text := _failure_evidence(before, runs_with_fix)):
+        return Comparison(Effect.WORSE, failure_text)
     instances, completed = instances_of(recommended_runs[-1]), completed_runs(runs_with_fix)
-    old = [run for run in completed_runs(before) if instances_of(run) == instances][-COMPARED_RUNS:]
+    runs_before = [run for run in completed_runs(before) if instances_of(run) == instances][
+        -COMPARED_RUNS:
+    ]
     amounts = [recommended_amount(run, recommendation) for run in recommended_runs[-COMPARED_RUNS:]]
     predictions = [amount for amount in amounts if amount is not None]
     comparison = Comparison(
@@ -129,16 +131,21 @@ def compare_runs(
         return comparison
     expected_changes = paths | {recommendation.parameter, *recommendation.other_parameters}
     later = completed[:_MAX_LATER_RUNS]
-    changes = {run.key: list(_other_changes(old, run, expected_changes)) for run in later}
-    new = [run for run in later if not changes[run.key]][:COMPARED_RUNS]
-    effect, evidence = _effect(old, completed, new, fixed_since)
+    changes = {run.key: list(_other_changes(runs_before, run, expected_changes)) for run in later}
+    runs_after = [run for run in later if not changes[run.key]][:COMPARED_RUNS]
+    effect, evidence = _effect(runs_before, completed, runs_after, fixed_since)
     if evidence is None:
         evidence = f"{', '.join(next(filter(None, changes.values())))} changed too"
     comparison = replace(comparison, effect=effect, evidence=evidence)
     if effect in {Effect.CONFOUNDED, Effect.TOO_FEW}:
         return comparison
-    keys = tuple(run.key for run in new)
-    return replace(comparison, before_usd=_median_usd(old), after_usd=_median_usd(new), after=keys)
+    keys = tuple(run.key for run in runs_after)
+    return replace(
+        comparison,
+        before_usd=_median_usd(runs_before),
+        after_usd=_median_usd(runs_after),
+        after=keys,
+    )
 
 
 def _effect(
@@ -155,34 +162,40 @@ def _effect(
     if fixed_since - before[0].ended_at > _MAX_BASELINE_AGE:
         return Effect.CONFOUNDED, f"the runs before begin on {before[0].ended_at:%Y-%m-%d}"
     if len(after) < COMPARED_RUNS:
-        enough = len(completed) >= _MAX_LATER_RUNS
+        has_enough_runs = len(completed) >= _MAX_LATER_RUNS
         return (
             (Effect.CONFOUNDED, None)
-            if enough
+            if has_enough_runs
             else (Effect.TOO_FEW, "fewer than 3 comparable runs")
         )
     before_usd, after_usd = _median_usd(before), _median_usd(after)
-    bills = f"${before_usd:,.2f} before, ${after_usd:,.2f} after"
+    bills_text = f"${before_usd:,.2f} before, ${after_usd:,.2f} after"
     is_worse = after_usd >= before_usd
-    return (Effect.WORSE, f"{bills}: not cheaper") if is_worse else (Effect.CHEAPER, bills)
+    return (
+        (Effect.WORSE, f"{bills_text}: not cheaper") if is_worse else (Effect.CHEAPER, bills_text)
+    )
 
 
-def fixed_another_way(
-    runs: Sequence[AuditSummary], last: AuditSummary, recommendation: Recommendation
+def compare_with_other_fix(
+    runs: Sequence[AuditSummary], last_run: AuditSummary, recommendation: Recommendation
 ) -> Comparison | None:
     """Returns a comparison if another value, or other instances, removed the finding; else None."""
-    new_value, old_value = (run.setting_value(recommendation.parameter) for run in (runs[-1], last))
-    has_other_instances = instances_of(runs[-1]) != instances_of(last)
+    new_value, old_value = (
+        run.setting_value(recommendation.parameter) for run in (runs[-1], last_run)
+    )
+    has_other_instances = instances_of(runs[-1]) != instances_of(last_run)
     has_other_value = new_value is not None and new_value != old_value
     if not recommendation.parameter or not (has_other_instances or has_other_value):
         return None
-    last_at = started_at(last)
-    since = [run for run in completed_runs(runs) if started_at(run) > last_at]
-    if len(since) < COMPARED_RUNS:
+    last_at = started_at(last_run)
+    later_runs = [run for run in completed_runs(runs) if started_at(run) > last_at]
+    if len(later_runs) < COMPARED_RUNS:
         return None
-    value = f"{recommendation.parameter} = {new_value}" if has_other_value else "other instances"
-    evidence = f"fixed with {value} instead"
-    return Comparison(Effect.CONFOUNDED, evidence, len(since), fixed_another_way=True)
+    value_text = (
+        f"{recommendation.parameter} = {new_value}" if has_other_value else "other instances"
+    )
+    evidence_text = f"fixed with {value_text} instead"
+    return Comparison(Effect.CONFOUNDED, evidence_text, len(later_runs), fixed_another_way=True)
 
 
 def _failure_evidence(
@@ -192,20 +205,20 @@ def _failure_evidence(
 
     Two of the first three runs with the fix must have failed, and at most one of three before.
     """
-    finished = [run for run in runs_with_fix if _is_finished(run)][:COMPARED_RUNS]
-    failed = [run for run in finished if run.status == "Failed"]
-    earlier = [run for run in before if _is_finished(run)][-COMPARED_RUNS:]
-    has_failed_before = sum(run.status == "Failed" for run in earlier) > 1
+    finished_runs = [run for run in runs_with_fix if _is_finished(run)][:COMPARED_RUNS]
+    failed_runs = [run for run in finished_runs if run.status == "Failed"]
+    earlier_runs = [run for run in before if _is_finished(run)][-COMPARED_RUNS:]
+    has_failed_before = sum(run.status == "Failed" for run in earlier_runs) > 1
     return (
         None
-        if len(failed) < COMPARED_RUNS - 1 or has_failed_before
-        else f"{len(failed)} of {len(finished)} failed"
+        if len(failed_runs) < COMPARED_RUNS - 1 or has_failed_before
+        else f"{len(failed_runs)} of {len(finished_runs)} failed"
     )
 
 
 def _is_finished(run: AuditSummary) -> bool:
-    failed = run.status == "Failed" and run.reason not in _AWS_FAILURES
-    return run.status == "Completed" or failed
+    has_failed = run.status == "Failed" and run.reason not in _AWS_FAILURES
+    return run.status == "Completed" or has_failed
 
 
 def _other_changes(
@@ -218,15 +231,17 @@ def _other_changes(
     if run.purchase is None or not before:
         return
     before = [old for old in before if old.purchase is not None]
-    words = {
+    properties = {
         "the type": ("InstanceType", "instance_type"),
         "the count": ("InstanceCount", "instance_count"),
         "the purchase": ("Spot", "purchase"),
     }
-    for word, (ending, name) in words.items():
+    for change_text, (ending, field_name) in properties.items():
         is_expected = any(ending in path for path in paths)
-        if not is_expected and getattr(run, name) not in {getattr(old, name) for old in before}:
-            yield word
+        if not is_expected and getattr(run, field_name) not in {
+            getattr(old, field_name) for old in before
+        }:
+            yield change_text
     fingerprints = [old.fingerprint for old in before]
     is_steady = len(set(fingerprints)) < len(fingerprints) and None not in [
         *fingerprints,
@@ -235,17 +250,19 @@ def _other_changes(
     is_expected = any(path.startswith(_FINGERPRINT_PATHS) for path in paths)
     if is_steady and not is_expected and run.fingerprint not in fingerprints:
         yield "image, code or settings"
-    before_s, own_s = [_data_s(old) for old in before], _data_s(run)
-    known_s = [seconds for seconds in before_s if seconds is not None]
-    if len(known_s) == len(before) and own_s is not None:
-        least_s, most_s = sorted((median(known_s), own_s))
+    earlier_s, run_s = [_data_s(old) for old in before], _data_s(run)
+    known_earlier_s = [seconds for seconds in earlier_s if seconds is not None]
+    if len(known_earlier_s) == len(before) and run_s is not None:
+        least_s, most_s = sorted((median(known_earlier_s), run_s))
         is_expected = any(path.startswith(_DATA_PATHS) for path in paths)
         if not is_expected and most_s >= _MIN_DOWNLOAD_S and most_s > _NEW_DATA_FACTOR * least_s:
-            yield f"the data (read in {own_s:,.0f} s, {median(known_s):,.0f} s before)"
+            yield f"the data (read in {run_s:,.0f} s, {median(known_earlier_s):,.0f} s before)"
 
 
 def _data_s(run: AuditSummary) -> Decimal | None:
-    """Returns the seconds of the download, for a batch job those until its first metric point."""
+    """Returns the seconds of the download; for a batch job, the seconds until its first metric
+    point.
+    """
     return run.first_point_s or run.phase_s.get("Downloading")
 
 
@@ -291,8 +308,8 @@ class Episode(Struct):
 
 def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Decimal | None:
     """Returns the amount of the run's recommendation for this parameter in USD; None if unknown."""
-    advised = run.matching_recommendation(recommendation)
-    return advised.amount if advised else None
+    run_recommendation = run.matching_recommendation(recommendation)
+    return run_recommendation.amount if run_recommendation else None
 
 
 def split_episodes(
@@ -305,13 +322,13 @@ def split_episodes(
     episode, earlier_runs = Episode(), list[AuditSummary]()
     was_used_before, runs_in_a_row = False, list[AuditSummary]()
     for run in runs:
-        advised = run.matching_recommendation(recommendation)
-        if advised is not None:
-            last = episode.runs[-1] if episode.runs else None
-            was_gone = last is not None and run.ended_at - last.ended_at > CLOSED_AFTER
+        run_recommendation = run.matching_recommendation(recommendation)
+        if run_recommendation is not None:
+            last_run = episode.runs[-1] if episode.runs else None
+            was_gone = last_run is not None and run.ended_at - last_run.ended_at > CLOSED_AFTER
             if not episode.runs:
                 was_used_before = any(
-                    old.setting_value(recommendation.parameter) == advised.new
+                    old.setting_value(recommendation.parameter) == run_recommendation.new
                     for old in earlier_runs
                 )
             if episode.runs_with_fix or was_gone:
@@ -329,7 +346,7 @@ def split_episodes(
     yield episode
 
 
-def _has_fix(run: AuditSummary, before: AuditSummary, recommendation: Recommendation) -> bool:
+def _has_fix(run: AuditSummary, earlier_run: AuditSummary, recommendation: Recommendation) -> bool:
     """Returns whether the run has the recommended value, or a number closer to that than to the old
     value.
 
@@ -337,16 +354,16 @@ def _has_fix(run: AuditSummary, before: AuditSummary, recommendation: Recommenda
     """
     value_now, old_value = (
         run.setting_value(recommendation.parameter),
-        before.setting_value(recommendation.parameter),
+        earlier_run.setting_value(recommendation.parameter),
     )
     if not recommendation.parameter or value_now is None or value_now == old_value:
         return False
-    advised = before.matching_recommendation(recommendation)
-    if advised is None:
+    earlier_recommendation = earlier_run.matching_recommendation(recommendation)
+    if earlier_recommendation is None:
         return False
-    numbers = [_number(value) for value in (value_now, advised.new, old_value)]
+    numbers = [_number(value) for value in (value_now, earlier_recommendation.new, old_value)]
     if None in numbers:
-        return value_now == advised.new or "<" in advised.new
+        return value_now == earlier_recommendation.new or "<" in earlier_recommendation.new
     number, target, start = (value or Decimal(0) for value in numbers)
     return abs(number - target) <= abs(number - start)
 

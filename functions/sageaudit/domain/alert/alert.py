@@ -231,7 +231,7 @@ class AlertCase(Struct, frozen=True):
     def run_recommendations(
         self, recommendations: Sequence[FamilyRecommendation]
     ) -> list[FamilyRecommendation]:
-        """Returns those of `recommendations` that this run has."""
+        """Returns the recommendations that this run has, out of `recommendations`."""
         return [
             recommendation
             for recommendation in recommendations
@@ -253,10 +253,10 @@ class AlertCase(Struct, frozen=True):
         """Returns the family's last alert about any value of the recommendation's parameter; None
         without one.
         """
-        same = (
+        same_parameter = (
             row for row in self.recommendations.values() if row.has_same_parameter(recommendation)
         )
-        ids = {row.id for row in same}
+        ids = {row.id for row in same_parameter}
         return next(
             (alert for alert in reversed(self.alerts) if ids & {*alert.recommendation_ids}), None
         )

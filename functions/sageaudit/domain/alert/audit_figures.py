@@ -197,12 +197,12 @@ def permanent_suppression_reason(audit: MessageAudit) -> str | None:
 
 def _accepted_usd(findings: Sequence[FindingDocument]) -> Decimal:
     """Returns what the exempt findings would save, in USD."""
-    accepted = (
+    exempt_savings = (
         finding["saving_alone_usd"] or Decimal(0)
         for finding in findings
         if finding["exempt"] and Bucket(finding["bucket"]).is_counted
     )
-    return sum(accepted, Decimal(0))
+    return sum(exempt_savings, Decimal(0))
 
 
 def counted_findings(findings: Sequence[FindingDocument]) -> tuple[FindingDocument, ...]:
@@ -218,8 +218,8 @@ def read_recommendations(document: AuditDocument) -> tuple[Recommendation, ...]:
 
 def _is_trial(finding: FindingDocument) -> bool:
     """Returns whether a standing finding has possible dollars and may be posted."""
-    possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
-    return possible and finding["sent_to_channels"] and is_standing(finding)
+    is_possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
+    return is_possible and finding["sent_to_channels"] and is_standing(finding)
 
 
 def _is_own(finding: FindingDocument) -> bool:
@@ -254,9 +254,11 @@ def _exempt_silenced(
     """
     exempted: dict[str, Any] = {**document, "findings": []}
     for finding in document["findings"]:
-        advised = None if finding["exempt"] else recommendation_from_finding(finding)
+        finding_recommendation = None if finding["exempt"] else recommendation_from_finding(finding)
         recommendation = (
-            silencing_recommendation(advised) if advised and is_standing(finding) else None
+            silencing_recommendation(finding_recommendation)
+            if finding_recommendation and is_standing(finding)
+            else None
         )
         if recommendation is None:
             exempted["findings"].append(finding)
@@ -310,27 +312,27 @@ def _is_counted(finding: FindingDocument) -> bool:
 
 def _possible_loss_usd(finding: FindingDocument) -> Decimal:
     """Returns the upper end of a lost finding's range in USD; 0 for any other finding."""
-    lost = Bucket(finding["bucket"]) is Bucket.LOST
-    return max(finding["saving_range_usd"] or [Decimal(0)]) if lost else Decimal(0)
+    is_lost = Bucket(finding["bucket"]) is Bucket.LOST
+    return max(finding["saving_range_usd"] or [Decimal(0)]) if is_lost else Decimal(0)
 
 
 def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
     """Sort key: the most dollars at stake first, unknown dollars last, then severity and rule."""
-    saving = finding["saving_usd"]
+    saving_usd = finding["saving_usd"]
     severity = Severity(finding["severity"])
-    usd_at_stake = max(saving or Decimal(0), _possible_loss_usd(finding))
-    return saving is None, -usd_at_stake, -severity.rank, finding["rule"]
+    usd_at_stake = max(saving_usd or Decimal(0), _possible_loss_usd(finding))
+    return saving_usd is None, -usd_at_stake, -severity.rank, finding["rule"]
 
 
-def should_show_idle(figure: IdleCapacityDocument | None) -> bool:
-    """Returns whether a message mentions the idle hours. `figure` is None if they are unknown."""
-    if figure is None:
+def should_show_idle(idle_capacity: IdleCapacityDocument | None) -> bool:
+    """Returns whether a message mentions the idle hours; False if they are unknown (None)."""
+    if idle_capacity is None:
         return False
-    if figure["idle"] <= figure["paid"] * _IDLE_MIN_SHARE[figure["unit"]]:
+    if idle_capacity["idle"] <= idle_capacity["paid"] * _IDLE_MIN_SHARE[idle_capacity["unit"]]:
         return False
-    if figure["list_usd"] is None:
-        return figure["idle"] >= _IDLE_MIN_HOURS[figure["unit"]]
-    return figure["list_usd"] - (figure["counted_usd"] or 0) >= _IDLE_MIN_USD
+    if idle_capacity["list_usd"] is None:
+        return idle_capacity["idle"] >= _IDLE_MIN_HOURS[idle_capacity["unit"]]
+    return idle_capacity["list_usd"] - (idle_capacity["counted_usd"] or 0) >= _IDLE_MIN_USD
 
 
 def _cents(amount: Decimal | None) -> Decimal | None:

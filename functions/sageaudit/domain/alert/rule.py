@@ -80,8 +80,8 @@ def audit_suppression_reason(version: int, audit: MessageAudit, policy: Policy) 
     can_be_spike = cost_usd >= max(policy.cost_spike_min_usd, Decimal("0.01"))
     if version > FIRST_VERSION or audit.recommendations or can_be_spike:
         return None
-    unjudged = audit.document["judged"] == Judged.NO
-    return NO_FINDING_REASON + (": it could not be judged" if unjudged else "")
+    is_unjudged = audit.document["judged"] == Judged.NO
+    return NO_FINDING_REASON + (": it could not be judged" if is_unjudged else "")
 
 
 def run_suppression_reason(
@@ -107,14 +107,18 @@ def run_suppression_reason(
 def age_suppression_reason(
     ended_at: datetime, installed_at: datetime | None, now: datetime
 ) -> str | None:
-    """Returns why a run that ended at `ended_at` gets no message; None if it may get one."""
+    """Returns why a run that ended at `ended_at` gets no message; None if its age allows a
+    message.
+    """
     if installed_at and ended_at < installed_at:
         return "it ended before sageaudit was installed"
     return TOO_OLD_REASON if ended_at <= now - MAX_RUN_AGE else None
 
 
 def decide(case: AlertCase, last_alert: Alert | None) -> AlertDecision:
-    """Decides whether to send a message about a run. `last_alert`: the last one about this run."""
+    """Decides whether to send a message about a run. `last_alert`: the run's last alert; None
+    without one.
+    """
     if last_alert is not None:
         return _correction(case.figures, last_alert, case.policy)
     decisions = (check(case) for check in ALERT_CHECKS)
@@ -236,8 +240,8 @@ def _follow_up(
         return decision(FollowUpReason.CAME_BACK, _reopened_text(recommendation), last_alert)
     answer = recommendation.decision
     if answer and answer.ends_at and last_alert.at < answer.ends_at <= case.now:
-        ended = f"{answer.by}'s {_DECISION_TEXTS[answer.action]} has ended"
-        return decision(FollowUpReason.SILENCE_ENDED, ended, last_alert)
+        ended_text = f"{answer.by}'s {_DECISION_TEXTS[answer.action]} has ended"
+        return decision(FollowUpReason.SILENCE_ENDED, ended_text, last_alert)
     if parameter_alert is not None and parameter_alert is not last_alert:
         text = _replacement_text(case, recommendation, parameter_alert)
         return decision(FollowUpReason.OTHER_ADVICE, text, parameter_alert)
@@ -252,31 +256,31 @@ def _has_come_back(case: AlertCase, recommendation: FamilyRecommendation) -> boo
     """Returns whether the recommendation came back after it was followed, without a recent
     alert.
     """
-    last = case.last_alert(recommendation)
-    if last is None or case.is_recent(last):
+    last_alert = case.last_alert(recommendation)
+    if last_alert is None or case.is_recent(last_alert):
         return False
-    return recommendation.appearances > 1 and recommendation.since > last.at
+    return recommendation.appearances > 1 and recommendation.since > last_alert.at
 
 
 def _is_found_anew(case: AlertCase, recommendation: FamilyRecommendation) -> bool:
     """Returns whether the recommendation had an alert, was not seen for long, and then appeared
     again.
     """
-    last, was_not_seen = (
+    last_alert, was_not_seen = (
         case.last_alert(recommendation),
         recommendation.since - case.history_since >= CLOSED_AFTER,
     )
     has_appeared_again = recommendation.appearances == 1 and (
         recommendation.since > recommendation.first_at or was_not_seen
     )
-    return last is not None and has_appeared_again and recommendation.since > last.at
+    return last_alert is not None and has_appeared_again and recommendation.since > last_alert.at
 
 
 def _reopened_text(recommendation: FamilyRecommendation) -> str:
-    nth = _ORDINALS.get(recommendation.appearances, f"{recommendation.appearances}th")
-    wasted = known_sum(recommendation.all_amounts)
-    so_far = f", ${wasted:,.2f} wasted so far" if wasted else ""
-    return f"what was fixed came back: {nth} time{so_far}"
+    ordinal = _ORDINALS.get(recommendation.appearances, f"{recommendation.appearances}th")
+    wasted_usd = known_sum(recommendation.all_amounts)
+    wasted_text = f", ${wasted_usd:,.2f} wasted so far" if wasted_usd else ""
+    return f"what was fixed came back: {ordinal} time{wasted_text}"
 
 
 def _replacement_text(
@@ -288,9 +292,9 @@ def _replacement_text(
     )
     previous_value = next(
         (
-            old.new
-            for old in alerted_recommendations
-            if old and old.has_same_parameter(recommendation)
+            older.new
+            for older in alerted_recommendations
+            if older and older.has_same_parameter(recommendation)
         ),
         None,
     )

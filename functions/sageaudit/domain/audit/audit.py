@@ -133,12 +133,12 @@ def judgement(
     if _has_nothing_to_judge(billed, savings):
         return FULLY_JUDGED
     device_outcomes = (part.outcome for part in waste if part.sees_devices)
-    answered = any(isinstance(outcome, Detection | Clear) for outcome in device_outcomes)
+    is_answered = any(isinstance(outcome, Detection | Clear) for outcome in device_outcomes)
     outcomes = [part.outcome for part in waste]
     use_reasons = _reasons(job, usage, outcomes, pool)
     sentences = (*_unpriced_sentences(billed, savings), *use_reasons)
     reasons = tuple(dict.fromkeys(sentences))[:_MAX_SENTENCES]
-    if answered:
+    if is_answered:
         return Judgement(Judged.PARTLY, reasons) if reasons else FULLY_JUDGED
     reasons = reasons or ("The use of its machines was not judged: no rule for it applies.",)
     is_partly_judged = savings.avoidable_usd or _is_partly_recorded(usage, outcomes)
@@ -148,9 +148,9 @@ def judgement(
 def _is_partly_recorded(usage: Measurements, waste: Sequence[Outcome]) -> bool:
     """Returns whether the metrics show that hosts worked, but not enough for any rule."""
     codes = {outcome.code for outcome in waste if isinstance(outcome, Unknown)}
-    recorded = any(metric is not Metric.DISK for metric in usage.series)
-    enough = usage.minutes >= MIN_ACTIVE_MINUTES and not codes & _TOO_SHORT_CODES
-    return bool(codes) and recorded and enough
+    is_recorded = any(metric is not Metric.DISK for metric in usage.series)
+    has_enough_points = usage.minutes >= MIN_ACTIVE_MINUTES and not codes & _TOO_SHORT_CODES
+    return bool(codes) and is_recorded and has_enough_points
 
 
 def _unpriced_findings(savings: Savings) -> list[Finding]:
@@ -189,19 +189,20 @@ def _reasons(
     if job.purchase is Purchase.SERVERLESS:
         yield "It is serverless: CloudWatch has no metrics of the machines that it ran on."
         return
-    unknown = [outcome for outcome in waste if isinstance(outcome, Unknown)]
+    unknown_outcomes = [outcome for outcome in waste if isinstance(outcome, Unknown)]
     if not waste:
         yield "The policy switches off every rule that judges the use of the machines."
     elif all(isinstance(outcome, NotApplicable) for outcome in waste):
         yield "The use of its machines was not judged: no rule that could find waste applies to it."
-    codes = {outcome.code for outcome in unknown}
+    codes = {outcome.code for outcome in unknown_outcomes}
     if pool is not None and pool.has_enough_minutes:
         codes.discard("too_short")
     yield from unjudged_usage_sentences(usage, codes, pool)
     if DIFFERS_FROM_FAMILY in codes and pool is not None:
-        own = f"Its {pool.own.minutes:.0f} active minutes"
-        yield f"{own} are unlike those of its family's last runs, and too few to be judged alone."
-    for outcome in unknown:  # reasons besides the metrics, such as a type without a catalogue row
+        minutes_text = f"Its {pool.own.minutes:.0f} active minutes are unlike those"
+        yield f"{minutes_text} of its family's last runs, and too few to be judged alone."
+    for outcome in unknown_outcomes:
+        # reasons besides the metrics, such as a type without a catalogue row
         if outcome.code == "rule_failed":
             yield "A rule failed, which is a defect of sageaudit: `unknown` in the JSON names it."
         elif outcome.code not in USE_CODES:
@@ -224,10 +225,10 @@ def combine_judgements(
         verb = "is" if unaudited == 1 else "are"
         reasons.append(f"{unaudited} of {len(parts)} {jobs} {verb} not audited.")
     reasons += _common_sentences(children, jobs)
-    hidden = len(reasons) - _MAX_SENTENCES
-    if hidden > 0:
+    hidden_count = len(reasons) - _MAX_SENTENCES
+    if hidden_count > 0:
         reasons[_MAX_SENTENCES - 1 :] = [
-            f"{hidden + 1} more reasons are in the {jobs}' own audits."
+            f"{hidden_count + 1} more reasons are in the {jobs}' own audits."
         ]
     return Judgement(judged, tuple(reasons))
 
@@ -281,7 +282,7 @@ class Audit(Struct, frozen=True):
     """The family's steps to a smaller type that cost more, up to this run; None if no history was
     read."""
     unauditable: str | None = None
-    """Why the job could not be audited at all; None if it could."""
+    """Why the job could not be audited at all; None for an audited job."""
 
     @property
     def rollup(self) -> bool:

@@ -135,8 +135,8 @@ def comparable_runs(
 ) -> list[AuditSummary]:
     """Returns the completed runs of known cost and duration on the job's instances.
 
-    Kind, type, count and purchase are the job's; `except_field` names one that may differ. The runs
-    may have done different work: see `runs_with_same_settings`.
+    Kind, type, count and purchase are the job's, except for `except_field`. The runs may have done
+    different work: see `runs_with_same_settings`.
     """
     own = _job_instances(job)
     fields = [name for name in own if name != except_field]
@@ -163,9 +163,7 @@ def runs_with_same_settings(job: Job, runs: Sequence[AuditSummary]) -> list[Audi
 def family_types(
     job: Job, total_usd: Decimal | None, runs: Sequence[AuditSummary], market: Market
 ) -> FamilyTypes:
-    """Returns the types that a family tried, and its costlier steps, including those of older
-    runs.
-    """
+    """Returns the types that a family tried, and its costlier steps, including older runs'."""
     tried = tried_types(job, total_usd, runs, market)
     own = _job_instances(job)
     steps = (

@@ -139,12 +139,12 @@ def max_saving_usd(finding: FindingDocument) -> Decimal | None:
     The upper end of a range counts if `saving_usd` is 0, or if the saving is possible and not
     reduced by other fixes.
     """
-    share, span = finding["saving_usd"], finding["saving_range_usd"]
-    if share is None or not span or not is_standing(finding):
-        return share
-    possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
-    is_range_open = not share or (possible and share == span[0])
-    return max(share, span[-1]) if is_range_open else share
+    saving_usd, span = finding["saving_usd"], finding["saving_range_usd"]
+    if saving_usd is None or not span or not is_standing(finding):
+        return saving_usd
+    is_possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
+    is_range_open = not saving_usd or (is_possible and saving_usd == span[0])
+    return max(saving_usd, span[-1]) if is_range_open else saving_usd
 
 
 def finding_document(finding: Finding) -> FindingDocument:
@@ -310,14 +310,14 @@ def recommendation_from_finding(finding: FindingDocument) -> Recommendation | No
     amount of a loss is the upper end of its range.
     """
     bucket, amount, exempt = Bucket(finding["bucket"]), finding["saving_usd"], finding["exempt"]
-    fix, accepted = finding["fix"], None
+    fix, exempt_text = finding["fix"], None
     if exempt:
         amount = finding["saving_alone_usd"]
-        until = f" until {exempt['until']}" if exempt["until"] else ""
-        accepted = f"{exempt['by']}{until}: {exempt['reason']}"[:_LONGEST_REASON]
+        until_text = f" until {exempt['until']}" if exempt["until"] else ""
+        exempt_text = f"{exempt['by']}{until_text}: {exempt['reason']}"[:_LONGEST_REASON]
     if bucket is Bucket.LOST:
-        ends = finding["saving_range_usd"] or []
-        amount = max([*ends, *([] if amount is None else [amount])], default=None)
+        range_ends = finding["saving_range_usd"] or []
+        amount = max([*range_ends, *([] if amount is None else [amount])], default=None)
     is_sendable = is_standing({**finding, "exempt": None}) and finding["sent_to_channels"]
     is_minor = bucket.is_counted and (
         finding["severity"] == Severity.INFO or finding["reported_for_run"]
@@ -332,7 +332,7 @@ def recommendation_from_finding(finding: FindingDocument) -> Recommendation | No
         amount_kind=AmountKind.COUNTED if bucket.is_counted else AmountKind.POSSIBLE,
         amount=amount,
         other_parameters=tuple(item["parameter"] for item in fix[1:]),
-        exempt=accepted,
+        exempt=exempt_text,
     )
 
 

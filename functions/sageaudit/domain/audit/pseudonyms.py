@@ -87,11 +87,11 @@ class Pseudonyms:
         number.
         """
         name = self._written.get(name.lower(), name)
-        short = stem(name)
-        if short == name:
-            return self.word("job", short)
+        name_stem = stem(name)
+        if name_stem == name:
+            return self.word("job", name_stem)
         number = int.from_bytes(self._digest("job run", name)[:8]) % 10**9
-        return f"{self.word('job', short)}-{number:09}"
+        return f"{self.word('job', name_stem)}-{number:09}"
 
     def account(self, account: str) -> str:
         """Replaces an account id by twelve digits, which are no account of AWS's images."""
@@ -140,8 +140,8 @@ class Pseudonyms:
         name = repository(image) or ""
         if name in AWS_REPOSITORIES:
             return name
-        leading = "huggingface-" if name.startswith("huggingface-") else ""
-        return f"{leading}{self.word('img', name)}{'-pytorch' if 'pytorch' in name else ''}"
+        prefix = "huggingface-" if name.startswith("huggingface-") else ""
+        return f"{prefix}{self.word('img', name)}{'-pytorch' if 'pytorch' in name else ''}"
 
     @staticmethod
     def _tag(image: str) -> str:

@@ -180,8 +180,8 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
         None if the known dollars are 0 and the avoidable or lost dollars are unknown.
         """
         sum_usd = (self.avoidable_usd or _ZERO) + (self.lost_usd or _ZERO)
-        unknown = self.avoidable_usd is None or self.lost_usd is None
-        return None if not sum_usd and unknown else sum_usd
+        is_unknown = self.avoidable_usd is None or self.lost_usd is None
+        return None if not sum_usd and is_unknown else sum_usd
 
     @property
     def waste_percent(self) -> Decimal | None:

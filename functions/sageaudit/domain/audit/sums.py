@@ -282,15 +282,15 @@ def sums_from_document(document: AuditDocument) -> Sums:
         document["idle_capacity"],
         unused_capacity_usd(document),
     )
-    unauditable = document["unauditable"] is not None
-    never_started = document["job"]["started_at"] is None and bill["total_usd"] == 0
+    is_unauditable = document["unauditable"] is not None
+    has_never_started = document["job"]["started_at"] is None and bill["total_usd"] == 0
     return Sums(
         jobs=1,
-        failed=int(document["job"]["status"] == "Failed" and not never_started),
-        unauditable=int(unauditable),
+        failed=int(document["job"]["status"] == "Failed" and not has_never_started),
+        unauditable=int(is_unauditable),
         not_judged=int(document["judged"] == Judged.NO),
         partly_judged=int(document["judged"] == Judged.PARTLY),
-        unpriced=int(storable_usd(bill["total_usd"]) is None and not unauditable),
+        unpriced=int(storable_usd(bill["total_usd"]) is None and not is_unauditable),
         incomplete=int(
             bool(undercounted_parts(bill)) and storable_usd(bill["total_usd"]) is not None
         ),
@@ -319,9 +319,9 @@ def unused_capacity_usd(document: AuditDocument) -> Decimal | None:
     bill, idle = document["bill"], document["idle_capacity"]
     if idle is not None and idle["list_usd"] is not None:
         return idle["list_usd"]
-    nothing_idle = idle is not None and idle["idle"] <= 0
-    nothing_paid = bill["total_usd"] == 0 and bill["basis"] != "prepaid"
-    return _ZERO if nothing_idle or nothing_paid else None
+    is_nothing_idle = idle is not None and idle["idle"] <= 0
+    is_nothing_paid = bill["total_usd"] == 0 and bill["basis"] != "prepaid"
+    return _ZERO if is_nothing_idle or is_nothing_paid else None
 
 
 def _rules(document: AuditDocument, findings: list[FindingDocument]) -> dict[str, RuleSums]:

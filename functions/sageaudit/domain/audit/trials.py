@@ -93,8 +93,8 @@ def allocate_trial_savings(
     exemptions: Mapping[str, Exemption],
 ) -> TrialSavings:
     """Gives each finding the unclaimed USD of the trials that it names, in a fixed order."""
-    bills = {trial.name: trial for trial in trials}
-    unclaimed = {name: _unclaimed_usd(trial) for name, trial in bills.items()}
+    trial_by_name = {trial.name: trial for trial in trials}
+    unclaimed_by_name = {name: _unclaimed_usd(trial) for name, trial in trial_by_name.items()}
     findings = []
     for rule, detection in sorted(
         detections, key=lambda pair: (_ORDER.index(pair[1].bucket), pair[0].id)
@@ -104,14 +104,18 @@ def allocate_trial_savings(
         exemption = exemptions.get(rule.name)
         share_usd = alone_usd = None
         if change is not None:
-            alone_usd = sum_if_complete(bills[trial].total_usd for trial in names if trial in bills)
+            alone_usd = sum_if_complete(
+                trial_by_name[trial].total_usd for trial in names if trial in trial_by_name
+            )
             share_usd = (
                 _ZERO
                 if exemption
-                else sum_if_complete(_remaining_usd(unclaimed, detection, trial) for trial in names)
+                else sum_if_complete(
+                    _remaining_usd(unclaimed_by_name, detection, trial) for trial in names
+                )
             )
         if share_usd and detection.bucket is not Bucket.NONE:
-            unclaimed |= dict.fromkeys(names, (_ZERO, _ZERO))
+            unclaimed_by_name |= dict.fromkeys(names, (_ZERO, _ZERO))
         findings.append(
             Finding(
                 rule=rule,
@@ -123,7 +127,9 @@ def allocate_trial_savings(
                 alone_usd=alone_usd,
                 range_usd=None,
                 exempt=exemption,
-                estimated=any(bills[trial].estimated for trial in names if trial in bills),
+                estimated=any(
+                    trial_by_name[trial].estimated for trial in names if trial in trial_by_name
+                ),
             )
         )
     return TrialSavings(tuple(findings))
@@ -138,7 +144,9 @@ def _unclaimed_usd(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
 
 
 def _remaining_usd(
-    unclaimed: Mapping[str, tuple[Decimal | None, Decimal | None]], detection: Detection, trial: str
+    unclaimed_by_name: Mapping[str, tuple[Decimal | None, Decimal | None]],
+    detection: Detection,
+    trial: str,
 ) -> Decimal | None:
-    counted, possible = unclaimed.get(trial, (_ZERO, _ZERO))
-    return possible if detection.bucket is Bucket.POSSIBLE else counted
+    counted_usd, possible_usd = unclaimed_by_name.get(trial, (_ZERO, _ZERO))
+    return possible_usd if detection.bucket is Bucket.POSSIBLE else counted_usd

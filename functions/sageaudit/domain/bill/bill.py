@@ -140,7 +140,9 @@ class Bill(Struct, frozen=True, dict=True):
 def estimate_sentences(lines: Iterable[BillLine]) -> tuple[str, ...]:
     """Returns one sentence for each estimated rate of these lines."""
     rates = (line.rate for line in lines if line.rate is not None)
-    return tuple(dict.fromkeys(rate.estimated for rate in rates if rate.estimated is not None))
+    return tuple(
+        dict.fromkeys(rate.estimate_basis for rate in rates if rate.estimate_basis is not None)
+    )
 
 
 class BillSum(Struct, frozen=True):

@@ -266,8 +266,8 @@ def limit_to_possible(detection: Detection, job: Job, market: Market) -> Detecti
     needs_trial = isinstance(detection.change, SetType) and detection.change.needs_trial
     if estimate_basis is None and not needs_trial:
         return detection
-    estimate = f"{estimate_basis}: {_MAY_NOT_BE_OFFERED}." if estimate_basis else None
-    caution = " ".join(filter(None, (detection.caution, estimate)))
+    estimate_text = f"{estimate_basis}: {_MAY_NOT_BE_OFFERED}." if estimate_basis else None
+    caution = " ".join(filter(None, (detection.caution, estimate_text)))
     if not detection.bucket.is_counted:
         return replace(detection, caution=caution)
     return replace(
@@ -280,7 +280,7 @@ def rate_estimate_basis(detection: Detection, job: Job, market: Market) -> str |
     if not isinstance(detection.change, SetType):
         return None
     rate = market.hourly(job.region, job.kind, detection.change.instance_type)
-    return None if rate is None else rate.estimated
+    return None if rate is None else rate.estimate_basis
 
 
 def mark_estimated(detection: Detection) -> Detection:

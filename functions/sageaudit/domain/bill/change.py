@@ -223,13 +223,13 @@ def _shorten(changed: Job, before: Job, cut_s: Decimal) -> Job:
     """Returns the changed job with `cut_s` fewer training seconds, and billable seconds in
     proportion.
     """
-    elapsed, billable = before.elapsed_s, before.billable_s
-    if not elapsed:
+    elapsed_s, billable_s = before.elapsed_s, before.billable_s
+    if not elapsed_s:
         return changed
-    if billable is not None:
-        share = cut_s / (before.billed_phases_s or elapsed)
-        billable = max(billable - billable * share, Decimal(0))
-    return replace(changed, training_s=max(elapsed - cut_s, Decimal(0)), billable_s=billable)
+    if billable_s is not None:
+        share = cut_s / (before.billed_phases_s or elapsed_s)
+        billable_s = max(billable_s - billable_s * share, Decimal(0))
+    return replace(changed, training_s=max(elapsed_s - cut_s, Decimal(0)), billable_s=billable_s)
 
 
 def _scale_times(job: Job, groups: tuple[InstanceGroup, ...], factor: Decimal) -> Job:

@@ -127,7 +127,7 @@ def allocate_savings(
         )
         for rule, detection in sorted(detections, key=lambda pair: pair[0].id)
     ]
-    total = billed.total_usd
+    total_usd = billed.total_usd
     billed_job = BilledJob(job, billed, market)
     alone_usd = {
         rule.id: billed_job.saving_usd(detection.change) if detection.change else None
@@ -139,7 +139,7 @@ def allocate_savings(
     shares = _combined_shares(billed_job, standing)
     findings = []
     for rule, detection in pairs:
-        share = shares.get(rule.id, _ZERO) if detection.change and total is not None else None
+        share = shares.get(rule.id, _ZERO) if detection.change and total_usd is not None else None
         range_usd = _range(billed_job, detection)
         is_priced = detection.change is not None
         findings.append(
@@ -163,11 +163,11 @@ def allocate_savings(
     findings.sort(key=_rank)
     return Savings(
         tuple(findings),
-        _sum(findings, Bucket.AVOIDABLE, total),
-        _sum(findings, Bucket.LOST, total),
-        _sum(findings, Bucket.POSSIBLE, total),
-        tuple(_waterfall(findings, total)),
-        _lost_up_to(findings, total),
+        _sum(findings, Bucket.AVOIDABLE, total_usd),
+        _sum(findings, Bucket.LOST, total_usd),
+        _sum(findings, Bucket.POSSIBLE, total_usd),
+        tuple(_waterfall(findings, total_usd)),
+        _lost_up_to(findings, total_usd),
     )
 
 
@@ -198,20 +198,20 @@ def _range(billed_job: BilledJob, detection: Detection) -> tuple[Decimal, Decima
 
 def _subsumed(pairs: list[tuple[RuleInfo, Detection]]) -> dict[str, str]:
     """Returns, by subsumed rule, the rule that includes its dollars."""
-    present = {rule.name for rule, _ in pairs}
+    rule_names = {rule.name for rule, _ in pairs}
     return {
         subsumed: rule.name
         for rule, _ in pairs
-        for subsumed in sorted(rule.subsumes & present)
+        for subsumed in sorted(rule.subsumes & rule_names)
         if subsumed != rule.name
     }
 
 
 def _superseded(
     pairs: list[tuple[RuleInfo, Detection]],
-    alone: Mapping[str, Decimal | None],
+    alone_usd: Mapping[str, Decimal | None],
     subsumed: Mapping[str, str],
-    exempt: Mapping[str, Exemption],
+    exemptions: Mapping[str, Exemption],
 ) -> dict[str, str]:
     """Returns, by superseded rule, the rule that supersedes it: the largest of the surest savings.
 
@@ -223,24 +223,24 @@ def _superseded(
     rivals = [
         (rule, detection)
         for rule, detection in pairs
-        if detection.change and rule.name not in subsumed and rule.name not in exempt
+        if detection.change and rule.name not in subsumed and rule.name not in exemptions
     ]
     rivals.sort(
         key=lambda pair: (
-            not alone[pair[0].id],
+            not alone_usd[pair[0].id],
             *pair[1].certainty_order,
-            -(alone[pair[0].id] or _ZERO),
+            -(alone_usd[pair[0].id] or _ZERO),
         )
     )
-    count, instance_type, purchase = (
+    count_rivals, type_rivals, purchase_rivals = (
         [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
         for stage in _EXCLUSIVE_STAGES
     )
-    change = count[0][1].change if count else None
+    change = count_rivals[0][1].change if count_rivals else None
     if isinstance(change, SetCount) and change.redistributes_work:
-        rivals_of_both = [pair for pair in rivals if pair in count or pair in instance_type]
-        count, instance_type = rivals_of_both, []
-    for contenders in (count, instance_type, purchase):
+        rivals_of_both = [pair for pair in rivals if pair in count_rivals or pair in type_rivals]
+        count_rivals, type_rivals = rivals_of_both, []
+    for contenders in (count_rivals, type_rivals, purchase_rivals):
         superseded |= {rule.name: contenders[0][0].name for rule, _ in contenders[1:]}
     return superseded
 
@@ -274,33 +274,36 @@ def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
     )
 
 
-def _sum(findings: list[Finding], bucket: Bucket, total: Decimal | None) -> Decimal | None:
-    if total is None:
+def _sum(findings: list[Finding], bucket: Bucket, total_usd: Decimal | None) -> Decimal | None:
+    if total_usd is None:
         return None
     return sum((f.saving_usd or _ZERO for f in findings if f.detection.bucket is bucket), _ZERO)
 
 
-def _lost_up_to(findings: list[Finding], total: Decimal | None) -> Decimal | None:
+def _lost_up_to(findings: list[Finding], total_usd: Decimal | None) -> Decimal | None:
     """Returns the most that may be lost: the sum of the ranges' upper ends.
 
     At most the bill without the avoidable dollars; None if the bill is unknown.
     """
-    avoidable, lost = _sum(findings, Bucket.AVOIDABLE, total), _sum(findings, Bucket.LOST, total)
-    if total is None or avoidable is None or lost is None:
+    avoidable_usd, lost_usd = (
+        _sum(findings, Bucket.AVOIDABLE, total_usd),
+        _sum(findings, Bucket.LOST, total_usd),
+    )
+    if total_usd is None or avoidable_usd is None or lost_usd is None:
         return None
     upper_ends = [
         max(finding.range_usd[1] if finding.range_usd else _ZERO, finding.saving_usd or _ZERO)
         for finding in findings
         if finding.detection.bucket is Bucket.LOST and finding.is_standing
     ]
-    return max(lost, min(sum(upper_ends, _ZERO), total - avoidable))
+    return max(lost_usd, min(sum(upper_ends, _ZERO), total_usd - avoidable_usd))
 
 
-def _waterfall(findings: list[Finding], total: Decimal | None) -> Iterable[Slice]:
+def _waterfall(findings: list[Finding], total_usd: Decimal | None) -> Iterable[Slice]:
     """Yields lost, then avoidable findings, then the remainder. The slices sum to the bill."""
-    if total is None:
+    if total_usd is None:
         return
-    remaining_usd = total
+    remaining_usd = total_usd
     for bucket in (Bucket.LOST, Bucket.AVOIDABLE):
         for finding in findings:
             if finding.detection.bucket is bucket and finding.saving_usd:

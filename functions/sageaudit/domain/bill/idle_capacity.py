@@ -154,10 +154,10 @@ def _program_share(usage: Measurements) -> Decimal | Missing:
     points = sum(len(line.values) for line in lines)
     missing_points = points - sum(len(line.present) for line in lines)
     # fsum is exact, so that a lower point never gives a higher sum.
-    worked = math.fsum(
+    worked_points = math.fsum(
         chain.from_iterable([[100.0] * missing_points, *(line.present for line in lines)])
     )
-    return min(Decimal(repr(worked)) / (100 * points), Decimal(1))
+    return min(Decimal(repr(worked_points)) / (100 * points), Decimal(1))
 
 
 def idle_causes(job: Job, whole_run: Measurements) -> tuple[IdleCause, ...]:
@@ -189,11 +189,11 @@ def _gpu_causes(usage: Measurements, *, is_single_host: bool) -> Iterator[IdleCa
         yield "gpu_use"
         return
     means = [line.mean for line in gpu.values()]
-    waiting = []
+    cpu_percents = []
     if any(line.highest > _CPU_BUSY_ABOVE for line in cpu.values()):
         cpu_gpu_pairs = zip(*pairs(cpu, gpu), strict=True)
-        waiting = [busy for busy, work in cpu_gpu_pairs if work < _GPU_WAITS_BELOW]
-    if waiting and mean(waiting) > _CPU_BUSY_ABOVE:
+        cpu_percents = [busy for busy, work in cpu_gpu_pairs if work < _GPU_WAITS_BELOW]
+    if cpu_percents and mean(cpu_percents) > _CPU_BUSY_ABOVE:
         yield "data_loader"
     elif not is_single_host and len(means) > 1 and max(means) - min(means) <= _EVEN_WITHIN:
         yield "communication"
@@ -249,9 +249,9 @@ def idle_capacity(
     list_usd = None if rate is None else (paid - worked) * rate / count
     counted_usd = None
     if list_usd is not None:
-        in_totals = (savings.avoidable_usd or _ZERO) + (savings.lost_usd or _ZERO)
+        counted_total_usd = (savings.avoidable_usd or _ZERO) + (savings.lost_usd or _ZERO)
         counted_usd = min(
-            _counted_idle_usd(job, billed, market, savings, 1 - share), list_usd, in_totals
+            _counted_idle_usd(job, billed, market, savings, 1 - share), list_usd, counted_total_usd
         )
     causes = idle_causes(job, usage) if seconds else ()
     return IdleCapacity(unit, paid, worked, list_usd, counted_usd, causes)

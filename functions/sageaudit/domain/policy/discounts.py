@@ -148,7 +148,7 @@ class OwnPrices(Struct, frozen=True):
             usd=rate.usd * factor,
             other_usd=None if rate.other_usd is None else rate.other_usd * factor,
             source=f"{rate.source}{suffix}",
-            estimated=f"{rate.estimated}{suffix}" if rate.estimated else None,
+            estimate_basis=f"{rate.estimate_basis}{suffix}" if rate.estimate_basis else None,
             kind="estimate" if rate.is_estimate else "own",
             is_discounted=rate.is_estimate,
         )

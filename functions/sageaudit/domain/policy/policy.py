@@ -123,13 +123,17 @@ class Policy(Struct, frozen=True):
 
         If a tag is only required to be set, its value is not stored.
         """
-        sections = (row.tag[0] for row in (*self.overrides, *self.routes.rows) if row.tag)
-        family = () if self.family_tag is None else (self.family_tag,)
-        values = SAGEAUDIT_TAGS.union(self.owner_tags, self.cost_tag_names, sections, family)
+        section_tags = (row.tag[0] for row in (*self.overrides, *self.routes.rows) if row.tag)
+        family_tags = () if self.family_tag is None else (self.family_tag,)
+        value_tags = SAGEAUDIT_TAGS.union(
+            self.owner_tags, self.cost_tag_names, section_tags, family_tags
+        )
         tables = [self.require, *(section.rules.require for section in self.overrides)]
-        required = [row for table in tables for row in table.values() if row.tag is not None]
-        compared = (row.tag for row in required if row.tag and row.needs_value)
-        return TagNames(values.union(compared), frozenset(row.tag for row in required if row.tag))
+        requirements = [row for table in tables for row in table.values() if row.tag is not None]
+        compared_tags = (row.tag for row in requirements if row.tag and row.needs_value)
+        return TagNames(
+            value_tags.union(compared_tags), frozenset(row.tag for row in requirements if row.tag)
+        )
 
     @property
     def max_per_hour(self) -> dict[str, int]:
@@ -274,12 +278,12 @@ def _usual_owner_tags(tags: tuple[str, ...], cost_tags: tuple[str, ...]) -> tupl
     return tuple(tag for tag in tags if tag.lower() not in {name.lower() for name in cost_tags})
 
 
-def _digest(table: Mapping[str, Any], learnt: OwnRates | None) -> str:
+def _digest(table: Mapping[str, Any], own_rates: OwnRates | None) -> str:
     """Returns a digest of the settings that audits depend on, without the keys about messages."""
     audit_settings = {key: value for key, value in table.items() if key not in _MESSAGE_KEYS}
     canonical = json.dumps(audit_settings, sort_keys=True, default=str)
-    if learnt is not None:
-        canonical += "".join(str(rate) for rate in learnt.rows)
+    if own_rates is not None:
+        canonical += "".join(str(rate) for rate in own_rates.rows)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
@@ -290,35 +294,39 @@ def exemptions(
 
     The tag is ignored for rules whose findings no tag may accept.
     """
-    known = {rule.name: rule for rule in rules}
-    in_force = {
+    rule_by_name = {rule.name: rule for rule in rules}
+    exemption_by_rule = {
         row.rule: row.exemption
         for row in policy.exemptions
         if row.family in {None, family}
         and (row.exemption.until is None or row.exemption.until >= today)
     }
     if IGNORE_TAG not in tags:
-        return in_force, []
+        return exemption_by_rule, []
     tag_words = tags[IGNORE_TAG].split()
-    names, until = [word for word in tag_words if "=" not in word], None
+    rule_names, until = [word for word in tag_words if "=" not in word], None
     try:
         until = _read_until([word for word in tag_words if "=" in word])
     except ValueError:
-        names = []
-    if not names or not set(names) <= known.keys():
-        return in_force, [
+        rule_names = []
+    if not rule_names or not set(rule_names) <= rule_by_name.keys():
+        return exemption_by_rule, [
             f"the tag {IGNORE_TAG} is ignored: it takes rule names, and until=YYYY-MM-DD"
         ]
     if until is not None and until < today:
-        return in_force, []
-    requested = [name for name in dict.fromkeys(names) if name not in in_force]
-    refused = [name for name in requested if not _can_tag_accept(policy, known[name], known)]
+        return exemption_by_rule, []
+    requested_names = [name for name in dict.fromkeys(rule_names) if name not in exemption_by_rule]
+    refused_names = [
+        name
+        for name in requested_names
+        if not _can_tag_accept(policy, rule_by_name[name], rule_by_name)
+    ]
     exemption = Exemption("tag", until, f"tag {IGNORE_TAG}")
-    by_tag = {name: exemption for name in requested if name not in refused}
-    return in_force | by_tag, [_refusal(refused)] if refused else []
+    tag_exemptions = {name: exemption for name in requested_names if name not in refused_names}
+    return exemption_by_rule | tag_exemptions, [_refusal(refused_names)] if refused_names else []
 
 
-def _can_tag_accept(policy: Policy, rule: RuleInfo, known: Mapping[str, RuleInfo]) -> bool:
+def _can_tag_accept(policy: Policy, rule: RuleInfo, rule_by_name: Mapping[str, RuleInfo]) -> bool:
     """Returns whether a tag may accept the rule's findings.
 
     The policy decides; without a setting, the rule and the rules that it subsumes. Otherwise anyone
@@ -326,14 +334,14 @@ def _can_tag_accept(policy: Policy, rule: RuleInfo, known: Mapping[str, RuleInfo
     """
     if policy.tags_may_accept is not None:
         return rule.name in policy.tags_may_accept
-    included = [known[name] for name in rule.subsumes if name in known]
-    return all(part.can_tag_accept for part in (rule, *included))
+    subsumed_rules = [rule_by_name[name] for name in rule.subsumes if name in rule_by_name]
+    return all(part.can_tag_accept for part in (rule, *subsumed_rules))
 
 
-def _refusal(names: list[str]) -> str:
+def _refusal(rule_names: list[str]) -> str:
     return (
-        f"the tag {IGNORE_TAG} is ignored for {', '.join(names)}: the policy does not let a job's"
-        " own tag accept that (tags.may_accept)"
+        f"the tag {IGNORE_TAG} is ignored for {', '.join(rule_names)}: the policy does not let a"
+        " job's own tag accept that (tags.may_accept)"
     )
 
 

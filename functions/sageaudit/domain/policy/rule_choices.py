@@ -127,11 +127,11 @@ def rule_choices(reader: TableReader, catalogue: Catalogue) -> RuleSettings:
     )
 
 
-def unknown_rule_message(name: str, known: Catalogue) -> str:
+def unknown_rule_message(name: str, catalogue: Catalogue) -> str:
     """Returns the message that no rule has this name, with a suggestion if a name is similar."""
     if _ID.match(name):
         return "a policy names a rule by its name, such as spot-not-used, not by its id"
-    return f"there is no such rule{did_you_mean(name, sorted(known))}"
+    return f"there is no such rule{did_you_mean(name, sorted(catalogue))}"
 
 
 def _severity(table: TableReader) -> Severity:
@@ -153,9 +153,9 @@ def _threshold(table: TableReader, key: str, units: Mapping[str, str]) -> float:
     return float(value)
 
 
-def parse_section(reader: TableReader, known: Catalogue) -> JobOverride:
+def parse_section(reader: TableReader, catalogue: Catalogue) -> JobOverride:
     """Reads one `[[for]]`. Raises BadPolicy."""
-    jobs, rules = conditions(reader), rule_choices(reader.subtable("rules"), known)
+    jobs, rules = conditions(reader), rule_choices(reader.subtable("rules"), catalogue)
     rules = replace(rules, require=parse_requirements(reader.subtable("require")))
     reader.reject_unread_keys()
     if jobs == Conditions():
@@ -165,17 +165,19 @@ def parse_section(reader: TableReader, known: Catalogue) -> JobOverride:
     return JobOverride(jobs.family, jobs.tag, jobs.account, rules)
 
 
-def tags_may_accept(reader: TableReader, known: Catalogue) -> frozenset[str] | None:
+def tags_may_accept(reader: TableReader, catalogue: Catalogue) -> frozenset[str] | None:
     """Reads the rules of `tags.may_accept`; None if the key is absent. Raises BadPolicy."""
     names = reader.strings("may_accept")
     reader.reject_unread_keys()
     for name in names:
-        if name not in known:
-            raise reader.error("may_accept", f"names {name!r}: {unknown_rule_message(name, known)}")
+        if name not in catalogue:
+            raise reader.error(
+                "may_accept", f"names {name!r}: {unknown_rule_message(name, catalogue)}"
+            )
     return frozenset(names) if "may_accept" in reader.table else None
 
 
-def parse_exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
+def parse_exemption(reader: TableReader, catalogue: Catalogue) -> FamilyExemption:
     """Reads one `[[exempt]]`. Raises BadPolicy."""
     rule, family = reader.read("rule", str, None), reader.read("family", str, None)
     by, reason = reader.read("by", str, None), reader.read("reason", str, None)
@@ -184,8 +186,8 @@ def parse_exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
     reader.reject_unread_keys()
     if not rule or not by or not reason:
         raise BadPolicy(f"{full_key(reader.path)} needs rule, by and reason", reader.path)
-    if rule not in known:
-        raise reader.error("rule", f"names {rule!r}: {unknown_rule_message(rule, known)}")
+    if rule not in catalogue:
+        raise reader.error("rule", f"names {rule!r}: {unknown_rule_message(rule, catalogue)}")
     if until is not None and type(until) is not date:
         raise reader.error("until", "is not a date such as 2027-01-31")
     return FamilyExemption(rule, family, Exemption(by, until, reason))

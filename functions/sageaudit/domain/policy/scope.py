@@ -1,8 +1,8 @@
 """The scope of a deployment: `[accounts]`, `regions`, `[watch]` and `[digest]`.
 
-The settings say which other accounts and regions are audited, which running jobs are watched, when
-a message about a running job is due, when the weekly digest is sent, and where its report is
-stored.
+The settings say which other accounts and regions are audited, and which running jobs are watched.
+They also say when messages about running jobs are due, when the weekly digest is sent, and where
+its report is stored.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def region_names(reader: TableReader) -> list[str]:
 
 
 class WatchSettings(Struct, frozen=True):
-    """Which running jobs are watched, and when a message about one is due. All values are our
+    """Which running jobs are watched, and when a message about a job is due. All values are our
     choice.
 
     Jobs above `usd_per_hour` are watched: $5 an hour is a mid-size GPU instance. Without a price,

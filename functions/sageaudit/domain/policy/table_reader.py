@@ -90,10 +90,10 @@ class TableReader:
 
     def reject_unread_keys(self) -> None:
         """Raises BadPolicy if the table has keys that were not read."""
-        if unread := self.unread_keys():
-            known = ", ".join(sorted(self.read_keys))
-            path = (*self.path, unread[0])
-            raise BadPolicy(f"unknown key {full_key(path)}; known here: {known}", path)
+        if unread_keys := self.unread_keys():
+            known_text = ", ".join(sorted(self.read_keys))
+            path = (*self.path, unread_keys[0])
+            raise BadPolicy(f"unknown key {full_key(path)}; known here: {known_text}", path)
 
     def error(self, key: str, why: str) -> BadPolicy:
         """Returns the error to raise about a key. `why` follows the key's full name."""
@@ -103,7 +103,7 @@ class TableReader:
 
 def full_key(path: KeyPath) -> str:
     """Returns a key's full name: `rules.gpu-underused.max_mean_percent`, `exempt[1].until`."""
-    parts = [f"[{part + 1}]" if isinstance(part, int) else f".{_quote_part(part)}" for part in path]
+    parts = [f"[{key + 1}]" if isinstance(key, int) else f".{_quote_part(key)}" for key in path]
     return "".join(parts).removeprefix(".")
 
 

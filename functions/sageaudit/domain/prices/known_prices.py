@@ -60,9 +60,9 @@ class DatedRate(Struct, frozen=True):
         other form.
         """
         start, _, end = observed_on.partition("/")
-        vague = bool(end) or "-" not in start
+        is_vague = bool(end) or "-" not in start
         rate = Rate(usd, observed_on, source, note)
-        return cls(rate, _span(start)[0], _span(end or start)[1], vague)
+        return cls(rate, _span(start)[0], _span(end or start)[1], is_vague)
 
 
 class Quote(Struct, frozen=True):
@@ -108,22 +108,22 @@ def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
     newest = max(rates, key=lambda rate: (rate.last_day, rate.first_day))
     if day is None:
         return newest.rate
-    in_force = [
+    rates_in_force = [
         rate
         for rate in rates
         if rate.first_day <= day <= rate.last_day and not rate.has_vague_dates
     ]
-    if in_force:
-        rate_of_day = max(in_force, key=lambda rate: (rate.last_day, rate.first_day))
+    if rates_in_force:
+        rate_of_day = max(rates_in_force, key=lambda rate: (rate.last_day, rate.first_day))
         return rate_of_day.rate._replace(price_age="today" if rate_of_day is newest else "past")
-    earlier = (
+    earlier_rates = (
         rate
         for rate in rates
         if rate.last_day < day or (rate.has_vague_dates and rate.first_day <= day)
     )
-    rate_before = max(earlier, key=lambda rate: rate.last_day, default=None)
-    later = (rate for rate in rates if rate.first_day > day)
-    rate_after = min(later, key=lambda rate: rate.first_day, default=None)
+    rate_before = max(earlier_rates, key=lambda rate: rate.last_day, default=None)
+    later_rates = (rate for rate in rates if rate.first_day > day)
+    rate_after = min(later_rates, key=lambda rate: rate.first_day, default=None)
     if rate_after is None:
         return newest.rate
     if rate_before is None:

@@ -139,17 +139,19 @@ def runtime_range(
     """Returns the widest range over all `precisions` of the run, if each has one."""
     both_ways = ((current_gpu, other_gpu), (other_gpu, current_gpu))
     rows = [row for row in ratios if (row.fast, row.slow) in both_ways]
-    classes = {row.precision for row in rows if row.is_range}
-    unmeasured = precisions - classes
-    if unmeasured:
-        single = unmeasured & {row.precision for row in rows}
-        return UnmeasuredPrecisions(unmeasured - single, single)
-    relevant = set(precisions)
+    measured_precisions = {row.precision for row in rows if row.is_range}
+    unmeasured_precisions = precisions - measured_precisions
+    if unmeasured_precisions:
+        single_workload = unmeasured_precisions & {row.precision for row in rows}
+        return UnmeasuredPrecisions(unmeasured_precisions - single_workload, single_workload)
+    relevant_precisions = set(precisions)
     if precisions == UNKNOWN_PRECISION:
-        relevant.add(Precision.STRICT)
-    chosen = tuple(row for row in rows if row.precision in relevant and row.is_range)
-    ends = [_ends(row, slower=row.slow == other_gpu) for row in chosen]
-    return RuntimeRange(min(low for low, _ in ends), max(high for _, high in ends), chosen)
+        relevant_precisions.add(Precision.STRICT)
+    chosen_rows = tuple(
+        row for row in rows if row.precision in relevant_precisions and row.is_range
+    )
+    ends = [_ends(row, slower=row.slow == other_gpu) for row in chosen_rows]
+    return RuntimeRange(min(low for low, _ in ends), max(high for _, high in ends), chosen_rows)
 
 
 def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
@@ -161,7 +163,7 @@ def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
 
 
 def fp32_peak_ratio(
-    current_peaks: GpuPeaks, other_peaks: GpuPeaks, measured: RuntimeRange
+    current_peaks: GpuPeaks, other_peaks: GpuPeaks, measured_range: RuntimeRange
 ) -> Decimal | None:
     """Returns the current FP32 peak over the other GPU's, if no measured range covers it; else
     None.
@@ -169,14 +171,14 @@ def fp32_peak_ratio(
     The ratio is a reason to check, not a run-time ratio: without TF32 most pairs were never
     measured.
     """
-    has_strict = any(row.precision is Precision.STRICT for row in measured.rows)
-    if has_strict or not current_peaks.fp32_tflops or not other_peaks.fp32_tflops:
+    has_strict_range = any(row.precision is Precision.STRICT for row in measured_range.rows)
+    if has_strict_range or not current_peaks.fp32_tflops or not other_peaks.fp32_tflops:
         return None
     # GPUs up to Turing have no TF32, so FP32 is what was measured there.
     if current_peaks.tf32_tflops is None and other_peaks.tf32_tflops is None:
         return None
-    quotient = current_peaks.fp32_tflops / other_peaks.fp32_tflops
-    return quotient if quotient > max(measured.high, _ONE) else None
+    peak_ratio = current_peaks.fp32_tflops / other_peaks.fp32_tflops
+    return peak_ratio if peak_ratio > max(measured_range.high, _ONE) else None
 
 
 class Rate(NamedTuple):
@@ -187,10 +189,10 @@ class Rate(NamedTuple):
     the newest price for a day before any known price. "ambiguous" is the newest price for a day
     between two different prices; `other_usd` is then the older price.
 
-    `estimated`: one sentence on how an estimate was made; None for other rates. `is_by_ratio`: the
-    rate was computed from another type's rate. `is_discounted`: the rate is an estimate less the
-    policy's percentage. `unlisted`: why SageMaker may not sell the type. `learned_basis`: what a
-    rate from a cost report counts; None for all other rates.
+    `estimate_basis`: one sentence on how an estimate was made; None for other rates. `is_by_ratio`:
+    the rate was computed from another type's rate. `is_discounted`: the rate is an estimate less
+    the policy's percentage. `unlisted_reason`: why SageMaker may not sell the type.
+    `learned_basis`: what a rate from a cost report counts; None for all other rates.
     """
 
     usd: Decimal
@@ -201,9 +203,9 @@ class Rate(NamedTuple):
     other_usd: Decimal | None = None
     price_age: Era = "today"
     is_by_ratio: bool = False
-    estimated: str | None = None
+    estimate_basis: str | None = None
     is_discounted: bool = False
-    unlisted: str | None = None
+    unlisted_reason: str | None = None
     learned_basis: Literal["net", "amortised"] | None = None
 
     @property
@@ -376,7 +378,7 @@ class Market(Struct, frozen=True, eq=False, dict=True):
             note=note,
             is_by_ratio=True,
             kind=estimate.kind,
-            estimated=estimate.estimated,
+            estimate_basis=estimate.estimate_basis,
             is_discounted=estimate.is_estimate and base.is_negotiated,
-            unlisted=newest.unlisted,
+            unlisted_reason=newest.unlisted_reason,
         )

@@ -118,8 +118,8 @@ def _matching_product(
 
 
 def _is_instance_product(attributes: Mapping[str, object], name: str, component: Component) -> bool:
-    suffixed = attributes.get("instanceType", name)
-    suffix = str(suffixed).removeprefix(name).lower()
+    type_text = attributes.get("instanceType", name)
+    suffix = str(type_text).removeprefix(name).lower()
     is_suffix_known = suffix in {"", f"-{component.value.lower()}"}
     return (
         attributes.get("component") == component.value
@@ -176,16 +176,16 @@ def _agreed_entry(entries: list[Entry]) -> Entry:
 
     The entry is invalid if the products' rates differ or any of them is invalid.
     """
-    refused = sorted(entry.reason for entry in entries if isinstance(entry, InvalidPrice))
-    if refused:
-        return InvalidPrice(refused[0])
-    listed = [entry for entry in entries if isinstance(entry, ListedRate)]
-    rates = {entry.usd for entry in listed}
+    refusal_reasons = sorted(entry.reason for entry in entries if isinstance(entry, InvalidPrice))
+    if refusal_reasons:
+        return InvalidPrice(refusal_reasons[0])
+    listed_rates = [entry for entry in entries if isinstance(entry, ListedRate)]
+    rates = {entry.usd for entry in listed_rates}
     if len(rates) > 1:
         return _conflicting_prices(rates)
-    days = [entry.effective_from for entry in listed if entry.effective_from is not None]
+    days = [entry.effective_from for entry in listed_rates if entry.effective_from is not None]
     return ListedRate(
-        rates.pop(), max(days, default=None), min(entry.usage_type for entry in listed)
+        rates.pop(), max(days, default=None), min(entry.usage_type for entry in listed_rates)
     )
 
 
