@@ -93,7 +93,7 @@ def test_an_estimate_is_a_kind_of_its_own_and_says_how_it_was_made() -> None:
         f"EC2's on-demand rate in {REGION} x 1.20: EC2",
         "EC2's $0.108 x 1.20; 5 pairs of rates of its family: 1.19 to 1.21",
         "estimate",
-        estimated=(
+        estimate_basis=(
             "SageMaker's rate for ml.c5n.large is not known here; estimated from EC2's rate x 1.20"
         ),
     )
