@@ -57,8 +57,7 @@ class AuditDocument(TypedDict):
     range."""
     possible_usd: Decimal | None
     idle_capacity: IdleCapacityDocument | None
-    """In no sum. None for a roll-up, or if it is unknown: `audit.coverage.missing` has the
-    reason."""
+    """In no sum; None for a roll-up, or if unknown: `audit.coverage.missing` has the reason."""
     findings: list[FindingDocument]
     unknown: list[UnknownDocument]
     not_applicable: list[NotApplicableDocument]
@@ -150,7 +149,7 @@ class AuditDocumentMeta(TypedDict):
     """Facts about the audit itself. `settled`: false while the audit is provisional.
 
     `due_at`: when the job is audited again; null if it is not. `pool`: null for a run that was
-    judged alone.
+    judged alone, or not at all.
     """
 
     version: int
