@@ -140,7 +140,7 @@ def _gpu(_: Job, types: Sequence[InstanceType]) -> str:
 
 
 def _devices(job: Job, types: Sequence[InstanceType]) -> str:
-    """Returns `has_several` for several hosts or several GPUs in one host, else `one`."""
+    """Returns `several` for several hosts or several GPUs in one host, else `one`."""
     has_several = (job.instance_count or 0) > 1 or any(instance.gpus > 1 for instance in types)
     return "several" if has_several else "one"
 

@@ -54,11 +54,11 @@ def restarts_from_scratch(job: Job) -> bool:
 
 
 class Attempts(Struct, frozen=True):
-    """The attempts of an interrupted run: all training seconds, and the repeated ones.
+    """The attempts of an interrupted run: all training seconds, and the repeated seconds.
 
-    Repeated are the training seconds before the last attempt. Shares (0..1) are of the billed
-    seconds. `max_repeated_share`: the repeated seconds, without downloads and uploads.
-    `min_repeated_share`: the seconds billed beyond those of the last attempt, at most the maximum.
+    `repeated_s`: the training seconds before the last attempt. Shares (0..1) are of the billed
+    seconds. `max_repeated_share`: of the repeated seconds, without downloads and uploads.
+    `min_repeated_share`: of the seconds billed beyond the last attempt, at most the maximum.
     """
 
     training_s: Decimal

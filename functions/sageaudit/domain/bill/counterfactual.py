@@ -215,9 +215,9 @@ def _superseded(
 ) -> dict[str, str]:
     """Returns, by superseded rule, the rule that supersedes it: the largest of the surest savings.
 
-    A fix that saves something wins over a surer fix that may save nothing. If fewer instances take
-    over work, their fix competes with a change of type, as the other type may not be able to do
-    that work.
+    A fix that saves something wins over a surer fix that may save nothing. A fix by which fewer
+    instances take over work competes with a change of type: the other type may not manage that
+    work.
     """
     superseded: dict[str, str] = {}
     rivals = [

@@ -27,7 +27,7 @@ counted  = the part of the list value that is already in avoidable or lost. The 
     Storage and warm pools are not device hours.
 
 Example: 1 x ml.g4dn.12xlarge (4 GPUs, $4.80 an hour) for 10 hours: 1 Downloading, 9 with the GPUs
-at 40%. Paid are 40 GPU-hours, worked 4 x 9 x 0.4 = 14.4, idle 25.6. At $1.20 a GPU-hour these are
+at 40%. 40 GPU-hours are paid, 4 x 9 x 0.4 = 14.4 worked, 25.6 idle. At $1.20 a GPU-hour these are
 $30.72 of the bill's $48. Half an hour of the download is avoidable: $2.40 of the $30.72 are
 counted. If a type at $1.20 fits the rest, it saves 9.5 x (4.80 - 1.20) = $34.20 more. Together
 $36.60 exceed the value of the idle hours (the cheaper type has one GPU for the same work), so all

@@ -1,11 +1,11 @@
 """Negotiated prices from the policy, in place of the list prices.
 
 A rate for a type and region in the policy applies first, because a person wrote it. Next comes the
-rate that was read from a cost report, from its first day on. Otherwise a percentage is taken off
-the list price: that of the instance family, or else that of the component. Percentages are never
-added up. They are not taken off the company's own rate, which is already net of them. A Savings
-Plan is not a price but a commitment that is paid whether used or not. Under one, every figure stays
-at list value and states that its cash effect depends on the plan's utilisation.
+rate from a cost report, from its first day on. Otherwise a percentage is taken off the list price:
+the instance family's, or else the component's. Percentages are never added up. They are not taken
+off the company's own rate, which is already net of discounts. A Savings Plan is not a price but a
+commitment that is paid whether used or not. Under a plan, every figure stays at list value and
+states that its cash effect depends on the plan's utilisation.
 """
 
 from __future__ import annotations
