@@ -9,7 +9,7 @@ An estimate is EC2's on-demand rate times a factor of the instance family. The r
 to EC2's rate is constant in a family, except for some sizes. Of 2,186 pairs of rates in 37 regions,
 98.6% are within 1% of their family's constant. The constants predicted 60 of 60 Training rates that
 had not been used for them within 0.5%. A family without a pair has no estimate. An estimate does
-not mean that SageMaker sells the type; if a price list is known to lack it, `unlisted` says so.
+not mean that SageMaker sells the type; `unlisted_reason` says if a price list is known to lack it.
 `python -m tools.ec2_rates` renews the EC2 rates.
 """
 
@@ -133,7 +133,7 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
         dated_rate = DatedRate.from_observation(usd * factor, provenance["as_of"], source, note)
         unlisted_reason = self._not_sold_reason(region, component, row["family"])
         rate = dated_rate.rate._replace(
-            kind="estimate", estimated=explanation, unlisted=unlisted_reason
+            kind="estimate", estimate_basis=explanation, unlisted_reason=unlisted_reason
         )
         return Quote((replace(dated_rate, rate=rate),))
 
@@ -236,7 +236,7 @@ class PriceBook(Struct, frozen=True, dict=True):
             absence_reason = next(
                 (quote.absence_reason for quote in quotes[:first_index] if quote.is_absent), None
             )
-            rate = rate._replace(unlisted=absence_reason or rate.unlisted)
+            rate = rate._replace(unlisted_reason=absence_reason or rate.unlisted_reason)
         if rate is None or not reason:
             return rate
         source_note = f"{self.sources[first_index].name} {rate.as_of}: {reason}"

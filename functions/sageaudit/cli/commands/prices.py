@@ -204,9 +204,9 @@ def _rates_of_type(
 
 def _note(rate: Rate) -> str | None:
     """Returns how the rate was estimated, and why the type may not be sold."""
-    is_in_note = rate.unlisted is not None and rate.unlisted in (rate.note or "")
-    unlisted = None if is_in_note else rate.unlisted
-    return " · ".join(filter(None, (rate.estimated, rate.note, unlisted))) or None
+    is_in_note = rate.unlisted_reason is not None and rate.unlisted_reason in (rate.note or "")
+    unlisted_reason = None if is_in_note else rate.unlisted_reason
+    return " · ".join(filter(None, (rate.estimate_basis, rate.note, unlisted_reason))) or None
 
 
 def _rates_table(rates: list[TypeRate]) -> Group:

@@ -151,7 +151,7 @@ class Candidate(NamedTuple):
         if self.rate is None:
             return None
         ratio = self.rate.note if self.rate.is_by_ratio else None
-        sentences = [text for text in (self.rate.estimated, ratio) if text]
+        sentences = [text for text in (self.rate.estimate_basis, ratio) if text]
         return " ".join(f"{text[0].upper()}{text[1:]}." for text in sentences) or None
 
     @property

@@ -308,8 +308,8 @@ def _availability_refusal(
     if rate is None:
         reason = f"no price known for {other_type.name} in {region}"
         return TypeRefusal(Constraint.BILL, reason)
-    if rate.unlisted is not None:
-        reason = f"{other_type.name} may not be sold for {kind.value} jobs: {rate.unlisted}"
+    if rate.unlisted_reason is not None:
+        reason = f"{other_type.name} may not be sold for {kind.value} jobs: {rate.unlisted_reason}"
         return TypeRefusal(Constraint.NOT_OFFERED, reason)
     if own_rate is not None and not is_comparable(own_rate, rate):
         reason = f"{other_type.name} and {own_type.name} have no price of one time and kind"
