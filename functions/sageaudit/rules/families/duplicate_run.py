@@ -38,7 +38,7 @@ MAX_AGE = api.Threshold("max_age_days", 30, "days", "older results are often del
     not_applicable=(api.free_reason, api.not_completed_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Names the newest earlier success with the same fingerprint."""
+    """Finds the newest earlier completed run with the same fingerprint."""
     job = case.job
     if case.family_history is None:
         return api.HISTORY_UNREAD
@@ -95,7 +95,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _cadence_h(ended_at: Sequence[datetime], min_runs: int) -> float | None:
-    """Returns the usual hours between runs that end at about equal intervals; None for others."""
+    """Returns the median hours between runs that end at regular intervals, as on a schedule.
+
+    None if the intervals are irregular, or if there are fewer than `min_runs` runs.
+    """
     gaps_h = [(later - earlier).total_seconds() / 3600 for later, earlier in pairwise(ended_at)]
     if len(ended_at) < min_runs or not gaps_h:
         return None

@@ -50,7 +50,7 @@ def _trial_reason(case: api.JobCase) -> str | None:
     subsumes={"failed-spend"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Counts the run as lost if nothing is left; else only states the limit."""
+    """Counts the run as lost if nothing is left; else only reports the limit."""
     job = case.job
     limit = limit_reached(job)
     if limit is None or job.has_never_started:
@@ -107,8 +107,9 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _higher_limit_fix(job: api.Job, limit: str, limit_s: int | None) -> tuple[api.Parameter, ...]:
-    """Returns twice the limit, up to the longest one. If needed, MaxWaitTimeInSeconds rises as
-    much: it must not be below MaxRuntimeInSeconds.
+    """Returns a limit twice as long, at most the longest that AWS allows.
+
+    MaxWaitTimeInSeconds rises too if it would be below MaxRuntimeInSeconds.
     """
     longest_s = _LONGEST_LIMIT_S[job.kind]
     if not limit_s or limit_s >= longest_s:

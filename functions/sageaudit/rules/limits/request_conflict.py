@@ -48,7 +48,7 @@ _KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
 _SINGLE_DEFINITION, _DEFINITION_LIST = "TrainingJobDefinition", "TrainingJobDefinitions"
 
 _Conflicts = Iterator[tuple[str, api.Parameter]]
-"""Reasons why AWS refuses a request, each with the parameter that removes it."""
+"""Pairs of a reason why AWS refuses the request, and the parameter that removes the conflict."""
 
 
 @api.rule(
@@ -59,7 +59,7 @@ _Conflicts = Iterator[tuple[str, api.Parameter]]
     request_severity=api.Severity.HIGH,
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Reports all conflicts at once; a value that is not known yet counts as set."""
+    """Reports all conflicts together. A value that is not known yet counts as set."""
     conflicts = [*_conflicts_by_kind(case.request), *_volume_conflicts(case)]
     if not conflicts:
         return api.Clear()
@@ -101,7 +101,7 @@ def _training_conflicts(request: Request) -> _Conflicts:
 
 
 def _unknown_group_conflicts(request: Request) -> _Conflicts:
-    """Yields channels for an instance group that the request does not have."""
+    """Yields a conflict for each channel of an instance group that the request does not have."""
     groups, channels = request.value(_GROUPS), request.value("InputDataConfig")
     if not isinstance(groups, list) or not isinstance(channels, list):
         return
@@ -119,7 +119,7 @@ def _unknown_group_conflicts(request: Request) -> _Conflicts:
 
 
 def _volume_conflicts(case: api.RequestCase) -> _Conflicts:
-    """Yields a missing size of a volume, and a KMS key for local storage.
+    """Yields a conflict for a missing volume size, and for a KMS key for local storage.
 
     Processing and transform requests always give a size.
     """

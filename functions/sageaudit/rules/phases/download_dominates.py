@@ -29,7 +29,7 @@ from sageaudit.rules.phases import phase_share as phases
 
 _MODEL_CHANNEL = "model"
 _SAVED_SHARES = (Decimal("0.4"), Decimal("0.6"))
-"""The shares of the copy that a trial may save, at least and at best; our choice."""
+"""The shares of the phase that a trial may save: the counted one and the best one. Our choice."""
 
 
 def _no_copy_reason(case: api.JobCase) -> str | None:
@@ -45,7 +45,7 @@ def _no_copy_reason(case: api.JobCase) -> str | None:
     not_applicable=(api.serverless_reason, _no_copy_reason, phases.image_pull_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the phases only; needs no metrics."""
+    """Judges only the phases; needs no metrics."""
     share = phases.find_large_download(case)
     if not isinstance(share, phases.PhaseShare):
         return share

@@ -102,7 +102,9 @@ _MOUNT_NAMES = {
     api.DataSource.FSX: "FSx for Lustre",
     api.DataSource.S3: "S3 channels",
 }
-"""What SageMaker mounts or opens in this phase, the slowest first."""
+"""The sources that SageMaker mounts or opens in Downloading, by the text for a sentence; the
+slowest first.
+"""
 _SLOW_MOUNT_CAUSES = {
     api.DataSource.EFS: "the mount of EFS: its security group must let NFS (port 2049) pass, a "
     "mount target belongs in the instances' own zone, and Elastic throughput feeds many hosts",
@@ -114,7 +116,9 @@ _SLOW_MOUNT_CAUSES = {
 
 
 def _sources(job: api.Job) -> list[api.DataSource]:
-    """Returns what the job's channels mount or open in this phase, the slowest first."""
+    """Returns the sources that the job's channels mount or open in Downloading, the slowest
+    first.
+    """
     sources = {channel.source for channel in phases.data_channels(job)}
     return [source for source in _MOUNT_NAMES if source in sources]
 
@@ -124,8 +128,10 @@ def _slow_mount_steps(sources: Sequence[api.DataSource]) -> str:
 
 
 def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection:
-    """Reports a phase longer than any image pull in which nothing was copied, with what else
-    happens in it.
+    """Reports a Downloading phase that is longer than any image pull although no channel copied
+    data.
+
+    The finding names what the channels mount.
     """
     sources = _sources(case.job)
     mounts = " and ".join(_MOUNT_NAMES[source] for source in sources)
@@ -148,10 +154,10 @@ def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection
 
 
 def _fix(job: api.Job, region: str | None, *, has_copied_data: bool) -> tuple[api.Parameter, ...]:
-    """Returns the same image in the job's region, else a smaller one; none for an image outside
-    ECR.
+    """Returns the image in the job's own region, else a placeholder for a smaller image.
 
-    If data is copied too, it is not certain that the image is large: then no smaller one is named.
+    Empty if the image is not in ECR. Also empty if it is in the job's region and data was copied
+    too: the image may then be small.
     """
     if job.image is None or region is None:
         return ()

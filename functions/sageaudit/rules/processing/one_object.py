@@ -44,7 +44,7 @@ _FILE = re.compile(
     ),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Judges by the addresses alone."""
+    """Judges only by the inputs' addresses."""
     path = api.COUNT_PATHS[case.job.kind]
     count = case.request.value(path)
     if not isinstance(count, int) or count <= 1 or not any(_single_file_flags(case)):
@@ -60,7 +60,9 @@ def check(case: api.RequestCase) -> api.Outcome:
 
 
 def _single_file_flags(case: api.RequestCase) -> Iterator[bool]:
-    """Yields for each input that is split between the instances whether it is one file."""
+    """Yields whether an input is a single file, for each input that is split between the
+    instances.
+    """
     value = case.request.value
     if case.job.kind is api.JobKind.TRANSFORM:
         yield _is_file(value(f"{_INPUT}.S3Uri"), value(f"{_INPUT}.S3DataType"))

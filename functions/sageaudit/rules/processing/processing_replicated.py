@@ -24,7 +24,7 @@ _COUNT = "ProcessingResources.ClusterConfig.InstanceCount"
 _CODE_INPUTS = frozenset(
     {"code", "entrypoint", "analysis_config", "conf", "jars", "py-files", "files"}
 )
-"""Inputs with which the SDK sends code and settings."""
+"""The inputs with which the SDK sends code and settings."""
 
 
 @api.rule(
@@ -35,7 +35,7 @@ _CODE_INPUTS = frozenset(
     required_parameters=(_TYPE, _COUNT),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Judges the inputs alone."""
+    """Judges only by the request's inputs."""
     count = case.request.value(_COUNT)
     if not isinstance(count, int) or count <= 1:
         return api.Clear()

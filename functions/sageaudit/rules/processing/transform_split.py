@@ -26,7 +26,7 @@ _STRATEGY, _SPLIT = "BatchStrategy", "TransformInput.SplitType"
     required_parameters=(_STRATEGY, _SPLIT),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Compares two parameters."""
+    """Compares BatchStrategy with SplitType."""
     split = case.request.value(_SPLIT)
     if case.request.value(_STRATEGY) != "MultiRecord" or split not in {None, "None"}:
         return api.Clear()

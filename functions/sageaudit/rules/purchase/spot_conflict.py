@@ -35,7 +35,7 @@ _CONFLICTING_SETTINGS = {
     required_parameters=(_SPOT,),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Compares spot with other settings; a value that is not known yet counts as set."""
+    """Looks for settings that exclude managed spot. A value that is not known yet counts as set."""
     request = case.request
     if request.value(_SPOT) is not True:
         return api.Clear()

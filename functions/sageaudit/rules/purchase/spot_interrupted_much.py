@@ -77,7 +77,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _wait_limit_finding(job: api.Job) -> api.Detection:
-    """Reports a run that MaxWaitTimeInSeconds ended; whether its work is lost is for limit-hit."""
+    """Reports a run that MaxWaitTimeInSeconds ended. Lost dollars are left to limit-hit."""
     billed_s = job.billable_s
     billed_text = (
         "an unknown time was" if billed_s is None else f"{api.duration_text(billed_s)} was"

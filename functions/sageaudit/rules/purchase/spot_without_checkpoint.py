@@ -85,7 +85,10 @@ def _check_request(job: api.Job) -> api.Outcome:
 
 
 def _repeated_work_finding(job: api.Job, attempts: Attempts) -> api.Detection:
-    """Reports what the interruptions cost, from what is certain to all of the earlier attempts."""
+    """Reports the work that interruptions repeated.
+
+    The range goes from the share that was certainly billed to all of the earlier attempts.
+    """
     interrupted_text = (
         "Interrupted once" if job.interruptions == 1 else f"Interrupted {job.interruptions} times"
     )
@@ -109,5 +112,5 @@ def _repeated_work_finding(job: api.Job, attempts: Attempts) -> api.Detection:
 
 
 def _cut_share(job: api.Job, share: Decimal) -> api.CutPhase:
-    """Returns the change that cuts a share of the run's billed seconds."""
+    """Returns the change that cuts this share (0..1) of the run's billed seconds."""
     return api.CutPhase("Training", share * (job.billed_phases_s or Decimal(0)))

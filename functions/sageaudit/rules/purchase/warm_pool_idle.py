@@ -63,7 +63,7 @@ def _no_pool_reason(case: api.FamilyCase) -> str | None:
     not_applicable=(_no_pool_reason, api.prepaid_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Judges a pool only after its status and its seconds are final."""
+    """Judges a pool only after its status and its billed seconds are final."""
     pool = case.job.warm_pool
     if pool is None:
         return api.Clear()
@@ -81,7 +81,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _check_reused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
-    """Judges a pool that another run reused: whether it waited much longer than it saved."""
+    """Judges a pool that another run reused: whether the pool waited much longer than it saved."""
     start_s, known_keep_s = _best_keep_alive(case, retained_s)
     keep_s = known_keep_s or 0
     job, waited_s = case.job, float(retained_s)
@@ -135,9 +135,9 @@ def _check_unused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome
 
 
 def _fix(case: api.FamilyCase, keep_s: int) -> tuple[api.Parameter, ...]:
-    """Returns the parameter with the shorter keep-alive, or without one if `keep_s` is 0.
+    """Returns the shorter keep-alive; if `keep_s` is 0, the parameter is removed.
 
-    None if the current value is not known, or is short enough by now: it can change while the pool
+    Empty if the current keep-alive is unknown or already short enough: it can change while the pool
     waits.
     """
     pool = case.job.warm_pool
@@ -147,16 +147,16 @@ def _fix(case: api.FamilyCase, keep_s: int) -> tuple[api.Parameter, ...]:
 
 
 def _download_s(job: api.Job) -> Decimal | None:
-    """Returns the billed seconds before the code starts; None if the run has no phases."""
+    """Returns the billed seconds of Downloading; None if the run's phases are not known."""
     names = {phase.name for phase in job.phases}
     return job.phase_s("Downloading") if names & {"Training", "Downloading"} else None
 
 
 def _best_keep_alive(case: api.FamilyCase, gap_s: Decimal | None) -> tuple[Decimal, int | None]:
-    """Returns how long a start takes, and the keep-alive that costs least over the known gaps.
+    """Returns the seconds of a start, and the keep-alive that costs least over the known gaps.
 
-    The gaps are those of the family's runs on the same instances; with too few of them the
-    keep-alive is None. `gap_s`: seconds until this run's pool was reused; None if it never was.
+    Only runs on the same instances count. The keep-alive is None if too few gaps are known.
+    `gap_s`: the seconds until this run's pool was reused; None if it never was.
     """
     runs = case.comparable_runs  # only such a run can reuse the pool
     times_of_runs = (run_times(case.job), *map(run_times_from_summary, runs))

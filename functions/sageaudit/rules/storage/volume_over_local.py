@@ -25,7 +25,7 @@ from sageaudit.rules import api
     required_parameters=(*api.VOLUME_PATHS.values(), *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Compares the request with the catalogue."""
+    """Compares VolumeSizeInGB with the local storage of the types in the catalogue."""
     job, path = case.job, api.VOLUME_PATHS[case.job.kind]
     sizes = [
         (instance_type.local_gb if instance_type else None) or 0

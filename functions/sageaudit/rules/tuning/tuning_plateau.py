@@ -33,7 +33,7 @@ MIN_TRIALS_AFTER = api.Threshold("min_trials_after", 10, "trials", "a few may be
     thresholds=(api.NO_GAIN, MIN_TRIALS_AFTER),
 )
 def check(case: api.RollUpCase) -> api.Outcome:
-    """Counts trials that started later than the best one ended: its result was known by then."""
+    """Counts the trials that started after the last improving trial had ended."""
     tuning = case.tuning
     if tuning is None:
         return trials.TUNING_UNREAD
@@ -80,8 +80,9 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _criteria(not_improving: int) -> tuple[tuple[api.Parameter, ...], ...]:
-    """Returns the two completion criteria, each of which ends the search; `not_improving` is at
-    least 3.
+    """Returns two alternative completion criteria, each of which ends the search.
+
+    `not_improving`: the number of trials without improvement, at least 3.
     """
     criteria = f"{trials.CONFIG}.TuningJobCompletionCriteria"
     not_improving_path = f"{criteria}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving"

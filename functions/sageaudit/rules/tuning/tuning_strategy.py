@@ -38,7 +38,9 @@ _STRATEGY = f"{trials.CONFIG}.Strategy"
     required_parameters=(_STRATEGY, trials.MAX_TRIALS, trials.MAX_PARALLEL),
 )
 def check(case: api.RollUpCase) -> api.Outcome:
-    """Judges by strategy and rounds alone. The settings that it recommends give no finding."""
+    """Judges by the strategy and the number of rounds. Settings that this rule recommends are
+    clear.
+    """
     tuning = case.tuning
     if tuning is None:
         return trials.TUNING_UNREAD
@@ -72,7 +74,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _trial_count(case: api.RollUpCase) -> int:
-    """Returns how many trials there were; for a request, how many there may be."""
+    """Returns the number of trials; for a request, the largest number."""
     if case.duration_basis is None:
         return len(case.trials)
     return (case.tuning.max_jobs if case.tuning else None) or 0
@@ -103,9 +105,7 @@ def _finding(case: api.RollUpCase, tuning: TuningSettings, summary: str) -> api.
 def _lower_parallelism_fix(
     case: api.RollUpCase, tuning: TuningSettings
 ) -> tuple[api.Parameter, ...]:
-    """Returns a MaxParallelTrainingJobs with which the next job has the rounds that this rule asks
-    for.
-    """
+    """Returns the MaxParallelTrainingJobs that gives the next tuning job enough rounds."""
     rounds = max(case.threshold(MIN_ROUNDS), case.threshold(FEW_ROUNDS), 1)
     parallel = max(int(_trial_count(case) / rounds), 1)
     if tuning.max_parallel is not None and tuning.max_parallel <= parallel:

@@ -36,7 +36,9 @@ COVERED_BY_OLD_GENERATION = api.NotApplicable(
     not_applicable=(type_fixed_reason, api.never_started_reason, api.free_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Needs no metric, because a type with no less of a resource fits whatever was recorded."""
+    """Needs no metrics: a type with at least as much of a resource fits without a record of its
+    use.
+    """
     recommendation = best_type(case)
     if recommendation.resize is None:
         return api.Unknown("not_replayable", recommendation.reason)

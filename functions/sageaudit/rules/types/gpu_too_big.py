@@ -90,7 +90,7 @@ def check(case: api.JobCase) -> api.Outcome:
 def _gpu_use_text(current_type: InstanceType, gib_each: float) -> str:
     """Returns the GPUs and the memory used, for a sentence.
 
-    CloudWatch has only the sum of a host's GPUs, which may all be on one of them.
+    Memory is given as a host's sum, because CloudWatch does not split it by GPU.
     """
     if current_type.gpus == 1:
         return f"the GPU and {gib_each:.1f} GiB of its memory"
@@ -101,8 +101,8 @@ def _gpu_use_text(current_type: InstanceType, gib_each: float) -> str:
 
 
 def _unrecorded_outcome(recommendation: TypeRecommendation) -> api.Unknown | None:
-    """Returns why a cheaper g type is not recommended, if only a missing record prevents it; else
-    None.
+    """Returns Unknown if only a missing record prevents the recommendation of a cheaper g type;
+    else None.
     """
     if recommendation.resize is None or recommendation.first is not None:
         return None

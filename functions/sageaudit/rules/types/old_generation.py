@@ -47,7 +47,7 @@ from sageaudit.rules.types.another_type import (
     required_parameters=api.TYPE_PARAMETERS,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Finds old types by the catalogue, and values a successor by prices and recorded use."""
+    """Finds old types by the catalogue, and judges successors by prices and recorded use."""
     groups = case.job.groups
     name = groups[0].instance_type if groups else None
     current_type = case.market.types.get(name) if name else None
@@ -96,8 +96,8 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _short_run_text(case: api.JobCase, recommendation: TypeRecommendation) -> str:
-    """Returns what was recorded of the GPU in a run too short to choose a smaller type by; else
-    empty.
+    """Returns a sentence on the mean GPU use of a run that is too short to choose a smaller type;
+    else "".
     """
     lines = case.active_usage.series.get(api.Metric.GPU, {}).values()
     points = [value for line in lines for value in line.present]

@@ -38,9 +38,9 @@ def _other_family_reason(case: api.JobCase) -> str | None:
 
 
 def _other_image_reason(case: api.JobCase) -> str | None:
-    """Returns why the image does not count as AWS's own.
+    """Returns why the image does not count as AWS's own; None if it does.
 
-    An image in a registry of the job's account may be changed.
+    An image in the registry of the job's own account may be a changed copy.
     """
     job = case.job
     is_own_image = job.account is not None and (job.image or "").startswith(f"{job.account}.")
@@ -63,7 +63,7 @@ def _other_image_reason(case: api.JobCase) -> str | None:
     on=False,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Needs only the job's image, duration and type, and both prices."""
+    """Needs only the job's image, duration and type, and the prices of both types."""
     job = case.job
     if job.elapsed_s is None:
         return api.TIMES_MISSING

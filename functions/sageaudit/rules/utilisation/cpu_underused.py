@@ -37,7 +37,7 @@ MEMORY_BELOW = api.Threshold(
     subsumes={"cheaper-type", "memory-oversized"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the busiest host, because every host must fit."""
+    """Judges the busiest host, because the type must fit every host."""
     cpu, memory = (
         case.active_usage.busiest_percentile(metric, 95)
         for metric in (api.Metric.CPU, api.Metric.MEMORY)

@@ -62,7 +62,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _unknown_outcome(usage: api.Measurements) -> api.Unknown | None:
-    """Returns why it is not known what the hosts of one type did, or None."""
+    """Returns why the work of one type's hosts is not known; None if it is known."""
     if missing := gpu_recording_gap(usage) or usage.missing.get(api.Metric.CPU):
         return api.unknown_from_missing(missing)
     if (usage.period_s or 0) > COARSEST_PERIOD_S:
@@ -76,7 +76,9 @@ def _unknown_outcome(usage: api.Measurements) -> api.Unknown | None:
 
 
 def _is_working(usage: api.Measurements, gpu_percent: float) -> bool:
-    """Whether a host keeps this much of its GPUs busy on average, or a core if it has no GPUs."""
+    """Whether a host's GPUs average at least `gpu_percent`, or its CPU at least a core if it has no
+    GPU.
+    """
     gpus = usage.series.get(api.Metric.GPU, {}).values()
     cpus = usage.series[api.Metric.CPU].values()
     one_core = 100 / (usage.vcpu or 1)
@@ -86,7 +88,9 @@ def _is_working(usage: api.Measurements, gpu_percent: float) -> bool:
 
 
 def _finding(case: api.JobCase, name: str, other_name: str, idle: int) -> api.Outcome:
-    """Reports that hosts of this type did nothing while those of the other one worked."""
+    """Reports that `idle` hosts of type `name` did no work while hosts of type `other_name`
+    worked.
+    """
     usage, other_usage = case.whole_run.by_type[name], case.whole_run.by_type[other_name]
     groups = [group for group in case.job.groups if group.instance_type == name]
     names = ", ".join(group.name for group in groups if group.name)
@@ -115,7 +119,7 @@ def _finding(case: api.JobCase, name: str, other_name: str, idle: int) -> api.Ou
 
 
 def _removal_step(names: str) -> str:
-    """Returns the first step, which names the group if its name is known."""
+    """Returns the step that removes the idle group, by name if `names` is not empty."""
     group_text = f"the group {names}" if names else "the idle group"
     return (
         f"Remove {group_text} from ResourceConfig.InstanceGroups, or correct what should give it "

@@ -74,7 +74,7 @@ OTHER_HOSTS_WORKED_CAUTION = (
     compares_hosts=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the whole run between its first GPU work and its end."""
+    """Judges the whole run from its first GPU work to its end."""
     usage, period_s = case.whole_run, case.whole_run.period_s or 0
     stretches, pauses = idle_middle(usage), _gpu_pauses(usage)
     recurring = recurring_standstills(usage)
@@ -118,7 +118,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _recurring_finding(case: api.JobCase, recurring: tuple[range, ...]) -> api.Outcome:
-    """Reports recurring waits as a possible saving, because the program does something in them."""
+    """Reports recurring waits as a possible saving, because the program may need them."""
     usage, period_s = case.whole_run, case.whole_run.period_s or 0
     recurring_s = sum(map(len, recurring)) * period_s
     first, second, *_ = recurring
@@ -159,7 +159,7 @@ def _summary(case: api.JobCase, stretches: tuple[range, ...], standstill_s: int)
 
 
 def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
-    """Reports GPU-hours without dollars, because another GPU or a CPU worked."""
+    """Reports GPU-hours without dollars, because a CPU or another host's GPU worked."""
     hosts = len(case.whole_run.series[api.Metric.GPU])
     gpus_text = (
         "GPUs" if pauses.host_count == hosts else f"GPUs of {pauses.host_count} of {hosts} hosts"
@@ -190,11 +190,11 @@ def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
 
 
 class GpuPauses(Struct, frozen=True):
-    """GPU hours of all pausing hosts, their number, and the seconds of the host that paused
-    longest.
+    """The pauses of all hosts: GPU-hours, the number of hosts, and the seconds of the
+    longest-paused host.
 
-    `has_other_work`: a GPU of another host worked meanwhile. `busiest_mean_cores`: the mean of the
-    host whose CPU was busiest in all these minutes; None without points.
+    `has_other_work`: a GPU of another host worked meanwhile. `busiest_mean_cores`: the mean cores
+    in these minutes of the host with the busiest CPU; None without points.
     """
 
     gpu_hours: float
@@ -205,8 +205,9 @@ class GpuPauses(Struct, frozen=True):
 
 
 def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
-    """Returns the pauses; None if there are none, without GPUs, or if the type of the hosts is not
-    known.
+    """Returns the pauses of all hosts.
+
+    None without pauses or GPUs, or if the type of the hosts is not known.
     """
     states, period_s = list(usage.gpu_states.values()), usage.period_s or 0
     if not usage.gpus or not period_s or not states:
@@ -234,8 +235,9 @@ def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
 def _paused_periods(
     states: Sequence[bool | None], standstill_periods: Collection[int], min_periods: int
 ) -> list[int]:
-    """Returns the periods of one host's pauses of at least `min_periods`, without standstills of
-    all hosts.
+    """Returns the periods of one host's pauses that last at least `min_periods`.
+
+    Periods in which all hosts stood still are left out.
     """
     active = [period for period, works in enumerate(states) if works] if False in states else []
     if not active:

@@ -47,7 +47,7 @@ HOST_DIED_CAUTION = (
     "30 minutes of waiting are not counted."
 )
 _TIMEOUT_S = 1800
-"""PyTorch's default `timeout` for process groups other than NCCL, the longest in common use."""
+"""PyTorch's default `timeout` for process groups without NCCL, the longest in common use."""
 CLEAN_EXIT_STEP = (
     "Close data loaders, join threads and destroy the process group when the work is done."
 )
@@ -68,7 +68,7 @@ MIN_IDLE = api.Threshold(
     uses_whole_run=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the end of the whole run."""
+    """Judges the end of the whole run, including idle minutes."""
     usage = case.whole_run
     if missing := gpu_recording_gap(usage):
         return api.unknown_from_missing(missing)
@@ -130,7 +130,9 @@ def _uncounted_caution(job: api.Job) -> str:
 
 
 def _waited_for_dead_host_s(case: api.JobCase, tail: IdleEnds) -> Decimal:
-    """Returns how long the hosts of a failed run waited for one that was gone; 0 if none waited."""
+    """Returns the seconds that a failed run's hosts waited for a host that was gone; 0 without a
+    wait.
+    """
     if case.job.status != "Failed" or not case.job.hints.has_gpu_ranks:
         return Decimal(0)
     return Decimal(max(tail.idle_s + tail.early_hosts[0][1] - _TIMEOUT_S, 0))
@@ -157,9 +159,7 @@ def _summary(case: api.JobCase, tail: IdleEnds, counted_s: int) -> str:
 
 
 def _cpu_work_sentence(tail: IdleEnds) -> str:
-    """Returns a sentence about half an hour or more of CPU work between the last GPU work and the
-    tail.
-    """
+    """Returns a sentence about long CPU work after the last GPU work; empty without any."""
     if not tail.without_gpu_s:
         return ""
     duration = api.duration_text(Decimal(tail.without_gpu_s))

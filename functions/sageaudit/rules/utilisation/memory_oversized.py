@@ -52,7 +52,7 @@ def _other_category_reason(case: api.JobCase) -> str | None:
     subsumes={"cheaper-type"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the busiest host, because every host must fit."""
+    """Judges the busiest host, because the type must fit every host."""
     memory = case.active_usage.busiest_percentile(api.Metric.MEMORY, 95)
     if memory >= case.threshold(MEMORY_BELOW):
         return api.Clear()

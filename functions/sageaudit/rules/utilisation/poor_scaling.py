@@ -64,7 +64,7 @@ CPU_TARGET = api.Threshold(
     not_applicable=(api.one_instance_reason, api.mixed_types_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Judges by the cost of the family's runs; else by the use of this run."""
+    """Judges by the cost of the family's runs, else by the use of this run."""
     if finding := _finding_from_family(case):
         return finding
     count = case.job.groups[0].count
@@ -148,7 +148,7 @@ def _finding_from_use(case: api.FamilyCase) -> api.Outcome:
 def _fewer_instances_fix(
     case: api.FamilyCase, count: int, worst: Decimal, best: Decimal, caution: str
 ) -> api.DetectionDetails:
-    """Returns the fix, with the factors of the run time at worst and, if it differs, at best."""
+    """Returns the fix with `count` instances; `worst` and `best` are factors of the run time."""
     fix = api.Parameter(api.COUNT_PATHS[case.job.kind], case.job.groups[0].count, count)
     return {
         "fix": (fix,),
@@ -159,7 +159,11 @@ def _fewer_instances_fix(
 
 
 class HostUse(Struct, frozen=True):
-    """Each host's mean over the active minutes: percent of its GPUs, or without GPU of its CPUs."""
+    """Each host's mean over the active minutes, in percent: of its GPUs, or of its CPUs if it has
+    no GPU.
+
+    `hosts`: the number of hosts of the job.
+    """
 
     metric: api.Metric
     hosts: int
@@ -167,19 +171,20 @@ class HostUse(Struct, frozen=True):
 
     @property
     def busiest(self) -> float:
-        """The highest of the means."""
+        """The highest of the hosts' means, in percent."""
         return max(self.means)
 
     def hosts_needed(self, target_percent: float, usage: api.Measurements) -> int:
-        """Returns the fewest hosts with room for all the work at the target, and for the memory if
-        it is known.
+        """Returns the fewest hosts that have room for all work at `target_percent` each.
+
+        They also have room for the memory in use, if that is known.
         """
         by_work = sum(self.means) / target_percent
         return max(math.ceil(by_work), _hosts_by_memory(usage, self.hosts), 1)
 
 
 def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.Missing:
-    """Returns the use of `count` hosts of one type, or why it is not known."""
+    """Returns the use of `count` hosts of one type, or the measurement that is missing."""
     metric = work_metric(usage)
     if isinstance(metric, api.Missing):
         return metric
@@ -190,16 +195,16 @@ def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.Missing:
 
 
 def _has_worked(usage: api.Measurements, metric: api.Metric) -> bool:
-    """Whether there was work: false for idle GPUs and idle runs, which other rules report."""
+    """Whether the hosts did any work. Idle GPUs and idle runs are left to other rules."""
     if metric is api.Metric.CPU:
         return any(usage.worked(minute) for minute in range(usage.points))
     return not is_gpu_idle(usage)
 
 
 def _hosts_by_memory(usage: api.Measurements, count: int) -> int:
-    """Returns how many hosts have room for the P99.5 of all memory in use; 0: not known.
+    """Returns the fewest hosts with room for the P99.5 of all memory plus headroom; 0 if not known.
 
-    Includes the headroom. A host whose memory is not known counts as the mean of the others.
+    A host whose memory is not known counts as the mean of the others.
     """
     lines = usage.series.get(api.Metric.MEMORY, {}).values()
     peaks = [api.percentile(line.present, PEAK_PERCENTILE) for line in lines]
@@ -208,7 +213,9 @@ def _hosts_by_memory(usage: api.Measurements, count: int) -> int:
 
 
 class RunsOnCount(Struct, frozen=True):
-    """The runs on one number of instances: medians, and the slowest of them."""
+    """The runs on one number of instances: medians of dollars and seconds, and the slowest run's
+    seconds.
+    """
 
     count: int
     run_count: int
@@ -218,9 +225,9 @@ class RunsOnCount(Struct, frozen=True):
 
 
 class CheaperInstanceCount(Struct, frozen=True):
-    """The runs on the current number of instances, and on the cheapest smaller one.
+    """The runs on the current number of instances, and on the cheapest smaller number.
 
-    `has_same_data`: all of them are known to have read the same data.
+    `has_same_data`: all runs are known to have read the same data.
     """
 
     current: RunsOnCount
@@ -229,12 +236,16 @@ class CheaperInstanceCount(Struct, frozen=True):
 
     @property
     def excess_percent(self) -> Decimal:
-        """How much more the median run costs on the current number."""
+        """How much more, in percent, the median run costs on the current number of instances."""
         return 100 * (self.current.usd / self.fewer.usd - 1)
 
 
 def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCount | None:
-    """Compares the family's runs of the same work; None without `min_runs` on both numbers."""
+    """Compares the costs of the family's runs of the same work, by their number of instances.
+
+    None if this run did not complete, or if fewer than `min_runs` runs are known for the current
+    number or for every smaller one.
+    """
     job, count = case.job, case.job.groups[0].count
     if job.status != "Completed" or not job.elapsed_s:
         return None
@@ -264,8 +275,9 @@ def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCoun
 def _by_count(
     samples: Iterable[tuple[int, Decimal, Decimal]], min_runs: float
 ) -> list[RunsOnCount]:
-    """Groups runs (count, dollars, seconds) by count, the cheapest first; counts with fewer than
-    `min_runs` are left out.
+    """Groups samples (count, dollars, seconds) by count, the cheapest first.
+
+    Counts with fewer than `min_runs` samples are left out.
     """
     runs = defaultdict[int, list[tuple[Decimal, Decimal]]](list)
     for count, usd, seconds in samples:

@@ -58,7 +58,7 @@ def _one_gpu_reason(case: api.JobCase) -> str | None:
     subsumes={"cheaper-type", "gpu-underused", "trainium-candidate"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Counts the GPUs that the use and the memory need."""
+    """Computes how many GPUs have room for the GPU use and the GPU memory."""
     if idle_outcome := outcome_if_gpu_idle(case):
         return idle_outcome
     current_type = case.current_type
@@ -100,14 +100,15 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _gpus_text(needed: float) -> str:
-    """Returns one decimal, never "0.0": a GPU that works a little works."""
+    """Returns the number with one decimal, `under 0.1` instead of "0.0"."""
     tenths = f"{needed:.1f}"
     return "under 0.1" if tenths == "0.0" else tenths
 
 
 def _distribution_fix(job: api.Job, current_type: InstanceType) -> tuple[api.Parameter, ...]:
-    """Returns the hyperparameters that start one process per GPU in AWS's PyTorch containers, if
-    none is set.
+    """Returns the hyperparameters that start one process per GPU in AWS's PyTorch containers.
+
+    Empty if the job already distributes its work.
     """
     is_pytorch = "pytorch" in (repository(job.image) or "")
     if job.kind is not api.JobKind.TRAINING or job.hints.distribution or not is_pytorch:
