@@ -43,7 +43,7 @@ from sageaudit.structs import replace
 _MAX_CHANGES = 10
 _MONTH_DAYS = 30
 _MIN_DAYS = 7
-"""From fewer days, from one run or from less than $1, no monthly amount is projected."""
+"""The fewest days for a projected monthly amount, which also needs two findings and $1 a month."""
 _ZERO = Decimal(0)
 _CENT = Decimal("0.01")
 _NOT_IN_TOTALS = "not in the totals"
@@ -57,7 +57,7 @@ _NOT_COMPARED_NOTE = "No comparison: the history does not cover the {days} befor
 
 
 def first_screen(report: AccountReport) -> Markup:
-    """Returns the sections from the headline to the results of recommendations."""
+    """Returns the first screen's sections, from the headline to the results of recommendations."""
     cards = tag("div", (_card(report, change) for change in report.top_changes), class_="cards")
     to_do = section("What to change first", cards, id_="to-do") if report.top_changes else None
     doubts, results = _doubts(report.total), _recommendation_results(report)
@@ -87,7 +87,9 @@ def _family_sums(report: AccountReport) -> ColumnSums:
 
 
 def _card(report: AccountReport, change: TopChange) -> Markup:
-    """Returns what to change in a family: the amount, the fix to paste, and an example."""
+    """Returns the card of a recommended change: the amount, the fix to paste, and an example
+    job.
+    """
     finding = make_finding_parts(change.fix.finding)
     best = finding.alternatives[:1]
     kind = report.summaries[change.summary_index].kind
@@ -112,7 +114,9 @@ def _card(report: AccountReport, change: TopChange) -> Markup:
 
 
 def _amount_text(report: AccountReport, rule: RuleSums, bucket: Bucket) -> Markup:
-    """Returns `about $220 avoidable a month`, or `$10.38 lost` if no month is projected."""
+    """Returns `about $220 avoidable a month`, or `$10.38 lost` if no monthly amount is
+    projected.
+    """
     avoidable, lost, possible = rule_amounts(rule)
     figure = sum_figures((avoidable, lost)) if bucket.is_counted else possible
     days = (report.until - max(report.since, min(report.days, default=report.since))).days + 1
@@ -193,7 +197,9 @@ def _doubts(total: Sums) -> Markup | None:
 
 
 def _changes(report: AccountReport) -> Markup | None:
-    """Returns the families whose spend changed most since the previous period."""
+    """Returns the families whose spend changed most since the previous period, or a note that there
+    is no comparison.
+    """
     previous = report.previous_period
     if previous is None:
         days = count_text((report.until - report.since).days + 1, "day")
@@ -240,7 +246,7 @@ def _changes_note(previous: PreviousPeriod) -> str:
 
 
 def _recommendation_results(report: AccountReport) -> Markup | None:
-    """Returns a row for each status of recommendations; None without any."""
+    """Returns a table with a row for each status of recommendations; None if there are none."""
     end = datetime.combine(report.until, time(), UTC) + timedelta(days=1)
     rows: list[Sequence[Child]] = []
     for label in STATUS_LABELS:
@@ -266,9 +272,10 @@ def _recommendation_results(report: AccountReport) -> Markup | None:
 
 
 def _result_cells(recommendations: Sequence[FamilyRecommendation], end: datetime) -> Iterator[str]:
-    """Yields the amount of 30 days until `end`, the predicted and the measured saving.
+    """Yields three amounts: of the last 30 days until `end`, predicted, and measured.
 
-    The first has only what nobody has followed yet, the others only what was followed.
+    The first sums recommendations that nobody has followed yet, the others those that were
+    followed.
     """
     not_followed = [
         recommendation

@@ -32,7 +32,7 @@ _REST = "rest"
 _TIMELINE_HEIGHT = 30
 _MAX_PHASES = 24
 _COLOURS = 6
-"""Colours of phases: the classes p0 to p5 of the style sheet."""
+"""The number of colours of phases: classes p0 to p5 in the style sheet."""
 
 
 def job_body(job: JobReport) -> Markup:
@@ -69,7 +69,7 @@ def job_title(document: AuditDocument) -> str:
 
 
 def short_job(job: JobReport) -> Markup:
-    """Returns what an account's report has about one job, below its name."""
+    """Returns the section about one job in an account's report, without the job's name."""
     document = job.document
     if document["unauditable"] is not None:
         return tag("p", f"Could not be audited: {document['unauditable']}")
@@ -141,7 +141,9 @@ def _tiles(document: AuditDocument) -> Markup:
 
 
 def _doubts(document: AuditDocument) -> Markup | None:
-    """Returns what was not judged, which runs were judged together, and the idle capacity."""
+    """Returns a list of what was not judged, of a pooled run's note, and of idle capacity; None if
+    empty.
+    """
     idle = idle_sentence(document)
     doubts = [
         *document["not_judged"],
@@ -156,7 +158,9 @@ def _bullet_list(lines: Sequence[str], css_class: str | None = None) -> Markup |
 
 
 def _money(document: AuditDocument) -> Markup | None:
-    """Returns the waterfall from the cost to what was needed; None if the cost is unknown."""
+    """Returns the waterfall from the cost to what was needed; None if the cost is unknown or
+    nothing was wasted.
+    """
     estimated = bool(document["bill"]["estimated"])
     steps = [
         (
@@ -191,7 +195,9 @@ def _bill(document: AuditDocument) -> Markup | None:
 
 
 def _rules_without_finding(document: AuditDocument) -> Markup | None:
-    """Returns clear rules, which found nothing, and rules that do not apply to the job."""
+    """Returns the rules that found nothing, and the rules that do not apply to the job; None if
+    empty.
+    """
     elements = []
     if document["clear"]:
         elements.append(tag("p", f"Clear: {', '.join(document['clear'])}."))
@@ -203,7 +209,9 @@ def _rules_without_finding(document: AuditDocument) -> Markup | None:
 
 
 def _guides(guides: Sequence[GuideDocument]) -> Markup | None:
-    """Returns the guides, folded away because they are not findings of this run."""
+    """Returns the guides in a closed section, because they are not findings of this run; None
+    without any.
+    """
     if not guides:
         return None
     rows = (
@@ -235,7 +243,9 @@ def _children(document: AuditDocument) -> Markup | None:
 
 
 def _timeline(document: AuditDocument, *, short: bool) -> Markup | None:
-    """Returns the phases as one bar, and unless `short` their table; None if none is known."""
+    """Returns the phases as a bar, with their table unless `short`; None if no duration is
+    known.
+    """
     phases = document["phases"]
     total_s = sum((phase["seconds"] or Decimal(0) for phase in phases), Decimal(0))
     if not total_s:
@@ -272,7 +282,7 @@ def _phase_rects(
 
 
 def _css_class(phase: PhaseDocument, colours: dict[str, str]) -> str:
-    """Returns the class of the phase's colour, which is paler if the phase is not billed."""
+    """Returns the CSS class of the phase's colour, with `free` if the phase is not billed."""
     return colours[phase["name"]] + ("" if phase["billed"] else " free")
 
 

@@ -121,7 +121,7 @@ def _print_header(document: Mapping[str, Any], console: Console) -> None:
 
 
 def _needs_text(needs: Mapping[str, Any], headroom_percent: Decimal) -> str:
-    """Returns the peaks with headroom, then those without: GPU memory and mean GPU use."""
+    """Returns the vCPU and memory peaks with headroom, then the needs without headroom."""
     peaks = [_need_text(needs, key) for key in ("vcpu", "memory_gib") if needs[key]]
     texts = []
     if peaks:
@@ -146,7 +146,7 @@ _COLUMNS = tuple(
     for title in ("Type", "vCPU", "GiB", "GPU", *_AMOUNT_TITLES, "Why")
 )
 _DROP_ORDER = ("GPU", "GiB", "vCPU", "Saves up to", "Takes")
-"""Columns that a narrow terminal leaves out, the first one first."""
+"""Columns that a narrow terminal omits, in this order."""
 
 
 def _candidates_table(
@@ -175,7 +175,7 @@ def _duration_text(row: CandidateRow) -> str:
 
 
 def _saving_text(row: CandidateRow, today: Mapping[str, Any]) -> Text:
-    """Returns the counted end of the saving, in green if it is certain."""
+    """Returns the counted saving, in green if no rate is estimated."""
     saving = row["saving_usd"]
     text = _difference_text(saving, row, today)
     if saving is None or saving <= 0:
@@ -190,14 +190,18 @@ def _best_saving_text(row: CandidateRow, today: Mapping[str, Any]) -> Text:
 
 
 def _difference_text(saving: Decimal | None, row: CandidateRow, today: Mapping[str, Any]) -> str:
-    """Returns `$0.11`, or `$0.28 more` if the type costs more; "about" if a rate is estimated."""
+    """Returns `$0.11`, or `$0.28 more` if the type costs more; with "about" if a rate is
+    estimated.
+    """
     estimated = bool(row["estimated"] or today["estimated"])
     size = Figure(None if saving is None else abs(saving), estimated=estimated)
     return f"{size} more" if saving is not None and saving < 0 else str(size)
 
 
 def _refusals_table(refused: list[CandidateRow]) -> Table:
-    """Returns a row for each constraint: how many types it excludes, and the cheapest one."""
+    """Returns a row for each constraint: how many types it excludes, and the cheapest of these
+    types.
+    """
     counts = Counter(str(row["constraint"]) for row in refused)
     cheapest = {str(row["constraint"]): row for row in reversed(refused)}
     table = Table.grid(padding=(0, 2, 0, 0))

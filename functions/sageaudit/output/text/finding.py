@@ -22,12 +22,12 @@ from sageaudit.output.text.untrusted import ELLIPSIS, cut_middle, without_paths
 from sageaudit.output.text.words import assignment_line, key_label, setting_text, value_text
 
 NO_STEP = "look at it"
-"""The step for a finding that names nothing to change."""
+"""The step for a finding that has nothing to change."""
 _MAX_FIX_LENGTH = 400
-"""Characters of a fix in one line, without the count of omitted parameters."""
+"""The most characters of a fix in one line, without the count of omitted parameters."""
 _MAX_STEP_LENGTH = 60
 _MAX_VALUE_LENGTH = 24
-"""Characters of a path or value in a short step."""
+"""The most characters of a path or value in a short step."""
 _SAVING_UNKNOWN = "saving unknown"
 SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
 _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
@@ -40,10 +40,12 @@ _TENTH = Decimal("0.1")
 class FindingParts(Struct, frozen=True):
     """The texts of a finding.
 
-    `dollars` is its amount, or None. `not_counted_because` says why it is not counted; the finding
-    that covers it has the fix and the amount. `alternatives` are titles with the parameters that
-    change together, the best first; a first step in words has no parameters. `facts` are labels
-    and values of the evidence.
+    `dollars`: the amount; None for a finding without an amount, or one that is not counted.
+    `not_counted_because`: the reason if the finding is exempt or another finding covers it; else
+    None. `saving_text`: what the fix saves, or None.
+
+    `alternatives`: titles, each with the parameters that change together, the best first; a first
+    step in words has no parameters. `facts`: labels and values of the evidence.
     """
 
     rule: str
@@ -60,11 +62,10 @@ class FindingParts(Struct, frozen=True):
 
 
 def finding_parts(document: AuditDocument) -> tuple[list[FindingParts], str | None]:
-    """Returns the findings and a sentence that names findings of an earlier run.
+    """Returns the findings, and a sentence about findings that were reported for an earlier run.
 
-    Findings in the totals come first, by saving; findings that are not counted come last. A
-    finding that was reported for an earlier run of the family is only in the sentence, which is
-    None without any.
+    The sentence is None if there are no such findings; they are only in the sentence. Findings in
+    the totals come first, by saving. Findings that are not counted come last.
     """
     findings = sorted(document["findings"], key=_order)
     repeated = [finding for finding in findings if finding["reported_for_run"]]
@@ -105,7 +106,9 @@ def make_finding_parts(finding: FindingDocument) -> FindingParts:
 def _alternatives(
     finding: FindingDocument, fix_saving_text: str | None
 ) -> Iterator[tuple[str, Sequence[FixDocument]]]:
-    """Yields titles with parameters: the first step, the fix, each alternative with its saving."""
+    """Yields titles with parameters: the first step, the fix, then each alternative with its
+    saving.
+    """
     if step := finding.get("first_step"):
         yield f"First step: {step}.", ()
     bucket, estimated = Bucket(finding["bucket"]), finding["estimated"]
@@ -127,8 +130,8 @@ def _alternatives(
 def fix_text(finding: FindingDocument) -> str | None:
     """Returns what to change in one line: `ResourceConfig.InstanceType = "ml.g4dn.2xlarge"`.
 
-    Parameters that change together are joined by "; ". Without a fix it is the first alternative,
-    or the first step in words; None without any.
+    "; " joins parameters that change together. Without a fix it is the first alternative, or the
+    first step in words; None if the finding has neither.
     """
     fixes = (fix for fix in (finding["fix"], *finding["alternatives"]) if fix)
     lines = [assignment_line(parameter) for parameter in next(fixes, ())]
@@ -180,8 +183,8 @@ def dollars_text(finding: FindingDocument) -> str | None:
 def describe_saving(finding: FindingDocument) -> str | None:
     """Returns `saves $42.50 per run`, or `may save about $700 to $830 per run`.
 
-    If other fixes save a part of it, the rest comes first, as it is in the totals. None if the
-    saving is unknown or 0.
+    If other fixes save a part of the amount, the text begins with what is left for this fix. None
+    if the saving is unknown or 0.
     """
     counted_usd, alone_usd = finding["saving_usd"], finding["saving_alone_usd"]
     if alone_usd is None:
@@ -225,8 +228,8 @@ def _not_counted_text(finding: FindingDocument) -> str | None:
 def short_step(finding: FindingDocument, instances: str | None, *, is_trial: bool = False) -> str:
     """Returns what to do in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`.
 
-    `instances` are the job's, as in `2 x ml.g5.xlarge`. Of a first step in words, it is the first
-    clause, with a lower-case first letter.
+    `instances`: the job's instances, such as `2 x ml.g5.xlarge`. For a first step in words, the
+    first clause is returned, with a lower-case first letter.
     """
     step = without_paths(finding.get("first_step") or "")
     if not step:
@@ -263,7 +266,9 @@ def _short_fix_step(fix: Sequence[FixDocument], instances: str | None, *, is_tri
 
 
 def short_caveat(finding: FindingDocument) -> str:
-    """Returns how much longer the run takes, if the caveat says so, else its first sentence."""
+    """Returns by how much the run takes longer if the caveat says so, else the caveat's first
+    sentence.
+    """
     caveat = finding["caution"] or ""
     if match := _COUNTED_AS.search(caveat) or _TIMES_AS_LONG.search(caveat):
         times = Decimal(match[2]).quantize(_TENTH, ROUND_HALF_UP)

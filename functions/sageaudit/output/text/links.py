@@ -28,13 +28,15 @@ _DOMAINS = {
 }
 _HEX = re.compile(r"%([0-9A-F]{2})")
 _MAX_HOSTS = 2
-"""Hosts in the metrics link, whose URL must be short enough for a message."""
+"""The most hosts in a metrics link, because a message limits the length of URLs."""
 _MARGIN = timedelta(minutes=5)
-"""The metrics link shows this much time before and after the run."""
+"""The time before and after the run that the metrics link shows."""
 
 
 class HistoryLocation(Struct, frozen=True):
-    """The options by which a command names a history; without any, the reader's default."""
+    """The options with which a command finds a history; without options the reader's default is
+    used.
+    """
 
     options: tuple[str, ...] = ()
 
@@ -49,7 +51,7 @@ class HistoryLocation(Struct, frozen=True):
 
 
 DEFAULT_HISTORY = HistoryLocation()
-"""The history that commands use without options."""
+"""The history that commands read without options."""
 
 
 class Link(Struct, frozen=True):
@@ -60,7 +62,9 @@ class Link(Struct, frozen=True):
 
 
 class RunToLink(Struct, frozen=True):
-    """What the links of a run need; `hosts` is the number of hosts, or None."""
+    """The facts about a run from which its links are made; `hosts` is the number of hosts, or
+    None.
+    """
 
     kind: JobKind
     name: str
@@ -73,7 +77,7 @@ class RunToLink(Struct, frozen=True):
 
 
 def document_links(document: AuditDocument) -> tuple[Link, ...]:
-    """Returns links to the job, its metrics and its logs; a roll-up has only its own page."""
+    """Returns links to the job, its metrics and its logs; for a roll-up only a link to the job."""
     job, coverage = document["job"], document["audit"]["coverage"]
     return run_links(
         RunToLink(
@@ -90,7 +94,7 @@ def document_links(document: AuditDocument) -> tuple[Link, ...]:
 
 
 def run_links(run: RunToLink) -> tuple[Link, ...]:
-    """Returns a run's links; the metrics of a run that has not ended have no end."""
+    """Returns a run's links; the metrics link of a running job has no end time."""
     console, region = _console_url(run.arn, run.region), run.region
     if console is None or region is None:
         return ()
@@ -121,7 +125,7 @@ def _console_url(arn: str | None, region: str | None) -> str | None:
 
 
 def _log_streams(namespace: str, name: str) -> str:
-    """Returns the log search: quoted twice, with `$` for `%`.
+    """Returns the search for a job's log streams, quoted twice, with `$` for `%`.
 
     The slash after the name excludes jobs with a longer name.
     """
@@ -154,7 +158,9 @@ def _host_metrics(namespace: str, host: str) -> str:
 
 
 def _search_metrics(namespace: str, name: str, period_s: int) -> str:
-    """Returns a search for the metrics of a transform job, whose hosts have instance ids."""
+    """Returns a search for the metrics of a transform job, whose hosts are named by instance
+    ids.
+    """
     search = (
         f'SEARCH(\'{{{namespace},Host}} MetricName="CPUUtilization" "{name}/"\','
         f" 'Average', {period_s})"
@@ -169,7 +175,9 @@ def _time_argument(name: str, moment: datetime | None, margin: timedelta) -> str
 
 
 def _text(value: str) -> str:
-    """Returns a string in the syntax of console graphs: `*` and hex for special characters."""
+    """Returns a string in the console's graph syntax: special characters become `*` and their hex
+    code.
+    """
     return "~'" + _HEX.sub(
         lambda match: f"*{match[1].lower()}", quote(value, safe="", errors="replace")
     ).replace("~", "*7e")
