@@ -1,11 +1,12 @@
 """The run cost far more than its family's earlier runs.
 
-What it checks: The bill is above the family's newest level by at least 3 times its spread (the
-    scaled median absolute deviation), and by at least 25%. The level is the median of up to 10
-    completed runs since the last change of type, count or purchase, or since the last lasting
-    change of cost. After 3 runs a new cost becomes the level; until then a run is compared with the
-    level before. A rise is shown once, and again if it grows by a quarter. If a few runs sometimes
-    use other instances, these are compared with each other. At least 5 runs must have a known cost.
+What it checks: The bill is at least 25% above the family's usual cost, and at least 3 spreads above
+    it. The usual cost is the median of up to 10 completed runs. These are the runs since the last
+    change of type, count or purchase, or since the last lasting change of cost. The spread is their
+    scaled median absolute deviation. A new cost becomes the usual one after 3 runs; until then each
+    run is compared with the older usual cost. A rise is shown once, and again if it grows by a
+    quarter. If only some runs use other instances, they are compared with each other. At least 5
+    runs must have a known cost.
 Why it costs: Each later run pays again for an unintended change of type, count, data or code.
 Saving: None. The finding is an alarm: its evidence has the dollars above the median, and other
     findings have the savings.

@@ -1,12 +1,12 @@
 """An earlier run had already done the same.
 
-What it checks: An earlier run of the family completed at most 30 days before this one started, with
-    the same fingerprint: image, entry point, hyperparameters, environment and inputs. The inputs of
-    both name a version (a date, a hash, an object version), so the data is the same.
+What it checks: An earlier run of the family has the same fingerprint: image, entry point,
+    hyperparameters, environment and inputs. It completed at most 30 days before this one started.
+    The inputs of both name a version (a date, a hash, an object version), so the data is the same.
 Why it costs: The same code on the same inputs gives the same model, and is billed twice.
-Saving: Possible, never in a total: the whole run. A schedule has no figure, because its data
-    usually changes under the same name; it is reported once. A schedule is at least 4 equal runs,
-    and at least three quarters of the gaps between them are within 20% of the median.
+Saving: Possible, never in a total: the whole run. Scheduled runs are reported once, without a
+    figure, because their data usually changes under the same name. A schedule is at least 4 equal
+    runs. At least three quarters of the gaps between them are within 20% of the median gap.
 When it is wrong: The fingerprint includes the code archive only if its address has a hash of its
     content, as in pipelines. Else the SDK uploads it under a new name each time, and the same entry
     point may contain other code. A repeated run may be intended, to measure the spread between

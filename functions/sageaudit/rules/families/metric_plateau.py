@@ -1,18 +1,18 @@
 """Training continued long after its objective had stopped improving.
 
 What it checks: After its last gain of more than 1%, the objective did not improve for at least 25%
-    of Training. Early stopping would wait for 10 more points, and at least 15 minutes must follow
-    these. The objective is that of the tuning job, else one of the policy's `objectives`, else one
-    of a table of names, with validation metrics before training metrics. Its direction comes from
-    the policy or the table, because AWS does not give it. The rule needs at least 20 points and
-    judges a running median of 5. The plateau ends with the last point, or when the idle tail
-    begins.
+    of Training. Early stopping would wait for 10 more points, and the run went on for at least 15
+    minutes after these. The objective is the tuning job's, else one of the policy's `objectives`,
+    else a metric with a well-known name. Of these, validation metrics come before training metrics.
+    Whether higher is better comes from the policy or the name, because AWS does not say it. The
+    rule needs at least 20 points and judges a running median of 5. The plateau ends with the last
+    point, or when the idle tail begins.
 Why it costs: The time after the best model is billed like the time before it.
 Saving: Possible, never in a total: the time after these 10 points, until the plateau ends.
-When it is wrong: Cosine and linear schedules gain late, so for these any gain above 0.1% counts. A
-    step schedule, or a loss that falls after hours on a plateau, looks the same until it falls. 1%
-    of an accuracy of 0.99 is the whole remaining error. A metric of the training data does not show
-    how good the model is on new data.
+When it is wrong: Cosine and linear schedules gain late, so for them any gain above 0.1% counts.
+    With a step schedule, the loss may fall again after hours on a plateau. 1% of an accuracy of
+    0.99 is the whole remaining error. A metric of the training data does not show how good the
+    model is on new data.
 What to do: Stop training early: use the algorithm's own parameter if it has one, else a framework
     callback that keeps the best checkpoint. MaxRuntimeInSeconds is the last resort: it leaves the
     last checkpoint, and without CheckpointConfig nothing at all.

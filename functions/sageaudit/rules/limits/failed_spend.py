@@ -2,25 +2,25 @@
 
 What it checks: The job failed after it had started, or was stopped and left neither artifact nor
     checkpoints. If the failure message says that GPU memory or host memory ran out, the finding
-    says so, with how full it was. It also says if GPU memory rose steadily until then. That needs
-    at least 25 points: the median of each fifth of the active minutes is above the one before, by
-    10 percentage points in all, and memory ends at 80% or more. At most three quarters of the rise
-    come from one fifth to the second after it, and no point is half of the rise below an earlier
-    one.
+    says so, with how full the memory was. It also says if GPU memory rose steadily until then. For
+    that, the active minutes are cut into fifths, with at least 25 points in all. The median of each
+    fifth is above the one before, by 10 percentage points in total, and memory ends at 80% or more.
+    The rise is not a jump: two steps in a row bring at most three quarters of it. No point is half
+    of the rise below an earlier point.
 Why it costs: Failed and stopped jobs are billed from TrainingStartTime to TrainingEndTime like any
     other.
 Saving: The whole bill of the run counts as lost. A resumed run may keep a part of the work if there
-    is one of these: a CheckpointConfig, signs of the script's own checkpoints or outputs in S3, or
-    Continuous uploads of a processing job. How much it keeps is not recorded: the range goes from 0
-    to the whole bill, and 0 is counted. A run that failed before its training began is lost
-    completely, and so is a trial of a tuning job. If the run was idle for most of its time, or for
-    its last hour, the finding says that first.
+    is a CheckpointConfig, or a processing job with Continuous uploads. The same holds for signs of
+    the script's own checkpoints or outputs in S3. How much is kept is not recorded, so the range
+    goes from 0 to the whole bill, and 0 is counted. A run that failed before its training began is
+    lost completely, and so is a trial of a tuning job. If the run was idle for most of its time, or
+    for its last hour, the finding says that first.
 When it is wrong: A job that writes its results or its checkpoints itself (to S3, a database, a
-    tracker) may have left something. Two kinds of runs are not lost: a trial that its tuning job
-    stopped early, and a run that a time limit ended with an artifact or checkpoints. If a limit
-    ended it with nothing, limit-hit counts it. Exit code 137 says that a process was killed,
-    usually for lack of memory. CloudWatch has only the mean of a host's GPUs: if the others are
-    idle, growth on one of them does not show. A gap in the points hides growth too.
+    tracker) may have left something. A trial that its tuning job stopped early is not lost. Nor is
+    a run that left an artifact or checkpoints when a time limit ended it. If it left nothing,
+    limit-hit counts it. Exit code 137 says that a process was killed, usually for lack of memory.
+    CloudWatch has only the mean of a host's GPUs: if the others are idle, growth on one of them
+    does not show. A gap in the points hides growth too.
 What to do: Read the end of the job's log before the next run, and start that run from checkpoints
     if there are any. If GPU memory ran out, use a smaller batch with gradient accumulation, or a
     GPU with more memory. If it rose steadily, first find what keeps growing. If host memory ran

@@ -1,14 +1,14 @@
 """A time limit ended the run.
 
-What it checks: MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job: its secondary status or
-    its failure text says so, or it is a processing job that was stopped after its limit.
-Why it costs: A run that its limit ended is billed up to the limit, and all of it is lost if it left
-    neither artifact nor checkpoints.
+What it checks: MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job. Its secondary status or
+    its failure message says so. A processing job counts if it was stopped after its limit.
+Why it costs: The run is billed up to the limit. All of it is lost if it left neither artifact nor
+    checkpoints.
 Saving: None if there is an artifact or a checkpoint: the limit worked as planned. Else the whole
-    bill counts as lost. If there are signs of the script's own checkpoints, or of outputs that it
-    writes to S3, the range goes from 0 to the whole bill. failed-spend does not count the loss
-    again. If the run was idle for most of its time, or for its last hour, the finding says that
-    first, and recommends no longer limit.
+    bill counts as lost. With signs of the script's own checkpoints or outputs in S3, the range goes
+    from 0 to the whole bill. failed-spend does not count the loss again. If the run was idle for
+    most of its time, or for its last hour, the finding says that first. It then does not recommend
+    a longer limit.
 When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
     something. A trial of a tuning job is not judged: its metric is its result.
 What to do: Raise the limit if the work needs it, and keep checkpoints, so that the next run

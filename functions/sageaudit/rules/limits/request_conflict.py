@@ -1,13 +1,13 @@
 """AWS refuses the request: parameters exclude each other, or one is missing.
 
-What it checks: Training: both or none of TrainingImage and AlgorithmName; no instance type, or more
-    than one of InstanceType, InstanceGroups and InstancePreferences; a warm pool with instance
-    groups; a channel for an instance group that the request does not have; no VolumeSizeInGB on
-    types that all need an EBS volume. Every job with instances: VolumeKmsKeyId on types that all
-    have local NVMe storage. Transform: MaxConcurrentTransforms x MaxPayloadInMB above 100 MB.
-    Tuning: Hyperband with TrainingJobEarlyStoppingType Auto; no training job definition, or both
-    TrainingJobDefinition and TrainingJobDefinitions; more parallel training jobs than the search
-    may start in total.
+What it checks: A training request has both or neither of TrainingImage and AlgorithmName. It has no
+    instance type, or more than one of InstanceType, InstanceGroups and InstancePreferences. It has
+    a warm pool with instance groups, or a channel for an instance group that is not in the request.
+    It has no VolumeSizeInGB, and all its types need an EBS volume. A request of any kind has
+    VolumeKmsKeyId, and all its types have local NVMe storage. A transform request has
+    MaxConcurrentTransforms x MaxPayloadInMB above 100 MB. A tuning request has Hyperband with
+    TrainingJobEarlyStoppingType Auto. It has neither or both of TrainingJobDefinition and
+    TrainingJobDefinitions. Or it may run more training jobs in parallel than in total.
 Why it costs: Nothing: AWS refuses the request.
 Saving: None.
 When it is wrong: Another tool may fill in a parameter before it sends the request. Serverless jobs,

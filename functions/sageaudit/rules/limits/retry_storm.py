@@ -1,6 +1,6 @@
 """The family fails again and again for the same reason.
 
-What it checks: This run failed. With it, at least 3 runs of its family failed in a row within 7
+What it checks: This run failed, as at least the third of its family in a row. All failed within 7
     days, for the same class of reason (memory, code, data ...). A completed run, or a failure of
     another class, ends the row. Runs that somebody stopped are skipped.
 Why it costs: Each failed run is billed until it fails. A schedule or a retry loop pays for the same

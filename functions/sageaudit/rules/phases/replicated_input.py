@@ -1,9 +1,9 @@
 """Every instance downloads all of the training data.
 
 What it checks: A training job runs on several instances of one type, and a File-mode channel whose
-    name contains "train" is FullyReplicated. Downloading is at least 20% of the billed phases and
-    over 5 minutes, or it costs at least $10 and takes over 10 minutes. If the phase lasts at most
-    30 minutes and its message names the image pull, image-pull-heavy judges it instead.
+    name contains "train" is FullyReplicated. Downloading takes over 5 minutes and at least 20% of
+    the billed phases. Or it takes over 10 minutes and costs at least $10. If the phase lasts at
+    most 30 minutes and its message names the image pull, image-pull-heavy judges it instead.
 Why it costs: Each of n instances copies all data, and is billed meanwhile. In data-parallel
     training each instance works on 1/n of it.
 Saving: Possible, never in a total: between 0 and (n - 1)/n of the Downloading phase. How much of

@@ -1,7 +1,8 @@
 """Several instances share an input of one object.
 
 What it checks: A transform request asks for several instances, and its S3Uri ends like a single
-    file. Or a training request does, with such a channel that is ShardedByS3Key.
+    file. Or a training request asks for several instances, and a ShardedByS3Key channel has such an
+    S3Uri.
 Why it costs: An object is processed by one instance. The others are billed and idle.
 Saving: Derived: the run on one instance, with the run time that `sageaudit check` assumes.
 When it is wrong: A prefix may end like a file: then every object whose key begins with it is an

@@ -1,6 +1,7 @@
 """BatchStrategy is MultiRecord without the SplitType that it needs.
 
-What it checks: BatchStrategy is MultiRecord, and TransformInput has no SplitType, or None.
+What it checks: BatchStrategy is MultiRecord, and the SplitType of TransformInput is not set, or is
+    None.
 Why it costs: Without SplitType each object is one request, whatever the strategy. Objects above
     MaxPayloadInMB fail after the instances have started, and small ones are sent one by one.
 Saving: None. It depends on the size of the objects.

@@ -2,17 +2,17 @@
 
 What it checks: A completed on-demand training job took at least 30 minutes on one type. It has no
     warm pool, training plan, instance groups or the tag `sageaudit:deadline`. With the runs of its
-    family it cost $4 or more. No spot run of its family on this type was interrupted too much.
-    Several p4, p5 or p6 instances are left out: they are so scarce that AWS reserves them in
-    Capacity Blocks, and a run needs all of them at once.
+    family it cost $4 or more. No spot run of its family on this type was interrupted too much. Runs
+    on several p4, p5 or p6 instances are left out. These types are so scarce that AWS reserves them
+    in Capacity Blocks, and a run needs all of them at once.
 Why it costs: On demand, every second of a run is billed; managed spot bills fewer of them.
-Saving: SageMaker publishes no spot rate. With at least 3 completed spot runs of its family on this
-    type, the saving is derived from their worst quartile, and the range goes to the best of them.
-    Messages show it only for the first run that has it. With one or two such runs, the saving is
-    possible and in no total. Without any, it is possible too, by published figures of the instance
-    family that the finding names. There is no figure for instance families without published
-    figures, such as p4, p5 and p6. A run of an hour or more without CheckpointConfig has none
-    either, because an interruption would restart it.
+Saving: SageMaker publishes no spot rate. With at least 3 completed spot runs of the family on this
+    type, the saving is derived. Their worst quartile is counted, and the range goes to the best
+    run. Messages show this finding only for the first run that has it. With one or two such runs,
+    the saving is possible and in no total. Without any, it is possible by published figures for the
+    instance family, which the finding names. Instance families without published figures, such as
+    p4, p5 and p6, have no figure. Without a spot run of its family, a run of an hour or more
+    without CheckpointConfig has none either: an interruption would restart it.
 When it is wrong: EC2 spot prices are between 90% below and 62% above on demand. A job on a scarce
     type may wait for hours.
 What to do: Set EnableManagedSpotTraining with a MaxWaitTimeInSeconds above MaxRuntimeInSeconds, and

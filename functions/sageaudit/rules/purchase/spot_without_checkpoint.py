@@ -7,10 +7,9 @@ Why it costs: An interruption ends the containers. Without checkpoints the run s
     beginning, and what was billed before is wasted.
 Saving: Derived, if a run was interrupted and completed. The last attempt did all the work, so with
     checkpoints the training of the earlier attempts would not have been needed. The seconds billed
-    above those of the last attempt are counted. The high end of the range is what the earlier
-    attempts' Training cost, because AWS does not state how an interrupted run is billed. Downloads
-    and the upload are left out, because a resumed run needs them too. Without an interruption there
-    is no figure.
+    above those of the last attempt are counted. AWS does not state how an interrupted run is
+    billed, so the range goes up to the Training of all earlier attempts. Downloads and the upload
+    are left out, because a resumed run needs them too. Without an interruption there is no figure.
 When it is wrong: The code may write checkpoints to S3 under a name that does not show it.
 What to do: Set CheckpointConfig.S3Uri, write to its LocalPath (default /opt/ml/checkpoints), and
     load from there at the start. SageMaker copies both ways. If a run with checkpoints is still

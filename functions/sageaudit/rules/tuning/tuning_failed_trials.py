@@ -7,8 +7,8 @@ Saving: Lost: what the failed trials cost. The finding of a trial's own audit co
 When it is wrong: A range may include values with which training fails, on purpose, to find the
     limit.
 What to do: Read the failure message of one trial. If all trials fail the same way, first run one
-    training job alone. If some fail, narrow the hyperparameter range that they share (memory grows
-    with batch size and depth, loss diverges at a high learning rate).
+    training job alone. If some fail, narrow the hyperparameter range that they share. Memory grows
+    with batch size and depth, and loss diverges at a high learning rate.
 Sources: botocore, DescribeTrainingJob.TrainingEndTime: failed jobs are billed up to their end. The
     20% is our choice.
 """

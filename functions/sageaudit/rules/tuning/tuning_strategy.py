@@ -1,9 +1,9 @@
 """The tuning job's strategy learns little from its trials.
 
-What it checks: Rounds are trials divided by parallel trials. Grid search ran at least 20 trials. Or
-    Random search ran at least 20 trials in at least 10 rounds, from which another strategy could
-    have learned. Or Bayesian search ran at least 10 trials in fewer than 3 rounds, and had hardly
-    anything to learn from.
+What it checks: The number of rounds is the number of trials divided by the parallel trials. Grid
+    search ran at least 20 trials. Or Random search ran at least 20 trials in at least 10 rounds,
+    from which another strategy could have learned. Or Bayesian search ran at least 10 trials in
+    fewer than 3 rounds, too few to learn from.
 Why it costs: A search that learns needs fewer trials for the same objective.
 Saving: Possible, without a figure. How many fewer trials are enough is not known in advance.
 When it is wrong: Grid covers the whole space and can be repeated exactly. Random can run any number

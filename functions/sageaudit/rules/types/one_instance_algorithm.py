@@ -1,9 +1,9 @@
 """The request asks for several instances, but its algorithm or container trains on one.
 
-What it checks: The request has more than one instance for a built-in algorithm whose guide says
-    "single instance only" (BlazingText on a GPU, LDA, Object2Vec, Semantic Segmentation, Sequence
-    to Sequence), or for the scikit-learn container.
-Why it costs: Each instance is billed, but the others are refused or idle, or all of them fit the
+What it checks: The request has more than one instance for the scikit-learn container, or for a
+    built-in algorithm whose guide says "single instance only". These are BlazingText on a GPU, LDA,
+    Object2Vec, Semantic Segmentation and Sequence to Sequence.
+Why it costs: Each instance is billed. But the others are refused or idle, or all of them fit the
     same model to the same data.
 Saving: Derived: the run on one instance, with the same run time.
 When it is wrong: A script in the scikit-learn container may split the work itself, by the hosts in

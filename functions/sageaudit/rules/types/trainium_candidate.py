@@ -1,8 +1,8 @@
 """Trainium may do this long deep-learning run on NVIDIA GPUs for less.
 
 What it checks: A completed run took at least 4 hours on g5, p4d or p4de, in AWS's PyTorch or
-    Hugging Face training container, in a region with a known price of a trn1 type. Off by default:
-    the policy lists the rule under `rules.on` if the team would port its code to Neuron.
+    Hugging Face training container. A price of a trn1 type is known in its region. The rule is off
+    by default. The policy can list it under `rules.on` if the team would port its code to Neuron.
 Why it costs: AWS states up to 50% lower cost to train on Trn1 than on comparable GPU instances.
 Saving: None is counted. Only a training run shows how fast a model is there. The finding says how
     much faster it must be.

@@ -1,9 +1,9 @@
 """The GPU works in bursts and waits between them.
 
 What it checks: Over the active minutes a host's GPU use has a P95 over 70% and a P5 under 10%. It
-    is under 10% in at least a tenth of the minutes, and at least 3 times it falls there and comes
-    back above 70%. In those minutes the CPU is under 90% on average, so the GPU does not wait for
-    the CPU.
+    is under 10% in at least a tenth of the minutes. At least 3 times it falls from above 70% to
+    under 10% and comes back. In the low minutes the CPU is under 90% on average, so the GPU does
+    not wait for the CPU.
 Why it costs: A waiting GPU is billed like a busy one.
 Saving: None is counted. Only a run shows what the GPU waits for, and how much of the wait can
     overlap with work.

@@ -2,9 +2,9 @@
 
 What it checks: A training job runs on GPU and CPU types together. Only hosts with GPUs have points
     of GPUUtilization, which distinguishes the hosts of one GPU type from those of one CPU type.
-    After the first 6 minutes, hosts of one type are idle (under 0.2 cores and 1% of the GPUs), or
-    have idle GPUs and at most one busy core. A host of the other type keeps a core or 5% of its
-    GPUs busy.
+    After the first 6 minutes, hosts of one type are idle (under 0.2 cores and 1% of the GPUs). Or
+    their GPUs are idle and at most one core is busy. A host of the other type keeps a core or 5% of
+    its GPUs busy.
 Why it costs: All instances are billed for the whole run.
 Saving: Derived: the run without these instances and their volumes, with the same run time.
 When it is wrong: Hosts that only keep data in memory, or serve a little of it, may be needed. If

@@ -1,14 +1,14 @@
 """The instances are idle before the work begins.
 
-What it checks: On CPU types, all hosts are known to be idle (under 0.2 cores) before the first
-    work, for at least 10 minutes and 2% of the run. On GPU types, each minute before the first GPU
-    work is judged separately. It is idle, or it is calm if each host keeps at most 1.25 cores busy,
-    for example by a download. Minutes in which memory fills up (weights are loaded) do not count.
-    If a GPU works later, the first 20 minutes do not count either.
+What it checks: On CPU types, all hosts are idle (under 0.2 cores) before the first work, for at
+    least 10 minutes and 2% of the run. On GPU types, each minute before the first GPU work is
+    judged separately. A minute is idle if all hosts are. It is calm if each host keeps at most 1.25
+    cores busy, for example by a download. Minutes in which memory fills up (weights are loaded) do
+    not count. If a GPU works later, the first 20 minutes do not count either.
 Why it costs: Every instance is billed from its first second, with all its GPUs.
 Saving: Measured, for idle minutes: they were billed and produced nothing. Derived, for calm
-    minutes: the difference to the price of a small CPU type. Minutes in which more cores worked, or
-    memory use is not known, are only in the high end of the range.
+    minutes: the difference to the price of a small CPU type. Other minutes, with more busy cores or
+    unknown memory use, are only in the high end of the range.
 When it is wrong: A start that waits for a queue, a licence or another job looks the same. The first
     points come 3 to 6 minutes late: a minute without a point counts as idle only between idle ones.
 What to do: Look in the job's log for what it did in these minutes. Prepare data in a processing job

@@ -1,9 +1,9 @@
 """The code uses one core of many, throughout the run or for a long step.
 
-What it checks: On a CPU type with at least 4 vCPUs, each host uses 0.85 to 1.2 cores on average,
-    and under 1.5 cores for 95% of the active minutes. Or in a fifth or more of the active minutes
-    some host works, and none uses more than 1.2 cores. For this, only steps of at least half an
-    hour count.
+What it checks: A CPU type has at least 4 vCPUs, and each host uses 0.85 to 1.2 cores on average,
+    with a P95 under 1.5 cores. Or one core is enough for a long step: some host works, and none
+    uses more than 1.2 cores. Such steps last at least half an hour each, and a fifth of the active
+    minutes together.
 Why it costs: All vCPUs are billed, but only one works.
 Saving: Derived: the run on the type that saves most, with room for the P99.5 of memory plus 20%.
     Minutes in which more cores were busy than the new type has count as longer. If memory was not

@@ -1,11 +1,12 @@
 """Some hosts do far less work than others.
 
-What it checks: The rule compares the minutes after all hosts have begun their work and before any
-    has ended it, at least 15. The mean utilisation (GPU, else CPU) of the busiest and the least
-    busy host differs by 20 percentage points, and by 30% of the higher one. The distance between
-    their histograms is over 0.5. Or a host does no work: after its first 6 minutes it is idle, or
-    has idle GPUs and at most one busy core, while another keeps a core or 5% of its GPUs busy. In a
-    processing job the first host may be a driver, as in Spark; then it is not compared.
+What it checks: The rule compares the minutes in which all hosts have begun their work and none has
+    ended it, at least 15. The mean utilisation (GPU, else CPU) of the busiest and the least busy
+    host differs by at least 20 percentage points, and by at least 30% of the higher mean. The
+    distance between their histograms is over 0.5. Or a host does no work after its first 6 minutes:
+    it is idle, or has idle GPUs and at most one busy core. Meanwhile another host keeps a core or
+    5% of its GPUs busy. In a processing job the first host may be a driver, as in Spark; then it is
+    not compared.
 Why it costs: All hosts are billed for as long as the busiest one works.
 Saving: Between 0 and the time that a balanced load would save; 0 is counted. Hosts that did no work
     are counted (derived), because the others did all the work in the same time.
