@@ -180,12 +180,12 @@ class JobCase(_InstanceTypes, Case, frozen=True):
         """
         runs = self.earlier_runs if self.is_following_recommendation else self.comparable_runs
         types_by_run = (run.smallest_types for run in runs)
-        judged = (
+        known_types = (
             types
             for types in types_by_run
             if types or (self.is_following_recommendation and types is not None)
         )
-        return tuple(islice(judged, RECENT_RUNS))
+        return tuple(islice(known_types, RECENT_RUNS))
 
     @property
     def costlier_steps(self) -> tuple[CostlierStep, ...] | None:
@@ -347,7 +347,7 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
         """
         module = check.__module__.rpartition(".")[2]
         page = (check.__globals__["__doc__"] or "").strip()
-        name = RuleInfo(
+        info = RuleInfo(
             self.id,
             module.replace("_", "-"),
             sent_to_channels=self.sent_to_channels,
@@ -358,7 +358,7 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
             severity=self.severity,
         )
         card = asdict(self)
-        return Rule(**card, info=name, title=page.split("\n", 1)[0], page=page, check=check)
+        return Rule(**card, info=info, title=page.split("\n", 1)[0], page=page, check=check)
 
 
 def _first_step(page: str) -> str | None:

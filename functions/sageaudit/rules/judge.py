@@ -180,9 +180,9 @@ def _judge_pooled_runs(
     if gate := _metrics_gate(rule, pool.usage):
         if not (pool.names and isinstance(gate, Unknown) and gate.code == _TOO_SHORT):
             return gate
-        runs = f"{len(pool.names)} earlier run{'s' if pool.names[1:] else ''} of its family"
-        minutes = f"{pool.usage.minutes:.0f} active minutes, with {runs}"
-        return Unknown(_TOO_SHORT, f"{minutes}; the rule needs {rule.min_active_minutes:.0f}")
+        runs_text = f"{len(pool.names)} earlier run{'s' if pool.names[1:] else ''} of its family"
+        minutes_text = f"{pool.usage.minutes:.0f} active minutes, with {runs_text}"
+        return Unknown(_TOO_SHORT, f"{minutes_text}; the rule needs {rule.min_active_minutes:.0f}")
     outcome = rule.check(pooled)
     single = replace(pooled, overrides=_without_minute_thresholds(rule, case))
     outcomes = (
@@ -198,9 +198,9 @@ def _judge_pooled_runs(
         isinstance(single_outcome, Clear) != isinstance(outcome, Clear)
         for single_outcome in outcomes
     ):
-        minutes = f"{pool.own.minutes:.0f} active minutes"
+        minutes_text = f"{pool.own.minutes:.0f} active minutes"
         return Unknown(
-            DIFFERS_FROM_FAMILY, f"its {minutes} differ from those of its family's last runs"
+            DIFFERS_FROM_FAMILY, f"its {minutes_text} differ from those of its family's last runs"
         )
     if isinstance(outcome, Detection):
         pool_evidence = {"pooled_runs": pool.runs, "own_active_minutes": round(pool.own.minutes)}
@@ -227,13 +227,13 @@ def _metrics_gate(rule: Rule, usage: Measurements) -> Outcome | None:
                 return NotApplicable(missing.reason)
             return Unknown(missing.code, f"{metric.value}: {missing.reason}")
     if (usage.period_s or 0) > rule.max_period_s:
-        needed = f"the rule needs at least one every {rule.max_period_s} s"
-        reason = f"one point every {usage.period_s} s, {needed}"
+        needed_text = f"the rule needs at least one every {rule.max_period_s} s"
+        reason = f"one point every {usage.period_s} s, {needed_text}"
         return Unknown("period_too_coarse", reason)
     if usage.minutes < rule.min_active_minutes:
-        active = "" if rule.uses_whole_run else "active "
-        needed = f"the rule needs {rule.min_active_minutes:.0f}"
-        reason = f"{usage.minutes:.0f} {active}minutes, {needed}"
+        active_text = "" if rule.uses_whole_run else "active "
+        needed_text = f"the rule needs {rule.min_active_minutes:.0f}"
+        reason = f"{usage.minutes:.0f} {active_text}minutes, {needed_text}"
         return Unknown("too_short", reason)
     if usage.points < MIN_POINTS:
         reason = f"{usage.points} points for each host, the rule needs {MIN_POINTS}"

@@ -117,16 +117,16 @@ def account_title(report: AccountReport) -> str:
 
 def _waterfall(total: Sums) -> Markup | None:
     """Returns the chart of waste by rule, the largest first. One step sums all other rules."""
-    ranked = [(name, rule) for name, rule in ranked_rules(total) if rule.waste_usd]
+    ranked = [(name, rule_sums) for name, rule_sums in ranked_rules(total) if rule_sums.waste_usd]
     steps: list[tuple[Child, Figure, str]] = [
         (
             name,
-            Figure(rule.waste_usd, estimated=bool(rule.estimated)),
-            "avoidable" if rule.avoidable_usd >= rule.lost_usd else "lost",
+            Figure(rule_sums.waste_usd, estimated=bool(rule_sums.estimated)),
+            "avoidable" if rule_sums.avoidable_usd >= rule_sums.lost_usd else "lost",
         )
-        for name, rule in ranked[:_MAX_STEPS]
+        for name, rule_sums in ranked[:_MAX_STEPS]
     ]
-    shown_usd = sum((rule.waste_usd for _, rule in ranked[:_MAX_STEPS]), _ZERO)
+    shown_usd = sum((rule_sums.waste_usd for _, rule_sums in ranked[:_MAX_STEPS]), _ZERO)
     if others_usd := total.waste_usd - shown_usd:
         others = Figure(others_usd, estimated=bool(total.estimated))
         steps.append(("other rules", others, "avoidable"))
@@ -138,12 +138,15 @@ def _waterfall(total: Sums) -> Markup | None:
 def _rules(report: AccountReport) -> Markup | None:
     total, previous = report.total, report.previous_period
     rows = []
-    for name, rule in ranked_rules(total):
-        cells = [*map(str, rule_amounts(rule)), f"{rule.findings:,}"]
+    for name, rule_sums in ranked_rules(total):
+        cells = [*map(str, rule_amounts(rule_sums)), f"{rule_sums.findings:,}"]
         if previous:
             previous_rule = previous.total.rules.get(name, RuleSums())
             cells.insert(1, _before_cell(rule_amounts(previous_rule)[0]))
-        pieces = (BarPiece(rule.lost_usd, "lost"), BarPiece(rule.avoidable_usd, "avoidable"))
+        pieces = (
+            BarPiece(rule_sums.lost_usd, "lost"),
+            BarPiece(rule_sums.avoidable_usd, "avoidable"),
+        )
         rows.append(BarRow(_filter_name("Findings", name), pieces, cells))
     titles = ["Rule", "Avoidable", "Lost", "Possible", "Findings"]
     if previous:
@@ -220,9 +223,9 @@ def _filter_name(column: str, name: str) -> Markup:
 
 def _detail(index: int, summary: AuditSummary, job: JobReport) -> Markup:
     amounts = document_amounts(job.document)
-    cost = "" if amounts.spend.usd is None else f" of {amounts.spend}"
+    cost_text = "" if amounts.spend.usd is None else f" of {amounts.spend}"
     heading = tag("h3", tag("bdi", summary.job))
-    waste = tag("span", f"{amounts.waste}{cost}", class_="n")
+    waste = tag("span", f"{amounts.waste}{cost_text}", class_="n")
     return tag(
         "details", tag("summary", heading, waste), short_job(job), id=f"j{index}", class_="job"
     )

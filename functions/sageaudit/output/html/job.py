@@ -41,7 +41,7 @@ def job_body(job: JobReport) -> Markup:
     if document["unauditable"] is not None:
         return join([_lead(document), tag("p", f"Could not be audited: {document['unauditable']}")])
     no_charts_text = "The metrics of its hosts were not kept, so there are no charts."
-    no_charts = None if document["rollup"] else tag("p", no_charts_text)
+    charts_fallback = None if document["rollup"] else tag("p", no_charts_text)
     return join(
         [
             _lead(document),
@@ -51,7 +51,7 @@ def job_body(job: JobReport) -> Markup:
             section(
                 "What the run did",
                 _timeline(document, short=False),
-                usage_charts(job, short=False) or no_charts,
+                usage_charts(job, short=False) or charts_fallback,
             ),
             section("Where the money went", _money(document)),
             section(notes.children_title(document), _children(document)),
@@ -120,10 +120,10 @@ def _facts(job: JobDocument) -> str:
 
 def _tiles(document: AuditDocument) -> Markup:
     amounts, total_usd = document_amounts(document), document["bill"]["total_usd"]
-    idle_hours = ""
+    idle_hours_text = ""
     if idle := document["idle_capacity"]:
-        hours = f"{format_number(idle['idle'], 1)} of {format_number(idle['paid'], 1)}"
-        idle_hours = f"{hours} {UNIT_WORDS[idle['unit']]}"
+        hours_text = f"{format_number(idle['idle'], 1)} of {format_number(idle['paid'], 1)}"
+        idle_hours_text = f"{hours_text} {UNIT_WORDS[idle['unit']]}"
 
     def share_of_cost(figure: Figure) -> str:
         if not figure.upper_end or not total_usd:
@@ -136,7 +136,7 @@ def _tiles(document: AuditDocument) -> Markup:
         ("spent", "Cost", str(amounts.spend), ""),
         ("lost", "Lost", str(amounts.lost), share_of_cost(amounts.lost)),
         ("possible", "Possible", str(amounts.possible), trial_note),
-        ("idle", "Idle capacity", str(amounts.idle), idle_hours),
+        ("idle", "Idle capacity", str(amounts.idle), idle_hours_text),
     )
 
 
@@ -144,11 +144,11 @@ def _doubts(document: AuditDocument) -> Markup | None:
     """Returns a list of what was not judged, of a pooled run's note, and of idle capacity; None if
     empty.
     """
-    idle = idle_sentence(document)
+    idle_text = idle_sentence(document)
     doubts = [
         *document["not_judged"],
         notes.pool_note(document),
-        f"{IDLE_LABEL}: {idle}" if idle else None,
+        f"{IDLE_LABEL}: {idle_text}" if idle_text else None,
     ]
     return _bullet_list([doubt for doubt in doubts if doubt], "doubts")
 

@@ -243,9 +243,9 @@ def _filters(report: AccountReport) -> Markup:
 def job_count_text(summaries: Iterable[AuditSummary]) -> str:
     """Returns `26 jobs and 1 tuning job`, because sums do not count roll-ups as jobs."""
     counts = Counter(JobKind(summary.kind) if summary.rollup else None for summary in summaries)
-    jobs = count_text(counts[None], "job")
-    rollups = [count_text(counts[kind], kind.spec.label) for kind in JobKind if counts[kind]]
-    return " and ".join((jobs, *rollups))
+    jobs_text = count_text(counts[None], "job")
+    rollup_texts = [count_text(counts[kind], kind.spec.label) for kind in JobKind if counts[kind]]
+    return " and ".join((jobs_text, *rollup_texts))
 
 
 def _select(title: str, values: list[str]) -> Markup:

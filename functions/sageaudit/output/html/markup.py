@@ -86,8 +86,8 @@ def _render(child: Child) -> str:
 
 @lru_cache(1_000, typed=True)  # typed, because 1 == True
 def _start_tag(name: str, keys: Sequence[str], *values: Value) -> Markup:
-    attributes = "".join(map(_attribute, keys, values))
-    return Markup(f"<{name}{attributes}>")
+    attributes_text = "".join(map(_attribute, keys, values))
+    return Markup(f"<{name}{attributes_text}>")
 
 
 def _attribute(key: str, value: Value) -> str:

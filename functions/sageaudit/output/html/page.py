@@ -79,14 +79,14 @@ def _body(main: Child, generated_at: datetime, version: str) -> Child:
     themes = (tag("span", _shape(icon), f" {name}", class_=icon) for icon, name in _THEMES)
     theme_button = tag("button", themes, type="button", id="theme", hidden=True)
     header = tag("header", tag("span", "sageaudit", class_="brand"), theme_button, class_="top")
-    origin = f"Written by sageaudit {version} on {generated_at:%Y-%m-%d %H:%M} UTC. "
-    terms = (
+    origin_text = f"Written by sageaudit {version} on {generated_at:%Y-%m-%d %H:%M} UTC. "
+    terms_text = (
         "Avoidable dollars are measured or derived; of a range, the low end is counted. Lost "
         "dollars were paid for runs without a result. Possible savings are worth a trial and not "
         "in the totals. Idle capacity was paid for and not used; it is not a saving and not in "
         "the totals."
     )
-    footer = tag("footer", tag("p", terms), tag("p", origin))
+    footer = tag("footer", tag("p", terms_text), tag("p", origin_text))
     script = tag("script", _asset("page.js"))
     main_part = tag_pieces("main", main, id="main", tabindex=-1)
     return tag_pieces("body", skip_link, _shapes(), header, main_part, footer, script)

@@ -76,11 +76,11 @@ def _idle_periods(usage: Measurements) -> list[_IdlePeriod]:
 def _idle_note(usage: Measurements, idle_periods: Sequence[_IdlePeriod]) -> Markup | None:
     if not idle_periods:
         return None
-    durations = ", ".join(
+    durations_text = ", ".join(
         f"{label} {_periods_text(usage, len(periods))}" for periods, label in idle_periods
     )
     shade = tag("i", class_="shade")
-    return tag("p", shade, f"Idle periods, shaded in each chart: {durations}.", class_="note")
+    return tag("p", shade, f"Idle periods, shaded in each chart: {durations_text}.", class_="note")
 
 
 def _periods_text(usage: Measurements, periods: int) -> str:

@@ -77,8 +77,8 @@ def _print_header(document: AuditDocument, console: Console) -> None:
     status = (for_terminal(job["status"]), _STATUS_STYLES.get(job["status"], "bold"))
     name = (for_terminal(job["name"]), "bold")
     console.print(Text.assemble(name, f"  {job['kind']} job, ", status))
-    instances = notes.instances_text(job)
-    instances_line = ", ".join(filter(None, (instances, notes.account_region_text(job))))
+    instances_text = notes.instances_text(job)
+    instances_line = ", ".join(filter(None, (instances_text, notes.account_region_text(job))))
     lines = (instances_line, notes.owner_family_text(job), notes.times_text(job))
     for line in filter(None, lines):
         print_line(console, line)
@@ -126,12 +126,14 @@ def _phases(document: AuditDocument, console: Console) -> Group | None:
     longest = max(row["seconds"] or Decimal(0) for row in rows)
     table = _grid("left", "right", "left", "right")
     for row in rows[:_MAX_PHASES]:
-        cost = notes.phase_cost_text(row, document["bill"])
+        cost_text = notes.phase_cost_text(row, document["bill"])
         table.add_row(
             Text(for_terminal(row["name"])),
             duration_text(row["seconds"]),
             _phase_bar(row, longest, console),
-            Text(cost, "" if row["billed"] and document["bill"]["basis"] != "prepaid" else "dim"),
+            Text(
+                cost_text, "" if row["billed"] and document["bill"]["basis"] != "prepaid" else "dim"
+            ),
         )
     _add_omitted_row(table, len(rows) - _MAX_PHASES)
     return Group(table, *map(for_terminal, notes.phase_notes(rows)))
@@ -264,9 +266,11 @@ def show_finding(finding: FindingParts, console: Console) -> None:
     style = (
         "dim" if finding.not_counted_because else SEVERITY_STYLES[Severity(finding.severity).rank]
     )
-    dollars = f"  {finding.dollars}" if finding.dollars else ""
+    dollars_text = f"  {finding.dollars}" if finding.dollars else ""
     # the "x" keeps the leading spaces, which `for_terminal` would strip
-    title = for_terminal(f"x{dollars}  {finding.rule} ({finding.id}, {finding.confidence})")[1:]
+    title = for_terminal(f"x{dollars_text}  {finding.rule} ({finding.id}, {finding.confidence})")[
+        1:
+    ]
     console.print(indented(Text.assemble((finding.severity.upper(), style), title), 2))
     console.print(indented(Text(for_terminal(finding.summary)), 4))
     if finding.not_counted_because:

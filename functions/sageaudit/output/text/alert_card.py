@@ -70,7 +70,7 @@ def alert_card(
     job, findings = audit.job, _findings(audit, decision)
     top = findings[0] if findings else None
     reason, first_step, caveat = _finding_texts(top)
-    other_steps = other_steps_text(decision.other_steps)
+    steps_text = other_steps_text(decision.other_steps)
     is_monthly = not decision.is_run_only
     name = subject_name(job["family"]) if is_monthly else short_name(job["family"])
     card = MessageCard(
@@ -84,7 +84,7 @@ def alert_card(
             *([] if decision.spike or top else [_cost_line(audit)]),
             *([CardLine(without_paths(caveat), "Caveat")] if caveat else []),
             *_uncounted_lines(audit, top),
-            *([CardLine(other_steps, "Other steps")] if other_steps else []),
+            *([CardLine(steps_text, "Other steps")] if steps_text else []),
         ),
         owner=job["owner"],
         account_region=place_words(job["account"], job["region"]),
@@ -145,9 +145,9 @@ def _change_lines(
     if first_step:
         yield CardLine(first_step, f"{label} first")
     if top and not decision.spike:
-        saving = _saving_text(audit, top, decision)
+        saving_text = _saving_text(audit, top, decision)
         has_label = parameters and not (first_step or is_lost)
-        yield CardLine(saving, label) if has_label else CardLine(capitalised(saving))
+        yield CardLine(saving_text, label) if has_label else CardLine(capitalised(saving_text))
     for index, parameter in enumerate(parameters[:_MAX_PARAMETERS]):
         line_label = "" if index or not is_lost else "Then" if first_step else label
         yield CardLine(
@@ -181,8 +181,8 @@ def _saving_text(audit: MessageAudit, top: FindingDocument, decision: AlertDecis
         text = f"{verb} {_share_of_run(audit, saving)}"
     if month is None or not month.projected or month.is_single_occurrence or audit.is_rollup:
         return text
-    monthly = str(Figure(month.projected, rounding=ROUND_NEAREST)).removeprefix("about ")
-    return f"{text}; {monthly} a month"
+    month_text = str(Figure(month.projected, rounding=ROUND_NEAREST)).removeprefix("about ")
+    return f"{text}; {month_text} a month"
 
 
 def _share_of_run(audit: MessageAudit, amount: Figure) -> str:
@@ -255,15 +255,15 @@ def job_line_card(audit: MessageAudit, child_count: int | None = None) -> Messag
     """
     document, job, attributes = audit.document, audit.job, message_attributes(audit)
     attributes |= text_attributes({"message_kind": "job"})
-    subject = f"{job['name']} {job['status'].lower()}"
+    subject_text = f"{job['name']} {job['status'].lower()}"
     if document["unauditable"] is not None:
         reason = _short_reason(document["unauditable"])
-        return MessageCard(f"{subject}: could not be audited", reason, attributes=attributes)
+        return MessageCard(f"{subject_text}: could not be audited", reason, attributes=attributes)
     amounts = document_amounts(document)
     texts = [*_child_texts(audit, child_count), _cost_text(audit, amounts.spend)]
     step = _job_line_step(audit)
     texts += [*_waste_texts(audit, amounts)] or ([] if step else [_no_change_text(document)])
-    return MessageCard(f"{subject}: {', '.join(texts)}", step, attributes=attributes)
+    return MessageCard(f"{subject_text}: {', '.join(texts)}", step, attributes=attributes)
 
 
 def _child_texts(audit: MessageAudit, child_count: int | None) -> Iterator[str]:

@@ -103,10 +103,10 @@ def make_amounts(
     `lost_up_to_usd`: the upper end of the lost amount. None stands for an unknown amount.
     """
     estimated = doubts.estimated
-    absent = "not judged" if doubts.nothing_judged else UNKNOWN
+    absent_text = "not judged" if doubts.nothing_judged else UNKNOWN
     return Amounts(
         spend_figure(total_usd, doubts),
-        Figure(avoidable_usd, estimated=estimated, at_least=doubts.avoidable, absent=absent),
+        Figure(avoidable_usd, estimated=estimated, at_least=doubts.avoidable, absent=absent_text),
         Figure(lost_usd, lost_up_to_usd, estimated=estimated, at_least=doubts.lost),
         Figure(possible_usd, at_least=doubts.possible, rounding=ROUND_DOWN),
         Figure(idle_usd, at_least=doubts.idle, rounding=ROUND_NEAREST),
@@ -210,18 +210,18 @@ def idle_headline(document: AuditDocument) -> str:
     hours_text = f"{_idle_hours_text(document, idle)} not used"
     if idle["list_usd"] is None:
         return f"{hours_text}, price unknown"
-    prepaid = ", prepaid" if document["bill"]["basis"] == "prepaid" else ""
-    return f"{hours_text}, worth {Figure(idle['list_usd'], rounding=ROUND_NEAREST)}{prepaid}"
+    prepaid_text = ", prepaid" if document["bill"]["basis"] == "prepaid" else ""
+    return f"{hours_text}, worth {Figure(idle['list_usd'], rounding=ROUND_NEAREST)}{prepaid_text}"
 
 
 def _idle_hours_text(document: AuditDocument, idle: IdleCapacityDocument) -> str:
-    share = percent_text(idle["idle"], idle["paid"])
-    bound = "up to " if document["bill"]["basis"] == "upper_bound" else ""
-    idle_hours, paid_hours = _hours_text(idle["idle"]), _hours_text(idle["paid"])
+    share_text = percent_text(idle["idle"], idle["paid"])
+    bound_text = "up to " if document["bill"]["basis"] == "upper_bound" else ""
+    idle_text, paid_text = _hours_text(idle["idle"]), _hours_text(idle["paid"])
     # "145 of 145" would mean that every hour was idle
-    is_nearly_all = idle_hours == paid_hours
-    hours = f"nearly all of {paid_hours}" if is_nearly_all else f"{idle_hours} of {paid_hours}"
-    return f"{bound}{hours} {UNIT_WORDS[idle['unit']]} ({share})"
+    is_nearly_all = idle_text == paid_text
+    hours_text = f"nearly all of {paid_text}" if is_nearly_all else f"{idle_text} of {paid_text}"
+    return f"{bound_text}{hours_text} {UNIT_WORDS[idle['unit']]} ({share_text})"
 
 
 def _idle_value_text(document: AuditDocument, idle: IdleCapacityDocument) -> str:

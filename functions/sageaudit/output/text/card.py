@@ -180,17 +180,17 @@ def held_messages_card(
 
     The card's commands read `history`.
     """
-    others, since = hour.held - len(hour.largest_messages), f"{hour.began_at:%Y-%m-%d}"
+    other_count, since_text = hour.held - len(hour.largest_messages), f"{hour.began_at:%Y-%m-%d}"
     return MessageCard(
         headline=f"And {count_text(hour.held, 'more message')} since {hour.began_at:%H:%M} UTC",
         lines=(
             *(CardLine(headline) for headline, _ in hour.largest_messages),
-            *([CardLine(f"and {count_text(others, 'other')}")] if others else []),
+            *([CardLine(f"and {count_text(other_count, 'other')}")] if other_count else []),
         ),
         attributes=_HELD_ATTRIBUTES,
         commands=(
             CardLine(history.command("advice"), "All open recommendations", is_code=True),
-            CardLine(history.command("history", "--since", since), "All jobs", is_code=True),
+            CardLine(history.command("history", "--since", since_text), "All jobs", is_code=True),
         ),
     )
 

@@ -77,17 +77,17 @@ def digest_card(
 
     The card's command reads `history`.
     """
-    week = f"Week to {digest.until}"
+    week_text = f"Week to {digest.until}"
     if not digest.total.jobs:
         route_text = f" for {digest.route}" if digest.route else ""
-        return MessageCard(f"{week}{route_text}: no job was audited", attributes=_ATTRIBUTES)
+        return MessageCard(f"{week_text}{route_text}: no job was audited", attributes=_ATTRIBUTES)
     listed = [
         recommendation
         for recommendation in _open_recommendations(digest.recommendations)
         if _should_list(recommendation, digest)
     ]
     card = MessageCard(
-        headline=f"{week}: {sums_amounts(digest.total).spend}{_headline_end(digest)}",
+        headline=f"{week_text}: {sums_amounts(digest.total).spend}{_headline_end(digest)}",
         next_step=_growth_text(digest),
         lines=(
             *([CardLine(str(digest.route), "Filter")] if digest.route else []),
@@ -129,16 +129,14 @@ def _should_list(recommendation: FamilyRecommendation, digest: Digest) -> bool:
 def _headline_end(digest: Digest) -> str:
     """Returns the headline's end: a large growth of the spend, or the waste."""
     if _growth_text(digest) and digest.previous_total:
-        times = f"{digest.total.total_usd / digest.previous_total.total_usd:.1f} times"
-        return f", {_ratio_text(times, digest)} the week before"
+        times_text = f"{digest.total.total_usd / digest.previous_total.total_usd:.1f} times"
+        return f", {_ratio_text(times_text, digest)} the week before"
     amounts = sums_amounts(digest.total)
     if amounts.waste.usd is None:
         return f", avoidable: {amounts.waste}"
     figures = ((amounts.avoidable, "avoidable"), (amounts.lost, "lost"))
-    waste_words = " or ".join(word for figure, word in figures if figure.upper_end)
-    return (
-        f", {amounts.waste} of it {waste_words}" if waste_words else ", none of it found avoidable"
-    )
+    waste_text = " or ".join(word for figure, word in figures if figure.upper_end)
+    return f", {amounts.waste} of it {waste_text}" if waste_text else ", none of it found avoidable"
 
 
 def _growth_text(digest: Digest) -> str:
@@ -204,8 +202,8 @@ def _change_lines(changes: Iterable[ChangedFamily]) -> Iterator[CardLine]:
 def _change_text(family: ChangedFamily) -> str:
     """Returns `train-bert +$120.50`, or `train-bert +$64.00 (new)`."""
     amount = format_signed_usd(family.change_usd, family.qualifier)
-    suffix = f" ({family.change})" if family.change in {"new", "gone"} else ""
-    return f"{short_name(family.family or 'unknown')} {amount}{suffix}"
+    suffix_text = f" ({family.change})" if family.change in {"new", "gone"} else ""
+    return f"{short_name(family.family or 'unknown')} {amount}{suffix_text}"
 
 
 def _recommendation_lines(

@@ -71,10 +71,10 @@ def finding_parts(document: AuditDocument) -> tuple[list[FindingParts], str | No
     repeated = [finding for finding in findings if finding["reported_for_run"]]
     sentence = None
     if repeated:
-        rules = ", ".join(finding["rule"] for finding in repeated)
+        rules_text = ", ".join(finding["rule"] for finding in repeated)
         sentence = (
             f"Already reported for {repeated[0]['reported_for_run']}, an earlier run of the family:"
-            f" {rules}"
+            f" {rules_text}"
         )
     return [
         make_finding_parts(finding) for finding in findings if not finding["reported_for_run"]
@@ -83,15 +83,15 @@ def finding_parts(document: AuditDocument) -> tuple[list[FindingParts], str | No
 
 def make_finding_parts(finding: FindingDocument) -> FindingParts:
     """Returns the texts of one finding."""
-    not_counted, saving_text = _not_counted_text(finding), describe_saving(finding)
+    not_counted_text, saving_text = _not_counted_text(finding), describe_saving(finding)
     return FindingParts(
         rule=finding["rule"],
         id=finding["id"],
         severity=finding["severity"],
         confidence=finding["confidence"],
         summary=finding["summary"],
-        dollars=None if not_counted else dollars_text(finding),
-        not_counted_because=not_counted,
+        dollars=None if not_counted_text else dollars_text(finding),
+        not_counted_because=not_counted_text,
         saving_text=saving_text,
         alternatives=tuple(_alternatives(finding, saving_text)),
         caveat=finding["caution"],
@@ -165,19 +165,19 @@ def saving_figure(finding: FindingDocument) -> Figure:
 def dollars_text(finding: FindingDocument) -> str | None:
     """Returns `$42.50 avoidable`, or `up to $9.20 avoidable, not counted`; None without dollars."""
     bucket, counted_usd = finding["bucket"], finding["saving_usd"]
-    alone_usd, counted = finding["saving_alone_usd"], saving_figure(finding)
+    alone_usd, counted_figure = finding["saving_alone_usd"], saving_figure(finding)
     if Bucket(bucket) is Bucket.NONE:
         return None
     if counted_usd is None:
         return f"{bucket}, amount unknown"
-    if not (counted_usd or alone_usd or counted.upper_end):
+    if not (counted_usd or alone_usd or counted_figure.upper_end):
         return None
     if counted_usd:
-        return f"{counted} {bucket}"
-    if counted.upper_end:
-        return f"{counted} {bucket}, not counted"
-    saving_alone = Figure(alone_usd, estimated=finding["estimated"])
-    return f"{saving_alone} {bucket}, counted by other findings"
+        return f"{counted_figure} {bucket}"
+    if counted_figure.upper_end:
+        return f"{counted_figure} {bucket}, not counted"
+    alone_figure = Figure(alone_usd, estimated=finding["estimated"])
+    return f"{alone_figure} {bucket}, counted by other findings"
 
 
 def describe_saving(finding: FindingDocument) -> str | None:
@@ -189,25 +189,25 @@ def describe_saving(finding: FindingDocument) -> str | None:
     counted_usd, alone_usd = finding["saving_usd"], finding["saving_alone_usd"]
     if alone_usd is None:
         return None
-    bucket, counted = Bucket(finding["bucket"]), saving_figure(finding)
+    bucket, counted_figure = Bucket(finding["bucket"]), saving_figure(finding)
     range_usd = finding["saving_range_usd"]
-    saving_alone = Figure(
+    alone_figure = Figure(
         alone_usd,
         range_usd[-1] if range_usd else None,
         estimated=finding["estimated"],
-        rounding=counted.rounding,
+        rounding=counted_figure.rounding,
     )
     if bucket is Bucket.LOST:
-        has_only_range = not counted_usd and counted.upper_end
-        return f"{counted if has_only_range else saving_alone} was paid for nothing"
+        has_only_range = not counted_usd and counted_figure.upper_end
+        return f"{counted_figure if has_only_range else alone_figure} was paid for nothing"
     if bucket is Bucket.POSSIBLE and counted_usd:
-        return f"may save {counted} per run"
-    if not saving_alone.upper_end:
+        return f"may save {counted_figure} per run"
+    if not alone_figure.upper_end:
         return None
     if counted_usd is None or counted_usd == alone_usd or not alone_usd:
-        return f"saves {saving_alone} per run"
-    rest_text = f"{counted} per run" if counted_usd else "nothing more"
-    return f"saves {rest_text} with the other fixes applied; alone {saving_alone}"
+        return f"saves {alone_figure} per run"
+    rest_text = f"{counted_figure} per run" if counted_usd else "nothing more"
+    return f"saves {rest_text} with the other fixes applied; alone {alone_figure}"
 
 
 def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:
@@ -219,8 +219,8 @@ def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:
 def _not_counted_text(finding: FindingDocument) -> str | None:
     exemption = finding["exempt"]
     if exemption is not None:
-        until = f" until {exemption['until']}" if exemption["until"] else ""
-        return f"Exempt by {exemption['by']}{until}: {exemption['reason']}"
+        until_text = f" until {exemption['until']}" if exemption["until"] else ""
+        return f"Exempt by {exemption['by']}{until_text}: {exemption['reason']}"
     covering_rule = finding["superseded_by"] or finding["subsumed_by"]
     return f"Not counted: {covering_rule} covers it" if covering_rule else None
 
@@ -259,10 +259,10 @@ def _short_fix_step(fix: Sequence[FixDocument], instances: str | None, *, is_tri
     name = cut_middle(path if is_short else path.rpartition(".")[2], _MAX_STEP_LENGTH)
     if main["new"] is None:
         return f"remove {name}"
-    value = setting_text(main["new"]).strip('"')
-    if len(value) > _MAX_VALUE_LENGTH or "<" in value:
+    new_text = setting_text(main["new"]).strip('"')
+    if len(new_text) > _MAX_VALUE_LENGTH or "<" in new_text:
         return f"{'try' if is_trial else 'set'} {name}"
-    return f"try {name} = {value}" if is_trial else f"set {name} to {value}"
+    return f"try {name} = {new_text}" if is_trial else f"set {name} to {new_text}"
 
 
 def short_caveat(finding: FindingDocument) -> str:

@@ -67,8 +67,8 @@ def _share_of_cost(document: AuditDocument, spend: Figure, amount_usd: Decimal) 
         return str(amount)
     if amount_usd == bill["total_usd"] and not missing_parts(bill):
         return f"all of {spend}"
-    percent = f" ({percent_text(amount_usd, bill['total_usd'])})" if bill["complete"] else ""
-    return f"{amount} of {spend}{percent}"
+    share_text = f" ({percent_text(amount_usd, bill['total_usd'])})" if bill["complete"] else ""
+    return f"{amount} of {spend}{share_text}"
 
 
 def _no_waste_headline(document: AuditDocument, amounts: Amounts) -> str:
@@ -84,8 +84,8 @@ def _no_waste_headline(document: AuditDocument, amounts: Amounts) -> str:
         return f"{cost_text}, and what was avoidable could not be judged{trial_text}"
     sums = {"avoidable": document["avoidable_usd"], "lost": document["lost_usd"]}
     if unknown_words := [word for word, amount_usd in sums.items() if amount_usd is None]:
-        either = "" if has_cost or is_prepaid else " either"
-        unknown_text = f"what was {' or '.join(unknown_words)} is not known{either}"
+        either_text = "" if has_cost or is_prepaid else " either"
+        unknown_text = f"what was {' or '.join(unknown_words)} is not known{either_text}"
         return f"{cost_text}, and {unknown_text}{trial_text}"
     if is_prepaid:
         return f"{cost_text}, so no dollars were avoidable"
@@ -199,13 +199,13 @@ def period_text(since: date, until: date) -> str:
 
 def coverage_headline(coverage: Coverage) -> str:
     """Returns a sentence about how much of the bill was audited, without a full stop."""
-    days = f"{coverage.since}..{coverage.until}"
-    audited = format_usd(coverage.audited_usd)
+    days_text = f"{coverage.since}..{coverage.until}"
+    audited_text = format_usd(coverage.audited_usd)
     if coverage.percent is None:
-        return f"AWS shows no SageMaker bill for {days}; {audited} was audited"
-    share = percent_text(coverage.percent, _MAX_PERCENT)
-    bill_text = f"{format_usd(coverage.bill_usd)} SageMaker bill for {days}"
-    return f"{audited} of the {bill_text} was audited ({share})"
+        return f"AWS shows no SageMaker bill for {days_text}; {audited_text} was audited"
+    share_text = percent_text(coverage.percent, _MAX_PERCENT)
+    bill_text = f"{format_usd(coverage.bill_usd)} SageMaker bill for {days_text}"
+    return f"{audited_text} of the {bill_text} was audited ({share_text})"
 
 
 def outside_text(coverage: Coverage) -> str:

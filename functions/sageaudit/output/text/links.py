@@ -95,25 +95,27 @@ def document_links(document: AuditDocument) -> tuple[Link, ...]:
 
 def run_links(run: RunToLink) -> tuple[Link, ...]:
     """Returns a run's links; the metrics link of a running job has no end time."""
-    console, region = _console_url(run.arn, run.region), run.region
-    if console is None or region is None:
+    console_url, region = _console_url(run.arn, run.region), run.region
+    if console_url is None or region is None:
         return ()
     spec = run.kind.spec
     name = quote(run.name, safe="", errors="replace")
-    links = [Link("Job", f"{console}/sagemaker/home?region={region}#/{spec.console_page}/{name}")]
+    links = [
+        Link("Job", f"{console_url}/sagemaker/home?region={region}#/{spec.console_page}/{name}")
+    ]
     if spec.metrics is not None:
-        cloudwatch = f"{console}/cloudwatch/home?region={region}"
+        cloudwatch_url = f"{console_url}/cloudwatch/home?region={region}"
         log_streams = _log_streams(spec.metrics.namespace, run.name)
         graph = _graph(run, spec.metrics)
-        links.append(Link("Metrics", f"{cloudwatch}#metricsV2?graph={graph}"))
-        links.append(Link("Logs", f"{cloudwatch}#logsV2:{log_streams}"))
+        links.append(Link("Metrics", f"{cloudwatch_url}#metricsV2?graph={graph}"))
+        links.append(Link("Logs", f"{cloudwatch_url}#logsV2:{log_streams}"))
     return tuple(links)
 
 
 def object_url(partition: str, region: str, bucket: str, key: str) -> str:
     """Returns the console page of an S3 object, whose content needs permission to read."""
-    console = f"https://{region}.{_DOMAINS.get(partition, _DOMAINS['aws'])}"
-    return f"{console}/s3/object/{bucket}?region={region}&prefix={quote(key, safe='')}"
+    console_url = f"https://{region}.{_DOMAINS.get(partition, _DOMAINS['aws'])}"
+    return f"{console_url}/s3/object/{bucket}?region={region}&prefix={quote(key, safe='')}"
 
 
 def _console_url(arn: str | None, region: str | None) -> str | None:
@@ -137,15 +139,15 @@ def _log_streams(namespace: str, name: str) -> str:
 def _graph(run: RunToLink, job_metrics: JobMetrics) -> str:
     period_s = run.period_s or 60
     if not job_metrics.has_numbered_hosts:
-        metrics = _search_metrics(job_metrics.namespace, run.name, period_s)
+        metrics_text = _search_metrics(job_metrics.namespace, run.name, period_s)
     else:
         host_numbers = range(1, min(run.hosts or 1, _MAX_HOSTS) + 1)
         hosts = [f"{run.name}/algo-{number}" for number in host_numbers]
-        metrics = "".join(_host_metrics(job_metrics.namespace, host) for host in hosts)
+        metrics_text = "".join(_host_metrics(job_metrics.namespace, host) for host in hosts)
     start = _time_argument("start", run.started_at, -_MARGIN)
     end = _time_argument("end", run.ended_at, _MARGIN)
     return (
-        f"~(view~'timeSeries~stacked~false~metrics~({metrics})~region{_text(run.region or '')}"
+        f"~(view~'timeSeries~stacked~false~metrics~({metrics_text})~region{_text(run.region or '')}"
         f"{start}{end}~stat~'Average~period~{period_s})"
     )
 
@@ -161,11 +163,11 @@ def _search_metrics(namespace: str, name: str, period_s: int) -> str:
     """Returns a search for the metrics of a transform job, whose hosts are named by instance
     ids.
     """
-    search = (
+    search_text = (
         f'SEARCH(\'{{{namespace},Host}} MetricName="CPUUtilization" "{name}/"\','
         f" 'Average', {period_s})"
     )
-    return f"~(~(expression{_text(search)}))"
+    return f"~(~(expression{_text(search_text)}))"
 
 
 def _time_argument(name: str, moment: datetime | None, margin: timedelta) -> str:

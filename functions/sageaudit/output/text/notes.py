@@ -84,8 +84,8 @@ def times_text(job: JobDocument) -> str | None:
     if end is None:
         return f"started {start:%Y-%m-%d %H:%M} UTC, not ended"
     seconds = Decimal(int((end - start).total_seconds()))
-    day = "" if end.date() == start.date() else f"{end:%Y-%m-%d} "
-    return f"{start:%Y-%m-%d %H:%M} to {day}{end:%H:%M} UTC ({duration_text(seconds)})"
+    end_day_text = "" if end.date() == start.date() else f"{end:%Y-%m-%d} "
+    return f"{start:%Y-%m-%d %H:%M} to {end_day_text}{end:%H:%M} UTC ({duration_text(seconds)})"
 
 
 def price_note(document: AuditDocument) -> str | None:
@@ -118,8 +118,8 @@ def _own_rates_note(lines: list[LineDocument]) -> str:
         return "your own prices, as set in policy.toml"
     has_list_price = any(line["price_kind"] == "list" for line in lines)
     rest_text = "; the rest at list price" if has_list_price else ""
-    periods = " and ".join(sorted(report_periods))
-    return f"your own rates of {periods}, learnt from a cost report{rest_text}"
+    periods_text = " and ".join(sorted(report_periods))
+    return f"your own rates of {periods_text}, learnt from a cost report{rest_text}"
 
 
 def _dates(lines: list[LineDocument], kind: PriceKind) -> str:
@@ -145,20 +145,20 @@ def bill_line_cells(line: LineDocument) -> tuple[str, str, str, str, str]:
     """Returns the cells of a bill line: item, quantity, rate, dollars, and source of the price."""
     kind = line["price_kind"]
     is_estimated = kind == "estimate"
-    quantity = UNKNOWN
+    quantity_text = UNKNOWN
     if line["quantity"] is not None:
-        quantity = f"{format_number(line['quantity'], places=4)} {line['unit']}"
+        quantity_text = f"{format_number(line['quantity'], places=4)} {line['unit']}"
     # a line with dollars and no rate is a sum over several jobs
     is_sum = line["rate_usd"] is None and line["usd"] is not None
     cost = Figure(line["usd"], estimated=is_estimated)
-    source = f" ({line['price_source']})" if line["price_source"] else ""
-    price = f"{PRICE_LABELS[kind]} of {line['price_as_of']}{source}" if kind else None
+    source_text = f" ({line['price_source']})" if line["price_source"] else ""
+    price_text = f"{PRICE_LABELS[kind]} of {line['price_as_of']}{source_text}" if kind else None
     return (
         line["item"].replace("_", " "),
-        quantity,
+        quantity_text,
         "-" if is_sum else about_text(format_rate(line["rate_usd"]), estimated=is_estimated),
         str(cost),
-        ", ".join(text for text in (line["usage_type"], price, line["note"]) if text),
+        ", ".join(text for text in (line["usage_type"], price_text, line["note"]) if text),
     )
 
 
@@ -210,8 +210,8 @@ def pool_note(document: AuditDocument) -> str | None:
     if pool is None:
         return None
     earlier_runs, estimated = pool["runs"] - 1, bool(document["bill"]["estimated"])
-    runs = "run" if earlier_runs == 1 else f"{earlier_runs} runs"
-    sentence = f"Short runs are judged together: this one with the last {runs} of its family"
+    runs_text = "run" if earlier_runs == 1 else f"{earlier_runs} runs"
+    sentence = f"Short runs are judged together: this one with the last {runs_text} of its family"
     avoidable = Figure(pool["avoidable_usd"], estimated=estimated)
     sum_text = f", {avoidable} avoidable in all {pool['runs']}" if avoidable.upper_end else ""
     return f"{sentence}{sum_text}."

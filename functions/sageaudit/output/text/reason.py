@@ -68,24 +68,24 @@ def _correction_text(audit: MessageAudit, decision: AlertDecision) -> str:
 def _amount_text(audit: MessageAudit, decision: AlertDecision) -> str:
     """Returns the headline's verb and amount, for a family's month or for one roll-up."""
     month = cast("Month", decision.month)  # every message that is sent has the details
-    figures, runs = audit.figures, count_text(month.runs, "run")
+    figures, runs_text = audit.figures, count_text(month.runs, "run")
     if audit.is_rollup and figures.at_stake_usd:  # a roll-up is not repeated
-        amount = _rough(figures.at_stake_usd)
+        amount_text = _rough(figures.at_stake_usd)
         rollup = JobKind(audit.job["kind"]).spec.label_with_article
-        return f"{_verbs(month, figures).once.format(amount)} in {rollup}"
+        return f"{_verbs(month, figures).once.format(amount_text)} in {rollup}"
     repeat_word, growth_word, previous_amount = _change_words(decision)
     if not month.projected:
-        return f"{repeat_word}wasted an unknown amount in {runs}"
+        return f"{repeat_word}wasted an unknown amount in {runs_text}"
     verbs = _verbs(month, figures)
-    start = f"{repeat_word}{growth_word}"
+    start_text = f"{repeat_word}{growth_word}"
     previous_text = f", was {previous_amount}" if previous_amount else ""
     if month.is_single_occurrence:
-        return f"{start}{verbs.once.format(_rough(month.total))} in {runs}{previous_text}"
-    amount = _rough(month.projected)
+        return f"{start_text}{verbs.once.format(_rough(month.total))} in {runs_text}{previous_text}"
+    amount_text = _rough(month.projected)
     if month.projected != month.total and verbs.projected:
-        projection = verbs.projected.format(amount.removeprefix("about "))
-        return f"is {start}heading for {projection}{previous_text}, after {runs}"
-    return f"{start}{verbs.monthly.format(amount)} ({runs}{previous_text})"
+        projection = verbs.projected.format(amount_text.removeprefix("about "))
+        return f"is {start_text}heading for {projection}{previous_text}, after {runs_text}"
+    return f"{start_text}{verbs.monthly.format(amount_text)} ({runs_text}{previous_text})"
 
 
 def other_steps_text(steps: Sequence[tuple[str, Month]]) -> str:
@@ -121,8 +121,8 @@ def _change_words(decision: AlertDecision) -> tuple[str, str, str]:
     alert = decision.previous_alert
     if not is_more or not alert or not alert.amount:
         return repeat_word, "", ""
-    amount = "" if alert.is_single_occurrence else _rough(alert.amount).removeprefix("about ")
-    return repeat_word, "now ", amount
+    amount_text = "" if alert.is_single_occurrence else _rough(alert.amount).removeprefix("about ")
+    return repeat_word, "now ", amount_text
 
 
 def _rough(amount: Decimal) -> str:
@@ -134,12 +134,12 @@ def last_alert_lines(audit: MessageAudit, decision: AlertDecision) -> Iterator[t
     alert = decision.previous_alert
     if alert is None:
         return
-    day = f"{alert.at.astimezone(UTC):%Y-%m-%d}"
+    day_text = f"{alert.at.astimezone(UTC):%Y-%m-%d}"
     if not decision.is_correction:
-        yield "New", f"{decision.why} (last message {day})"
+        yield "New", f"{decision.why} (last message {day_text})"
         return
-    warning = "" if audit.figures.at_stake_usd else ". Do not act on it"
-    yield f"Reported on {day}", f"{_waste_text(alert.figures)}{warning}."
+    warning_text = "" if audit.figures.at_stake_usd else ". Do not act on it"
+    yield f"Reported on {day_text}", f"{_waste_text(alert.figures)}{warning_text}."
     corrected = decision.corrected_audit
     if corrected and (changes := change_clauses(corrected, audit)):
         yield "What changed", f"{'; '.join(changes)}."
@@ -158,8 +158,12 @@ def _dollars_text(figures: AlertFigures) -> str:
     wasted_usd = figures.usd or Decimal(0)
     if not figures.possible_loss_usd:
         return format_usd(wasted_usd)
-    possible_loss = f"up to {format_usd(figures.possible_loss_usd)}"
-    return f"{format_usd(wasted_usd)} and {possible_loss} more" if wasted_usd else possible_loss
+    possible_loss_text = f"up to {format_usd(figures.possible_loss_usd)}"
+    return (
+        f"{format_usd(wasted_usd)} and {possible_loss_text} more"
+        if wasted_usd
+        else possible_loss_text
+    )
 
 
 def change_clauses(previous: MessageAudit, current: MessageAudit) -> tuple[str, ...]:

@@ -49,8 +49,8 @@ def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS)
         if card.account_region
         else ""
     )
-    foot = "\n".join(filter(None, [owner_line, _links(card), _lines(card.commands)]))
-    texts = {_TITLE_BLOCK: f"*{title}*", "card": _lines(card.lines), "foot": foot}
+    foot_text = "\n".join(filter(None, [owner_line, _links(card), _lines(card.commands)]))
+    texts = {_TITLE_BLOCK: f"*{title}*", "card": _lines(card.lines), "foot": foot_text}
     blocks = [_section(name, text) for name, text in texts.items() if text]
     return {"text": title, "blocks": blocks, "unfurl_links": False, "unfurl_media": False}
 

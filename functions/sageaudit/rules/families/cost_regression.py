@@ -106,15 +106,19 @@ def _reported_for_run(case: api.FamilyCase, limit_usd: Decimal, percent: Decimal
     costly_runs = takewhile(
         lambda run: (run.total_usd or 0) >= limit_usd, completed_runs(case.earlier_runs)
     )
-    reported = [
+    reported_runs = [
         (run.total_usd, run.job)
         for run in costly_runs
         if "cost-regression" in run.rules_with_findings and run.total_usd is not None
     ]
     total_usd = case.bill.total_usd
-    if not reported or total_usd is None or total_usd >= max(reported)[0] * (1 + percent / 100):
+    if (
+        not reported_runs
+        or total_usd is None
+        or total_usd >= max(reported_runs)[0] * (1 + percent / 100)
+    ):
         return None
-    return reported[0][1]
+    return reported_runs[0][1]
 
 
 def _changes(

@@ -111,12 +111,12 @@ def _resume_source(job: api.Job) -> str | None:
 
 def _summary(job: api.Job, memory: MemoryFailure | None, resume_source: str | None) -> str:
     ran_s = job.ran_s if job.has_restarted else job.elapsed_s
-    duration = api.duration_text(ran_s) if ran_s is not None else "some time"
-    ending = "failed" if job.status == "Failed" else "was stopped and left no artifact"
+    duration_text = api.duration_text(ran_s) if ran_s is not None else "some time"
+    ending_text = "failed" if job.status == "Failed" else "was stopped and left no artifact"
     reason = f"{failure_class(job)}: {memory.clause}" if memory else failure_class(job)
-    part = f"; {resume_source} may hold a part of the work" if resume_source else ""
-    instances = job.instances or "an unknown type"
-    return f"The run {ending} after {duration} on {instances} ({reason}){part}."
+    part_text = f"; {resume_source} may hold a part of the work" if resume_source else ""
+    instances_text = job.instances or "an unknown type"
+    return f"The run {ending_text} after {duration_text} on {instances_text} ({reason}){part_text}."
 
 
 def _first_step(
@@ -138,10 +138,10 @@ def _checkpoints(case: api.FamilyCase) -> tuple[api.Parameter, ...]:
 
 
 def _caution(memory: MemoryFailure | None, resume_source: str | None) -> str:
-    first = f"{_LARGER_TYPE_CAUTION} " if memory and memory.larger_type_fix else ""
+    type_text = f"{_LARGER_TYPE_CAUTION} " if memory and memory.larger_type_fix else ""
     if resume_source:
         return (
-            f"{first}A run resumed from {resume_source} keeps that work. "
+            f"{type_text}A run resumed from {resume_source} keeps that work. "
             "If nobody resumes it, all of it is lost."
         )
-    return f"{first}This money is spent. The figure is what the same failure would cost again."
+    return f"{type_text}This money is spent. The figure is what the same failure would cost again."

@@ -207,8 +207,8 @@ class MemoryGrowth(Struct, frozen=True):
         95%`.
         """
         host_text = f" on {self.host.rpartition('/')[2]}" if self.host else ""
-        rise = f"from about {self.from_percent:.0f}% to {self.to_percent:.0f}%"
-        return f"rose steadily over {api.minutes_text(self.minutes)}{host_text}, {rise}"
+        rise_text = f"from about {self.from_percent:.0f}% to {self.to_percent:.0f}%"
+        return f"rose steadily over {api.minutes_text(self.minutes)}{host_text}, {rise_text}"
 
     @property
     def evidence(self) -> dict[str, api.Scalar]:

@@ -63,9 +63,9 @@ def check(case: api.RequestCase) -> api.Outcome:
     conflicts = [*_conflicts_by_kind(case.request), *_volume_conflicts(case)]
     if not conflicts:
         return api.Clear()
-    reasons = "; ".join(reason for reason, _ in conflicts)
+    reasons_text = "; ".join(reason for reason, _ in conflicts)
     return api.measured_fact(
-        f"AWS refuses the request: {reasons}.",
+        f"AWS refuses the request: {reasons_text}.",
         {"conflicts": len(conflicts)},
         fix=tuple(fix for _, fix in conflicts),
         caution="The job does not start.",
@@ -93,8 +93,8 @@ def _training_conflicts(request: Request) -> _Conflicts:
     if not chosen and not is_set(_TUNING):
         yield "it has no instance type", api.Parameter(_TYPE, None, "<instance type>")
     if len(chosen) > 1:
-        names = " and ".join(path.rpartition(".")[2] for path in chosen)
-        yield f"it has {names}", api.Parameter(chosen[0], "set", None)
+        names_text = " and ".join(path.rpartition(".")[2] for path in chosen)
+        yield f"it has {names_text}", api.Parameter(chosen[0], "set", None)
     if is_set(_GROUPS) and is_set(_KEEP):
         fix = api.Parameter(_KEEP, "set", None)
         yield "a warm pool cannot have instance groups", fix
@@ -128,11 +128,11 @@ def _volume_conflicts(case: api.RequestCase) -> _Conflicts:
         None if instance_type is None else instance_type.is_ebs_billed
         for instance_type in case.instance_types
     }
-    size, key = f"{config}.VolumeSizeInGB", f"{config}.VolumeKmsKeyId"
-    size_gb, is_training = case.request.value(size), case.request.kind is api.JobKind.TRAINING
+    size_path, key = f"{config}.VolumeSizeInGB", f"{config}.VolumeKmsKeyId"
+    size_gb, is_training = case.request.value(size_path), case.request.kind is api.JobKind.TRAINING
     if has_volume == {True} and is_training and not size_gb:
         reason = f"{case.job.instances} needs an EBS volume and VolumeSizeInGB is missing"
-        yield reason, api.Parameter(size, size_gb, 30)
+        yield reason, api.Parameter(size_path, size_gb, 30)
     if has_volume == {False} and case.request.value(key):
         reason = f"{case.job.instances} has local storage, which takes no VolumeKmsKeyId"
         yield reason, api.Parameter(key, "set", None)

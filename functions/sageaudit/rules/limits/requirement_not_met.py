@@ -74,25 +74,25 @@ class _RequirementCheck(Struct, frozen=True):
             if isinstance(value, bool)
             else str(NOT_SET if value is None else value)
         )
-        subject = self.path if requirement.tag is None else f"the tag {requirement.tag}"
-        return f"{subject} is {shown_value} (required: {requirement.words})"
+        subject_text = self.path if requirement.tag is None else f"the tag {requirement.tag}"
+        return f"{subject_text} is {shown_value} (required: {requirement.words})"
 
     @property
     def fix(self) -> api.Parameter:
         """The parameter to set, with the required value or a placeholder."""
         requirement = self.requirement
-        new: api.Scalar = f"<{requirement.words}>"
+        new_value: api.Scalar = f"<{requirement.words}>"
         if requirement.operator in {"==", "<=", ">="}:
-            new = (
+            new_value = (
                 int(requirement.value)
                 if isinstance(requirement.value, Decimal)
                 else requirement.value
             )
         elif requirement.operator == PRESENT:
-            new = "<your value>"
+            new_value = "<your value>"
         elif requirement.operator == NOT_SET:
-            new = None
-        return api.Parameter(self.path, self.value, new)
+            new_value = None
+        return api.Parameter(self.path, self.value, new_value)
 
 
 def _no_requirements_reason(case: api.Case) -> str | None:

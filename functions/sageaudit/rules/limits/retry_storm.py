@@ -65,9 +65,9 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Clear()
     fingerprints = {job.fingerprint, *(run.fingerprint for run in earlier_failures)}
     since = earlier_failures[-1].ended_at if earlier_failures else ended_at
-    at_least = "at least " if len(known_usd) < count else ""
+    bound = "at least " if len(known_usd) < count else ""
     return api.measured_fact(
-        f"{count} runs in a row failed since {since:%Y-%m-%d %H:%M} UTC ({reason}), for {at_least}"
+        f"{count} runs in a row failed since {since:%Y-%m-%d %H:%M} UTC ({reason}), for {bound}"
         f"${so_far_usd:,.2f} so far.",
         {
             "failed_in_a_row": count,

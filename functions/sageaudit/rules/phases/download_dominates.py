@@ -51,7 +51,7 @@ def check(case: api.JobCase) -> api.Outcome:
         return share
     channels = phases.copied_channels(case.job)
     has_pull = phases.has_image_pull_in_download(case.job)
-    cause = "data copy and image pull together" if has_pull else "the data copy"
+    cause_text = "data copy and image pull together" if has_pull else "the data copy"
     data_channels = [channel for channel in channels if channel.name != _MODEL_CHANNEL]
     pipe_fix = phases.input_mode_fix(data_channels, "Pipe")
     pull_s = Decimal(str(case.threshold(phases.DOWNLOAD_MIN_LENGTH))) if has_pull else Decimal(0)
@@ -60,7 +60,7 @@ def check(case: api.JobCase) -> api.Outcome:
         for share_saved in _SAVED_SHARES
     )
     return api.possible_saving(
-        f"Downloading took {share.text}: {cause}, before the code starts.",
+        f"Downloading took {share.text}: {cause_text}, before the code starts.",
         {**phases.download_evidence(share), "file_mode_channels": len(channels)},
         fix=phases.input_mode_fix(data_channels, "FastFile"),
         alternatives=(pipe_fix,) if pipe_fix else (),

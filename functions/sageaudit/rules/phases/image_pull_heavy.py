@@ -69,8 +69,8 @@ def check(case: api.JobCase) -> api.Outcome:
     origin = f", from {region}" if region and region != job.region else ""
     copied_channels = phases.copied_channels(job)
     mounted = [source for source in _sources(job) if source is not api.DataSource.S3]
-    pulls = f"{len(attempts)} image pulls" if attempts[1:] else "the image pull"
-    cause_text = f" and no channel copies data: {pulls}{origin}"
+    pulls_text = f"{len(attempts)} image pulls" if attempts[1:] else "the image pull"
+    cause_text = f" and no channel copies data: {pulls_text}{origin}"
     if copied_channels:
         cause_text = (
             f"; its message names the image pull{origin}, and channels in File mode copy data too"
@@ -134,12 +134,16 @@ def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection
     The finding names what the channels mount.
     """
     sources = _sources(case.job)
-    mounts = " and ".join(_MOUNT_NAMES[source] for source in sources)
-    cause = f"it mounted {mounts} or fetched from there" if mounts else "the cause is not recorded"
-    longest_pull = api.duration_text(Decimal(str(case.threshold(phases.PULL_AT_MOST))))
+    mounts_text = " and ".join(_MOUNT_NAMES[source] for source in sources)
+    cause_text = (
+        f"it mounted {mounts_text} or fetched from there"
+        if mounts_text
+        else "the cause is not recorded"
+    )
+    longest_pull_text = api.duration_text(Decimal(str(case.threshold(phases.PULL_AT_MOST))))
     return api.derived_saving(
         f"Downloading took {share.text}. No channel copies data, and no image pull takes over "
-        f"{longest_pull}: {cause}.",
+        f"{longest_pull_text}: {cause_text}.",
         {
             **phases.download_evidence(share),
             "file_mode_channels": 0,

@@ -96,10 +96,10 @@ def check(case: api.JobCase) -> api.Outcome:
 def _check_request(job: api.Job, count: int) -> api.Detection:
     """Judges a request. The fix is FastFile if a sampler splits the data, else ShardedByS3Key."""
     channels, has_sampler = _replicated_channels(job), job.hints.distributed_sampler
-    names = ", ".join(channel.name for channel in channels)
+    names_text = ", ".join(channel.name for channel in channels)
     fast_file = phases.input_mode_fix(channels, "FastFile")
     return api.recommendation(
-        f"Each of {count} instances will download all of {names}, and is billed meanwhile.",
+        f"Each of {count} instances will download all of {names_text}, and is billed meanwhile.",
         {"instances": count, "replicated_channels": len(channels)},
         fix=fast_file if has_sampler else api.sharding_fix(job, channels),
         alternatives=() if has_sampler else (fast_file,),

@@ -145,9 +145,9 @@ def check(case: api.FamilyCase) -> api.Outcome:
         if own_runs
         else api.possible_saving
     )
-    checkpoints = ", with checkpoints" if job.checkpointed else ""
+    checkpoints_text = ", with checkpoints" if job.checkpointed else ""
     return build_finding(
-        f"{api.duration_text(job.elapsed_s)} on demand{checkpoints}:"
+        f"{api.duration_text(job.elapsed_s)} on demand{checkpoints_text}:"
         f" {_benefit_text(known_share, is_safe=is_safe)}.",
         {
             "elapsed_s": job.elapsed_s,
@@ -195,12 +195,12 @@ def _share_from_own_runs(case: api.FamilyCase) -> _BilledShare | None:
     shares = sorted(share for _, share in own_runs)
     worst_quartile = -(-len(shares) // 4)
     counted_share = shares[-worst_quartile]
-    runs = "1 spot run" if len(own_runs) == 1 else f"{len(own_runs)} spot runs"
+    runs_text = "1 spot run" if len(own_runs) == 1 else f"{len(own_runs)} spot runs"
     percent_text = _BilledShare(counted_share, shares[0], "").savings_text
     median_text = (
         f", {100 * (1 - median(shares)):.0f}% at the median" if " to " in percent_text else ""
     )
-    source = f"{runs} of its family on this type saved {percent_text}%{median_text}"
+    source = f"{runs_text} of its family on this type saved {percent_text}%{median_text}"
     return _BilledShare(counted_share, shares[0], source, tuple(run for run, _ in own_runs))
 
 

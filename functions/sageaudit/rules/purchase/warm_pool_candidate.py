@@ -145,13 +145,13 @@ def _finding(
     fix = (api.Parameter("ResourceConfig.KeepAlivePeriodInSeconds", None, keep_s),)
     quota_text = "The quota for warm pools is 0 until you request one."
     if pulled_s <= pool_s:
-        extra_cost = _cost_text(case, pool_s - pulled_s).strip(" ()")
+        extra_text = _cost_text(case, pool_s - pulled_s).strip(" ()")
         return api.recommendation(
             summary,
             evidence,
             fix=fix,
             caution=(
-                f"The pool costs {f'{extra_cost} more' if extra_cost else 'more'} than the pulls "
+                f"The pool costs {f'{extra_text} more' if extra_text else 'more'} than the pulls "
                 f"that it avoids: it saves waiting, not dollars. {quota_text}"
             ),
         )

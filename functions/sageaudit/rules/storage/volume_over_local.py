@@ -35,10 +35,10 @@ def check(case: api.RequestCase) -> api.Outcome:
     if not local_gb or job.volume_gb is None or job.volume_gb <= local_gb:
         return api.Clear()
     is_processing = job.kind is api.JobKind.PROCESSING
-    consequence = "AWS refuses the request" if is_processing else "SageMaker adds no volume"
+    consequence_text = "AWS refuses the request" if is_processing else "SageMaker adds no volume"
     return api.measured_fact(
         f"VolumeSizeInGB is {job.volume_gb}, and each of {job.instances} has {local_gb} GB "
-        f"of local storage: {consequence}.",
+        f"of local storage: {consequence_text}.",
         {"volume_gb": job.volume_gb, "local_gb": local_gb},
         fix=(api.Parameter(path, job.volume_gb, local_gb),),
         caution=(

@@ -84,9 +84,11 @@ def _criteria(not_improving: int) -> tuple[tuple[api.Parameter, ...], ...]:
 
     `not_improving`: the number of trials without improvement, at least 3.
     """
-    criteria = f"{trials.CONFIG}.TuningJobCompletionCriteria"
-    not_improving_path = f"{criteria}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving"
-    convergence_path = f"{criteria}.ConvergenceDetected.CompleteOnConvergence"
+    criteria_path = f"{trials.CONFIG}.TuningJobCompletionCriteria"
+    not_improving_path = (
+        f"{criteria_path}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving"
+    )
+    convergence_path = f"{criteria_path}.ConvergenceDetected.CompleteOnConvergence"
     return (
         (api.Parameter(not_improving_path, None, not_improving),),
         (api.Parameter(convergence_path, None, "Enabled"),),

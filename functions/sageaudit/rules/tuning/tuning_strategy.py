@@ -46,10 +46,13 @@ def check(case: api.RollUpCase) -> api.Outcome:
         return trials.TUNING_UNREAD
     if tuning.strategy is None:
         return api.Unknown("strategy_unknown", "the tuning job names no strategy")
-    trial_count, verb = _trial_count(case), "ran" if case.duration_basis is None else "will run"
-    learned = "learned" if case.duration_basis is None else "learn"
+    trial_count, verb = (
+        _trial_count(case),
+        "ran" if case.duration_basis is None else "will run",
+    )
+    learned_text = "learned" if case.duration_basis is None else "learn"
     if tuning.strategy == "Grid" and trial_count >= case.threshold(MIN_TRIALS):
-        summary = f"Grid search {verb} {trial_count} trials and {learned} nothing from them."
+        summary = f"Grid search {verb} {trial_count} trials and {learned_text} nothing from them."
         return _finding(case, tuning, summary)
     if tuning.strategy not in {"Random", "Bayesian"} or not trial_count:
         return api.Clear()
@@ -60,7 +63,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
         if trial_count < case.threshold(MIN_TRIALS) or rounds < case.threshold(MIN_ROUNDS):
             return api.Clear()
         summary = (
-            f"Random search {verb} {trial_count} trials in {rounds:.0f} rounds and {learned} "
+            f"Random search {verb} {trial_count} trials in {rounds:.0f} rounds and {learned_text} "
             "nothing from them."
         )
         return _finding(case, tuning, summary)

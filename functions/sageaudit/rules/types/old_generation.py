@@ -69,7 +69,7 @@ def check(case: api.JobCase) -> api.Outcome:
         hourly_rate(case, current_type),
         hourly_rate(case, new_type) if new_type else None,
     )
-    verb = "It ran on" if case.duration_basis is None else "It asks for"
+    verb_text = "It ran on" if case.duration_basis is None else "It asks for"
     rates_text = (
         f"{rate_text(new_rate)} instead of {rate_text(current_rate)} an hour"
         if current_rate and new_rate
@@ -83,7 +83,7 @@ def check(case: api.JobCase) -> api.Outcome:
         gpu_text = f"a cheaper GPU, not a faster one (counted as {time_factor:.2f} times as long)"
         generation_text = f": {new_type.name} has {gpu_text}, at {rates_text}"
     return api.derived_saving(
-        f"{verb} {case.job.instances}{generation_text}.",
+        f"{verb_text} {case.job.instances}{generation_text}.",
         {
             "instance_type": current_type.name,
             "successor": new_type.name if new_type else None,

@@ -72,24 +72,24 @@ def check(case: api.JobCase) -> api.Outcome:
     current_type = case.market.types.get(job.groups[0].instance_type)
     if current_type is None:
         return api.Unknown("type_unknown", f"{job.groups[0].instance_type} is not in the catalogue")
-    target = "ml.trn1.2xlarge" if current_type.gpus == 1 else "ml.trn1.32xlarge"
-    ratio = price_ratio(case, current_type.name, target)
+    target_type = "ml.trn1.2xlarge" if current_type.gpus == 1 else "ml.trn1.32xlarge"
+    ratio = price_ratio(case, current_type.name, target_type)
     if ratio is None:
-        reason = f"{target} or {current_type.name} has no price in {job.region}"
+        reason = f"{target_type} or {current_type.name} has no price in {job.region}"
         return api.Unknown("price_unknown", reason)
     image = job.image or ""
     container = repository(image) or ""
     neuron = image.split(container, 1)[0] + f"{container}-neuronx:<tag>"
     return api.possible_saving(
         f"{api.duration_text(job.elapsed_s)} of deep learning on {job.instances}: try "
-        f"{target}, which costs less if it is over {ratio:.2f} times as fast.",
+        f"{target_type}, which costs less if it is over {ratio:.2f} times as fast.",
         {
             "elapsed_s": job.elapsed_s,
             "break_even_times_as_fast": round(ratio, 2),
             "flash_attention": job.hints.flash_attention,
         },
         fix=(
-            api.Parameter("ResourceConfig.InstanceType", current_type.name, target),
+            api.Parameter("ResourceConfig.InstanceType", current_type.name, target_type),
             api.Parameter("AlgorithmSpecification.TrainingImage", image, neuron),
         ),
         caution=(

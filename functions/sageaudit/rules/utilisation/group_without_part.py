@@ -68,8 +68,8 @@ def _unknown_outcome(usage: api.Measurements) -> api.Unknown | None:
     if (usage.period_s or 0) > COARSEST_PERIOD_S:
         return api.Unknown("period_too_coarse", f"one point every {usage.period_s} s")
     if usage.minutes < MIN_ACTIVE_MINUTES:
-        why = f"{usage.minutes:.0f} minutes, the rule needs {MIN_ACTIVE_MINUTES}"
-        return api.Unknown("too_short", why)
+        reason = f"{usage.minutes:.0f} minutes, the rule needs {MIN_ACTIVE_MINUTES}"
+        return api.Unknown("too_short", reason)
     metrics = (api.Metric.CPU, *([api.Metric.GPU] if usage.gpus else []))
     gap = next(filter(None, map(usage.find_gap, metrics)), None)
     return api.unknown_from_missing(gap) if gap else None
@@ -87,33 +87,33 @@ def _is_working(usage: api.Measurements, gpu_percent: float) -> bool:
     )
 
 
-def _finding(case: api.JobCase, name: str, other_name: str, idle: int) -> api.Outcome:
+def _finding(case: api.JobCase, name: str, other_name: str, idle_count: int) -> api.Outcome:
     """Reports that `idle` hosts of type `name` did no work while hosts of type `other_name`
     worked.
     """
     usage, other_usage = case.whole_run.by_type[name], case.whole_run.by_type[other_name]
     groups = [group for group in case.job.groups if group.instance_type == name]
-    names = ", ".join(group.name for group in groups if group.name)
-    remaining = sum(group.count for group in groups) - idle
-    if remaining and len(groups) > 1:
-        reason = f"{idle} hosts of {name} did no work, but their group is not known"
+    names_text = ", ".join(group.name for group in groups if group.name)
+    remaining_count = sum(group.count for group in groups) - idle_count
+    if remaining_count and len(groups) > 1:
+        reason = f"{idle_count} hosts of {name} did no work, but their group is not known"
         return api.Unknown(api.HOSTS_UNMAPPED.code, reason)
     metric = api.Metric.GPU if other_usage.gpus else api.Metric.CPU
     busy_percent = other_usage.mean(metric)
-    count = api.Parameter(_GROUP_COUNT.format(names), groups[0].count, remaining)
+    count = api.Parameter(_GROUP_COUNT.format(names_text), groups[0].count, remaining_count)
     return api.derived_saving(
-        f"{idle} x {name} did no work in {api.minutes_text(usage.minutes)}, while "
+        f"{idle_count} x {name} did no work in {api.minutes_text(usage.minutes)}, while "
         f"the {metric.name} of the {other_name} averaged {busy_percent:.0f}%.",
         {
-            "hosts_without_part": idle,
-            "hosts_of_the_type": idle + remaining,
+            "hosts_without_part": idle_count,
+            "hosts_of_the_type": idle_count + remaining_count,
             "others_mean_percent": round(busy_percent, 1),
             "minutes": round(usage.minutes),
             "period_s": usage.period_s,
         },
-        fix=(count,) if remaining and names else (),
-        change=api.SetTypeCount(name, remaining),
-        first_step=None if remaining else _removal_step(names),
+        fix=(count,) if remaining_count and names_text else (),
+        change=api.SetTypeCount(name, remaining_count),
+        first_step=None if remaining_count else _removal_step(names_text),
         caution=IDLE_HOSTS_UNNEEDED_CAUTION,
     )
 

@@ -145,8 +145,10 @@ def _recurring_finding(case: api.JobCase, recurring: tuple[range, ...]) -> api.O
 
 def _summary(case: api.JobCase, stretches: tuple[range, ...], standstill_s: int) -> str:
     run_text = f"{api.minutes_text(case.whole_run.minutes)} on {case.job.instances}"
-    duration = api.duration_text(Decimal(standstill_s))
-    idle_text = f"{duration} in {len(stretches)} stretches" if len(stretches) > 1 else duration
+    duration_text = api.duration_text(Decimal(standstill_s))
+    idle_text = (
+        f"{duration_text} in {len(stretches)} stretches" if len(stretches) > 1 else duration_text
+    )
     core_text = (
         "" if is_all_idle(case.whole_run, stretches) else ", and no host used more than one core"
     )
@@ -169,13 +171,13 @@ def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
         if pauses.busiest_mean_cores is None
         else f"{pauses.busiest_mean_cores:.1f} of {case.whole_run.vcpu} cores worked"
     )
-    meanwhile = (
+    meanwhile_text = (
         "GPUs of other hosts worked" if pauses.has_other_work else cores_text or "a CPU worked"
     )
     return api.measured_fact(
         f"The {gpus_text} did nothing for {api.duration_text(Decimal(pauses.seconds))} in the "
         f"middle of {api.minutes_text(case.whole_run.minutes)} on {case.job.instances} "
-        f"({pauses.gpu_hours:.1f} GPU-hours), while {meanwhile}.",
+        f"({pauses.gpu_hours:.1f} GPU-hours), while {meanwhile_text}.",
         {
             "gpu_hours_not_counted": round(pauses.gpu_hours, 1),
             "hosts_that_paused": pauses.host_count,

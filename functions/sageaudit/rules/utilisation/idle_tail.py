@@ -139,13 +139,15 @@ def _waited_for_dead_host_s(case: api.JobCase, tail: IdleEnds) -> Decimal:
 
 
 def _summary(case: api.JobCase, tail: IdleEnds, counted_s: int) -> str:
-    minutes, instances = f"{api.minutes_text(case.whole_run.minutes)}", case.job.instances
+    minutes_text, instances = f"{api.minutes_text(case.whole_run.minutes)}", case.job.instances
     if tail.is_idle_throughout:
-        return f"No host worked in {minutes} on {instances}."
-    idle_time = api.duration_text(Decimal(counted_s))
-    idle_text = f"All hosts were idle for the last {idle_time} of {minutes} on {instances}"
+        return f"No host worked in {minutes_text} on {instances}."
+    idle_time_text = api.duration_text(Decimal(counted_s))
+    idle_text = (
+        f"All hosts were idle for the last {idle_time_text} of {minutes_text} on {instances}"
+    )
     if not tail.is_all_idle:
-        gpu_text = f"No GPU worked in the last {idle_time} of {minutes} on {instances}"
+        gpu_text = f"No GPU worked in the last {idle_time_text} of {minutes_text} on {instances}"
         idle_text = f"{gpu_text}, and no host used more than one core"
     if not tail.early_hosts:
         return f"{idle_text}."
@@ -155,15 +157,15 @@ def _summary(case: api.JobCase, tail: IdleEnds, counted_s: int) -> str:
     )
     if counted_s:
         return f"{idle_text}; {early_text} that."
-    return f"{early_text} the last one ended, in {minutes} on {instances}."
+    return f"{early_text} the last one ended, in {minutes_text} on {instances}."
 
 
 def _cpu_work_sentence(tail: IdleEnds) -> str:
     """Returns a sentence about long CPU work after the last GPU work; empty without any."""
     if not tail.without_gpu_s:
         return ""
-    duration = api.duration_text(Decimal(tail.without_gpu_s))
-    return f" No GPU worked in the last {duration}; the minutes of CPU work in it are not counted."
+    time_text = api.duration_text(Decimal(tail.without_gpu_s))
+    return f" No GPU worked in the last {time_text}; the minutes of CPU work in it are not counted."
 
 
 def _unpriced_fact(case: api.JobCase, tail: IdleEnds) -> api.Outcome:

@@ -145,14 +145,14 @@ def _finding_from_use(case: api.FamilyCase) -> api.Outcome:
 
 
 def _fewer_instances_fix(
-    case: api.FamilyCase, count: int, worst: Decimal, best: Decimal, caution: str
+    case: api.FamilyCase, count: int, worst_factor: Decimal, best_factor: Decimal, caution: str
 ) -> api.DetectionDetails:
-    """Returns the fix with `count` instances; `worst` and `best` are factors of the run time."""
+    """Returns the fix with `count` instances; with the two factors of the run time."""
     fix = api.Parameter(api.COUNT_PATHS[case.job.kind], case.job.groups[0].count, count)
     return {
         "fix": (fix,),
-        "change": api.SetCount(count, worst),
-        "best": None if best == worst else api.SetCount(count, best),
+        "change": api.SetCount(count, worst_factor),
+        "best": None if best_factor == worst_factor else api.SetCount(count, best_factor),
         "caution": caution,
     }
 
@@ -265,10 +265,10 @@ def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCoun
     fewer = next((runs for runs in counts if runs.count < count), None)
     if current is None or fewer is None:
         return None
-    same_data = all(
+    has_same_data = all(
         [job.is_data_pinned is True, *(run.is_data_pinned is True for run in comparable)]
     )
-    return CheaperInstanceCount(current, fewer, same_data)
+    return CheaperInstanceCount(current, fewer, has_same_data)
 
 
 def _by_count(

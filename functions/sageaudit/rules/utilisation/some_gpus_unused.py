@@ -101,8 +101,8 @@ def check(case: api.JobCase) -> api.Outcome:
 
 def _gpus_text(needed: float) -> str:
     """Returns the number with one decimal, `under 0.1` instead of "0.0"."""
-    tenths = f"{needed:.1f}"
-    return "under 0.1" if tenths == "0.0" else tenths
+    number_text = f"{needed:.1f}"
+    return "under 0.1" if number_text == "0.0" else number_text
 
 
 def _distribution_fix(job: api.Job, current_type: InstanceType) -> tuple[api.Parameter, ...]:

@@ -149,14 +149,14 @@ class IdleRun(Struct, frozen=True):
         idle_text = (
             "was idle" if self.is_all_idle else "used no GPU, and at most one core of a host,"
         )
-        duration = api.duration_text(Decimal(self.idle_s))
+        duration_text = api.duration_text(Decimal(self.idle_s))
         if self.idle_from_s is None:
-            return f"The run {idle_text} for {duration}."
+            return f"The run {idle_text} for {duration_text}."
         if self._minutes < _MAX_MINUTE_NUMBER:
-            return f"The run {idle_text} from minute {self._minutes} on, for {duration}."
+            return f"The run {idle_text} from minute {self._minutes} on, for {duration_text}."
         return (
             f"The run {idle_text} after its first {api.minutes_text(self._minutes)}, for "
-            f"{duration}."
+            f"{duration_text}."
         )
 
     @property

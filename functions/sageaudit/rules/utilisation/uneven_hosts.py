@@ -76,15 +76,15 @@ def check(case: api.JobCase) -> api.Outcome:
     if load is None:
         return api.Clear()
     driver = _driver(case.job, load)
-    excluded_hosts = len({*load.idle_while_others_work(case.whole_run.vcpu)} - {driver})
-    if not excluded_hosts:
+    excluded_count = len({*load.idle_while_others_work(case.whole_run.vcpu)} - {driver})
+    if not excluded_count:
         load = load.without_host(driver)
         if not _is_uneven(case, load):
             return api.Clear()
     lazy_hosts = load.hosts_below_busiest(case.threshold(MIN_SHORTFALL))
     idle_percent = _idle_percent(case.active_usage, lazy_hosts)
     return api.derived_saving(
-        _summary(case, load, excluded_hosts),
+        _summary(case, load, excluded_count),
         {
             "busiest_mean_percent": round(load.busiest[1], 1),
             "laziest_mean_percent": round(load.least_busy[1], 1),
@@ -93,11 +93,11 @@ def check(case: api.JobCase) -> api.Outcome:
             "hosts": len(load.use_by_host),
             "lazy_hosts": len(lazy_hosts),
             "lazy_hosts_idle_percent": None if idle_percent is None else round(idle_percent, 1),
-            "hosts_without_part": excluded_hosts,
+            "hosts_without_part": excluded_count,
         },
         **(
-            _fewer_hosts_fix(case.job, excluded_hosts)
-            if excluded_hosts
+            _fewer_hosts_fix(case.job, excluded_count)
+            if excluded_count
             else _balancing_fix(case.job, load)
         ),
     )
@@ -126,23 +126,23 @@ def _is_uneven(case: api.JobCase, load: HostLoad) -> bool:
     )
 
 
-def _summary(case: api.JobCase, load: HostLoad, excluded_hosts: int) -> str:
-    (busiest, busiest_percent), (laziest, laziest_percent) = load.busiest, load.least_busy
+def _summary(case: api.JobCase, load: HostLoad, excluded_count: int) -> str:
+    (busiest, busiest_percent), (least_busy, least_busy_percent) = load.busiest, load.least_busy
     busy_text = (
         f"the {load.metric.name} of {busiest.rpartition('/')[2]} averaged {busiest_percent:.0f}%"
     )
     minutes_text = f"over {api.minutes_text(load.seconds / 60)} on {case.job.instances}"
-    if excluded_hosts:
+    if excluded_count:
         return (
-            f"{excluded_hosts} of {len(load.use_by_host)} hosts did no work, while {busy_text} "
+            f"{excluded_count} of {len(load.use_by_host)} hosts did no work, while {busy_text} "
             f"{minutes_text}."
         )
-    low_text = f"that of {laziest.rpartition('/')[2]} {laziest_percent:.0f}%"
+    low_text = f"that of {least_busy.rpartition('/')[2]} {least_busy_percent:.0f}%"
     return f"While all hosts worked, {busy_text} and {low_text}, {minutes_text}."
 
 
-def _fewer_hosts_fix(job: api.Job, excluded_hosts: int) -> api.DetectionDetails:
-    count, sharding = (job.instance_count or 0) - excluded_hosts, api.sharding_fix(job)
+def _fewer_hosts_fix(job: api.Job, excluded_count: int) -> api.DetectionDetails:
+    count, sharding = (job.instance_count or 0) - excluded_count, api.sharding_fix(job)
     return {
         "fix": (api.Parameter(api.COUNT_PATHS[job.kind], job.groups[0].count, count),),
         "alternatives": (sharding,) if sharding else (),
@@ -184,13 +184,13 @@ class HostLoad(Struct, frozen=True):
 
         0: equal; 1: nothing in common.
         """
-        busy, lazy = (
+        busiest, least_busy = (
             _tenths(self.use_by_host[host].present) for host, _ in (self.busiest, self.least_busy)
         )
         return (
             sum(
-                abs(busy_share - lazy_share)
-                for busy_share, lazy_share in zip(busy, lazy, strict=True)
+                abs(busiest_share - least_busy_share)
+                for busiest_share, least_busy_share in zip(busiest, least_busy, strict=True)
             )
             / 2
         )
