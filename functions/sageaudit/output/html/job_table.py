@@ -24,7 +24,7 @@ from sageaudit.output.text.words import NO_OWNER_LABEL, NO_TYPE_LABEL, PURCHASE_
 _MAX_NAME_LENGTH = 90
 _MILLION = 1_000_000
 FIRST_ROWS = 100
-"""The rows that a browser lays out at once; it shows the others on demand."""
+"""The rows that a browser lays out at once; the reader can ask for the others."""
 _EMPTY_TEXTS = frozenset({"$0.00", "-"})
 _JUDGED_LABELS = {Judged.YES: "yes", Judged.PARTLY: "partly", Judged.NO: "no", None: "unknown"}
 

@@ -186,7 +186,7 @@ def judged_jobs(total: Sums) -> str:
 
 
 def part_of_judged(figure: Figure, total: Sums) -> str:
-    """Returns `12% of the judged spend`; "" if one of the two is 0 or unknown."""
+    """Returns `12% of the judged spend`; "" if the amount or the spend is 0 or unknown."""
     if not figure.upper_end or not total.judged_usd:
         return ""
     return f"{percent_text(figure.upper_end, total.judged_usd)} of the judged spend"

@@ -1,4 +1,4 @@
-"""An earlier run had already done the same.
+"""An earlier run had already done the same work.
 
 What it checks: An earlier run of the family has the same fingerprint: image, entry point,
     hyperparameters, environment and inputs. It completed at most 30 days before this one started.
