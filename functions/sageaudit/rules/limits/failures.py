@@ -1,4 +1,4 @@
-"""Shared by the rules on runs that ended early: what is not lost, what a retry may fix, and how
+"""What rules on runs that ended early share: what is not lost, what a retry may fix, and how
 memory ran out.
 
 If the GPU memory of a host rose steadily until it ran out, memory leaks or the batch grows.

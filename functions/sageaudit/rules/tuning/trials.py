@@ -1,4 +1,4 @@
-"""Shared by the tuning rules: sums over the trials of a tuning job, and paths in its request."""
+"""What the tuning rules share: sums over the trials of a tuning job, and paths in its request."""
 
 from __future__ import annotations
 

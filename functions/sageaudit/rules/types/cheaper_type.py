@@ -36,7 +36,7 @@ COVERED_BY_OLD_GENERATION = api.NotApplicable(
     not_applicable=(type_fixed_reason, api.never_started_reason, api.free_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Needs no metrics: a type with at least as much of a resource fits without a record of its
+    """Judges without metrics: a type with at least as much of a resource fits without a record of its
     use.
     """
     recommendation = best_type(case)

@@ -63,7 +63,7 @@ def _other_image_reason(case: api.JobCase) -> str | None:
     on=False,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Needs only the job's image, duration and type, and the prices of both types."""
+    """Judges by the job's image, duration and type, and the prices of both types."""
     job = case.job
     if job.elapsed_s is None:
         return api.TIMES_MISSING

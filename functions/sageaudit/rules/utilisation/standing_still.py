@@ -1,6 +1,6 @@
-"""Shared by the rules on idle starts, middles and ends: durations, evidence and cautions.
+"""What the rules on idle starts, middles and ends share: durations, evidence and cautions.
 
-Also shared by the rules on lost runs: the sentence about a run that was idle for long.
+The rules on lost runs also use its sentence about a run that was idle for long.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MIN_STRETCH_S = 600
 _MIN_HANG_S = 3600
 """The idle time before its end from which a run is known to have waited. Our choice."""
 _MAX_MINUTE_NUMBER = 100
-"""Up to this minute of the run, a sentence gives a time as `minute 42`."""
+"""The first minute of a run that a sentence no longer gives as `minute 42`."""
 
 
 def run_evidence(whole: api.Measurements) -> dict[str, api.Scalar]:
