@@ -1,6 +1,6 @@
 """What the rules on idle starts, middles and ends share: durations, evidence and cautions.
 
-The rules on lost runs also use its sentence about a run that was idle for long.
+The rules on lost runs also use the sentence about a run that was idle for long.
 """
 
 from __future__ import annotations
