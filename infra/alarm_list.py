@@ -254,7 +254,7 @@ def _sweep_alarms(function: str) -> Iterator[AlarmSpec]:
     yield AlarmSpec(
         "JobsMissing",
         "jobs-missing",
-        (MetricSource("JobsMissing", sweep), MetricSource("ReconcilerFound", sweep)),
+        (MetricSource("JobsMissing", sweep), MetricSource("LostEventsFound", sweep)),
         "jobs whose events arrived had no audit when it was due: three jobs at one sweep, or one "
         "job at three sweeps within an hour",
         "each sweep counts a job until it has an audit, for three hours; jobs whose lost events "
@@ -276,7 +276,7 @@ def _sweep_alarms(function: str) -> Iterator[AlarmSpec]:
     yield AlarmSpec(
         "EventsLost",
         "events-lost",
-        (MetricSource("ReconcilerFound", sweep),),
+        (MetricSource("LostEventsFound", sweep),),
         "in three of the last six hours the sweep found jobs whose event never arrived",
         "the sweep repairs a single lost event; lost events in three different hours mean that the "
         "delivery of events is broken",

@@ -3,7 +3,7 @@ about running jobs that are idle, take too long or near their limit.
 
 The schedule's event has no content. A lease in the table prevents two sweeps at the same time. An
 event of `sageaudit doctor --members` asks which permissions the members lack, and starts no sweep:
-`{"members_after": ""}`, or the account and region after which to continue.
+`{"continue_after": ""}`, or the account and region after which to continue.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from sageaudit.workflows.sweep.watch import WatchDependencies, WatchResult
 
 STOP_BEFORE_MS = RESERVE_S * 1000
 """Below this remaining time, no further page is read, since no request would start."""
-_LIST_METRICS = ("JobsEnded", "JobsMissing", "ReconcilerFound")
+_LIST_METRICS = ("JobsEnded", "JobsMissing", "LostEventsFound")
 LEASE_S = 660
 """Longer than a sweep may run, shorter than the time between two sweeps."""
 
@@ -75,7 +75,7 @@ class Sweeper(Struct, frozen=True):
         Raises any error that is not an AwsError.
         """
         self.report.start_invocation(context)
-        if (last_place := event.get("members_after")) is not None:
+        if (last_place := event.get("continue_after")) is not None:
             self.begin(context.get_remaining_time_in_millis())
             return self._check_members(last_place)
         try:
@@ -102,7 +102,7 @@ class Sweeper(Struct, frozen=True):
             if rows and self.clock() >= until:
                 return {"members": rows, "next": last_place}
             missing = self.missing_permissions(account, region)
-            rows.append({"account": account, "region": region, "lacks": missing})
+            rows.append({"account": account, "region": region, "missing_permissions": missing})
             last_place = place
         return {"members": rows, "next": None}
 

@@ -134,10 +134,13 @@ def test_300_accounts_have_one_line_for_success_and_named_failures(
     turns: list[float] = []
 
     def invoked(_: str, arguments: Any) -> dict[str, Any]:
-        after = json.loads(arguments["Payload"])["members_after"]
+        after = json.loads(arguments["Payload"])["continue_after"]
         turn = [name for name in names if name > after][:a_turn]
         turns.append(len(turn) * a_member_s)
-        rows = [{"account": member, "region": REGION, "lacks": lacks(member)} for member in turn]
+        rows = [
+            {"account": member, "region": REGION, "missing_permissions": lacks(member)}
+            for member in turn
+        ]
         message = {"members": rows, "next": None if turn[-1] == names[-1] else turn[-1]}
         return {"Payload": io.BytesIO(json.dumps(message).encode())}
 

@@ -161,7 +161,7 @@ def test_a_report_is_compared_job_by_job(reconcile: Run, tmp_path: Path) -> None
         Decimal(0)
     ] * 6
     assert result["excluded"] == [{"kind": "Credit", "lines": 1, "usd": Decimal(-5)}]
-    assert result["left_out"]["rollups"] == 1
+    assert result["excluded_audits"]["rollups"] == 1
     message = reconcile("--cur", str(file)).stdout
     assert "Jobs: 3 matched (60.0%), 1 only in AWS (20.0%)" in message
     for part in (

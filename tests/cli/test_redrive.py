@@ -78,7 +78,7 @@ def test_a_letter_is_sent_again_and_then_deleted(stack: Stack, redrive: Redrive,
     """The body has the same bytes; the new message has no counter, age or reason."""
     body = BODIES[kind]() + " "
     stack.put(
-        kind, body, reason="gave_up", why="x", first_sent=first_sent_text(NOW), waited_tags="3"
+        kind, body, reason="abandoned", why="x", first_sent=first_sent_text(NOW), waited_tags="3"
     )
     done = redrive(kind)
     assert done.exit_code == 0, done.stderr
@@ -96,7 +96,7 @@ def test_a_dry_run_moves_nothing_and_hides_nothing(
 ) -> None:
     """25 letters are shown once each, and all can be received at once afterwards."""
     for number in range(25):
-        stack.put(kind, BODIES[kind](f"job-{number:02d}"), reason="gave_up", why="throttled")
+        stack.put(kind, BODIES[kind](f"job-{number:02d}"), reason="abandoned", why="throttled")
     done = redrive(kind, "--dry-run")
     assert done.exit_code == 0
     last = done.stderr.splitlines()[-1]
@@ -126,12 +126,14 @@ def test_letters_are_shown_by_reason_and_by_age(stack: Stack, redrive: Redrive) 
     """The most frequent reason is first, with its explanations; the oldest letter is first."""
     for days in (9, 2, 5):
         sent = first_sent_text(datetime(2026, 11, 20, 10, tzinfo=UTC) - timedelta(days=days))
-        stack.put("finished", event(), reason="gave_up", why="Describe throttled", first_sent=sent)
+        stack.put(
+            "finished", event(), reason="abandoned", why="Describe throttled", first_sent=sent
+        )
     stack.put("finished", event("other"), reason="channel", why="y")
     lines = redrive("finished", "--dry-run").stdout.splitlines()
     assert lines[:5] == [
         "4 dead letters: jobs that were not audited",
-        "3 gave_up",
+        "3 abandoned",
         "  3: Describe throttled",
         "1 channel",
         "  1: y",
@@ -140,7 +142,7 @@ def test_letters_are_shown_by_reason_and_by_age(stack: Stack, redrive: Redrive) 
         ["2026-11-11", "10:00"],
         ["2026-11-15", "10:00"],
     ]
-    assert lines[6].endswith("moves job-1, gave_up")
+    assert lines[6].endswith("moves job-1, abandoned")
 
 
 @pytest.mark.parametrize("answer", ["y\n", "n\n", ""])
@@ -179,10 +181,10 @@ def test_an_unreadable_letter_stays_with_any_reason(
     stack: Stack, redrive: Redrive, kind: str, body: str
 ) -> None:
     """The output says what cannot be read."""
-    stack.put(kind, body, reason="gave_up", why="it says")
+    stack.put(kind, body, reason="abandoned", why="it says")
     done = redrive(kind, "--output", "json")
     [letter] = printed_document(done)["letters"]
-    assert (done.exit_code, letter["fate"], letter["job"]) == (0, "stays", None)
+    assert (done.exit_code, letter["status"], letter["job"]) == (0, "stays", None)
     assert letter["note"].startswith("cannot be read: ")
     assert stack.count_dead_letters(kind) == 1
 
@@ -203,7 +205,7 @@ def test_a_limit_moves_the_oldest(stack: Stack, redrive: Redrive) -> None:
     """Letters that stay do not count."""
     for day in (3, 1, 2):
         first = first_sent_text(datetime(2026, 11, day, tzinfo=UTC))
-        stack.put("finished", event(f"day-{day}"), reason="gave_up", why="x", first_sent=first)
+        stack.put("finished", event(f"day-{day}"), reason="abandoned", why="x", first_sent=first)
     stack.put("finished", "{}", first_sent=first_sent_text(datetime(2026, 10, 1, tzinfo=UTC)))
     assert (
         "moved 2 letters to SageAudit-finished, 2 stay"
@@ -244,7 +246,7 @@ def test_letters_from_aws_itself_have_a_reason(stack: Stack, redrive: Redrive) -
     }
     stack.put("undecided", failed_batch())
     [letter] = printed_document(redrive("undecided", "--output", "json"))["letters"]
-    assert (letter["reason"], letter["fate"]) == ("stream_gave_up", "stays")
+    assert (letter["reason"], letter["status"]) == ("stream_abandoned", "stays")
 
 
 def test_hostile_text_and_binary_attributes_are_harmless(stack: Stack, redrive: Redrive) -> None:
@@ -343,7 +345,7 @@ def test_a_single_refused_letter_stays(stack: Stack, redrive: Redrive) -> None:
     done = redrive("finished", "--output", "json")
     assert done.exit_code == 1
     by_fate = {
-        letter_document["fate"]: letter_document["note"]
+        letter_document["status"]: letter_document["note"]
         for letter_document in printed_document(done)["letters"]
     }
     assert by_fate == {
@@ -381,7 +383,7 @@ def test_a_missing_or_different_stack_is_reported(
 def test_it_calls_only_declared_actions(stack: Stack, redrive: Redrive) -> None:
     """IAM has no action for a batch: it is the action of one message."""
     for name in ("a", "b"):
-        stack.put("notices", notice(name), reason="gave_up", why="x")
+        stack.put("notices", notice(name), reason="abandoned", why="x")
     stack.calls.log.clear()
     redrive("notices", "--limit", "1")
     called = {name.removesuffix("Batch") for name in stack.calls.names}
@@ -404,9 +406,9 @@ texts = st.text(max_size=40)
 def test_any_message_can_be_read(
     body: str, attributes: dict[str, str], system: dict[str, str], kind: LetterKind
 ) -> None:
-    """A message from any sender has a reason, times and a fate."""
+    """A message from any sender has a reason, times and a status."""
     message = ReceivedMessage("m", "r", body, attributes, system)
     letter = parse_letter(message, kind, timedelta(days=14), NOW)
     assert letter.reason
     assert letter.first_sent_at.tzinfo
-    assert letter.fate in {LetterStatus.MOVES, LetterStatus.STAYS}
+    assert letter.status in {LetterStatus.MOVES, LetterStatus.STAYS}

@@ -254,7 +254,7 @@ def _check_week(world: World, jobs_of_week: Week) -> None:
     assert not world.letters()
     assert not world.waiting()
     assert not world.due()
-    assert not world.count("GivenUp")
+    assert not world.count("Abandoned")
     assert world.slack.strangers == []
     for job in (*jobs_of_week.audited, *jobs_of_week.deleted):
         head = world.summary(job)

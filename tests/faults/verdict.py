@@ -19,7 +19,7 @@ from tests.faults.world import REPEAT, Letter, World
 CHANNELS = tuple(sorted(SERVICES))
 FAILURES = ("AuditFailed", "NotDecided", "DeliveryFailed")
 COUNTED = (*FAILURES, "NotifyFailed", "NotifyUnknown", "SweepFailed")
-NEVER = ("Defects", "GivenUp", "JobsUnauditable", "RuleFailed")
+NEVER = ("Defects", "Abandoned", "JobsUnauditable", "RuleFailed")
 """Metrics that a cell must not count more often than its story does."""
 SECRETS = ("hooks.slack.com/services", "T00000000", "workflows/00000000", "sig=")
 _SAYS = frozenset({"note", "notes", "missing", "unknown", "price_source", "not_judged"})

@@ -160,7 +160,7 @@ def _points(query: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, A
 
 SPOILS = ("describe", "list_tags", "get_metric_data", "list_metrics", "event", "event", "message")
 OUTCOMES = frozenset(
-    {"JobsAudited", "DuplicateEvents", "RejectedEvents", "UnknownJobs", "DueAudited", "GivenUp"}
+    {"JobsAudited", "DuplicateEvents", "RejectedEvents", "UnknownJobs", "DueAudited", "Abandoned"}
 )
 
 
@@ -188,7 +188,7 @@ def fuzz_audit(dice: Random) -> list[str]:
     letters = function.dead.attributes()
     if any(not letter.get("reason") or not letter.get("why") for letter in letters):
         wrong.append("a dead letter has no reason")
-    if recorded_report.names["RejectedEvents"] + recorded_report.names["GivenUp"] != len(letters):
+    if recorded_report.names["RejectedEvents"] + recorded_report.names["Abandoned"] != len(letters):
         wrong.append("a dead letter is lost")
     return wrong
 

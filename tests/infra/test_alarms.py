@@ -70,7 +70,7 @@ def test_one_cause_is_counted_by_one_alarm() -> None:
         for source in spec.sources
     ]
     twice = {metric for metric in seen if seen.count(metric) > 1}
-    assert twice == {("ReconcilerFound", (("service", "sweep"),))}
+    assert twice == {("LostEventsFound", (("service", "sweep"),))}
     # A time-out is an error; a notice or an event that is given up is a dead letter.
     metrics = {source.metric for spec in EVERY for source in spec.sources}
     assert not metrics & {"Duration", "RejectedEvents", "NotifyFailed", "NotifyUnknown"}
@@ -160,7 +160,7 @@ def test_silence_is_raised_by_missing_values_and_nothing_else_is(template: dict[
         ("StreamLate", "IteratorAge", {"FunctionName": "${NotifyFunction}"}),
         ("Defects", batch.DEFECTS, {"service": "deliver"}),
         ("DeliverFailing", "DeliveryFailed", {"service": "deliver"}),
-        ("JobsMissing", "ReconcilerFound", {"service": "sweep"}),
+        ("JobsMissing", "LostEventsFound", {"service": "sweep"}),
         ("AuditThrottled", "Throttles", {"FunctionName": "${AuditFunction}"}),
     ],
 )

@@ -44,7 +44,7 @@ def test_an_automl_job_with_twelve_jobs_gets_one_message(version: int) -> None:
         assert len(current_scene.aws.mails) == 1
         assert "8 of 12 jobs" in json.dumps(current_scene.slack.posts)
         assert (
-            current_scene.count("ReconcilerFound", "sweep")
+            current_scene.count("LostEventsFound", "sweep")
             == current_scene.count("JobsMissing", "sweep")
             == 0
         )

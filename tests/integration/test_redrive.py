@@ -93,12 +93,12 @@ def test_jobs_and_audits_that_were_given_up_are_audited_and_notified_after_a_red
     """As SQS moves them, without a reason, and as a function does; what is malformed stays."""
     crashed, aged = failures("aaa", "bbb")
     with scene(crashed.ended_at) as current_scene:
-        for job, attributes in ((crashed, {}), (aged, {"reason": "gave_up", "why": "throttled"})):
+        for job, attributes in ((crashed, {}), (aged, {"reason": "abandoned", "why": "throttled"})):
             current_scene.aws.sagemaker.add(job)
             sent(current_scene, "TriggerFinishedJobsDeadLetters", delivered(job), **attributes)
         shown = redrive(current_scene, "finished", "--dry-run")
         assert {letter["job"] for letter in shown["letters"]} == {crashed.arn, aged.arn}
-        assert {letter["reason"] for letter in shown["letters"]} == {"no_reason", "gave_up"}
+        assert {letter["reason"] for letter in shown["letters"]} == {"no_reason", "abandoned"}
         assert redrive(current_scene, "finished")["counts"]["moved"] == 2
         current_scene.aws.advance()
         assert [current_scene.versions(job) for job in (crashed, aged)] == [1, 1]
@@ -107,10 +107,16 @@ def test_jobs_and_audits_that_were_given_up_are_audited_and_notified_after_a_red
         pk = f"JOB#{aged.arn}#{created_ms}"
         for keys in ({"pk": pk, "sk": "AUDIT#00001"}, {"pk": "JOB#nobody", "sk": "AUDIT#00001"}):
             sent(
-                current_scene, "NoticesUndecidedAudits", json.dumps(keys), reason="gave_up", why="x"
+                current_scene,
+                "NoticesUndecidedAudits",
+                json.dumps(keys),
+                reason="abandoned",
+                why="x",
             )
         notice = {"pk": f"ALERT#{pk}", "sk": "NOTICE#00001#slack"}
-        sent(current_scene, "NoticesUndecidedAudits", json.dumps(notice), reason="gave_up", why="x")
+        sent(
+            current_scene, "NoticesUndecidedAudits", json.dumps(notice), reason="abandoned", why="x"
+        )
         counts = redrive(current_scene, "undecided")["counts"]
         assert (counts["moved"], counts["stays"]) == (2, 1)
         current_scene.aws.advance()

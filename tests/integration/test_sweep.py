@@ -30,6 +30,6 @@ def test_a_job_whose_audit_is_throttled_for_hours_is_missing_and_not_found() -> 
         current_scene.aws.advance(job.ended_at + 4 * HOUR)
         assert current_scene.count("JobsAudited", "audit") == 1
         assert current_scene.count("JobsMissing", "sweep") > 2
-        assert current_scene.count("ReconcilerFound", "sweep") == 0
+        assert current_scene.count("LostEventsFound", "sweep") == 0
         assert current_scene.count("DuplicateEvents", "audit") == 0
         assert not current_scene.dead_letters()

@@ -76,7 +76,7 @@ def redrive(_: Definitions) -> Schema:
         why=_TEXT,
         first_sent_at=moment,
         deleted_at=moment,
-        fate={"enum": [fate.value for fate in LetterStatus]},
+        status={"enum": [status.value for status in LetterStatus]},
         note=_TEXT_OR_NULL,
     )
     return _document(
@@ -85,7 +85,7 @@ def redrive(_: Definitions) -> Schema:
         error=_TEXT_OR_NULL,
         more=_FLAG,
         other_reasons=_COUNT,
-        counts=_keys(**{fate.value: _COUNT for fate in LetterStatus}),
+        counts=_keys(**{status.value: _COUNT for status in LetterStatus}),
         letters=_list(letter),
     )
 
@@ -96,7 +96,7 @@ def rules(definitions: Definitions) -> Schema:
         id=_TEXT,
         name=_TEXT,
         title=_TEXT,
-        looks_at=_TEXT,
+        scope=_TEXT,
         kinds=_list({"enum": [kind.value for kind in JobKind]}),
         on=_FLAG,
         sent_to_channels=_FLAG,
@@ -351,7 +351,7 @@ def reconcile(_: Definitions) -> Schema:
         jobs=counts,
         rows=_list(row),
         excluded=_list(_keys(kind=_TEXT, lines=_COUNT, usd=_AMOUNT)),
-        left_out={"type": "object", "additionalProperties": _COUNT},
+        excluded_audits={"type": "object", "additionalProperties": _COUNT},
         estimated_lines=_COUNT,
         managed_spot_usage_types=_TEXTS,
         notes=_TEXTS,

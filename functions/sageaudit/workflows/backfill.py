@@ -59,7 +59,7 @@ class BackfillStatus(enum.StrEnum):
 
     MISSING = "missing"
     AUDITED = "audited"
-    EVENT_ARRIVED = "came"
+    EVENT_ARRIVED = "event_arrived"
     """Its event arrived, and its audit is waiting or failing."""
     RECENT = "recent"
     """It ended recently, after the installation: the sweep sends it, and it may get a message."""

@@ -28,7 +28,7 @@ from sageaudit.errors import AwsError, BadUsage, MalformedData, RejectedEvent
 from sageaudit.output.text.card import parse_notice
 from sageaudit.output.text.words import count_text
 
-STREAM_ABANDONED = "stream_gave_up"
+STREAM_ABANDONED = "stream_abandoned"
 """The reason of a letter that Lambda itself wrote; it names a place in the table's stream."""
 NOT_RETRYABLE = frozenset(
     {
@@ -76,12 +76,12 @@ class DeadLetter(Struct):
     job: str | None = None
     version: int | None = None
     channel: str = ""
-    fate: LetterStatus = LetterStatus.MOVES
+    status: LetterStatus = LetterStatus.MOVES
     note: str = ""
 
     def keep(self, note: str) -> None:
         """Marks the letter as not to be sent again, with the reason."""
-        self.fate, self.note = LetterStatus.STAYS, note
+        self.status, self.note = LetterStatus.STAYS, note
 
 
 def parse_letter(
@@ -260,7 +260,7 @@ def plan_redrive(
     selected.sort(key=lambda letter: (letter.first_sent_at, letter.message.message_id))
     remaining = limit
     for letter in selected:
-        if letter.fate is not LetterStatus.MOVES:
+        if letter.status is not LetterStatus.MOVES:
             continue
         if letter.reason in NOT_RETRYABLE and reason is None:
             letter.keep("it would be refused again; --reason sends it anyway")
@@ -283,14 +283,14 @@ def move_letters(letters: Sequence[DeadLetter], queues: RedriveQueues) -> AwsErr
         moving_letters = [
             letter
             for letter in letters
-            if letter.fate is LetterStatus.MOVES and letter.channel == channel
+            if letter.status is LetterStatus.MOVES and letter.channel == channel
         ]
         for start in range(0, len(moving_letters), BATCH_SIZE):
             try:
                 _move_batch(moving_letters[start : start + BATCH_SIZE], queue, queues.dead_letters)
             except AwsError as error:
                 for letter in letters:
-                    if letter.fate is LetterStatus.MOVES:
+                    if letter.status is LetterStatus.MOVES:
                         letter.keep("not reached: run the command again")
                 return error
     return None
@@ -303,13 +303,16 @@ def _move_batch(
         refusal_by_index = queue.send_batch([letter.message.body for letter in batch])
     except AwsError as error:
         for letter in batch:
-            letter.fate, letter.note = LetterStatus.FAILED, str(error)
+            letter.status, letter.note = LetterStatus.FAILED, str(error)
         raise
     for index, code in refusal_by_index.items():
-        batch[index].fate, batch[index].note = LetterStatus.FAILED, f"SQS refused it: {code}"
-    sent_letters = [letter for letter in batch if letter.fate is LetterStatus.MOVES]
+        batch[index].status, batch[index].note = LetterStatus.FAILED, f"SQS refused it: {code}"
+    sent_letters = [letter for letter in batch if letter.status is LetterStatus.MOVES]
     for letter in sent_letters:
-        letter.fate, letter.note = LetterStatus.MOVED, "sent but not deleted: it may be sent twice"
+        letter.status, letter.note = (
+            LetterStatus.MOVED,
+            "sent but not deleted: it may be sent twice",
+        )
     if sent_letters:
         undeleted_indexes = dead_letters.delete(
             [letter.message.receipt_handle for letter in sent_letters]

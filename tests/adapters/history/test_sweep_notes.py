@@ -76,8 +76,10 @@ def test_a_turn_without_a_time_is_nobodys(
     client: Any, table: str, until: dict[str, Any] | None
 ) -> None:
     """The row is damaged: no sweep would ever run again."""
-    item = {"pk": {"S": keys.SWEEP_PK}, "sk": {"S": keys.SWEEP_LEASE_SK}, "turn_of": {"S": "x"}}
-    client.put_item(TableName=table, Item=item if until is None else item | {"until_s": until})
+    item = {"pk": {"S": keys.SWEEP_PK}, "sk": {"S": keys.SWEEP_LEASE_SK}, "lease_owner": {"S": "x"}}
+    client.put_item(
+        TableName=table, Item=item if until is None else item | {"lease_until_s": until}
+    )
     notes = DynamoSweepStore(client, table)
     assert notes.acquire_lease("a", NOON, 600)
     assert not notes.acquire_lease("b", NOON, 600)

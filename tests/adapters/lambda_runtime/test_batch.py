@@ -97,7 +97,7 @@ def test_a_change_that_fails_is_set_aside_and_its_shard_goes_on(
     assert (failures(answer), begun) == ([], ["a", "b", "c"])
     [(letter, _)] = decisions.sent
     assert json.loads(letter)["sequence_number"] == "b"
-    assert parse_counts(capsys.readouterr().out)["SetAside", None] == 1
+    assert parse_counts(capsys.readouterr().out)["Requeued", None] == 1
 
 
 def test_a_stream_comes_back_from_a_change_that_cannot_be_set_aside() -> None:
@@ -136,7 +136,7 @@ def test_a_message_that_is_too_old_is_given_up_with_its_reason(
     dead = FakeQueue()
     handle = a_batch(failing("m1", Throttled("busy"), []), dead_letters=dead)
     assert failures(handle(batch(record), None)) == ([] if given_up else ["m1"])
-    letters = [("{}", {"reason": "gave_up", "why": "busy", "first-sent": str(sent_ms)})]
+    letters = [("{}", {"reason": "abandoned", "why": "busy", "first-sent": str(sent_ms)})]
     assert dead.sent == (letters if given_up else [])
 
 

@@ -125,7 +125,7 @@ def test_a_download_by_hand_is_counted_beyond_20_minutes_less_a_small_cpu_type()
         confidence="derived",
         usd="0.137344",
         span=None,
-        evidence={"calm_s": 600},
+        evidence={"one_core_busy_s": 600},
         fix=[
             ("InputDataConfig[train].DataSource.S3DataSource.S3DataType", None, "S3Prefix"),
             (
@@ -166,7 +166,7 @@ def test_idle_minutes_count_whole_calm_ones_less_a_cpu_type() -> None:
         ON_GPU, on_gpu(cores=[0.05] * 30 + [1.0] * 15 + [2] * 75, gpu=[0] * 45 + [90] * 75)
     )
     assert result == finds(
-        builder="derived", evidence={"idle_s": 600, "calm_s": 900}, usd="0.362683"
+        builder="derived", evidence={"idle_s": 600, "one_core_busy_s": 900}, usd="0.362683"
     )
 
 

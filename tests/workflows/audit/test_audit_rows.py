@@ -217,7 +217,7 @@ def _delete_fails(world: AuditFunction) -> None:
 
 def _redriven(world: AuditFunction) -> None:
     [letter] = world.dead.messages.values()
-    assert letter.attributes["reason"] == "gave_up"
+    assert letter.attributes["reason"] == "abandoned"
     assert letter.attributes["first-sent"]
     world.clock.now = minutes_after_end(60 * 24 * 31)
     anew(world)
@@ -505,7 +505,7 @@ def disagreements(row: dict[str, Any], world: AuditFunction) -> list[str]:
 def _count(text: str, world: AuditFunction) -> str | None:
     """What is wrong with one count, such as `EventsWaiting=1..3`; None where nothing is."""
     parsed = re.fullmatch(r"(\w+)\s*(>=|<=|=|>)\s*(\d+)(?:\.\.(\d+))?", text)
-    if parsed is None or parsed[1] in {"ReconcilerFound", "JobsMissing", "DueAudited"}:
+    if parsed is None or parsed[1] in {"LostEventsFound", "JobsMissing", "DueAudited"}:
         return None
     counted, limit = world.counts[parsed[1]], int(parsed[3])
     holds = {

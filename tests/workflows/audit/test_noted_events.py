@@ -92,5 +92,5 @@ def test_an_event_that_waits_keeps_the_time_at_which_it_was_first_sent() -> None
     function.send()
     function.run(30)
     [message] = function.queue.messages.values()
-    assert int(message.attributes["waited-describe_behind"]) > 1
+    assert int(message.attributes["waited-describe_stale"]) > 1
     assert int(message.attributes["first-sent"]) == int(minutes_after_end(0).timestamp() * 1000)

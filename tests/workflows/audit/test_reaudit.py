@@ -229,7 +229,7 @@ def test_the_bill_of_a_run_that_had_not_ended_is_made_anew_where_metrics_are_den
         SecondaryStatusTransitions=[transition("Training", "10:00:00")],
     )
     audit_flow = AuditFlow([running, training_answer()])
-    audit_flow.deliver(END - 20 * MINUTE, waited={"describe_behind": 99})
+    audit_flow.deliver(END - 20 * MINUTE, waited={"describe_stale": 99})
     before = audit_flow.document["bill"]["total_usd"]
     audit_flow.metrics.missing = DENIED
     audit_flow.deliver(END + 2 * HOUR)
@@ -339,7 +339,7 @@ def test_a_job_that_still_runs_is_looked_at_each_hour_and_not_for_ever() -> None
     """Describe stays behind; a job lasts 30 days at most."""
     running = training_answer(TrainingJobStatus="InProgress", TrainingEndTime=None)
     audit_flow = AuditFlow([running])
-    audit_flow.deliver(END, waited={"describe_behind": 99})
+    audit_flow.deliver(END, waited={"describe_stale": 99})
     assert audit_flow.is_open()
     looks = audit_flow.reaudit_due(END)
     assert audit_flow.summary.settled

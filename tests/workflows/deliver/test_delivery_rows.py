@@ -82,7 +82,7 @@ def slack_is(behaviour: Behaviour) -> Step:
     return lambda function: setattr(function.services["slack"], "behaviour", behaviour)
 
 
-def gave_up(letters: int = 1) -> Step:
+def abandoned(letters: int = 1) -> Step:
     """So many lie in the dead letters, since Slack is gone."""
 
     def step(function: DeliverFunction) -> None:
@@ -203,7 +203,7 @@ def aged(days: float, behaviour: Behaviour = works) -> Case:
 
 def redriven_after(days: float, then: Behaviour = works, *, letters: int = 1) -> Case:
     """Given up, left in the dead letters, and sent again."""
-    begin = [notify(count=letters), run, gave_up(letters), move(days * DAY_S), slack_is(then)]
+    begin = [notify(count=letters), run, abandoned(letters), move(days * DAY_S), slack_is(then)]
     return Case(GONE, act=[*begin, DeliverFunction.reset_counts, DeliverFunction.redrive, run])
 
 
@@ -337,7 +337,7 @@ CASES = [
         id="a busy service is asked again after the time that it names",
     ),
     pytest.param(
-        "gave_up; 91 posted, 0 seen; DeliveryFailed 91, GivenUp 1, NotifyFailed 1; redriven",
+        "abandoned; 91 posted, 0 seen; DeliveryFailed 91, Abandoned 1, NotifyFailed 1; redriven",
         [
             Case(BUSY),
             on_sns(fails_with(sns_error("Throttled", 429))),
@@ -447,7 +447,7 @@ CASES = [
         id="an outage of hours is waited for",
     ),
     pytest.param(
-        "gave_up; 0 posted, 0 seen; DeliveryFailed 91, GivenUp 1, NotifyFailed 1; redriven",
+        "abandoned; 0 posted, 0 seen; DeliveryFailed 91, Abandoned 1, NotifyFailed 1; redriven",
         [
             Case(refuses(REFUSED)),
             Case(refuses(NO_TLS)),
@@ -602,7 +602,7 @@ CASES = [
         id="a function that is killed at every try leaves a dead letter without a reason",
     ),
     pytest.param(
-        "gave_up; 1 posted, 0 seen; DeliveryFailed 1, GivenUp 1, NotifyFailed 1; redriven",
+        "abandoned; 1 posted, 0 seen; DeliveryFailed 1, Abandoned 1, NotifyFailed 1; redriven",
         [aged(3.5, BUSY)],
         id="a notice that is too old is tried once",
     ),

@@ -168,7 +168,7 @@ def test_a_failure_is_set_aside_and_counted(
     assert parse_counts(printed) == {
         ("NotDecided", None): 1,
         ("Defects", None): 1,
-        ("SetAside", None): 1,
+        ("Requeued", None): 1,
     }
     assert "no such part" in printed
     stream.read_decisions()
@@ -245,4 +245,4 @@ def test_a_letter_that_fails_waits_longer_each_time(stream: Stream) -> None:
         stream.story.ledger.past_alerts, Throttled("table")
     )
     assert stream.handler()(batch(record), None) == DONE
-    assert [attributes["reason"] for _, attributes in stream.undecided.sent] == ["gave_up"]
+    assert [attributes["reason"] for _, attributes in stream.undecided.sent] == ["abandoned"]

@@ -57,7 +57,7 @@ def test_what_is_found_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     ended = NOON - 40 * MINUTE
     flow = flow_with(row("a", ended), row("b", ended, kind=JobKind.PROCESSING))
     sweeper(flow)({}, context())
-    assert counts(capsys) == {"JobsEnded": 2, "JobsMissing": 2, "ReconcilerFound": 2}
+    assert counts(capsys) == {"JobsEnded": 2, "JobsMissing": 2, "LostEventsFound": 2}
 
 
 def test_a_list_that_fails_is_counted_and_named(
@@ -71,7 +71,7 @@ def test_a_list_that_fails_is_counted_and_named(
     )
     assert sweeper(flow)({}, context()) == {"failed": 1}
     found = counts(capsys)
-    assert (found["SweepFailed"], found["ReconcilerFound"]) == (1, 1)
+    assert (found["SweepFailed"], found["LostEventsFound"]) == (1, 1)
     assert "list failed" in caplog.text
 
 
@@ -98,7 +98,7 @@ def test_audits_that_cannot_be_read_are_failures_and_no_defects(
     flow.history.unreadable = {key_of(old), key_of(new)}
     assert sweeper(flow)({}, context()) == {"failed": 2}
     found = counts(capsys)
-    assert (found["SweepFailed"], found.get("Defects"), found["ReconcilerFound"]) == (2, None, 1)
+    assert (found["SweepFailed"], found.get("Defects"), found["LostEventsFound"]) == (2, None, 1)
     reasons = [vars(record).get("reason") for record in caplog.records]
     assert [f"{head.ref.arn} cannot be read" in reasons for head in (old, new)] == [True, True]
 
@@ -166,11 +166,11 @@ def test_it_says_of_each_member_what_it_lacks_as_far_as_its_time_reaches() -> No
     rows: list[dict[str, Any]] = []
     answer: dict[str, Any] = {"next": ""}
     while answer["next"] is not None:
-        answer = function({"members_after": answer["next"]}, context())
+        answer = function({"continue_after": answer["next"]}, context())
         assert len(answer["members"]) <= 4
         rows += answer["members"]
     assert [(row["account"], row["region"]) for row in rows] == members
-    assert len([row for row in rows if row["lacks"]]) == 30
+    assert len([row for row in rows if row["missing_permissions"]]) == 30
     assert not flow.pages.requests
 
 

@@ -34,7 +34,7 @@ ROWS: dict[str, dict[str, Any]] = {
     for line in Path(__file__).with_name("sweeps.jsonl").read_text().splitlines()
     for sweep in [json.loads(line)]
 }
-OF_THE_SWEEP = {"ReconcilerFound", "JobsEnded", "JobsMissing", "SweepFailed", "DueAudited"}
+OF_THE_SWEEP = {"LostEventsFound", "JobsEnded", "JobsMissing", "SweepFailed", "DueAudited"}
 """What these histories count; audits and repeats are counted by `audit`, in its own rows."""
 QUARTER = 15 * MINUTE
 OTHERS = ("444455556666", "777788889999")
@@ -45,7 +45,7 @@ def _counts(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> Count
     """The metrics of sweeps; the most that were missing at one of them."""
     lists = [part for part in parts if isinstance(part, ListSweepResult)]
     return Counter(
-        ReconcilerFound=sum(result.lost_events for result in lists),
+        LostEventsFound=sum(result.lost_events for result in lists),
         JobsEnded=sum(result.ended for result in lists),
         JobsMissing=max((result.missing for result in lists), default=0),
         SweepFailed=sum(result.error is not None for result in lists),
@@ -117,7 +117,7 @@ def _stopped(*hours: float) -> Counter[str]:
         flow = flow_with(*(row(f"lost-{n}", NOON + n * 20 * MINUTE) for n in range(1, 6)))
         flow.now = NOON + each * HOUR
         counts = _sweeps(flow, 1)
-        assert counts["JobsEnded"] == counts["ReconcilerFound"] == 5
+        assert counts["JobsEnded"] == counts["LostEventsFound"] == 5
     return counts
 
 
@@ -125,7 +125,7 @@ def _backlog() -> Counter[str]:
     flow = flow_with(*(row(f"job-{n}", NOON + n * MINUTE / 60) for n in range(5000)))
     flow.now, flow.max_pages = NOON + 3 * HOUR, 8
     found = _sweeps(flow, 4)
-    assert found["ReconcilerFound"] == 5000
+    assert found["LostEventsFound"] == 5000
     assert len(set(flow.names)) == len(flow.names) == 5000
     return found
 
@@ -138,7 +138,7 @@ def _future_watermark() -> Counter[str]:
         ahead = replace(state, watermark=NOON + future, next_created_after=NOON + future - HOUR)
         flow.notes.states[TRAINING] = ahead
         counts = _sweeps(flow, 1)
-        assert counts["ReconcilerFound"] == 1
+        assert counts["LostEventsFound"] == 1
     return counts
 
 
@@ -146,7 +146,7 @@ def _clock_is_wrong() -> Counter[str]:
     for skew in (-5 * MINUTE, 5 * MINUTE):
         flow = flow_with(*(row(f"job-{n}", NOON + n * 7 * MINUTE + skew) for n in range(20)))
         counts = _sweeps(flow, 6)
-        assert counts["ReconcilerFound"] == counts["JobsEnded"] == 20
+        assert counts["LostEventsFound"] == counts["JobsEnded"] == 20
     return Counter()
 
 
@@ -167,7 +167,7 @@ def _third_page_fails() -> Counter[str]:
     flow.pages.alter_page = lambda _of, _number, page: page
     flow.pages.requests.clear()
     both = _counts(parts) + _counts(flow.sweep())
-    assert both["ReconcilerFound"] == both["JobsEnded"] == 20
+    assert both["LostEventsFound"] == both["JobsEnded"] == 20
     assert sorted(flow.names) == sorted(job.ref.name for job in jobs)
     assert len([job_list for _, job_list in flow.pages.requests if job_list == TRAINING]) <= 4
     return _counts(parts)

@@ -34,9 +34,9 @@ DEFECTS = "Defects"
 """The metric for records that failed with an unexpected error, in all functions."""
 REJECTED = "RejectedEvents"
 """The metric for records that went to the dead letters without a retry."""
-ABANDONED = "GivenUp"
+ABANDONED = "Abandoned"
 """The metric for messages that were abandoned at their age limit."""
-REQUEUED = "SetAside"
+REQUEUED = "Requeued"
 """The metric for changes of the table that were sent to a queue, to be tried again."""
 MIN_WAIT_S = 60
 MAX_WAIT_S = 3_600
@@ -186,7 +186,7 @@ class QueueRetries:
     def retry_later(self, record: SqsMessage, reason: str, wait_s: int | None = None) -> str | None:
         """Hides the message, or abandons it if it is too old."""
         if self.is_too_old(record):
-            self.reject(record, "gave_up", reason)
+            self.reject(record, "abandoned", reason)
             return ABANDONED
         if wait_s is None:
             wait_s = retry_delay_s(record)

@@ -120,13 +120,13 @@ def redrive(
     if move_error is not None:
         print_message(str(move_error))
         return int(exit_for(move_error))
-    has_failed = any(letter.fate is LetterStatus.FAILED for letter in chosen)
+    has_failed = any(letter.status is LetterStatus.FAILED for letter in chosen)
     return int(Exit.FAILURE if has_failed else Exit.DONE)
 
 
 def _confirm(letters: Sequence[DeadLetter], *, yes: bool) -> None:
     """Asks for confirmation if somebody can answer. Raises Abort for a no."""
-    count = sum(letter.fate is LetterStatus.MOVES for letter in letters)
+    count = sum(letter.status is LetterStatus.MOVES for letter in letters)
     if count and not yes and can_ask():
         click.confirm(f"Send {count_text(count, 'letter')} again?", abort=True, err=True)
 
@@ -134,7 +134,9 @@ def _confirm(letters: Sequence[DeadLetter], *, yes: bool) -> None:
 def _release_letters(letters: list[DeadLetter], queues: RedriveQueues) -> None:
     """Lets others receive the letters that are still here."""
     handles = [
-        letter.message.receipt_handle for letter in letters if letter.fate is not LetterStatus.MOVED
+        letter.message.receipt_handle
+        for letter in letters
+        if letter.status is not LetterStatus.MOVED
     ]
     try:
         queues.dead_letters.make_visible(handles)
@@ -165,14 +167,14 @@ def _line(letter: DeadLetter) -> str:
     name = (letter.job or "unreadable").rpartition("/")[2]
     version = f" v{letter.version}" if letter.version else ""
     note = f"; {letter.note}" if letter.note else ""
-    return for_terminal(f"{letter.fate} {channel}{name}{version}, {letter.reason}{note}")
+    return for_terminal(f"{letter.status} {channel}{name}{version}, {letter.reason}{note}")
 
 
 def _result_lines(
     letters: Sequence[DeadLetter], queues: RedriveQueues, *, dry_run: bool
 ) -> Iterator[str]:
     """Yields what was done with the letters, in sentences."""
-    counts = Counter(letter.fate for letter in letters)
+    counts = Counter(letter.status for letter in letters)
     if dry_run:
         text = count_text(counts[LetterStatus.MOVES], "letter")
         yield f"--dry-run: {text} would move, {counts[LetterStatus.STAYS]:,} would stay"
@@ -181,7 +183,7 @@ def _result_lines(
         {
             queues.work_queues[letter.channel].name
             for letter in letters
-            if letter.fate is LetterStatus.MOVED
+            if letter.status is LetterStatus.MOVED
         }
     )
     moved = f"moved {count_text(counts[LetterStatus.MOVED], 'letter')}"
@@ -192,16 +194,16 @@ def _result_lines(
     notes = (
         letter.note
         for letter in letters
-        if letter.fate in {LetterStatus.FAILED, LetterStatus.MOVED} and letter.note
+        if letter.status in {LetterStatus.FAILED, LetterStatus.MOVED} and letter.note
     )
     for note, count in Counter(notes).most_common(_MAX_EXPLANATIONS):
         yield f"{count:,}: {note}"
 
 
 def _document(letters: Sequence[DeadLetter]) -> dict[str, Any]:
-    counts = Counter(letter.fate for letter in letters)
+    counts = Counter(letter.status for letter in letters)
     return {
-        "counts": {fate.value: counts[fate] for fate in LetterStatus},
+        "counts": {status.value: counts[status] for status in LetterStatus},
         "letters": [_letter(letter) for letter in letters],
     }
 
@@ -216,6 +218,6 @@ def _letter(letter: DeadLetter) -> dict[str, Any]:
         "why": letter.why,
         "first_sent_at": moment_text(letter.first_sent_at),
         "deleted_at": moment_text(letter.deleted_at),
-        "fate": letter.fate.value,
+        "status": letter.status.value,
         "note": letter.note or None,
     }

@@ -135,7 +135,7 @@ def rule_document(rule: Rule) -> dict[str, Any]:
         "id": rule.info.id,
         "name": rule.info.name,
         "title": rule.title,
-        "looks_at": SCOPE_LABELS[rule.scope],
+        "scope": SCOPE_LABELS[rule.scope],
         "kinds": sorted(kind.value for kind in rule.kinds),
         "on": rule.on,
         "sent_to_channels": rule.info.sent_to_channels,

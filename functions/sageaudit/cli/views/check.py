@@ -50,7 +50,7 @@ def line_groups(document: CheckedFile) -> Iterator[list[CheckLine]]:
     yield [
         CheckLine("file", cut_middle(document["file"], _MAX_NAME_WIDTH), "bold"),
         CheckLine("text", _summary(document), "bold"),
-        CheckLine("text", f"{document['form_said']}, {jobs}"),
+        CheckLine("text", f"{document['form_text']}, {jobs}"),
     ]
     for job in document["jobs"]:
         yield [*_job(job)]

@@ -66,7 +66,7 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
             {"kind": excluded.kind, "lines": excluded.line_count, "usd": round_usd(excluded.usd)}
             for excluded in result.spend.excluded
         ],
-        "left_out": {
+        "excluded_audits": {
             "rollups": result.audited.rollups,
             "unauditable_jobs": result.audited.unauditable_jobs,
             "running_jobs": result.audited.running_jobs,

@@ -99,7 +99,7 @@ def check(case: api.JobCase) -> api.Outcome:
     evidence: dict[str, api.Scalar] = {
         "idle_s": start.idle_s,
         "without_gpu_s": len(wait_periods) * (usage.period_s or 0),
-        "calm_s": start.one_core_busy_s,
+        "one_core_busy_s": start.one_core_busy_s,
         "cores_before_gpu": round(busiest_mean_cores(usage, wait_periods), 2),
         **run_evidence(usage),
     }
@@ -172,17 +172,22 @@ def _start_before_gpu(case: api.JobCase, wait: range) -> IdleStart:
     judged_periods = wait[int(case.threshold(START_ALLOWANCE)) // period_s :]
     max_cores = case.threshold(CORES_AT_MOST)
     periods = count_wait_periods(usage, judged_periods, max_cores)
-    idle_s, calm_s = Decimal(periods.all_idle * period_s), Decimal(periods.one_core_busy * period_s)
+    idle_s, one_core_busy_s = (
+        Decimal(periods.all_idle * period_s),
+        Decimal(periods.one_core_busy * period_s),
+    )
     gib = peak_memory_gib(usage, judged_periods, float(case.current_type.memory_gib))
-    counted_s = idle_s + seconds_saved_by_cpu_type(case.job, case.market, calm_s, max_cores, gib)
+    counted_s = idle_s + seconds_saved_by_cpu_type(
+        case.job, case.market, one_core_busy_s, max_cores, gib
+    )
     busy_s = Decimal(periods.more_busy * period_s)
     if busy_s < case.threshold(MIN_IDLE):
-        return IdleStart(idle_s, calm_s, counted_s, counted_s)
+        return IdleStart(idle_s, one_core_busy_s, counted_s, counted_s)
     peak_core_count = peak_cores(usage, judged_periods)
     best_s = counted_s + seconds_saved_by_cpu_type(
         case.job, case.market, busy_s, peak_core_count, gib
     )
-    return IdleStart(idle_s, calm_s, counted_s, best_s)
+    return IdleStart(idle_s, one_core_busy_s, counted_s, best_s)
 
 
 class GpuWaitPeriods(Struct, frozen=True):

@@ -41,7 +41,7 @@ class WaitReason(enum.StrEnum):
 
     NOT_FOUND = "not_found"
     """Describe does not find the run yet, or its answer cannot be read."""
-    DESCRIBE_STALE = "describe_behind"
+    DESCRIBE_STALE = "describe_stale"
     """Describe still says that the job runs. Waiting messages have the value in an attribute."""
     LATE_METRICS = "late_metrics"
     CHILDREN = "children"

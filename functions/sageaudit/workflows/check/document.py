@@ -81,7 +81,7 @@ class CheckedFile(TypedDict):
     schema: int
     file: str
     form: str
-    form_said: str
+    form_text: str
     api: str
     jobs: list[dict[str, Any]]
     not_checked: list[str]
@@ -99,7 +99,7 @@ def document(
         "schema": SCHEMA,
         "file": name,
         "form": parsed_file.format.value,
-        "form_said": parsed_file.format.label,
+        "form_text": parsed_file.format.label,
         "api": api,
         "jobs": [_job(request, lines) for request in checked],
         "not_checked": list(parsed_file.unchecked_sentences),

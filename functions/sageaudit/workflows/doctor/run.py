@@ -157,7 +157,7 @@ def _member_rows(aws_lambda: Any, function: str) -> Iterator[dict[str, Any]]:
     while continue_after is not None:
         with aws_errors("lambda", f"on {function}"):
             answer = aws_lambda.invoke(
-                FunctionName=function, Payload=json.dumps({"members_after": continue_after})
+                FunctionName=function, Payload=json.dumps({"continue_after": continue_after})
             )
         with parse_errors("lambda"):
             answer_body = json.loads(answer["Payload"].read())
@@ -168,7 +168,7 @@ def _member_rows(aws_lambda: Any, function: str) -> Iterator[dict[str, Any]]:
 
 
 def _check_member_row(row: dict[str, Any]) -> Check:
-    name, missing = f"member {row['account']} in {row['region']}", row["lacks"]
+    name, missing = f"member {row['account']} in {row['region']}", row["missing_permissions"]
     if not missing:
         return passed(name, "its role can be assumed, and allows what an audit needs")
     remedy = "deploy infra/member.yaml there: docs/organization.md"

@@ -31,7 +31,9 @@ EVENT_RECORD_DAYS = 30
 """Days to store that an event was sent: longer than its message can be in a queue."""
 _INSTALLED_AT = "installed_at"
 _IS_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
-_LEASE_IS_FREE = "NOT attribute_type(until_s, :number) OR until_s <= :now OR until_s > :far"
+_LEASE_IS_FREE = (
+    "NOT attribute_type(lease_until_s, :number) OR lease_until_s <= :now OR lease_until_s > :far"
+)
 
 
 class DynamoSweepStore:
@@ -60,8 +62,8 @@ class DynamoSweepStore:
         try:
             self._put(
                 keys.SWEEP_LEASE_SK,
-                {"turn_of": owner, "until_s": now_s + lease_s},
-                condition=f"{_IS_ABSENT} OR turn_of = :owner OR {_LEASE_IS_FREE}",
+                {"lease_owner": owner, "lease_until_s": now_s + lease_s},
+                condition=f"{_IS_ABSENT} OR lease_owner = :owner OR {_LEASE_IS_FREE}",
                 values={
                     ":owner": owner,
                     ":now": now_s,
@@ -78,8 +80,8 @@ class DynamoSweepStore:
         with suppress(ConditionFailed):
             self._put(
                 keys.SWEEP_LEASE_SK,
-                {"turn_of": owner, "until_s": 0},
-                condition="turn_of = :owner",
+                {"lease_owner": owner, "lease_until_s": 0},
+                condition="lease_owner = :owner",
                 values={":owner": owner},
             )
 
