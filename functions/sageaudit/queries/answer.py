@@ -167,7 +167,7 @@ def _sort_by_amount(rows: Iterator[Row], question: Question) -> list[Row]:
 
 
 class _FamilyDay(Struct, frozen=True):
-    """The dollars of one day of a family or of the question's owner; no audit has more."""
+    """The dollars of a family or of the question's owner on one day; no audit of it has more."""
 
     usd: Decimal
     day: date
@@ -182,8 +182,8 @@ def _top_by_amount(
 ) -> list[AuditSummary]:
     """Returns the first `row_count` rows in an order by dollars.
 
-    It reads the days of families, the most expensive first, since no job has more dollars than its
-    family on that day. It stops when no remaining day can have a row that ranks higher.
+    Reads the days of families, the most expensive first, since no job has more dollars than its
+    family on that day. Stops when no remaining day can have a row that ranks higher.
     """
     highest: list[tuple[_Rank, AuditSummary]] = []
     matches = make_row_filter(question)
@@ -248,9 +248,9 @@ def read_family_recommendations(
     *,
     most_runs: int | None = None,
 ) -> Iterator[FamilyRecommendations]:
-    """Yields the families of the question's account, region and family.
+    """Yields the families of the question's account, region and family, with recommendations.
 
-    `most_runs`: read only this many of a family's newest runs; None reads all of the window.
+    `most_runs`: how many of a family's newest runs to read; None reads all runs in the window.
     """
     rows = lists.daily_sums(
         Scope.FAMILY, account=question.account, region=question.region, name=question.family
@@ -277,6 +277,6 @@ def matching_recommendations(
 def find_recommendations(
     lists: HistoryLists, question: Question, decisions: Sequence[Decision], now: datetime
 ) -> list[FamilyRecommendation]:
-    """Returns a question's recommendations, those that count first, then by dollars."""
+    """Returns a question's recommendations: counted ones first, then by dollars."""
     families = read_family_recommendations(lists, question, decisions, now)
     return sort_by_amount(matching_recommendations(families, question), now)

@@ -25,9 +25,9 @@ class ChangeKind(enum.StrEnum):
     """How the spend of a family, a team or another value changed."""
 
     NEW = "new"
-    """None of its jobs ended before, in the whole history."""
+    """No job of the value ended earlier, in the whole history."""
     RETURNED = "returned"
-    """None of its jobs ended in the days before, but some did earlier."""
+    """No job of the value ended in the days before, but some jobs ended earlier."""
     GONE = "gone"
     INCREASED = "increased"
     DECREASED = "decreased"
@@ -37,8 +37,8 @@ class ChangeKind(enum.StrEnum):
 class SpendChange(SumsRow, frozen=True, kw_only=True):
     """The sums of one value of a column, with `before`, the sums of the days before.
 
-    `name` is the value, None for jobs without one. An unknown amount is None, as is a change from
-    or to it. If the history does not cover the days before, all their amounts are unknown.
+    `name` is the value, None for jobs without a value. An unknown amount is None, and so is its
+    change. If the history does not cover the days before, all their amounts are unknown.
     """
 
     name: Any
@@ -81,7 +81,7 @@ def window_before(window: Window) -> Window:
 
 
 def is_covered_before(lists: HistoryLists, question: Question) -> bool:
-    """Whether the history has audits as old as the window before."""
+    """Whether the history has audits as old as the window before the question's window."""
     before = window_before(lists.window)
     wide_lists = lists.in_window(Window(before.since, lists.window.until))
     return first_covered_day(wide_lists, question, before.first_day) <= before.first_day

@@ -181,7 +181,7 @@ class JobQuery(Struct, frozen=True):
         return ref.name if ref else self.job
 
     def is_match(self, summary: AuditSummary) -> bool:
-        """Whether this run, which has the name, is a run of the job."""
+        """Whether a run with the query's name is a run of the job."""
         pairs = (
             (self.kind, summary.kind),
             (self.account, summary.account),
@@ -213,8 +213,9 @@ def find_job(history: History, job_query: JobQuery) -> AuditSummary:
 
 
 def _resolve_shortened(history: History, job_query: JobQuery) -> JobQuery:
-    """Returns the query with the name that was shortened to this one. Raises AmbiguousName for
-    several.
+    """Replaces a shortened name ("abc…xyz") in the query by the full name.
+
+    Raises AmbiguousName if several jobs could be meant.
     """
     names = {
         summary.job
@@ -234,7 +235,7 @@ def _first_names_text(names: Sequence[str]) -> str:
 
 
 def _did_you_mean(history: History, job_query: JobQuery) -> str:
-    """Returns the name among the newest jobs that was probably meant."""
+    """Returns a hint with the name of a recent job that was probably meant; may be empty."""
     newest_jobs = islice(_newest_jobs(history, job_query), _MAX_COMPARED_JOBS)
     return did_you_mean(job_query.name, dict.fromkeys(summary.job for summary in newest_jobs))
 

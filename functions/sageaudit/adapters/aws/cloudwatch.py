@@ -27,25 +27,31 @@ from sageaudit.errors import AccessDenied
 PERMISSIONS = ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")
 
 MAX_POINTS_PER_SERIES = 1440
-"""The maximum points of a series: one day of minutes. Longer runs are read with a longer period."""
+"""The most points of a series: one day of minutes. Longer runs are read with a longer period."""
 MAX_HOSTS = 1_000
-"""The maximum number of hosts of a job that are read: our choice."""
+"""The most hosts of a job that are read (our choice)."""
 MAX_TOTAL_POINTS = 1_440_000
-"""The maximum points of a job: five metrics of 200 hosts for a day at one-minute periods, or of
-1,000 hosts at five-minute periods. They take 15 calls, 200 MB and about 45 s of the 120 s that an
-audit has: our choice. A larger run is read with a longer period."""
+"""The most points of a job (our choice): five metrics of 200 hosts for a day at one-minute periods,
+or of 1,000 hosts at five-minute periods.
+
+They take 15 calls, 200 MB and about 45 s of the 120 s that an audit has. A larger run is read with
+a longer period.
+"""
 _QUERIES_PER_CALL = 500
 _POINTS_PER_CALL = 100_800
 _MAX_ALGORITHM_METRICS = 40
-"""The maximum that a training job can define."""
+"""The most metrics that a training job can define."""
 _MAX_LISTED_METRICS = 20_000
-"""The maximum number of listed metrics in which the hosts of one job are searched."""
+"""The most listed metrics in which the hosts of one job are searched."""
 _MAX_LISTED_METRICS_ONCE = 250_000
-"""The maximum number of listed metrics in which the hosts of all jobs are searched: 500 pages."""
+"""The most listed metrics in which the hosts of all jobs are searched: 500 pages."""
 _MAX_PAGES = 200
-"""Ends a loop of NextToken: 500 queries of 1,440 points are only 8 pages."""
+"""The most pages to read of one answer, in case NextToken never ends.
+
+500 queries of 1,440 points are only 8 pages.
+"""
 _SeriesKey = tuple[str, str, str]
-"""The name and value of the series' dimension, and its metric."""
+"""A series: the name and value of its dimension, and its metric."""
 _PERIOD_BY_AGE = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
 
 
@@ -85,7 +91,7 @@ class CloudWatchMetrics:
     def read_series(self, job: Job, now: datetime) -> RawUsage:
         """Reads every host and metric, with the shortest period that the run's age and size allow.
 
-        Reports absent or denied metrics as missing; raises other AWS errors.
+        Absent or denied metrics are missing from the result; other AWS errors are raised.
         """
         windows = list(work_windows(job))
         published = job.kind.spec.metrics
@@ -219,7 +225,7 @@ def _has_ended_recently(job: Job, now: datetime) -> bool:
     """Whether the job ended less than 2 hours ago.
 
     ListMetrics lists metrics of the last 3 hours as recently active. A job that was read while it
-    ran counts as ended at that time.
+    ran counts as ended when it was read.
     """
     end = job.ended_at or job.observed_until
     return end is not None and now - end < timedelta(hours=2)
@@ -233,7 +239,8 @@ def finest_period_s(start: datetime, now: datetime) -> int | None:
 def choose_period_s(start: datetime, end: datetime, finest_period_s: int, series_count: int) -> int:
     """Returns a period in seconds: a multiple of `finest_period_s`.
 
-    With it each series has at most 1,440 points, and all series have at most MAX_TOTAL_POINTS.
+    The period is so long that each series has at most 1,440 points, and all series together at most
+    MAX_TOTAL_POINTS.
     """
     max_points = min(MAX_POINTS_PER_SERIES, MAX_TOTAL_POINTS // max(series_count, 1))
     return (
@@ -286,10 +293,10 @@ def _place_points(
 ) -> None:
     """Writes an answer's points into `values`, at the indexes of their periods.
 
-    Periods are counted from the second `first_s`. The answer ascends, with one point a period. If
-    it has as many points as fit between its first and its last, none is missing. Then only three
-    more moments are checked, at a quarter, a half and three quarters: checking all of them costs
-    more than everything else.
+    Index 0 is the period that begins at `first_s`, in seconds since the epoch. The points ascend,
+    one a period. If there are enough points for all periods between the first and the last, no
+    point is missing. Only three more moments are checked then, at a quarter, a half and three
+    quarters: checking all would cost more than everything else.
     """
     if not moments:
         return

@@ -2,7 +2,7 @@
 
 `recording.parse` reads them. In an anonymized recording, each name in an answer is replaced by a
 pseudonym, by the table of `job_fields`; enumerated fields keep the values of AWS's service model.
-Our own sentences, numbers and times stay.
+Sentences of this project, numbers and times are kept.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TAGS = Policy().tag_names
 ANONYMIZED = "anonymized"
 """The key that marks an anonymized file."""
 REDACTED = "not shared"
-"""Replaces sentences that are not our own in an anonymized file."""
+"""Replaces every sentence that this project did not write in an anonymized file."""
 _PUBLIC = ("region", "component", "read_at", "managed_spot", "rates")
 """The parts of a recorded price list that AWS publishes."""
 _KNOWN_TAGS = SAGEAUDIT_TAGS.union(Policy().owner_tags)
@@ -60,7 +60,7 @@ _SAFE_SENTENCES = re.compile(
     r"|series of the extreme hosts alone(?:; no curves)?"
     r"|the series were too large to keep"
 )
-"""Our own sentences, which contain no data of the account."""
+"""Matches sentences that this project writes, which contain no data of the account."""
 
 
 def make_document(
@@ -69,8 +69,8 @@ def make_document(
     """Returns the JSON of a recording: a job as a history stores it, with metrics and prices.
 
     `key`: the fingerprints' key, by which runs with the same settings are found; None for no
-    fingerprint. `tags`: names of tags to keep. A set has its time and price list once, for all of
-    its jobs. Raises MalformedData.
+    fingerprint. `tags`: names of tags to keep. A set has one time and price list for all of its
+    jobs. Raises MalformedData.
     """
     if isinstance(recorded, Recording):
         return {"schema": SCHEMA, **_job_document(recorded, key, tags)}
@@ -145,7 +145,7 @@ def _lines(value: object, indent: str) -> Iterator[str]:
 
 
 def check_can_write(path: Path, *, replace: bool) -> None:
-    """Raises BadUsage if its folder is missing, or if a file exists that may not be replaced."""
+    """Raises BadUsage if the file's folder is missing, or the file exists without `replace`."""
     if not path.parent.is_dir():
         raise BadUsage(f"{path}: there is no folder {path.parent}")
     try:
@@ -229,7 +229,7 @@ class _Anonymizer(Struct, frozen=True):
         return {key: share(document[key]) for key, share in share_by_key.items() if key in document}
 
     def _answer(self, answer: Mapping[str, Any], job_account: str | None) -> dict[str, Any]:
-        """Anonymizes an answer. Images of `job_account` are not AWS's."""
+        """Anonymizes an answer. An image in `job_account` counts as the user's, not as AWS's."""
         names = self.names
         pseudonyms: Mapping[StoredAs, Callable[[str], str]] = {
             StoredAs.TYPE: lambda text: text if text in self.types else UNKNOWN,
@@ -281,7 +281,8 @@ class _Anonymizer(Struct, frozen=True):
         return result
 
     def _tag(self, name: str, value: str) -> dict[str, str]:
-        """Replaces a tag's value by a pseudonym, and its name if audits do not read it by default.
+        """Replaces a tag's value by a pseudonym, and also the name of a tag that audits do not
+        read.
 
         An exemption keeps its rules and date, so that it has the same effect.
         """

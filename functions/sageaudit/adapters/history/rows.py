@@ -26,7 +26,10 @@ from sageaudit.structs import replace
 
 _HOUR_S = 3600
 MAX_FINDING_ROWS = 40
-"""A transaction has at most 100 actions: 40 puts, 40 deletes of old rows, and up to 13 others."""
+"""The most rows of findings of a run.
+
+A transaction has at most 100 actions: 40 puts, 40 deletes of old rows, and up to 13 others.
+"""
 
 
 def make_summary(entry: AuditEntry, version: int, digest: str) -> AuditSummary:
@@ -87,7 +90,7 @@ def _seconds(begin: str | None, end: str | None) -> int | None:
 
 
 def _parts(document: AuditDocument) -> dict[str, Any]:
-    """Returns a bill's parts as lists show them; a roll-up's bill has none."""
+    """Returns the summary's fields on parts of the bill; empty if the bill has no lines."""
     bill = document["bill"]
     if not bill["lines"]:
         return {}
@@ -105,7 +108,7 @@ def _parts(document: AuditDocument) -> dict[str, Any]:
 
 
 def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
-    """Returns quantity and dollars by usage type; a sum with an unknown part is unknown."""
+    """Returns quantity and dollars by usage type; a sum with an unknown part is None."""
     quantities: dict[str, list[Decimal | None]] = defaultdict(list)
     costs: dict[str, list[Decimal | None]] = defaultdict(list)
     for line in lines_of(document, None):
@@ -132,7 +135,7 @@ def _part(bill: BillDocument, item: str, figure: Literal["quantity", "usd"]) -> 
 
 
 def _run_fields(entry: AuditEntry) -> dict[str, Any]:
-    """Returns the fields that the document does not have, and the recommendation."""
+    """Returns the summary's fields from the run summary, and the document's recommendations."""
     if entry.run_summary is None:
         return {}
     run_fields = {name: getattr(entry.run_summary, name) for name in RUN_FIELDS}
@@ -152,7 +155,7 @@ def finding_rows(entry: AuditEntry) -> tuple[FindingRow, ...]:
 
 
 def unlisted_finding_count(document: AuditDocument) -> int:
-    """Returns how many findings no list shows: those beyond 40, and further findings of a rule."""
+    """Returns how many findings have no row: those beyond 40, and a rule's further findings."""
     findings = _own_findings(document)
     return len(findings) - min(len({finding["id"] for finding in findings}), MAX_FINDING_ROWS)
 
@@ -190,7 +193,7 @@ def rule_finding(
     ended_at: datetime,
     owner: str | None = None,
 ) -> RuleFinding:
-    """Returns a finding with the fields of its run that the finding's row and the ARN have."""
+    """Returns a finding with a partial summary of its run, from the arguments and the ARN."""
     ref = JobRef.from_arn(key.arn)
     summary = AuditSummary(
         key=key,

@@ -68,7 +68,7 @@ def changes(
 
     The largest change is first. Without --until, the days end with yesterday, since today is not
     over, or with the week or month that --since names. If the history does not cover the days
-    before, only what is gone is marked.
+    before, only families that have no jobs any more are marked.
     """
     now = clock.utc_now()
     question = filters.question(now, with_today=False)

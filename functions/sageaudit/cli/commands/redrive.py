@@ -132,7 +132,7 @@ def _confirm(letters: Sequence[DeadLetter], *, yes: bool) -> None:
 
 
 def _release_letters(letters: list[DeadLetter], queues: RedriveQueues) -> None:
-    """Lets others receive the letters that are still here."""
+    """Makes the letters that were not moved visible to other receivers."""
     handles = [
         letter.message.receipt_handle for letter in letters if letter.fate is not LetterStatus.MOVED
     ]
@@ -160,7 +160,7 @@ def _show(letters: Sequence[DeadLetter], kind: LetterKind, console: Console) -> 
 
 
 def _line(letter: DeadLetter) -> str:
-    """Returns `moves slack: train-bert v2, channel_broken`, and why a letter does not move."""
+    """Returns a letter's line with its note: `moves slack: train-bert v2, channel_broken`."""
     channel = f"{letter.channel}: " if letter.channel else ""
     name = (letter.job or "unreadable").rpartition("/")[2]
     version = f" v{letter.version}" if letter.version else ""

@@ -28,10 +28,10 @@ LineRole = Literal["file", "job", "text", "finding", "detail", "fix", "address"]
 
 
 class CheckLine(Struct, frozen=True):
-    """One line.
+    """A line of the output.
 
-    `prefix` is its first words, in their own style, with the space after them. The roles `detail`
-    and `fix` belong to the finding before them.
+    `prefix`: the line's first words, in their own style, with the space after them. A line with the
+    role `detail` or `fix` belongs to the finding before it.
     """
 
     role: LineRole
@@ -97,8 +97,9 @@ def _guides(guides: list[GuideDocument]) -> Iterator[list[CheckLine]]:
 
 
 def _unknown(job: dict[str, Any]) -> Iterator[CheckLine]:
-    """Yields the unknown values that keep the cost or a rule from an answer. --output json has all
-    of them.
+    """Yields the unknown values that prevent a cost or a rule's result.
+
+    The list may be cut; --output json has all unknown values.
     """
     reasons = [row["reason"] for row in job["unknown"]] + [job["cost"]["why_not_known"] or ""]
     rows = [

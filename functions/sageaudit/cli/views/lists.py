@@ -135,7 +135,7 @@ _FINDING_FIELDS = (
 
 
 def _nested_field(part: str, field: Field) -> Field:
-    """Returns the field for a finding's row, which has the value in this part."""
+    """Returns the field of a finding's row that reads the value from this part of the row."""
     get_part, format_cell, getter = attrgetter(part), field.format_cell, field.getter
     return replace(
         field,
@@ -150,7 +150,7 @@ AUDITS = ListLayout(
     ("costliest_rule", "lost_usd", "avoidable_usd", "ended_at"),
     has_tags=True,
 )
-"""Audits; every row has every field."""
+"""The layout of audits; every row has every field."""
 FINDINGS = ListLayout(
     (
         *(_nested_field("summary", field) for field in _RUN_FIELDS),
@@ -162,8 +162,9 @@ FINDINGS = ListLayout(
     tuple(field.name for field in (*_RUN_FIELDS, *_FINDING_FIELDS)),
     has_tags=True,
 )
-"""Findings of one rule. Their list stores `exported_fields`; any other field needs one more read
-for each row.
+"""The layout of one rule's findings.
+
+Their list stores `exported_fields`; any other field needs one more read for each row.
 """
 MOST_WASTEFUL = ListLayout(
     AUDITS.fields,
@@ -241,7 +242,7 @@ SUMS = ListLayout(
         "total_usd",
     ),
 )
-"""Sums; `sums_layout` adds the columns that they are grouped by."""
+"""The layout of sums; `sums_layout` adds the columns that the sums are grouped by."""
 _CHANGE_FIELDS = (
     Field("change"),
     Field("jobs_before", "count", "Jobs before"),

@@ -34,7 +34,7 @@ from sageaudit.output.text.words import NO_OWNER_LABEL, NO_TYPE_LABEL, assignmen
 _MIN_NAME_WIDTH = 20
 _INDENT = 3
 _MIN_FIX_USD = Decimal("0.01")
-"""A fix that saves less is not shown."""
+"""The smallest saving of a fix that is shown."""
 _FAMILY = FittedColumn("family", "Family", False, 28)
 _SUMS = tuple(FittedColumn(title.lower(), title, True, 0) for title in ("Jobs", *COLUMN_TITLES[:3]))
 _DROPPED_FIRST = ("jobs", "lost", "spend")

@@ -1,6 +1,6 @@
 """History in DynamoDB. docs/data-model.md describes the keys and the query of each list.
 
-Decisions about recommendations are one small partition: a person who decides needs only one
+Decisions about recommendations are one small partition, so that a person who decides needs only one
 permission, limited to its key.
 """
 
@@ -61,7 +61,7 @@ RECORD_PERMISSIONS = (
 READ_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
 """What every other method calls, on the table; Query also on its indexes."""
 INDEX_PERMISSIONS = ("dynamodb:Query",)
-"""What a list calls, only on its index."""
+"""What each list by an index calls; the permission is needed only on the index."""
 SUMS_PERMISSIONS = READ_PERMISSIONS
 """What `daily_sums` and `summary` call, only on the table."""
 PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
@@ -122,7 +122,7 @@ class DynamoHistory:
     def _find_outdated(self, partition: str, key: JobKey, ended_at: datetime) -> tuple[JobKey, ...]:
         """Returns the runs to judge again. All reads are strongly consistent.
 
-        Each run is checked after it was recorded. So if two are recorded at the same time, the
+        Each run is checked after it was recorded. So if two runs are recorded at the same time, the
         later check sees both.
         """
         item = self._table.get(partition, moment_sk(ended_at, key))
@@ -241,7 +241,7 @@ class DynamoHistory:
     ) -> Iterator[SumRow]:
         """Yields the daily sums of one scope: one row for each day, account, region and name.
 
-        A sum from which all audits have moved away adds up to zero, and has no row.
+        A sum that has become zero, because its audits moved to other sums, has no row.
         """
         name = None if name is None else clip_text(name)
         for row in read_sums(self._table, scope, since, until, account=account, name=name):

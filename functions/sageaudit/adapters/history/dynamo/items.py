@@ -113,7 +113,7 @@ def read_finding(item: Item) -> RuleFinding:
 def family_item(summary: AuditSummary, row: FamilyRow, expires_at: datetime) -> Item:
     """Returns the RUNS# item of a run.
 
-    It expires together with the detail, which judging again needs.
+    The item expires together with the run's detail, without which a run cannot be judged again.
     """
     optional = {
         "stamp": row.stamp,
