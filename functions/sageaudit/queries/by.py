@@ -271,13 +271,13 @@ def _scope(
     lists: HistoryLists, question: Question, group_columns: Sequence[Column]
 ) -> Scope | None:
     """Returns the daily sums that have these columns and the filters; None if no daily sums do."""
-    used = {column.key if column.is_tag else column.name for column in group_columns}
-    used = (used | question.filters.keys()) - {"account", "region"}
+    used_names = {column.key if column.is_tag else column.name for column in group_columns}
+    used_names = (used_names | question.filters.keys()) - {"account", "region"}
     window = lists.window
-    if len(used) > 1 or {window.since.time(), window.until.time()} != {time()}:
+    if len(used_names) > 1 or {window.since.time(), window.until.time()} != {time()}:
         return None
-    grouping = GROUPABLE.get(used.pop()) if used else GROUPABLE["account"]
-    return grouping.scope if grouping else None
+    group_column = GROUPABLE.get(used_names.pop()) if used_names else GROUPABLE["account"]
+    return group_column.scope if group_column else None
 
 
 def _parts_from_daily_sums(

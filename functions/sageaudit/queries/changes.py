@@ -105,20 +105,20 @@ def find_changes(
         raise BadUsage(
             f"changes are not by {column.name}: `sageaudit by {column.name}` compares periods"
         )
-    earlier = lists.in_window(window_before(lists.window))
+    earlier_lists = lists.in_window(window_before(lists.window))
     is_covered = is_covered_before(lists, question)
     now, before = (
         _sums_by_name(lists_of_period, question, column, today)
-        for lists_of_period in (lists, earlier)
+        for lists_of_period in (lists, earlier_lists)
     )
-    no_sums = SumsRow(sums=Sums(), is_usage_type=column is GROUPABLE["usage_type"])
+    empty_row = SumsRow(sums=Sums(), is_usage_type=column is GROUPABLE["usage_type"])
     names = {*now, *(name for name, total in before.items() if is_covered or total.jobs)}
     seen_earlier: set[Any] = set()
     if is_covered and now.keys() - before:
-        seen_earlier = _names_seen_earlier(earlier, question, column, today, history_since)
+        seen_earlier = _names_seen_earlier(earlier_lists, question, column, today, history_since)
     changes = []
     for name in names:
-        total, total_before = now.get(name, no_sums), before.get(name, no_sums)
+        total, total_before = now.get(name, empty_row), before.get(name, empty_row)
         row = SpendChange(
             **column_values([column], (name,)),
             name=name,

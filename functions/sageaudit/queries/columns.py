@@ -289,8 +289,12 @@ def make_row_filter(question: Question) -> Callable[[AuditSummary | RuleFinding]
 
     A field that was not read yet passes.
     """
-    parsed = [(FILTERS[name], filter_value) for name, filter_value in question.filters.items()]
-    return lambda row: all(column.is_match(row, filter_value) for column, filter_value in parsed)
+    column_filters = [
+        (FILTERS[name], filter_value) for name, filter_value in question.filters.items()
+    ]
+    return lambda row: all(
+        column.is_match(row, filter_value) for column, filter_value in column_filters
+    )
 
 
 def has_summary_filter(question: Question) -> bool:
@@ -308,17 +312,17 @@ def make_question(
 
     `option_name` returns the caller's name of a filter. Raises BadUsage for an invalid value.
     """
-    parsed = {}
+    parsed_values = {}
     for name, value in filter_values.items():
         if value is None or value is False or value == ():
             continue
         column = FILTERS[name]
         try:
-            parsed[name] = column.parse(value)
+            parsed_values[name] = column.parse(value)
         except ValueError as error:
             is_enum = isinstance(column.parse, type)
             reason = f"is none of {', '.join(column.choices)}" if is_enum else str(error)
             text = " ".join(value) if isinstance(value, tuple) else value
             raise BadUsage(f"{option_name(name)} {text} {reason}") from error
-    ordered = {name: parsed[name] for name in FILTERS if name in parsed}
-    return Question.with_filters(window, sort=sort, **ordered)
+    ordered_values = {name: parsed_values[name] for name in FILTERS if name in parsed_values}
+    return Question.with_filters(window, sort=sort, **ordered_values)

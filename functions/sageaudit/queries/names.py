@@ -158,8 +158,10 @@ def covered_days_text(history: History, window: Window) -> str:
     if first == last:
         return f"the history has audits of {first} only"
     nearest_day = min(days, key=lambda day: max(window.first_day - day, day - window.last_day))
-    span = f"the history has audits of {len(days)} days from {first} to {last}"
-    return span if nearest_day in {first, last} else f"{span}, the nearest of {nearest_day}"
+    span_text = f"the history has audits of {len(days)} days from {first} to {last}"
+    return (
+        span_text if nearest_day in {first, last} else f"{span_text}, the nearest of {nearest_day}"
+    )
 
 
 def _names(lists: HistoryLists, scope: Scope) -> Iterator[str]:

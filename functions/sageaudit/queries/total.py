@@ -215,8 +215,8 @@ class SumsRow(Struct, frozen=True, kw_only=True):
     def waste_usd(self) -> Decimal | None:
         """The known avoidable plus lost dollars; 0 only if both are 0."""
         parts = (self._known_usd(Bucket.AVOIDABLE), self._known_usd(Bucket.LOST))
-        wasted = sum((usd for usd in parts if usd is not None), _ZERO)
-        return self._rule_dollars(wasted if wasted or None not in parts else None)
+        known_waste_usd = sum((usd for usd in parts if usd is not None), _ZERO)
+        return self._rule_dollars(known_waste_usd if known_waste_usd or None not in parts else None)
 
     @property
     def _rule_sums(self) -> RuleSums:
@@ -378,16 +378,18 @@ def add_shares(rows: Iterable[SumsRow], name: str) -> Iterator[SumsRow]:
     """Yields the rows with their share of this amount in their period, and the cumulative share."""
     rows_list = [*rows]
     period_totals: dict[date | None, Decimal] = defaultdict(Decimal)
-    cumulative = period_totals.copy()
+    cumulative_totals = period_totals.copy()
     for row in rows_list:
         period_totals[row.first_day] += getattr(row, name) or _ZERO
     for row in rows_list:
         amount = getattr(row, name)
-        cumulative[row.first_day] += amount or _ZERO
+        cumulative_totals[row.first_day] += amount or _ZERO
         yield replace(
             row,
             share_percent=_share(amount, period_totals[row.first_day]),
-            cumulative_percent=_share(cumulative[row.first_day], period_totals[row.first_day]),
+            cumulative_percent=_share(
+                cumulative_totals[row.first_day], period_totals[row.first_day]
+            ),
         )
 
 

@@ -94,8 +94,8 @@ class CloudWatchMetrics:
         Absent or denied metrics are missing from the result; other AWS errors are raised.
         """
         windows = list(work_windows(job))
-        published = job.kind.spec.metrics
-        if published is None or not windows:
+        published_metrics = job.kind.spec.metrics
+        if published_metrics is None or not windows:
             return _nothing_read(_no_run_time_reason(job))
         if job.account is None or job.region is None:
             return _nothing_read("the job's account or region is not known")
@@ -106,48 +106,56 @@ class CloudWatchMetrics:
         try:
             with aws_errors("cloudwatch"), parse_errors("cloudwatch"):
                 client = self._client_of(job.account, job.region)
-                hosts = self._hosts(client, job, published, now)
-                series = self._series(job, published, hosts)
+                hosts = self._hosts(client, job, published_metrics, now)
+                series = self._series(job, published_metrics, hosts)
                 period_s = choose_period_s(start, end, finest_s, len(series))
-                queries = _queries(published, series, period_s)
+                queries = _queries(published_metrics, series, period_s)
                 all_series, notes = _read_queries(client, queries, start, end, period_s)
         except AccessDenied as error:
             hint = f"Allow {error.action}."
             return RawUsage((), Missing(METRIC_DENIED_CODE, str(error).rstrip("."), hint))
-        if published.has_numbered_hosts and (job.instance_count or 0) > MAX_HOSTS:
+        if published_metrics.has_numbered_hosts and (job.instance_count or 0) > MAX_HOSTS:
             notes.append(f"the metrics of {MAX_HOSTS} of {job.instance_count} hosts were read")
         if period_s > finest_s:
             period_text = f"one point every {period_s} s was read, not one every {finest_s} s"
             notes.append(f"{period_text}, because of the run's length or number of hosts")
         return RawUsage(tuple(all_series), missing, tuple(notes))
 
-    def _hosts(self, client: Any, job: Job, published: JobMetrics, now: datetime) -> list[str]:
+    def _hosts(
+        self, client: Any, job: Job, published_metrics: JobMetrics, now: datetime
+    ) -> list[str]:
         """Returns the names of the job's hosts.
 
         ListMetrics returns the hosts of all jobs of a kind. If the job has just ended, only
         recently active metrics are requested.
         """
-        if published.has_numbered_hosts:
+        if published_metrics.has_numbered_hosts:
             host_count = min(job.instance_count or 0, MAX_HOSTS)
             return [f"{job.name}/algo-{number}" for number in range(1, host_count + 1)]
         if self._list_hosts_once:
-            hosts = self._list_all_hosts(client, job, published)
+            hosts = self._list_all_hosts(client, job, published_metrics)
         else:
-            recency = {"RecentlyActive": "PT3H"} if _has_ended_recently(job, now) else {}
-            hosts = tuple(_list_hosts(client, published, _MAX_LISTED_METRICS, **recency))
+            recency_filter = {"RecentlyActive": "PT3H"} if _has_ended_recently(job, now) else {}
+            hosts = tuple(
+                _list_hosts(client, published_metrics, _MAX_LISTED_METRICS, **recency_filter)
+            )
         return sorted({host for host in hosts if host.startswith(f"{job.name}/")})
 
-    def _list_all_hosts(self, client: Any, job: Job, published: JobMetrics) -> tuple[str, ...]:
+    def _list_all_hosts(
+        self, client: Any, job: Job, published_metrics: JobMetrics
+    ) -> tuple[str, ...]:
         """Returns the hosts of all jobs of a kind. One thread lists them, while others wait."""
-        key = (job.account, job.region, published.namespace)
+        key = (job.account, job.region, published_metrics.namespace)
         with self._lock:
             if key not in self._hosts_by_kind:
                 self._hosts_by_kind[key] = tuple(
-                    _list_hosts(client, published, _MAX_LISTED_METRICS_ONCE)
+                    _list_hosts(client, published_metrics, _MAX_LISTED_METRICS_ONCE)
                 )
             return self._hosts_by_kind[key]
 
-    def _series(self, job: Job, published: JobMetrics, hosts: list[str]) -> list[_SeriesKey]:
+    def _series(
+        self, job: Job, published_metrics: JobMetrics, hosts: list[str]
+    ) -> list[_SeriesKey]:
         """Returns a key for each host and metric, and one for each algorithm metric of the job.
 
         Algorithm metrics: aws/sagemaker-python-sdk, analytics.py, TrainingJobAnalytics.
@@ -157,25 +165,25 @@ class CloudWatchMetrics:
             instance_type is None or instance_type.gpus for instance_type in instance_types
         )
         absent_metrics = {*(() if has_gpus else (Metric.GPU, Metric.GPU_MEMORY))}
-        if not (published.has_disk_metric and is_disk_judged(job, self._types)):
+        if not (published_metrics.has_disk_metric and is_disk_judged(job, self._types)):
             absent_metrics.add(Metric.DISK)
         metrics = [metric for metric in self._metrics if metric not in absent_metrics]
         series = [("Host", host, metric.value) for host in hosts for metric in metrics]
-        if published.algorithm_dimension is not None and job.status == "Completed":
+        if published_metrics.algorithm_dimension is not None and job.status == "Completed":
             names = job.metric_names[:_MAX_ALGORITHM_METRICS]
-            series += [(published.algorithm_dimension, job.name, name) for name in names]
+            series += [(published_metrics.algorithm_dimension, job.name, name) for name in names]
         return series
 
 
 def _queries(
-    published: JobMetrics, series: list[_SeriesKey], period_s: int
+    published_metrics: JobMetrics, series: list[_SeriesKey], period_s: int
 ) -> list[dict[str, Any]]:
     return [
         {
             "Id": f"q{number}",
             "MetricStat": {
                 "Metric": {
-                    "Namespace": published.namespace,
+                    "Namespace": published_metrics.namespace,
                     "MetricName": metric,
                     "Dimensions": [{"Name": dimension, "Value": value}],
                 },
@@ -187,14 +195,16 @@ def _queries(
     ]
 
 
-def _list_hosts(client: Any, published: JobMetrics, limit: int, **recency: str) -> Iterator[str]:
+def _list_hosts(
+    client: Any, published_metrics: JobMetrics, limit: int, **recency_filter: str
+) -> Iterator[str]:
     """Yields the hosts that ListMetrics names, of all jobs of a kind."""
     pages = client.get_paginator("list_metrics").paginate(
-        Namespace=published.namespace,
+        Namespace=published_metrics.namespace,
         MetricName=Metric.CPU.value,
         Dimensions=[{"Name": "Host"}],
         PaginationConfig={"MaxItems": limit},
-        **recency,
+        **recency_filter,
     )
     for page in pages:
         for metric in require_key(page, "Metrics"):
@@ -305,9 +315,9 @@ def _place_points(
     is_gapless = count == len(
         new_values
     ) == end_index + 1 - start_index and 0 <= start_index <= end_index < len(values)
-    has_regular_quarters = (count * part // 4 for part in (1, 2, 3))
+    quarter_offsets = (count * part // 4 for part in (1, 2, 3))
     is_gapless = is_gapless and all(
-        _index(moments[at], first_s, period_s) == start_index + at for at in has_regular_quarters
+        _index(moments[at], first_s, period_s) == start_index + at for at in quarter_offsets
     )
     if is_gapless and set(map(type, new_values)) == {float}:
         values[start_index : end_index + 1] = cast(Sequence[float], new_values)

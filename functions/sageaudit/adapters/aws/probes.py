@@ -44,10 +44,10 @@ def check_permission(
     try:
         getattr(client_of(service, endpoint), probe[0])(**probe[1])
     except ClientError as error:
-        problem = translate_error(error, service)
+        aws_error = translate_error(error, service)
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        refused = isinstance(problem, (AccessDenied, NoCredentials, Throttled))
-        return problem if refused or status >= _SERVER_ERROR else None
+        is_refused = isinstance(aws_error, (AccessDenied, NoCredentials, Throttled))
+        return aws_error if is_refused or status >= _SERVER_ERROR else None
     except BotoCoreError as error:
         return no_answer_error(error, service)
     except AwsError as error:

@@ -105,15 +105,15 @@ class SageMakerJobs:
         rollup = ref.kind.spec.rollup
         if rollup is None:
             return
-        child_list, seen = rollup.child_list, set[str]()
+        child_list, seen_arns = rollup.child_list, set[str]()
         with aws_errors("sagemaker"), parse_errors("sagemaker"):
             client = self._client_of(ref.account, ref.region)
             pages = client.get_paginator(xform_name(child_list.action))
             for page in pages.paginate(**{ref.kind.spec.name_key: ref.name}):
                 for row in _child_rows(page, child_list):
                     child = _child(row, child_list)
-                    if child is not None and child.arn not in seen:
-                        seen.add(child.arn)
+                    if child is not None and child.arn not in seen_arns:
+                        seen_arns.add(child.arn)
                         yield child
 
 

@@ -102,16 +102,17 @@ class SqsQueue:
         """
         refusal_by_index: dict[int, str] = {}
         for indexes in _batches(bodies):
-            delay = {"DelaySeconds": delay_s} if delay_s else {}
+            delay_argument = {"DelaySeconds": delay_s} if delay_s else {}
             entries = [
-                {"Id": str(index), "MessageBody": bodies[index], **delay} for index in indexes
+                {"Id": str(index), "MessageBody": bodies[index], **delay_argument}
+                for index in indexes
             ]
             with queue_errors(self.name):
                 answer = self._client.send_message_batch(QueueUrl=self.url, Entries=entries)
             with parse_errors("sqs"):
-                for failure in answer.get("Failed", []):
-                    refusal_by_index[int(failure["Id"])] = str(
-                        failure.get("Code", "no reason given")
+                for failed_entry in answer.get("Failed", []):
+                    refusal_by_index[int(failed_entry["Id"])] = str(
+                        failed_entry.get("Code", "no reason given")
                     )
         return refusal_by_index
 
@@ -122,8 +123,8 @@ class SqsQueue:
             attributes = self._client.get_queue_attributes(
                 QueueUrl=self.url, AttributeNames=[*names, "MessageRetentionPeriod"]
             ).get("Attributes", {})
-        visible, hidden = (int(attributes.get(name, 0)) for name in names)
-        return QueueDepth(visible, hidden, int(attributes["MessageRetentionPeriod"]))
+        visible_count, hidden_count = (int(attributes.get(name, 0)) for name in names)
+        return QueueDepth(visible_count, hidden_count, int(attributes["MessageRetentionPeriod"]))
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:
         """Makes a received message visible again after `seconds`, at most 12 hours.
@@ -230,7 +231,7 @@ class DeadLetterQueue(SqsQueue):
         """Deletes messages by up to ten handles; returns the indexes that SQS did not delete."""
         with queue_errors(self.name):
             answer = self._client.delete_message_batch(QueueUrl=self.url, Entries=_entries(handles))
-        return {int(failed["Id"]) for failed in answer.get("Failed", [])}
+        return {int(failed_entry["Id"]) for failed_entry in answer.get("Failed", [])}
 
 
 def _entries(handles: Sequence[str]) -> list[dict[str, Any]]:

@@ -86,10 +86,10 @@ class CostExplorer:
         seen_tokens: set[str] = set()
         while True:
             if self.requests >= MAX_REQUESTS:
-                spent = self.requests * USD_PER_REQUEST
+                spent_usd = self.requests * USD_PER_REQUEST
                 raise Unavailable(
                     f"Cost Explorer has more than {MAX_REQUESTS} pages for this period: "
-                    f"stopped after ${spent}; use a cost report (`sageaudit reconcile --cur`)."
+                    f"stopped after ${spent_usd}; use a cost report (`sageaudit reconcile --cur`)."
                 )
             self.requests += 1
             with aws_errors("ce", "for this account's billing data"):

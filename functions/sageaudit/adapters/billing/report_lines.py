@@ -142,8 +142,8 @@ class ReportLines(Struct, frozen=True):
         """Drops the lines of other accounts and, if `month` (YYYY-MM) is given, of other months."""
         self.connection.execute("DELETE FROM line WHERE account <> ?", [account])
         if month is not None:
-            delete_other_months = "DELETE FROM line WHERE left(period, 7) IS DISTINCT FROM ?"
-            self.connection.execute(delete_other_months, [month])
+            month_deletion_sql = "DELETE FROM line WHERE left(period, 7) IS DISTINCT FROM ?"
+            self.connection.execute(month_deletion_sql, [month])
 
     def drop_duplicates(self) -> int:
         """Drops the lines that an earlier file also has; returns the number of dropped lines."""

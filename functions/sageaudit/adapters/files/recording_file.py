@@ -77,13 +77,18 @@ def make_document(
     children = [_job_document(child, key, tags) for child in recorded.children]
     rollup_document = {} if recorded.rollup is None else _job_document(recorded.rollup, key, tags)
     for shared_key in ("as_of", "prices"):
-        shared = next((child[shared_key] for child in children if child.get(shared_key)), None)
-        if shared is not None and rollup_document.setdefault(shared_key, shared) == shared:
+        shared_value = next(
+            (child[shared_key] for child in children if child.get(shared_key)), None
+        )
+        if (
+            shared_value is not None
+            and rollup_document.setdefault(shared_key, shared_value) == shared_value
+        ):
             for child in children:
-                if child.get(shared_key) == shared:
+                if child.get(shared_key) == shared_value:
                     del child[shared_key]
-    deleted = {"deleted": [ref.arn for ref in recorded.deleted]} if recorded.deleted else {}
-    return {"schema": SCHEMA, **rollup_document, **deleted, "children": children}
+    deleted_part = {"deleted": [ref.arn for ref in recorded.deleted]} if recorded.deleted else {}
+    return {"schema": SCHEMA, **rollup_document, **deleted_part, "children": children}
 
 
 def _job_document(recorded: Recording, key: bytes | None, tags: TagNames) -> dict[str, Any]:
@@ -125,22 +130,26 @@ def to_text(document: Mapping[str, Any]) -> str:
 
 
 def _lines(value: object, indent: str) -> Iterator[str]:
-    one_line = to_json(value)
+    one_line_text = to_json(value)
     is_flat_list = isinstance(value, list) and not any(
         isinstance(entry, dict | list) for entry in value
     )
-    if is_flat_list or not isinstance(value, dict | list) or len(indent) + len(one_line) <= _WIDTH:
-        yield one_line
+    if (
+        is_flat_list
+        or not isinstance(value, dict | list)
+        or len(indent) + len(one_line_text) <= _WIDTH
+    ):
+        yield one_line_text
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     yield opening
-    inner = f"{indent} "
+    inner_indent = f"{indent} "
     pairs = value.items() if isinstance(value, dict) else ((None, entry) for entry in value)
     for position, (key, item) in enumerate(pairs):
-        yield f"{',' if position else ''}\n{inner}"
+        yield f"{',' if position else ''}\n{inner_indent}"
         if key is not None:
             yield f"{json.dumps(str(key), ensure_ascii=False)}: "
-        yield from _lines(item, inner)
+        yield from _lines(item, inner_indent)
     yield f"\n{indent}{closing}"
 
 
@@ -262,9 +271,13 @@ class _Anonymizer(Struct, frozen=True):
     def _metrics(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
         result: dict[str, Any] = {}
         if "absent" in metrics:
-            absent = metrics["absent"]
-            code = absent["code"] if absent["code"] in _CODES else REDACTED
-            result["absent"] = {"code": code, "reason": _sentence(absent["reason"]), "remedy": None}
+            absence = metrics["absent"]
+            code = absence["code"] if absence["code"] in _CODES else REDACTED
+            result["absent"] = {
+                "code": code,
+                "reason": _sentence(absence["reason"]),
+                "remedy": None,
+            }
         if "notes" in metrics:
             result["notes"] = [_sentence(text) for text in metrics["notes"]]
         hosts: dict[str, list[str]] = {}
@@ -305,5 +318,5 @@ class _Anonymizer(Struct, frozen=True):
 
 
 def _sentence(text: str) -> str:
-    bare = text.rstrip(".")
-    return bare if _SAFE_SENTENCES.fullmatch(bare) else REDACTED
+    text_without_point = text.rstrip(".")
+    return text_without_point if _SAFE_SENTENCES.fullmatch(text_without_point) else REDACTED

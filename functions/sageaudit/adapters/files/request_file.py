@@ -40,7 +40,7 @@ class RequestFile(Struct, frozen=True):
         Does not list keys inside a repeated key again.
         """
         numbers: dict[Place, int] = {(): 1}
-        repeated: dict[Place, None] = {}
+        repeated_places: dict[Place, None] = {}
         # The current key or index of each level, and whether the level is a list.
         stack: list[tuple[str | int | None, bool]] = []
         line, position, key_next = 1, 0, False
@@ -62,11 +62,13 @@ class RequestFile(Struct, frozen=True):
             elif word != ":" and key_next:
                 stack[-1] = (json.loads(word), False)
                 place = tuple(_steps(stack))
-                if place in numbers and not any(place[:n] in repeated for n in range(len(place))):
-                    repeated[place] = None
+                if place in numbers and not any(
+                    place[:n] in repeated_places for n in range(len(place))
+                ):
+                    repeated_places[place] = None
                 numbers[place] = line
                 key_next = False
-        return numbers, list(repeated)
+        return numbers, list(repeated_places)
 
 
 def display_name(path: str) -> str:

@@ -166,10 +166,10 @@ class TableOverlay(SqliteHistory):
         A family's runs are from the table and memory; an audit in memory replaces the stored audit.
         Other lists are from memory alone.
         """
-        in_memory = super().runs(query, before=before, page_size=page_size)
+        runs_in_memory = super().runs(query, before=before, page_size=page_size)
         if query.index is not RunIndex.FAMILY:
-            return in_memory
-        rows: list[Any] = list(in_memory)
+            return runs_in_memory
+        rows: list[Any] = list(runs_in_memory)
         keys_in_memory = {run.key for run in rows}
         wider_page_size = page_size and page_size + len(rows)
         stored: Iterator[Any] = self._table.runs(query, before=before, page_size=wider_page_size)

@@ -102,18 +102,14 @@ class FamilyRow(Struct, frozen=True):
 
     @property
     def compared_text(self) -> str | None:
-        """The stamps in `compared` without separators, STAMP_LENGTH letters each; None if none were
-        read.
-        """
+        """The stamps in `compared` without separators; None if no earlier runs were read."""
         return None if self.compared is None else "".join(self.compared)
 
-    def has_missed(self, earlier: FamilyRow) -> bool:
-        """Whether the run's audit did not read the current state of `earlier`, a run that ended
-        before.
-        """
-        if self.compared is None or earlier.ended_sk < self.compared_since:
+    def has_missed(self, earlier_row: FamilyRow) -> bool:
+        """Whether the run's audit did not read the current state of an earlier run."""
+        if self.compared is None or earlier_row.ended_sk < self.compared_since:
             return False
-        return earlier.stamp not in self.compared
+        return earlier_row.stamp not in self.compared
 
 
 def read_compared(text: str | None) -> tuple[str, ...] | None:
@@ -148,9 +144,9 @@ def find_outdated(
     """Yields the row's run if its audit missed an earlier run, and the later runs that missed this
     run.
     """
-    if any(row.has_missed(earlier) for earlier in earlier_rows):
+    if any(row.has_missed(earlier_row) for earlier_row in earlier_rows):
         yield row.key
-    yield from (later.key for later in later_rows if later.has_missed(row))
+    yield from (later_row.key for later_row in later_rows if later_row.has_missed(row))
 
 
 def sum_row(summary: AuditSummary, scope: Scope) -> SumRow:
@@ -206,21 +202,21 @@ def to_stored_bytes(document: AuditDocument, version: int) -> bytes:
 def to_stored_json(document: AuditDocument, version: int) -> str:
     """Returns a document's stored JSON, with the version, trimmed to fit one item."""
     audit = {**document["audit"], "version": version}
-    stored = cast("_Document", {**document, "audit": audit})
+    stored_document = cast("_Document", {**document, "audit": audit})
     if unlisted_count := unlisted_finding_count(document):
         note = (
             f"Findings that no list shows: {unlisted_count}"
             " (lists have one of each rule, 40 at most)."
         )
-        stored = _with_note(stored, note)
-    text = to_json(stored)
+        stored_document = _with_note(stored_document, note)
+    text = to_json(stored_document)
     for trim, note in _TRIMS:
         if len(text.encode()) <= MAX_DOCUMENT_BYTES:
             break
-        trimmed = trim(stored)
-        if trimmed != stored:
-            stored = _with_note(trimmed, note)
-            text = to_json(stored)
+        trimmed_document = trim(stored_document)
+        if trimmed_document != stored_document:
+            stored_document = _with_note(trimmed_document, note)
+            text = to_json(stored_document)
     return text
 
 
@@ -238,11 +234,14 @@ def _without_evidence(document: _Document) -> _Document:
 
 
 def _shorten_children(document: _Document) -> _Document:
-    shortened = [
+    shortened_children = [
         {**_without_evidence(child), "phases": [], "waterfall": []}
         for child in document["children"] or ()
     ]
-    return {**document, "children": shortened if document["children"] is not None else None}
+    return {
+        **document,
+        "children": shortened_children if document["children"] is not None else None,
+    }
 
 
 def _without_children(document: _Document) -> _Document:

@@ -150,8 +150,8 @@ def _warn_history_begins_later(rows: Sequence[SumsRow], requested_start: date) -
 def _without_empty(rows: Sequence[SumsRow], length: PeriodLength) -> list[SumsRow]:
     """Returns the rows that are not empty, and the newest row; prints how many are left out."""
     nonempty_rows = [row for row in rows if row.jobs or row.costliest_rule or row is rows[-1]]
-    if empty := len(rows) - len(nonempty_rows):
-        print_message(f"{count_text(empty, f'empty {length.value}')} not shown")
+    if empty_count := len(rows) - len(nonempty_rows):
+        print_message(f"{count_text(empty_count, f'empty {length.value}')} not shown")
     return nonempty_rows
 
 
@@ -170,12 +170,12 @@ def _show_headline(
         console.print(Text(f"{_TITLE}  {bars}  0 to {format_usd(max(known_amounts))}"))
 
 
-def _bars(amounts: Sequence[Decimal | None], largest: Decimal, *, ascii_only: bool) -> str:
+def _bars(amounts: Sequence[Decimal | None], largest_amount: Decimal, *, ascii_only: bool) -> str:
     """Returns one bar character for each amount, scaled from 0 to `largest`."""
     blocks, gap = (_PLAIN_BLOCKS, _PLAIN_GAP) if ascii_only else (_BLOCKS, _GAP)
     last = len(blocks) - 1
     return "".join(
-        gap if value is None else blocks[min(int(value / largest * len(blocks)), last)]
+        gap if value is None else blocks[min(int(value / largest_amount * len(blocks)), last)]
         for value in amounts
     )
 

@@ -256,8 +256,8 @@ def _table(
         for text in header.splitlines():
             print_line(console, text, "dim")
         is_custom = [field.name for field in fields] != [*layout.table]
-        dropped = None if is_custom else layout.dropped_first
-        console.print(fit_table(columns, cells, dropped, console.width), crop=False)
+        dropped_names = None if is_custom else layout.dropped_first
+        console.print(fit_table(columns, cells, dropped_names, console.width), crop=False)
 
 
 def _json(rows: Iterable[Any], fields: Sequence[Field], tail: JsonTail) -> Iterator[str]:

@@ -285,18 +285,18 @@ def sums_layout(
     names = [column.key for column in columns]
     tags = tuple(_column_field(column) for column in columns if column.is_tag)
     if GROUPABLE["usage_type"] in columns:
-        exported = [field.name for field in _USAGE_TYPE_FIELDS]
+        exported_names = [field.name for field in _USAGE_TYPE_FIELDS]
         table = (*names, "jobs", "usage_quantity", "usage_unit", "total_usd", "share_percent")
         fields = (*tags, *_COLUMNS, *_USAGE_TYPE_FIELDS, *_PERIOD_FIELDS)
-        return ListLayout(fields, table, ("share_percent", "jobs"), (*names, *exported))
-    exported = [
+        return ListLayout(fields, table, ("share_percent", "jobs"), (*names, *exported_names))
+    exported_names = [
         field.name for field in (*_SUM_FIELDS, *_PERIOD_FIELDS) if field.name not in period_fields
     ]
-    table = (*names, *(name for name in SUMS.table if name in exported))
+    table = (*names, *(name for name in SUMS.table if name in exported_names))
     if with_median:
-        exported, table = [*exported, "median_usd"], (*table, "median_usd")
+        exported_names, table = [*exported_names, "median_usd"], (*table, "median_usd")
     layout = replace(
-        SUMS, fields=(*tags, *SUMS.fields), table=table, exported_fields=(*names, *exported)
+        SUMS, fields=(*tags, *SUMS.fields), table=table, exported_fields=(*names, *exported_names)
     )
     return with_sort_column(layout, SortOrder.WASTE if sort is SortOrder.NEWEST else sort)
 
@@ -310,11 +310,11 @@ def with_sort_column(layout: ListLayout, sort: SortOrder) -> ListLayout:
     if name not in table:
         table = (*(column_name for column_name in table if column_name != "costliest_rule"), name)
     drop_order = (*layout.dropped_first, "total_usd")
-    dropped = tuple(
+    dropped_names = tuple(
         dict.fromkeys(
             column_name
             for column_name in drop_order
             if column_name in table and column_name != name
         )
     )
-    return replace(layout, table=table, dropped_first=dropped)
+    return replace(layout, table=table, dropped_first=dropped_names)

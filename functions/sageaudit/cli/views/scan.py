@@ -96,7 +96,7 @@ def plan_document(lanes: Sequence[Lane], cost: ScanCost) -> dict[str, Any]:
     listed_jobs = Counter(
         (lane.account, lane.region, job.ref.kind.value) for lane in lanes for job in lane.jobs
     )
-    running = sum(not job.is_finished for lane in lanes for job in lane.jobs)
+    running_count = sum(not job.is_finished for lane in lanes for job in lane.jobs)
     return {
         "listed": [
             {"account": account, "region": region, "kind": kind, "jobs": count}
@@ -104,8 +104,8 @@ def plan_document(lanes: Sequence[Lane], cost: ScanCost) -> dict[str, Any]:
         ],
         "jobs": {
             "to_audit": cost.jobs,
-            "running": running,
-            "known": listed_jobs.total() - cost.jobs - running,
+            "running": running_count,
+            "known": listed_jobs.total() - cost.jobs - running_count,
         },
         "metrics": cost.metrics,
         "cost_usd": cost.usd,

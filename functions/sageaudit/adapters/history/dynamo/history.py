@@ -114,10 +114,10 @@ class DynamoHistory:
         It makes three reads. If audits are made in the usual order, it makes no write.
         """
         partition = keys.family_runs_pk(account, region, family)
-        outdated = self._find_outdated(partition, key, ended_at)
-        for run in outdated:
+        outdated_keys = self._find_outdated(partition, key, ended_at)
+        for run in outdated_keys:
             self.schedule_reaudit(run, due_at)
-        return outdated
+        return outdated_keys
 
     def _find_outdated(self, partition: str, key: JobKey, ended_at: datetime) -> tuple[JobKey, ...]:
         """Returns the runs to judge again. All reads are strongly consistent.
@@ -208,10 +208,10 @@ class DynamoHistory:
     ) -> Iterator[Item]:
         """Yields the items of a list in the order of its index, merged from all its partitions."""
         index, partitions = _INDEXES[query.index], _partitions(query)
-        oldest_first = query.index is RunIndex.DUE
-        end = through_sk(read_moment(query.values[0])) if oldest_first else sk_before(before)
+        is_oldest_first = query.index is RunIndex.DUE
+        end = through_sk(read_moment(query.values[0])) if is_oldest_first else sk_before(before)
         page_rows = None if page_size is None else _rows_per_partition(page_size, len(partitions))
-        if page_rows is not None and oldest_first:
+        if page_rows is not None and is_oldest_first:
             page_rows = max(page_rows, _MIN_DUE_ROWS)
         limit = {} if page_rows is None else {"Limit": page_rows}
         queries = [
@@ -220,13 +220,13 @@ class DynamoHistory:
                 "#s < :end",
                 {":end": end},
                 index=index,
-                ScanIndexForward=oldest_first,
+                ScanIndexForward=is_oldest_first,
                 **limit,
             )
             for partition in partitions
         ]
         return heapq.merge(
-            *queries, key=lambda item: item[index.sort_key], reverse=not oldest_first
+            *queries, key=lambda item: item[index.sort_key], reverse=not is_oldest_first
         )
 
     def daily_sums(

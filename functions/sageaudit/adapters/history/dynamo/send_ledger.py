@@ -280,8 +280,8 @@ def read_channel_hour(table: DynamoTable, channel: str, began_at: datetime) -> C
             (str(notice["headline"]), Decimal(notice["usd"]) if "usd" in notice else None)
             for notice in item["largest_messages"]
         )
-        sent, held = int(item["sent"]), int(item["held"])
-    return ChannelHour(channel, began_at, sent, held, largest_messages)
+        sent, held_count = int(item["sent"]), int(item["held"])
+    return ChannelHour(channel, began_at, sent, held_count, largest_messages)
 
 
 def channel_hour_item(hour: ChannelHour, now: datetime) -> Item:

@@ -110,13 +110,13 @@ class DynamoSweepStore:
             if item is None:
                 return None
             try:
-                stored = read_moment(str(item.get(_INSTALLED_AT)))
+                stored_moment = read_moment(str(item.get(_INSTALLED_AT)))
             except ValueError as error:
                 where = f"the item {keys.SWEEP_PK} {keys.INSTALLED_SK}"
                 raise MalformedData(where, "has no time") from error
-            if stored > self._clock():
+            if stored_moment > self._clock():
                 return None
-            self._installed_at = stored
+            self._installed_at = stored_moment
         return self._installed_at
 
     def list_state(self, job_list: JobList) -> ListState | None:

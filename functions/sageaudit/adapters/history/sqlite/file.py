@@ -200,8 +200,8 @@ def _open_in_best_mode(path: Path, *, create: bool) -> sqlite3.Connection:
         if _wal_path(path).exists():
             raise
     # Nobody can write the file here, so nothing changes while it is read.
-    read_only = _connect(path, "mode=ro", "immutable=1")
-    return _prepare_schema(read_only, path, create=False, use_wal=False)
+    read_only_connection = _connect(path, "mode=ro", "immutable=1")
+    return _prepare_schema(read_only_connection, path, create=False, use_wal=False)
 
 
 def _prepare_schema(

@@ -206,21 +206,21 @@ class SqliteHistory:
             earlier_rows = connection.execute(schema.FAMILY_BEFORE, parameters).fetchall()
             later_rows = connection.execute(schema.FAMILY_AFTER, parameters).fetchall()
         read_row = partial(self._read_or_raise, rows.read_family_row)
-        outdated = tuple(
+        outdated_keys = tuple(
             find_outdated(read_row(own_row), map(read_row, earlier_rows), map(read_row, later_rows))
         )
-        if outdated:
-            self._make_due(outdated, due_at)
-        return outdated
+        if outdated_keys:
+            self._make_due(outdated_keys, due_at)
+        return outdated_keys
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Sets `due_at` of an audit that is not due earlier; does nothing without an audit."""
         self._make_due([key], due_at)
 
     def _make_due(self, runs: Sequence[JobKey], due_at: datetime) -> None:
-        due = {"due_at": moment_text(due_at)}
+        due_value = {"due_at": moment_text(due_at)}
         with self._file.write_transaction() as connection:
-            values = [due | {"run_key": run_key(run)} for run in runs]
+            values = [due_value | {"run_key": run_key(run)} for run in runs]
             connection.executemany(schema.SCHEDULE_REAUDIT, values)
 
     def summary(self, key: JobKey) -> AuditSummary | None:

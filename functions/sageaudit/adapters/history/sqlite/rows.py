@@ -161,15 +161,18 @@ def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iter
 
     Leaves out sums that have become zero.
     """
-    of_rules: dict[_SumKey, dict[str, RuleSums]] = defaultdict(dict)
+    rule_sums_by_key: dict[_SumKey, dict[str, RuleSums]] = defaultdict(dict)
     for row in rules:
-        if known := _fields(_RULE_READERS, row[_SUM_KEY_LENGTH + 1 :]):
-            of_rules[row[:_SUM_KEY_LENGTH]][row[_SUM_KEY_LENGTH]] = RuleSums(**known)
+        if known_fields := _fields(_RULE_READERS, row[_SUM_KEY_LENGTH + 1 :]):
+            rule_sums_by_key[row[:_SUM_KEY_LENGTH]][row[_SUM_KEY_LENGTH]] = RuleSums(**known_fields)
     for row in sums:
-        place = row[:_SUM_KEY_LENGTH]
-        known, found = _fields(_SUM_READERS, row[_SUM_KEY_LENGTH:]), of_rules.pop(place, {})
-        if known or found:
-            yield _sum_row(place, Sums(**known, rules=found))
+        key = row[:_SUM_KEY_LENGTH]
+        known_fields, rule_sums = (
+            _fields(_SUM_READERS, row[_SUM_KEY_LENGTH:]),
+            rule_sums_by_key.pop(key, {}),
+        )
+        if known_fields or rule_sums:
+            yield _sum_row(key, Sums(**known_fields, rules=rule_sums))
 
 
 def _sum_row(key: _SumKey, sums: Sums) -> SumRow:
