@@ -128,7 +128,7 @@ def _reason(recommendation: FamilyRecommendation) -> str | None:
 
 
 def _silenced_by(recommendation: FamilyRecommendation) -> str | None:
-    """Returns how a recommendation is silenced: accepted, snoozed or exempt; None if it is not."""
+    """Returns how a recommendation is silenced: accepted, snoozed, exempt, or None."""
     return recommendation.silence.label if recommendation.silence else None
 
 

@@ -176,7 +176,7 @@ def _names_seen_earlier(
 def _direction(
     now: SumsRow, before: SumsRow, *, was_seen_earlier: bool, is_covered: bool
 ) -> ChangeKind | None:
-    """Returns the kind of a change. GONE needs one job before; the other kinds need a history that
+    """Returns the kind of a change. GONE needs one earlier job; the other kinds need a history that
     covers all days before.
     """
     if before.jobs and not now.jobs:

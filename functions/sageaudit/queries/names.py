@@ -150,7 +150,7 @@ def _filter_text(name: str, filter_value: Any) -> str:
 
 
 def covered_days_text(history: History, window: Window) -> str:
-    """Returns on which days the history has audits, for a window in which it has none."""
+    """Returns on which days the history has audits, for a window without audits."""
     days = audited_days(history)
     if days is None:
         return "the history is empty: `sageaudit scan` audits jobs"

@@ -146,7 +146,7 @@ def is_parser_error(error: Exception) -> bool:
 
 
 def read_text(row: Mapping[str, Any], key: str) -> str:
-    """Returns the text under a key. `parse_errors` translates its TypeError or KeyError."""
+    """Returns the text under a key. Raises TypeError or KeyError, for use in `parse_errors`."""
     value = row[key]
     if not isinstance(value, str):
         raise TypeError(f"{key} is not a text")
@@ -154,7 +154,7 @@ def read_text(row: Mapping[str, Any], key: str) -> str:
 
 
 def require_key(answer: Mapping[str, Any], key: str) -> Any:
-    """Returns the value of a key that AWS always answers. Raises Unavailable if it is missing."""
+    """Returns the value of a required key of an answer. Raises Unavailable if it is absent."""
     if key not in answer:
         raise Unavailable(
             f"An answer of AWS has no {key}, perhaps because of a proxy: try again later."

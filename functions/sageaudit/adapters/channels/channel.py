@@ -122,7 +122,7 @@ class NoticeChannel(ABC):
     @staticmethod
     @abstractmethod
     def mark_as_repeat(payload: Payload) -> Payload:
-        """Returns the payload with `card.REPEAT` at its beginning, within the size limits.
+        """Returns the payload, beginning with `card.REPEAT`, within the size limits.
 
         It works for every payload that `check` accepts.
         """

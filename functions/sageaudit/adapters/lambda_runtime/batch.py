@@ -192,7 +192,7 @@ class QueueRetries:
         return record.age_s(self._clock()) >= GIVE_UP_AFTER.total_seconds()
 
     def retry_later(self, record: SqsMessage, reason: str, wait_s: int | None = None) -> str | None:
-        """Hides the message, or abandons it if it is too old."""
+        """Hides the message; abandons a message that is too old."""
         if self.is_too_old(record):
             self.reject(record, "gave_up", reason)
             return ABANDONED

@@ -118,7 +118,7 @@ class PriceListSource(Struct, frozen=True):
     memory: dict[tuple[str, Component], tuple[ListedPrices, datetime]] = field(default_factory=dict)
 
     def read(self, region: str | None, component: Component) -> ListedPrices:
-        """Returns today's listing, or the last one with the reason why it is not today's."""
+        """Returns today's listing, or the last listing with the reason why today's is missing."""
         if region is None:
             return ListedPrices(None, component, None, None)
         key, now = (region, component), self.clock()

@@ -266,7 +266,7 @@ class PricedMarkets:
     ) -> Market:
         """Returns types, and prices of the job's region, component and day, or None for each.
 
-        `recorded_prices` are used before those of all sources.
+        `recorded_prices` are used before the prices of all sources.
         """
         component = job.kind.spec.component
         source_prices = (source.read(job.region, component) for source in self._sources)

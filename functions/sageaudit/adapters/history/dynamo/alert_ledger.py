@@ -192,7 +192,7 @@ class DynamoAlertLedger:
         )
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
-        """Returns the channel and the body of a notice by its keys; None if there is none.
+        """Returns the channel and the body of a notice by its keys; None without such an item.
 
         Raises MalformedData for an item that cannot be read, or AwsError.
         """

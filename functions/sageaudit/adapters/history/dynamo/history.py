@@ -147,7 +147,7 @@ class DynamoHistory:
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Sets `due_at` of an audit, unless it is due earlier. Does nothing if there is no audit.
 
-        A condition is enough: if the audit is recorded meanwhile, it is checked again.
+        One conditional write is enough: an audit that is recorded meanwhile is checked again.
         """
         with suppress(ConditionFailed):
             self._table.update(

@@ -91,7 +91,7 @@ class HistoryFile:
             weakref.finalize(self, self._connection.close)
 
     def close(self) -> None:
-        """Closes the file. If no other process reads it, SQLite moves its side files into it."""
+        """Closes the file. SQLite merges its side files if no other process reads the file."""
         with self._lock:
             self._connection.close()
 
@@ -238,7 +238,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
-    """Raises BadHistory for a database of another tool or version, and leaves it as it is."""
+    """Raises BadHistory for a database of another tool or version, and does not change it."""
     if _pragma(connection, "application_id") != schema.APPLICATION_ID:
         raise BadHistory(
             f"{path} is a database of another tool: name another file with --history,"

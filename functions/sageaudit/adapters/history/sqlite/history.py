@@ -1,6 +1,6 @@
 """History in one SQLite file, for a person's own machine, or in memory.
 
-docs/data-model.md describes its tables. It makes the same decisions as the table in AWS
+docs/data-model.md describes its tables. Recording makes the same decisions as the table in AWS
 (`adapters/history/`). A list is read a page at a time, and no transaction stays open between pages.
 So a list never blocks a writer, and may or may not have rows that are recorded meanwhile.
 """
