@@ -154,7 +154,7 @@ def read_text(row: Mapping[str, Any], key: str) -> str:
 
 
 def require_key(answer: Mapping[str, Any], key: str) -> Any:
-    """Returns the value of a required key of an answer. Raises Unavailable if it is absent."""
+    """Returns the value of an answer's required key. Raises Unavailable without the key."""
     if key not in answer:
         raise Unavailable(
             f"An answer of AWS has no {key}, perhaps because of a proxy: try again later."
