@@ -175,11 +175,11 @@ class _Backfill:
 
     def _send(self, jobs: list[ListedJob], stack: BackfillStack) -> Exit:
         progress = SendProgress()
-        sending = send_events(
+        progress_updates = send_events(
             jobs, stack.queue, per_minute=self._per_minute, sleep=self._interruption.sleep
         )
         try:
-            for progress in sending:
+            for progress in progress_updates:
                 waiting_text = f"; waiting for {progress.queued_before:,} messages in the queue"
                 self._print_progress(
                     f"{progress.sent_count:,} of {count_text(len(jobs), 'job')} sent"

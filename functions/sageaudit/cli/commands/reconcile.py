@@ -87,7 +87,7 @@ def reconcile(
 def read_month(history: History, account: str, first_day: date) -> AuditedMonth:
     """Returns the bill lines of an account's month.
 
-    These are lines of jobs that ended in the month, and storage of jobs that ended in the next
+    The lines are of jobs that ended in the month, and of the storage of jobs that ended in the next
     month.
     """
     month, next_month = f"{first_day:%Y-%m}", (first_day + timedelta(days=31)).replace(day=1)

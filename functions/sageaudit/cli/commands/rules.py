@@ -169,10 +169,11 @@ def _judging_lines(rule: Rule) -> list[str]:
         lines.append("Off by default: the policy can list it under `rules.on`.")
     if rule.required_metrics:
         metrics = ", ".join(metric.value for metric in rule.required_metrics)
-        minutes = "minutes of work" if rule.uses_whole_run else "active minutes"
+        minutes_text = "minutes of work" if rule.uses_whole_run else "active minutes"
         lines.append(
             f"Needs {metrics}: {rule.min_coverage:.0%} of the points, "
-            f"{rule.min_active_minutes:g} {minutes}, a point at least every {rule.max_period_s} s."
+            f"{rule.min_active_minutes:g} {minutes_text}, a point at least every"
+            f" {rule.max_period_s} s."
         )
     if rule.can_pool_runs:
         limit_text = f"Under {MIN_ACTIVE_MINUTES} active minutes"
@@ -180,8 +181,8 @@ def _judging_lines(rule: Rule) -> list[str]:
     if rule.compares_hosts:
         lines.append("Compares hosts: Unknown when the job has several instance groups.")
     if rule.skips_busy_gpu:
-        busy = f"{BUSY_GPU_PERCENT}% or more of its active time"
-        lines.append(f"Does not apply while the GPU is busy ({busy}).")
+        busy_text = f"{BUSY_GPU_PERCENT}% or more of its active time"
+        lines.append(f"Does not apply while the GPU is busy ({busy_text}).")
     if rule.min_earlier_runs:
         lines.append(f"Needs {rule.min_earlier_runs} earlier runs of the family.")
     if rule.info.subsumes:
