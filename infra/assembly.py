@@ -33,7 +33,7 @@ def synthesize(
 ) -> dict[str, Any]:
     """Writes the assembly to `outdir` and returns the template.
 
-    The settings are those of cdk.json, which `context` overrides. Raises ValueError.
+    `context` overrides the settings of cdk.json. Raises ValueError.
     """
     app = cdk.App(context=cdk_context() | dict(context or {}), outdir=outdir)
     settings = read_settings({key: app.node.try_get_context(key) for key in SETTING_NAMES})

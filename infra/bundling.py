@@ -1,7 +1,7 @@
 """Builds the Lambda asset, without Docker.
 
 The asset has our code without the command line, pinned wheels without unused parts, the validated
-policy, and the version of the rules. It has byte code for all of them if this machine has Lambda's
+policy, and the version of the rules. It has byte code for all modules if this machine has Lambda's
 Python. CDK gets a finished folder, so the functions share one asset. The wheels and the asset are
 cached under build/ by the hash of their inputs, so an unchanged project is not built twice.
 """
@@ -46,7 +46,8 @@ NOT_ON_LAMBDA = (
     "workflows/backfill.py",
     "workflows/doctor",
 )
-"""Parts of the package that no handler imports: the command line, and modules that only it uses."""
+"""The parts of the package that no handler imports: the command line, and modules that only the
+command line uses."""
 
 
 _SUFFIXES = frozenset({".py", ".json", ".css", ".js"})
@@ -55,7 +56,7 @@ POLICY = ROOT / "policy.toml"
 
 
 def load_policy(path: Path) -> Policy:
-    """Loads the policy to deploy. An invalid policy stops the deployment, instead of a function."""
+    """Loads the policy to deploy. An invalid policy stops the deployment, not later a function."""
     try:
         return policy_file.load_policy(path)
     except BadPolicy as error:
@@ -81,15 +82,18 @@ class Target:
         )
 
     def interpreter(self) -> byte_code.Interpreter | None:
-        """Returns the interpreter that compiles for the target; None for this machine."""
+        """Returns the interpreter that compiles for the target; None for this machine, or if none
+        is found.
+        """
         return byte_code.find_interpreter(self.python) if self.python is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A finished asset folder. `tree_hash` is over paths, modes and contents, including byte code.
+    """A finished asset folder. `tree_hash`: the hash of paths, modes and contents, including byte
+    code.
 
-    `compiled_by`: the version of the Python that compiled it, or None.
+    `compiled_by`: the version of the Python that wrote the byte code; None without byte code.
     """
 
     folder: Path
@@ -182,7 +186,7 @@ def _assemble(
 
 
 def _build_once(kind: str, digest: str, build: Callable[[Path], None]) -> Path:
-    """Builds build/KIND-DIGEST if it does not exist; deletes the folders of older digests."""
+    """Builds build/KIND-DIGEST if the folder is missing; deletes the folders of older digests."""
     folder = BUILD_FOLDER / f"{kind}-{digest}"
     if folder.exists():
         return folder

@@ -2,7 +2,7 @@
 
 Lambda's code folder is read-only, so modules without byte code are compiled again at every cold
 start. Python reads only byte code of its own minor version, so this machine needs an interpreter of
-that version; another one may run the deployment.
+this version, even if another version runs the deployment.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ class Interpreter:
 
 
 def find_interpreter(python: str, environ: Mapping[str, str] = os.environ) -> Interpreter | None:
-    """Returns the first released CPython of the minor version `python` on the path, or None.
+    """Returns the first released CPython of the minor version `python` on the path; None if there
+    is none.
 
-    Runs each candidate: a shim of pyenv has the right name, but fails if that version is not
+    Runs each candidate: a shim of pyenv has the right name, but fails if its version is not
     selected.
     """
     for folder in environ.get("PATH", os.defpath).split(os.pathsep):
@@ -67,7 +68,7 @@ def compile_folder(folder: Path, interpreter: Interpreter) -> None:
 
 
 def no_interpreter_warning(python: str) -> str:
-    """Returns a sentence on what a deployment without `python` costs and how to install it."""
+    """Returns a sentence on what a deployment without `python` costs, and how to install Python."""
     return (
         f"no Python {python} is on this machine's path, so the Lambda functions have no byte code, "
         "and each cold start takes about 0.5 s more CPU time (more than twice as much): "
@@ -91,5 +92,5 @@ def _query_version(candidate: Path) -> Interpreter | None:
     except (OSError, subprocess.SubprocessError, ValueError):
         return None
     # A pre-release may have another byte code than the release, which then ignores it.
-    usable = implementation == "cpython" and level == "final"
-    return Interpreter(path, version) if usable else None
+    is_usable = implementation == "cpython" and level == "final"
+    return Interpreter(path, version) if is_usable else None

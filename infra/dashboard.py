@@ -1,4 +1,4 @@
-"""The dashboard and the saved queries, from the alarms and the runbook's queries."""
+"""Creates the dashboard and the saved queries, from the alarms and the runbook's queries."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SavedQuery:
 
 
 def saved_queries() -> Iterator[SavedQuery]:
-    """Yields the queries in docs/runbook.md, in its order."""
+    """Yields the queries in docs/runbook.md, in the page's order."""
     page = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
     for section in re.split(r"^##+ ", page, flags=re.MULTILINE)[1:]:
         entry = section.partition("\n")[0].lower().replace(" ", "-")
@@ -46,7 +46,7 @@ def saved_queries() -> Iterator[SavedQuery]:
 
 
 class Dashboard(Construct):
-    """Shows money, freshness and health. `log_groups` is by function name."""
+    """Shows money, freshness and health. `log_groups` has the handler's name as key."""
 
     def __init__(
         self,

@@ -40,7 +40,8 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import OWN_TOPIC
 
 CDK_CLI = "aws-cdk@2.1148.1"
-"""Pinned to 2.x: 3.x, the latest in the registry, cannot read assemblies of aws-cdk-lib 2."""
+"""The CDK CLI's package, pinned to 2.x: 3.x, the latest in the registry, cannot read assemblies of
+aws-cdk-lib 2."""
 ROOT = Path(__file__).parent.parent
 
 RunCdk = Callable[[Sequence[str], dict[str, str]], None]
@@ -83,8 +84,8 @@ def deploy(
         )
     store_secrets(store, flags, policy.channels)
     create_fingerprint_key(store)
-    bootstrapped = _outputs(formation, "CDKToolkit") is not None
-    if not bootstrapped:
+    is_bootstrapped = _outputs(formation, "CDKToolkit") is not None
+    if not is_bootstrapped:
         flags.confirm(
             "This region is not bootstrapped for the CDK (a bucket and roles for deployments). "
             "Bootstrap it now?"
@@ -93,7 +94,7 @@ def deploy(
     environment = _environment(session)
     # As an option: credentials in the environment would take precedence over AWS_PROFILE.
     profile_options = [] if profile is None else ["--profile", profile]
-    if not bootstrapped:
+    if not is_bootstrapped:
         run(["bootstrap", f"aws://{account}/{session.region_name}", *profile_options], environment)
     # The CDK CLI asks before it grants permissions, and fails without a terminal.
     approval = ["--require-approval", "never"] if flags.assume_yes else []
@@ -110,14 +111,14 @@ def deploy(
     outputs = _outputs(formation, stack) or {}
     protect_table(dynamodb, outputs["TableName"], stack)
     create_forwarding(session, (account, session.region_name), stack, member_regions)
-    refused = list(_subscribe(sns, outputs, addresses_by_topic))
+    refusals = list(_subscribe(sns, outputs, addresses_by_topic))
     channels = [name for name in policy.channels if name != OWN_TOPIC]
     for line in _describe_subscribers(
         sns, outputs, channels, is_observe_mode=policy.mode == "observe"
     ):
         click.echo(line)
-    if refused:
-        raise click.ClickException("sageaudit is deployed, but " + "; ".join(refused))
+    if refusals:
+        raise click.ClickException("sageaudit is deployed, but " + "; ".join(refusals))
 
 
 def _environment(session: Any) -> dict[str, str]:
@@ -170,7 +171,9 @@ def _subscribe(
 
 
 def create_fingerprint_key(store: Any) -> None:
-    """Creates the key once: with a new key, old and new fingerprints of one job would differ."""
+    """Creates the fingerprint key if there is none. With a new key, a job's old and new
+    fingerprints would differ.
+    """
     if not _has_secret(store, FINGERPRINT_KEY):
         _put_secret(
             store, FINGERPRINT_KEY, secrets.token_hex(32), "Key of sageaudit's job fingerprints"
@@ -178,9 +181,9 @@ def create_fingerprint_key(store: Any) -> None:
 
 
 def store_secrets(store: Any, flags: Flags, channels: ChannelChoices) -> None:
-    """Stores the secrets in `flags`, and asks for missing ones.
+    """Stores the secrets in `flags`, and asks for missing secrets.
 
-    Raises ClickException if one is missing and nobody can be asked.
+    Raises ClickException if a secret is missing and nobody can be asked.
     """
     secret_by_channel = {
         name: channel.secret
@@ -193,25 +196,38 @@ def store_secrets(store: Any, flags: Flags, channels: ChannelChoices) -> None:
         raise click.ClickException(
             f"no secret is stored for {', '.join(missing_channels)}: add {files}"
         )
-    forms = secret_forms(channels)
+    secret_formats_by_channel = secret_forms(channels)
     for name, secret in secret_by_channel.items():
-        text = flags.secrets.get(name) or ask_for_secret(name, forms[name])
-        _put_secret(store, secret, text, f"{forms[name].kind} of sageaudit's channel {name}")
+        text = flags.secrets.get(name) or ask_for_secret(name, secret_formats_by_channel[name])
+        _put_secret(
+            store,
+            secret,
+            text,
+            f"{secret_formats_by_channel[name].kind} of sageaudit's channel {name}",
+        )
 
 
 def secret_forms(channels: ChannelChoices) -> dict[str, SecretFormat]:
-    """Returns the format of each channel's secret."""
-    forms = {name: SERVICES[channel.service].secret_format for name, channel in channels.items()}
-    return {name: form for name, form in forms.items() if form is not None}
+    """Returns the format of each channel's secret, without channels that have no secret."""
+    secret_formats_by_channel = {
+        name: SERVICES[channel.service].secret_format for name, channel in channels.items()
+    }
+    return {
+        name: secret_format
+        for name, secret_format in secret_formats_by_channel.items()
+        if secret_format is not None
+    }
 
 
-def ask_for_secret(name: str, form: SecretFormat) -> str:
+def ask_for_secret(name: str, secret_format: SecretFormat) -> str:
     """Asks for a channel's secret until the answer is valid."""
     while True:
-        text = str(click.prompt(f"{form.kind} for the channel {name} (hidden)", hide_input=True))
-        if (reason := form.invalid_reason(text.strip())) is None:
+        text = str(
+            click.prompt(f"{secret_format.kind} for the channel {name} (hidden)", hide_input=True)
+        )
+        if (reason := secret_format.invalid_reason(text.strip())) is None:
             return text.strip()
-        click.echo(f"That is not a {form.kind}: {reason}.")
+        click.echo(f"That is not a {secret_format.kind}: {reason}.")
 
 
 def _has_secret(store: Any, name: str) -> bool:
@@ -236,14 +252,14 @@ def _put_secret(store: Any, name: str, value: str, description: str) -> None:
 
 
 def _outputs(formation: Any, stack: str) -> dict[str, str] | None:
-    """Returns the outputs of a stack, or None if there is no such stack."""
+    """Returns the outputs of a stack; None if there is no such stack."""
     try:
-        [described] = formation.describe_stacks(StackName=stack)["Stacks"]
+        [description] = formation.describe_stacks(StackName=stack)["Stacks"]
     except ClientError as error:
         if error.response["Error"]["Code"] != "ValidationError":
             raise
         return None
-    return {output["OutputKey"]: output["OutputValue"] for output in described.get("Outputs", ())}
+    return {output["OutputKey"]: output["OutputValue"] for output in description.get("Outputs", ())}
 
 
 @click.command()

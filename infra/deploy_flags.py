@@ -21,7 +21,7 @@ from sageaudit.adapters.channels.channel import SecretFormat
 class Flags:
     """Answers from the command line; None if an option is missing.
 
-    `secrets`: new secrets, by channel. `is_interactive`: whether somebody can be asked.
+    `secrets`: new secrets, by channel. `is_interactive`: whether the terminal can ask a person.
     """
 
     is_interactive: bool = True
@@ -40,7 +40,7 @@ class Flags:
             yield "--notices-to ADDRESS|nobody"
 
     def confirm(self, question: str) -> None:
-        """Continues if the user agrees. Raises Abort."""
+        """Asks the question, and continues only if the user agrees. Raises Abort."""
         if self.assume_yes:
             click.echo(f"{question} yes (--yes)")
         else:
@@ -71,14 +71,14 @@ def ask_for_addresses(
 
 
 class SecretFileType(click.ParamType[tuple[str, str]]):
-    """`CHANNEL=FILE`, whose file is read immediately; `-` is standard input."""
+    """The option type `CHANNEL=FILE`, whose file is read immediately; `-` is standard input."""
 
     name = "channel=file"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, str]:
         """Returns the channel and its file's text.
 
-        Raises BadParameter, which never quotes the secret.
+        Raises BadParameter, whose message never quotes the secret.
         """
         name, equals, path = value.partition("=")
         if not (name and equals and path):
@@ -87,23 +87,23 @@ class SecretFileType(click.ParamType[tuple[str, str]]):
             return name, str(file.read()).strip()
 
 
-def check_secrets(secrets: Iterable[tuple[str, str]], forms: Mapping[str, SecretFormat]) -> None:
-    """Raises BadParameter, without quoting the secret, if it is invalid for its channel."""
+def check_secrets(secrets: Iterable[tuple[str, str]], formats: Mapping[str, SecretFormat]) -> None:
+    """Raises BadParameter, without quoting the secret, if a secret is invalid for its channel."""
     for name, text in secrets:
-        if name not in forms:
-            names = ", ".join(forms) or "no channel with a secret"
+        if name not in formats:
+            names = ", ".join(formats) or "no channel with a secret"
             raise click.BadParameter(
                 f"the policy has {names}, not {name!r}", param_hint="--secret-file"
             )
-        if reason := forms[name].invalid_reason(text):
+        if reason := formats[name].invalid_reason(text):
             raise click.BadParameter(
-                f"the file for {name} is not a {forms[name].kind}: {reason}",
+                f"the file for {name} is not a {formats[name].kind}: {reason}",
                 param_hint="--secret-file",
             )
 
 
 class AddressesType(click.ParamType[tuple[str, ...]]):
-    """Addresses separated by commas, or `nobody`."""
+    """The option type of addresses separated by commas, or `nobody`."""
 
     name = "address"
 

@@ -1,8 +1,8 @@
-"""Makes a folder equal on every machine: sets its file modes, and hashes all that is in it.
+"""Makes a folder equal on every machine: sets its file modes, and hashes its contents.
 
 Lambda does not run as the owner of the unzipped files, so it can read only files that everybody may
-read. The zip has the modes of this machine, whose umask may forbid that. CDK's own hash of an asset
-is only over contents, so a corrected mode would not be deployed.
+read. The zip has the modes of this machine, whose umask may deny this access. CDK's own hash of an
+asset is only over contents, so a corrected mode would not be deployed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ def tree_hash(root: Path) -> str:
 
 
 def _entries(root: Path) -> Iterator[tuple[Path, str, bool]]:
-    """Yields the root and everything below it: folders before their contents, sorted by name."""
+    """Yields the path, relative name and `is_folder` of the root and everything below it.
+
+    Folders come before their contents, sorted by name.
+    """
     yield root, ".", True
     for path in sorted(root.rglob("*")):
         yield path, path.relative_to(root).as_posix(), path.is_dir()

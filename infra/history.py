@@ -1,4 +1,4 @@
-"""The history table."""
+"""Creates the history table, or refers to an existing table."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sageaudit.adapters.history.dynamo import keys as schema
 class HistoryTable(Construct):
     """The history table, with the keys and indexes of the adapter.
 
-    It is kept if the stack is deleted. With `existing_table` (its name and its stream's ARN) the
-    stack uses that table and does not change it. `make deploy` checks whether it fits. It also
-    protects both kinds of table from deletion, which the template does not: CloudFormation could
-    not roll back a first deployment with a protected table.
+    The table is kept if the stack is deleted. With `existing_table` (its name and its stream's ARN)
+    the stack uses the existing table and does not change it. `make deploy` checks whether the table
+    fits. It also protects both kinds of table from deletion, which the template does not:
+    CloudFormation could not roll back a first deployment with a protected table.
     """
 
     def __init__(

@@ -17,9 +17,9 @@ class NotAHistoryTable(Exception):
 
 
 def adopt_table(dynamodb: Any, name: str) -> str:
-    """Returns the ARN of a fitting table's stream; switches the stream on if it is off.
+    """Returns the ARN of an existing table's stream; switches the stream on if it is off.
 
-    Raises NotAHistoryTable or ClientError.
+    Raises NotAHistoryTable if the table does not fit, or ClientError.
     """
     try:
         table = dynamodb.describe_table(TableName=name)["Table"]
@@ -78,6 +78,6 @@ def protect_table(dynamodb: Any, name: str, stack: str) -> None:
     )
 
 
-def _keys(described: Any) -> tuple[str, ...]:
-    by_type = {key["KeyType"]: key["AttributeName"] for key in described["KeySchema"]}
-    return by_type["HASH"], by_type.get("RANGE", "")
+def _keys(description: Any) -> tuple[str, ...]:
+    name_by_type = {key["KeyType"]: key["AttributeName"] for key in description["KeySchema"]}
+    return name_by_type["HASH"], name_by_type.get("RANGE", "")

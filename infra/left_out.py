@@ -1,8 +1,8 @@
 """Removes the parts of wheels that no handler reads from the asset.
 
-Most of botocore is models of services. It keeps the models of services that our adapters call,
-according to their lists of permissions. No remaining file is changed; licences and notices stay. A
-notice at the root of the asset says what was removed, as Apache-2.0 requires.
+Most of botocore is models of services. Only the models of services that our adapters call are kept,
+according to the adapters' lists of permissions. No remaining file is changed; licences and notices
+stay. A notice at the root of the asset says what was removed, as Apache-2.0 requires.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _PRUNED_PATHS = (
     "boto3/examples",
     "*.dist-info/RECORD",
 )
-"""Examples; boto3's resources, as only clients are used; lists of files that are no longer
-correct."""
+"""Patterns of removed paths: examples; boto3's resources, as only clients are used; lists of files
+that are no longer correct."""
 _TEXT = """\
 These parts of the wheels were removed from this folder; no remaining file was changed.
 
@@ -43,7 +43,7 @@ def called_actions() -> frozenset[str]:
 
 
 def called_services() -> list[str]:
-    """Returns the services that are called. IAM's names for them are also botocore's."""
+    """Returns the services that adapters call. IAM's names for them are also botocore's."""
     return sorted({action.partition(":")[0] for action in called_actions()})
 
 

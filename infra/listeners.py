@@ -30,7 +30,7 @@ def notice_lines(
 ) -> Iterator[str]:
     """Yields lines about who gets the messages to job owners.
 
-    `channels`: those other than the topic.
+    `channels`: the policy's channels, without the stack's own topic.
     """
     if is_observe_mode:
         yield 'No messages are sent: policy.toml has mode = "observe", so audits are only stored.'

@@ -1,7 +1,7 @@
 """Other accounts and regions: what they may do here, and what the functions may do there.
 
 `infra/member.yaml` is the template for members. `make deploy` creates its stack in the other
-regions of this account; in other accounts, an administrator of the organization does
+regions of this account. In other accounts, an administrator of the organization creates it
 (docs/organization.md).
 """
 
@@ -20,11 +20,11 @@ TEMPLATE = Path(__file__).parent / "member.yaml"
 MAX_MEMBERS_WITHOUT_ORGANIZATION = 100
 """The maximum number of listed accounts: IAM and EventBridge limit the length of their policies."""
 Grant = tuple[list[str], Mapping[str, Any] | None]
-"""Resources, and the condition of the grant."""
+"""The resources of a grant, and its condition; None without a condition."""
 
 
 def check_members(members: MemberAccounts) -> MemberAccounts:
-    """Returns the members.
+    """Returns the members unchanged.
 
     Raises ValueError for more accounts than policies without an organization can list.
     """
@@ -40,7 +40,9 @@ def check_members(members: MemberAccounts) -> MemberAccounts:
 
 
 def forward_statement(members: MemberAccounts, bus_arn: str) -> dict[str, Any]:
-    """Returns the bus's policy, for the organization's or for the listed accounts."""
+    """Returns the bus's policy statement, for the accounts of the organization or the listed
+    accounts.
+    """
     senders: dict[str, Any] = {
         "Principal": {
             "AWS": [
@@ -62,9 +64,8 @@ def forward_statement(members: MemberAccounts, bus_arn: str) -> dict[str, Any]:
 
 
 def assumable_roles(members: MemberAccounts) -> Iterator[Grant]:
-    """Yields the roles that the functions may assume.
-
-    Those are the roles of one name in the organization, and those that the policy names by ARN.
+    """Yields the roles that the functions may assume: by name in the organization or the listed
+    accounts, and by ARN.
     """
     arns = {role for role in members.role_by_account.values() if ":" in role}
     name_by_account = {
@@ -101,7 +102,7 @@ def create_forwarding(
 
 
 def delete_forwarding(session: Any, stack: str, regions: list[str]) -> None:
-    """Deletes these stacks from regions, if they exist. Raises ClientError."""
+    """Deletes the stacks that forward events from these regions, if any. Raises ClientError."""
     for region in regions:
         session.client("cloudformation", region_name=region).delete_stack(
             StackName=f"{stack}-member"

@@ -6,22 +6,24 @@ FINGERPRINT_KEY = "sageaudit/fingerprint-key"
 ALARMS_TOPIC = "AlarmsTopicArn"
 NOTICES_TOPIC = "NoticesTopicArn"
 MEMBER_REGIONS = "MemberRegions"
-"""Output of the stack: the other regions that forward events, separated by commas."""
+"""The stack's output with the other regions that forward events, separated by commas."""
 PLACEHOLDER_CODE = {"S3Bucket": "assets", "S3Key": "functions.zip"}
 """The functions' code in the committed template; the local AWS puts a stub there."""
 AUDIT_TIMEOUT_S = 180
 VISIBILITY_FACTOR = 6
-"""The visibility timeout in function timeouts. AWS recommends at least six, so that throttled
-invocations do not repeat a batch."""
+"""A queue's visibility timeout, as a multiple of the function's timeout. AWS recommends at least
+six, so that throttled invocations do not repeat a batch."""
 MAX_RECEIVES = 120
-"""A function abandons a message with a reason at an age of 3.5 days (`batch.py`). This limit is for
-messages that crash the process each time; an outage ends before it is reached."""
+"""The most receives of a message before it becomes a dead letter. A function abandons a message at
+an age of 3.5 days (`batch.py`), so this limit is for messages that crash the process each time."""
 POLL_QUEUE = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+"""The permissions to poll a queue."""
 POLL_STREAM = (
     "dynamodb:DescribeStream",
     "dynamodb:GetRecords",
     "dynamodb:GetShardIterator",
     "dynamodb:ListStreams",
 )
+"""The permissions to poll a table's stream."""
 SEND_MESSAGES = ("sqs:SendMessage",)
-"""Permissions to poll queues and streams, and to send messages."""
+"""The permission to send messages to a queue."""

@@ -1,4 +1,4 @@
-"""The queues of notices, decisions and undecided audits, and the topic."""
+"""Creates the queues of notices, decisions and undecided audits, and the topic of notices."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from infra.queues import dead_letter_queue, work_queue
 from sageaudit.adapters.aws.stack_outputs import pascal_case
 
 SNS_MANAGED_KEY = "alias/aws/sns"
-"""SNS creates this key if an account uses it by this name for the first time. The CDK would use its
-ARN, with which SNS does not create it, so that the topic accepts no message (aws-cdk issue
+"""The key's alias. SNS creates this key if an account first uses it by this name. The CDK would use
+its ARN, with which SNS does not create the key, so that the topic accepts no message (aws-cdk issue
 22605)."""
 OWN_KEY_PERMISSIONS = ("kms:GenerateDataKey*", "kms:Decrypt")
 """The permissions that publishers need on the topic's own key; the managed key needs none."""
@@ -24,9 +24,9 @@ class Notices(Construct):
     """The queues of notices and decisions, and the topic.
 
     Each channel has its own queue in `queues`, so that a channel that hangs does not delay the
-    others. A message of `queues` is one notice; a message of `decisions` names an audit that notify
-    must decide about again. `own_key`: the ARN of the topic's KMS key, if it is not the managed
-    one.
+    others. A message of `queues` is one notice; a message of `decisions` names an audit about which
+    notify must decide again. `own_key`: the ARN of the topic's own KMS key; None for the managed
+    key.
     """
 
     def __init__(

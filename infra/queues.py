@@ -31,7 +31,7 @@ def work_queue(
     dead_letters: sqs.Queue,
     delay: cdk.Duration | None = None,
 ) -> sqs.Queue:
-    """Creates a queue that one function reads. `delay`: how long its messages wait at first."""
+    """Creates a queue that one function reads. `delay`: how long each new message is hidden."""
     return sqs.Queue(
         scope,
         construct_id,

@@ -18,7 +18,7 @@ from sageaudit.domain.policy.scope import DigestSchedule
 class ScheduleSpec:
     """A schedule: an `expression` in `timezone`.
 
-    Failures are retried for `retry_period`, until the next scheduled time.
+    `retry_period`: how long failures are retried, until the next scheduled time.
     """
 
     description: str
@@ -37,11 +37,10 @@ SWEEP_SCHEDULE = ScheduleSpec(
 
 
 def digest_schedule(digest: DigestSchedule | None) -> ScheduleSpec:
-    """Returns the schedule of the digest: its hour, and the hour after it.
+    """Returns the schedule of the digest: the digest's hour, and the hour after it.
 
-    The second invocation normally finds that the digest was written. It is needed if daylight
-    saving time skips the first hour, in which EventBridge Scheduler invokes nothing, or if the
-    first invocation failed.
+    The second invocation normally finds that the digest was written. It is needed if the first
+    invocation failed, or if daylight saving time skips the first hour.
     """
     digest_time = digest or DigestSchedule()
     return ScheduleSpec(
@@ -54,11 +53,11 @@ def digest_schedule(digest: DigestSchedule | None) -> ScheduleSpec:
 
 
 class Schedule(Construct):
-    """Invokes `function`.
+    """Invokes `function` by a schedule.
 
-    An invocation that cannot be delivered or ends in an error becomes a dead letter. It has no
-    reserved concurrency, of which a new account has too little. A lease in the table prevents two
-    sweeps at the same time.
+    An invocation that cannot be delivered or ends in an error becomes a dead letter. The function
+    has no reserved concurrency, of which a new account has too little. A lease in the table
+    prevents two sweeps at the same time.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ NEW_AUDITS_AND_NOTICES = {
     },
 }
 
-Mapping = lambda_.CfnEventSourceMapping
+EventSourceMapping = lambda_.CfnEventSourceMapping
 
 
 def feed_from_queue(
@@ -34,14 +34,16 @@ def feed_from_queue(
     If a function times out, its whole batch is delivered again.
     """
     handler_function.allow(POLL_QUEUE, queue.queue_arn)
-    Mapping(
+    EventSourceMapping(
         handler_function,
         construct_id,
         function_name=handler_function.function.function_name,
         event_source_arn=queue.queue_arn,
         batch_size=1,
         function_response_types=["ReportBatchItemFailures"],
-        scaling_config=Mapping.ScalingConfigProperty(maximum_concurrency=max_concurrency),
+        scaling_config=EventSourceMapping.ScalingConfigProperty(
+            maximum_concurrency=max_concurrency
+        ),
     )
 
 
@@ -50,12 +52,12 @@ def feed_from_stream(
 ) -> None:
     """Maps the table's stream to a function.
 
-    It delivers only INSERTs of audits and notices: other items cause no message. The function
-    answers with the first record that failed; the records before it are done.
+    The mapping delivers only INSERTs of audits and notices: other items cause no message. The
+    function answers with the first record that failed; the records before it are done.
     """
     handler_function.allow(POLL_STREAM, stream_arn)
     handler_function.allow(SEND_MESSAGES, failure_queue.queue_arn)
-    Mapping(
+    EventSourceMapping(
         handler_function,
         "Source",
         function_name=handler_function.function.function_name,
@@ -69,10 +71,10 @@ def feed_from_stream(
         bisect_batch_on_function_error=True,
         maximum_retry_attempts=-1,
         maximum_record_age_in_seconds=int(cdk.Duration.hours(12).to_seconds()),
-        destination_config=Mapping.DestinationConfigProperty(
-            on_failure=Mapping.OnFailureProperty(destination=failure_queue.queue_arn)
+        destination_config=EventSourceMapping.DestinationConfigProperty(
+            on_failure=EventSourceMapping.OnFailureProperty(destination=failure_queue.queue_arn)
         ),
-        filter_criteria=Mapping.FilterCriteriaProperty(
-            filters=[Mapping.FilterProperty(pattern=json.dumps(NEW_AUDITS_AND_NOTICES))]
+        filter_criteria=EventSourceMapping.FilterCriteriaProperty(
+            filters=[EventSourceMapping.FilterProperty(pattern=json.dumps(NEW_AUDITS_AND_NOTICES))]
         ),
     )

@@ -54,7 +54,7 @@ DIGEST_TIMEOUT = cdk.Duration.minutes(15)
 
 
 class SageAuditStack(cdk.Stack):
-    """Everything from the event of a finished job to an audit in the table and notices on the
+    """The stack: from the event of a finished job to an audit in the table and notices on the
     channels.
 
     `members`, `channels`: as in the policy. `digest`: when the digest is sent; None means never.
@@ -83,7 +83,11 @@ class SageAuditStack(cdk.Stack):
         self._channels = channels
         self.history = HistoryTable(self, "History", existing_table=settings.table)
         self.trigger = Trigger(
-            self, "Trigger", delay=self._delay(), consumer_timeout=AUDIT_TIMEOUT, members=members
+            self,
+            "Trigger",
+            delay=self._audit_delay(),
+            consumer_timeout=AUDIT_TIMEOUT,
+            members=members,
         )
         self.notices = Notices(
             self,
@@ -94,11 +98,11 @@ class SageAuditStack(cdk.Stack):
             own_key=channels[OWN_TOPIC].key_arn,
         )
         workers = {
-            "audit": self._audit(),
-            "sweep": self._sweep(),
-            "notify": self._notify(),
-            "deliver": self._deliver(),
-            "digest": self._digest(digest),
+            "audit": self._create_audit_function(),
+            "sweep": self._create_sweep_function(),
+            "notify": self._create_notify_function(),
+            "deliver": self._create_deliver_function(),
+            "digest": self._create_digest_function(digest),
         }
         self.schedules = {}
         for name, spec in {"sweep": SWEEP_SCHEDULE, "digest": digest_schedule(digest)}.items():
@@ -168,7 +172,7 @@ class SageAuditStack(cdk.Stack):
             },
         )
 
-    def _delay(self) -> cdk.Duration:
+    def _audit_delay(self) -> cdk.Duration:
         seconds = cdk.CfnParameter(
             self,
             "AuditDelaySeconds",
@@ -180,7 +184,7 @@ class SageAuditStack(cdk.Stack):
         )
         return cdk.Duration.seconds(seconds.value_as_number)
 
-    def _audit(self) -> HandlerFunction:
+    def _create_audit_function(self) -> HandlerFunction:
         queue, dead_letters = self.trigger.queue, self.trigger.dead_letters
         table = self.history.table.table_arn
         audit = self._worker(
@@ -197,7 +201,7 @@ class SageAuditStack(cdk.Stack):
                 "FINGERPRINT_SECRET_ID": FINGERPRINT_KEY,
             },
         )
-        audit.allow(sagemaker.JOB_PERMISSIONS, *self._jobs())
+        audit.allow(sagemaker.JOB_PERMISSIONS, *self._job_arns())
         audit.allow(sagemaker.COUNT_PERMISSIONS, "*")
         audit.allow(cloudwatch.PERMISSIONS, "*")
         audit.allow(price_list.PERMISSIONS, "*")
@@ -206,13 +210,13 @@ class SageAuditStack(cdk.Stack):
         audit.allow(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
         audit.allow(sqs.SEND_PERMISSIONS, queue.queue_arn, dead_letters.queue_arn)
         audit.allow(sqs.WAIT_PERMISSIONS, queue.queue_arn)
-        audit.allow(secrets.PERMISSIONS, self._secret(FINGERPRINT_KEY))
+        audit.allow(secrets.PERMISSIONS, self._secret_arn(FINGERPRINT_KEY))
         for role_arns, condition in assumable_roles(self._members):
             audit.allow(accounts.PERMISSIONS, *role_arns, conditions=condition)
         feed_from_queue(audit, queue, max_concurrency=self._settings.audits_at_once)
         return audit
 
-    def _sweep(self) -> HandlerFunction:
+    def _create_sweep_function(self) -> HandlerFunction:
         queue, table = self.trigger.queue, self.history.table.table_arn
         sweep = self._worker(
             "Sweep",
@@ -234,7 +238,7 @@ class SageAuditStack(cdk.Stack):
         )
         sweep.allow(sqs.SEND_PERMISSIONS, queue.queue_arn)
         # The sweep reads of running jobs what `audit` reads of ended ones.
-        sweep.allow(sagemaker.JOB_PERMISSIONS, *self._jobs())
+        sweep.allow(sagemaker.JOB_PERMISSIONS, *self._job_arns())
         sweep.allow(cloudwatch.PERMISSIONS, "*")
         sweep.allow(price_list.PERMISSIONS, "*")
         for actions, prefix in (
@@ -248,7 +252,7 @@ class SageAuditStack(cdk.Stack):
             sweep.allow(accounts.PERMISSIONS, *role_arns, conditions=condition)
         return sweep
 
-    def _digest(self, schedule: DigestSchedule | None) -> HandlerFunction:
+    def _create_digest_function(self, schedule: DigestSchedule | None) -> HandlerFunction:
         """Creates the digest function. Its report needs the memory: up to 20,000 jobs have rows."""
         table = self.history.table.table_arn
         digest = self._worker(
@@ -276,7 +280,7 @@ class SageAuditStack(cdk.Stack):
             digest.allow(report_store.PERMISSIONS, reports_arn)
         return digest
 
-    def _notify(self) -> HandlerFunction:
+    def _create_notify_function(self) -> HandlerFunction:
         table, notices = self.history.table.table_arn, self.notices
         notify = self._worker(
             "Notify",
@@ -312,7 +316,7 @@ class SageAuditStack(cdk.Stack):
         urls = {notices_queue_variable(name): queue.queue_url for name, queue in queues.items()}
         return {"CHANNELS": ",".join(queues), **urls}
 
-    def _deliver(self) -> HandlerFunction:
+    def _create_deliver_function(self) -> HandlerFunction:
         dead_letters = self.notices.dead_letters
         deliver = self._worker(
             "Deliver",
@@ -349,7 +353,7 @@ class SageAuditStack(cdk.Stack):
                 if channel_config.service == service
             }
             addresses = (
-                self._secret(channel_config.secret)
+                self._secret_arn(channel_config.secret)
                 if channel_config.secret
                 else self._address(name)
                 for name, channel_config in service_channels.items()
@@ -368,10 +372,10 @@ class SageAuditStack(cdk.Stack):
         channel = self._channels[name]
         return channel.secret or channel.topic_arn or self.notices.topic.topic_arn
 
-    def _jobs(self) -> Iterator[str]:
+    def _job_arns(self) -> Iterator[str]:
         """Yields the ARN patterns of all jobs, in this region or in every region.
 
-        `audit` checks which jobs are accepted.
+        The audit function checks the account and region of each job.
         """
         region = "*" if self._members.regions else self.region
         for kind in JobKind:
@@ -380,8 +384,10 @@ class SageAuditStack(cdk.Stack):
                 service="sagemaker", region=region, resource=arn_word, resource_name="*"
             )
 
-    def _secret(self, name: str) -> str:
-        """Returns the secret's ARN: Secrets Manager appends six characters to a name."""
+    def _secret_arn(self, name: str) -> str:
+        """Returns the pattern of a secret's ARN: Secrets Manager appends six characters to the
+        name.
+        """
         return self.format_arn(
             service="secretsmanager",
             resource="secret",

@@ -1,4 +1,4 @@
-"""The subscriptions of the stack's two topics."""
+"""Lists, parses and creates subscriptions of the stack's two topics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 NOBODY = "nobody"
-"""The answer for no subscription, for pipelines."""
+"""The answer that stands for no subscription, for pipelines."""
 
 _EMAIL = re.compile(r"[^@\s,;<>\"]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 _PENDING = "PendingConfirmation"
@@ -22,7 +22,7 @@ class InvalidAddress(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """An endpoint that is subscribed to a topic. If it is unconfirmed, it gets nothing yet."""
+    """An endpoint that is subscribed to a topic; if unconfirmed, it gets nothing yet."""
 
     endpoint: str
     is_confirmed: bool
@@ -49,7 +49,7 @@ def parse_addresses(text: str) -> tuple[str, ...]:
 
 
 def list_subscribers(sns: Any, topic_arn: str) -> list[Subscriber]:
-    """Returns the subscribers of a topic, including those that have not confirmed."""
+    """Returns the subscribers of a topic, including unconfirmed subscribers."""
     pages = sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic_arn)
     return [
         Subscriber(subscription["Endpoint"], subscription["SubscriptionArn"] != _PENDING)
@@ -60,7 +60,7 @@ def list_subscribers(sns: Any, topic_arn: str) -> list[Subscriber]:
 
 
 def subscribe(sns: Any, topic_arn: str, addresses: Sequence[str]) -> None:
-    """Subscribes new addresses; AWS asks each to confirm. Raises ClientError."""
+    """Subscribes new addresses; AWS asks each address to confirm. Raises ClientError."""
     subscribed_endpoints = {
         subscriber.endpoint.lower() for subscriber in list_subscribers(sns, topic_arn)
     }
@@ -70,7 +70,7 @@ def subscribe(sns: Any, topic_arn: str, addresses: Sequence[str]) -> None:
 
 
 def subscribers_text(subscribers: Iterable[Subscriber]) -> str:
-    """Returns the subscribers as text."""
+    """Returns a text such as `a@example.com, b@example.com (not confirmed yet)`."""
     return ", ".join(
         f"{subscriber}{'' if subscriber.is_confirmed else ' (not confirmed yet)'}"
         for subscriber in subscribers

@@ -1,7 +1,7 @@
 """The stack's template as data, without the parts that differ between builds.
 
 `local/template.json` is its committed snapshot. The local AWS creates exactly this template, and a
-test compares it with the stack. `make golden` rewrites it.
+test compares it with the stack. `make golden` rewrites the snapshot.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ SNAPSHOT, POLICY = ROOT / "local" / "template.json", ROOT / "local" / "policy.to
 
 
 def synthesize_template() -> dict[str, Any]:
-    """Returns the normalized template with the local AWS's policy and all services."""
+    """Returns the normalized template with the local AWS's policy, which has channels of all
+    services.
+    """
     return normalize(synthesize_with_placeholder(load_policy(POLICY)))
 
 

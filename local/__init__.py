@@ -1,6 +1,6 @@
-"""A local AWS: runs the handlers and the template that are deployed with recorded jobs.
+"""A local AWS: runs the deployed handlers and template with recorded jobs.
 
-Importing it removes all AWS credentials and settings from the process's environment.
+Importing this package removes all AWS credentials and settings from the process's environment.
 """
 
 import os

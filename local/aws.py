@@ -41,8 +41,8 @@ _LOADER = botocore.loaders.create_loader()
 class LocalAws:
     """A running stack. `resources`: moto's physical ids by the template's logical ids.
 
-    `functions` are by name. `sources`: their event source mappings; `requests`: their requests to
-    AWS; `mails`: the messages that a subscriber of the topic got.
+    `functions` are by handler name. `sources`: the functions' event source mappings. `requests`:
+    routes the functions' requests to AWS. `mails`: the messages that a subscriber of the topic got.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class LocalAws:
         self.requests = RequestRouter(handlers)
         self.sagemaker = RecordedSageMaker(self.requests, clock.now)
         refuse_prices(self.requests)
-        wiring = {
+        build_arguments_by_handler = {
             "audit": {"policy": policy},
             "notify": {"policy": policy},
             "deliver": {"policy": policy, "transport": transport},
@@ -77,7 +77,7 @@ class LocalAws:
         self.functions: dict[str, LocalFunction] = {}
         for function in self.session.client("lambda").list_functions()["Functions"]:
             name = function["Handler"].split(".")[0]
-            build = {"session": handlers, "clock": clock.now, **wiring[name]}
+            build = {"session": handlers, "clock": clock.now, **build_arguments_by_handler[name]}
             self.functions[name] = LocalFunction(function, build, on_step)
         self._create_secrets(policy)
         if policy.digest and policy.digest.report_bucket:
@@ -87,12 +87,12 @@ class LocalAws:
         self._mailbox = self._subscribe_mailbox()
         self.mails: list[dict[str, Any]] = []
         self.delivery_count = 0
-        """How often a source had records for its function."""
+        """The number of polls in which a source had records for its function."""
 
     def end_job(self, job: RecordedJob, *, with_metrics: bool = True) -> None:
         """Ends a job: adds it to SageMaker and CloudWatch, and puts its event on the bus.
 
-        Without `with_metrics` its metrics are late: add them with `put_metrics`.
+        Without `with_metrics` the job's metrics are late, until `put_metrics` adds them.
         """
         self.clock.advance_to(job.ended_at)
         self.sagemaker.add(job)
@@ -109,7 +109,7 @@ class LocalAws:
         self._events.put_events(Entries=[dict(entry)])
 
     def advance(self, until: datetime | None = None) -> None:
-        """Handles everything that is due until `until`, or until no message waits."""
+        """Handles everything that is due until `until`; with None, until no message waits."""
         for _ in range(_MAX_STEPS):
             if self.schedule.is_due():
                 self.sweep()
@@ -131,13 +131,13 @@ class LocalAws:
             self.clock.advance_to(until)
 
     def sweep(self) -> None:
-        """Invokes the sweep as its schedule does, without waiting for an answer."""
+        """Invokes the sweep like its schedule, without waiting for an answer."""
         self.schedule.mark_run()
         with suppress(FunctionError):
             self.functions["sweep"].invoke({})
 
     def digest(self) -> None:
-        """Invokes the digest as its schedule does."""
+        """Invokes the digest like its schedule."""
         with suppress(FunctionError):
             self.functions["digest"].invoke({})
 
@@ -155,14 +155,14 @@ class LocalAws:
         return DynamoHistory(self.session.client("dynamodb"), self.physical_id("HistoryTable"))
 
     def _take(self, url: str) -> list[dict[str, Any]]:
-        sqs, received = self.session.client("sqs"), []
+        sqs, messages_taken = self.session.client("sqs"), []
         while messages := sqs.receive_message(
             QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
         ).get("Messages"):
             for message in messages:
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-            received += messages
-        return received
+            messages_taken += messages
+        return messages_taken
 
     def _subscribe_mailbox(self) -> str:
         url: str = self.session.client("sqs").create_queue(QueueName="mailbox")["QueueUrl"]
@@ -174,24 +174,24 @@ class LocalAws:
         return url
 
     def _poll(self) -> bool:
-        """Polls each source that is due once; returns whether any had records."""
-        delivered, now = 0, self.clock.now()
+        """Polls each source that is due once; returns whether any source had records."""
+        delivery_count, now = 0, self.clock.now()
         for source in self.sources:
             next_at = source.next_at()
-            delivered += next_at is not None and next_at <= now and source.poll()
-        self.delivery_count += delivered
-        return delivered > 0
+            delivery_count += next_at is not None and next_at <= now and source.poll()
+        self.delivery_count += delivery_count
+        return delivery_count > 0
 
     def _mappings(self) -> Iterator[Source]:
         """Yields the stack's event source mappings.
 
-        Disables them in moto, which would start Docker.
+        Disables the mappings in moto, which would start Docker.
         """
         client, sqs = self.session.client("lambda"), self.session.client("sqs")
-        by_arn = {function.arn: function for function in self.functions.values()}
+        function_by_arn = {function.arn: function for function in self.functions.values()}
         for mapping in client.list_event_source_mappings()["EventSourceMappings"]:
             client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
-            function = by_arn[mapping["FunctionArn"]]
+            function = function_by_arn[mapping["FunctionArn"]]
             if ":dynamodb:" in mapping["EventSourceArn"]:
                 yield StreamSource(sqs, mapping, function, self.clock.now)
             else:
@@ -220,9 +220,9 @@ def local_aws(
 ) -> Iterator[LocalAws]:
     """Starts the local AWS at `start`.
 
-    `on_step` is called before and after each AWS call of a handler. `policy`: for all functions,
-    with the channels of the template; `transport` posts to Slack and Teams. With `run_sweeps`,
-    `advance` runs sweeps at their times.
+    `policy`: the policy of all functions, with the channels of the template. `transport` posts to
+    Slack and Teams. `on_step` is called before and after each AWS call of a handler. With
+    `run_sweeps`, `advance` runs sweeps at their times.
     """
     clock = LocalClock(start)
     with ExitStack() as stack:

@@ -1,7 +1,6 @@
 """Controls a headless Chromium over its DevTools pipe, without a driver or a package.
 
-Each browser has a new, empty profile, which is deleted at the end. `requests` has every address
-that a page requested, `complaints` its console messages and errors.
+Each browser has a new, empty profile, which is deleted at the end.
 """
 
 from __future__ import annotations
@@ -28,13 +27,17 @@ _FLAGS = (
     "--remote-debugging-pipe", "--force-color-profile=srgb",
 )  # fmt: skip
 _FIRST_FREE_FD = 10
-"""File descriptors from this number do not conflict with 3 and 4, which Chromium uses."""
+"""The first file descriptor for pipes: it does not conflict with 3 and 4, which Chromium uses."""
 _TIMEOUT_S = 60.0
 _CHUNK = 1 << 16
 
 
 class Browser:
-    """One tab of a browser. Every call waits for its answer."""
+    """One tab of a browser. Every call waits for its answer.
+
+    `requests`: every address that the page requested. `complaints`: the page's console messages and
+    errors.
+    """
 
     def __init__(self, read: int, write: int) -> None:
         self._read, self._write = read, write
@@ -42,7 +45,7 @@ class Browser:
         self._session: str | None = None
         self.requests: list[str] = []
         self.complaints: list[str] = []
-        self._loaded = False
+        self._is_loaded = False
 
     def attach(self) -> Self:
         """Opens the tab that all calls use."""
@@ -61,10 +64,10 @@ class Browser:
         self._go(path.resolve().as_uri() + fragment)
 
     def _go(self, url: str) -> None:
-        self._loaded = False
+        self._is_loaded = False
         self.call("Page.navigate", url=url)
         end = time.monotonic() + _TIMEOUT_S
-        while not self._loaded:
+        while not self._is_loaded:
             self._listen(end)
 
     def run(self, script: str) -> Any:
@@ -84,18 +87,24 @@ class Browser:
         )  # fmt: skip
 
     def emulate_media(self, kind: str = "", **features: str) -> None:
-        """Emulates `print`, or a colour scheme: `prefers_color_scheme="dark"`."""
+        """Emulates the medium `kind`, such as `print`, or a colour scheme:
+        `prefers_color_scheme="dark"`.
+        """
         media_features = [{"name": k.replace("_", "-"), "value": v} for k, v in features.items()]
         self.call("Emulation.setEmulatedMedia", media=kind, features=media_features)
 
     def press(self, key: str, *, shift: bool = False) -> None:
-        """Presses a key as the keyboard does: `Tab`, `Enter`, ` `."""
+        """Presses a key like the keyboard: `Tab`, `Enter`, ` `."""
         codes = {"Tab": 9, "Enter": 13, " ": 32}
         text = {"Enter": "\r", " ": " "}.get(key)
-        common = {"key": key, "windowsVirtualKeyCode": codes[key], "modifiers": 8 if shift else 0}
-        down = {"type": "keyDown" if text else "rawKeyDown", **({"text": text} if text else {})}
-        self.call("Input.dispatchKeyEvent", **common, **down)
-        self.call("Input.dispatchKeyEvent", **common, type="keyUp")
+        key_fields = {
+            "key": key,
+            "windowsVirtualKeyCode": codes[key],
+            "modifiers": 8 if shift else 0,
+        }
+        key_down = {"type": "keyDown" if text else "rawKeyDown", **({"text": text} if text else {})}
+        self.call("Input.dispatchKeyEvent", **key_fields, **key_down)
+        self.call("Input.dispatchKeyEvent", **key_fields, type="keyUp")
 
     def type(self, text: str) -> None:
         """Types text at the cursor."""
@@ -141,12 +150,12 @@ class Browser:
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\0")
         message: dict[str, Any] = json.loads(line)
-        self._note(message.get("method", ""), message.get("params", {}))
+        self._record_event(message.get("method", ""), message.get("params", {}))
         return message
 
-    def _note(self, event: str, params: dict[str, Any]) -> None:
+    def _record_event(self, event: str, params: dict[str, Any]) -> None:
         if event == "Page.loadEventFired":
-            self._loaded = True
+            self._is_loaded = True
         elif event == "Network.requestWillBeSent":
             self.requests.append(params["request"]["url"])
         elif event == "Runtime.exceptionThrown":
@@ -158,13 +167,13 @@ class Browser:
 
 
 def chromium() -> str | None:
-    """Returns the path of an installed Chromium, or None."""
+    """Returns the path of an installed Chromium; None if there is none."""
     return next(filter(None, map(shutil.which, _NAMES)), None)
 
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Opens a browser for a `with` block. Raises FileNotFoundError if none is installed."""
+    """Opens a browser for a `with` block. Raises FileNotFoundError if no Chromium is installed."""
     program = chromium()
     if program is None:
         raise FileNotFoundError("no Chromium is installed: on Debian, `apt-get install chromium`")

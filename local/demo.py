@@ -1,8 +1,8 @@
 """`make demo`: ends recorded jobs on the local AWS, and prints the results.
 
-It reads the results where a user would read them: in the history's table, from a subscriber of the
-topic, and in the posts to Slack. Some commands need weeks of jobs, so it also writes the history of
-the example company, like `sageaudit demo`.
+It reads the results where a user would: in the history's table, from a subscriber of the topic, and
+in the posts to Slack. Some commands need weeks of jobs, so it also writes the history of the
+example company, like `sageaudit demo`.
 """
 
 from __future__ import annotations
@@ -46,12 +46,16 @@ POLICY = Path(__file__).parent / "policy.toml"
 REPORT = ROOT / "build" / "demo-report.html"
 EXAMPLE = ROOT / "build" / "example-company.db"
 COMPOSED = RECORDINGS / "composed-g4dn-12xlarge.json"
-"""A made-up run: no public recording has several GPUs and all metrics that the fix needs."""
+"""The file of a made-up run: no public recording has several GPUs and all metrics that the fix
+needs."""
 RULE = "gpu-underused"
-_MIN_NAME_WIDTH, _MAX_NAME_WIDTH, _GAP = 18, 48, 2
-"""Minimum and maximum width of a text column, and the space between columns."""
-_USD_COLUMN_WIDTHS, _TOP_COLUMN = {"Cost": 13, "Avoidable": 10, "Lost": 6}, "Top finding"
-"""The dollar columns with their widths, and the last column."""
+_MIN_NAME_WIDTH = 18
+_MAX_NAME_WIDTH = 48
+_COLUMN_GAP = 2
+_USD_COLUMN_WIDTHS = {"Cost": 13, "Avoidable": 10, "Lost": 6}
+"""The widths of the dollar columns in characters, by title."""
+_TOP_COLUMN = "Top finding"
+"""The title of the last column."""
 _POSSIBLE = "An amount after a rule's name is a possible saving; it is not in the totals."
 _ABOUT = 'About: the rate is estimated from that of EC2; "sageaudit audit" says how.'
 _UNKNOWN = "Unknown: the job's metrics were missing or too few to judge what was avoidable."
@@ -81,7 +85,7 @@ def show_example() -> None:
 def run_demo(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: FakeSlack) -> int:
     """Ends the jobs on this local AWS and prints the results.
 
-    Returns 1 if a job was not audited.
+    Returns 1 if a job was not audited, otherwise 0.
     """
     with Console(stderr=True).status(f"{len(jobs)} recorded jobs end on the local AWS ..."):
         unaudited = _run(aws, jobs)
@@ -98,7 +102,7 @@ def run_demo(jobs: Sequence[RecordedJob], policy: Policy, aws: LocalAws, slack: 
 
 
 def _run(aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
-    """Ends the jobs one after the other; returns those without an audit."""
+    """Ends the jobs in their order; returns the jobs without an audit."""
     for job in jobs:
         aws.advance(job.ended_at)
         aws.end_job(job)
@@ -109,13 +113,13 @@ def _run(aws: LocalAws, jobs: Sequence[RecordedJob]) -> list[RecordedJob]:
 
 
 def _waste_order(summary: AuditSummary) -> tuple[Decimal, Decimal, str]:
-    """Returns a sort key: the waste, then the cost."""
+    """Returns a sort key: the waste, then the cost, both descending."""
     waste = (summary.avoidable_usd or Decimal(0)) + (summary.lost_usd or Decimal(0))
     return -waste, -(summary.total_usd or Decimal(0)), summary.job
 
 
 def _show_result(console: Console, summaries: Sequence[AuditSummary], policy: Policy) -> None:
-    """Prints one sentence with the result, and one about how much of it is from real jobs."""
+    """Prints a sentence with the result, and a sentence with the part that is from real jobs."""
     jobs = [summary for summary in summaries if not summary.rollup]
     real_jobs = [summary for summary in jobs if summary.job != _composed_recording().name]
     unjudged_count = sum(summary.avoidable_usd is None for summary in jobs)
@@ -142,11 +146,11 @@ def _show_jobs(console: Console, history: DynamoHistory, summaries: Sequence[Aud
     top_findings = [_top_finding(history, summary) for summary in summaries]
     used_width = (
         sum(_USD_COLUMN_WIDTHS.values())
-        + (len(_USD_COLUMN_WIDTHS) + 1) * _GAP
+        + (len(_USD_COLUMN_WIDTHS) + 1) * _COLUMN_GAP
         + max(map(len, (_TOP_COLUMN, *top_findings)))
     )
     name_width = min(max(console.width - used_width, _MIN_NAME_WIDTH), _MAX_NAME_WIDTH)
-    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
+    table = Table(box=None, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="dim")
     table.add_column("Job", width=name_width, no_wrap=True)
     for word, width in _USD_COLUMN_WIDTHS.items():
         table.add_column(word, justify="right", width=width, no_wrap=True)
@@ -174,9 +178,11 @@ def _top_finding(history: DynamoHistory, summary: AuditSummary) -> str:
     if document is None or summary.costliest_rule is None:
         return "-"
     finding = next(row for row in document["findings"] if row["rule"] == summary.costliest_rule)
-    possible = finding["bucket"] == "possible" and finding["saving_usd"]
+    is_possible = finding["bucket"] == "possible" and finding["saving_usd"]
     return (
-        f"{summary.costliest_rule} {saving_figure(finding)}" if possible else summary.costliest_rule
+        f"{summary.costliest_rule} {saving_figure(finding)}"
+        if is_possible
+        else summary.costliest_rule
     )
 
 
@@ -198,7 +204,7 @@ def _show_message(
 
 
 def _show_rule(console: Console, rows: Iterable[RuleFinding]) -> None:
-    table = Table.grid(padding=(0, _GAP, 0, 0))
+    table = Table.grid(padding=(0, _COLUMN_GAP, 0, 0))
     name_width = min(max(console.width // 3, _MIN_NAME_WIDTH), _MAX_NAME_WIDTH)
     for row in rows:
         name = cut_middle(for_terminal(row.summary.job), name_width)
@@ -209,9 +215,11 @@ def _show_rule(console: Console, rows: Iterable[RuleFinding]) -> None:
     console.print(table)
 
 
-def _show_report(console: Console, history: DynamoHistory, heads: Sequence[AuditSummary]) -> None:
+def _show_report(
+    console: Console, history: DynamoHistory, listed_summaries: Sequence[AuditSummary]
+) -> None:
     """Writes the page of `sageaudit report`, and prints its path."""
-    days = {head.ended_at.date() for head in heads}
+    days = {head.ended_at.date() for head in listed_summaries}
     period = Period(min(days), max(days))
     source = report_contents.ReportSource(history, packaged.instance_types())
     summaries = report_contents.read_report_summaries(source, period, ACCOUNT)

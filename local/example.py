@@ -10,13 +10,13 @@ from sageaudit.workflows.example.run import record_example
 
 LAST_DAY = date(2026, 11, 27)
 NOW = datetime(2026, 11, 28, 9, 0, tzinfo=UTC)
-"""The day after its last job, on which its history is queried."""
+"""The time at which the example's history is queried: the day after its last job."""
 DAYS_OPTIONS = ("--since", "2026-10-03", "--until", "2026-11-27")
-"""The eight weeks, as options for commands that run on any day."""
+"""The example's eight weeks, as options for commands that run on any day."""
 
 
 def write_history(path: Path) -> Path:
-    """Writes its history to a new file, and returns the path."""
+    """Writes the example's history to a new file, and returns the path."""
     with SqliteHistory(path) as history:
         for _ in record_example(history, LAST_DAY):
             pass  # the generator records each job

@@ -46,7 +46,7 @@ class Context:
         return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{self.function_name}"
 
     def get_remaining_time_in_millis(self) -> int:
-        """Returns the time left.
+        """Returns the remaining time of the invocation.
 
         Only a handler that sleeps uses time, since the clock stands still.
         """
@@ -57,11 +57,12 @@ class LocalFunction:
     """One function of the stack.
 
     Its handler is built at the first invocation and kept; after a crash it is built again.
-    `wiring`: the arguments of its module's `build`, except the environment, which is `variables`.
+    `build_arguments`: the arguments of the module's `build`, except the environment. `variables`:
+    the environment.
     """
 
     def __init__(
-        self, configuration: Mapping[str, Any], wiring: Mapping[str, Any], on_step: OnStep
+        self, configuration: Mapping[str, Any], build_arguments: Mapping[str, Any], on_step: OnStep
     ) -> None:
         self.name: str = configuration["Handler"].split(".")[0]
         self.arn: str = configuration["FunctionArn"]
@@ -76,17 +77,17 @@ class LocalFunction:
         }
         self.memory_mib = int(configuration["MemorySize"])
         self._timeout = timedelta(seconds=int(configuration["Timeout"]))
-        self._clock: Callable[[], datetime] = wiring["clock"]
-        self.invoked = 0
-        self._wiring = wiring
+        self._clock: Callable[[], datetime] = build_arguments["clock"]
+        self.invocation_count = 0
+        self._build_arguments = build_arguments
         self._on_step = on_step
         self._handler: Handler | None = None
         self._running = 0
         self._environment = ExitStack()
 
     def invoke(self, event: Any) -> Any:
-        """Returns the handler's answer. Raises FunctionError if it raised or was killed."""
-        self.invoked += 1
+        """Returns the handler's answer. Raises FunctionError if there is none."""
+        self.invocation_count += 1
         context = self._context()
         with self._lambda_environment():
             try:
@@ -108,14 +109,14 @@ class LocalFunction:
         return Context(
             self.name,
             self.memory_mib,
-            f"00000000-0000-4000-8000-{self.invoked:012}",
+            f"00000000-0000-4000-8000-{self.invocation_count:012}",
             self._clock() + self._timeout,
             self._clock,
         )
 
     def _build_handler(self) -> Handler:
         module = importlib.import_module(self._module)
-        handler: Handler = module.build(dict(self.variables), **self._wiring)
+        handler: Handler = module.build(dict(self.variables), **self._build_arguments)
         for old_handler in logging.getLogger(self.variables["POWERTOOLS_SERVICE_NAME"]).handlers:
             if isinstance(old_handler, logging.StreamHandler):
                 # Loggers outlive the function that created them, and their streams: `setStream`

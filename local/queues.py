@@ -15,7 +15,7 @@ from moto.sqs.models import SQSBackend
 def count_visibility_from_receive() -> Iterator[None]:
     """Counts SQS's limit of twelve hours from a message's receive; moto counts it from its send.
 
-    Otherwise a message that comes back for days could no longer be hidden.
+    Otherwise a message that is retried for days could no longer be hidden.
     """
 
     def received_messages(self: SQSBackend, queue_name: str, receipt_handle: str) -> list[Any]:

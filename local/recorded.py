@@ -21,7 +21,7 @@ RECORDINGS = Path(__file__).parent / "recordings"
 
 
 class RecordedJob(Struct, frozen=True):
-    """One finished job."""
+    """One finished job with its Describe answer, tags and series."""
 
     kind: JobKind
     describe: Mapping[str, Any]
@@ -40,7 +40,7 @@ class RecordedJob(Struct, frozen=True):
 
     @property
     def ended_at(self) -> datetime:
-        """The time of its last state change, which is the event's time."""
+        """The time of the job's last state change, which is the event's time."""
         for key in (self.kind.spec.end_key, "LastModifiedTime", "CreationTime"):
             if moment := fields.time(self.describe, key):
                 return moment
@@ -48,20 +48,20 @@ class RecordedJob(Struct, frozen=True):
 
     @property
     def key(self) -> JobKey:
-        """Its key in the history."""
+        """The job's key in the history."""
         for key in ("CreationTime", self.kind.spec.start_key):
             if moment := fields.time(self.describe, key):
                 return JobKey(self.arn, moment)
         return JobKey(self.arn, self.ended_at)
 
     def describe_at(self, now: datetime) -> Mapping[str, Any]:
-        """Returns Describe's answer: of a running job before its end, the last one after it."""
+        """Returns Describe's answer at `now`; before the job's end, it is about a running job."""
         spec = self.kind.spec
         if now >= self.ended_at:
             return self.describe
         end_keys = (spec.end_key, "TrainingTimeInSeconds", "BillableTimeInSeconds")
-        running = {key: value for key, value in self.describe.items() if key not in end_keys}
-        running |= {spec.status_key: "InProgress", "LastModifiedTime": now.isoformat()}
+        running_answer = {key: value for key, value in self.describe.items() if key not in end_keys}
+        running_answer |= {spec.status_key: "InProgress", "LastModifiedTime": now.isoformat()}
         started_phases = [
             {
                 key: value
@@ -72,12 +72,12 @@ class RecordedJob(Struct, frozen=True):
             if _is_past(phase, "StartTime", now)
         ]
         if started_phases:
-            running["SecondaryStatusTransitions"] = started_phases
-            running["SecondaryStatus"] = started_phases[-1]["Status"]
-        return running
+            running_answer["SecondaryStatusTransitions"] = started_phases
+            running_answer["SecondaryStatus"] = started_phases[-1]["Status"]
+        return running_answer
 
     def event(self, source: str = "aws.sagemaker") -> dict[str, Any]:
-        """Returns the event of the job's end for PutEvents, with times in epoch ms."""
+        """Returns the event of the job's end for PutEvents, with times in epoch milliseconds."""
         created_at = fields.time(self.describe, "CreationTime")
         prefix = self.kind.spec.prefix
         detail = {
@@ -108,7 +108,7 @@ def recorded_jobs(folder: Path = RECORDINGS) -> list[RecordedJob]:
 
 
 def jobs_in_file(path: Path) -> Iterator[RecordedJob]:
-    """Yields the jobs of one recording: its job, or the children of a roll-up."""
+    """Yields the jobs of one recording: its only job, or the children of a roll-up."""
     recorded = read(path)
     for recording in recorded.children if isinstance(recorded, RecordedSet) else (recorded,):
         yield _job(recording, path)

@@ -13,16 +13,15 @@ from moto.core.models import botocore_stubber
 Answer = Callable[..., AWSResponse]
 Send = Callable[[], AWSResponse]
 Interceptor = Callable[[str, AWSPreparedRequest, Send], AWSResponse]
-"""Called with the operation, such as "sqs.SendMessage", its request, and a function that sends
-it."""
+"""Called with the operation, such as "sqs.SendMessage", the request, and a function that sends it.
+"""
 _EVENT_PREFIX = "before-send."
 
 
 class RequestRouter:
     """Answers every request of a session without the network.
 
-    An interceptor may answer a request itself, raise an error of the connection, or send the
-    request.
+    An interceptor may answer a request itself, raise a connection error, or send the request.
     """
 
     def __init__(self, session: Any) -> None:
@@ -49,6 +48,6 @@ class RequestRouter:
 def http_answer(
     url: str, status: int, body: Mapping[str, Any] | bytes, headers: Mapping[str, str] | None = None
 ) -> AWSResponse:
-    """Returns an answer like one from the network; a mapping becomes JSON."""
+    """Returns an answer as from the network; a mapping becomes JSON."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     return AWSResponse(url, status, dict(headers or {}), MockRawResponse(raw))

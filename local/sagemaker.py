@@ -31,8 +31,8 @@ class RecordedSageMaker:
     added.
 
     A deleted job is only in the list of its roll-up. `session`: a boto3 session, or its
-    RequestRouter. `clock`: a job that was added early is not listed before its end, or before its
-    creation if it was added as running. `page`: the rows of a page.
+    RequestRouter. `clock`: a job that was added early is listed from its end, or from its creation
+    if it was added as running. `page`: the number of rows of a page.
     """
 
     def __init__(
@@ -45,9 +45,9 @@ class RecordedSageMaker:
         self.page = page
         self._clock = clock
         self._jobs: dict[tuple[str, str], RecordedJob] = {}
-        self._running: set[str] = set()
-        self._added: dict[str, RecordedJob] = {}
-        """All jobs by ARN, including deleted ones."""
+        self._running_arns: set[str] = set()
+        self._added_jobs: dict[str, RecordedJob] = {}
+        """All jobs by ARN, including deleted jobs."""
         requests = session if isinstance(session, RequestRouter) else RequestRouter(session)
         self._model = botocore.session.get_session().get_service_model("sagemaker")
         for kind in JobKind:
@@ -62,18 +62,18 @@ class RecordedSageMaker:
 
     def add(self, job: RecordedJob) -> None:
         """Adds a job."""
-        self._jobs[job.kind.spec.prefix, job.name] = self._added[job.arn] = job
+        self._jobs[job.kind.spec.prefix, job.name] = self._added_jobs[job.arn] = job
 
     def add_running(self, job: RecordedJob) -> None:
         """Adds a job that Describe and lists show as running until its end."""
         self.add(job)
-        self._running.add(job.arn)
+        self._running_arns.add(job.arn)
 
-    def _now(self, job: RecordedJob) -> Mapping[str, Any]:
-        return job.describe_at(self._clock()) if job.arn in self._running else job.describe
+    def _describe_now(self, job: RecordedJob) -> Mapping[str, Any]:
+        return job.describe_at(self._clock()) if job.arn in self._running_arns else job.describe
 
     def _is_listed(self, job: RecordedJob) -> bool:
-        listed_from = job.key.created_at if job.arn in self._running else job.ended_at
+        listed_from = job.key.created_at if job.arn in self._running_arns else job.ended_at
         return listed_from <= self._clock()
 
     def delete(self, job: RecordedJob) -> None:
@@ -85,23 +85,26 @@ class RecordedSageMaker:
 
         def answer(request: Any, **_: Any) -> AWSResponse:
             job = self._jobs.get((spec.prefix, json.loads(request.body)[spec.name_key]))
-            return _answer(job and _to_service_json(self._now(job), shape))
+            return _answer(job and _to_service_json(self._describe_now(job), shape))
 
         return answer
 
     def _list(self, spec: KindSpec) -> Callable[..., AWSResponse]:
-        """Answers with the newest creation first; the token is the number of earlier rows."""
+        """Returns a function that answers a list request.
+
+        The newest creation comes first; the token is the number of earlier rows.
+        """
         row_shape = self._shape(spec.list_call).members[spec.list_key].member
 
         def answer(request: Any, **_: Any) -> AWSResponse:
             request_body = json.loads(request.body)
-            matching = [
-                {**self._now(job), "CreationTime": job.key.created_at.isoformat()}
+            matching_jobs = [
+                {**self._describe_now(job), "CreationTime": job.key.created_at.isoformat()}
                 for (prefix, _), job in self._jobs.items()
                 if prefix == spec.prefix and self._is_listed(job)
             ]
             rows = sorted(
-                (_to_service_json(job, row_shape) for job in matching),
+                (_to_service_json(job, row_shape) for job in matching_jobs),
                 key=lambda job: float(job["CreationTime"]),
                 reverse=True,
             )
@@ -109,13 +112,15 @@ class RecordedSageMaker:
             rows = [job for job in rows if after < job["CreationTime"] < before]
             start = int(request_body.get("NextToken", 0))
             end = start + min(self.page, request_body["MaxResults"])
-            more = {"NextToken": str(end)} if end < len(rows) else {}
-            return _answer({spec.list_key: rows[start:end], **more})
+            next_token = {"NextToken": str(end)} if end < len(rows) else {}
+            return _answer({spec.list_key: rows[start:end], **next_token})
 
         return answer
 
     def _list_children(self, spec: KindSpec, rollup: RollUp) -> Callable[..., AWSResponse]:
-        """Answers with the jobs that name the roll-up as parent, in one candidate."""
+        """Returns a function that answers with the jobs that name the roll-up as parent, in one
+        candidate.
+        """
         listing = rollup.child_list
 
         def answer(request: Any, **_: Any) -> AWSResponse:
@@ -124,7 +129,7 @@ class RecordedSageMaker:
                 return _answer(None)
             rows = [
                 {listing.arn_key: job.arn, listing.name_key: job.name}
-                for job in self._added.values()
+                for job in self._added_jobs.values()
                 if job.kind is not parent.kind
                 and job.describe.get(rollup.child_key) == parent.arn
                 and job.key.created_at <= self._clock()
@@ -146,31 +151,34 @@ class RecordedSageMaker:
 
 
 def _answer(body: Any) -> AWSResponse:
-    """Returns an HTTP answer; with body None it says that there is no such job.
+    """Returns an HTTP answer; None means that there is no such job.
 
-    SageMaker's answer is then ValidationException, which its service model does not declare.
+    SageMaker then answers with ValidationException, which its service model does not declare.
     """
     not_found = {"__type": "ValidationException", "message": "Requested resource not found."}
     return http_answer(_URL, 400 if body is None else 200, not_found if body is None else body)
 
 
 def put_series(session: Any, job: RecordedJob) -> None:
-    """Puts a job's series into CloudWatch, as its hosts did during the run."""
-    published = job.kind.spec.metrics
-    if published is None:
+    """Puts a job's series into CloudWatch, like its hosts during the run."""
+    job_metrics = job.kind.spec.metrics
+    if job_metrics is None:
         return
     cloudwatch = session.client("cloudwatch")
-    points = [point for series in job.series for point in _points(series, job, published)]
+    points = [point for series in job.series for point in _points(series, job, job_metrics)]
     for position in range(0, len(points), _POINTS_PER_CALL):
         cloudwatch.put_metric_data(
-            Namespace=published.namespace, MetricData=points[position : position + _POINTS_PER_CALL]
+            Namespace=job_metrics.namespace,
+            MetricData=points[position : position + _POINTS_PER_CALL],
         )
 
 
-def _points(series: RawSeries, job: RecordedJob, published: JobMetrics) -> Iterator[dict[str, Any]]:
+def _points(
+    series: RawSeries, job: RecordedJob, job_metrics: JobMetrics
+) -> Iterator[dict[str, Any]]:
     """Yields the points of a series.
 
-    The host of an algorithm metric is the job itself, and it has no unit.
+    An algorithm metric has the job's name as host, and no unit.
     """
     is_algorithm_metric = series.host == job.name
     for number, value in enumerate(series.values):
@@ -179,7 +187,7 @@ def _points(series: RawSeries, job: RecordedJob, published: JobMetrics) -> Itera
                 "MetricName": series.metric,
                 "Dimensions": [
                     {
-                        "Name": published.algorithm_dimension if is_algorithm_metric else "Host",
+                        "Name": job_metrics.algorithm_dimension if is_algorithm_metric else "Host",
                         "Value": series.host,
                     }
                 ],

@@ -22,11 +22,11 @@ class Schedule:
         self._next = clock.now() + self.interval
 
     def is_due(self) -> bool:
-        """Whether the clock has passed the next time."""
+        """Whether the clock has reached the next time."""
         return self.is_enabled and self._clock.now() >= self._next
 
     def mark_run(self) -> None:
-        """Sets the next time to the first one after now, as the clock may have skipped some."""
+        """Sets the next time to the first one after now, as the clock may skip some times."""
         while self._next <= self._clock.now():
             lateness = self._clock.now() - self._next
             self._next += self.interval * max(lateness // self.interval, 1)

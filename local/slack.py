@@ -1,6 +1,4 @@
-"""A stand-in for Slack and Teams on the loopback address: it answers posts according to a
-script.
-"""
+"""A stand-in for Slack and Teams on the loopback address, which answers posts by a script."""
 
 from __future__ import annotations
 
@@ -23,7 +21,8 @@ from sageaudit.errors import ChannelUnavailable, PossiblySent
 
 _HOME, _URL = "127.0.0.1", "X-Address"
 _TIMEOUT_S = 2
-"""Long enough for a busy machine, short enough for tests of a Slack that hangs."""
+"""Seconds that are long enough for a busy machine, and short enough for tests of a Slack that
+hangs."""
 
 
 class Answer(Struct, frozen=True):
@@ -35,8 +34,10 @@ class Answer(Struct, frozen=True):
     never_answers: bool = False
 
 
-OK, ACCEPTED = Answer(), Answer(HTTPStatus.ACCEPTED, "")
-"""The answers of Slack and of a Teams workflow to an accepted post."""
+OK = Answer()
+"""Slack's answer to an accepted post."""
+ACCEPTED = Answer(HTTPStatus.ACCEPTED, "")
+"""The answer of a Teams workflow to an accepted post."""
 
 
 class Post(Struct, frozen=True):
@@ -47,9 +48,9 @@ class Post(Struct, frozen=True):
 
 
 class FakeSlack:
-    """The stand-in.
+    """The stand-in for Slack and Teams.
 
-    `accepted`: the posts that were answered with success; `post_count` counts all posts.
+    `accepted`: the posts that were answered with success. `post_count`: the number of all posts.
     `other_posts`: posts to other webhooks, with their addresses, which use no scripted answer.
     """
 
@@ -66,7 +67,7 @@ class FakeSlack:
         return [post.payload for post in self.accepted if webhook_invalid_reason(post.url) is None]
 
     def payloads_for_channel(self, channel: str) -> list[dict[str, Any]]:
-        """Returns the accepted posts to a channel, whose address ends with its name."""
+        """Returns the accepted posts to a channel, whose address ends with the channel's name."""
         return [post.payload for post in self.accepted if post.url.endswith(channel)]
 
     def queue_answers(self, *answers: Answer) -> None:
@@ -106,7 +107,7 @@ def slack_stand_in() -> Iterator[FakeSlack]:
 
     class Webhook(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            """Accepts one post."""
+            """Answers one post by the script."""
             payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             success = OK if webhook_invalid_reason(self.headers[_URL]) is None else ACCEPTED
             answer = script.popleft() if script else success

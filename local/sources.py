@@ -25,7 +25,7 @@ class Source(Protocol):
     function: LocalFunction
 
     def poll(self) -> bool:
-        """Sends waiting records to the function; False if there are none."""
+        """Sends waiting records to the function; returns False if there are none."""
 
     def receive(self) -> list[dict[str, Any]]:
         """Takes the waiting records."""
@@ -48,18 +48,20 @@ class QueueSource:
         self._arn: str = mapping["EventSourceArn"]
         self.url: str = sqs.get_queue_url(QueueName=self._arn.rpartition(":")[2])["QueueUrl"]
         self._batch_size = min(int(mapping["BatchSize"]), 10)
-        self._partial = PARTIAL_FAILURES in mapping.get("FunctionResponseTypes", ())
+        self._reports_partial_failures = PARTIAL_FAILURES in mapping.get(
+            "FunctionResponseTypes", ()
+        )
         self.function = function
 
     def poll(self) -> bool:
-        """Sends one batch to the function."""
+        """Sends one batch to the function; returns False if there are no messages."""
         messages = self.receive()
         if messages:
             self.feed(messages)
         return bool(messages)
 
     def receive(self) -> list[dict[str, Any]]:
-        """Takes the next batch, invisible in the queue from now on."""
+        """Takes the next batch, which is hidden in the queue from now on."""
         messages: list[dict[str, Any]] = self._sqs.receive_message(
             QueueUrl=self.url,
             MaxNumberOfMessages=self._batch_size,
@@ -80,7 +82,7 @@ class QueueSource:
                 self._sqs.delete_message(QueueUrl=self.url, ReceiptHandle=message["ReceiptHandle"])
 
     def next_at(self) -> datetime | None:
-        """Returns when the next message can be received; only moto's own objects have this."""
+        """Returns when the next message can be received; None if there is none."""
         messages = sqs_backends[ACCOUNT][REGION].queues[self.url.rpartition("/")[2]]._messages  # noqa: SLF001
         times = [max(message.visible_at + 1, message.delayed_until) for message in messages]
         if not times:
@@ -88,7 +90,7 @@ class QueueSource:
         return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=min(times))
 
     def _failed_ids(self, answer: Any) -> set[str]:
-        if not self._partial or not answer:
+        if not self._reports_partial_failures or not answer:
             return set()
         return {item["itemIdentifier"] for item in answer.get("batchItemFailures", ())}
 

@@ -51,7 +51,7 @@ def create_stack(session: Any, template: str | None = None) -> dict[str, str]:
 def adapt_to_moto(text: str) -> str:
     """Returns the template without the dashboard, which names alarms that moto does not create.
 
-    Also replaces the newer deletion policy by "Retain", as moto knows only that.
+    Also replaces the newer deletion policy by "Retain", the only such policy that moto supports.
     """
     template = json.loads(text.replace("RetainExceptOnCreate", "Retain"))
     template["Resources"] = {

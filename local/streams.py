@@ -15,8 +15,10 @@ from local import ACCOUNT, REGION
 from local.functions import FunctionError, LocalFunction
 from local.sources import PARTIAL_FAILURES
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 1, 60
-"""The pauses between tries double each time. Lambda does not document its pauses: our choice."""
+FIRST_PAUSE_S = 1
+"""The pause after a first failure; it doubles each time. Lambda does not document its pauses."""
+LONGEST_PAUSE_S = 60
+"""The longest pause between two tries: our choice."""
 
 
 class StreamSource:
@@ -37,8 +39,10 @@ class StreamSource:
         self._sqs = sqs
         self._arn: str = mapping["EventSourceArn"]
         self._batch_size = int(mapping["BatchSize"])
-        self._partial = PARTIAL_FAILURES in mapping.get("FunctionResponseTypes", ())
-        self._bisect = bool(mapping.get("BisectBatchOnFunctionError"))
+        self._reports_partial_failures = PARTIAL_FAILURES in mapping.get(
+            "FunctionResponseTypes", ()
+        )
+        self._halves_failed_batches = bool(mapping.get("BisectBatchOnFunctionError"))
         if int(mapping["MaximumRetryAttempts"]) != -1:
             raise NotImplementedError(
                 "a limit of retries: the local AWS supports only a limit of the record's age"
@@ -49,14 +53,17 @@ class StreamSource:
         self._patterns = [EventPattern.load(item["Pattern"]) for item in filters]
         self.function = function
         self._clock = clock
-        self._read = 0
+        self._read_count = 0
         self._records: list[dict[str, Any]] = []
         self._pause_s = FIRST_PAUSE_S
         self._retry_at: datetime | None = None
-        """None while no record has failed."""
+        """When the failed record is retried; None while no record has failed."""
 
     def poll(self) -> bool:
-        """Sends new records, or a record that may be retried, to the function."""
+        """Sends new records, or a record that may be retried, to the function.
+
+        Returns False if there is nothing to send now.
+        """
         next_at = self.next_at()
         if next_at is None or next_at > self._clock():
             return False
@@ -81,7 +88,7 @@ class StreamSource:
         """
         table = dynamodb_backends[ACCOUNT][REGION].tables.get(self._arn.split("/")[1])
         items = table.stream_shard.items if table and table.stream_shard else []
-        new_items, self._read = items[self._read :], len(items)
+        new_items, self._read_count = items[self._read_count :], len(items)
         records = [self._record(item.to_json()) for item in new_items]
         return [record for record in records if self._matches_filter(record)]
 
@@ -90,16 +97,16 @@ class StreamSource:
         self._failed_at(batch)
 
     def next_at(self) -> datetime | None:
-        """Returns now for a new record, or the time of the next retry."""
+        """Returns now for a new record, or the time of the next retry; None if nothing waits."""
         self._records += self.receive()
         return (self._retry_at or self._clock()) if self._records else None
 
     def _count_done(self, batch: Sequence[dict[str, Any]]) -> int:
-        """Returns how many of the first records are done."""
+        """Returns how many records at the start of the batch are done."""
         failed_at = self._failed_at(batch)
         if failed_at is None:
             return len(batch)
-        if failed_at == 0 and self._bisect and len(batch) > 1:
+        if failed_at == 0 and self._halves_failed_batches and len(batch) > 1:
             half = len(batch) // 2
             done_count = self._count_done(batch[:half])
             return done_count if done_count < half else half + self._count_done(batch[half:])
@@ -108,13 +115,13 @@ class StreamSource:
     def _failed_at(self, batch: Sequence[dict[str, Any]]) -> int | None:
         """Returns the index at which to start again; None if all records are done.
 
-        It is that of the first record in the answer, or 0.
+        The first failed record in the answer has this index; it is 0 if the function failed.
         """
         try:
             answer = self.function.invoke({"Records": list(batch)})
         except FunctionError:
             return 0
-        if not self._partial or not answer:
+        if not self._reports_partial_failures or not answer:
             return None
         failures = {item["itemIdentifier"] for item in answer.get("batchItemFailures", ())}
         numbers = [record["dynamodb"]["SequenceNumber"] for record in batch]

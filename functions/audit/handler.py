@@ -7,7 +7,8 @@ Each message is one EventBridge event:
                 "TrainingJobStatus": "Completed"}}
 
 A message that is not about a finished job of an allowed account goes to the dead-letter queue with
-its reason. One that arrives too early is sent again with a delay. One that fails is redelivered.
+its reason. A message that arrives too early is sent again with a delay. A message that fails is
+redelivered.
 """
 
 from __future__ import annotations
@@ -55,15 +56,15 @@ from sageaudit.workflows.audit.attempt import (
 from sageaudit.workflows.audit.run import audit_finished_job
 
 WAIT_COUNT_PREFIX = "waited-"
-"""Prefix of the attributes that count a message's waits, one for each reason."""
+"""The prefix of the message attributes that count waits, one for each reason."""
 _STOP_BEFORE_MS = (RESERVE_S + 20) * 1000
-"""Below this remaining time, no further record is started."""
+"""If less time is left, no further record is started."""
 _MESSAGE_BY_METRIC = {
     "JobsAudited": "audited",
     "DueAudited": "audited again",
     "DuplicateEvents": "already audited",
 }
-"""The log message about an audit, by the metric that counts it."""
+"""The log text for each metric that counts an audit."""
 
 
 def audit_message(
@@ -78,27 +79,29 @@ def audit_message(
 ) -> None:
     """Audits the job of one event, or sends the event again with a delay."""
     members = deps.policy.members
-    ended = parse_job_end_event(
+    end_event = parse_job_end_event(
         message.body,
         accounts={settings.account_id, *members.role_by_account},
         regions={settings.region, *members.regions},
     )
-    report.set_labels(job=ended.ref.arn)
+    report.set_labels(job=end_event.ref.arn)
     wait_counts = {
         reason: message.attribute_number(f"{WAIT_COUNT_PREFIX}{reason}", 0) for reason in WaitReason
     }
     caller = AuditTrigger.REDELIVERY if message.receive_count > 1 else AuditTrigger.DELIVERY
     try:
-        outcome = audit_finished_job(ended, deps, now=now, caller=caller, wait_counts=wait_counts)
+        outcome = audit_finished_job(
+            end_event, deps, now=now, caller=caller, wait_counts=wait_counts
+        )
     except RejectedEvent:
         raise
     except Exception:  # after any error the message is redelivered
-        _record_event_arrival(ended, sweep_store, now)
+        _record_event_arrival(end_event, sweep_store, now)
         raise
     match outcome:
         case AuditDeferred():
             _send_again(message, outcome, wait_counts, queue)
-            _record_event_arrival(ended, sweep_store, now)
+            _record_event_arrival(end_event, sweep_store, now)
             report.count("EventsWaiting")
             report.info("later", wait=outcome.wait_reason, reason=outcome.explanation)
         case EventDropped(reason):
@@ -114,16 +117,16 @@ def audit_message(
             _report_audit(result, document, report, "DueAudited" if outcome.is_reaudit else metric)
 
 
-def _record_event_arrival(ended: JobEndEvent, sweep_store: SweepStore, now: datetime) -> None:
-    """Tells the sweep that the event of a run without an audit was not lost.
+def _record_event_arrival(end_event: JobEndEvent, sweep_store: SweepStore, now: datetime) -> None:
+    """Records that the end event of a run without an audit arrived, so that the sweep does not send
+    the event again.
 
-    A person's event is not recorded, since the job may still run. Without the record, the sweep
-    sends the event again and counts it as lost.
+    Events replayed by hand are not recorded, since their runs may not have ended.
     """
-    if ended.created_at is None or ended.is_replayed:
+    if end_event.created_at is None or end_event.is_replayed:
         return
     with suppress(AwsError):
-        sweep_store.record_event_arrival(JobKey(ended.ref.arn, ended.created_at), now)
+        sweep_store.record_event_arrival(JobKey(end_event.ref.arn, end_event.created_at), now)
 
 
 def _send_again(
@@ -132,7 +135,7 @@ def _send_again(
     wait_counts: Mapping[WaitReason, int],
     queue: Queue,
 ) -> None:
-    """Sends the event as a new message with its wait counts and age: it uses no receive."""
+    """Sends the event as a new message, with its wait counts and its first send time."""
     counts = {**wait_counts, deferred.wait_reason: wait_counts[deferred.wait_reason] + 1}
     attributes = {
         f"{WAIT_COUNT_PREFIX}{reason}": str(count) for reason, count in counts.items() if count
@@ -145,11 +148,10 @@ def _send_again(
 def _report_repeat(
     summary: AuditSummary, message: SqsMessage, history: History, report: RecordReport
 ) -> None:
-    """Counts an event whose audit exists.
+    """Reports an event whose run is already audited.
 
-    An earlier delivery of the message may have been killed after it recorded the audit. So the
-    audit of a redelivered message is counted now, each audit at least once. It is counted twice if
-    the message failed while another message about the job was audited.
+    For a redelivered message, counts the stored audit, since an earlier delivery may have been
+    killed before it counted. So each audit is counted at least once.
     """
     document = history.audit(summary.key, summary.version) if message.receive_count > 1 else None
     if document is None:
@@ -246,9 +248,9 @@ def build(
 def _fingerprint_key(
     settings: AuditSettings, session: TimeLimit, report: RecordReport
 ) -> Callable[[], bytes | None]:
-    """Returns a function that reads the key.
+    """Returns a function that reads the fingerprint key; None if there is no key or the read fails.
 
-    Without a key, the job is audited without a fingerprint.
+    Without a key, jobs are audited without a fingerprint.
     """
     if settings.fingerprint_secret_id is None:
         return lambda: None

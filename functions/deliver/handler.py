@@ -55,11 +55,11 @@ from sageaudit.workflows.deliver import (
 )
 
 _STOP_BEFORE_MS = 50_000
-"""Below this remaining time, no further record is started: a delivery may take this long."""
+"""If less time is left, no further record is started. One delivery may take this long."""
 
 
 class Deliverer(Struct, frozen=True):
-    """Handles one message. `queue_names` and `payload_checks` are by channel."""
+    """Handles one message. The keys of `queue_names` and `payload_checks` are channels."""
 
     deps: DeliverDependencies
     retries: QueueRetries
@@ -70,7 +70,8 @@ class Deliverer(Struct, frozen=True):
     def handle_message(self, message: SqsMessage) -> None:
         """Delivers one notice, or moves it to the dead letters.
 
-        Raises RetryRecord if it has to wait, RejectedEvent if it is not a notice, or AwsError.
+        Raises RetryRecord if the notice must wait, RejectedEvent if the message is not a notice, or
+        AwsError.
         """
         notice = self._read(message)
         try:
@@ -118,11 +119,10 @@ class Deliverer(Struct, frozen=True):
                 raise RetryRecord(reason, wait_s)
 
     def _set_aside(self, message: SqsMessage, notice: Notice, abandoned: NoticeAbandoned) -> None:
-        """Writes the dead letter, then marks the notice, so that nothing is lost in between.
+        """Moves the notice to the dead letters, then records it as abandoned.
 
-        Raises AwsError if the dead letter cannot be written. Then a notice that was certainly not
-        posted is marked anyway. A notice that may have been posted keeps its claim, so that it is
-        not posted again.
+        If the dead letter cannot be written, raises AwsError. A notice that was certainly not
+        posted is recorded anyway; otherwise its claim stays, so that it is not posted again.
         """
         try:
             self.retries.reject(message, abandoned.code, abandoned.explanation)
@@ -177,7 +177,9 @@ def assemble(
     checks: Mapping[str, Check],
     report: RecordReport,
 ) -> Handler:
-    """Returns the Lambda function with these dependencies. `queues` and `checks` are by channel."""
+    """Returns the Lambda function with these dependencies. `queues` and `checks` have the channel's
+    name as key.
+    """
     retries = QueueRetries(list(queues.values()), dead_letters, deps.clock)
     names = {channel: queue.name for channel, queue in queues.items()}
     return Batch(

@@ -1,7 +1,7 @@
 """A schedule -> the weekly digest in the table, written once, with a notice for each channel.
 
-The schedule's event has no content: the week is the last finished one. Errors are raised: Lambda
-retries twice, then an alarm is raised.
+The schedule's event has no content: the digest is about the last finished week. Errors
+are raised: Lambda retries twice, then an alarm is raised.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from sageaudit.workflows.digest import DigestDependencies, send_digest
 from sageaudit.workflows.report import ReportSource
 
 _WRITE_RESERVE_MS = 60_000
-"""Time that the report must leave, so that a digest without it can still be written."""
+"""The time that the report must leave for writing a digest without it."""
 
 
 class Digester(Struct, frozen=True):
-    """The Lambda function: at most one digest for each event."""
+    """The digest function: writes at most one digest for each event."""
 
     deps: DigestDependencies
     clock: Callable[[], datetime]
@@ -42,9 +42,9 @@ class Digester(Struct, frozen=True):
     begin: Callable[[float], None] = lambda _: None
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        """Returns the last day of the digest, or null if it wrote none.
+        """Returns the last day of the digest; null if no digest was written.
 
-        Raises the error if it failed.
+        Logs and raises every error.
         """
         del event
         self.report.start_invocation(context)

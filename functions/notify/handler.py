@@ -60,14 +60,14 @@ from sageaudit.ports import History, Queue
 from sageaudit.workflows.notify import NotifyDependencies, notify
 
 _STOP_BEFORE_MS = (RESERVE_S + 15) * 1000
-"""Below this remaining time, no further record is started."""
+"""If less time is left, no further record is started."""
 T = TypeVar("T")
 _QUEUE = "aws:sqs"
-"""The event source of the queue of decisions."""
+"""The event source of the decisions queue."""
 
 
 class Notifier(Struct, frozen=True):
-    """Handles the records. `queues` are by channel."""
+    """Handles stream records and queue messages. `queues` has the channel's name as key."""
 
     deps: NotifyDependencies
     queues: Mapping[str, Queue]
@@ -75,7 +75,7 @@ class Notifier(Struct, frozen=True):
     clock: Callable[[], datetime]
 
     def handle_change(self, change: TableChange) -> None:
-        """Handles an item as it was inserted. Raises RejectedEvent or AwsError."""
+        """Handles an item that was inserted into the table. Raises RejectedEvent or AwsError."""
         if not change.is_new:
             return
         with _reject_malformed():
@@ -87,7 +87,9 @@ class Notifier(Struct, frozen=True):
                 self.notify_about(key, version, change.document())
 
     def handle_message(self, message: SqsMessage) -> None:
-        """Handles an item that failed before, by its keys. Raises RejectedEvent or AwsError."""
+        """Reads an item whose handling failed before, and handles it. Raises RejectedEvent or
+        AwsError.
+        """
         with _reject_malformed():
             pk, sk = parse_change_keys(message.body)
             if sk.startswith(NOTICE_PREFIX):
@@ -99,7 +101,7 @@ class Notifier(Struct, frozen=True):
                 self.notify_about(key, version, document)
 
     def _read_version(self, pk: str, sk: str) -> tuple[JobKey, int]:
-        """Returns the audit's key and version, which become labels of the log.
+        """Returns an audit's key and version, and adds both as labels to the log.
 
         Raises MalformedData.
         """
@@ -136,7 +138,7 @@ class Notifier(Struct, frozen=True):
     def enqueue_notice(self, channel: str, body: str) -> None:
         """Puts a notice on its channel's queue.
 
-        A notice that is queued twice is posted once, by its id.
+        If a notice is queued twice, it is still posted once. Raises RejectedEvent or AwsError.
         """
         if not channel or not body:
             raise RejectedEvent("malformed_notice", "it lacks its channel or its body")
@@ -156,7 +158,9 @@ def _reject_malformed() -> Iterator[None]:
 
 
 def _stored_document(history: History, key: JobKey, version: int) -> AuditDocument | None:
-    """Returns a version's document; None if there is none. Raises MalformedData or AwsError."""
+    """Returns the document of an audit's version; None if there is none. Raises MalformedData or
+    AwsError.
+    """
     with malformed_errors("document"):
         document = history.audit(key, version)
     if document is not None and not isinstance(document, dict):
@@ -218,7 +222,7 @@ def assemble(
 ) -> Handler:
     """Returns the Lambda function with these dependencies.
 
-    `on_record_start` is the `begin` of Batch.
+    `on_record_start` gets the remaining milliseconds of the invocation before each record.
     """
     notifier = Notifier(deps, queues, report, clock)
 

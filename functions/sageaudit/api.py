@@ -41,8 +41,8 @@ def audit(
 ) -> AuditDocument:
     """Audits a recorded job, without a call to AWS.
 
-    `recording` is a file that `sageaudit record` wrote, a Describe* response as the AWS CLI prints
-    it, or the parsed JSON of either. `policy` is a policy or its file; by default that of a new
+    `recording`: a file that `sageaudit record` wrote, a Describe* response as the AWS CLI prints
+    it, or the parsed JSON of either. `policy`: a policy or its file; None for the policy of a new
     installation. Raises BadRecording or BadPolicy, each a SageauditError.
     """
     from sageaudit.workflows.recordings.run import (  # noqa: PLC0415 - it imports every rule
@@ -68,10 +68,10 @@ def _load_policy(path: _Path | None) -> Policy:
 
 
 class AuditFilters(TypedDict, total=False):
-    """The filters of a query; a filter that is not given excludes nothing."""
+    """The filters of a query. A filter that is not given excludes nothing."""
 
     family: str | None
-    """Its last part is enough if no other family ends in it."""
+    """A family's name. Its last part is enough if no other family ends in it."""
     owner: str | None
     account: str | None
     region: str | None
@@ -80,9 +80,9 @@ class AuditFilters(TypedDict, total=False):
     count: int | None
     purchase: str | None
     status: str | None
-    """Completed, Failed, Stopped or "never started"."""
+    """The job's status: Completed, Failed, Stopped or "never started"."""
     tag: Mapping[str, str] | str | None
-    """`{"team": "growth"}` or "team=growth"; an empty value for jobs that lack it."""
+    """`{"team": "growth"}` or "team=growth", for a cost tag; an empty value for jobs without it."""
     judged: str | None
     reason: str | None
     """The kind of failure, such as "code error"."""
@@ -92,15 +92,15 @@ class AuditFilters(TypedDict, total=False):
     no_price: bool
     interrupted: bool
     severity: str | None
-    """A finding's severity, or a higher one."""
+    """The least severity of a finding."""
     min_usd: Decimal | int | str | None
-    """Minimum of avoidable plus lost dollars; with `rule`, of its finding's saving."""
+    """The least avoidable plus lost dollars; with `rule`, the least saving of its finding."""
     min_bill: Decimal | int | str | None
-    """Minimum of the bill in USD."""
+    """The least bill in USD."""
     min_percent: Decimal | int | str | None
-    """Minimum percentage of the bill that is avoidable or lost."""
+    """The least percentage of the bill that is avoidable or lost."""
     min_hours: Decimal | int | str | None
-    """Minimum of hours from start to end."""
+    """The least hours from start to end."""
 
 
 class SumFilters(AuditFilters, total=False):
@@ -112,8 +112,9 @@ class SumFilters(AuditFilters, total=False):
 class AuditHistory:
     """An open history, to be used in a `with` block. Every query only reads.
 
-    Times are texts such as `30d`, `2026-11-01` or `2026-11-01T10:00Z`, in UTC; `until` includes its
-    day. Raises BadUsage for an invalid time, and AwsError if a table does not answer.
+    Times are texts such as `30d`, `2026-11-01` or `2026-11-01T10:00Z`, in UTC. A date in `until`
+    includes that whole day; a time is exact. Raises BadUsage for an invalid time, and AwsError if a
+    table does not answer.
     """
 
     def __init__(self, source: HistorySource) -> None:
@@ -130,14 +131,13 @@ class AuditHistory:
     ) -> Self:
         """Opens a file or a DynamoDB table; without either, the file that `scan` writes.
 
-        `profile` and `region` are those of the table. Raises a SageauditError if there is no such
-        history.
+        `profile` and `region`: of the table. Raises a SageauditError if there is no such history.
         """
         file = None if path is None else Path(path)
         return cls(open_history(file, table, profile, region, warn=warnings.warn))
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the history."""
         self._source.close()
 
     def __enter__(self) -> Self:
@@ -217,8 +217,8 @@ class AuditHistory:
     ) -> tuple[SumsRow, ...]:
         """Returns the sums by one or two columns, such as `family` or `owner,month`.
 
-        Days, weeks and months are in order of time; without one of these, or with another `sort`,
-        the largest amount is first. `since` is 30d by default, 56d for weeks, 180d for months.
+        Days, weeks and months are in order of time. Without such a column, or with another `sort`,
+        the largest amount is first. `since`: 30d by default, 56d for weeks, 180d for months.
         `read_runs`: reads each audit, so that hours and medians are known.
         """
         names = parse_columns(columns)
@@ -250,7 +250,10 @@ class AuditHistory:
         *,
         with_today: bool = True,
     ) -> tuple[HistoryLists, Question]:
-        """Raises BadUsage for an invalid value, and TypeError for an unknown filter."""
+        """Returns the lists to read and the question. Raises BadUsage for an invalid value.
+
+        Raises TypeError for an unknown filter.
+        """
         if unknown := filters.keys() - FILTERS.keys():
             raise TypeError(f"there is no filter {min(unknown)}: there are {', '.join(FILTERS)}")
         filter_values: dict[str, Any] = {**filters}
@@ -267,7 +270,7 @@ EnumT = TypeVar("EnumT", bound=Enum)
 
 
 def parse_enum(enum_type: type[EnumT], text: str, option: str) -> EnumT:
-    """Returns the member with this value. Raises BadUsage, which names all values."""
+    """Returns the member with this value. Raises BadUsage with all values."""
     try:
         return enum_type(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The exceptions that this project raises on purpose, and the pauses between retries.
+"""The exceptions that this project raises on purpose.
 
 SageauditError
 ├── RejectedEvent          an event or message that is malformed, forged or not for this stack
@@ -36,15 +36,15 @@ from contextlib import contextmanager
 from traceback import extract_tb
 
 PARSE_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What code that reads stored data raises if the data has an unexpected form."""
+"""The exceptions that code raises if stored data has an unexpected form."""
 
 
 class SageauditError(Exception):
-    """Base class of all errors here; `str(error)` is one sentence for the user."""
+    """Base class of all errors here. `str(error)` is one sentence for the user."""
 
 
 class RejectedEvent(SageauditError):
-    """An event or message that would fail again; `code` is a stable word for alarms."""
+    """An event or message is rejected and would fail again. `code`: a stable word for alarms."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
@@ -52,19 +52,19 @@ class RejectedEvent(SageauditError):
 
 
 class BadUsage(SageauditError):
-    """A command has wrong arguments; the text says what is allowed."""
+    """A command has wrong arguments. The text says what is allowed."""
 
 
 class BadRecording(SageauditError):
-    """A file is not a recording; the text names the file and the key."""
+    """A file is not a recording. The text names the file and the key."""
 
 
 KeyPath = tuple[str | int, ...]
-"""The path of a key in a policy; a number is an index into an array of tables."""
+"""The path of a key in a policy. A number is an index into an array of tables."""
 
 
 class BadPolicy(SageauditError):
-    """A policy has an unknown key or an impossible value; `key` is the path of that key."""
+    """A policy has an unknown key or an impossible value. `key`: the path of that key."""
 
     def __init__(self, reason: str, key: KeyPath = ()) -> None:
         super().__init__(reason)
@@ -72,7 +72,7 @@ class BadPolicy(SageauditError):
 
 
 class BadSettings(SageauditError):
-    """An environment variable or a secret is missing or wrong; the text names it."""
+    """An environment variable or a secret is missing or wrong. The text names it."""
 
 
 class AwsError(SageauditError):
@@ -88,7 +88,7 @@ class ResourceNotFound(AwsError):
 
 
 class AccessDenied(AwsError):
-    """A permission is missing; `action` is the IAM action."""
+    """A permission is missing. `action`: the IAM action."""
 
     def __init__(self, action: str, reason: str) -> None:
         super().__init__(reason)
@@ -96,15 +96,15 @@ class AccessDenied(AwsError):
 
 
 class NoCredentials(AwsError):
-    """No usable AWS credentials."""
+    """There are no usable AWS credentials."""
 
 
 class Throttled(AwsError):
-    """Still throttled after the SDK's own retries."""
+    """AWS still throttled a request after the SDK's own retries."""
 
 
 class Unavailable(AwsError):
-    """Connection failure, server error or an unreadable response."""
+    """A connection failed, or the response is a server error or unreadable."""
 
 
 class TableNotFound(Unavailable):
@@ -112,11 +112,11 @@ class TableNotFound(Unavailable):
 
 
 class HistoryFileError(SageauditError):
-    """The file of a history cannot be used now. The audits in it are kept."""
+    """The file of a history cannot be used now. The audits in the file are kept."""
 
 
 class BadHistory(HistoryFileError):
-    """Not a history file: of another tool, of a newer sageaudit, or damaged."""
+    """A file is not a history: of another tool, of a newer sageaudit, or damaged."""
 
 
 class NoHistory(HistoryFileError):
@@ -132,7 +132,7 @@ class HistoryBusy(HistoryFileError):
 
 
 class AmbiguousName(SageauditError):
-    """Jobs of two kinds have this name; the text names both kinds."""
+    """Jobs of two kinds have this name. The text names both kinds."""
 
 
 class ChannelError(SageauditError):
@@ -148,9 +148,9 @@ class RateLimited(ChannelError):
 
 
 class ChannelBroken(ChannelError):
-    """Permanent failure, nothing was posted; `code` is a stable word, the text a sentence.
+    """A permanent failure, and nothing was posted. `code`: a stable word; the text is a sentence.
 
-    A webhook that was revoked, a key that is disabled, or a payload that the service refuses.
+    A webhook was revoked, a key is disabled, or the service refuses the payload.
     """
 
     def __init__(self, reason: str, code: str = "channel_broken") -> None:
@@ -159,7 +159,7 @@ class ChannelBroken(ChannelError):
 
 
 class ChannelUnavailable(ChannelError):
-    """Transient failure: certainly nothing was posted, so a retry is safe."""
+    """A transient failure, and certainly nothing was posted, so a retry is safe."""
 
 
 class PossiblySent(ChannelError):
@@ -174,7 +174,7 @@ class PossiblySent(ChannelError):
 
 
 class UnexpectedResponse(ChannelError):
-    """A response that the service does not give: a proxy's page, or a success without the usual
+    """A channel's response is not the service's: a proxy's page, or a success without the usual
     text.
 
     It is not known whether the notice was posted. The next try would get the same response.
@@ -194,7 +194,8 @@ class MalformedData(SageauditError):
 def malformed_errors(description: str) -> Iterator[None]:
     """Turns errors in reading stored data into MalformedData. A retry would fail the same way.
 
-    The text names the line of code that failed, since it may have a defect.
+    `description`: what was read. The error names the line of code that failed, since the code may
+    have a defect.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Exit codes, which scripts rely on."""
+"""The exit codes of all commands, which scripts rely on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sageaudit import errors
 
 
 class Exit(enum.IntEnum):
-    """Each code has one meaning, for every command."""
+    """The exit codes. Each code has one meaning, for every command."""
 
     DONE = 0
     FAILURE = 1
@@ -33,6 +33,7 @@ _ORDER = (
     Exit.NOT_JUDGED,
     Exit.DONE,
 )
+"""The order in which codes win if several jobs have different codes."""
 _ERRORS_BY_EXIT = {
     Exit.NOT_FOUND: (
         *(errors.JobNotFound, errors.ResourceNotFound, errors.TableNotFound, errors.NoHistory),
@@ -44,7 +45,7 @@ _ERRORS_BY_EXIT = {
     Exit.DENIED: (errors.AccessDenied, errors.NoCredentials, errors.HistoryDenied),
     Exit.UNAVAILABLE: (errors.Throttled, errors.Unavailable, errors.HistoryBusy),
 }
-"""TableNotFound comes before Unavailable, its base class."""
+"""The classes of errors by exit code. TableNotFound comes before Unavailable, its base class."""
 
 
 def exit_for(error: errors.SageauditError) -> Exit:

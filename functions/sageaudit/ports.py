@@ -1,4 +1,4 @@
-"""The interfaces that the workflows need; implemented by the adapters and by fakes in tests."""
+"""The interfaces that the workflows need. Adapters implement them, and so do fakes in tests."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Circuit(Struct, frozen=True):
-    """The state of a channel: `failures` is its consecutive posts without a response.
+    """The state of a channel. `failures`: the consecutive posts without a response.
 
-    No post is made before `open_until`, in epoch seconds.
+    `open_until`: no post is made before this time, in epoch seconds.
     """
 
     failures: int = 0
@@ -45,7 +45,7 @@ class Circuit(Struct, frozen=True):
 
 
 class QueueDepth(Struct, frozen=True):
-    """About how many messages a queue has, and how long it keeps them."""
+    """About how many messages a queue has, and how long the queue keeps them."""
 
     visible: int
     in_flight: int
@@ -56,22 +56,22 @@ class Pending(Protocol[T_co]):
     """A call that was submitted to a worker."""
 
     def result(self) -> T_co:
-        """Waits for its result; raises what the call raised."""
+        """Waits for the call's result. Raises what the call raised."""
 
     def cancel(self) -> bool:
-        """Cancels the call; returns False if it has started."""
+        """Cancels the call. Returns False if the call has started."""
 
 
 class Workers(Protocol):
-    """Makes calls at the same time."""
+    """Runs calls at the same time."""
 
     def submit(self, call: Callable[[], T]) -> Pending[T]:
         """Submits the call to a worker."""
 
     def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
-        """Waits until at least one of these calls is done, and returns the finished ones.
+        """Waits until at least one of these calls is done, and returns the finished calls.
 
-        It may return none, so that the caller can check whether to stop.
+        May return none, so that the caller can check whether to stop.
         """
 
 
@@ -79,16 +79,17 @@ class Jobs(Protocol):
     """SageMaker's Describe*, ListTags, and the lists of jobs that a roll-up launched."""
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
-        """Returns the Describe* response. Raises JobNotFound, AccessDenied, Throttled or
-        Unavailable.
+        """Returns the Describe* response.
+
+        Raises JobNotFound, AccessDenied, Throttled or Unavailable.
         """
 
     def tags(self, ref: JobRef) -> dict[str, str]:
         """Returns the job's tags. Raises AccessDenied, Throttled or Unavailable."""
 
     def children(self, ref: JobRef) -> Iterable[JobRef] | None:
-        """Returns the jobs that a roll-up launched, reading each page when needed; None if not
-        known.
+        """Returns the jobs that a roll-up launched; None if not known. Each page is read when
+        needed.
 
         Raises AccessDenied, Throttled or Unavailable.
         """
@@ -100,7 +101,7 @@ class JobLists(Protocol):
     def list_jobs(self, kind: JobKind, region: str, period: Period) -> Iterator[ListedJob]:
         """Yields the jobs of a kind that run or may have ended in the period, and possibly others.
 
-        Each page is requested when it is needed. Raises AccessDenied, NoCredentials, Throttled or
+        Each page is requested when needed. Raises AccessDenied, NoCredentials, Throttled or
         Unavailable.
         """
 
@@ -111,9 +112,10 @@ class JobPageSource(Protocol):
     def pages(
         self, job_list: JobList, *, created_after: datetime, created_before: datetime
     ) -> Iterator[Sequence[ListedJob]]:
-        """Yields the jobs of a list that were created in this interval; a page may be empty.
+        """Yields the jobs of a list that were created in this interval, page by page. A page may be
+        empty.
 
-        Each page is requested when it is needed. Raises AwsError, also if the pages never end.
+        Each page is requested when needed. Raises AwsError, also if the pages never end.
         """
 
 
@@ -121,7 +123,7 @@ class SweepStore(Protocol):
     """What sweeps store: how far each list was swept, which events were sent, and the lease."""
 
     def acquire_lease(self, owner: str, now: datetime, lease_s: int) -> bool:
-        """Returns False while another sweep holds the lease."""
+        """Takes the lease for `lease_s` seconds. Returns False while another sweep holds it."""
 
     def release_lease(self, owner: str) -> None:
         """Releases the lease if the owner still holds it."""
@@ -130,15 +132,15 @@ class SweepStore(Protocol):
         """Stores when the table was created, once."""
 
     def list_state(self, job_list: JobList) -> ListState | None:
-        """Returns the stored state of a list; None before its first sweep or if unreadable."""
+        """Returns the stored state of a list; None before the list's first sweep, or if
+        unreadable.
+        """
 
     def save_list_state(self, job_list: JobList, state: ListState) -> None:
         """Stores the state of a list."""
 
     def event_record(self, key: JobKey) -> SentEvent | None:
-        """Returns when this run's event was last sent or arrived; None if neither in the last
-        weeks.
-        """
+        """Returns when this run's event was last sent or arrived; None if not in the last weeks."""
 
     def record_event_sent(self, key: JobKey, event_record: SentEvent) -> None:
         """Stores that the run's event was sent."""
@@ -148,7 +150,7 @@ class SweepStore(Protocol):
 
 
 class Metrics(Protocol):
-    """CloudWatch."""
+    """Reads a job's metrics from CloudWatch."""
 
     def read(self, job: Job, now: datetime) -> Measurements:
         """Returns the job's series, with a reason for each metric that could not be read.
@@ -168,7 +170,9 @@ class History(Protocol):
     """The table of audits."""
 
     def record(self, entry: AuditEntry) -> RecordResult:
-        """Writes HEAD, version, findings and detail in one conditional transaction."""
+        """Writes a new version of an audit in one conditional transaction, unless nothing
+        changed.
+        """
 
     def recheck_family(
         self,
@@ -180,14 +184,14 @@ class History(Protocol):
         ended_at: datetime,
         due_at: datetime,
     ) -> tuple[JobKey, ...]:
-        """Makes the family's audits due whose earlier runs have changed.
+        """Makes the family's audits due whose earlier runs have changed, after a run was recorded.
 
-        Called after a run was recorded. Checks that run and the MAX_EARLIER_RUNS runs that ended
-        before and after it. Returns the audits to repeat, each until it is recorded again.
+        Checks this run and the MAX_EARLIER_RUNS runs that ended before and after it. Returns the
+        keys of the audits to repeat, each until it is recorded again.
         """
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
-        """Makes an audit due, if there is one and it is not due earlier."""
+        """Makes an audit due at `due_at`, if there is an audit and it is not due earlier."""
 
     def summary(self, key: JobKey) -> AuditSummary | None:
         """Returns the summary of the job's newest version; None if the job was never audited."""
@@ -208,8 +212,8 @@ class History(Protocol):
         """Yields the rows of one list, the newest end first, except for RunQuery.due_until.
 
         The history is read while the iterator is consumed, so AwsError can be raised at any row.
-        `before`: only runs that ended before a moment. `page_size` is how many rows the caller
-        expects to take: the first request reads about that many, later ones more.
+        `before`: only runs that ended before this time. `page_size`: the number of rows that the
+        caller expects to take. The first request reads about this many rows, later requests more.
         """
 
     def daily_sums(
@@ -231,7 +235,7 @@ class History(Protocol):
 
 
 class Decisions(Protocol):
-    """People's decisions about recommendations. They are few, so all are read together."""
+    """People's decisions about recommendations. There are few, so all are read together."""
 
     def decisions(self) -> Sequence[Decision]:
         """Returns all stored decisions, in any order."""
@@ -241,13 +245,15 @@ class Decisions(Protocol):
 
 
 class AlertLedger(Protocol):
-    """The alerts that were sent, with their notices, so that a redelivery decides the same."""
+    """Stores each alert with its notices, so that a redelivered event leads to the same
+    decision.
+    """
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
-        """Returns the last alert of a run, and those of its subject."""
+        """Returns the last alert of a run, and the alerts of the run's subject."""
 
     def has_job_line(self, key: JobKey) -> bool:
-        """Whether the line about this run was written, for channels that get every job."""
+        """Returns whether the one-line message about this run was already written."""
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """Returns the messages to a channel in a clock hour."""
@@ -264,10 +270,10 @@ class AlertLedger(Protocol):
     ) -> bool:
         """Writes the new alerts, and the bodies of their notices by channel, for their queues.
 
-        `hours` include the new message. `includes_job_line`: some bodies are the line about the
-        job, which is written once. Returns False and writes nothing if `previous_alerts` or an hour
-        has changed, if the run has a newer version than the new alert, or if the line was written
-        before.
+        `hours`: include the new message. `includes_job_line`: some bodies are the one-line message
+        about the job, which is written once. Returns False and writes nothing if `previous_alerts`
+        or an hour has changed, or the one-line message was written before. Also if the run has a
+        newer version than the new alert.
         """
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
@@ -275,20 +281,20 @@ class AlertLedger(Protocol):
 
 
 class DigestLedger(Protocol):
-    """The written digests with their notices, and the alerts of a family."""
+    """The written digests with their notices, and the alerts of a subject."""
 
     def alerts(self, subject: str) -> Sequence[Alert]:
         """Returns the alerts of a subject (account, region and name), oldest first."""
 
     def has_digest(self, last_day: date) -> bool:
-        """Whether the digest of the week that ended on this day is written."""
+        """Returns whether the digest of the week that ended on this day was written."""
 
     def write_digest(
         self, last_day: date, bodies: Mapping[tuple[int, str], str], now: datetime
     ) -> bool:
         """Writes a digest, and the bodies of its notices by route number and channel.
 
-        Returns False and writes nothing if it was written before.
+        Returns False and writes nothing if the digest was written before.
         """
 
 
@@ -308,29 +314,32 @@ class WatchLedger(Protocol):
 
 
 class ReportStore(Protocol):
-    """Stores reports for people of the account."""
+    """Stores reports for people who can use the account."""
 
     def put(self, name: str, page: str) -> str:
         """Stores an HTML page and returns its URL. Raises AwsError."""
 
 
 class SendLedger(Protocol):
-    """Which notices were sent, and which channels respond.
+    """Which notices were sent, and which channels respond, so that no notice is sent twice.
 
-    It prevents sending a notice twice. Every method raises AwsError if the table does not respond.
+    Every method raises AwsError if the table does not respond.
     """
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> SendClaim:
-        """Tries to take the lease on a notice, for `lease_s` seconds."""
+        """Tries to take the lease on a notice for `lease_s` seconds.
+
+        The caller may send the notice only after FIRST or REPEAT.
+        """
 
     def mark_sent(self, notice_id: str, now: datetime) -> None:
         """Records that the notice was posted, so that it is never sent again."""
 
     def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
-        """Records that a FIRST claim posted nothing: the next claim is FIRST again."""
+        """Records that a FIRST claim posted nothing, so that the next claim is FIRST again."""
 
     def mark_unknown(self, notice_id: str, now: datetime, reason: str) -> None:
-        """Records that a try may have posted: the next claim is a REPEAT."""
+        """Records that a try may have posted the notice, so that the next claim is a REPEAT."""
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """Returns the messages to a channel in a clock hour."""
@@ -341,7 +350,7 @@ class SendLedger(Protocol):
     def replace_circuit(
         self, channel: str, expected: Circuit, new_circuit: Circuit, now: datetime
     ) -> bool:
-        """Stores `new_circuit`; returns False and changes nothing unless `expected` is stored."""
+        """Stores `new_circuit`. Returns False and changes nothing unless `expected` is stored."""
 
 
 class Queue(Protocol):
@@ -350,21 +359,21 @@ class Queue(Protocol):
     def send(
         self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
     ) -> None:
-        """Sends a message, visible after `delay_s` (0 to 900) seconds."""
+        """Sends a message, which is visible after `delay_s` (0 to 900) seconds."""
 
 
 class PacedQueue(Protocol):
     """One SQS queue whose depth is known, so that it is filled no faster than it is read."""
 
     def send_batch(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
-        """Sends messages; returns the reasons of refused messages by their index."""
+        """Sends messages. Returns the reasons for refused messages by their index in `bodies`."""
 
     def depth(self) -> QueueDepth:
-        """Returns how many messages it has."""
+        """Returns the number of messages in the queue."""
 
 
 class Channel(Protocol):
-    """One way to send notices, connected to its address."""
+    """A way to post notices to one address."""
 
     def prepare(self) -> None:
         """Reads what `post` needs. Raises ChannelBroken or ChannelUnavailable; posts nothing."""
@@ -373,6 +382,8 @@ class Channel(Protocol):
         """Returns the payload, marked as possibly posted before."""
 
     def post(self, payload: dict[str, Any]) -> None:
-        """Posts once. Raises a ChannelError; after PossiblySent or UnexpectedResponse it may be
+        """Posts the payload once.
+
+        Raises a ChannelError. After PossiblySent or UnexpectedResponse, the payload may have been
         posted.
         """

@@ -1,9 +1,9 @@
-"""A schedule -> due audits and lost jobs, as events in the queue of finished jobs; and messages
-about running jobs that are idle, take too long or near their limit.
+"""A schedule -> events of due audits and lost jobs in the queue of finished jobs; messages about
+running jobs.
 
-The schedule's event has no content. A lease in the table prevents two sweeps at the same time. An
-event of `sageaudit doctor --members` asks which permissions the members lack, and starts no sweep:
-`{"continue_after": ""}`, or the account and region after which to continue.
+The schedule's event has no content. A lease in the table prevents two sweeps at the same time.
+`sageaudit doctor --members` sends another event, which asks for the members' missing permissions
+and starts no sweep: `{"continue_after": ""}`, or the account and region after which to continue.
 """
 
 from __future__ import annotations
@@ -44,21 +44,23 @@ from sageaudit.workflows.sweep.run import DueAuditsSent, ListSweepResult, SweepD
 from sageaudit.workflows.sweep.watch import WatchDependencies, WatchResult
 
 STOP_BEFORE_MS = RESERVE_S * 1000
-"""Below this remaining time, no further page is read, since no request would start."""
+"""If less time is left, no further page is read."""
 _LIST_METRICS = ("JobsEnded", "JobsMissing", "LostEventsFound")
 LEASE_S = 660
-"""Longer than a sweep may run, shorter than the time between two sweeps."""
+"""The seconds of a sweep's lease: longer than a sweep may run, shorter than the time between two
+sweeps."""
 
 
 MEMBER_CHECK_LIMIT = timedelta(seconds=40)
-"""How long one invocation checks members, since a person waits for the answer."""
+"""The longest time for which one invocation checks members, since a person waits for the answer."""
 
 
 class Sweeper(Struct, frozen=True):
-    """The Lambda function: one sweep for each event.
+    """The sweep function: runs one sweep for each event.
 
-    `make_deps` makes the dependencies of one sweep. `missing_permissions` returns the actions that
-    a member refuses, with the reasons. `members`: accounts and regions.
+    `make_deps` makes the dependencies of one sweep, from a function that says whether to stop.
+    `members`: the accounts and regions of members. `missing_permissions` returns the actions that a
+    member refuses, with the reasons.
     """
 
     make_deps: Callable[[Callable[[], bool]], SweepDependencies]
@@ -70,7 +72,7 @@ class Sweeper(Struct, frozen=True):
     missing_permissions: Callable[[str, str], dict[str, str]] = lambda *_: {}
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        """Returns how many parts of the sweep failed, or what members lack.
+        """Returns how many parts of the sweep failed, or the missing permissions of members.
 
         Raises any error that is not an AwsError.
         """
@@ -93,7 +95,9 @@ class Sweeper(Struct, frozen=True):
         return {"failed": failed}
 
     def _check_members(self, last_place: str) -> dict[str, Any]:
-        """Returns what members lack, until the time is up; `next`: where to continue."""
+        """Returns the missing permissions of members, until the time is up. `next`: where to
+        continue.
+        """
         until, rows = self.clock() + MEMBER_CHECK_LIMIT, list[dict[str, Any]]()
         for account, region in self.members:
             place = f"{account} {region}"
@@ -119,7 +123,7 @@ class Sweeper(Struct, frozen=True):
             self.sweep_store.release_lease(owner)
 
     def _report_part(self, part: DueAuditsSent | ListSweepResult | WatchResult) -> bool:
-        """Logs and counts one part immediately, so that a later failure cannot lose it.
+        """Logs and counts one part immediately, so that a later failure cannot lose its result.
 
         Returns whether the part failed.
         """
@@ -150,7 +154,11 @@ class Sweeper(Struct, frozen=True):
 
         A metric with values costs as much as three alarms.
         """
-        counts = {"ended": result.ended, "missing": result.missing, "found": result.lost_events}
+        counts = {
+            "ended": result.ended_count,
+            "missing": result.missing_count,
+            "found": result.lost_events,
+        }
         for metric, number in zip(_LIST_METRICS, counts.values(), strict=True):
             if number:
                 self.report.count(metric, number=number)
@@ -161,9 +169,9 @@ class Sweeper(Struct, frozen=True):
 
     def _report_watch(self, result: WatchResult) -> None:
         counts = {
-            "running": result.running,
-            "looked": result.checked,
-            "left": result.not_checked,
+            "running": result.running_count,
+            "looked": result.checked_count,
+            "left": result.not_checked_count,
         }
         self.report.info("running jobs", **_list_labels(result), **counts)
         for message in result.messages:

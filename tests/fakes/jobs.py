@@ -116,7 +116,7 @@ class FixedPrices(Struct, frozen=True):
         usd = self.hourly_usd.get(instance_type) if region == self.region else None
         if usd is not None and instance_type in self.estimated:
             how = estimate_note(instance_type)
-            return Rate(Decimal(usd), "2026-05-20", "fixed", kind="estimate", estimated=how)
+            return Rate(Decimal(usd), "2026-05-20", "fixed", kind="estimate", estimate_basis=how)
         return None if usd is None else Rate(Decimal(usd), "2026-05-20", "fixed")
 
     def newest_hourly_rate(

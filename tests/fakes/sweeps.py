@@ -280,8 +280,8 @@ def add_up(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> ListSw
     lists = [part for part in parts if isinstance(part, ListSweepResult)]
     return ListSweepResult(
         lists[0].job_list,
-        ended=sum(result.ended for result in lists),
-        missing=sum(result.missing for result in lists),
+        ended_count=sum(result.ended_count for result in lists),
+        missing_count=sum(result.missing_count for result in lists),
         lost_events=sum(result.lost_events for result in lists),
         sent_without_event=sum(result.sent_without_event for result in lists),
         sent_from_before=sum(result.sent_from_before for result in lists),

@@ -244,7 +244,7 @@ def open_world(
         stack.enter_context(quick_moto())
         stack.enter_context(mock.patch("ssl.create_default_context", _context))
         stack.enter_context(mock.patch.object(posting, "_connect", slack.connected))
-        stack.enter_context(mock.patch.object(posting, "_ends", slack.ends))
+        stack.enter_context(mock.patch.object(posting, "_time_limit", slack.ends))
         aws = stack.enter_context(
             local_aws(
                 start,

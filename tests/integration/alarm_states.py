@@ -71,7 +71,7 @@ class AlarmStates:
         for name, function in self._aws.functions.items():
             self._read[name] = len(function.log.getvalue())
             self._failures[name] = len(function.failures)
-            self._invoked[name] = function.invoked
+            self._invoked[name] = function.invocation_count
 
     def _value(self, alarm: Mapping[str, Any]) -> float | None:
         """Of one metric, or of an expression about several."""
@@ -149,7 +149,7 @@ class AlarmStates:
         [function] = [f for f in self._aws.functions.values() if f.arn.endswith(f":{name}")]
         if metric == "Errors":
             yield len(function.failures) - self._failures[function.name]
-        elif started := function.invoked - self._invoked[function.name]:
+        elif started := function.invocation_count - self._invoked[function.name]:
             assert metric == "Invocations", f"{metric} is not of the local AWS"
             yield started
 

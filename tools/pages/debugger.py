@@ -115,7 +115,8 @@ One-minute data cannot show these:
 are one-minute averages of Debugger's own samples, whose phases may be wrong by a minute. Nearly all
 jobs ran for less than our minimum of 15 minutes. For this comparison only, the column *without the
 minimum* ignores that minimum, and *agrees* refers to that column. The column *Debugger* says how
-many of its samples triggered its rule. {tables}
+many of its samples triggered its rule.
+{tables}
 """
 _NO_SERIES = "the recording has no series, so our rules answer unknown, never clear"
 _DISAGREEMENTS = {

@@ -44,8 +44,8 @@ _PAGE = """\
 
 {jobs} recorded jobs have at least three GPU points. In {low} of these jobs the mean of the points
 is under 15%, which Jobstats shows in red. Their runs are short, {hours} GPU-hours in total. In
-{idle} of these hours ({share}) the GPU did no work: {list} at list price{guessed}. Of that amount,
-{counted} counts as avoidable or lost.
+{idle} of these hours ({share}) the GPU did no work: {list} at list price{guessed}.
+Of that amount, {counted} counts as avoidable or lost.
 
 The audits of {figures} of these jobs show the hours under `idle_capacity`, which is in no sum.
 {found} have a finding that counts dollars, or a finding about their phases or their use. For the

@@ -126,4 +126,4 @@ def list_live_jobs(
     )
     print_message(f"{line}, {count_text(len(scanned_accounts), 'account')}")
     run.list_accounts(scanned_accounts, lambda: interruption.is_requested)
-    return scanned_accounts.listed.account_names
+    return scanned_accounts.account_list.account_names

@@ -12,7 +12,7 @@ from typing import Any, Self
 from sageaudit.adapters.aws.pace import ScanStopped
 
 _POLL_INTERVAL_S = 0.1
-"""How often a waiting thread checks whether Ctrl-C was pressed."""
+"""Seconds between two checks of a waiting thread whether Ctrl-C was pressed."""
 
 
 class Interruption:

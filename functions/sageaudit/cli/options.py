@@ -62,9 +62,9 @@ class EnumChoice(click.Choice[str]):
 
 
 class HistoryOption(click.Option):
-    """Names a history; the default is an environment variable.
+    """An option that names a history, by default from an environment variable.
 
-    A history on the command line overrides both variables.
+    A history on the command line overrides the variables of both history options.
     """
 
     def consume_value(
@@ -81,7 +81,7 @@ def option_group(
 ) -> Decorator:
     """Adds options to a command, which gets them as one `struct_type` in its argument `name`.
 
-    `names` are the options' names, by default the fields of `struct_type`.
+    `names`: the options' names, by default the fields of `struct_type`.
     """
 
     def decorate(command: Command) -> Command:
@@ -196,7 +196,7 @@ FIX_AS_OPTION = click.option(
 
 
 class PrintOptions(Struct, frozen=True):
-    """How one document is printed."""
+    """The options for the output of one document."""
 
     output: str
     no_color: bool = False

@@ -49,7 +49,7 @@ _REPEATABLE = "tag"
 
 
 class HistoryChoice(Struct, frozen=True):
-    """The history to read."""
+    """The options that select the history to read."""
 
     history: Path | None
     table: str | None
@@ -57,7 +57,7 @@ class HistoryChoice(Struct, frozen=True):
     profile: str | None
 
     def open(self) -> histories.HistorySource:
-        """Opens the history; raises what `open_history` does."""
+        """Opens the history; raises the errors of `open_history`."""
         return histories.open_history(
             self.history, self.table, self.profile, self.table_region, warn=print_message
         )
@@ -76,7 +76,7 @@ HISTORY_OPTIONS = options.option_group(
 
 
 class OutputOptions(Struct, frozen=True):
-    """How rows are printed."""
+    """The options for the output of rows."""
 
     output: str
     fields: str | None
@@ -144,7 +144,7 @@ def resolve_rule(text: str) -> str:
 
 
 class AuditFilterOptions(Struct, frozen=True):
-    """The filters of a question. `since` is None if the command has its own default."""
+    """The options of a question's filters. `since` is None if the command has its own default."""
 
     since: str | None
     until: str | None
@@ -158,8 +158,10 @@ class AuditFilterOptions(Struct, frozen=True):
         *,
         with_today: bool = True,
     ) -> Question:
-        """Returns the question with these filters. `since` is the default of --since. Raises
-        BadUsage.
+        """Returns the question with these filters. Raises BadUsage.
+
+        `since` is the default of --since. `with_today`: whether a window without --until includes
+        today.
         """
         since_text = since if self.since is None else self.since
         window = parse_window(since_text, self.until, now, with_today=with_today)

@@ -24,8 +24,9 @@ _PROGRESS_EVERY_ROWS = 100
 
 
 def json_tail(read_counts: ReadCounts, *, has_more: bool = False) -> JsonTail:
-    """Returns a function that makes what follows the rows in JSON. `has_more`: there are other
-    rows.
+    """Returns a function that makes the JSON keys after the rows.
+
+    `has_more`: there are more rows than the printed ones.
     """
     return lambda: {"more": has_more, "read": {"rows": read_counts.rows, "sums": read_counts.sums}}
 

@@ -40,7 +40,7 @@ _ZERO = Decimal(0)
 
 
 class RecommendationFilters(Struct, frozen=True):
-    """Which recommendations to list. They come from the runs that ended since `since`."""
+    """The options that select recommendations, from the runs that ended since `since`."""
 
     since: str = DEFAULT_SINCE
     family: str | None = None
@@ -56,7 +56,7 @@ class RecommendationFilters(Struct, frozen=True):
     def find_recommendations(
         self, source: HistorySource, now: datetime
     ) -> list[FamilyRecommendation]:
-        """Returns the matching recommendations, those that count first, then by dollars. Raises
+        """Returns the matching recommendations: counted ones first, then by dollars. Raises
         BadUsage.
         """
         window = parse_window(self.since, None, now)
@@ -103,7 +103,7 @@ RECOMMENDATION_FILTER_OPTIONS = options.option_group(
 
 
 def change_text(recommendation: FamilyRecommendation) -> str:
-    """Returns the parameter and its new value, or the rule if there is no parameter."""
+    """Returns a recommendation's parameter with its new value, or its rule without a parameter."""
     return (
         f"{recommendation.parameter} = {recommendation.new}"
         if recommendation.parameter
@@ -128,19 +128,21 @@ def _reason(recommendation: FamilyRecommendation) -> str | None:
 
 
 def _silenced_by(recommendation: FamilyRecommendation) -> str | None:
-    """Returns how it is silenced: accepted, snoozed or exempt; None if it is not."""
+    """Returns how a recommendation is silenced: accepted, snoozed, exempt, or None."""
     return recommendation.silence.label if recommendation.silence else None
 
 
 def _decision_field(name: str) -> Callable[[FamilyRecommendation], object]:
-    """Returns a function that reads a field of the decision; None without one."""
+    """Returns a function that reads a field of a recommendation's decision; None without a
+    decision.
+    """
     return lambda recommendation: (
         getattr(recommendation.decision, name) if recommendation.decision else None
     )
 
 
 def _comparison_field(name: str) -> Callable[[FamilyRecommendation], Any]:
-    """Returns a function that reads a field of the comparison of bills; None without one."""
+    """Returns a function that reads a field of the bills' comparison, None without comparison."""
     return lambda recommendation: (
         getattr(recommendation.comparison, name) if recommendation.comparison else None
     )
@@ -155,7 +157,9 @@ def _measured_text(recommendation: FamilyRecommendation) -> Figure:
 
 
 def _outcome(recommendation: FamilyRecommendation) -> str | None:
-    """Returns the outcome by the bills; `ended` if it was measured until the change was undone."""
+    """Returns the outcome by the bills; `ended` if savings were measured until the change was
+    undone.
+    """
     is_ended = recommendation.state is State.CLOSED and recommendation.outcome == MEASURED
     return ENDED if is_ended else recommendation.outcome
 
@@ -220,8 +224,10 @@ _PENDING = State.FOLLOWED.value
 def followed_with_outcomes(
     recommendations: Sequence[FamilyRecommendation],
 ) -> list[FamilyRecommendation]:
-    """Returns the recommendations that were followed. Each earlier period is a row of its own: it
-    is closed, since the change was undone, and keeps what it saved until then.
+    """Returns the recommendations that were followed.
+
+    Each earlier period, after which the change was undone, is a closed row with what was saved
+    then.
     """
     rows: list[FamilyRecommendation] = []
     for recommendation in recommendations:

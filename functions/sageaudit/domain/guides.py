@@ -1,10 +1,10 @@
 """Guides: recommendations without dollars, chosen by the traits of a job or request.
 
-They are printed on request, and folded on the page of a job. They are never stored, counted or
+Guides are printed on request, and folded on the page of a job. They are never stored, counted or
 sent.
 
-A trait is a word, True or False. It is None if the request, recording or history does not show it;
-guides that need it are then left out.
+A trait is a word, True or False. A trait is None if the request, recording or history does not show
+it; guides that need the trait are then left out.
 """
 
 from __future__ import annotations
@@ -31,23 +31,24 @@ from sageaudit.domain.resize.type_vetoes import has_tensor_cores
 TraitValue = bool | str
 Traits = Mapping[str, TraitValue | None]
 NEVER_RUN = "not_run"
-"""The value of traits of runs, for a request whose family has no known run."""
+"""The value of traits about runs, for a request whose family has no known run."""
 _BUSY_SHARE = Decimal("0.5")
-"""GPUs are busy from this share of the paid GPU hours: Jobstats' target of a job's mean GPU
+"""The share of the paid GPU hours from which GPUs are busy: Jobstats' target of a job's mean GPU
 utilisation."""
 _EARLY_FAILURE_S = 1800
-"""A failure is early within half an hour: our choice."""
+"""A failure before this many seconds is early: our choice."""
 _SHORT_S = 900
-"""A run is short under 15 minutes: our choice."""
+"""A run under this many seconds is short: our choice."""
 _EXPENSIVE_USD = Decimal(5)
-"""Instances are expensive from $5 an hour: our choice."""
+"""Instances are expensive from this rate in USD an hour: our choice."""
 _LONG_S = 3600
-"""Runs are worth a profile from one hour: our choice."""
+"""A run of at least this many seconds is worth a profile: our choice."""
 _DOWNLOAD_S = Decimal(300)
-"""A download is long from five minutes, if it also takes a tenth of the billed time: our choice."""
+"""The fewest seconds of a long download: our choice."""
 _DOWNLOAD_SHARE = Decimal("0.1")
+"""The least share of the billed time that a long download takes: our choice."""
 _FAMILY_RUNS = 3
-"""Fewer runs of a family are not judged: our choice."""
+"""The fewest runs from which a trait of a family is derived: our choice."""
 _PRETRAINED_CHANNELS = frozenset({"model", "pretrained", "pretrained_model", "base_model"})
 _PLATEAU = ("metric-plateau",)
 _INPUT_BOUND = ("cpu-bottleneck", "gpu-starved")
@@ -55,7 +56,7 @@ TRAIT_RULES = (*_PLATEAU, *_INPUT_BOUND)
 """The rules whose outcomes are traits."""
 
 TABLE = "guides.toml"
-"""The file in `sageaudit.data`."""
+"""The name of the file with all guides, in `sageaudit.data`."""
 _METHODS = {
     "smddp": "the SageMaker distributed data parallelism library (SMDDP)",
     "smp": "the SageMaker model parallelism library (SMP)",
@@ -69,15 +70,15 @@ _METHODS = {
     "mpi": "MPI",
     "parameter_server": "a parameter server",
 }
-"""The texts for `{distribution}` in guides, by distribution method."""
+"""By distribution method, the text that replaces `{distribution}` in guides."""
 
 
 class TraitSource(Struct, frozen=True):
     """A job that ran, or a request, from which traits are read.
 
-    `types`: one for each instance group, None if it is not in the catalogue. `audit` and
-    `newest_run`: those of the run; for a request, those of its family's newest run. `runs`: the
-    family's earlier runs, newest first. `is_isolated`: EnableNetworkIsolation of a request.
+    `types`: one for each instance group; None if the type is not in the catalogue. `audit` and
+    `newest_run`: of the job's run; for a request, of its family's newest run. `runs`: the family's
+    earlier runs, newest first. `is_isolated`: EnableNetworkIsolation of a request.
     """
 
     kind: JobKind
@@ -97,9 +98,10 @@ def traits_of_audit(
     runs: Sequence[AuditSummary],
     types: Mapping[str, InstanceType],
 ) -> Traits:
-    """Returns the traits of a job that ran. `runs`: the earlier runs of its family.
+    """Returns the traits of a job that ran.
 
-    `job` is None if its description is no longer stored. Summaries are stored longer.
+    `job`: None if its description is no longer stored; summaries are stored longer. `runs`: the
+    earlier runs of its family.
     """
     kind, run_summary = (
         JobKind(audit["job"]["kind"]),
@@ -116,7 +118,7 @@ def traits_of_request(
     *,
     is_isolated: bool | None,
 ) -> Traits:
-    """Returns the traits of a requested job. `audit`: that of its family's newest run."""
+    """Returns the traits of a requested job. `audit`: of its family's newest run."""
     newest_run = runs[0] if runs else None
     own_types = _types(job, types)
     return _traits(
@@ -126,8 +128,10 @@ def traits_of_request(
     )
 
 
-def _types(job: Job | None, types: Mapping[str, InstanceType]) -> tuple[InstanceType | None, ...]:
-    return tuple(types.get(group.instance_type) for group in job.groups) if job else ()
+def _types(
+    job: Job | None, type_by_name: Mapping[str, InstanceType]
+) -> tuple[InstanceType | None, ...]:
+    return tuple(type_by_name.get(group.instance_type) for group in job.groups) if job else ()
 
 
 def _gpu(_: Job, types: Sequence[InstanceType]) -> str:
@@ -136,20 +140,22 @@ def _gpu(_: Job, types: Sequence[InstanceType]) -> str:
 
 
 def _devices(job: Job, types: Sequence[InstanceType]) -> str:
-    """Returns `several` for several hosts or several GPUs in one, else `one`."""
-    several = (job.instance_count or 0) > 1 or any(instance.gpus > 1 for instance in types)
-    return "several" if several else "one"
+    """Returns `several` for several hosts or several GPUs in one host, else `one`."""
+    has_several = (job.instance_count or 0) > 1 or any(instance.gpus > 1 for instance in types)
+    return "several" if has_several else "one"
 
 
 def _has_useless_volume(job: Job, types: Sequence[InstanceType]) -> bool | None:
-    """Returns whether the job sets a volume size, although its types get no volume."""
+    """Returns whether the job sets a volume size, although its types get no volume; None if
+    unknown.
+    """
     if any(instance.is_ebs_billed is None for instance in types):
         return None
     return job.volume_gb is not None and not any(instance.is_ebs_billed for instance in types)
 
 
 def _gpu_use(subject: TraitSource) -> str | None:
-    """Returns whether the GPUs are `busy` or `waits`. Unknown hours count as worked."""
+    """Returns `busy` or `waits` for the GPUs; None if unknown. Unknown hours count as worked."""
     if subject.audit is None:
         return NEVER_RUN if subject.is_request else None
     idle = subject.audit["idle_capacity"]
@@ -159,9 +165,7 @@ def _gpu_use(subject: TraitSource) -> str | None:
 
 
 def _network_isolation(subject: TraitSource) -> bool | None:
-    """Returns whether the network is isolated; None if the stored answer does not have the
-    setting.
-    """
+    """Returns whether the network is isolated; None if the stored answer lacks the setting."""
     if subject.is_request or subject.job is None:
         return subject.is_isolated
     values = subject.job.settings.get("EnableNetworkIsolation")
@@ -174,7 +178,7 @@ def _is_pretrained(job: Job) -> bool:
 
 
 def _has_finding(subject: TraitSource, rules: Sequence[str]) -> bool | None:
-    """Returns whether one of these rules has a finding; None if one of them could not judge."""
+    """Returns whether one of these rules has a finding; None if a rule could not judge."""
     audit = subject.audit
     if audit is None:
         return None
@@ -184,9 +188,7 @@ def _has_finding(subject: TraitSource, rules: Sequence[str]) -> bool | None:
 
 
 def _has_failed_early(subject: TraitSource) -> bool | None:
-    """Returns whether the run, or the family's newest one, had a code error soon after its
-    start.
-    """
+    """Returns whether the newest run had a code error soon after its start; None if unknown."""
     run = subject.newest_run
     if run is None or run.status != "Failed":
         return None if run is None else False
@@ -196,7 +198,7 @@ def _has_failed_early(subject: TraitSource) -> bool | None:
 
 
 def _is_short_and_expensive(subject: TraitSource) -> bool | None:
-    """Returns whether the run completed in a short time on expensive instances."""
+    """Returns whether the newest run completed quickly on expensive instances; None if unknown."""
     if subject.newest_run is None or subject.audit is None:
         return None
     run = subject.newest_run
@@ -214,7 +216,9 @@ def _is_long(subject: TraitSource) -> bool | None:
 
 
 def _waits_longer_than_billed(subject: TraitSource) -> bool | None:
-    """Returns whether the family's runs waited longer for their instances than they ran."""
+    """Returns whether the family's runs waited longer for instances than they ran; None if
+    unknown.
+    """
     own_run = [subject.newest_run] if subject.newest_run and not subject.is_request else []
     times = [
         (sum((run.phase_s.get(name, Decimal(0)) for name in START_PHASES), Decimal(0)), elapsed_s)
@@ -253,12 +257,12 @@ Read = Callable[[TraitSource], TraitValue | None]
 
 
 def _job_trait(read: Callable[[Job], TraitValue]) -> Read:
-    """Makes a trait that is read from the job's description."""
+    """Makes a reader of a trait from the job's description."""
     return lambda subject: None if subject.job is None else read(subject.job)
 
 
 def _type_trait(read: Callable[[Job, Sequence[InstanceType]], TraitValue | None]) -> Read:
-    """Makes a trait of a job whose types are all in the catalogue."""
+    """Makes a reader of a trait from the job and its types, if all types are in the catalogue."""
 
     def read_subject(subject: TraitSource) -> TraitValue | None:
         types = [instance for instance in subject.types if instance is not None]
@@ -270,7 +274,7 @@ def _type_trait(read: Callable[[Job, Sequence[InstanceType]], TraitValue | None]
 
 
 class Trait(NamedTuple):
-    """How a trait is read. `values`: all that `read` may return besides None."""
+    """The reader of a trait, and all `values` that it may return besides None."""
 
     values: frozenset[TraitValue]
     read: Read
@@ -316,7 +320,7 @@ def _traits(subject: TraitSource) -> Traits:
 
 
 class Guide(Struct, frozen=True):
-    """One row of the table. `when`: the accepted values of each trait that it needs."""
+    """One row of the table of guides. `when`: by trait, the accepted values. `says`: the text."""
 
     name: str
     when: Mapping[str, tuple[TraitValue, ...]]
@@ -324,7 +328,7 @@ class Guide(Struct, frozen=True):
     source: str
 
     def applies(self, traits: Traits) -> bool:
-        """Returns whether each trait that it needs is known and has an accepted value."""
+        """Returns whether each trait in `when` is known and has an accepted value."""
         return all(traits[name] in values for name, values in self.when.items())
 
 
@@ -352,7 +356,7 @@ def select_guides(traits: Traits) -> list[GuideDocument]:
 
 @cache
 def load() -> tuple[Guide, ...]:
-    """Reads all rows of the table."""
+    """Returns all guides of the table."""
     text = resources.files("sageaudit.data").joinpath(TABLE).read_text(encoding="utf-8")
     rows: dict[str, dict[str, Any]] = tomllib.loads(text)
     return tuple(

@@ -1,4 +1,4 @@
-"""Suggests the name that was probably meant by a mistyped one."""
+"""Suggests a known name for a mistyped name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MIN_SIMILARITY = 0.6
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str | None:
-    """Returns the name that was probably meant, ignoring case and punctuation."""
+    """Returns the most similar name, ignoring case and punctuation; None if no name is similar."""
     by_form = {_plain_form(candidate): candidate for candidate in names}
     if (exact := by_form.get(_plain_form(name))) is not None:
         return exact

@@ -1,7 +1,7 @@
 """What the metrics of a running job show, and which messages are due; no I/O.
 
-A job is idle if its hosts stand still as in idle-middle, or if all of them are quiet and no GPU
-works. Unknown metrics show nothing.
+A job is idle if its hosts stand still as in the rule idle-middle, or if all of them are quiet and
+no GPU works. Unknown metrics show nothing.
 """
 
 from __future__ import annotations
@@ -23,30 +23,35 @@ from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
 
 METRICS_WINDOW = timedelta(hours=24)
-"""How much of a running job's metrics is read: a day of minutes, the most that one read returns. It
-must include the first GPU work, because one busy core before that may prepare the work."""
+"""How much of a running job's metrics is read: a day of minutes, the most that one read returns.
+The window must include the first GPU work, because one busy core before the first GPU work may
+prepare it."""
 MAX_METRIC_DELAY = timedelta(minutes=15)
 """If the newest points are older than this, nothing is known. Our choice: AWS documents no delay,
 and a finished job's points are complete after 5 minutes."""
 MAX_IDLE_MESSAGES = 3
 """The most messages that one run is idle: after two without a reaction, people know. Our choice."""
 MIN_COMPLETED_RUNS = 3
-"""Fewer completed runs cannot predict that a limit is reached. Our choice, as for a usual cost."""
+"""The fewest completed runs that can predict that a limit is reached. Our choice, as for a usual
+cost."""
 _MAX_COMPLETED_RUNS = 10
+"""The most completed runs that predict whether a limit is reached."""
 _MIN_LONG_RUN_S = 3600
-"""A shorter run is never too long, because the family's earlier runs may have been tests. Our
-choice."""
+"""A run under this many seconds is never too long, because the family's earlier runs may have been
+tests. Our choice."""
 _RESUMED_WINDOW_S = 900
-"""A job works again if 5 of its last 15 minutes had work, and its last 5 are not all idle. One
-minute alone proves neither. Our choice."""
+"""The last seconds of metrics that show whether a job works again. Our choice."""
 _RESUMED_MIN_S = 300
+"""A job works again if at least this many seconds of `_RESUMED_WINDOW_S` had work, and its idle end
+is shorter. One minute alone proves neither. Our choice."""
 _NEAR_LIMIT_DIVISOR = 10
-"""A limit is near in its last tenth, or last half hour, but never in its first half."""
+"""A limit is near in its last tenth or `_NEAR_LIMIT_S`, but never in its first half."""
 _NEAR_LIMIT_S = 1800
+"""The last seconds before a limit in which it is always near, except in its first half."""
 
 
 class RunningKind(enum.StrEnum):
-    """The kind of a message about a running job; subscriptions can filter by it."""
+    """The kind of a message about a running job. Subscriptions can filter by it."""
 
     IDLE = "idle"
     RESUMED = "at-work"
@@ -60,17 +65,18 @@ EQUIVALENT_RULES = {
     RunningKind.LONG_RUN: ("max-runtime-loose",),
     RunningKind.LIMIT: ("limit-hit",),
 }
-"""By kind, the rules that report the same about a finished job. A message is not sent if such a
-rule is off, or if its finding is accepted or snoozed for the family. Routes match the first rule.
-"""
+"""By kind of message, the rules that report the same about a finished job. A message is not sent if
+such a rule is off, or if its finding is accepted or snoozed for the family. Routes match the first
+rule."""
 
 
 class WatchState(Struct, frozen=True):
-    """The stored state of a watched run. `revision` counts the writes; 0: nothing is stored.
+    """The stored state of a watched run. `revision`: the number of writes; 0 if nothing is stored.
 
-    `usd_per_hour` and `gpus` are of all instances and do not change. While `idle_since` is set, the
-    last message to `channels` reported the run idle up to `idle_until`; it was number
-    `idle_message_count`. `sent`: the kinds that are sent once per run.
+    `usd_per_hour` and `gpus`: of all instances; they do not change. `idle_since`: set while the
+    last message to `channels` reported the run idle, up to `idle_until`. `idle_message_count`: how
+    many idle messages were sent. `sent`: the once-per-run message kinds that were already sent.
+    `messages`: how many messages were sent.
     """
 
     key: JobKey
@@ -88,8 +94,8 @@ class WatchState(Struct, frozen=True):
 class Idleness(Struct, frozen=True):
     """Whether a running job is idle at the end of its metrics.
 
-    `idle_since`: None if the job is not idle at `known_until`, the end of the metrics.
-    `is_at_least`: it was idle in all of `METRICS_WINDOW`. `resumed_at`: when enough work began
+    `known_until`: the end of the metrics. `idle_since`: None if the job is not idle then.
+    `is_at_least`: the job was idle in all of `METRICS_WINDOW`. `resumed_at`: when enough work began
     after the idle time that was reported. `is_working`: the last minutes had enough work.
     """
 
@@ -121,8 +127,8 @@ def working_since(job: Job) -> datetime | None:
 
 
 def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness | None:
-    """Returns whether the job is idle at the end of these metrics; None if that is unknown for a
-    host.
+    """Returns whether the job is idle at the end of its metrics; None if they are too old or
+    missing.
     """
     trimmed, period_s = trim_to_last_points(usage), usage.period_s or 0
     if trimmed is None or trimmed.begins_at is None:
@@ -133,7 +139,7 @@ def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness 
         return None
     tail, work_flags = idle_tail_so_far(trimmed), does_real_work(trimmed)
     last_work_flags = work_flags[-max(_RESUMED_WINDOW_S // period_s, 1) :]
-    resumed = [
+    resumed_times = [
         moment
         for period_index, has_work in enumerate(work_flags)
         if has_work
@@ -145,7 +151,7 @@ def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness 
         known_until=known_until,
         is_at_least=tail.start == 0
         and known_until - begins_at >= METRICS_WINDOW - MAX_METRIC_DELAY,
-        resumed_at=resumed[0] if len(resumed) * period_s >= _RESUMED_MIN_S else None,
+        resumed_at=resumed_times[0] if len(resumed_times) * period_s >= _RESUMED_MIN_S else None,
         is_working=sum(last_work_flags) * period_s >= _RESUMED_MIN_S > len(tail) * period_s,
     )
 
@@ -161,12 +167,12 @@ class FinishedRuns(Struct, frozen=True):
 
     @property
     def longest_s(self) -> Decimal | None:
-        """The seconds of the longest run; None if there is none."""
+        """The seconds of the longest run; None without runs."""
         return max(self.all_s, default=None)
 
 
 def finished_comparable_runs(job: Job, runs: Iterable[AuditSummary]) -> FinishedRuns:
-    """Returns the runs on the same instances that completed, or that were ended by their limit."""
+    """Returns the runs on the job's instances that completed, or that were ended by their limit."""
     if len(job.groups) != 1:
         return FinishedRuns()
     instances = (job.kind.value, job.groups[0].instance_type, job.groups[0].count)
@@ -186,10 +192,10 @@ def finished_comparable_runs(job: Job, runs: Iterable[AuditSummary]) -> Finished
 
 
 class RunTimeLimit(Struct, frozen=True):
-    """A job's time limit, which ends it in `left_s`.
+    """A job's time limit, which ends the job in `left_s` seconds.
 
-    `slower_runs` of the last `completed_runs` needed more time than that. `includes_waiting`: it
-    limits a spot job's whole time.
+    `slower_runs` of the last `completed_runs` took longer than the time that is left.
+    `includes_waiting`: the limit is on a spot job's whole time.
     """
 
     seconds: int
@@ -208,9 +214,9 @@ class RunTimeLimit(Struct, frozen=True):
 
 
 def next_limit(job: Job, runs: FinishedRuns, now: datetime) -> RunTimeLimit | None:
-    """Returns the limit that ends the job first: of its run time, or of a spot job's whole time.
+    """Returns the limit that ends the job first: on its run time, or on a spot job's whole time.
 
-    Waiting counts only towards the second.
+    Waiting counts only towards a spot job's whole time. None without a limit.
     """
     ran_s, limits = job.ran_s or billed_seconds(job)[0], list[tuple[Decimal, int, bool]]()
     if job.max_runtime_s is not None and ran_s is not None:
@@ -221,25 +227,27 @@ def next_limit(job: Job, runs: FinishedRuns, now: datetime) -> RunTimeLimit | No
     if not limits:
         return None
     left_s, seconds, includes_waiting = min(limits)
-    slower = sum(took_s - (ran_s or 0) > left_s for took_s in runs.completed_s)
+    slower_runs = sum(took_s - (ran_s or 0) > left_s for took_s in runs.completed_s)
     return RunTimeLimit(
-        seconds, max(left_s, Decimal(0)), slower, len(runs.completed_s), includes_waiting
+        seconds, max(left_s, Decimal(0)), slower_runs, len(runs.completed_s), includes_waiting
     )
 
 
 def is_limit_near(limit: RunTimeLimit, ran_s: Decimal, runs: FinishedRuns) -> bool:
-    """Returns whether little time is left, and no completed run of the family took this long."""
+    """Returns whether little time is left, unless a completed run of the family took longer than
+    `ran_s`.
+    """
     near_s = min(max(limit.seconds / _NEAR_LIMIT_DIVISOR, _NEAR_LIMIT_S), limit.seconds / 2)
     is_usual = len(runs.completed_s) >= MIN_COMPLETED_RUNS and max(runs.completed_s) > ran_s
     return limit.left_s <= near_s and not is_usual
 
 
 class RunningJob(Struct, frozen=True):
-    """A running job as of `now`. `idleness` is None if its metrics do not show it.
+    """A running job as of `now`. `idleness`: None if the metrics do not show whether it is idle.
 
-    `usd_per_hour` and `gpus` are of all instances; the former is None without a price. `spent_usd`:
-    so far. `is_upper_bound`: both amounts are upper bounds, as Spot costs less. `estimated`: both
-    are at an estimated rate.
+    `usd_per_hour` and `gpus`: of all instances; `usd_per_hour` is None without a price.
+    `spent_usd`: so far. `is_upper_bound`: both amounts are upper bounds, as Spot costs less.
+    `estimated`: both amounts are at an estimated rate.
     """
 
     job: Job
@@ -256,17 +264,19 @@ class RunningJob(Struct, frozen=True):
 
     @property
     def ran_s(self) -> Decimal | None:
-        """Billed seconds so far."""
+        """The billed seconds so far; None if unknown."""
         return billed_seconds(self.job)[0]
 
     @property
     def limit(self) -> RunTimeLimit | None:
-        """The limit that ends the job first."""
+        """The limit that ends the job first; None without a limit."""
         return next_limit(self.job, self.runs, self.now)
 
     @property
     def remaining_cost_usd(self) -> Decimal | None:
-        """The most that it still costs until its limit, in USD; None without a limit or price."""
+        """The most that the job still costs until its limit, in USD; None without a limit or
+        price.
+        """
         if self.limit is None or self.usd_per_hour is None:
             return None
         return self.usd_per_hour * self.limit.left_s / 3600
@@ -278,7 +288,9 @@ def due_messages(
     settings: WatchSettings,
     silenced_kinds: Collection[RunningKind] = (),
 ) -> tuple[RunningKind, ...]:
-    """Returns the kinds that are due, in one message; the first is its headline."""
+    """Returns the kinds of message that are due. One message has all of them; the first is its
+    headline.
+    """
     is_working = working_since(running.job) is not None
     due = {
         RunningKind.IDLE: _is_idle(running, state, settings),
@@ -295,9 +307,7 @@ def _has_resumed(running: RunningJob, state: WatchState) -> bool:
 
 
 def _is_idle(running: RunningJob, state: WatchState, settings: WatchSettings) -> bool:
-    """Returns whether it is idle for long enough, and has not been reported since it last
-    worked.
-    """
+    """Returns whether the job is idle for long enough, and unreported since it last worked."""
     idleness = running.idleness
     if (
         idleness is None
@@ -330,17 +340,17 @@ def advance_state(
 ) -> WatchState:
     """Returns the state after a message of these kinds was sent to these channels."""
     sent_once = frozenset(kinds) - {RunningKind.IDLE, RunningKind.RESUMED}
-    sent = replace(
+    sent_state = replace(
         state, revision=state.revision + 1, messages=state.messages + 1, sent=state.sent | sent_once
     )
     if RunningKind.IDLE in kinds and running.idleness is not None:
         return replace(
-            sent,
+            sent_state,
             idle_since=running.idleness.idle_since,
             idle_until=running.idleness.known_until,
             idle_message_count=state.idle_message_count + 1,
             channels=channels,
         )
     if RunningKind.RESUMED in kinds:
-        return replace(sent, idle_since=None, idle_until=None, channels=())
-    return sent
+        return replace(sent_state, idle_since=None, idle_until=None, channels=())
+    return sent_state

@@ -1,8 +1,8 @@
 """SageMaker's lists of jobs: their rows, the state of a list, and the event that a sweep sends.
 
-SageMaker sorts its lists only by name, creation time or status, so a sweep reads by creation time.
-It reads back to `next_created_after`. Every job created before that had ended and was checked when
-the list was last read to its end. docs/decisions/0022-lists-are-read-by-creation-time.md.
+SageMaker sorts its lists only by name, creation time or status, so a sweep reads by creation time,
+back to `next_created_after`. Every job created earlier had ended and was checked when the list was
+last read to its end. docs/decisions/0022-lists-are-read-by-creation-time.md.
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from sageaudit.structs import replace
 
 LONGEST_LIFE = timedelta(days=30)
 """The longest time from creation to end: a training job may wait 2 days for capacity and run 28, a
-tuning job 30.
-
-Source: botocore's sagemaker model, StoppingCondition and ResourceLimits."""
+tuning job 30. Source: botocore's sagemaker model, StoppingCondition and ResourceLimits."""
 _CHILD_PREFIX = 32
-"""The length of a tuning job's name, with which the names of its training jobs begin: `<tuning
+"""The most characters of a tuning job's name. Its training jobs are named `<tuning
 job>-001-1a2b3c4d`."""
 
 FIRST_LOOKBACK = timedelta(hours=24)
@@ -33,16 +31,18 @@ OVERLAP = timedelta(hours=3)
 """Jobs that changed this long before the watermark are checked again, as a list or a function's
 clock may be behind: our choice."""
 MAX_UNTRIED_TIME = timedelta(hours=3)
-"""A list that no sweep tried for longer is no longer in the policy; sweeps run every 15 minutes.
-Our choice."""
+"""If no sweep read a list for this long, the policy is assumed not to include it any more. Sweeps
+run every 15 minutes. Our choice."""
 _GRACE = timedelta(minutes=35)
+"""How long after a job's end its audit may be missing: see `grace`."""
 _ROLLUP_GRACE = timedelta(minutes=80)
+"""How long after a roll-up's end its audit may be missing: see `grace`."""
 _MAX_OPEN_AGE = LONGEST_LIFE + timedelta(days=2)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ListedJob(Struct, frozen=True):
-    """One row of a List* answer. Times are None if AWS did not return them."""
+    """One row of a List* answer. A time is None if AWS did not return it."""
 
     ref: JobRef
     status: str
@@ -52,12 +52,12 @@ class ListedJob(Struct, frozen=True):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run itself can no longer change."""
+        """Whether the job has ended and can no longer change."""
         return self.status in FINISHED
 
     @property
     def last_changed_at(self) -> datetime:
-        """When it ended; the last change of a job without an end."""
+        """When the job ended; without an end, when it was last modified or else created."""
         return self.ended_at or self.modified_at or self.created_at
 
 
@@ -90,23 +90,24 @@ def select_rows(
 ) -> list[ListedJob]:
     """Returns the jobs of these kinds that ended in the period or have not ended.
 
-    A roll-up comes with the jobs that it launched, of any day and kind, as it is their sum: those
-    named after it, and `children`. A repeated row counts once; pages shift while jobs are created.
+    A roll-up comes with the jobs that it launched, of any day and kind, as the roll-up is their
+    sum: jobs named after it, and `children`. A repeated row counts once, as pages shift while jobs
+    are created.
     """
-    wanted_kinds, listed = set(kinds), list(dict.fromkeys(rows))
+    kind_set, unique_rows = set(kinds), list(dict.fromkeys(rows))
     arns = {child.arn for child in children}
     prefixes = {
         (rollup.child_kind, row.ref.name): row.created_at
-        for row in listed
+        for row in unique_rows
         if (rollup := row.ref.kind.spec.rollup) is not None
         and rollup.has_name_prefix
-        and row.ref.kind in wanted_kinds
+        and row.ref.kind in kind_set
         and _is_in_period(row, period)
     }
     return [
         row
-        for row in listed
-        if (row.ref.kind in wanted_kinds and _is_in_period(row, period))
+        for row in unique_rows
+        if (row.ref.kind in kind_set and _is_in_period(row, period))
         or row.ref.arn in arns
         or _is_named_after(row, prefixes)
     ]
@@ -149,28 +150,30 @@ def _is_in_period(row: ListedJob, period: Period) -> bool:
 def _is_named_after(
     row: ListedJob, prefixes: Mapping[tuple[JobKind | None, str], datetime]
 ) -> bool:
-    """Returns whether the row's name and kind show the job that launched it, which List* does not
-    return.
+    """Returns whether the row's name and kind show that a roll-up launched the job.
+
+    List* does not return which job launched it. `prefixes`: the creation times of roll-ups, by kind
+    of launched job and name.
     """
     parts = row.ref.name.rsplit("-", 2)
     if len(parts) != 3:  # noqa: PLR2004 - name, number, hash
         return False
-    launched_at = prefixes.get((row.ref.kind, parts[0][:_CHILD_PREFIX]))
-    return launched_at is not None and launched_at <= row.created_at
+    parent_created_at = prefixes.get((row.ref.kind, parts[0][:_CHILD_PREFIX]))
+    return parent_created_at is not None and parent_created_at <= row.created_at
 
 
 def grace(kind: JobKind) -> timedelta:
-    """Returns how long after its end a job may have no audit although its event was not lost.
+    """Returns how long after a job's end its audit may be missing although the event was not lost.
 
-    This is the queue's delay of up to 15 minutes, a wait of 15 for late metrics, and 5 for the
-    work. A roll-up waits up to three times for the audits of its jobs, after its event or after the
-    event that a sweep has sent.
+    A job needs up to 15 minutes in the queue, 15 for late metrics, and 5 for the work. A roll-up
+    waits up to three times for the audits of its jobs, after its own event or the event that a
+    sweep sent.
     """
     return _ROLLUP_GRACE if kind.spec.rollup and kind.spec.has_event else _GRACE
 
 
 class JobList(Struct, frozen=True):
-    """One of SageMaker's lists: a kind of job of one account."""
+    """One of SageMaker's lists: the jobs of a kind in one account and region."""
 
     account: str
     region: str
@@ -180,9 +183,10 @@ class JobList(Struct, frozen=True):
 class ListProgress(Struct, frozen=True):
     """Where the next sweep continues a list that was not read to its end.
 
-    `started_at`: when its first page was read. `created_before`: jobs created from then on are
-    done. `edge`: the ARNs of done jobs that were created just before. `oldest_open_created_at`: the
-    earliest creation of a job that has not ended, or has only just ended.
+    `started_at`: when the first page was read. `created_before`: jobs created at or after this time
+    are done. `edge`: the ARNs of done jobs that were created just before this time.
+    `oldest_open_created_at`: the earliest creation of a job that has not ended, or has only just
+    ended.
     """
 
     started_at: datetime
@@ -206,9 +210,10 @@ class ListProgress(Struct, frozen=True):
 class ListState(Struct, frozen=True):
     """The state of a list between sweeps.
 
-    `began_at`: when it was first swept; jobs that ended before are not reported as missed.
-    `watermark`: jobs that ended before were checked. `next_created_after`: the creation time from
-    which the next list is read. `tried_at`: the last time that a sweep started on it.
+    `began_at`: when the list was first swept; jobs that ended earlier are not reported as missed.
+    `watermark`: jobs that ended before this time were checked. `next_created_after`: the creation
+    time from which the list is read next. `tried_at`: the last time that a sweep started on the
+    list.
     """
 
     began_at: datetime
@@ -219,9 +224,7 @@ class ListState(Struct, frozen=True):
 
 
 def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, ListState]:
-    """Returns the lists that are still tried. The account or region of the others is no longer in
-    the policy.
-    """
+    """Returns the lists that sweeps still read. The policy no longer includes the others."""
     newest = max((state.tried_at for state in states.values() if state.tried_at), default=_EPOCH)
     return {
         job_list: state
@@ -231,9 +234,10 @@ def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, L
 
 
 class SentEvent(Struct, frozen=True):
-    """When a run's event was last sent. `due_at`: for which due audit; None for a lost event.
+    """When a run's event was last sent. `due_at`: the due audit that it was sent for; None for a
+    lost event.
 
-    It is also set if an event arrived in time but its audit has to wait, or failed.
+    A SentEvent is also stored if an event arrived in time but its audit has to wait, or failed.
     """
 
     at: datetime
@@ -241,7 +245,7 @@ class SentEvent(Struct, frozen=True):
 
 
 def first_state(now: datetime) -> ListState:
-    """Returns the state of a list that was never swept: it looks back `FIRST_LOOKBACK`."""
+    """Returns the state of a list that was never swept: sweeps look back `FIRST_LOOKBACK`."""
     since = now - FIRST_LOOKBACK
     return ListState(
         began_at=now, watermark=since + OVERLAP, next_created_after=since - LONGEST_LIFE
@@ -249,7 +253,7 @@ def first_state(now: datetime) -> ListState:
 
 
 def repair_state(state: ListState, kind: JobKind, now: datetime) -> ListState:
-    """Returns the state, or a first state if its times are in the future.
+    """Returns the state, or a first state if the state's times are in the future.
 
     A clock that was ahead wrote such a state, so it is unknown what was skipped.
     """
@@ -262,12 +266,14 @@ def repair_state(state: ListState, kind: JobKind, now: datetime) -> ListState:
 
 
 def start_or_resume(state: ListState, now: datetime) -> ListProgress:
-    """Returns the progress of a list that stopped, or that of a new list."""
+    """Returns the progress of a list that stopped, or a new progress."""
     return state.progress or ListProgress(now, now + timedelta(days=1), None)
 
 
 def finish_list(state: ListState, progress: ListProgress, kind: JobKind) -> ListState:
-    """Returns the state after a list's last page. The watermark counts from the list's start."""
+    """Returns the state after a list's last page. The new watermark is `grace` before the list's
+    start.
+    """
     started_at = progress.started_at
     oldest_open_created_at = progress.oldest_open_created_at or started_at
     return ListState(
@@ -283,9 +289,9 @@ def finish_list(state: ListState, progress: ListProgress, kind: JobKind) -> List
 class RowDecision(Struct, frozen=True):
     """What a sweep does about one row of a list.
 
-    `needs_audit`: it must have an audit by now. `is_counted`: this sweep is the first to check the
-    time at which it ended. `is_after_first_sweep`: it ended after the list was first swept.
-    `should_have_event`: its event should have arrived.
+    `needs_audit`: the job must have an audit by now. `is_counted`: this sweep is the first to check
+    the time at which the job ended. `is_after_first_sweep`: the job ended after the list was first
+    swept. `should_have_event`: the job's event should have arrived.
     """
 
     must_be_listed_again: bool
@@ -296,7 +302,7 @@ class RowDecision(Struct, frozen=True):
 
 
 def decide_row(row: ListedJob, state: ListState, progress: ListProgress) -> RowDecision:
-    """Decides what to do about a row."""
+    """Decides what a sweep does about a row."""
     if row.status not in FINISHED:
         return RowDecision(must_be_listed_again=not row.status.startswith("Delet"))
     if row.last_changed_at > progress.started_at - grace(row.ref.kind):
@@ -315,7 +321,7 @@ def decide_row(row: ListedJob, state: ListState, progress: ListProgress) -> RowD
 
 
 def make_event(ref: JobRef, status: str, created_at: datetime, ended_at: datetime) -> str:
-    """Returns the event of a run as JSON, for the queue of finished jobs."""
+    """Returns a run's end event as JSON, for the queue of finished jobs."""
     prefix = ref.kind.spec.prefix
     event = {
         "source": SWEEP_SOURCE,

@@ -11,8 +11,9 @@ import re
 import unicodedata
 
 REDACTED = "[redacted]"
+"""Replaces a token in a text."""
 WITHHELD = "withheld"
-"""Replaces a name that does not pass the check."""
+"""Replaces a name that does not pass the check of `is_name`."""
 _TOKEN = re.compile(
     r"""(?x)
       -----BEGIN[ ][A-Z0-9 ]{0,40}PRIVATE[ ]KEY(?s:.*?)(?:-----END[A-Z0-9 ]{0,60}-----|\Z)
@@ -43,7 +44,7 @@ _TOKEN = re.compile(
 )
 _SIGNS = r"\w .:/+=@%#,()-"
 _SPACES = "\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-"""Unicode's separators (\\p{Z}) except the space: AWS accepts them in tags."""
+"""The separators of Unicode (\\p{Z}), besides the space, that AWS accepts in tags."""
 _NAME = re.compile(rf"\w[{_SIGNS}]{{0,255}}\Z")
 _TAG = re.compile(rf"[{_SPACES}{_SIGNS}]{{1,256}}\Z")
 _HEXADECIMAL = re.compile(r"(?=[a-fA-F]{0,32}[0-9])[0-9a-fA-F]{32,}")
@@ -56,13 +57,12 @@ def redact(text: str) -> str:
 
 
 def safe_name(text: str) -> str:
-    """Returns the name, or `withheld` if it fails the check of names, tags and addresses."""
+    """Returns the name, or `withheld` if the name does not pass the check of `is_name`."""
     return text if is_name(text) else WITHHELD
 
 
 def is_name(text: str) -> bool:
-    """Returns whether a text has at most 256 letters, digits and signs of names, and nothing like a
-    token.
+    """Returns whether a text can be shown: at most 256 letters, digits and signs, and no token.
 
     Variants of letters, such as full-width ones, are checked as the plain letters.
     """

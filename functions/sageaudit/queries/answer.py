@@ -85,7 +85,7 @@ def first_page(
             )
         )
     else:
-        rows = iter(_top_by_amount(lists, question, limit + 1, above_zero=only_above_zero))
+        rows = iter(_top_by_amount(lists, question, limit + 1, only_above_zero=only_above_zero))
     page = tuple(islice(rows, limit))
     return AnswerPage(page, len(page) == limit and next(rows, None) is not None)
 
@@ -146,16 +146,16 @@ def _matching_findings(
     lists: HistoryLists, question: Question, rule: str, *, with_summaries: bool
 ) -> Iterator[RuleFinding]:
     """Yields the matching findings; reads a summary only if the finding itself is not enough."""
-    matches = make_row_filter(question)
+    is_match = make_row_filter(question)
     reads_all_summaries = with_summaries or has_summary_filter(question)
     for finding in lists.findings(rule):
         row, should_read = finding, should_read_summary(finding)
-        if not should_read and not matches(row):
+        if not should_read and not is_match(row):
             continue
         if should_read or reads_all_summaries:
             lists.read_counts.rows += 1
             row = with_summary(finding, lists.history.summary(finding.key))
-        if matches(row):
+        if is_match(row):
             yield row
 
 
@@ -167,7 +167,7 @@ def _sort_by_amount(rows: Iterator[Row], question: Question) -> list[Row]:
 
 
 class _FamilyDay(Struct, frozen=True):
-    """The dollars of one day of a family or of the question's owner; no audit has more."""
+    """The dollars of a family or of the question's owner on one day; no audit of it has more."""
 
     usd: Decimal
     day: date
@@ -178,32 +178,32 @@ class _FamilyDay(Struct, frozen=True):
 
 
 def _top_by_amount(
-    lists: HistoryLists, question: Question, row_count: int, *, above_zero: bool
+    lists: HistoryLists, question: Question, row_count: int, *, only_above_zero: bool
 ) -> list[AuditSummary]:
     """Returns the first `row_count` rows in an order by dollars.
 
-    It reads the days of families, the most expensive first, since no job has more dollars than its
-    family on that day. It stops when no remaining day can have a row that ranks higher.
+    Reads the days of families, the most expensive first, since no job has more dollars than its
+    family on that day. Stops when no remaining day can have a row that ranks higher.
     """
-    highest: list[tuple[_Rank, AuditSummary]] = []
-    matches = make_row_filter(question)
+    highest_rows: list[tuple[_Rank, AuditSummary]] = []
+    is_match = make_row_filter(question)
     days = sorted(_family_days(lists, question), key=lambda day: (day.usd, day.day), reverse=True)
     for family_day in days:
-        if len(highest) == row_count:
-            (usd, (ended_at, _)), _ = highest[0]
+        if len(highest_rows) == row_count:
+            (usd, (ended_at, _)), _ = highest_rows[0]
             if (family_day.usd, family_day.day) < (usd, ended_at.date()):
                 break
-        if above_zero and not family_day.usd:
+        if only_above_zero and not family_day.usd:
             break
         for summary in _audits_of_family_day(lists, question, family_day):
             rank = stored_sort_amount(summary, question.sort), sort_key(summary)
-            is_full = len(highest) == row_count
-            if (above_zero and not rank[0]) or (is_full and rank <= highest[0][0]):
+            is_full = len(highest_rows) == row_count
+            if (only_above_zero and not rank[0]) or (is_full and rank <= highest_rows[0][0]):
                 continue
             row = as_list_row(summary)
-            if matches(row):
-                (heapq.heapreplace if is_full else heapq.heappush)(highest, (rank, row))
-    return [row for _, row in sorted(highest, key=lambda pair: pair[0], reverse=True)]
+            if is_match(row):
+                (heapq.heapreplace if is_full else heapq.heappush)(highest_rows, (rank, row))
+    return [row for _, row in sorted(highest_rows, key=lambda pair: pair[0], reverse=True)]
 
 
 def _family_days(lists: HistoryLists, question: Question) -> Iterator[_FamilyDay]:
@@ -248,9 +248,9 @@ def read_family_recommendations(
     *,
     most_runs: int | None = None,
 ) -> Iterator[FamilyRecommendations]:
-    """Yields the families of the question's account, region and family.
+    """Yields the families of the question's account, region and family, with recommendations.
 
-    `most_runs`: read only this many of a family's newest runs; None reads all of the window.
+    `most_runs`: how many of a family's newest runs to read; None reads all runs in the window.
     """
     rows = lists.daily_sums(
         Scope.FAMILY, account=question.account, region=question.region, name=question.family
@@ -265,11 +265,11 @@ def matching_recommendations(
     families: Iterator[FamilyRecommendations] | list[FamilyRecommendations], question: Question
 ) -> Iterator[FamilyRecommendation]:
     """Yields the recommendations of the families whose newest run matches."""
-    matches = make_row_filter(question)
+    is_match = make_row_filter(question)
     return (
         recommendation
         for newest_run, recommendations in families
-        if matches(newest_run)
+        if is_match(newest_run)
         for recommendation in recommendations
     )
 
@@ -277,6 +277,6 @@ def matching_recommendations(
 def find_recommendations(
     lists: HistoryLists, question: Question, decisions: Sequence[Decision], now: datetime
 ) -> list[FamilyRecommendation]:
-    """Returns a question's recommendations, those that count first, then by dollars."""
+    """Returns a question's recommendations: counted ones first, then by dollars."""
     families = read_family_recommendations(lists, question, decisions, now)
     return sort_by_amount(matching_recommendations(families, question), now)

@@ -75,10 +75,10 @@ def sum_by(
 ) -> list[SumsRow]:
     """Returns the sums of the question's audits by these columns.
 
-    The rows are in order of time if a column is a period; else the most waste is first, or the
-    question sorts them. If the only column is a period, periods without jobs have rows too. With a
-    rule, only jobs with a standing finding of it are counted, and only its dollars. `read_runs`
-    reads each audit, which hours and medians need.
+    If a column is a period, the rows are in order of time. Other rows are in the question's order,
+    by default the most waste first. If the only column is a period, periods without jobs have rows
+    too. With a rule, only jobs with a standing finding of the rule are counted, and only the rule's
+    dollars. `read_runs` reads each audit, which hours and medians need.
     """
     group_columns = [column for column in columns if not column.length]
     length = period_length(columns)
@@ -108,7 +108,7 @@ def sum_by(
 
 
 def _usage_type_row(row: SumsRow) -> SumsRow:
-    """Marks a row, and the period before it, as those of a usage type."""
+    """Returns a row and its period before, both marked as sums of a usage type."""
     before = row.before and replace(row.before, is_usage_type=True)
     return replace(row, is_usage_type=True, before=before)
 
@@ -125,15 +125,20 @@ def sum_all(lists: HistoryLists, question: Question) -> Sums:
 
 
 class _Timeline(Struct, frozen=True):
-    """The sums of a group by day. `all_jobs`: with a rule, those of all jobs that it may judge."""
+    """The sums of a group by day.
+
+    `all_jobs`: for a question with a rule, the sums of all jobs that the rule may judge.
+    """
 
     days: _Days
     has_rule_dollars: bool
     all_jobs: _Days | None = None
 
     def total_between(self, first_day: date, last_day: date) -> SumsRow:
-        """Returns the sums of these days. A rule's dollars are unknown if no job of these days was
-        judged, or if it found nothing on any day.
+        """Returns the sums of these days.
+
+        A rule's dollars are unknown if no job of these days was judged, or if the rule found
+        nothing on any day.
         """
         total = _between(self.days, first_day, last_day, has_rule_dollars=self.has_rule_dollars)
         if self.all_jobs is None:
@@ -184,8 +189,10 @@ def _is_not_empty(row: SumsRow) -> bool:
 def _period(
     timeline: _Timeline, length: PeriodLength, first: date, today: date, covered_day: date
 ) -> SumsRow:
-    """Returns one period with its comparison. The current period is compared with the same number
-    of days of the previous one, but not on its first day.
+    """Returns one period with its comparison.
+
+    The current period is compared with the same number of days of the previous one, but not on its
+    first day.
     """
     after, before = length.next_period(first), length.previous_period(first)
     days, days_so_far = (after - first).days, (today - first).days + 1
@@ -263,14 +270,14 @@ def _group_sums(
 def _scope(
     lists: HistoryLists, question: Question, group_columns: Sequence[Column]
 ) -> Scope | None:
-    """Returns the daily sums that have these columns and the filters; None if there are none."""
-    used = {column.key if column.is_tag else column.name for column in group_columns}
-    used = (used | question.filters.keys()) - {"account", "region"}
+    """Returns the daily sums that have these columns and the filters; None if no daily sums do."""
+    used_names = {column.key if column.is_tag else column.name for column in group_columns}
+    used_names = (used_names | question.filters.keys()) - {"account", "region"}
     window = lists.window
-    if len(used) > 1 or {window.since.time(), window.until.time()} != {time()}:
+    if len(used_names) > 1 or {window.since.time(), window.until.time()} != {time()}:
         return None
-    grouping = GROUPABLE.get(used.pop()) if used else GROUPABLE["account"]
-    return grouping.scope if grouping else None
+    group_column = GROUPABLE.get(used_names.pop()) if used_names else GROUPABLE["account"]
+    return group_column.scope if group_column else None
 
 
 def _parts_from_daily_sums(
@@ -333,13 +340,13 @@ def _parts_from_audits(
 
 
 def _split_by_rule(row: AuditSummary, only_rule: str | None) -> Iterator[JobPart]:
-    """Yields the job once for each rule with a finding in it, or for the wanted rule."""
+    """Yields the job once for each rule with a finding in it, or only for `only_rule`."""
     for rule in row.sums.rules if only_rule is None else {only_rule} & {*row.sums.rules}:
         yield JobPart(row, replace(row.sums, rules={rule: row.sums.rules[rule]}), rule=rule)
 
 
 def _split_by_usage_type(parts: Iterable[JobPart]) -> Iterator[JobPart]:
-    """Yields the job once for each usage type of its bill, with that type's dollars alone."""
+    """Yields the job once for each usage type of its bill, with only the dollars of that type."""
     for part in parts:
         for name, usd in (part.summary.usage_costs or {}).items():
             sums = Sums(

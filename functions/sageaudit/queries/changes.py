@@ -25,9 +25,9 @@ class ChangeKind(enum.StrEnum):
     """How the spend of a family, a team or another value changed."""
 
     NEW = "new"
-    """None of its jobs ended before, in the whole history."""
+    """No job of the value ended earlier, in the whole history."""
     RETURNED = "returned"
-    """None of its jobs ended in the days before, but some did earlier."""
+    """No job of the value ended in the days before, but some jobs ended earlier."""
     GONE = "gone"
     INCREASED = "increased"
     DECREASED = "decreased"
@@ -37,8 +37,8 @@ class ChangeKind(enum.StrEnum):
 class SpendChange(SumsRow, frozen=True, kw_only=True):
     """The sums of one value of a column, with `before`, the sums of the days before.
 
-    `name` is the value, None for jobs without one. An unknown amount is None, as is a change from
-    or to it. If the history does not cover the days before, all their amounts are unknown.
+    `name` is the value, None for jobs without a value. An unknown amount is None, and so is its
+    change. If the history does not cover the days before, all their amounts are unknown.
     """
 
     name: Any
@@ -81,7 +81,7 @@ def window_before(window: Window) -> Window:
 
 
 def is_covered_before(lists: HistoryLists, question: Question) -> bool:
-    """Whether the history has audits as old as the window before."""
+    """Whether the history has audits as old as the window before the question's window."""
     before = window_before(lists.window)
     wide_lists = lists.in_window(Window(before.since, lists.window.until))
     return first_covered_day(wide_lists, question, before.first_day) <= before.first_day
@@ -105,20 +105,20 @@ def find_changes(
         raise BadUsage(
             f"changes are not by {column.name}: `sageaudit by {column.name}` compares periods"
         )
-    earlier = lists.in_window(window_before(lists.window))
+    earlier_lists = lists.in_window(window_before(lists.window))
     is_covered = is_covered_before(lists, question)
     now, before = (
         _sums_by_name(lists_of_period, question, column, today)
-        for lists_of_period in (lists, earlier)
+        for lists_of_period in (lists, earlier_lists)
     )
-    no_sums = SumsRow(sums=Sums(), is_usage_type=column is GROUPABLE["usage_type"])
+    empty_row = SumsRow(sums=Sums(), is_usage_type=column is GROUPABLE["usage_type"])
     names = {*now, *(name for name, total in before.items() if is_covered or total.jobs)}
     seen_earlier: set[Any] = set()
     if is_covered and now.keys() - before:
-        seen_earlier = _names_seen_earlier(earlier, question, column, today, history_since)
+        seen_earlier = _names_seen_earlier(earlier_lists, question, column, today, history_since)
     changes = []
     for name in names:
-        total, total_before = now.get(name, no_sums), before.get(name, no_sums)
+        total, total_before = now.get(name, empty_row), before.get(name, empty_row)
         row = SpendChange(
             **column_values([column], (name,)),
             name=name,
@@ -176,7 +176,7 @@ def _names_seen_earlier(
 def _direction(
     now: SumsRow, before: SumsRow, *, was_seen_earlier: bool, is_covered: bool
 ) -> ChangeKind | None:
-    """Returns the kind of a change. GONE needs one job before; the other kinds need a history that
+    """Returns the kind of a change. GONE needs one earlier job; the other kinds need a history that
     covers all days before.
     """
     if before.jobs and not now.jobs:

@@ -41,10 +41,10 @@ Matches = Callable[[AuditSummary, Any], bool]
 class Column(Struct, frozen=True):
     """A column of audits; if it is not `groupable`, only a filter.
 
-    `field` is its name in rows, if it differs. `parse` reads the filter's value; `matches` compares
-    a summary with it, `matches_finding` a finding. `needs_summary`: a finding does not have the
-    column. `scope` is the scope of its daily sums. `choices` are all its values; `unit` is the unit
-    of an amount. A column without `help` is not a filter.
+    `field` is the column's name in rows, if it differs. `parse` reads a filter value; `matches`
+    compares a summary with the value, `matches_finding` a finding. `needs_summary`: a finding does
+    not have the column. `scope` is the scope of its daily sums. `choices`: all values that it can
+    have; `unit` is the unit of an amount. A column without `help` is not a filter.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Column(Struct, frozen=True):
         return row.tags.get(self.name) if self.is_tag else getattr(row, self.key)
 
     def is_match(self, row: AuditSummary | RuleFinding, filter_value: Any) -> bool:
-        """Whether a row passes this filter; fields that are not read yet pass."""
+        """Whether a row passes this filter; a field that was not read yet passes."""
         if isinstance(row, RuleFinding):
             if self.matches_finding:
                 return self.matches_finding(row.finding, filter_value)
@@ -161,12 +161,12 @@ def _duration_hours(row: AuditSummary) -> Decimal | None:
 
 
 def _parse_reason(text: str) -> str:
-    """Returns the word for a kind of failure, from a word in any case."""
+    """Returns a kind of failure from its name in any case; returns an unknown name unchanged."""
     return next((word for word in CLASSES if word.lower() == text.lower()), text)
 
 
 def _has_image(row: AuditSummary, filter_value: str) -> bool:
-    """Whether the image's name has the text; NAME:TAG must be the end of its path."""
+    """Whether the image's name contains the text; NAME:TAG must be the end of its path."""
     image, text = (row.image or "").lower(), filter_value.lower()
     return f"/{image}".endswith(f"/{text}") if ":" in text else text in image
 
@@ -285,12 +285,16 @@ def unknown_column_error(name: str, tags: set[str]) -> BadUsage:
 
 
 def make_row_filter(question: Question) -> Callable[[AuditSummary | RuleFinding], bool]:
-    """Returns a function that says whether a row passes every filter.
+    """Returns a function that returns whether a row passes every filter.
 
-    Fields that are not read yet pass.
+    A field that was not read yet passes.
     """
-    parsed = [(FILTERS[name], filter_value) for name, filter_value in question.filters.items()]
-    return lambda row: all(column.is_match(row, filter_value) for column, filter_value in parsed)
+    column_filters = [
+        (FILTERS[name], filter_value) for name, filter_value in question.filters.items()
+    ]
+    return lambda row: all(
+        column.is_match(row, filter_value) for column, filter_value in column_filters
+    )
 
 
 def has_summary_filter(question: Question) -> bool:
@@ -308,17 +312,17 @@ def make_question(
 
     `option_name` returns the caller's name of a filter. Raises BadUsage for an invalid value.
     """
-    parsed = {}
+    parsed_values = {}
     for name, value in filter_values.items():
         if value is None or value is False or value == ():
             continue
         column = FILTERS[name]
         try:
-            parsed[name] = column.parse(value)
+            parsed_values[name] = column.parse(value)
         except ValueError as error:
             is_enum = isinstance(column.parse, type)
             reason = f"is none of {', '.join(column.choices)}" if is_enum else str(error)
             text = " ".join(value) if isinstance(value, tuple) else value
             raise BadUsage(f"{option_name(name)} {text} {reason}") from error
-    ordered = {name: parsed[name] for name in FILTERS if name in parsed}
-    return Question.with_filters(window, sort=sort, **ordered)
+    ordered_values = {name: parsed_values[name] for name in FILTERS if name in parsed_values}
+    return Question.with_filters(window, sort=sort, **ordered_values)

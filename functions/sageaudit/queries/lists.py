@@ -29,7 +29,7 @@ from sageaudit.structs import replace
 
 _MAX_YEAR = 2099
 _MAX_GAP = timedelta(days=90)
-"""Our choice: the history begins after the last gap of this length without audits."""
+"""The length of a gap without audits after which a history begins anew (our choice)."""
 Row = TypeVar("Row", AuditSummary, RuleFinding)
 _SHARED_NAME_PREFIXES = tuple(f"{kind.value}/" for kind in JobKind if kind.spec.rollup)
 """Prefixes of names that several roll-ups, each a family of its own, may share."""
@@ -150,7 +150,7 @@ class HistoryLists(Struct, frozen=True):
 
 
 def sort_key(row: AuditSummary | RuleFinding) -> tuple[datetime, str]:
-    """Returns the sort key of a row in several lists: the newest row has the largest key."""
+    """Returns a key that sorts the rows of several lists: the newest row has the largest key."""
     return row.ended_at, f"{row.key.arn}#{row.key.created_at.timestamp():.3f}"
 
 
@@ -174,8 +174,9 @@ def audited_days(history: History) -> list[date] | None:
 
 
 def first_covered_day(lists: HistoryLists, question: Question, day: date) -> date:
-    """Returns the first day that the history covers in the question's account and region, looking
-    back from a day. It is the last of all dates if there are no audits.
+    """Returns the first day that the history covers in the question's account and region.
+
+    Looks back from `day`; returns `date.max` if there are no audits.
     """
     earlier = make_window(day - _MAX_GAP, lists.window.last_day + ONE_DAY)
     rows = lists.in_window(earlier).daily_sums(
@@ -216,7 +217,7 @@ def _has_never_started(summary: AuditSummary) -> bool:
 
 
 def with_summary(row: RuleFinding, summary: AuditSummary | None) -> RuleFinding:
-    """Returns the row with its audit's whole summary, if that could be read.
+    """Returns the row with its audit's whole summary, if the summary could be read.
 
     The savings of a roll-up are those that no training job counts; its summary must be read.
     """
@@ -241,14 +242,14 @@ def should_read_summary(row: RuleFinding) -> bool:
 
 
 def sort_amount(row: AuditSummary | RuleFinding, sort: SortOrder) -> Decimal:
-    """Returns the amount to sort a row by, for a finding its saving; 0 if it is not known."""
+    """Returns the amount to sort a row by (of a finding, its saving); 0 if it is not known."""
     if isinstance(row, RuleFinding):
         return row.finding.saving_usd or _ZERO
     return Decimal(getattr(row, sort.field) or 0)
 
 
 def stored_sort_amount(summary: AuditSummary, sort: SortOrder) -> Decimal:
-    """Returns the amount to sort a stored summary by; makes a row only if it has no such amount."""
+    """Returns the amount to sort a stored summary by, as `sort_amount` does for its list row."""
     if sort is SortOrder.WASTE and not summary.rollup:
         return (summary.avoidable_usd or _ZERO) + (summary.lost_usd or _ZERO)
     return sort_amount(as_list_row(summary), sort)

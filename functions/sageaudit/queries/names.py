@@ -150,7 +150,7 @@ def _filter_text(name: str, filter_value: Any) -> str:
 
 
 def covered_days_text(history: History, window: Window) -> str:
-    """Returns on which days the history has audits, for a window in which it has none."""
+    """Returns on which days the history has audits, for a window without audits."""
     days = audited_days(history)
     if days is None:
         return "the history is empty: `sageaudit scan` audits jobs"
@@ -158,8 +158,10 @@ def covered_days_text(history: History, window: Window) -> str:
     if first == last:
         return f"the history has audits of {first} only"
     nearest_day = min(days, key=lambda day: max(window.first_day - day, day - window.last_day))
-    span = f"the history has audits of {len(days)} days from {first} to {last}"
-    return span if nearest_day in {first, last} else f"{span}, the nearest of {nearest_day}"
+    span_text = f"the history has audits of {len(days)} days from {first} to {last}"
+    return (
+        span_text if nearest_day in {first, last} else f"{span_text}, the nearest of {nearest_day}"
+    )
 
 
 def _names(lists: HistoryLists, scope: Scope) -> Iterator[str]:
@@ -181,7 +183,7 @@ class JobQuery(Struct, frozen=True):
         return ref.name if ref else self.job
 
     def is_match(self, summary: AuditSummary) -> bool:
-        """Whether this run, which has the name, is a run of the job."""
+        """Whether a run with the query's name is a run of the job."""
         pairs = (
             (self.kind, summary.kind),
             (self.account, summary.account),
@@ -213,8 +215,9 @@ def find_job(history: History, job_query: JobQuery) -> AuditSummary:
 
 
 def _resolve_shortened(history: History, job_query: JobQuery) -> JobQuery:
-    """Returns the query with the name that was shortened to this one. Raises AmbiguousName for
-    several.
+    """Replaces a shortened name ("abc…xyz") in the query by the full name.
+
+    Raises AmbiguousName if several jobs could be meant.
     """
     names = {
         summary.job
@@ -234,7 +237,7 @@ def _first_names_text(names: Sequence[str]) -> str:
 
 
 def _did_you_mean(history: History, job_query: JobQuery) -> str:
-    """Returns the name among the newest jobs that was probably meant."""
+    """Returns a hint with the name of a recent job that was probably meant; may be empty."""
     newest_jobs = islice(_newest_jobs(history, job_query), _MAX_COMPARED_JOBS)
     return did_you_mean(job_query.name, dict.fromkeys(summary.job for summary in newest_jobs))
 

@@ -30,7 +30,7 @@ class SortOrder(enum.StrEnum):
     POSSIBLE = "possible"
     IDLE = "idle"
     JOBS = "jobs"
-    """This order and the following ones are only for sums."""
+    """The number of jobs. This order and the following ones are only for sums."""
     FAILED = "failed"
     WASTE_PERCENT = "waste_percent"
     FAILED_PERCENT = "failed_percent"

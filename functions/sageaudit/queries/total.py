@@ -25,13 +25,13 @@ _ZERO = Decimal(0)
 
 
 class SumsRow(Struct, frozen=True, kw_only=True):
-    """The sums of the jobs with the same values of one or two columns, whose fields come first.
+    """The sums of the jobs with the same values of one or two columns.
 
-    Counts do not include roll-ups. An amount is None if it is not known for any job; fields such as
-    `avoidable_unknown` count the jobs whose amount is missing. RUN_FIELDS are known only if each
-    audit was read; medians are of bills above $0 and of all waiting times. The fields from
-    `first_day` on are those of a day, week or month. `before` has the sums of the period before,
-    None if the history does not cover it.
+    The first fields are the columns' values. Counts do not include roll-ups. An amount is None if
+    it is not known for any job; fields such as `avoidable_unknown` count the jobs whose amount is
+    missing. RUN_FIELDS are known only if each audit was read; medians are of bills above $0 and of
+    all waiting times. The fields from `first_day` on describe a day, week or month. `before` has
+    the sums of the period before, None if the history does not cover it.
     """
 
     family: str | None = None
@@ -52,15 +52,15 @@ class SumsRow(Struct, frozen=True, kw_only=True):
     period: str | None = None
     sums: Sums
     has_rule_dollars: bool = False
-    """Whether the dollars of findings, and their counts, are those of `sums.rules`."""
+    """Whether the dollars and counts of findings come from `sums.rules`."""
     is_usage_type: bool = False
     """Whether the sums are parts of bills, which no finding has."""
     nothing_judged: bool = False
     """Whether a rule could not judge any of the jobs; its dollars are then unknown, not 0."""
     before: SumsRow | None = None
-    """The period before, or its first days if this period is the current one."""
+    """The sums of the period before, or of its first days if this period is the current one."""
     share_percent: Decimal | None = None
-    """Its percentage of its period's dollars; `cumulative_percent` includes all rows above."""
+    """The row's percentage of its period's dollars; `cumulative_percent` adds all rows above."""
     cumulative_percent: Decimal | None = None
     instance_hours: Decimal | None = None
     gpu_hours: Decimal | None = None
@@ -69,7 +69,7 @@ class SumsRow(Struct, frozen=True, kw_only=True):
     warm_pool_usd: Decimal | None = None
     spot_saved_usd: Decimal | None = None
     usage_quantity: Decimal | None = None
-    """For a usage type: hours, or GB-months of volumes (`usage_unit`)."""
+    """The quantity of a usage type: hours, or GB-months of volumes (`usage_unit`)."""
     median_usd: Decimal | None = None
     median_waiting_s: int | None = None
     first_day: date | None = None
@@ -198,25 +198,25 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def avoidable_up_to_usd(self) -> Decimal | None:
-        """The upper ends of the rules' avoidable dollars; sums of all jobs have none."""
+        """The upper ends of the rules' avoidable dollars; of all jobs, the known dollars."""
         return self._rule_dollars(self._upper_end(Bucket.AVOIDABLE, self.sums.known_avoidable_usd))
 
     @property
     def lost_up_to_usd(self) -> Decimal | None:
-        """The upper ends of the lost dollars."""
+        """The upper ends of the lost dollars of all jobs, or of the rules' findings."""
         return self._rule_dollars(self._upper_end(Bucket.LOST, self.sums.known_lost_up_to_usd))
 
     @property
     def possible_up_to_usd(self) -> Decimal | None:
-        """The upper ends of the rules' possible dollars."""
+        """The upper ends of the rules' possible dollars; of all jobs, the known dollars."""
         return self._rule_dollars(self._upper_end(Bucket.POSSIBLE, self.sums.known_possible_usd))
 
     @property
     def waste_usd(self) -> Decimal | None:
         """The known avoidable plus lost dollars; 0 only if both are 0."""
         parts = (self._known_usd(Bucket.AVOIDABLE), self._known_usd(Bucket.LOST))
-        wasted = sum((usd for usd in parts if usd is not None), _ZERO)
-        return self._rule_dollars(wasted if wasted or None not in parts else None)
+        known_waste_usd = sum((usd for usd in parts if usd is not None), _ZERO)
+        return self._rule_dollars(known_waste_usd if known_waste_usd or None not in parts else None)
 
     @property
     def _rule_sums(self) -> RuleSums:
@@ -322,7 +322,7 @@ class JobPart(Struct, frozen=True):
     usage_type: str | None = None
 
     def column_value(self, column: Column) -> Any:
-        """Returns its value of a column."""
+        """Returns the value of a column."""
         part_values = {"rule": self.rule, "usage_type": self.usage_type}
         return (
             part_values[column.name]
@@ -331,8 +331,9 @@ class JobPart(Struct, frozen=True):
         )
 
     def field_value(self, name: str) -> Any:
-        """Returns its value of a field in RUN_FIELDS, its bill or its waiting time. A usage type
-        has only a quantity, dollars and the waiting time.
+        """Returns the value of a field in RUN_FIELDS, the bill or the waiting time.
+
+        A usage type has only a quantity, dollars and the waiting time.
         """
         job = self.summary
         if self.usage_type is None:
@@ -377,16 +378,18 @@ def add_shares(rows: Iterable[SumsRow], name: str) -> Iterator[SumsRow]:
     """Yields the rows with their share of this amount in their period, and the cumulative share."""
     rows_list = [*rows]
     period_totals: dict[date | None, Decimal] = defaultdict(Decimal)
-    cumulative = period_totals.copy()
+    cumulative_totals = period_totals.copy()
     for row in rows_list:
         period_totals[row.first_day] += getattr(row, name) or _ZERO
     for row in rows_list:
         amount = getattr(row, name)
-        cumulative[row.first_day] += amount or _ZERO
+        cumulative_totals[row.first_day] += amount or _ZERO
         yield replace(
             row,
             share_percent=_share(amount, period_totals[row.first_day]),
-            cumulative_percent=_share(cumulative[row.first_day], period_totals[row.first_day]),
+            cumulative_percent=_share(
+                cumulative_totals[row.first_day], period_totals[row.first_day]
+            ),
         )
 
 
@@ -396,7 +399,7 @@ def percent_change(now_usd: Decimal | None, before_usd: Decimal | None) -> Decim
 
 
 def sort_rows(totals: Iterable[SumsRow], sort: SortOrder) -> list[SumsRow]:
-    """Sorts by period, then by waste, the largest first; or by the amount asked for."""
+    """Sorts rows by period, then by waste, largest first; or by the amount of `sort`."""
     by_period = sort is SortOrder.NEWEST
     amount = (SortOrder.WASTE if by_period else sort).field
 

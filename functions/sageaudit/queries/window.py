@@ -20,7 +20,7 @@ _MONTH = re.compile(r"(\d{4})-(\d\d)\Z", re.ASCII)
 _WEEK = re.compile(r"(\d{4})-W(\d\d)\Z", re.ASCII)
 ONE_DAY = timedelta(days=1)
 FIRST_MOMENT = datetime(2017, 11, 1, tzinfo=UTC)
-"""The month of SageMaker's first release. No job is older, so no earlier days are read."""
+"""The start of the month of SageMaker's first release, before which no days are read."""
 _MAX_CLOCK_LAG = timedelta(hours=1)
 """How far a computer's clock may be behind. AWS refuses requests if it is off by minutes."""
 DAY_FORMATS = "30d, yesterday, last-week, last-month, 2026-08, 2026-W34 or 2026-11-01"
@@ -55,7 +55,9 @@ class Window(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Its first and last days, `2026-11-01 to 2026-11-30`; times if the days are not whole."""
+        """The window's first and last days, `2026-11-01 to 2026-11-30`; times if days are not
+        whole.
+        """
         if {self.since.time(), self.until.time()} != {time()}:
             return f"{self.since:%Y-%m-%d %H:%M} to {self.until:%Y-%m-%d %H:%M}"
         return f"{self.first_day} to {self.last_day}"
@@ -70,11 +72,11 @@ def parse_window(
 ) -> Window:
     """Parses texts in one of TIME_FORMATS; a time without a zone is UTC, a week begins on Monday.
 
-    Days are whole: `30d` begins at midnight 30 days ago, or 30 days before the date in `until`. An
-    `until` without a time includes that day. Without `until`, a finished week, month or `yesterday`
-    in `since` is the whole window. Any other window ends with the day that it is in an hour, so
-    that a slow clock hides no audit; without `with_today`, it ends with yesterday. Raises BadUsage
-    for other texts, for the future, and for an empty window.
+    Days are whole: `30d` begins at midnight 30 days ago, or 30 days before the date in `until`. A
+    date in `until` includes the whole day. Without `until`, a finished week, month or `yesterday`
+    in `since` is the whole window. Any other window ends with the day of one hour from now, so that
+    a slow clock hides no audit; without `with_today`, it ends with yesterday. Raises BadUsage for
+    other texts, for the future, and for an empty window.
     """
     start, end = _parse_time("--since", since, now)
     if until is not None:
@@ -164,7 +166,7 @@ def _parse_moment(text: str, now: datetime) -> datetime | None:
 
 
 def _days_before(moment: datetime, days: int) -> datetime:
-    """Returns midnight this many days before a moment, at the earliest that of the first date."""
+    """Returns midnight this many days before a moment, but not before the earliest date."""
     midnight = _midnight(moment)
     return midnight - min(days, (midnight.date() - date.min).days) * ONE_DAY
 
@@ -181,7 +183,7 @@ class PeriodLength(enum.StrEnum):
     MONTH = "month"
 
     def first_day(self, day: date) -> date:
-        """Returns the first day of the period of a day."""
+        """Returns the first day of the period that contains `day`."""
         if self is PeriodLength.WEEK:
             return day - day.weekday() * ONE_DAY
         return day.replace(day=1) if self is PeriodLength.MONTH else day
@@ -224,5 +226,5 @@ def days_between(first: date, last_moment: date) -> Iterator[date]:
 
 
 def make_window(first: date, end: date) -> Window:
-    """Returns the days from `first` on, without the day `end`."""
+    """Returns the window from the day `first` (included) to the day `end` (not included)."""
     return Window(datetime.combine(first, time(), UTC), datetime.combine(end, time(), UTC))

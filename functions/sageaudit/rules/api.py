@@ -17,9 +17,9 @@ The scopes and the card are in `card`. This module has the reasons why a rule do
 builders of findings, and the fixes that several rules share.
 
 A reason takes a case and returns a clause, or None. A rule lists its reasons on its card, the most
-informative first. The first one that returns a clause is the answer, and the rule is not called. A
-builder sets the confidence and bucket that belong together. `summary` is one sentence with its
-numbers, `evidence` has the numbers themselves. The other arguments are those of `DetectionDetails`.
+informative first. The first clause is the answer, and the rule's function is not called. A builder
+sets the confidence and bucket that belong together. `summary` is one sentence with its numbers,
+`evidence` has the numbers themselves. The other arguments are those of `DetectionDetails`.
 """
 
 # ruff: noqa: F401 - the names that rule files use
@@ -91,7 +91,7 @@ CHECKPOINTS = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>"
 INSTANCE_KINDS = set(TYPE_PATHS)
 """The kinds of jobs that have an instance type: all but those that launch other jobs."""
 LIMITED_KINDS = {kind for kind in INSTANCE_KINDS if setting_path(kind, RUN_LIMIT)}
-"""Those of `INSTANCE_KINDS` whose run time has a limit."""
+"""The kinds of `INSTANCE_KINDS` whose run time has a limit."""
 
 
 TYPE_PARAMETERS = (
@@ -108,12 +108,14 @@ def unknown_from_missing(missing: Missing) -> Unknown:
 
 
 def serverless_reason(case: JobCase | RequestCase) -> str | None:
-    """Returns why rules about instances do not apply: serverless training has none to choose."""
+    """Returns why rules about instances do not apply: a serverless job has no instances to
+    choose.
+    """
     return "it is serverless" if case.job.purchase is Purchase.SERVERLESS else None
 
 
 def prepaid_reason(case: JobCase) -> str | None:
-    """Returns why rules about rates do not apply: capacity of a training plan is prepaid."""
+    """Returns why rules about rates do not apply: a training plan's capacity is prepaid."""
     is_prepaid = case.job.purchase is Purchase.TRAINING_PLAN
     return "its training plan is prepaid" if is_prepaid else None
 
@@ -125,7 +127,7 @@ def not_on_spot_reason(case: JobCase) -> str | None:
 
 
 def accelerated_reason(case: JobCase) -> str | None:
-    """Returns why rules about CPU types do not apply to types with accelerators."""
+    """Returns why rules about CPU types do not apply: a type of the job has accelerators."""
     if any(
         instance_type is not None and instance_type.accelerator
         for instance_type in case.instance_types
@@ -135,17 +137,17 @@ def accelerated_reason(case: JobCase) -> str | None:
 
 
 def free_reason(case: JobCase) -> str | None:
-    """Returns why AWS does not bill the job; None if it does."""
+    """Returns why AWS does not bill the job; None if AWS bills the job."""
     return case.job.free
 
 
 def never_started_reason(case: JobCase) -> str | None:
-    """Returns why nothing was billed: the job never started."""
+    """Returns why nothing was billed: the job never started. None if the job started."""
     return "it never started" if case.job.has_never_started else None
 
 
 def not_completed_reason(case: JobCase) -> str | None:
-    """Returns why a run that did not complete is left out: it shows little about complete ones."""
+    """Returns why rules about complete runs do not apply to a run that did not complete."""
     return None if case.job.status == "Completed" else "the run did not complete"
 
 
@@ -162,20 +164,22 @@ def one_instance_reason(case: JobCase) -> str | None:
 
 
 def mixed_types_reason(case: JobCase) -> str | None:
-    """Returns why rules that need one type do not apply: instance groups mostly have several."""
+    """Returns why rules that need a single type do not apply: instance groups mostly differ in
+    type.
+    """
     return "its instances are in several groups" if len(case.job.groups) > 1 else None
 
 
 def same_type_reason(case: JobCase) -> str | None:
-    """Returns why rules on clusters of several types do not apply to instances of one type."""
+    """Returns why rules about clusters of several types do not apply to instances of one type."""
     names = {group.instance_type for group in case.job.groups}
     return None if len(names) > 1 else "its instances are of one type"
 
 
 def is_on_ebs(case: JobCase) -> bool | None:
-    """Returns whether all instances get an EBS volume (True) or none (False).
+    """Returns whether all instances get an EBS volume (True) or none does (False).
 
-    None: not known, or only some of them do.
+    Returns None if that is not known, or differs between the instances.
     """
     if case.job.groups_unknown:
         return None
@@ -193,7 +197,7 @@ def local_storage_reason(case: JobCase) -> str | None:
 
 
 class ChangeRange(TypedDict):
-    """The two ends of a range of dollars."""
+    """A range of dollars: `change` is the counted end, `best` the end that saves most."""
 
     change: Change
     best: Change
@@ -201,23 +205,31 @@ class ChangeRange(TypedDict):
 
 Numbers = Mapping[str, Scalar]
 lost_spend = partial(Detection, Confidence.MEASURED, Bucket.LOST)
-"""The bill of a run that left no result."""
+"""Makes a finding of lost dollars: the bill of a run that left no result."""
 measured_saving = partial(Detection, Confidence.MEASURED, Bucket.AVOIDABLE)
-"""Billed time that produced nothing: the change cuts exactly that."""
+"""Makes a finding of avoidable dollars: billed time that produced nothing, which the fix
+removes.
+"""
 possible_saving = partial(Detection, Confidence.HEURISTIC, Bucket.POSSIBLE)
-"""A saving that needs a trial: its dollars are shown, and are in no total."""
+"""Makes a finding of possible dollars, which a trial has to prove and which are in no total."""
 possible_saving_by_runs = partial(Detection, Confidence.DERIVED, Bucket.POSSIBLE)
-"""The same, by the cost of the family's own runs: these dollars rank above a guess."""
+"""Makes a finding of possible dollars from the cost of the family's own runs.
+
+Findings based on runs rank above possible savings that are only estimated.
+"""
 recommendation = partial(Detection, Confidence.HEURISTIC, Bucket.NONE)
-"""A recommendation with a reason and without dollars."""
+"""Makes a finding that has a reason but no dollars."""
 measured_fact = partial(Detection, Confidence.MEASURED, Bucket.NONE)
-"""A measured fact without dollars; `caution` says why it has none."""
+"""Makes a finding about a measured fact, without dollars; `caution` says why it has none."""
 
 
 def possible_loss(
     summary: str, evidence: Numbers, **details: Unpack[DetectionDetails]
 ) -> Detection:
-    """Returns a loss from nothing, which is counted, to `change`; what the run left is unknown."""
+    """Returns a finding of a loss between $0, which is counted, and the dollars of `change`.
+
+    It is for a run that may have left a result.
+    """
     details["best"] = details.get("change")
     details["change"] = CutPhase("Training", Decimal(0))
     return Detection(Confidence.DERIVED, Bucket.LOST, summary, evidence, **details)
@@ -226,10 +238,10 @@ def possible_loss(
 def derived_saving(
     summary: str, evidence: Numbers, **details: Unpack[DetectionDetails]
 ) -> Detection:
-    """Returns a saving between `change`, which is counted, and `best`, if the assumption in
-    `caution` holds.
+    """Returns a finding that counts the saving of `change`, under the assumption in `caution`.
 
-    Without a change it is a recommendation without dollars, and `caution` says why.
+    `best` is the most that may be saved. Without `change` the finding has no dollars, and `caution`
+    says why.
     """
     if details.get("change") is None:
         return recommendation(summary, evidence, **details)
@@ -237,12 +249,12 @@ def derived_saving(
 
 
 def phase_cut_range(phase: str, seconds: Decimal) -> ChangeRange:
-    """Returns a range from nothing, which is counted, to these seconds of a phase."""
+    """Returns a range between $0, which is counted, and the cost of `seconds` of a phase."""
     return {"change": CutPhase(phase, Decimal(0)), "best": CutPhase(phase, seconds)}
 
 
 def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
-    """Returns the parameters that move a job to another type; none without a type."""
+    """Returns the parameters that move a job to `instance_type`; empty if that is None."""
     if instance_type is None:
         return ()
     if job.kind is JobKind.TRAINING and any(group.name for group in job.groups):
@@ -254,9 +266,10 @@ def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
 
 
 def sharding_fix(job: Job, channels: Sequence[InputChannel] | None = None) -> tuple[Parameter, ...]:
-    """Returns the parameters that shard the FullyReplicated channels, of all or of `channels`.
+    """Returns the parameters that shard the FullyReplicated channels in `channels` (None: all
+    channels).
 
-    None if a sampler splits the data, or if this kind of job has no such parameter.
+    Empty if a sampler splits the data, or if this kind of job has no such parameter.
     """
     inputs = job.kind.spec.inputs
     path = inputs.distribution if inputs else None
@@ -270,8 +283,9 @@ def sharding_fix(job: Job, channels: Sequence[InputChannel] | None = None) -> tu
 
 
 def first_channel_fix(job: Job) -> tuple[Parameter, ...]:
-    """Returns parameters for a first channel, for a training job without any: its code fetches the
-    data.
+    """Returns the parameters of a first channel for a training job that has no channel.
+
+    The code of such a job fetches the data itself.
     """
     if job.channels or job.kind is not JobKind.TRAINING:
         return ()

@@ -43,7 +43,7 @@ from sageaudit.domain.usage.measurements import (
 
 
 class Threshold(Struct, frozen=True):
-    """A number that a rule compares with: its unit, why it is this number, and its source."""
+    """A number that a rule compares with, its unit, the reason for its value, and its source."""
 
     key: str
     value: float
@@ -59,7 +59,7 @@ HEADROOM = Threshold(
     "room above the recorded peak on a smaller type",
     "Compute Optimizer",
 )
-"""Shared by the rules that recommend a smaller type."""
+"""The room above the recorded peaks, for all rules that recommend a smaller type."""
 NO_GAIN = Threshold(
     "no_gain_percent",
     1,
@@ -67,11 +67,11 @@ NO_GAIN = Threshold(
     "less is not a gain",
     "AWS ConvergenceDetected",
 )
-"""Shared by the rules that look for the last gain of an objective."""
+"""The smallest gain of an objective, for all rules that look for the last gain."""
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """What every case has, whatever its scope.
+    """What cases of all scopes have.
 
     `overrides`: the policy's values for this rule's thresholds, by key. `duration_basis`: what the
     duration and dollars of a request (`sageaudit check`) are based on; None for a job that ran.
@@ -95,23 +95,25 @@ class _InstanceTypes:
 
     @property
     def instance_types(self) -> list[InstanceType | None]:
-        """The types of the instance groups; None for a type that the catalogue does not have."""
+        """The types of the instance groups; None for a type that is not in the catalogue."""
         return [self.market.types.get(group.instance_type) for group in self.job.groups]
 
     @property
     def current_type(self) -> InstanceType:
-        """The type of the first group, for rules that need metrics: metrics imply a known type."""
+        """The type of the first instance group. Only for rules that need metrics, which imply a
+        known type.
+        """
         return self.market.types[self.job.groups[0].instance_type]
 
 
 class JobCase(_InstanceTypes, Case, frozen=True):
     """One job.
 
-    `active_usage` has the job's metrics from its first work to its last, `whole_run` also the idle
-    minutes before and after. A rule whose card says `uses_whole_run` reads `whole_run`, any other
-    rule `active_usage`: the gates have checked that one for it.
+    `active_usage` has the job's metrics from its first work to its last; `whole_run` adds the idle
+    minutes before and after. A rule reads `whole_run` if its card says `uses_whole_run`, else
+    `active_usage`, because the gates check only the one that the card names.
 
-    `family_history`: the earlier runs of its family, newest first; None if no history was read.
+    `family_history`: the earlier runs of the family, newest first; None if no history was read.
     `pool`: the minutes of the family's last runs, for a run too short to be judged alone. A rule
     whose card says `can_pool_runs` then gets the pool's minutes instead of the run's.
     """
@@ -127,9 +129,9 @@ class JobCase(_InstanceTypes, Case, frozen=True):
     _resizes: ResizeCache = field(default_factory=ResizeCache)
 
     def resize(self) -> Resize:
-        """Returns this run on every type that may be cheaper. Ask `resize_refusal` first.
+        """Returns this run on every type that may be cheaper. Call `resize_refusal` first.
 
-        The cases of one audit's rules are copies of each other, and share the results.
+        All cases of one audit share the cached results.
         """
         headroom = Decimal(str(self.threshold(HEADROOM)))
         pooled_usage = self.pool.usage_for_peaks if self.pool and self.is_pooled else ()
@@ -138,14 +140,14 @@ class JobCase(_InstanceTypes, Case, frozen=True):
 
     @property
     def smallest_types(self) -> Mapping[str, Decimal] | None:
-        """The smallest types that fit the run, by the resizes of its rules.
+        """The smallest types that fit the run, from the resizes that its rules asked for.
 
-        Empty if nothing cheaper fits it; None if that is not known.
+        Empty if no cheaper type fits; None if that is not known.
         """
         return smallest_types(self._resizes.results)
 
     def minutes_text(self, minutes: float) -> str:
-        """Returns these minutes for a sentence: `41 min`, or with the number of pooled runs."""
+        """Returns the minutes for a sentence: `41 min`, or with the number of pooled runs."""
         if self.pool is None or not self.is_pooled:
             return minutes_text(minutes)
         return f"{minutes:.0f} active minutes of this family's last {self.pool.runs} runs"
@@ -157,7 +159,9 @@ class JobCase(_InstanceTypes, Case, frozen=True):
 
     @property
     def recommended_type(self) -> str | None:
-        """The type that the newest comparable run with a recommendation got."""
+        """The type recommended to the newest comparable run that has a recommendation; else
+        None.
+        """
         names = (run.recommended_type for run in self.comparable_runs)
         return next((name for name in names if name is not None), None)
 
@@ -169,25 +173,25 @@ class JobCase(_InstanceTypes, Case, frozen=True):
 
     @property
     def family_smallest_types(self) -> tuple[Mapping[str, Decimal], ...]:
-        """The smallest fitting types of the newest earlier runs on the same instances that have
-        some.
+        """The smallest fitting types of each of the newest earlier runs for which they are known.
 
-        If the family follows a recommendation, of all earlier runs for which they are known: a run
-        that fits no smaller type needs the current one.
+        Only runs on the same instances that fit a smaller type count. If the family follows a
+        recommendation, all runs count, also those that fit no smaller type.
         """
         runs = self.earlier_runs if self.is_following_recommendation else self.comparable_runs
         types_by_run = (run.smallest_types for run in runs)
-        judged = (
+        known_types = (
             types
             for types in types_by_run
             if types or (self.is_following_recommendation and types is not None)
         )
-        return tuple(islice(judged, RECENT_RUNS))
+        return tuple(islice(known_types, RECENT_RUNS))
 
     @property
     def costlier_steps(self) -> tuple[CostlierStep, ...] | None:
-        """The steps to a smaller type that made the family's runs more expensive; None if not
-        known.
+        """The changes to a smaller type that made the family's runs more expensive.
+
+        None if no history was read.
         """
         if self.family_history is None:
             return None
@@ -201,15 +205,16 @@ class JobCase(_InstanceTypes, Case, frozen=True):
 
     @property
     def comparable_runs(self) -> tuple[AuditSummary, ...]:
-        """The earlier runs on the same instances."""
+        """The earlier runs of the family on the same instances."""
         groups = {(group.instance_type, group.count) for group in self.job.groups}
         return tuple(
             run for run in self.earlier_runs if (run.instance_type, run.instance_count) in groups
         )
 
     def recent_runs(self, days: float) -> list[AuditSummary] | None:
-        """Returns the runs that ended in this many days before the job's start; None if that is not
-        known.
+        """Returns the earlier runs that ended in the last `days` days before the job's start.
+
+        None if the start is not known.
         """
         started_at = self.job.started_at or self.job.created_at
         if started_at is None:
@@ -227,7 +232,7 @@ class FamilyCase(JobCase, frozen=True):
 class RollUpCase(Case, frozen=True):
     """One roll-up, such as a tuning job, and its jobs in the order in which they ended.
 
-    `job` is None for a recorded set without the roll-up's own answer.
+    `job` is None for a recording without AWS's answer about the roll-up itself.
     """
 
     job: Job | None
@@ -248,10 +253,10 @@ class AccountCase(Case, frozen=True):
 
 
 class RequestCase(_InstanceTypes, Case, frozen=True):
-    """One request of a job that has not run.
+    """A request for a job that has not run.
 
-    `job`: the request as a job that ran as long as `duration_basis` says. `cost`: the most that it
-    can cost. `family_history`: the family's runs, newest first; None if no history was read.
+    `job`: the request as a job that ran as long as `duration_basis` says. `cost`: the most that the
+    job can cost. `family_history`: the family's runs, newest first; None if no history was read.
     """
 
     request: Request
@@ -267,45 +272,47 @@ _SENTENCE_END = re.compile(r"\. (?=[A-Z])")
 CaseT = TypeVar("CaseT", bound=Case)
 Check = Callable[[CaseT], Outcome]
 Reason = Callable[[CaseT], str | None]
-"""Returns why a rule does not apply to a case, as a clause; None if it applies."""
+"""A function that returns why a rule does not apply to a case, as a clause; None if it applies."""
 
 
 class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
     """What a rule applies to and needs: the decorator that makes a function a rule.
 
-    What it applies to:
-    - `scope`: the class of the case that `check` takes; `kinds`: the kinds of jobs. A rule of scope
-      Case judges each job, tuning job and request, but no account.
-    - `not_applicable`: reasons why it does not apply; the first clause is the answer.
-    - `skips_busy_gpu`: it does not apply to a job whose GPU is busy.
+    What the rule applies to:
+    - `scope`: the class of the case that `check` takes. A rule of scope Case judges each job,
+      tuning job and request, but no account.
+    - `kinds`: the kinds of jobs.
+    - `not_applicable`: reasons why the rule does not apply; the first clause is the answer.
+    - `skips_busy_gpu`: the rule does not apply to a job whose GPU is busy.
     - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
-    - `request_severity`: the rule also judges requests before they run, and this is the severity of
-      a finding whose dollars the family's earlier runs do not show. A rule of scope RequestCase
-      judges only requests.
+    - `request_severity`: the severity of a finding about a request, if the family's earlier runs do
+      not show its dollars; None if the rule judges no requests before they run. A rule of scope
+      RequestCase judges only requests.
 
-    What it needs; without it the answer is Unknown and `check` is not called:
+    What the rule needs; otherwise the answer is Unknown and `check` is not called:
     - `required_parameters`: parameters of a request whose value must be known (`[]`: any item).
-    - `required_metrics`: each needs `min_coverage` (0..1) of its points and at least MIN_POINTS of
-      them, at most `max_period_s` apart, over at least `min_active_minutes`. `uses_whole_run`: idle
-      minutes before and after the work count too. `tolerates_gaps`: the rule judges only minutes
-      that have points; other rules accept no gap above 6 minutes.
+    - `required_metrics`: metrics with at least MIN_POINTS points and `min_coverage` (0..1) of all
+      points. The points are at most `max_period_s` apart, over at least `min_active_minutes`.
+    - `uses_whole_run`: idle minutes before and after the work count too.
+    - `tolerates_gaps`: the rule judges only minutes that have points; other rules accept no gap
+      above 6 minutes.
     - `compares_hosts`: the hosts must be of one type.
-    - `can_pool_runs`: if a run has too few active minutes, the rule judges those of the family's
-      last runs on the same instances together. Only for rules that judge how much was used, not
-      when; their sentences name the minutes by `case.minutes_text`.
+    - `can_pool_runs`: if a run has too few active minutes, the rule judges the minutes of the
+      family's last runs on the same instances together. Only for rules that judge how much was
+      used, not when; their sentences name the minutes by `case.minutes_text`.
     - `min_earlier_runs`: the number of earlier runs of the family.
 
-    What follows from its findings:
-    - `finds_waste`: it finds avoidable dollars by the hosts' metrics. If no such rule can answer,
-      the avoidable dollars of a job are not known.
+    What follows from the rule's findings:
+    - `finds_waste`: the rule finds avoidable dollars by the hosts' metrics. If no such rule can
+      answer, the avoidable dollars of a job are not known.
     - `severity`: the severity of findings without dollars, if the policy sets none; None: info.
-    - `report_once_per_family`: a recommendation about a setting that every run of a family
-      repeats. It is stored for each run, and posted only for the first one. Counted dollars are
-      posted for each, unless the rule names the run (`Detection.reported_for_run`).
-    - `used_by_later_runs`: rules read its findings when they judge a later run of the family.
-    - `subsumes`: rules whose findings are shown under its own, without dollars.
+    - `report_once_per_family`: every run of a family repeats the setting that the rule judges. The
+      finding is stored for each run, and posted only for the first one. Counted dollars are posted
+      for each run, unless the rule names the run (`Detection.reported_for_run`).
+    - `used_by_later_runs`: rules read the findings when they judge a later run of the family.
+    - `subsumes`: rules whose findings are shown under this rule's finding, without dollars.
     - `sent_to_channels`: False for findings that are stored and shown, and never posted.
-    - `can_tag_accept`: False if only the policy can accept its findings, not a job's own tag.
+    - `can_tag_accept`: False if only the policy can accept the findings, not a job's own tag.
     """
 
     id: str
@@ -340,7 +347,7 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
         """
         module = check.__module__.rpartition(".")[2]
         page = (check.__globals__["__doc__"] or "").strip()
-        name = RuleInfo(
+        info = RuleInfo(
             self.id,
             module.replace("_", "-"),
             sent_to_channels=self.sent_to_channels,
@@ -351,21 +358,21 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
             severity=self.severity,
         )
         card = asdict(self)
-        return Rule(**card, info=name, title=page.split("\n", 1)[0], page=page, check=check)
+        return Rule(**card, info=info, title=page.split("\n", 1)[0], page=page, check=check)
 
 
 def _first_step(page: str) -> str | None:
-    """Returns the first sentence of "What to do", on one line, without a full stop."""
+    """Returns the first sentence of the page's "What to do", on one line, without a full stop."""
     _, _, steps = page.partition("\nWhat to do:")
     return _SENTENCE_END.split(" ".join(steps.split()), maxsplit=1)[0].rstrip(".") or None
 
 
 rule = RuleSpec
-"""The decorator as rule files write it: `@api.rule(id=…, scope=…, kinds=…)`."""
+"""The decorator that makes a function a rule: `@api.rule(id=…, scope=…, kinds=…)`."""
 
 
 class Rule(RuleSpec[Any], frozen=True, kw_only=True):
-    """A rule's card and its function."""
+    """A rule: its card, its page and its function."""
 
     info: RuleInfo
     title: str
@@ -374,7 +381,7 @@ class Rule(RuleSpec[Any], frozen=True, kw_only=True):
 
 
 class Ruleset(Struct, frozen=True):
-    """The rules to judge by, and the version under which audits record them."""
+    """All rules that judge, and the version that audits record for them."""
 
     rules: tuple[Rule, ...]
     version: str

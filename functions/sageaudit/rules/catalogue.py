@@ -14,7 +14,7 @@ from sageaudit.rules.version import read_version
 
 @cache
 def load() -> tuple[Rule, ...]:
-    """Imports each rule's module once, and returns the rules that their `check` functions are."""
+    """Imports each rule's module once, and returns the rules in the order of their ids."""
     modules = pkgutil.walk_packages(rules.__path__, f"{rules.__name__}.")
     names = sorted(module.name for module in modules if not module.ispkg)
     checks = (getattr(importlib.import_module(name), "check", None) for name in names)
@@ -24,7 +24,9 @@ def load() -> tuple[Rule, ...]:
 
 @cache
 def version() -> str:
-    """Returns the ruleset's name: the package's version and a digest of the code that decides."""
+    """Returns the ruleset's version: the package's version and a digest of the code that
+    decides.
+    """
     return read_version(resources.files("sageaudit"))
 
 
@@ -42,7 +44,7 @@ def threshold_units() -> dict[str, dict[str, str]]:
 
 
 def resolve_rule_name(text: str) -> str:
-    """Returns the rule's name for a name or id; a text that no rule has is returned as a name."""
+    """Returns the rule's name for its name or id; any other text is returned unchanged."""
     normalised = text.lower().replace("_", "-")
     name_by_id = {rule.info.id.lower(): rule.info.name for rule in load()}
     return name_by_id.get(normalised, normalised)

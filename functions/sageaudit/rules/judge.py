@@ -1,6 +1,6 @@
 """Applies rules to one case: first the gates that all rules share, then the rule itself.
 
-The case's policy says which rules are off, and sets thresholds.
+The case's policy disables rules and overrides thresholds.
 """
 
 from __future__ import annotations
@@ -38,30 +38,30 @@ from sageaudit.rules.card import (
 from sageaudit.structs import replace
 
 RULE_FAILED = "rule_failed"
-"""The code for a defect of a rule, which CloudWatch counts; the job is not the cause."""
+"""The code for a rule that raised an error. CloudWatch counts these answers."""
 UNKNOWN_UNTIL_RUN = "not_known_yet"
-"""The code for a parameter whose value is known only when a pipeline runs, or when it is applied.
-"""
+"""The code for a value that is known only when a pipeline runs or a Terraform plan is applied."""
 _SCOPES: Mapping[type[Case], AbstractSet[type[Case]]] = {
     FamilyCase: {Case, JobCase, FamilyCase},
     RollUpCase: {Case, RollUpCase},
     AccountCase: {AccountCase},
 }
-"""By the class of a case, the scopes of the rules that judge it."""
+"""The scopes of the rules that judge a case, by the case's class."""
 _REQUEST_SCOPES = {Case, RequestCase, JobCase, FamilyCase}
 _REQUEST_ONLY_SCOPES = {Case, RequestCase}
 """Scopes of rules that judge the request itself, not the job that it would start."""
 _CASES_WITH_JOB = (JobCase, RollUpCase, RequestCase)
 _TOO_SHORT = "too_short"
 BUSY_GPU_PERCENT = 50
-"""Jobstats' target: from this percent on the GPU, not the CPU, decides what the job costs."""
+"""From this percent on the GPU, not the CPU, decides what the job costs: Jobstats' target."""
 
 Answers = list[tuple[RuleInfo, Outcome]]
 
 
 def judge(case: FamilyCase | RollUpCase | AccountCase, rules: Iterable[Rule]) -> Answers:
-    """Returns one outcome for each rule of the case's scopes; rules of one job also judge a
-    family's run.
+    """Returns one outcome for each rule that judges this class of case.
+
+    A family's run is also judged by the rules for one job.
     """
     scopes = _SCOPES[type(case)]
     return [(rule.info, _judge_rule(rule, case)) for rule in rules if rule.scope in scopes]
@@ -72,7 +72,7 @@ def judge_request(
 ) -> Answers:
     """Returns one outcome for each rule that can judge a request before it runs.
 
-    `planned_case`: the request as the case of a job that ran, for rules that judge both.
+    `planned_case`: the same request as the case of a job that ran, for rules that judge both.
     """
     is_search = isinstance(planned_case, RollUpCase)
     scopes = {Case, RequestCase, RollUpCase} if is_search else _REQUEST_SCOPES
@@ -145,9 +145,9 @@ def _busy_gpu_percent(usage: Measurements) -> float | None:
 
 
 def _should_ask_pool(rule: Rule, pool: PooledRuns, gate: Outcome | None) -> bool:
-    """Whether the run is too short for the rule, and its family's last runs may be long enough.
+    """Whether the run is too short for the rule, while its family's last runs may be long enough.
 
-    A rule without required metrics passes its gates, but still sizes types by what was recorded.
+    A rule without required metrics passes its gates, but still sizes types by the recorded use.
     """
     if not rule.can_pool_runs:
         return False
@@ -157,12 +157,13 @@ def _should_ask_pool(rule: Rule, pool: PooledRuns, gate: Outcome | None) -> bool
 
 
 def _judge_pool(rule: Rule, case: FamilyCase, pool: PooledRuns) -> Outcome:
-    """Judges the minutes of the family's last runs; the run's own minutes must give the same
+    """Judges the minutes of the family's last runs. The run's own minutes must give the same
     answer.
 
-    So a run that was busy is never blamed for others, and an idle one is not excused by them. If
-    the run differs from the others, only the newest of them are judged, because the code may have
-    changed after the older ones. Then each of these few runs must give the same answer.
+    So a busy run is not blamed for other runs, and an idle run is not excused by them.
+
+    If the run differs, only the newest runs are judged, because the code may have changed. Then
+    each of these runs must give the same answer.
     """
     outcome = _judge_pooled_runs(pool, rule, case, (pool.own,))
     differs = isinstance(outcome, Unknown) and outcome.code == DIFFERS_FROM_FAMILY
@@ -174,14 +175,14 @@ def _judge_pool(rule: Rule, case: FamilyCase, pool: PooledRuns) -> Outcome:
 def _judge_pooled_runs(
     pool: PooledRuns, rule: Rule, case: FamilyCase, usages: tuple[Measurements, ...]
 ) -> Outcome:
-    """Returns the rule's answer on a pool, if it is the same for each of `usages` alone."""
+    """Returns the rule's answer on a pool, if the answer is the same for each of `usages` alone."""
     pooled = replace(case, active_usage=pool.usage, whole_run=pool.usage, pool=pool, is_pooled=True)
     if gate := _metrics_gate(rule, pool.usage):
         if not (pool.names and isinstance(gate, Unknown) and gate.code == _TOO_SHORT):
             return gate
-        runs = f"{len(pool.names)} earlier run{'s' if pool.names[1:] else ''} of its family"
-        minutes = f"{pool.usage.minutes:.0f} active minutes, with {runs}"
-        return Unknown(_TOO_SHORT, f"{minutes}; the rule needs {rule.min_active_minutes:.0f}")
+        runs_text = f"{len(pool.names)} earlier run{'s' if pool.names[1:] else ''} of its family"
+        minutes_text = f"{pool.usage.minutes:.0f} active minutes, with {runs_text}"
+        return Unknown(_TOO_SHORT, f"{minutes_text}; the rule needs {rule.min_active_minutes:.0f}")
     outcome = rule.check(pooled)
     single = replace(pooled, overrides=_without_minute_thresholds(rule, case))
     outcomes = (
@@ -197,9 +198,9 @@ def _judge_pooled_runs(
         isinstance(single_outcome, Clear) != isinstance(outcome, Clear)
         for single_outcome in outcomes
     ):
-        minutes = f"{pool.own.minutes:.0f} active minutes"
+        minutes_text = f"{pool.own.minutes:.0f} active minutes"
         return Unknown(
-            DIFFERS_FROM_FAMILY, f"its {minutes} differ from those of its family's last runs"
+            DIFFERS_FROM_FAMILY, f"its {minutes_text} differ from those of its family's last runs"
         )
     if isinstance(outcome, Detection):
         pool_evidence = {"pooled_runs": pool.runs, "own_active_minutes": round(pool.own.minutes)}
@@ -208,7 +209,9 @@ def _judge_pooled_runs(
 
 
 def _without_minute_thresholds(rule: Rule, case: FamilyCase) -> dict[str, float]:
-    """Returns the case's thresholds, with those in minutes at 0: the pool has enough minutes."""
+    """Returns the case's thresholds, with 0 for thresholds in minutes: the pool has enough
+    minutes.
+    """
     no_minutes = {
         threshold.key: 0.0 for threshold in rule.thresholds if threshold.unit == "minutes"
     }
@@ -224,13 +227,13 @@ def _metrics_gate(rule: Rule, usage: Measurements) -> Outcome | None:
                 return NotApplicable(missing.reason)
             return Unknown(missing.code, f"{metric.value}: {missing.reason}")
     if (usage.period_s or 0) > rule.max_period_s:
-        needed = f"the rule needs at least one every {rule.max_period_s} s"
-        reason = f"one point every {usage.period_s} s, {needed}"
+        needed_text = f"the rule needs at least one every {rule.max_period_s} s"
+        reason = f"one point every {usage.period_s} s, {needed_text}"
         return Unknown("period_too_coarse", reason)
     if usage.minutes < rule.min_active_minutes:
-        active = "" if rule.uses_whole_run else "active "
-        needed = f"the rule needs {rule.min_active_minutes:.0f}"
-        reason = f"{usage.minutes:.0f} {active}minutes, {needed}"
+        active_text = "" if rule.uses_whole_run else "active "
+        needed_text = f"the rule needs {rule.min_active_minutes:.0f}"
+        reason = f"{usage.minutes:.0f} {active_text}minutes, {needed_text}"
         return Unknown("too_short", reason)
     if usage.points < MIN_POINTS:
         reason = f"{usage.points} points for each host, the rule needs {MIN_POINTS}"

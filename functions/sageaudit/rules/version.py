@@ -24,17 +24,17 @@ RULESET_PATHS = (
     "domain/audit",
     "rules",
 )
-"""All code between a job's description and its audit.
+"""The files that decide an audit: all code between a job's description and its audit.
 
-Not included: `domain/reconcile`, which compares finished audits with a bill; `output`, which only
-chooses words; and `adapters`, from which inputs come. Prices have a version of their own.
+Not included are `domain/reconcile`, which compares finished audits with a bill, `output`, which
+only words them, and `adapters`, which read inputs. Prices have their own version.
 """
 BUILT_VERSION_FILE = "data/ruleset.json"
-"""The file in which a built package has its version."""
+"""The file in which a built package stores its version."""
 
 
 def read_version(package: Traversable) -> str:
-    """Returns the built version of a package's folder, or computes it from its sources."""
+    """Returns a package's version: the stored one, or one computed from the sources."""
     version_file = package.joinpath(BUILT_VERSION_FILE)
     if version_file.is_file():
         return str(json.loads(version_file.read_text(encoding="utf-8"))["version"])
@@ -42,12 +42,14 @@ def read_version(package: Traversable) -> str:
 
 
 def version_file_text(package: Traversable) -> str:
-    """Returns what a build writes to `BUILT_VERSION_FILE`."""
+    """Returns the text that a build writes to `BUILT_VERSION_FILE`."""
     return json.dumps({"version": f"{__version__}+{digest(package)}"}) + "\n"
 
 
 def digest(package: Traversable) -> str:
-    """Returns eight hexadecimal digits of the files that decide, the same on every Python."""
+    """Returns eight hexadecimal digits that identify the deciding files, the same on every
+    Python.
+    """
     hashed = hashlib.sha256()
     sources = (_walk_files(package.joinpath(name), name) for name in RULESET_PATHS)
     for path, source in sorted(chain.from_iterable(sources)):

@@ -1,8 +1,8 @@
 """Sends jobs that ended before the installation to the queue, at a limited rate.
 
-A backfill stores no state. A run's stored summary shows that it was audited; its stored event
+A backfill stores no state. A run's stored summary shows that the run was audited; its stored event
 record shows that its audit is waiting or failing. So a backfill can stop at any point and be
-started again. It sends only runs that `notify` sends no message about.
+started again. `notify` sends no message about the runs that a backfill sends.
 """
 
 from __future__ import annotations
@@ -44,14 +44,15 @@ _CONFIG = CONFIG.merge(Config(max_pool_connections=THREADS))
 _METRIC_RETENTION = {63: "an hour", 15: "5 minutes"}
 """The shortest period of metrics that CloudWatch still has, by age in days."""
 COPIES_PER_SECOND = 5
-"""Audits copied from a file, each with about eight consecutive DynamoDB requests: our estimate."""
+"""Audits copied from a file per second, each with about eight consecutive DynamoDB requests: our
+estimate."""
 BATCH_SIZE = 10
 _POLL_INTERVAL_S = 15.0
 _TRIES = 10
-"""How often a batch is sent if the queue does not answer; the pauses are a minute long."""
+"""The number of tries to send a batch if the queue does not answer, with pauses of a minute."""
 _LOOKAHEAD = 500
 _CLOCK_TOLERANCE = timedelta(hours=1)
-"""How far this computer's clock may be ahead of the clock of `notify`: our choice."""
+"""The most that this computer's clock may be ahead of the clock of `notify`: our choice."""
 
 
 class BackfillStatus(enum.StrEnum):
@@ -60,14 +61,17 @@ class BackfillStatus(enum.StrEnum):
     MISSING = "missing"
     AUDITED = "audited"
     EVENT_ARRIVED = "event_arrived"
-    """Its event arrived, and its audit is waiting or failing."""
+    """The job's event arrived, and its audit is waiting or failing."""
     RECENT = "recent"
-    """It ended recently, after the installation: the sweep sends it, and it may get a message."""
+    """The job ended recently, after the installation. The sweep sends its event, and a message may
+    be sent about it."""
     RUNNING = "running"
-    """It has not ended, or the audit to copy is of an unfinished or unauditable job."""
+    """The job has not ended, or the source history has only an audit of it that cannot be copied
+    (unfinished or unauditable)."""
     UNREADABLE = "unreadable"
     ELSEWHERE = "elsewhere"
-    """The deployment does not audit its account or region: its event would be a dead letter."""
+    """The deployment does not audit the job's account or region: its event would be a dead letter.
+    """
 
 
 class Deployment(Struct, frozen=True):
@@ -106,7 +110,7 @@ class Deployment(Struct, frozen=True):
 def job_statuses(
     jobs: Sequence[ListedJob], deployment: Deployment, workers: Workers, now: datetime
 ) -> Iterator[tuple[ListedJob, BackfillStatus]]:
-    """Yields each job with its status, in this order; reads several jobs at a time."""
+    """Yields each job with its status, in the order of `jobs`; reads several jobs at a time."""
     for start in range(0, len(jobs), _LOOKAHEAD):
         batch = jobs[start : start + _LOOKAHEAD]
         calls = [workers.submit(partial(deployment.status, job, now)) for job in batch]
@@ -114,9 +118,14 @@ def job_statuses(
 
 
 class SendProgress(Struct, frozen=True):
-    """The number of events sent, refusals, and messages in the queue before the next batch."""
+    """The progress of a backfill.
 
-    sent: int = 0
+    `sent_count`: the number of events sent. `refusals`: why the queue refused events.
+    `queued_before`: the number of messages in the queue while the next batch waits; 0 if it does
+    not wait.
+    """
+
+    sent_count: int = 0
     refusals: tuple[str, ...] = ()
     queued_before: int = 0
 
@@ -128,11 +137,12 @@ def send_events(
     per_minute: int,
     sleep: Callable[[float], None],
 ) -> Iterator[SendProgress]:
-    """Sends the jobs' events, ten at a time; yields after each batch, and while it waits.
+    """Sends the jobs' events in batches of ten. Yields the progress after each batch, and while a
+    batch waits.
 
-    It waits while the queue has more visible messages than it sends in a minute. So a new event
-    waits behind at most a minute of past ones, and a burst of new jobs goes first. Raises AwsError;
-    events that were sent are audited.
+    A batch waits while the queue has more than `per_minute` visible messages. So a new event waits
+    behind at most a minute of past events, and a burst of new jobs goes first. Raises AwsError;
+    events already sent are audited.
     """
     progress = SendProgress()
     for start in range(0, len(jobs), BATCH_SIZE):
@@ -147,7 +157,8 @@ def send_events(
         ]
         refusals = _send_batch(bodies, queue, sleep)
         progress = SendProgress(
-            progress.sent + len(batch) - len(refusals), (*progress.refusals, *refusals.values())
+            progress.sent_count + len(batch) - len(refusals),
+            (*progress.refusals, *refusals.values()),
         )
         yield progress
 
@@ -155,7 +166,7 @@ def send_events(
 def _send_batch(
     bodies: Sequence[str], queue: PacedQueue, sleep: Callable[[float], None]
 ) -> dict[int, str]:
-    """Sends a batch; sends it again if SQS may not have received it.
+    """Sends a batch, repeatedly if SQS may not have received it. Returns refusals by index.
 
     Duplicates are audited once.
     """
@@ -168,7 +179,7 @@ def _send_batch(
 
 
 def iterate_oldest_first(history: History, period: Period) -> Iterator[AuditSummary]:
-    """Yields the runs that ended in the period, the oldest first."""
+    """Yields the runs that ended in the period, oldest first."""
     days = (period.until - period.since).days + 1
     for day in (period.since + timedelta(days=number) for number in range(days)):
         yield from reversed([*history.runs(RunQuery.for_day(day))])
@@ -180,10 +191,10 @@ def copy_audits(
     deployment: Deployment,
     now: Callable[[], datetime],
 ) -> Iterator[tuple[AuditSummary, BackfillStatus]]:
-    """Records another history's audits that are MISSING or EVENT_ARRIVED.
+    """Copies another history's audits that are MISSING or EVENT_ARRIVED, with unchanged figures.
 
-    Their order is that of `summaries`; their figures do not change. Yields each summary with its
-    status; UNREADABLE if its audit cannot be read. Raises AwsError.
+    Yields each summary, in the order of `summaries`, with its status: UNREADABLE if its audit
+    cannot be read. Raises AwsError.
     """
     for summary in summaries:
         if (summary.account, summary.region) not in deployment.account_regions:
@@ -242,19 +253,19 @@ class BackfillStack(Struct, frozen=True):
     queue: SqsQueue
     table: str
     history_location: HistoryLocation
-    """Where the table is, for commands that read it."""
+    """The table's name and region, for commands that read the table."""
 
     @property
     def regions(self) -> list[str]:
-        """The regions that it audits."""
+        """The regions that the stack audits."""
         return sorted({region for _, region in self.deployment.account_regions})
 
 
 def find_stack(session: Any, name: str) -> BackfillStack:
     """Finds the stack in the session's region.
 
-    Raises AwsError, or BadUsage before the stack's first sweep. The first sweep stores when the
-    stack was installed. A job that ended earlier is a past job.
+    Raises AwsError, or BadUsage before the stack's first sweep, which stores when the stack was
+    installed. A job that ended before the installation is a past job.
     """
     outputs = read_queue_outputs(
         session, name, "TableName", WORK_QUEUE_OUTPUTS[LetterKind.FINISHED]
@@ -282,7 +293,7 @@ def find_stack(session: Any, name: str) -> BackfillStack:
 
 
 def metrics_warning(period: Period, now: datetime) -> str | None:
-    """Returns a warning about metrics that CloudWatch no longer has; None if it has all."""
+    """Returns a warning about metrics that CloudWatch has deleted; None if it still has all."""
     for days, shortest_period in _METRIC_RETENTION.items():
         first_day = (now - timedelta(days=days)).date()
         if period.since < first_day:
@@ -308,27 +319,26 @@ def counts_line(status_counts: Counter[BackfillStatus], done_label: str = "") ->
 
 
 def cost_estimate_line(jobs: int, per_minute: int) -> str:
-    """Returns a sentence on what sending this many jobs costs, and how long it takes."""
+    """Returns a sentence on the cost and duration of sending this many jobs."""
     return (
-        f"this backfill costs {_usd(SAGEAUDIT_AUDIT_USD * jobs)}, by list prices of 2025 for jobs"
-        " of four"
-        " hosts (docs/before-you-deploy.md), with a year of storage; it takes"
-        f" {_time(60 * jobs / per_minute)}, at {per_minute:,} jobs a minute"
+        f"this backfill costs {_usd_text(SAGEAUDIT_AUDIT_USD * jobs)}, by list prices of 2025"
+        " for jobs of four hosts (docs/before-you-deploy.md), with a year of storage; it takes"
+        f" {_duration_text(60 * jobs / per_minute)}, at {per_minute:,} jobs a minute"
     )
 
 
 def copy_estimate_line(jobs: int) -> str:
-    """Returns the same sentence for audits that are copied from a file, which only writes them."""
+    """Returns a sentence on the cost and duration of copying this many audits from a file."""
     return (
-        f"this costs {_usd(SAGEAUDIT_WRITE_USD * jobs)}, by list prices of 2025 for DynamoDB,"
+        f"this costs {_usd_text(SAGEAUDIT_WRITE_USD * jobs)}, by list prices of 2025 for DynamoDB,"
         " with a year"
-        f" of storage; it takes about {_time(jobs / COPIES_PER_SECOND)}"
+        f" of storage; it takes about {_duration_text(jobs / COPIES_PER_SECOND)}"
     )
 
 
-def _usd(amount: Decimal) -> str:
+def _usd_text(amount: Decimal) -> str:
     return str(Figure(amount, estimated=True))
 
 
-def _time(seconds: float) -> str:
+def _duration_text(seconds: float) -> str:
     return duration_text(Decimal(max(round(seconds), 1)))

@@ -2,10 +2,10 @@
 
 notice -> is its hour over? -> is the circuit closed? -> secret -> claim -> post -> mark
 
-A lease in the ledger prevents two posts at the same time. If it is not known whether a try posted
-the notice, one more try follows, marked as a possible repeat. If its outcome is not known either,
-the notice is abandoned: the caller moves it to the dead letters, and a person can send it again.
-This code never sleeps: a notice that must wait is delivered again later.
+A lease in the ledger prevents two posts at the same time. If it is unknown whether the first try
+posted the notice, a second try follows, marked as a possible repeat. If the second outcome is
+unknown too, the notice is abandoned: the caller moves it to the dead letters, and a person can send
+it again. This code never sleeps: a notice that must wait is delivered again later.
 """
 
 from __future__ import annotations
@@ -34,38 +34,39 @@ from sageaudit.ports import Channel, Circuit, SendLedger
 from sageaudit.structs import replace
 
 LEASE_S = 180
-"""Longer than the function's timeout: whoever held an expired lease is no longer running."""
+"""The seconds that a lease lasts. They exceed the function's timeout, so the owner of an expired
+lease no longer runs."""
 LATEST_POST_START_S = 40
-"""Seconds after the beginning of a delivery until which a post may start: post and mark need the
-remaining time."""
+"""The seconds after the start of a delivery within which a post may begin. The rest is for the post
+and for recording it."""
 RETRY_AFTER_S = 30
-"""Also the shortest wait after "too many requests", after which a service that accepts one post a
-second has caught up."""
+"""The shortest wait before a retry, also after "too many requests", so that a service that accepts
+one post a second has caught up."""
 REPEAT_AFTER_S = 300
-"""A repeat waits this long, so that not both tries fail in the same short outage."""
+"""The wait before a repeat, so that both tries do not fail in the same short outage."""
 MAX_BACKOFF_S = 3_600
-"""Waits double up to this, so that a message is received fewer than 100 times in 3.5 days: our
-choice."""
+"""Waits double up to this limit, so that a message is received fewer than 100 times in 3.5 days:
+our choice."""
 
 HELD_HOUR_ENDS_AFTER_S = 3_600 + 300
-"""Seconds from the start of an hour until all its messages are written: an hour and the time-out of
-`notify`."""
+"""The seconds from the start of an hour until all its held messages are written: an hour and the
+timeout of `notify`."""
 
 CIRCUIT_OPENS_AFTER = 3
-"""After this many consecutive posts without an answer, the channel is not used for a while: our
-choice."""
+"""After this many consecutive failed posts, the channel is not used for a while: our choice."""
 MIN_PAUSE_S = 60
 MAX_PAUSE_S = 3_600
-"""Also the upper limit of a channel's Retry-After."""
+"""The longest pause of a channel; also the upper limit of its Retry-After."""
 REPEAT_PAUSE_S = 1_800
-"""A repeat is its notice's last try, so it tests a silent channel only if no other notice has
-tested the channel for this long."""
+"""A repeat, which is a notice's last try, tests a silent channel only if no other notice has tested
+the channel for this long."""
 
 
 class DeliverDependencies(Struct, frozen=True):
-    """What `deliver` needs, by channel name. `clock` is read again after a post.
+    """What `deliver` needs. `channels` and `writers` have the channel's name as key.
 
-    `history_location`: the history that the commands in messages read.
+    `clock` is read again after a post. `history_location`: the history that commands in messages
+    read.
     """
 
     ledger: SendLedger
@@ -79,7 +80,7 @@ class NoticePosted(Struct, frozen=True):
     """The notice was posted. `may_be_duplicate`: an earlier try may have posted it too.
 
     `mark_error`: the ledger's error if the post could not be recorded. The message is done anyway;
-    only a second delivery of it would post again, marked as a repeat.
+    only its redelivery would post the notice again, marked as a repeat.
     """
 
     may_be_duplicate: bool
@@ -93,8 +94,8 @@ class AlreadySent(Struct, frozen=True):
 class NoticeAbandoned(Struct, frozen=True):
     """The notice needs a person: a retry would end the same way.
 
-    `code` is a stable word, `explanation` a sentence. `maybe_posted`: a try may have posted it. The
-    caller moves the notice to the dead letters, then calls `record_abandoned`.
+    `code` is a stable word, `explanation` a sentence. `maybe_posted`: a try may have posted the
+    notice. The caller moves the notice to the dead letters, then calls `record_abandoned`.
     """
 
     code: str
@@ -103,12 +104,16 @@ class NoticeAbandoned(Struct, frozen=True):
 
     @property
     def is_outcome_unknown(self) -> bool:
-        """Whether a person must check if the notice was posted, since the service did not say."""
+        """Whether a person must check if the notice was posted, since the service did not confirm
+        it.
+        """
         return self.code in (UNKNOWN_OUTCOME, UNEXPECTED_ANSWER)
 
 
 class RetryLater(Struct, frozen=True):
-    """Deliver the notice again after `wait_s` seconds; `refusal` is the channel's error, if any."""
+    """The notice must be delivered again after `wait_s` seconds. `refusal`: the channel's error;
+    None if it was not asked.
+    """
 
     wait_s: int
     refusal: ChannelError | None = None
@@ -178,7 +183,7 @@ def _with_held_messages(notice: Notice, began_at: datetime, deps: DeliverDepende
 def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:
     """Returns the channel's circuit.
 
-    A pause that is longer than any regular one is reset to none.
+    If its pause is longer than any regular pause, the circuit is reset.
     """
     circuit = deps.ledger.circuit(channel)
     if circuit.open_until <= int(now.timestamp()) + MAX_PAUSE_S + LEASE_S:
@@ -199,7 +204,7 @@ def record_abandoned(notice: Notice, abandoned: NoticeAbandoned, deps: DeliverDe
 def _abandon_unposted(
     notice: Notice, deps: DeliverDependencies, code: str, explanation: str
 ) -> DeliveryOutcome:
-    """Abandons a notice that cannot be posted, unless it was posted before."""
+    """Abandons a notice that cannot be posted, unless the notice was posted before."""
     claim = deps.ledger.claim_send(notice.notice_id, deps.clock(), LEASE_S)
     if claim is SendClaim.DONE:
         return AlreadySent()
@@ -209,7 +214,7 @@ def _abandon_unposted(
 
 
 class _LeasedNotice(Struct, frozen=True):
-    """A notice that this delivery may post, since it has the lease."""
+    """A notice for which this delivery has the lease."""
 
     notice: Notice
     channel: Channel
@@ -222,11 +227,11 @@ class _LeasedNotice(Struct, frozen=True):
         now = self.deps.clock()
         if (now - began_at).total_seconds() > LATEST_POST_START_S:
             no_time = ChannelUnavailable("there was no time left to post")
-            return self._later(no_time, _backoff_s(RETRY_AFTER_S, self.receive_count))
+            return self._retry_later(no_time, _backoff_s(RETRY_AFTER_S, self.receive_count))
         if circuit.failures >= CIRCUIT_OPENS_AFTER:
             test_circuit = self._start_test(circuit, now)
             if test_circuit is None:
-                return self._later(None, _backoff_s(RETRY_AFTER_S, self.receive_count))
+                return self._retry_later(None, _backoff_s(RETRY_AFTER_S, self.receive_count))
             circuit = test_circuit
         payload = self.notice.payload
         try:
@@ -243,7 +248,9 @@ class _LeasedNotice(Struct, frozen=True):
         return NoticePosted(self.may_be_duplicate)
 
     def _start_test(self, circuit: Circuit, now: datetime) -> Circuit | None:
-        """Returns the circuit while only this notice tests the channel; None if it may not."""
+        """Pauses the channel for all other notices and returns its circuit; None if this notice may
+        not test the channel.
+        """
         now_s = int(now.timestamp())
         if self.may_be_duplicate and now_s - circuit.open_until < REPEAT_PAUSE_S:
             return None
@@ -262,13 +269,15 @@ class _LeasedNotice(Struct, frozen=True):
             case RateLimited(retry_after_s=requested_wait_s):
                 wait_s = max(requested_wait_s, RETRY_AFTER_S)
                 new_circuit = Circuit(0, now_s + wait_s)
-                outcome = self._later(error, max(wait_s, _backoff_s(wait_s, self.receive_count)))
+                outcome = self._retry_later(
+                    error, max(wait_s, _backoff_s(wait_s, self.receive_count))
+                )
             case ChannelUnavailable():
                 new_circuit = _circuit_after_failure(circuit, now_s)
-                outcome = self._later(error, _backoff_s(RETRY_AFTER_S, self.receive_count))
+                outcome = self._retry_later(error, _backoff_s(RETRY_AFTER_S, self.receive_count))
             case PossiblySent():
                 new_circuit = _circuit_after_failure(circuit, now_s)
-                outcome = self._unknown(error)
+                outcome = self._handle_possibly_sent(error)
             case ChannelBroken(code=code):
                 outcome = NoticeAbandoned(
                     code, untrusted.for_log(str(error)), maybe_posted=self.may_be_duplicate
@@ -279,13 +288,13 @@ class _LeasedNotice(Struct, frozen=True):
         self._store_circuit(circuit, new_circuit)
         return outcome
 
-    def _later(self, refusal: ChannelError | None, wait_s: int) -> RetryLater:
+    def _retry_later(self, refusal: ChannelError | None, wait_s: int) -> RetryLater:
         ledger, reason = self.deps.ledger, str(refusal or "another notice tests its channel")
         mark = ledger.mark_unknown if self.may_be_duplicate else ledger.mark_failed
         mark(self.notice.notice_id, self.deps.clock(), untrusted.for_log(reason))
         return RetryLater(wait_s, refusal)
 
-    def _unknown(self, error: PossiblySent) -> DeliveryOutcome:
+    def _handle_possibly_sent(self, error: PossiblySent) -> DeliveryOutcome:
         reason = untrusted.for_log(str(error))
         if self.may_be_duplicate:
             return NoticeAbandoned(
@@ -294,13 +303,13 @@ class _LeasedNotice(Struct, frozen=True):
         self.deps.ledger.mark_unknown(self.notice.notice_id, self.deps.clock(), reason)
         return RetryLater(max(REPEAT_AFTER_S, error.retry_after_s), error)
 
-    def _store_circuit(self, before: Circuit, after: Circuit) -> None:
-        """Stores the circuit. If that fails, no notice is lost or sent twice."""
-        if before == after:
+    def _store_circuit(self, old_circuit: Circuit, new_circuit: Circuit) -> None:
+        """Stores the circuit. If the write fails, no notice is lost or sent twice."""
+        if old_circuit == new_circuit:
             return
         with suppress(AwsError):
             name, ledger = self.notice.channel, self.deps.ledger
-            ledger.replace_circuit(name, before, after, self.deps.clock())
+            ledger.replace_circuit(name, old_circuit, new_circuit, self.deps.clock())
 
 
 def _circuit_after_failure(circuit: Circuit, now_s: int) -> Circuit:
@@ -313,8 +322,7 @@ def _circuit_after_failure(circuit: Circuit, now_s: int) -> Circuit:
 
 
 def _backoff_s(base_s: int, receive_count: int) -> int:
-    """Returns the seconds to wait.
-
-    They double with each receive, so that a long outage uses few receives.
+    """Returns the seconds to wait, doubled with each receive, so that a long outage uses few
+    receives.
     """
     return doubled_s(base_s, receive_count - 1, max(base_s, MAX_BACKOFF_S))

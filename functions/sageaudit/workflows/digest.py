@@ -3,9 +3,9 @@
 was it written? -> the week's figures -> report -> cards -> one transaction
 
 The transaction creates the week's item on condition that there is none, so only one of two
-invocations writes. The table's stream then has the notices, like those of audits
-(docs/decisions/0024-transactional-outbox.md). The report is named after the week, so that a second
-invocation writes the same one.
+invocations writes. The notify function reads the notices from the table's stream, like those of
+audits (docs/decisions/0024-transactional-outbox.md). The report is named after the week, so that a
+second invocation overwrites it.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ _REPORT_NOT_WRITTEN = "it could not be written; the log of the digest function h
 
 
 class DigestDependencies(Struct, frozen=True):
-    """What the digest reads from and writes to.
+    """What the digest reads and writes.
 
-    `writers` are by channel. `report_source` and `report_store`: where the report's data is read
-    and where the report is stored; None for no report. `history_location`: the history that the
-    digest's commands read.
+    `writers` has the channel's name as key. `report_source` and `report_store`: where the report's
+    data is read, and where the report is stored; None for no report. `history_location`: the
+    history that the digest's commands read.
     """
 
     history: History
@@ -76,10 +76,10 @@ class DigestDependencies(Struct, frozen=True):
 
 
 class DigestWritten(Struct, frozen=True):
-    """A digest was written.
+    """The digest was written.
 
-    `report_error`: why its report was not written. `routes_without_digest`: a sentence with the
-    reason for each.
+    `report_error`: why the digest's report was not written. `routes_without_digest`: a sentence
+    with the reason for each such route.
     """
 
     last_day: date
@@ -88,22 +88,22 @@ class DigestWritten(Struct, frozen=True):
 
 
 def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | str:
-    """Writes the digest of the newest full week, or returns why there is none.
+    """Writes the digest of the newest full week, or returns why no digest is written.
 
     Raises AwsError, BadHistory or MalformedData.
     """
-    if no_digest := no_digest_reason(deps.policy):
-        return no_digest
+    if suppression_reason := no_digest_reason(deps.policy):
+        return suppression_reason
     week = last_finished_week(deps.policy, now)
     _, last_day = week
-    already_written = f"the digest of the week to {last_day} was written before"
+    already_written_text = f"the digest of the week to {last_day} was written before"
     if deps.ledger.has_digest(last_day):
-        return already_written
+        return already_written_text
     decisions = deps.decisions.decisions()
     digests = read_digests(deps, week, decisions, now)
     report, report_error = NO_REPORT, None
     try:
-        report = _report(deps, last_day, decisions, now)
+        report = _store_report(deps, last_day, decisions, now)
     except AwsError as error:  # a digest without its report is better than none
         report, report_error = DigestReport(missing_reason=_REPORT_NOT_WRITTEN), error
     routes, routes_without_digest = routes_with_digest(deps.policy)
@@ -118,12 +118,12 @@ def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | s
     return (
         DigestWritten(last_day, report_error, routes_without_digest)
         if is_written
-        else already_written
+        else already_written_text
     )
 
 
 def no_digest_reason(policy: Policy) -> str | None:
-    """Returns why the policy sends no digest; None if it sends one."""
+    """Returns why the policy sends no digest; None if it sends digests."""
     if policy.mode == "observe":
         return "observe mode"
     return "the policy has switched it off" if policy.digest is None else None
@@ -132,7 +132,7 @@ def no_digest_reason(policy: Policy) -> str | None:
 def last_finished_week(policy: Policy, now: datetime) -> tuple[date, date]:
     """Returns the first and last day of the newest full week.
 
-    The policy's schedule applies; without a digest in the policy, the default schedule.
+    The week follows the policy's schedule; without a digest in the policy, the default schedule.
     """
     return (policy.digest or DigestSchedule()).last_full_week(now)
 
@@ -140,8 +140,9 @@ def last_finished_week(policy: Policy, now: datetime) -> tuple[date, date]:
 def routes_with_digest(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
     """Returns the routes with a digest by number, and why each other route has none.
 
-    The number 0 is all jobs. The history has only the tags of `tags.show`. A route that selects
-    only recommendations has no digest, since it would show the spend of all jobs.
+    The number 0 with the route None means all jobs. A route by tag needs the tag in `tags.show`, as
+    the history has no other tags. A route that selects only recommendations has no digest, since
+    the digest would show the spend of all jobs.
     """
     routes: dict[int, Route | None] = {0: None}
     routes_without_digest = []
@@ -158,13 +159,13 @@ def routes_with_digest(policy: Policy) -> tuple[dict[int, Route | None], tuple[s
 def read_digests(
     deps: DigestDependencies, week: tuple[date, date], decisions: Sequence[Decision], now: datetime
 ) -> dict[int, Digest]:
-    """Returns the digests, by the numbers of their routes."""
+    """Returns the digest of each route, by the route's number."""
     routes, _ = routes_with_digest(deps.policy)
     digests = make_digests(deps.history, week, routes.values(), decisions, deps.ledger.alerts, now)
     return dict(zip(routes, digests, strict=True))
 
 
-def _report(
+def _store_report(
     deps: DigestDependencies, last_day: date, decisions: Sequence[Decision], now: datetime
 ) -> DigestReport:
     """Stores the report of the last 30 days and returns its link. Raises AwsError."""
@@ -209,7 +210,7 @@ def make_digests(
     )
     recommendations_by_family, read_alerts_once = [*family_rows], cache(read_alerts)
     for route in routes:
-        question = _question(lists, route)
+        question = _route_question(lists, route)
         recommendations = sort_by_amount(
             matching_recommendations(recommendations_by_family, question), now
         )
@@ -218,7 +219,9 @@ def make_digests(
             for recommendation in recommendations
             if route is None or _is_selected(route, recommendation, now)
         ]
-        unsent_recommendations = _unsent(recommendations, question, read_alerts_once)
+        unsent_recommendations = _unsent_recommendations(
+            recommendations, question, read_alerts_once
+        )
         digest = _spend_digest(lists, question, now)
         yield replace(
             digest,
@@ -228,10 +231,10 @@ def make_digests(
         )
 
 
-def _question(lists: HistoryLists, route: Route | None) -> Question:
+def _route_question(lists: HistoryLists, route: Route | None) -> Question:
     """Returns the question about a route's jobs.
 
-    Its rules, severity and dollars select recommendations, not jobs.
+    The route's rules, severity and dollars are left out, as they select recommendations.
     """
     if route is None:
         return Question(lists.window)
@@ -251,7 +254,7 @@ def _is_selected(route: Route, recommendation: FamilyRecommendation, now: dateti
 
 
 def _spend_digest(lists: HistoryLists, question: Question, now: datetime) -> Digest:
-    """Returns the week's sums beside those of the week before, without recommendations."""
+    """Returns the digest of a week's spend and of the week before, without recommendations."""
     earlier_lists = lists.in_window(window_before(lists.window))
     is_covered = is_covered_before(lists, question)
     first_day, last_day = lists.window.first_day, lists.window.last_day
@@ -274,12 +277,14 @@ def _spend_digest(lists: HistoryLists, question: Question, now: datetime) -> Dig
     )
 
 
-def _unsent(
+def _unsent_recommendations(
     recommendations: Iterable[FamilyRecommendation],
     question: Question,
     read_alerts: Callable[[str], Iterable[Alert]],
 ) -> list[FamilyRecommendation]:
-    """Returns the week's open recommendations without a message since it began."""
+    """Returns the open recommendations with a run in the week whose subject got no message since
+    the week began.
+    """
     since, until = question.window.since, question.window.until
     open_recommendations = [
         recommendation

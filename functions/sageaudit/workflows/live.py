@@ -1,6 +1,6 @@
-"""Audits jobs of a live account as the Lambda function does, by default with an in-memory history.
+"""Audits jobs of a live account like the Lambda function, by default with an in-memory history.
 
-To record a job, ResponseRecorder passes each request on to AWS and keeps the answer.
+To record a job, ResponseRecorder forwards each request to AWS and keeps the answer.
 """
 
 from __future__ import annotations
@@ -65,9 +65,8 @@ def live_dependencies(
 ) -> AuditDependencies:
     """Returns the dependencies of an audit that reads from AWS.
 
-    `client_factory` takes a service, and a config if it is not the default, and returns a function
-    from account and region to a client. `list_hosts_once`: list the hosts of all jobs once, not for
-    each job.
+    `client_factory` takes a service and an optional config, and returns a function from account and
+    region to a client. `list_hosts_once`: list the hosts of all jobs once, not for each job.
     """
     return AuditDependencies(
         jobs=SageMakerJobs(client_factory("sagemaker")),
@@ -90,7 +89,7 @@ class LiveAccount:
     """The AWS account of a profile. Calls only APIs that read.
 
     `warn` gets a sentence about each job that is left out. `history`: where audits are recorded and
-    earlier runs are read. Unless it `is_persistent`, rules on a family answer Unknown.
+    earlier runs are read. Without `is_persistent`, rules on a family answer Unknown.
     """
 
     def __init__(
@@ -126,7 +125,7 @@ class LiveAccount:
         return document(audit, [child.document for _, child in children])
 
     def record(self, job: str, kind: JobKind | None) -> Recording | RecordedSet:
-        """Records what an audit of the job reads from AWS. Raises as `audit` does."""
+        """Records what an audit of the job reads from AWS. Raises the same errors as `audit`."""
         ref, now = self._ref(job, kind), datetime.now(UTC)
         cloudwatch_client_for = self._accounts.client_factory("cloudwatch")
         recorder = ResponseRecorder(
@@ -148,8 +147,8 @@ class LiveAccount:
     def measure(self, job: str, kind: JobKind | None, policy: Policy) -> MeasuredJob:
         """Returns one job by ARN or name, with its measurements and list prices.
 
-        Raises as `audit` does. Raises BadUsage for a roll-up, with the names of the jobs that it
-        launched.
+        Raises the same errors as `audit`; for a roll-up BadUsage, with the names of the jobs that
+        it launched.
         """
         ref, now = self._ref(job, kind), datetime.now(UTC)
         deps = self._deps(policy)
@@ -170,7 +169,7 @@ class LiveAccount:
     def _read_each(
         self, children: Iterable[JobRef] | None, read: Callable[[JobRef], T]
     ) -> Iterator[T]:
-        """Reads each job of a roll-up; leaves out jobs that were deleted."""
+        """Reads each job of a roll-up; leaves out jobs that were deleted, with a warning."""
         for child in children or ():
             try:
                 yield read(child)
@@ -232,10 +231,10 @@ class LiveAccount:
         return self._find(job, [kind] if kind else list(JobKind), region)
 
     def _find(self, name: str, kinds: list[JobKind], region: str) -> JobRef:
-        """Returns the job with this name; warns of kinds that it may not describe.
+        """Returns the job with this name; warns if the profile may not describe some kinds.
 
-        Raises JobNotFound; AccessDenied if it found none and may not describe all kinds;
-        AmbiguousName if jobs of two kinds have the name.
+        Raises AmbiguousName if jobs of two kinds have the name. If no job is found, raises
+        JobNotFound, or AccessDenied if some kinds could not be described.
         """
         jobs = SageMakerJobs(self._accounts.client_factory("sagemaker"))
         refs: list[JobRef] = []
@@ -289,20 +288,20 @@ def _describe_ref(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) ->
 class ResponseRecorder(CloudWatchMetrics):
     """Implements an audit's Jobs, Metrics and Markets by `source`, and keeps the answers.
 
-    Each Describe starts a new recording.
+    Each call of `describe` starts a new recording.
     """
 
     def __init__(
         self,
         source: AuditDependencies,
-        cloudwatch_of: Callable[[str, str], Any],
+        cloudwatch_for: Callable[[str, str], Any],
         types: Mapping[str, InstanceType],
     ) -> None:
         """Records the answers of `source`.
 
-        `cloudwatch_of` returns the CloudWatch client for an account and region.
+        `cloudwatch_for` returns the CloudWatch client for an account and region.
         """
-        super().__init__(cloudwatch_of, types)
+        super().__init__(cloudwatch_for, types)
         self._source = source
         self._begin({})
 
@@ -314,7 +313,7 @@ class ResponseRecorder(CloudWatchMetrics):
 
     @property
     def dependencies(self) -> AuditDependencies:
-        """The same dependencies, with the recorder as jobs, metrics and markets."""
+        """The dependencies of `source`, with the recorder as jobs, metrics and markets."""
         return replace(self._source, jobs=self, metrics=self, markets=self)
 
     def recording(self, ref: JobRef, audit: AuditRecorded, now: datetime) -> Recording:
@@ -333,13 +332,13 @@ class ResponseRecorder(CloudWatchMetrics):
         )
 
     def describe(self, ref: JobRef) -> dict[str, Any]:
-        """Returns and keeps SageMaker's answer."""
+        """Returns and keeps SageMaker's Describe answer."""
         answer = self._source.jobs.describe(ref)
         self._begin(answer)
         return answer
 
     def tags(self, ref: JobRef) -> dict[str, str]:
-        """Returns and keeps the tags."""
+        """Returns and keeps the job's tags."""
         tags = self._source.jobs.tags(ref)
         self._tags = tags
         return tags
@@ -349,7 +348,7 @@ class ResponseRecorder(CloudWatchMetrics):
         return self._source.jobs.children(ref)
 
     def read_series(self, job: Job, now: datetime) -> RawUsage:
-        """Returns and keeps CloudWatch's answer."""
+        """Returns and keeps CloudWatch's series."""
         self._raw_usage = super().read_series(job, now)
         return self._raw_usage
 

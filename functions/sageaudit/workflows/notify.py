@@ -7,16 +7,16 @@ Otherwise it takes these steps:
    if the audit has a newer version, if this version had its alert, or if the run ended too long ago
    or before the installation.
 2. `_make_alert` reads the subject's runs and what people decided about its recommendations. The
-   rule (domain/alert/rule.py) decides. The routes select the channels of the card; the job's own
-   tags are read if a route has one.
+   rule (domain/alert/rule.py) decides. The routes select the card's channels; the job's
+   own tags are read if a route needs them.
 3. `_with_line` adds the line about the job, only for its first version, for the channels that want
-   such lines and get no alert about it.
+   such lines and get no alert about the job.
 4. `Notification.write` writes one transaction: the alert, a notice for each channel, and the count
    of each channel's hour. Messages above the channel's hourly limit are held.
 
 The transaction fails if anything that was read has changed or, for an alert, if the audit has a
-newer version; then the steps are repeated. The table's stream then has each notice, which goes to
-its channel's queue: docs/decisions/0024-transactional-outbox.md.
+newer version; then the steps are repeated. The function reads each notice from the table's stream
+and puts it on its channel's queue: docs/decisions/0024-transactional-outbox.md.
 """
 
 from __future__ import annotations
@@ -69,17 +69,17 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.stored import count_children, iterate_family_runs, read_audit
 
 TRIES = 8
-"""One process at a time writes the messages of a family. A retry means that another process was
-faster."""
+"""The number of tries to write a message. One process at a time writes the messages of a family; a
+retry means that another process was faster."""
 _LOOK_BACK = timedelta(days=365)
 _PAGE_SIZE = 100
 
 
 class NotifyDependencies(Struct, frozen=True):
-    """What `notify` reads from, writes to and decides by.
+    """The history, ledger and policy that `notify` uses.
 
-    `writers`: by channel of the policy. `installed_at`: no message is sent about a job that ended
-    before this time; None if it is not known. `history_location`: the history that the commands in
+    `writers` has the channel's name as key. `installed_at`: returns the time before which jobs that
+    ended get no message; None if it is unknown. `history_location`: the history that commands in
     messages read.
     """
 
@@ -97,8 +97,8 @@ def notify(
 ) -> Notification:
     """Decides about one version of an audit, and writes its alert with a notice for each channel.
 
-    A repeated decision about the same version gives each notice the same id. Raises MalformedData
-    if the document or the family's stored data cannot be read, or AwsError. Then nothing is
+    A repeated decision about the same version gives each notice the same id. Raises AwsError, or
+    MalformedData if the document or the family's stored data cannot be read. Then nothing is
     written.
     """
     with malformed_errors("document"):
@@ -127,7 +127,7 @@ def _try_once(
     """Decides and writes; returns None if another process wrote meanwhile.
 
     `suppression_reason`: why this audit has no alert, whatever its family's runs are. The line
-    about the job does not depend on it.
+    about the job does not depend on this reason.
     """
     with malformed_errors("summary of the run"):
         summary = deps.history.summary(key)
@@ -156,9 +156,9 @@ def _make_alert(
     deps: NotifyDependencies,
     now: datetime,
 ) -> Notification:
-    """Returns the notification with the alert, if there is one.
+    """Returns the notification, with the alert if there is one.
 
-    A pipeline step with a recommendation is stored in its pipeline's subject, even if there is no
+    A pipeline step with a recommendation is stored in its pipeline's subject, even without an
     alert.
     """
     past_alerts = past_alerts.with_step(summary.family) if audit.recommendations else past_alerts
@@ -190,7 +190,7 @@ def _read_case(
     deps: NotifyDependencies,
     now: datetime,
 ) -> AlertCase:
-    """Reads the runs, recommendations, decisions and alerts that the alert depends on."""
+    """Reads the runs, recommendations, decisions and alerts on which the alert depends."""
     own_run = replace(
         summary,
         purchase=summary.purchase or Purchase.ON_DEMAND,
@@ -239,7 +239,7 @@ def _subject_runs(
 
 
 def _corrected_audit(key: JobKey, decision: AlertDecision, history: History) -> MessageAudit | None:
-    """Returns the version whose alert is corrected; None if there is none or it cannot be read."""
+    """Returns the audit that the corrected alert reported; None if no audit can be read."""
     if not decision.is_correction or decision.previous_alert is None:
         return None
     document = read_audit(history, key, decision.previous_alert.version)
@@ -268,7 +268,7 @@ def _route_facts(
 
 
 def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
-    """Returns the job's tags; none if no route needs them, or if they have expired."""
+    """Returns the job's tags; empty if no route needs them, or if they have expired."""
     if not deps.policy.routes.needs_job_tags:
         return {}
     with malformed_errors("detail of the run"):
@@ -291,7 +291,7 @@ def _destination(decision: AlertDecision, facts: RouteFacts, policy: Policy) -> 
 
 
 def _is_line_due(version: int, audit: MessageAudit, policy: Policy) -> bool:
-    """Whether a channel may get a line about this version.
+    """Whether a channel may get a line about this version of the audit.
 
     The jobs of a roll-up get no line of their own.
     """
@@ -306,7 +306,7 @@ def _with_line(
     deps: NotifyDependencies,
     now: datetime,
 ) -> Notification:
-    """Adds the line about the job, for channels that want one and have no alert about it.
+    """Adds the line about the job, for channels that want lines and have no alert about the job.
 
     The line does not depend on the job's figures. Changes in later versions are left to alerts.
     """
@@ -331,9 +331,9 @@ def _with_line(
 class Notification(Struct, frozen=True):
     """What is written for one version of an audit.
 
-    `alert`: the message, or None. `job_line`: the line about the job, or None. `new_alerts`: the
-    alerts of the run and its subject with this one; None if they have not changed. `held_channels`,
-    set by `write`: the channels that have reached their hourly limit.
+    `new_alerts`: the alerts of the run and its subject, with this notification's; None if they have
+    not changed. `alert`: the message, or None. `job_line`: the line about the job, or None.
+    `held_channels`, set by `write`: the channels that have reached their hourly limit.
     """
 
     decision: AlertDecision
@@ -345,11 +345,11 @@ class Notification(Struct, frozen=True):
     def write(
         self, past_alerts: PastAlerts, version: int, deps: NotifyDependencies, now: datetime
     ) -> Notification | None:
-        """Writes the notification, if it has anything to write.
+        """Writes the notification, if there is anything to write.
 
-        Returns None if `past_alerts` has changed since it was read. The alert, the notice of each
-        channel, the mark that the run had its line, and the counts of the channels' hours are one
-        transaction.
+        Returns None if `past_alerts` has changed since it was read. One transaction writes the
+        alert, the notice of each channel, the counts of the channels' hours, and that the run's
+        line was written.
         """
         new_alerts = self.new_alerts or past_alerts
         posts: list[Post] = [post for post in (self.alert, self.job_line) if post]
@@ -375,7 +375,9 @@ class Notification(Struct, frozen=True):
 
 
 class Post(Struct, frozen=True):
-    """A card and its channels. `can_be_held`: whether it is held above a channel's hourly limit."""
+    """A card and its channels. `can_be_held`: whether the card is held above a channel's hourly
+    limit.
+    """
 
     destination: Destination
     card: MessageCard

@@ -1,6 +1,4 @@
-"""Previews a job's message or the weekly digest: makes the same decisions as Lambda, writes
-nothing.
-"""
+"""Previews a job's message or the weekly digest: decides like Lambda, but writes nothing."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ def preview_message(
 def _audit_recording(
     path: Path, policy: Policy, history: History, source: HistorySource
 ) -> AuditSummary:
-    """Audits a recorded run into an overlay of the history and returns its summary."""
+    """Audits a recorded run into `history` and returns its summary."""
     [document] = audit_recordings([path], policy, history, is_history_persistent=bool(source.name))
     if isinstance(document, BadRecording):
         raise document
@@ -87,16 +85,16 @@ def _notification(
 
 
 def _write_nothing(card: MessageCard, mentions: Mapping[str, str]) -> Payload:
-    """Returns no payload: the caller writes the card for the channel that it shows."""
+    """Returns no payload, since the caller writes the card for the channel that is shown."""
     del card, mentions
     return {}
 
 
 class DigestPreview(Struct, frozen=True):
-    """The digests of the newest full week, by the number of their route; 0 is all jobs.
+    """The digests of the newest full week, by the number of their route; 0 means all jobs.
 
     `channels`: the channels of each digest. `routes_without_digest`: a sentence with the reason for
-    each.
+    each such route.
     """
 
     last_day: date
@@ -108,7 +106,7 @@ class DigestPreview(Struct, frozen=True):
 
 
 def preview_digests(source: HistorySource, policy: Policy, now: datetime) -> DigestPreview | str:
-    """Returns the newest week's digests, or why the policy has none."""
+    """Returns the digests of the newest full week, or why the policy has none."""
     if no_digest_reason := weekly.no_digest_reason(policy):
         return no_digest_reason
     ledger = _ReadOnlyLedger(source)
@@ -134,12 +132,12 @@ def history_location(source: HistorySource) -> HistoryLocation:
 
 
 class _ReadOnlyLedger(Struct, frozen=True):
-    """An alert ledger that reads what was sent from a table, and writes nothing."""
+    """An alert ledger that reads from a table what was sent, and writes nothing."""
 
     source: HistorySource
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
-        """Returns the alerts in a table; none for a file."""
+        """Returns the past alerts in a table; none for a file."""
         table = self._table()
         return table.past_alerts(key, subject) if table else PastAlerts(keys.job_pk(key), subject)
 
@@ -159,12 +157,12 @@ class _ReadOnlyLedger(Struct, frozen=True):
         return DynamoAlertLedger(client(self.source.session, "dynamodb"), self.source.name)
 
     def has_job_line(self, key: JobKey) -> bool:
-        """Returns False, so that the preview always shows the line."""
+        """Returns False, so that the preview always shows the line about the job."""
         del key
         return False
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """Returns an hour without messages, so that the preview holds none back."""
+        """Returns an hour without messages, so that the preview holds no message."""
         return ChannelHour(channel, began_at)
 
     def write_alert(self, *_: object, **__: object) -> bool:
@@ -174,6 +172,6 @@ class _ReadOnlyLedger(Struct, frozen=True):
     write_digest = write_alert
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
-        """Returns None, since there are no notices."""
+        """Returns None, since a preview has no notices."""
         del pk, sk
         return None

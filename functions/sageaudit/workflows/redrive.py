@@ -1,4 +1,4 @@
-"""Reads dead letters, finds the job and the reason of each, and sends them again."""
+"""Reads dead letters, finds the job and the reason of each letter, and sends letters again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from sageaudit.output.text.card import parse_notice
 from sageaudit.output.text.words import count_text
 
 STREAM_ABANDONED = "stream_abandoned"
-"""The reason of a letter that Lambda itself wrote; it names a place in the table's stream."""
+"""The reason of a letter that Lambda itself wrote; the letter names a place in the table's stream.
+"""
 NOT_RETRYABLE = frozenset(
     {
         *("not_json", "not_an_event", "wrong_source", "not_a_job", "no_detail", "malformed"),
@@ -38,10 +39,10 @@ NOT_RETRYABLE = frozenset(
         *("malformed_audit", "malformed_notice", "not_found"),
     }
 )
-"""Reasons for which a function refuses a message each time it is sent."""
+"""Reasons for which a function refuses a message each time the message is sent."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_TIMESTAMP_MS = 4_102_444_800_000
-"""The beginning of 2100; a later time in an attribute is invalid."""
+"""The beginning of 2100 in Unix milliseconds; a later time in an attribute is invalid."""
 _JOB_ARN = re.compile(r"arn:[\w-]+:sagemaker:([\w-]{1,40}):(\d{12}):")
 
 
@@ -65,7 +66,8 @@ class LetterStatus(enum.StrEnum):
 class DeadLetter(Struct):
     """One dead letter. `reason` is a word, `why` a sentence; both are untrusted text.
 
-    `channel` is "" if its kind has only one queue. `note` says why it is not sent again.
+    `channel` is "" if the letter's kind has only one queue. `note`: why the letter is not sent
+    again.
     """
 
     message: ReceivedMessage
@@ -80,14 +82,14 @@ class DeadLetter(Struct):
     note: str = ""
 
     def keep(self, note: str) -> None:
-        """Marks the letter as not to be sent again, with the reason."""
+        """Marks the letter as not to be sent again. `note`: the reason."""
         self.status, self.note = LetterStatus.STAYS, note
 
 
 def parse_letter(
     message: ReceivedMessage, kind: LetterKind, retention: timedelta, now: datetime
 ) -> DeadLetter:
-    """Parses any message, even one that this stack did not write."""
+    """Parses any message, even a message that this stack did not write."""
     sent_at = _moment(message.system_attributes.get("SentTimestamp", "")) or now
     letter = DeadLetter(
         message,
@@ -174,17 +176,20 @@ WORK_QUEUE_OUTPUTS = {
     LetterKind.FINISHED: "FinishedJobsQueueUrl",
     LetterKind.UNDECIDED: "DecisionsQueueUrl",
 }
-"""The stack's outputs with the queues' URLs; each notice channel has its own queue."""
+"""The stack's outputs with the URLs of work queues. Notices have a queue for each channel instead.
+"""
 HIDDEN_S = 900
-"""How long a letter is hidden from other receivers while it is read, shown and moved: our choice.
-If this process dies, its letters become visible again after this time."""
+"""The seconds for which a letter is hidden from other receivers while it is read, shown and moved:
+our choice. If this process dies, its letters become visible again after this time."""
 MAX_BYTES = 200_000_000
 """The maximum bytes of message bodies in memory; the next run reads the remaining letters."""
 _MAX_EMPTY_RECEIVES = 3
 
 
 class RedriveQueues(Struct, frozen=True):
-    """The queues of one kind. `work_queues`: by channel for notices, otherwise one under ""."""
+    """The queues of one kind. `work_queues`: by channel for notices; otherwise one queue with the
+    key "".
+    """
 
     dead_letters: DeadLetterQueue
     work_queues: Mapping[str, SqsQueue]
@@ -228,10 +233,10 @@ def find_queues(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
 def receive_letters(
     queue: DeadLetterQueue, kind: LetterKind, now: datetime
 ) -> tuple[list[DeadLetter], bool]:
-    """Receives letters until no new one arrives.
+    """Receives letters until no new letter arrives.
 
-    Also returns whether it stopped before the queue was empty. A letter that is received twice is
-    listed once, with the newest receipt handle. Raises AwsError.
+    Also returns whether it stopped before the queue was empty. A letter received twice is listed
+    once, with the newest receipt handle. Raises AwsError.
     """
     retention = timedelta(seconds=queue.depth().retention_s)
     letters: dict[str, DeadLetter] = {}
@@ -252,9 +257,9 @@ def receive_letters(
 def plan_redrive(
     letters: Iterable[DeadLetter], queues: RedriveQueues, reason: str | None, limit: int | None
 ) -> list[DeadLetter]:
-    """Returns the letters with this reason (None: any reason), the oldest first, with their status.
+    """Returns the letters with this reason (None: any reason), oldest first, with their status.
 
-    At most `limit` letters are sent.
+    At most `limit` letters are sent; None means no limit.
     """
     selected = [letter for letter in letters if reason in (None, letter.reason)]
     selected.sort(key=lambda letter: (letter.first_sent_at, letter.message.message_id))
@@ -274,10 +279,10 @@ def plan_redrive(
 
 
 def move_letters(letters: Sequence[DeadLetter], queues: RedriveQueues) -> AwsError | None:
-    """Sends letters, ten at a time, and deletes those that were sent.
+    """Sends letters, ten at a time, and deletes each letter that was sent.
 
-    Returns the error that ended it, if any. If the process dies in between, a letter and its copy
-    remain; the functions handle them once.
+    Returns the error that stopped it, or None. If the process dies between sending and deleting, a
+    letter and its copy remain; the functions handle them once.
     """
     for channel, queue in queues.work_queues.items():
         moving_letters = [

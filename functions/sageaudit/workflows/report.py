@@ -64,8 +64,8 @@ def _without_progress(rows: Iterable[Any], word: str, activity: str) -> Iterable
 class ReportSource(Struct, frozen=True):
     """Where a report's data comes from.
 
-    `with_progress` wraps rows, to show how many were read. `max_runs`: how many of a family's
-    newest runs its recommendations are derived from; None for all.
+    `with_progress` wraps rows, to show how many were read. `max_runs`: from how many of a family's
+    newest runs its recommendations are derived; None for all.
     """
 
     history: History
@@ -81,7 +81,7 @@ def make_account_report(
     today: date,
     decisions: Sequence[Decision] = (),
 ) -> AccountReport:
-    """Returns the report of one account, or of all if `account` is None.
+    """Returns the report of one account, or of all accounts if `account` is None.
 
     Raises JobNotFound if no job ended in the period.
     """
@@ -101,7 +101,7 @@ def make_account_report(
 def make_job_report(source: ReportSource, summary: AuditSummary) -> JobReport:
     """Returns the report of one run, with its guides.
 
-    Raises JobNotFound if its audit cannot be read.
+    Raises JobNotFound if the run's audit cannot be read.
     """
     report = read_job_report(source, summary)
     if report is None:
@@ -112,10 +112,11 @@ def make_job_report(source: ReportSource, summary: AuditSummary) -> JobReport:
 def read_report_summaries(
     source: ReportSource, period: Period, account: str | None
 ) -> tuple[list[AuditSummary], int]:
-    """Returns the newest audits of the jobs that ended in the period, most wasteful first.
+    """Returns the audits of jobs that ended in the period, most wasteful first, and how many were
+    left out.
 
-    Returns at most as many audits as a page lists, and how many more there are. Reads them by
-    account and month: one query instead of one for each day.
+    Returns at most as many audits as a page lists. Reads them by account and month: one query
+    instead of one for each day.
     """
     history = source.history
     sums = history.daily_sums(Scope.ACCOUNT, period.since, period.until)
@@ -144,8 +145,8 @@ def assemble_account_report(
 ) -> AccountReport:
     """Returns the report of a period; its sums are the history's daily sums.
 
-    The report ends today at the latest. It ends later if the history has a later day, since clocks
-    differ.
+    The report ends today at the latest, or on the history's newest day if that is later, since
+    clocks differ.
     """
     question = Question.with_filters(
         make_window(period.since, period.until + ONE_DAY), account=account
@@ -222,8 +223,8 @@ def _sums_by_tag(
 ) -> Iterator[ColumnSums]:
     """Yields the sums by each cost tag, added up from the jobs.
 
-    A history has no daily sums of tags. The earlier sums are None unless all jobs of those days
-    were read.
+    A history has no daily sums of tags. The earlier sums are None unless all jobs of the earlier
+    days were read.
     """
     names = sorted({name for summary in summaries for name in summary.tags})
     earlier_summaries, omitted_count = list[AuditSummary](), 1
@@ -256,24 +257,27 @@ _MAX_TOP_CHANGES = 3
 
 
 class _Details(Struct, frozen=True):
-    """The jobs of a report in detail. `read`: those that were read, by their index."""
+    """The jobs of a report in detail.
+
+    `report_by_index`: the job reports read so far, by index; None for an audit that cannot be read.
+    """
 
     source: ReportSource
-    heads: Sequence[AuditSummary]
-    read: dict[int, JobReport | None] = field(default_factory=dict)
+    summaries: Sequence[AuditSummary]
+    report_by_index: dict[int, JobReport | None] = field(default_factory=dict)
 
     def read_job(self, index: int) -> JobReport | None:
-        """Returns the job at this index; None if its audit cannot be read."""
-        if index not in self.read:
-            self.read[index] = read_job_report(self.source, self.heads[index])
-        return self.read[index]
+        """Returns the job at this index; None if the job's audit cannot be read."""
+        if index not in self.report_by_index:
+            self.report_by_index[index] = read_job_report(self.source, self.summaries[index])
+        return self.report_by_index[index]
 
     def read_all(self) -> dict[int, JobReport]:
-        """Reads the first jobs of the report; returns them and those that were read before."""
-        detailed_indexes = range(min(MAX_DETAILED_JOBS, len(self.heads)))
+        """Reads the first jobs of the report. Returns all jobs that were read, by index."""
+        detailed_indexes = range(min(MAX_DETAILED_JOBS, len(self.summaries)))
         for index in self.source.with_progress(detailed_indexes, "job", "reading in detail"):
             self.read_job(index)
-        return {index: job for index, job in sorted(self.read.items()) if job}
+        return {index: job for index, job in sorted(self.report_by_index.items()) if job}
 
 
 def _top_changes(
@@ -281,44 +285,51 @@ def _top_changes(
     families: Mapping[str | None, Sums],
     recommendations: Sequence[FamilyRecommendation],
 ) -> Iterator[TopChange]:
-    """Yields for each family its most expensive open rule, the largest amount first.
+    """Yields the most expensive open rule of each family, largest amount first.
 
     A rule that is fixed is left out. Without `recommendations`, as for old recordings, a rule need
     not be open.
     """
     indexes_by_family: dict[str, list[int]] = defaultdict(list)
-    for index, summary in enumerate(details.heads):
+    for index, summary in enumerate(details.summaries):
         indexes_by_family[summary.family].append(index)
-    open_values: dict[tuple[str, str], set[str]] = defaultdict(set)
+    open_values_by_rule: dict[tuple[str, str], set[str]] = defaultdict(set)
     for recommendation in recommendations:
         if recommendation.state is State.OPEN:
-            open_values[recommendation.family, recommendation.rule].add(recommendation.new)
+            open_values_by_rule[recommendation.family, recommendation.rule].add(recommendation.new)
     ranked = sorted(
         (-usd.waste_usd, -usd.possible_usd, name, rule)
         for name, sums in families.items()
         for rule, usd in sums.rules.items()
         if name and (usd.waste_usd or usd.possible_usd)
     )
-    reported: set[str] = set()
+    reported_families: set[str] = set()
     for *_, name, rule in ranked:
-        values = open_values.get((name, rule), set()) if recommendations else None
-        if name not in reported and (
-            change := _change(details, name, rule, indexes_by_family[name], values)
+        family_open_values = (
+            open_values_by_rule.get((name, rule), set()) if recommendations else None
+        )
+        if name not in reported_families and (
+            change := _change(details, name, rule, indexes_by_family[name], family_open_values)
         ):
-            reported.add(name)
+            reported_families.add(name)
             yield change
 
 
 def _change(
-    details: _Details, family: str, rule: str, runs: Sequence[int], values: Container[str] | None
+    details: _Details,
+    family: str,
+    rule: str,
+    runs: Sequence[int],
+    open_values: Container[str] | None,
 ) -> TopChange | None:
     """Returns a rule's fix for a family, from the run with the rule's largest amount.
 
-    None if the rule has no fix or is fixed. `runs`: the indexes of the family's runs. Uses only
-    runs with a recommendation of one of these `values`, or all runs if it is None.
+    None if the rule has no fix or is fixed. `runs`: the indexes of the family's runs.
+    `open_values`: only runs with a recommendation of one of these values are used; None for all
+    runs.
     """
-    index_by_key = {details.heads[index].key: index for index in runs}
-    newest = sorted((details.heads[index] for index in runs), key=sort_key, reverse=True)
+    index_by_key = {details.summaries[index].key: index for index in runs}
+    newest = sorted((details.summaries[index] for index in runs), key=sort_key, reverse=True)
 
     def read_document(key: JobKey) -> AuditDocument | None:
         job = details.read_job(index_by_key[key])
@@ -326,17 +337,17 @@ def _change(
 
     fix = rule_fix(
         rule,
-        (summary for summary in newest if _has_recommendation(summary, rule, values)),
+        (summary for summary in newest if _has_recommendation(summary, rule, open_values)),
         read_document,
     )
     if fix is None or _is_fixed(fix, newest):
         return None
-    index = next(index for index in runs if details.heads[index].job == fix.job)
+    index = next(index for index in runs if details.summaries[index].job == fix.job)
     return TopChange(family, fix, index)
 
 
 def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
-    """Whether the newest judged runs lack the finding, and all older ones have it.
+    """Whether the newest judged runs lack the finding, and all older judged runs have it.
 
     Failed runs are left out. A clean run does not fix an intermittent finding or a loss of failed
     runs.
@@ -348,15 +359,23 @@ def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
         for summary in newest
         if summary.judged is Judged.YES and summary.status != "Failed" and not summary.rollup
     ]
-    have_finding = [fix.finding["rule"] in summary.sums.rules for summary in judged]
-    clean_runs = have_finding.index(True) if True in have_finding else len(have_finding)
-    return clean_runs > 0 and judged[0].ended_at > fix.ended_at and all(have_finding[clean_runs:])
+    has_finding_by_run = [fix.finding["rule"] in summary.sums.rules for summary in judged]
+    clean_run_count = (
+        has_finding_by_run.index(True) if True in has_finding_by_run else len(has_finding_by_run)
+    )
+    return (
+        clean_run_count > 0
+        and judged[0].ended_at > fix.ended_at
+        and all(has_finding_by_run[clean_run_count:])
+    )
 
 
-def _has_recommendation(summary: AuditSummary, rule: str, values: Container[str] | None) -> bool:
+def _has_recommendation(
+    summary: AuditSummary, rule: str, open_values: Container[str] | None
+) -> bool:
     recommendations = summary.recommendations or ()
-    return values is None or any(
-        item.rule == rule and item.new in values for item in recommendations
+    return open_values is None or any(
+        item.rule == rule and item.new in open_values for item in recommendations
     )
 
 
@@ -369,7 +388,7 @@ def read_job_report(source: ReportSource, summary: AuditSummary) -> JobReport | 
 
 
 def _usage(source: ReportSource, summary: AuditSummary) -> Measurements | None:
-    """Returns the stored series; None after 90 days, or if they cannot be read."""
+    """Returns a run's stored series; None after 90 days, or if the series cannot be read."""
     try:
         detail = source.history.detail(summary.key)
         if detail is None or not detail.series:

@@ -93,7 +93,7 @@ def test_an_estimate_is_a_kind_of_its_own_and_says_how_it_was_made() -> None:
         f"EC2's on-demand rate in {REGION} x 1.20: EC2",
         "EC2's $0.108 x 1.20; 5 pairs of rates of its family: 1.19 to 1.21",
         "estimate",
-        estimated=(
+        estimate_basis=(
             "SageMaker's rate for ml.c5n.large is not known here; estimated from EC2's rate x 1.20"
         ),
     )
@@ -159,8 +159,8 @@ def test_a_rate_that_was_tested_for_one_component_is_no_rate_of_another() -> Non
     assert not_none(offline("ml.p2.xlarge")).usd == Decimal("1.125")
     assert offline("ml.p2.xlarge", Component.PROCESSING) is None
     assert not_none(offline("ml.m6i.xlarge", TRANSFORM)).is_estimate
-    assert "price list of 2026-09-24" in (not_none(offline("ml.r6i.large")).unlisted or "")
-    assert not_none(offline("ml.r6i.large", TRANSFORM)).unlisted is None
+    assert "price list of 2026-09-24" in (not_none(offline("ml.r6i.large")).unlisted_reason or "")
+    assert not_none(offline("ml.r6i.large", TRANSFORM)).unlisted_reason is None
 
 
 @pytest.mark.parametrize("region", sorted({*packaged.packaged_prices().regions} - {REGION}))
@@ -215,7 +215,7 @@ def test_the_price_list_wins_over_the_estimate_where_it_has_the_type(
     """Else the estimate says why there is no rate."""
     book = replace(BOOK, sources=(first, *BOOK.sources))
     rate = not_none(book.hourly_rate(REGION, TRAINING, M6I))
-    assert (rate.kind, rate.unlisted) == (kind, unlisted)
+    assert (rate.kind, rate.unlisted_reason) == (kind, unlisted)
     assert (rate.note or "").startswith(note or "")
 
 
@@ -226,4 +226,4 @@ def test_own_rates_win_over_the_estimate() -> None:
     less = OwnPrices(BOOK, Discounts(percent={"Training": Decimal(10)}))
     rate = not_none(less.hourly_rate(REGION, TRAINING, M6I))
     assert (rate.usd, rate.kind, rate.is_negotiated) == (Decimal("0.10368"), "estimate", True)
-    assert (rate.estimated or "").endswith("x 1.20, less 10% by policy")
+    assert (rate.estimate_basis or "").endswith("x 1.20, less 10% by policy")

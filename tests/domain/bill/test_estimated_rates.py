@@ -49,7 +49,7 @@ class Unlisted(FixedPrices, frozen=True):
         rate = FixedPrices.hourly_rate(self, region, component, instance_type)
         if rate is None or not rate.is_estimate:
             return rate
-        return rate._replace(unlisted="not in the price list of 2026-11-20")
+        return rate._replace(unlisted_reason="not in the price list of 2026-11-20")
 
 
 def at_estimates(*names: str, **changes: object) -> Market:
@@ -212,7 +212,7 @@ def test_a_difference_within_the_error_of_an_estimate_is_not_a_saving(
 
 def test_estimates_compare_with_rates_of_the_same_level_and_time() -> None:
     """An estimate before discounts is not comparable with a negotiated rate."""
-    guess = Rate(Decimal(1), "2026-07-20", "EC2", kind="estimate", estimated="how")
+    guess = Rate(Decimal(1), "2026-07-20", "EC2", kind="estimate", estimate_basis="how")
     listed, negotiated = Rate(Decimal(1), None, "list"), Rate(Decimal(1), None, "own", kind="own")
     assert is_comparable(guess, listed)
     assert not is_comparable(guess, negotiated)

@@ -288,8 +288,8 @@ def test_a_job_that_is_distributed_shares_the_work(distribution: str | None, slo
     two = [96.0, 98.0] * 30
     takes = runtime_factor(machine(2), machine(1), two, distribution=distribution)
     assert takes.counted == Decimal(slow)
-    assert takes.trial is (distribution not in {None, "parameter_server"})
-    assert (f"does a part of the work ({distribution})" in takes.explanation) is takes.trial
+    assert takes.needs_trial is (distribution not in {None, "parameter_server"})
+    assert (f"does a part of the work ({distribution})" in takes.explanation) is takes.needs_trial
     assert ("one of them did the work" in takes.explanation) is (distribution is None)
 
 

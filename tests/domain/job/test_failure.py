@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from sageaudit.domain.bill.finding import NotApplicable, Unknown
-from sageaudit.domain.job.course import failure_class, kept_results, limit_reached
+from sageaudit.domain.job.course import failure_class, kept_results, reached_limit
 from sageaudit.domain.job.job import Job, Parent
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.rules.limits.failures import why_not_lost
@@ -76,7 +76,7 @@ def test_a_failure_has_a_class(reason: str | None, word: str) -> None:
 def test_the_secondary_status_names_the_limit(status: str | None, limit: str | None) -> None:
     """Whatever the failure message says. If a person stopped the job, no limit is named."""
     job = stopped(secondary_status=status)
-    assert limit_reached(job) == limit
+    assert reached_limit(job) == limit
     assert failure_class(job) == ("limit reached" if limit else "stopped")
 
 
@@ -85,16 +85,16 @@ def test_a_processing_job_stopped_after_its_limit_was_stopped_by_it() -> None:
     early.
     """
     processing: dict[str, Any] = {"kind": JobKind.PROCESSING, "secondary_status": None}
-    assert limit_reached(stopped(max_runtime_s=3600, **processing)) == "MaxRuntimeInSeconds"
-    assert limit_reached(stopped(max_runtime_s=3601, **processing)) is None
-    assert limit_reached(stopped(max_runtime_s=3600)) is None
+    assert reached_limit(stopped(max_runtime_s=3600, **processing)) == "MaxRuntimeInSeconds"
+    assert reached_limit(stopped(max_runtime_s=3601, **processing)) is None
+    assert reached_limit(stopped(max_runtime_s=3600)) is None
 
 
 def test_a_completed_run_hit_no_limit() -> None:
     """However long it took, and whatever else the answer says."""
-    assert limit_reached(ran(3600, max_runtime_s=3600, kind=JobKind.PROCESSING)) is None
-    assert limit_reached(ran(3600, secondary_status="MaxRuntimeExceeded")) is None
-    assert limit_reached(ran(3600, failure="MaxRuntimeInSeconds exceeded")) is None
+    assert reached_limit(ran(3600, max_runtime_s=3600, kind=JobKind.PROCESSING)) is None
+    assert reached_limit(ran(3600, secondary_status="MaxRuntimeExceeded")) is None
+    assert reached_limit(ran(3600, failure="MaxRuntimeInSeconds exceeded")) is None
 
 
 def test_an_artifact_is_named_before_checkpoints() -> None:

@@ -45,7 +45,7 @@ class DatedPrices(FixedPrices, frozen=True):
         rate = FixedPrices.hourly_rate(self, region, component, instance_type)
         if rate is None or not rate.is_estimate:
             return rate
-        return rate._replace(unlisted="not in the list")
+        return rate._replace(unlisted_reason="not in the list")
 
 
 def market(**then: tuple[str, Era]) -> Market:
@@ -216,6 +216,6 @@ def test_a_ratio_with_an_estimate_in_it_is_an_estimate() -> None:
     past = Market(TYPES, guesses).relative_to(RUN)
     rate = hourly(past, OTHER)
     assert (rate.usd, rate.is_by_ratio, rate.kind) == (Decimal("0.6"), True, "estimate")
-    assert (rate.estimated, rate.unlisted) == (estimate_note(OTHER), "not in the list")
+    assert (rate.estimate_basis, rate.unlisted_reason) == (estimate_note(OTHER), "not in the list")
     assert rate.is_negotiated is False
     assert hourly(past, OWN).kind == "list"

@@ -17,7 +17,7 @@ from sageaudit.domain.reconcile.lines import (
     AwsSpend,
     UsageType,
     job_usage_type,
-    lines_of,
+    lines_from_audit,
     parse_usage_type,
 )
 from sageaudit.domain.reconcile.reconcile import (
@@ -227,7 +227,7 @@ def test_volumes_count_in_their_month_and_compute_in_the_month_of_the_end() -> N
             quantity=Decimal("0.17"),
         ),
     ]
-    october, november = ([*lines_of(ran, month)] for month in ("2026-10", "2026-11"))
+    october, november = ([*lines_from_audit(ran, month)] for month in ("2026-10", "2026-11"))
     assert [row.quantity for row in october] == [Decimal("0.16")]
     assert [row.item for row in november] == ["compute", "storage"]
     assert all(row.crosses_month for row in (*october, *november))
@@ -237,8 +237,8 @@ def test_a_job_within_one_month_does_not_cross_it() -> None:
     """Up to its last second. Without a start, only the month of the end is known."""
     for started_at in ("2026-10-01T00:00:00Z", "2026-10-31T20:00:00Z", None):
         within = document(job=job(started_at=started_at, ended_at="2026-10-31T23:59:59Z"))
-        assert not any(item.crosses_month for item in lines_of(within, "2026-10"))
-        assert [*lines_of(within, "2026-10")]
+        assert not any(item.crosses_month for item in lines_from_audit(within, "2026-10"))
+        assert [*lines_from_audit(within, "2026-10")]
 
 
 def test_a_line_has_its_usage_type() -> None:
@@ -254,7 +254,7 @@ def test_a_line_has_its_usage_type() -> None:
         line(usage_type=None, item="storage", note="30 GB x 2, 2026-05"),
         line(usage_type=None, item="warm_pool", note="warm pool Terminated"),
     ]
-    used = [row.usage for row in lines_of(ran, "2026-05")]
+    used = [row.usage for row in lines_from_audit(ran, "2026-05")]
     assert [usage.text if usage else None for usage in used] == [
         "Train:ml.g5.2xlarge",
         "Train:ml.c5.xlarge",
@@ -264,7 +264,7 @@ def test_a_line_has_its_usage_type() -> None:
     ]
     ran = document(job=job(instances="1 x ml.g5.2xlarge + 2 x ml.c5.xlarge"))
     ran["bill"]["lines"] = [line(usage_type=None, note=None)]
-    assert [row.usage for row in lines_of(ran, "2026-05")] == [None]
+    assert [row.usage for row in lines_from_audit(ran, "2026-05")] == [None]
 
 
 def test_unused_and_prepaid_capacity_are_distinguished() -> None:
@@ -277,9 +277,9 @@ def test_unused_and_prepaid_capacity_are_distinguished() -> None:
         line(rate_usd=Decimal(0), usd=Decimal(0)),
         line(rate_usd=None, usd=None),
     ]
-    assert [item.is_metered for item in lines_of(ran, "2026-05")] == [False, True]
+    assert [item.is_metered for item in lines_from_audit(ran, "2026-05")] == [False, True]
     ran["bill"]["lines"] = [line(price_kind="estimate"), line()]
-    assert [item.is_estimated for item in lines_of(ran, "2026-05")] == [True, False]
+    assert [item.is_estimated for item in lines_from_audit(ran, "2026-05")] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -80,4 +80,4 @@ def test_a_finding_on_the_request_itself_is_not_repeated() -> None:
     result = checked_request(spot, earlier=[earlier_run(1)], audits=[told])
     [own] = [f for f in result.findings if f.rule.name == "spot-without-checkpoint"]
     assert own.reported_for_run == "before"
-    assert result.ignored == ()
+    assert result.unfollowed == ()

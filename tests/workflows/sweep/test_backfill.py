@@ -131,7 +131,7 @@ def test_stopped_anywhere_and_started_again_every_job_is_audited_and_none_twice(
         if not left:
             break
         for done in send_events(left, queue, per_minute=600, sleep=time.sleep):
-            if done.sent >= 10 * (1 + rounds % 3):
+            if done.sent_count >= 10 * (1 + rounds % 3):
                 break
         audited = {*queue.names[: -3 if rounds % 2 else None]}
         stack.history.add_audits(*(job for job in left if job.ref.name in audited))  # type: ignore[attr-defined]

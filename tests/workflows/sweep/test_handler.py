@@ -180,7 +180,7 @@ def test_the_watch_counts_its_defects_and_what_no_route_takes(
     """A bug with one running job fails the part, and not the sweep."""
     message = WatchMessage("a", (RunningKind.IDLE,), Destination(("sns",)), has_no_route=True)
     defects = (("arn", ZeroDivisionError("bug")),)
-    part = WatchResult(TRAINING, 9, 1, not_checked=7, messages=(message,), defects=defects)
+    part = WatchResult(TRAINING, 9, 1, not_checked_count=7, messages=(message,), defects=defects)
     with patch.object(sweeping, "sweep", return_value=[part]):
         assert sweeper(flow_with())({}, context()) == {"failed": 1}
     assert counts(capsys) == {"MessagesUnrouted": 1, "SweepFailed": 1, "Defects": 1}

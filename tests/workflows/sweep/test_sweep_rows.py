@@ -46,10 +46,10 @@ def _counts(parts: list[DueAuditsSent | ListSweepResult | WatchResult]) -> Count
     lists = [part for part in parts if isinstance(part, ListSweepResult)]
     return Counter(
         LostEventsFound=sum(result.lost_events for result in lists),
-        JobsEnded=sum(result.ended for result in lists),
-        JobsMissing=max((result.missing for result in lists), default=0),
+        JobsEnded=sum(result.ended_count for result in lists),
+        JobsMissing=max((result.missing_count for result in lists), default=0),
         SweepFailed=sum(result.error is not None for result in lists),
-        DueAudited=sum(part.sent for part in parts if isinstance(part, DueAuditsSent)),
+        DueAudited=sum(part.sent_count for part in parts if isinstance(part, DueAuditsSent)),
     )
 
 
@@ -245,7 +245,7 @@ def _one_account_denied() -> Counter[str]:
     [refused] = [
         part for part in parts if isinstance(part, ListSweepResult) and part.job_list == denied
     ]
-    assert (refused.ended, refused.missing) == (0, 0)
+    assert (refused.ended_count, refused.missing_count) == (0, 0)
     assert [body["account"] for body in flow.events] == [ACCOUNT, OTHERS[1]]
     return _counts(parts)
 

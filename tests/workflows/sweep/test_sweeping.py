@@ -39,7 +39,7 @@ def test_a_lost_event_is_found_within_the_hour_and_sent_once() -> None:
     job = row("lost", NOON + 7 * MINUTE)
     flow = flow_with(job)
     counts = flow.total_until(NOON + 7 * MINUTE + HOUR)
-    assert (counts.ended, counts.missing, counts.lost_events) == (1, 1, 1)
+    assert (counts.ended_count, counts.missing_count, counts.lost_events) == (1, 1, 1)
     [event] = flow.events
     assert event == {
         "source": "sageaudit.sweep",
@@ -64,8 +64,8 @@ def test_a_job_that_stays_without_an_audit_is_missing_for_hours(found: int, *, n
     if noted:
         flow.notes.record_event_arrival(key_of(job), NOON + 5 * MINUTE)
     counts = flow.total_until(NOON + DAY, audits=False)
-    assert (counts.ended, counts.lost_events) == (1, found)
-    assert OVERLAP / QUARTER <= counts.missing <= (OVERLAP + HOUR) / QUARTER
+    assert (counts.ended_count, counts.lost_events) == (1, found)
+    assert OVERLAP / QUARTER <= counts.missing_count <= (OVERLAP + HOUR) / QUARTER
     assert flow.names == ["waits"] * found
 
 
@@ -105,7 +105,7 @@ def test_an_account_that_was_added_looks_back_a_day_and_is_told_apart() -> None:
     flow = flow_with(row("earlier", NOON - 3 * HOUR, account=OTHERS[0]))
     flow.accounts = (ACCOUNT, OTHERS[0])
     counts = add_up(flow.sweep())
-    assert (counts.lost_events, counts.sent_from_before, counts.ended) == (0, 1, 0)
+    assert (counts.lost_events, counts.sent_from_before, counts.ended_count) == (0, 1, 0)
 
 
 def test_every_region_of_the_policy_is_swept() -> None:
@@ -214,7 +214,7 @@ def test_a_due_audit_that_cannot_be_read_stops_no_other() -> None:
     rows = due(flow, *(f"pool-{n:03}" for n in range(150)))
     flow.history.unreadable = {key_of(rows[0]), key_of(rows[70]), key_of(rows[120])}
     [sent] = [part for part in flow.sweep() if isinstance(part, DueAuditsSent)]
-    assert (sent.sent, len(sent.unreadable), sent.error) == (147, 3, None)
+    assert (sent.sent_count, len(sent.unreadable), sent.error) == (147, 3, None)
     assert rows[70].ref.arn in sent.unreadable[1]
 
 
@@ -224,14 +224,19 @@ def test_an_audit_that_cannot_be_read_stops_no_other_job_of_its_list() -> None:
     flow = flow_with(lost, bad)
     flow.history.unreadable = {key_of(bad)}
     first = add_up(flow.sweep())
-    assert (first.ended, first.missing, first.lost_events, first.is_complete) == (2, 1, 1, True)
+    assert (first.ended_count, first.missing_count, first.lost_events, first.is_complete) == (
+        2,
+        1,
+        1,
+        True,
+    )
     assert [bad.ref.arn in why for why in first.unreadable] == [True]
     state = flow.notes.states[TRAINING]
     assert state.watermark > bad.last_changed_at
     assert state.next_created_after < bad.created_at
     flow.audit_sent()
     later = flow.total_until(NOON + DAY)
-    assert (later.ended, later.lost_events) == (0, 0)
+    assert (later.ended_count, later.lost_events) == (0, 0)
     assert OVERLAP / QUARTER <= len(later.unreadable) + 1 <= (OVERLAP + HOUR) / QUARTER
     assert flow.names == ["lost"]
     assert flow.notes.states[TRAINING].next_created_after > NOON + HOUR
@@ -312,7 +317,7 @@ def test_every_job_is_counted_once_and_found_whenever_sweeps_run(
     flow.now = max(flow.now, NOON + 12 * HOUR)
     parts += flow.sweep() + flow.sweep()
     counts = add_up(parts)
-    assert counts.lost_events == counts.ended == len(ends)
+    assert counts.lost_events == counts.ended_count == len(ends)
     assert len(set(flow.names)) == len(flow.names) == len(ends)
 
 

@@ -384,7 +384,7 @@ def test_it_goes_by_the_routes_and_the_all_clear_to_the_same_place() -> None:
 def test_a_cheap_job_is_described_once() -> None:
     """What it costs does not change; its metrics are never read."""
     watch = Watch(Run(name="cheap", count=1, uses=HANGS), Run(name="dear", uses=HANGS))
-    looked = [watch.at(minute).checked for minute in (15, 30, 60, 120)]
+    looked = [watch.at(minute).checked_count for minute in (15, 30, 60, 120)]
     assert looked == [1, 1, 1, 1]
     assert watch.asked == {"describe cheap": 1, "describe dear": 4, "read dear": 2}
 
@@ -550,4 +550,6 @@ def test_denied_metrics_are_a_failure_and_the_limit_is_still_told() -> None:
 def test_what_there_is_no_time_for_is_counted() -> None:
     """They are looked at by a later sweep."""
     deps, rows = mock.Mock(policy=Policy()), [Run(name).list_jobs for name in ("a", "b")]
-    assert check_running_jobs(deps, TRAINING, rows, lambda: NOON, lambda: True).not_checked == 2
+    assert (
+        check_running_jobs(deps, TRAINING, rows, lambda: NOON, lambda: True).not_checked_count == 2
+    )

@@ -34,13 +34,19 @@ SESSION_NAME = "sageaudit"
 _NAME = re.compile(r"[\w+=,.@-]{1,64}(?:/[\w+=,.@-]{1,64}){0,8}\Z", re.ASCII)
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
 PERMISSIONS = ("sts:AssumeRole",)
-"""Needed only on the roles that the policy lists, or on the roles of one name in one organization.
-For a scan, the user's own credentials need it. The role itself does not need it."""
+"""The permission to assume roles in other accounts.
+
+A deployment needs it only on the roles that its policy lists, or on the roles of one name in one
+organization. For a scan, the user's own credentials need it.
+"""
 _RENEW_BEFORE_EXPIRY_S = 300
 _MAX_CLIENTS = 256
 """The maximum number of cached clients, of all accounts: each takes half a megabyte."""
 LIST_PERMISSIONS = ("organizations:ListAccounts",)
-"""AWS answers only in the management account and in accounts of delegated administrators."""
+"""The permission to list the organization's accounts.
+
+AWS allows the call only in the management account and in accounts of delegated administrators.
+"""
 _NO_ORGANIZATION_CODE = "AWSOrganizationsNotInUseException"
 _MAX_PAGES = 5_000
 
@@ -62,7 +68,7 @@ class Role(Struct, frozen=True):
             raise BadUsage("--external-id must have 2 to 1,224 letters, digits or any of +=,.@:/-_")
 
     def arn(self, account: str, region: str) -> str:
-        """Returns its ARN in an account, in the partition of a region."""
+        """Returns the role's ARN in an account, in the partition of a region."""
         return role_arn(self.name, account, region)
 
 
@@ -72,10 +78,10 @@ def role_arn(role: str, account: str, region: str) -> str:
 
 
 class AccountClients:
-    """Creates clients, on any thread, and keeps them until their credentials expire.
+    """Creates clients, on any thread, and caches them until their credentials expire.
 
-    `own_account` is the session's own; `roles` has for every other account the ARN or name of the
-    role to assume. `region`: where roles are assumed; None for the region of each client. `clock`
+    `own_account` is the account of `session`. `roles`: the ARN or name of the role to assume, by
+    account. `region`: the region in which to call STS; None for each client's own region. `clock`
     returns seconds since the epoch.
     """
 
@@ -103,17 +109,17 @@ class AccountClients:
     def for_members(
         cls, session: Any, own_account: str, members: MemberAccounts, clock: Callable[[], float]
     ) -> Self:
-        """Returns the clients of a deployment: those of its own account and of its members."""
+        """Returns the clients of a deployment, for its own account and its members."""
         roles, external_id = members.role_by_account, members.external_id
         return cls(session, own_account, roles, clock, external_id=external_id)
 
     def client_factory(self, service: str, config: Config = CONFIG) -> Callable[[str, str], Any]:
         """Returns a function from account and region to the service's client.
 
-        `config`: retries and timeouts; the same in each call for one service. The function raises
-        AccessDenied if the role is missing or does not trust the caller: AWS answers both in the
-        same way. It raises RejectedEvent if the role belongs to another account, or another
-        AwsError.
+        `config` sets retries and timeouts; all calls for one service must pass the same. The
+        function raises AccessDenied if the role is missing or does not trust the caller: AWS
+        answers both in the same way. It raises RejectedEvent if the role belongs to another
+        account, or another AwsError.
         """
         return lambda account, region: self._client(service, account, region, config)
 
@@ -136,7 +142,10 @@ class AccountClients:
         return new_client
 
     def credentials(self, account: str, role: str, region: str) -> tuple[dict[str, str], float]:
-        """Returns a role's credentials and when to renew them. Raises as clients do."""
+        """Returns a role's credentials, and when to renew them, in seconds since the epoch.
+
+        Raises RejectedEvent if the role belongs to another account, or AwsError.
+        """
         cached = self._credentials.get(account)
         if cached is None or self._clock() >= cached[1]:
             cached = self._credentials[account] = self._assume_role(account, role, region)
@@ -174,7 +183,7 @@ class AccountClients:
 
 
 class NamedAccount(Struct, frozen=True):
-    """An account: its id, and its name in the organization; None outside of an organization."""
+    """An account's id, and its name in the organization, which is None without an organization."""
 
     id: str
     name: str | None = None
@@ -251,7 +260,7 @@ class Identity(Struct, frozen=True):
 
 
 class AccountList(Struct, frozen=True):
-    """The requested accounts, and the role to assume in those that are not the user's own."""
+    """The requested accounts, and the role to assume in all but the user's own account."""
 
     own_identity: Identity
     accounts: tuple[NamedAccount, ...]
@@ -263,7 +272,7 @@ class AccountList(Struct, frozen=True):
         return {account.id: account.name for account in self.accounts}
 
     def make_clients(self, session: Any, region: str) -> AccountClients:
-        """Returns the clients of all accounts. `region`: where roles are assumed."""
+        """Returns the clients of all accounts. Their roles are assumed in `region`."""
         own_account, role = self.own_identity.account, self.role
         other_accounts = (
             [name for name in self.account_names if name != own_account] if role else []
@@ -281,8 +290,7 @@ class AccountList(Struct, frozen=True):
 def home_region(session: Any, regions: Sequence[str], *, all_regions: bool) -> str:
     """Returns the region in which to call STS: an enabled region in the partition to scan.
 
-    The first of all regions may be one that the account has not enabled. Returns "" if there are no
-    regions.
+    The account may not have enabled the first of all regions. Returns "" if `regions` is empty.
     """
     if not regions:
         return ""

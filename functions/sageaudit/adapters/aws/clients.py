@@ -50,7 +50,7 @@ CONFIG = Config(
 QUICK_CONFIG = CONFIG.merge(
     Config(retries={"mode": "standard", "total_max_attempts": 3}, connect_timeout=2, read_timeout=3)
 )
-"""For functions that make several calls before their time-out: a call takes at most 12 seconds."""
+"""Client settings for functions with several calls: a call takes at most 12 seconds."""
 
 _THROTTLE_CODES = re.compile(
     r"Throttl|RequestLimitExceeded|TooManyRequests|SlowDown|LimitExceeded\Z"
@@ -63,7 +63,9 @@ _CREDENTIAL_CODES = re.compile(
 _WRONG_CLOCK_SIGNS = re.compile(
     r"RequestTimeTooSkewed|RequestExpired|RequestInTheFuture|Signature expired|not yet current"
 )
-"""Found in the error's code, or in the message of InvalidSignatureException."""
+"""Matches the error's code, or the message of InvalidSignatureException, if this computer's clock
+is wrong.
+"""
 _ACTION = re.compile(r"not authorized to perform: ([\w-]+:\w+)")
 _PARSER = ResponseParserError.__module__
 _HTML = re.compile(r"\s*<(!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
@@ -77,13 +79,15 @@ _CREDENTIAL_ADVICE: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
         "log in with `aws sso login` or `aws login`, or give a profile that has credentials",
     ),
 )
-"""What a person can do, by the error about missing credentials."""
+"""Advice for a person, by the botocore errors about missing credentials."""
 SERVICES_WITHOUT_LIMIT = frozenset({"sqs"})
-"""The time limit does not apply to SQS: the result of a record must still be sent there."""
+"""Services to which TimeLimit does not apply: the result of a record must still be sent to SQS."""
 RESERVE_S = 60
-"""No try begins in the last seconds of the function, of which there are this many. A try takes at
-most 13 s and a pause between two tries 16 s; then the result is sent to SQS, with two tries of 8 s
-each."""
+"""Seconds at the end of a function's time in which no try begins.
+
+A try takes at most 13 s and a pause between two tries 16 s. Then the result is sent to SQS, with
+two tries of 8 s each.
+"""
 
 
 def error_code(error: ClientError) -> str:
@@ -94,8 +98,7 @@ def error_code(error: ClientError) -> str:
 def error_message(error: ClientError) -> str:
     """Returns AWS's error message without secrets, at most 300 characters.
 
-    AWS quotes in it what the caller sent. A proxy may answer with a page of HTML, which is
-    replaced.
+    The message may quote the request. A proxy's HTML page is replaced by a sentence.
     """
     text = str(error.response.get("Error", {}).get("Message", ""))
     return "(a page of HTML, as a proxy sends)" if _HTML.match(text) else redact(text)[:300]
@@ -121,9 +124,10 @@ def aws_errors(service: str, resource: str = "") -> Iterator[None]:
 
 @contextmanager
 def parse_errors(service: str) -> Iterator[None]:
-    """Turns the errors of reading an incomplete or mistyped answer into Unavailable.
+    """Turns errors in reading an incomplete or mistyped answer into Unavailable.
 
-    Use it only for the lines that read an answer: it would hide a defect in other lines.
+    The `with` block must have only the lines that read an answer, since defects of other lines
+    would be hidden.
     """
     try:
         yield
@@ -132,7 +136,7 @@ def parse_errors(service: str) -> Iterator[None]:
 
 
 def is_parser_error(error: Exception) -> bool:
-    """Whether the SDK could not parse an answer: its parser raises many types of error."""
+    """Whether the SDK could not parse an answer; its parser raises many types of error."""
     frame = error.__traceback__
     while frame is not None:
         if frame.tb_frame.f_globals.get("__name__") == _PARSER:
@@ -142,7 +146,7 @@ def is_parser_error(error: Exception) -> bool:
 
 
 def read_text(row: Mapping[str, Any], key: str) -> str:
-    """Returns the text under a key. Raises TypeError or KeyError, for `parse_errors`."""
+    """Returns the text under a key. Raises TypeError or KeyError, for use in `parse_errors`."""
     value = row[key]
     if not isinstance(value, str):
         raise TypeError(f"{key} is not a text")
@@ -150,7 +154,7 @@ def read_text(row: Mapping[str, Any], key: str) -> str:
 
 
 def require_key(answer: Mapping[str, Any], key: str) -> Any:
-    """Returns the value of a key that AWS always answers. Raises Unavailable if it is missing."""
+    """Returns the value of an answer's required key. Raises Unavailable without the key."""
     if key not in answer:
         raise Unavailable(
             f"An answer of AWS has no {key}, perhaps because of a proxy: try again later."
@@ -159,7 +163,7 @@ def require_key(answer: Mapping[str, Any], key: str) -> Any:
 
 
 def no_answer_error(error: BotoCoreError, service: str) -> AwsError:
-    """Returns the error for a missing answer: NoCredentials, with what to do, or Unavailable."""
+    """Returns the error for a missing answer: NoCredentials with advice, or Unavailable."""
     text = redact(str(error)).strip().rstrip(".:")
     for kinds, what_to_do in _CREDENTIAL_ADVICE:
         if isinstance(error, kinds):
@@ -168,7 +172,7 @@ def no_answer_error(error: BotoCoreError, service: str) -> AwsError:
 
 
 def unreadable_answer_error(service: str) -> Unavailable:
-    """Returns the error for an answer that AWS cannot have sent."""
+    """Returns the error for an answer that the SDK cannot parse."""
     return Unavailable(f"{service} sent an answer that cannot be read, perhaps because of a proxy.")
 
 
@@ -238,16 +242,16 @@ def instance_types() -> frozenset[str]:
 class OutOfTime(BotoCoreError):  # type: ignore[misc]
     """No time is left for a request.
 
-    The SDK repeats requests after connection errors, but not after this error.
+    The SDK does not repeat a request after this error, as it does after connection errors.
     """
 
     fmt = "no time was left to ask {operation}"
 
 
 class TimeLimit:
-    """Creates clients as `session` does, whose requests are limited to the function's time.
+    """Creates a session's clients, whose requests fail once the function has little time left.
 
-    `clock` is Lambda's clock.
+    `clock` is Lambda's clock. SQS requests are not limited.
     """
 
     def __init__(self, session: Any, clock: Callable[[], datetime]) -> None:
@@ -256,7 +260,7 @@ class TimeLimit:
         self._ends_at: datetime | None = None
 
     def start(self, remaining_ms: float | None) -> None:
-        """Sets the limit for a record; `remaining_ms` is None for a function without an end."""
+        """Sets the limit for a record. `remaining_ms` is None if the function has no time-out."""
         time_left = (
             None
             if remaining_ms is None
@@ -272,6 +276,6 @@ class TimeLimit:
         return new_client
 
     def _check(self, event_name: str, **_: Any) -> None:
-        """Raises OutOfTime if no time is left; the SDK calls it before each try."""
+        """Raises OutOfTime if no time is left. The SDK calls this hook before each try."""
         if self._ends_at is not None and self._clock() >= self._ends_at:
             raise OutOfTime(operation=event_name.rpartition(".")[2])

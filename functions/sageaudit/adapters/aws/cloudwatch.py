@@ -27,25 +27,31 @@ from sageaudit.errors import AccessDenied
 PERMISSIONS = ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")
 
 MAX_POINTS_PER_SERIES = 1440
-"""The maximum points of a series: one day of minutes. Longer runs are read with a longer period."""
+"""The most points of a series: one day of minutes. Longer runs are read with a longer period."""
 MAX_HOSTS = 1_000
-"""The maximum number of hosts of a job that are read: our choice."""
+"""The most hosts of a job that are read (our choice)."""
 MAX_TOTAL_POINTS = 1_440_000
-"""The maximum points of a job: five metrics of 200 hosts for a day at one-minute periods, or of
-1,000 hosts at five-minute periods. They take 15 calls, 200 MB and about 45 s of the 120 s that an
-audit has: our choice. A larger run is read with a longer period."""
+"""The most points of a job (our choice): five metrics of 200 hosts for a day at one-minute periods,
+or of 1,000 hosts at five-minute periods.
+
+They take 15 calls, 200 MB and about 45 s of the 120 s that an audit has. A larger run is read with
+a longer period.
+"""
 _QUERIES_PER_CALL = 500
 _POINTS_PER_CALL = 100_800
 _MAX_ALGORITHM_METRICS = 40
-"""The maximum that a training job can define."""
+"""The most metrics that a training job can define."""
 _MAX_LISTED_METRICS = 20_000
-"""The maximum number of listed metrics in which the hosts of one job are searched."""
+"""The most listed metrics in which the hosts of one job are searched."""
 _MAX_LISTED_METRICS_ONCE = 250_000
-"""The maximum number of listed metrics in which the hosts of all jobs are searched: 500 pages."""
+"""The most listed metrics in which the hosts of all jobs are searched: 500 pages."""
 _MAX_PAGES = 200
-"""Ends a loop of NextToken: 500 queries of 1,440 points are only 8 pages."""
+"""The most pages to read of one answer, in case NextToken never ends.
+
+500 queries of 1,440 points are only 8 pages.
+"""
 _SeriesKey = tuple[str, str, str]
-"""The name and value of the series' dimension, and its metric."""
+"""A series: the name and value of its dimension, and its metric."""
 _PERIOD_BY_AGE = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
 
 
@@ -85,11 +91,11 @@ class CloudWatchMetrics:
     def read_series(self, job: Job, now: datetime) -> RawUsage:
         """Reads every host and metric, with the shortest period that the run's age and size allow.
 
-        Reports absent or denied metrics as missing; raises other AWS errors.
+        Absent or denied metrics are missing from the result; other AWS errors are raised.
         """
         windows = list(work_windows(job))
-        published = job.kind.spec.metrics
-        if published is None or not windows:
+        published_metrics = job.kind.spec.metrics
+        if published_metrics is None or not windows:
             return _nothing_read(_no_run_time_reason(job))
         if job.account is None or job.region is None:
             return _nothing_read("the job's account or region is not known")
@@ -100,48 +106,56 @@ class CloudWatchMetrics:
         try:
             with aws_errors("cloudwatch"), parse_errors("cloudwatch"):
                 client = self._client_of(job.account, job.region)
-                hosts = self._hosts(client, job, published, now)
-                series = self._series(job, published, hosts)
+                hosts = self._hosts(client, job, published_metrics, now)
+                series = self._series(job, published_metrics, hosts)
                 period_s = choose_period_s(start, end, finest_s, len(series))
-                queries = _queries(published, series, period_s)
+                queries = _queries(published_metrics, series, period_s)
                 all_series, notes = _read_queries(client, queries, start, end, period_s)
         except AccessDenied as error:
             hint = f"Allow {error.action}."
             return RawUsage((), Missing(METRIC_DENIED_CODE, str(error).rstrip("."), hint))
-        if published.has_numbered_hosts and (job.instance_count or 0) > MAX_HOSTS:
+        if published_metrics.has_numbered_hosts and (job.instance_count or 0) > MAX_HOSTS:
             notes.append(f"the metrics of {MAX_HOSTS} of {job.instance_count} hosts were read")
         if period_s > finest_s:
             period_text = f"one point every {period_s} s was read, not one every {finest_s} s"
             notes.append(f"{period_text}, because of the run's length or number of hosts")
         return RawUsage(tuple(all_series), missing, tuple(notes))
 
-    def _hosts(self, client: Any, job: Job, published: JobMetrics, now: datetime) -> list[str]:
+    def _hosts(
+        self, client: Any, job: Job, published_metrics: JobMetrics, now: datetime
+    ) -> list[str]:
         """Returns the names of the job's hosts.
 
         ListMetrics returns the hosts of all jobs of a kind. If the job has just ended, only
         recently active metrics are requested.
         """
-        if published.has_numbered_hosts:
+        if published_metrics.has_numbered_hosts:
             host_count = min(job.instance_count or 0, MAX_HOSTS)
             return [f"{job.name}/algo-{number}" for number in range(1, host_count + 1)]
         if self._list_hosts_once:
-            hosts = self._list_all_hosts(client, job, published)
+            hosts = self._list_all_hosts(client, job, published_metrics)
         else:
-            recency = {"RecentlyActive": "PT3H"} if _has_ended_recently(job, now) else {}
-            hosts = tuple(_list_hosts(client, published, _MAX_LISTED_METRICS, **recency))
+            recency_filter = {"RecentlyActive": "PT3H"} if _has_ended_recently(job, now) else {}
+            hosts = tuple(
+                _list_hosts(client, published_metrics, _MAX_LISTED_METRICS, **recency_filter)
+            )
         return sorted({host for host in hosts if host.startswith(f"{job.name}/")})
 
-    def _list_all_hosts(self, client: Any, job: Job, published: JobMetrics) -> tuple[str, ...]:
+    def _list_all_hosts(
+        self, client: Any, job: Job, published_metrics: JobMetrics
+    ) -> tuple[str, ...]:
         """Returns the hosts of all jobs of a kind. One thread lists them, while others wait."""
-        key = (job.account, job.region, published.namespace)
+        key = (job.account, job.region, published_metrics.namespace)
         with self._lock:
             if key not in self._hosts_by_kind:
                 self._hosts_by_kind[key] = tuple(
-                    _list_hosts(client, published, _MAX_LISTED_METRICS_ONCE)
+                    _list_hosts(client, published_metrics, _MAX_LISTED_METRICS_ONCE)
                 )
             return self._hosts_by_kind[key]
 
-    def _series(self, job: Job, published: JobMetrics, hosts: list[str]) -> list[_SeriesKey]:
+    def _series(
+        self, job: Job, published_metrics: JobMetrics, hosts: list[str]
+    ) -> list[_SeriesKey]:
         """Returns a key for each host and metric, and one for each algorithm metric of the job.
 
         Algorithm metrics: aws/sagemaker-python-sdk, analytics.py, TrainingJobAnalytics.
@@ -151,25 +165,25 @@ class CloudWatchMetrics:
             instance_type is None or instance_type.gpus for instance_type in instance_types
         )
         absent_metrics = {*(() if has_gpus else (Metric.GPU, Metric.GPU_MEMORY))}
-        if not (published.has_disk_metric and is_disk_judged(job, self._types)):
+        if not (published_metrics.has_disk_metric and is_disk_judged(job, self._types)):
             absent_metrics.add(Metric.DISK)
         metrics = [metric for metric in self._metrics if metric not in absent_metrics]
         series = [("Host", host, metric.value) for host in hosts for metric in metrics]
-        if published.algorithm_dimension is not None and job.status == "Completed":
+        if published_metrics.algorithm_dimension is not None and job.status == "Completed":
             names = job.metric_names[:_MAX_ALGORITHM_METRICS]
-            series += [(published.algorithm_dimension, job.name, name) for name in names]
+            series += [(published_metrics.algorithm_dimension, job.name, name) for name in names]
         return series
 
 
 def _queries(
-    published: JobMetrics, series: list[_SeriesKey], period_s: int
+    published_metrics: JobMetrics, series: list[_SeriesKey], period_s: int
 ) -> list[dict[str, Any]]:
     return [
         {
             "Id": f"q{number}",
             "MetricStat": {
                 "Metric": {
-                    "Namespace": published.namespace,
+                    "Namespace": published_metrics.namespace,
                     "MetricName": metric,
                     "Dimensions": [{"Name": dimension, "Value": value}],
                 },
@@ -181,14 +195,16 @@ def _queries(
     ]
 
 
-def _list_hosts(client: Any, published: JobMetrics, limit: int, **recency: str) -> Iterator[str]:
+def _list_hosts(
+    client: Any, published_metrics: JobMetrics, limit: int, **recency_filter: str
+) -> Iterator[str]:
     """Yields the hosts that ListMetrics names, of all jobs of a kind."""
     pages = client.get_paginator("list_metrics").paginate(
-        Namespace=published.namespace,
+        Namespace=published_metrics.namespace,
         MetricName=Metric.CPU.value,
         Dimensions=[{"Name": "Host"}],
         PaginationConfig={"MaxItems": limit},
-        **recency,
+        **recency_filter,
     )
     for page in pages:
         for metric in require_key(page, "Metrics"):
@@ -219,7 +235,7 @@ def _has_ended_recently(job: Job, now: datetime) -> bool:
     """Whether the job ended less than 2 hours ago.
 
     ListMetrics lists metrics of the last 3 hours as recently active. A job that was read while it
-    ran counts as ended at that time.
+    ran counts as ended when it was read.
     """
     end = job.ended_at or job.observed_until
     return end is not None and now - end < timedelta(hours=2)
@@ -233,7 +249,8 @@ def finest_period_s(start: datetime, now: datetime) -> int | None:
 def choose_period_s(start: datetime, end: datetime, finest_period_s: int, series_count: int) -> int:
     """Returns a period in seconds: a multiple of `finest_period_s`.
 
-    With it each series has at most 1,440 points, and all series have at most MAX_TOTAL_POINTS.
+    The period is so long that each series has at most 1,440 points, and all series together at most
+    MAX_TOTAL_POINTS.
     """
     max_points = min(MAX_POINTS_PER_SERIES, MAX_TOTAL_POINTS // max(series_count, 1))
     return (
@@ -286,10 +303,10 @@ def _place_points(
 ) -> None:
     """Writes an answer's points into `values`, at the indexes of their periods.
 
-    Periods are counted from the second `first_s`. The answer ascends, with one point a period. If
-    it has as many points as fit between its first and its last, none is missing. Then only three
-    more moments are checked, at a quarter, a half and three quarters: checking all of them costs
-    more than everything else.
+    Index 0 is the period that begins at `first_s`, in seconds since the epoch. The points ascend,
+    one a period. If there are enough points for all periods between the first and the last, no
+    point is missing. Only three more moments are checked then, at a quarter, a half and three
+    quarters: checking all would cost more than everything else.
     """
     if not moments:
         return
@@ -298,9 +315,9 @@ def _place_points(
     is_gapless = count == len(
         new_values
     ) == end_index + 1 - start_index and 0 <= start_index <= end_index < len(values)
-    has_regular_quarters = (count * part // 4 for part in (1, 2, 3))
+    quarter_offsets = (count * part // 4 for part in (1, 2, 3))
     is_gapless = is_gapless and all(
-        _index(moments[at], first_s, period_s) == start_index + at for at in has_regular_quarters
+        _index(moments[at], first_s, period_s) == start_index + at for at in quarter_offsets
     )
     if is_gapless and set(map(type, new_values)) == {float}:
         values[start_index : end_index + 1] = cast(Sequence[float], new_values)

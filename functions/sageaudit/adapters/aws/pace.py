@@ -9,11 +9,11 @@
 | ListMetrics | 10 | the quota is 25: our choice |
 | GetProducts | 5 | AWS publishes none: our choice |
 
-Requests are spread evenly, without bursts. If AWS throttles one, the rate of its API falls by 30
-percent; it grows again with each request that is sent.
+Requests are spread evenly, without bursts. If AWS throttles a request, the rate of its API falls by
+30 percent, and grows again with each further request.
 
-Several threads make calls at the same time. They are daemons, unlike those of the standard
-library's pools, so that a running request does not delay the end of the command.
+Several daemon threads make calls at the same time. The standard library's pools have no daemon
+threads, so a running request would delay the end of the command.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ POINTS_PER_SECOND = 90_000.0
 """The quota for GetMetricData's data points that are older than 3 hours."""
 _POINTS = "GetMetricData points"
 _MIN_RATE_FACTOR = 1 / 16
-"""A throttled API keeps at least this share of its rate."""
+"""The smallest share of its rate that a throttled API keeps."""
 _SLOWDOWN_FACTOR = 0.7
-"""A throttled answer multiplies the rate by this."""
+"""The factor by which a throttled answer changes the rate."""
 _RECOVERY_FACTOR = 1.01
-"""Each request multiplies a lowered rate by this: 36 requests undo one throttle."""
+"""The factor by which each request raises a lowered rate: 36 requests undo one throttle."""
 _THROTTLE_PAUSE_S = 1.0
-"""Throttled answers within this time count once, since their requests overlapped."""
+"""Seconds in which several throttled answers count once, since their requests overlapped."""
 T = TypeVar("T")
 _POLL_INTERVAL_S = 0.2
 """Seconds between two checks whether the scan was stopped."""
@@ -82,7 +82,7 @@ class _ApiPace(Struct):
         return starts_at - now
 
     def slow_down(self, now: float) -> None:
-        """Lowers the rate, and sends nothing for a second."""
+        """Lowers the rate, and delays the next request by a second."""
         if now - self.throttled_at < _THROTTLE_PAUSE_S:
             return
         self.throttled_at = now
@@ -93,7 +93,7 @@ class _ApiPace(Struct):
 class RateLimiter(Struct):
     """Delays requests to the services' rates, from any thread.
 
-    `clock` returns seconds that only grow; `sleep` waits for seconds, or raises ScanStopped.
+    `clock` returns monotonic seconds; `sleep` waits for seconds, or raises ScanStopped.
     """
 
     clock: Callable[[], float]
@@ -108,7 +108,7 @@ class RateLimiter(Struct):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def limit_clients(self, client_of: Callable[[str, str], Any]) -> Callable[[str, str], Any]:
-        """Returns the same clients by account and region, with requests that wait."""
+        """Returns a function like `client_of`, whose clients delay their requests."""
 
         def client(account: str, region: str) -> Any:
             with self._lock:  # a boto3 session can create only one client at a time
@@ -180,7 +180,10 @@ def _points(arguments: Mapping[str, Any]) -> float:
 
 
 class DaemonThreads:
-    """Implements Workers. At its end it starts no further call, and waits for none."""
+    """Implements Workers with daemon threads.
+
+    After the `with` block no further call starts, and nothing waits for running calls.
+    """
 
     def __init__(self, max_threads: int) -> None:
         self._max_threads = max_threads

@@ -1,7 +1,8 @@
 """Harmless calls that show whether an IAM action is permitted.
 
 They describe a job that does not exist, list one row, or read one metric ($0.00001). IAM decides
-before the service handles a request, so any answer about its content means that it is permitted.
+before the service handles a request. So any answer about the request's content means that the
+action is permitted.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def check_permission(
 ) -> AwsError | None:
     """Returns what prevents an account from calling an action in a region; None if nothing does.
 
-    `client_of` returns the client of a service in a region, `account` is its own account. Raises
-    KeyError for an action without a harmless call.
+    `client_of` returns the account's client for a service and region. Raises KeyError for an action
+    without a harmless call.
     """
     service, _, operation = action.partition(":")
     endpoint = endpoint_region(region) if service == "pricing" else region
@@ -43,10 +44,10 @@ def check_permission(
     try:
         getattr(client_of(service, endpoint), probe[0])(**probe[1])
     except ClientError as error:
-        problem = translate_error(error, service)
+        aws_error = translate_error(error, service)
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        refused = isinstance(problem, (AccessDenied, NoCredentials, Throttled))
-        return problem if refused or status >= _SERVER_ERROR else None
+        is_refused = isinstance(aws_error, (AccessDenied, NoCredentials, Throttled))
+        return aws_error if is_refused or status >= _SERVER_ERROR else None
     except BotoCoreError as error:
         return no_answer_error(error, service)
     except AwsError as error:
@@ -101,7 +102,7 @@ ASSUME_ROLE = "sts:AssumeRole"
 def missing_permissions(accounts: AccountClients, account: str, region: str) -> dict[str, str]:
     """Returns the actions that the functions need in a member but may not call, with the reasons.
 
-    If the member's role cannot be assumed, this is the only action.
+    If the member's role cannot be assumed, `sts:AssumeRole` is the only action.
     """
     try:
         accounts.client_factory("sagemaker")(account, region)

@@ -24,7 +24,7 @@ class S3ReportStore(Struct, frozen=True):
     def put(self, name: str, page: str) -> str:
         """Stores a page, and returns its address in the console. Raises AwsError.
 
-        S3 refuses a bucket of another account: somebody else may have taken the name.
+        S3 refuses to write if the bucket belongs to another account, which may have taken the name.
         """
         key = f"{PREFIX}{name}"
         with aws_errors("s3"):

@@ -1,8 +1,8 @@
 """Calls SageMaker in each account: Describe*, ListTags, and its lists of jobs, newest first.
 
-It does not filter by LastModifiedTime: SageMaker would return many empty pages until it throttles
-the caller (aws/aws-cli#7596, docs/decisions/0022-lists-are-read-by-creation-time.md). It does not
-filter by StatusEquals either, which SageMaker applies to each page after it was cut (reference of
+Lists are not filtered by LastModifiedTime: SageMaker would return many empty pages until it
+throttles the caller (aws/aws-cli#7596, docs/decisions/0022-lists-are-read-by-creation-time.md).
+They are not filtered by StatusEquals either, which leaves pages that are not full (reference of
 ListTrainingJobs).
 """
 
@@ -42,14 +42,13 @@ _ROLL_UPS = [rollup for kind in JobKind if (rollup := kind.spec.rollup)]
 COUNT_PERMISSIONS = tuple(
     f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS if not rollup.has_child_count
 )
-"""Calls that count the jobs of a roll-up, if Describe does not, to find out whether any is
-missing."""
+"""Calls that count a roll-up's jobs if Describe does not, to find out whether a job is missing."""
 AUDIT_PERMISSIONS = (*JOB_PERMISSIONS, *COUNT_PERMISSIONS)
 """What an audit calls."""
 CHILDREN_PERMISSIONS = tuple(f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS)
 """Only the command line lists every roll-up's jobs; the Lambda reads them from the history."""
 LIST_PERMISSIONS = tuple(f"sagemaker:{kind.spec.list_call}" for kind in JobKind)
-"""What a sweep calls; only its role may. None of these calls can be limited to certain jobs."""
+"""The calls of a sweep; only the sweep's role has them. IAM cannot limit them to certain jobs."""
 PERMISSIONS = (*AUDIT_PERMISSIONS, *LIST_PERMISSIONS)
 UNSCOPED_ACTIONS = tuple(
     f"sagemaker:{rollup.child_list.action}"
@@ -61,7 +60,10 @@ permissions: all List calls but ListTags."""
 PAGE_SIZE = 100
 """The maximum number of rows that one request returns; the default is 10."""
 _MAX_PAGES_WITHOUT_NEW_ROWS = 50
-"""A list by creation time has full pages. After this many pages without a new row it has no end."""
+"""The most pages to read without a new row.
+
+A list by creation time has full pages, so a list with this many such pages would never end.
+"""
 MIN_INTERVAL_S = 1.0
 
 
@@ -103,15 +105,15 @@ class SageMakerJobs:
         rollup = ref.kind.spec.rollup
         if rollup is None:
             return
-        child_list, seen = rollup.child_list, set[str]()
+        child_list, seen_arns = rollup.child_list, set[str]()
         with aws_errors("sagemaker"), parse_errors("sagemaker"):
             client = self._client_of(ref.account, ref.region)
             pages = client.get_paginator(xform_name(child_list.action))
             for page in pages.paginate(**{ref.kind.spec.name_key: ref.name}):
                 for row in _child_rows(page, child_list):
                     child = _child(row, child_list)
-                    if child is not None and child.arn not in seen:
-                        seen.add(child.arn)
+                    if child is not None and child.arn not in seen_arns:
+                        seen_arns.add(child.arn)
                         yield child
 
 
@@ -126,7 +128,7 @@ def _child_rows(page: Mapping[str, Any], child_list: ChildList) -> Iterator[Mapp
 def _child(row: Mapping[str, Any], child_list: ChildList) -> JobRef | None:
     """Reads a launched job; returns None for a row or step without a job of an audited kind.
 
-    A step may have a name of its own, which is not the job's.
+    A step's own name may differ from its job's name.
     """
     arn, name = row.get(child_list.arn_key), row.get(child_list.name_key)
     if not isinstance(arn, str):
@@ -214,7 +216,7 @@ def _rows(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[ListedJob]:
 
 
 def _parse_row(kind: JobKind, row: Mapping[str, Any]) -> ListedJob | None:
-    """Reads a row; None for a job that cannot be described without name, ARN or time."""
+    """Reads a row; returns None for a row without the name, ARN or time that a job needs."""
     spec = kind.spec
     try:
         name, arn = fields.text(row, spec.name_key), fields.text(row, spec.arn_key)
@@ -236,8 +238,8 @@ def _parse_row(kind: JobKind, row: Mapping[str, Any]) -> ListedJob | None:
 class PacedJobPages(Struct, frozen=True):
     """Implements JobPageSource, with a pause between the requests of a client.
 
-    `client_of` returns SageMaker's client for an account and region. `clock` returns seconds that
-    only grow; `sleep` waits for seconds. `paced`: the clients that already have the pause.
+    `client_of` returns SageMaker's client for an account and region. `clock` returns monotonic
+    seconds; `sleep` waits for seconds. `paced`: the clients that already have the pause.
     """
 
     client_of: Callable[[str, str], Any]

@@ -22,8 +22,10 @@ from sageaudit.ports import QueueDepth
 QUEUE_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=3, read_timeout=5
 )
-"""SQS cannot distinguish a message that is sent again from a new one, so fewer tries make fewer
-copies. If the message was not sent, its record is delivered again anyway."""
+"""Makes few tries, since SQS takes a message that is sent again for a new one.
+
+If a message was not sent, its record is delivered again anyway.
+"""
 PERMISSIONS = ("sqs:ChangeMessageVisibility", "sqs:SendMessage")
 SEND_PERMISSIONS = ("sqs:SendMessage",)
 """What `send` calls."""
@@ -33,11 +35,13 @@ DEPTH_PERMISSIONS = ("sqs:GetQueueAttributes",)
 """What `depth` calls."""
 
 BATCH_SIZE = 10
+"""The most messages of one request."""
 MAX_BATCH_BYTES = 262_144
-"""The maximum messages of one request, and the maximum bytes of their bodies (SQS accepts 1 MiB
-since 2025)."""
+"""The most bytes of all bodies in one request; SQS accepts 1 MiB since 2025."""
 MAX_DELAY_S = 900
+"""The longest delay of a sent message, in seconds."""
 MAX_VISIBILITY_S = 43_200
+"""The longest time for which a received message is hidden, in seconds."""
 _MAX_ATTRIBUTE_LENGTH = 1_000
 """The maximum length of an attribute, so that body and attributes stay below SQS's size limit."""
 _NO_QUEUE_CODES = re.compile(r"NonExistentQueue|QueueDoesNotExist")
@@ -71,7 +75,7 @@ class SqsQueue:
     ) -> None:
         """Sends `body` unchanged.
 
-        An attribute that has only digits becomes a Number, any other one a String. Raises
+        An attribute that has only digits becomes a Number, any other attribute a String. Raises
         AccessDenied, NoCredentials or Throttled if SQS has not accepted the message; Unavailable if
         SQS may have accepted it; ValueError for a delay over 15 minutes.
         """
@@ -90,35 +94,37 @@ class SqsQueue:
             )
 
     def send_batch(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
-        """Sends bodies unchanged, without attributes; returns why SQS refused some, by their index.
+        """Sends bodies unchanged, without attributes; returns the reasons for refused bodies, by
+        index.
 
-        A `delay_s` of 0 means the queue's default. Raises ResourceNotFound or AwsError: then it is
-        not known which of them were sent.
+        A `delay_s` of 0 means the queue's default. Raises ResourceNotFound or AwsError; it is then
+        unknown which bodies were sent.
         """
         refusal_by_index: dict[int, str] = {}
         for indexes in _batches(bodies):
-            delay = {"DelaySeconds": delay_s} if delay_s else {}
+            delay_argument = {"DelaySeconds": delay_s} if delay_s else {}
             entries = [
-                {"Id": str(index), "MessageBody": bodies[index], **delay} for index in indexes
+                {"Id": str(index), "MessageBody": bodies[index], **delay_argument}
+                for index in indexes
             ]
             with queue_errors(self.name):
                 answer = self._client.send_message_batch(QueueUrl=self.url, Entries=entries)
             with parse_errors("sqs"):
-                for failure in answer.get("Failed", []):
-                    refusal_by_index[int(failure["Id"])] = str(
-                        failure.get("Code", "no reason given")
+                for failed_entry in answer.get("Failed", []):
+                    refusal_by_index[int(failed_entry["Id"])] = str(
+                        failed_entry.get("Code", "no reason given")
                     )
         return refusal_by_index
 
     def depth(self) -> QueueDepth:
-        """Returns SQS's own counts, which are approximate. Raises AwsError."""
+        """Returns the approximate message counts that SQS reports. Raises AwsError."""
         names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
         with queue_errors(self.name):
             attributes = self._client.get_queue_attributes(
                 QueueUrl=self.url, AttributeNames=[*names, "MessageRetentionPeriod"]
             ).get("Attributes", {})
-        visible, hidden = (int(attributes.get(name, 0)) for name in names)
-        return QueueDepth(visible, hidden, int(attributes["MessageRetentionPeriod"]))
+        visible_count, hidden_count = (int(attributes.get(name, 0)) for name in names)
+        return QueueDepth(visible_count, hidden_count, int(attributes["MessageRetentionPeriod"]))
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:
         """Makes a received message visible again after `seconds`, at most 12 hours.
@@ -183,7 +189,7 @@ def _attribute(value: str) -> dict[str, str]:
 
 
 class ReceivedMessage(Struct, frozen=True):
-    """One message. `attributes` are the sender's, `system_attributes` are those of SQS."""
+    """A received message. The sender set `attributes`, SQS set `system_attributes`."""
 
     message_id: str
     receipt_handle: str
@@ -193,10 +199,16 @@ class ReceivedMessage(Struct, frozen=True):
 
 
 class DeadLetterQueue(SqsQueue):
-    """`client` is boto3's SQS client of the queue's region. All methods raise AwsError."""
+    """A queue of dead letters. `client` is boto3's SQS client of the queue's region.
+
+    All methods raise AwsError.
+    """
 
     def receive(self, *, visibility_timeout_s: int) -> list[ReceivedMessage]:
-        """Returns up to ten messages, which are hidden from now on; none if SQS finds none."""
+        """Returns up to ten messages, and hides them from other receivers for this time.
+
+        Returns an empty list if SQS finds no message.
+        """
         with queue_errors(self.name):
             answer = self._client.receive_message(
                 QueueUrl=self.url,
@@ -209,17 +221,17 @@ class DeadLetterQueue(SqsQueue):
         return [_parse_message(message) for message in answer.get("Messages", [])]
 
     def make_visible(self, handles: Sequence[str]) -> None:
-        """Makes these messages visible to other receivers."""
+        """Makes the messages with these handles visible to other receivers."""
         for start in range(0, len(handles), BATCH_SIZE):
             entries = [{**entry, "VisibilityTimeout": 0} for entry in _entries(handles[start:])]
             with queue_errors(self.name):
                 self._client.change_message_visibility_batch(QueueUrl=self.url, Entries=entries)
 
     def delete(self, handles: Sequence[str]) -> set[int]:
-        """Deletes up to ten messages; returns the indexes of those that SQS did not delete."""
+        """Deletes messages by up to ten handles; returns the indexes that SQS did not delete."""
         with queue_errors(self.name):
             answer = self._client.delete_message_batch(QueueUrl=self.url, Entries=_entries(handles))
-        return {int(failed["Id"]) for failed in answer.get("Failed", [])}
+        return {int(failed_entry["Id"]) for failed_entry in answer.get("Failed", [])}
 
 
 def _entries(handles: Sequence[str]) -> list[dict[str, Any]]:
@@ -240,7 +252,7 @@ def _parse_message(message: Mapping[str, Any]) -> ReceivedMessage:
 
 
 def _text(attribute: Mapping[str, Any]) -> str:
-    """Returns an attribute's value; binary data is only described."""
+    """Returns the text of a message attribute; binary data is only described."""
     if "StringValue" in attribute:
         return str(attribute["StringValue"])
     return f"({len(attribute.get('BinaryValue', b''))} bytes of binary data)"

@@ -16,7 +16,7 @@ from sageaudit.domain.reconcile.lines import USAGE_TYPES, AwsLine, AwsSpend
 from sageaudit.errors import MalformedData, Unavailable
 
 CLI_PERMISSIONS = ("ce:GetCostAndUsage",)
-"""Needed by the user of the command line; no Lambda function calls Cost Explorer."""
+"""What the user of the command line may need; no Lambda function calls Cost Explorer."""
 REGION = "us-east-1"
 """Cost Explorer's only endpoint; it covers usage in all regions."""
 USD_PER_REQUEST = Decimal("0.01")
@@ -56,7 +56,10 @@ class CostExplorer:
     def cost_by_account(
         self, accounts: Sequence[str], since: date, until: date
     ) -> dict[str, Decimal]:
-        """Returns the dollars of the same usage by account; accounts without usage are left out."""
+        """Returns the dollars of the accounts' SageMaker usage, by account.
+
+        Both days are included; accounts without usage are left out.
+        """
         sums: dict[str, Decimal] = {}
         period = _period(since, until)
         for result in self._results(accounts, period, ("LINKED_ACCOUNT",)):
@@ -83,10 +86,10 @@ class CostExplorer:
         seen_tokens: set[str] = set()
         while True:
             if self.requests >= MAX_REQUESTS:
-                spent = self.requests * USD_PER_REQUEST
+                spent_usd = self.requests * USD_PER_REQUEST
                 raise Unavailable(
                     f"Cost Explorer has more than {MAX_REQUESTS} pages for this period: "
-                    f"stopped after ${spent}; use a cost report (`sageaudit reconcile --cur`)."
+                    f"stopped after ${spent_usd}; use a cost report (`sageaudit reconcile --cur`)."
                 )
             self.requests += 1
             with aws_errors("ce", "for this account's billing data"):

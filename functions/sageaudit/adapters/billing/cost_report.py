@@ -22,8 +22,10 @@ SELECT coalesce(usage_type, ''), region, coalesce(unit, ''),
 FROM line WHERE is_usage(kind) AND amount(quantity) >= 0 AND amount(cost) >= 0
 GROUP BY ALL ORDER BY 6, 1, 2, 3
 """
-"""Sums stay texts, since there are several for each job, and DuckDB would take twice as long for
-decimals."""
+"""Selects the sums of SageMaker's usage, of several rows for each job.
+
+The sums stay text: DuckDB would take twice as long for decimals.
+"""
 _EXCLUDED = """
 SELECT if(is_usage(kind), kind || ' below zero', kind), count(*), coalesce(sum(amount(cost)), 0)
 FROM line WHERE NOT is_usage(kind) OR amount(quantity) < 0 OR amount(cost) < 0

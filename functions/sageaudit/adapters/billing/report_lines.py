@@ -93,8 +93,11 @@ CREATE TABLE once AS FROM line QUALIFY resource IS NULL OR NOT is_usage(kind) OR
 DROP TABLE line;
 ALTER TABLE once RENAME TO line;
 """
-"""Drops lines with a resource that an earlier file also has: they are from another version of the
-report. Equal lines in one file may be of two hosts; lines without a resource may be of two jobs."""
+"""Drops a line with a resource if an earlier file also has it: the files are versions of one
+report.
+
+Equal lines in one file may be of two hosts; lines without a resource may be of two jobs.
+"""
 _FAULT = """
 SELECT file, number, fault FROM (SELECT file, number, CASE
     WHEN currency <> 'USD' THEN 'is in ' || left(currency, 10) || ': only USD can be read'
@@ -139,23 +142,25 @@ class ReportLines(Struct, frozen=True):
         """Drops the lines of other accounts and, if `month` (YYYY-MM) is given, of other months."""
         self.connection.execute("DELETE FROM line WHERE account <> ?", [account])
         if month is not None:
-            delete_other_months = "DELETE FROM line WHERE left(period, 7) IS DISTINCT FROM ?"
-            self.connection.execute(delete_other_months, [month])
+            month_deletion_sql = "DELETE FROM line WHERE left(period, 7) IS DISTINCT FROM ?"
+            self.connection.execute(month_deletion_sql, [month])
 
     def drop_duplicates(self) -> int:
-        """Keeps one of the lines that several files have; returns how many were dropped."""
+        """Drops the lines that an earlier file also has; returns the number of dropped lines."""
         count_before = self.count()
         if len(self.files) > 1:
             self.connection.execute(_DISTINCT_LINES_SQL)
         return count_before - self.count()
 
     def check_readable(self, *, amortised: bool) -> None:
-        """Raises BadUsage for the first line that cannot be read, so that none is counted as 0."""
+        """Raises BadUsage for the first line that cannot be read, so that no such line is counted
+        as 0.
+        """
         for file, number, fault in self.query(_FAULT.format(amortised=amortised)):
             raise BadUsage(f"{self.files[file]}: line {number} {fault}")
 
     def months(self) -> set[tuple[str | None, str]]:
-        """Returns the months with lines of any service, each with an account that has one."""
+        """Returns pairs of account and month in which the report has lines of any service."""
         rows: set[tuple[str | None, str]] = set()
         for file in range(len(self.files)):
             rows.update(self.query(f"FROM source_{file} SELECT DISTINCT left(period, 7), account"))
@@ -172,7 +177,7 @@ def _trim_decimal(value: object) -> object:
 def open_report_lines(
     paths: Sequence[Path], required_columns: Sequence[str] = ()
 ) -> Iterator[ReportLines]:
-    """Reads files, and all reports in folders. Each must also have the `required_columns`.
+    """Reads files, and all reports in folders. Each file must also have the `required_columns`.
 
     Raises BadUsage with the file that cannot be read, or with the missing column.
     """

@@ -31,7 +31,7 @@ from sageaudit.errors import (
 from sageaudit.output.text.card import NO_OWNER_IDS, MessageCard, Payload
 
 DEFAULT_WAIT_S = 30
-"""Seconds to wait if the service does not say how long."""
+"""Seconds to wait if the service does not say how long to wait."""
 MAX_WAIT_S = 3_600
 """The maximum seconds to wait, even if the service asks for more: our choice."""
 
@@ -40,10 +40,13 @@ _REDIRECT_STATUSES = range(300, 400)
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERROR = 500
 _REVOKED_STATUSES = frozenset({401, 403, 404, 410})
-"""Answers of a deleted or renewed webhook: the secret may already have the new address."""
+"""HTTP statuses of a deleted or renewed webhook: the secret may already have the new address."""
 _NO_ACCESS_STATUSES = _REVOKED_STATUSES | {407}
 _AMBIGUOUS_STATUSES = frozenset({408, 425})
-"""The server stopped waiting, or asks to send again: it may have read the notice anyway."""
+"""HTTP statuses after which it is unknown whether the server has read the notice.
+
+The server stopped waiting, or asks to send again.
+"""
 _HEADERS = {"Content-Type": "application/json; charset=utf-8"}
 _ERROR_WORD = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
 _SECONDS = re.compile(r"[0-9]{1,9}")
@@ -63,7 +66,7 @@ not sent, and PossiblySent if the answer is missing or incomplete."""
 
 
 class Secret(Protocol):
-    """Where the webhook's address is kept."""
+    """A secret that contains a webhook's address."""
 
     def value(self, *, refresh: bool = False) -> str:
         """Returns the address."""
@@ -95,11 +98,11 @@ class ChannelConnections(Struct, frozen=True):
 
 
 class NoticeChannel(ABC):
-    """One way to send notices. An instance is connected to one address and posts to it."""
+    """A channel for notices. An instance is connected to one address and posts to it."""
 
     service: ClassVar[Service]
     secret_format: ClassVar[SecretFormat | None] = None
-    """None if the address is a topic's ARN."""
+    """The format of the channel's secret; None if the address is a topic's ARN."""
     permissions: ClassVar[tuple[str, ...]]
     """The permissions that `post` needs on the topic or the secret."""
 
@@ -119,7 +122,7 @@ class NoticeChannel(ABC):
     @staticmethod
     @abstractmethod
     def mark_as_repeat(payload: Payload) -> Payload:
-        """Returns the payload with `card.REPEAT` at its beginning, within the size limits.
+        """Returns the payload, beginning with `card.REPEAT`, within the size limits.
 
         It works for every payload that `check` accepts.
         """
@@ -136,7 +139,7 @@ class NoticeChannel(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Reads the address for `post`, so that no notice is claimed if there is no address.
+        """Reads the address for `post`, so that no notice is claimed without an address.
 
         Raises ChannelBroken or ChannelUnavailable.
         """
@@ -146,7 +149,8 @@ class NoticeChannel(ABC):
         """Posts once. Raises a ChannelError.
 
         RateLimited, ChannelUnavailable and ChannelBroken (permanent) mean that the service has
-        posted nothing. If that is not certain, it raises PossiblySent or UnexpectedResponse.
+        posted nothing. PossiblySent and UnexpectedResponse mean that it may have posted the
+        payload.
         """
 
 
@@ -175,16 +179,16 @@ class WebhookChannel(NoticeChannel):
         return cls(name, connections.secret(address), connections.transport)
 
     def prepare(self) -> None:
-        """Reads the address.
+        """Reads the webhook's address from the secret.
 
-        Reads it again if the cached one is invalid, since it may have been corrected. Raises
-        ChannelBroken or ChannelUnavailable.
+        Reads the secret again if the cached address is invalid, since a person may have corrected
+        it. Raises ChannelBroken or ChannelUnavailable.
         """
         if self.secret_format.invalid_reason(self._url(refresh=False)) is not None:
             self._checked_url(self._url(refresh=True))
 
     def post(self, payload: Payload) -> None:
-        """Posts the payload; posts it again if the secret was renewed in the meantime.
+        """Posts the payload. If the secret was renewed meanwhile, posts to the new address.
 
         Raises a ChannelError.
         """
@@ -209,7 +213,7 @@ class WebhookChannel(NoticeChannel):
             raise ChannelUnavailable(f"{self._name}: {error}") from error
 
     def _checked_url(self, url: str) -> str:
-        """Returns the address. Raises ChannelBroken if it is not valid."""
+        """Returns the address. Raises ChannelBroken for an invalid address."""
         if reason := self.secret_format.invalid_reason(url):
             message = f"{self._name}: the stored webhook is not valid: {reason}"
             raise ChannelBroken(message, "secret_unusable")

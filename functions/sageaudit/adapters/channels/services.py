@@ -79,8 +79,11 @@ _HTTPS = 443
 _MAX_ANSWER_BYTES = 1_000
 PERMISSIONS = ("sns:Publish",)
 NO_RETRY_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
-"""Only for SNS, which does not recognize a repeated publish: the SDK must not repeat one without a
-mark. SQS delivers the notice again instead, and the ledger marks possible repeats."""
+"""Settings of the SNS client without retries: SNS does not recognize a repeated publish.
+
+The SDK would repeat a notice without a mark. SQS delivers the notice again instead, and the ledger
+marks possible repeats.
+"""
 _REDIRECT = 300
 _REQUEST_TIMEOUT = 408
 _SERVER_ERROR = 500
@@ -99,7 +102,7 @@ ChannelChoices = Mapping[str, ChannelConfig]
 
 
 def webhook_invalid_reason(url: str) -> str | None:
-    """Returns why this is not the address of a Slack webhook, or None; never quotes the address.
+    """Returns why a text is not the address of a Slack webhook, or None; never quotes the text.
 
     Only one strict form is valid: https, Slack's hosts, no user, no port but 443, no dots, queries
     or fragments.
@@ -108,7 +111,9 @@ def webhook_invalid_reason(url: str) -> str | None:
 
 
 class SlackChannel(WebhookChannel):
-    """Slack answers 200 with `ok` if it has posted the message, otherwise an error word."""
+    """A Slack webhook: Slack answers 200 with `ok` if it has posted the message, else an error
+    word.
+    """
 
     service = "slack"
     secret_format = SecretFormat(
@@ -129,10 +134,10 @@ class SlackChannel(WebhookChannel):
 
 
 def workflow_invalid_reason(url: str) -> str | None:
-    """Returns why this is not the address of a workflow, or None; never quotes the address.
+    """Returns why a text is not the address of a workflow, or None; never quotes the text.
 
     Only one strict form is valid: https, hosts of Power Automate, no user, no port but 443, no dots
-    in the path, no fragment. Anyone who knows its `sig` may post.
+    in the path, no fragment. Anyone who knows the address's `sig` may post.
     """
     return (
         None if len(url) <= _MAX_ADDRESS_LENGTH and _WORKFLOW.fullmatch(url) else _INVALID_WORKFLOW
@@ -140,7 +145,7 @@ def workflow_invalid_reason(url: str) -> str | None:
 
 
 class TeamsChannel(WebhookChannel):
-    """A workflow answers 202 if it has accepted a card, which it posts later."""
+    """A Teams workflow, which answers 202 if it has accepted a card, and posts the card later."""
 
     service = "teams"
     secret_format = SecretFormat(
@@ -193,10 +198,10 @@ def https_post(url: str, body: bytes, headers: Mapping[str, str]) -> Response:
 
 
 def _connect(context: ssl.SSLContext, host: str, port: int) -> ssl.SSLSocket:
-    """Returns a connection before its TLS handshake, which checks the certificate and its name.
+    """Returns a connection before its TLS handshake, which checks the certificate and host name.
 
-    The socket is wrapped before it connects: if the other side has reset a connection,
-    `wrap_socket` leaves the socket open.
+    The socket is wrapped before it connects: `wrap_socket` leaves a connected socket open if the
+    other side has reset the connection.
     """
     last_error = OSError("no address")
     for family, socket_type, _, _, address in socket.getaddrinfo(
@@ -219,7 +224,7 @@ def _connect(context: ssl.SSLContext, host: str, port: int) -> ssl.SSLSocket:
 
 @contextmanager
 def _time_limit(secure_socket: ssl.SSLSocket) -> Iterator[threading.Event]:
-    """Shuts the connection down when its time is up; its reader then sees the end of the data."""
+    """Shuts the connection down when its time is up; a reader then sees the end of the data."""
     time_is_up = threading.Event()
 
     def shut() -> None:

@@ -1,6 +1,4 @@
-"""Uses DuckDB, which reads cost reports and writes Parquet. It is large, so an optional
-dependency.
-"""
+"""Uses DuckDB, a large and thus optional dependency, to read cost reports and write Parquet."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from typing import Any, Literal
 from sageaudit.errors import BadUsage
 
 _MEMORY = "2GB"
-"""DuckDB takes 80% of a machine's memory by default; above its limit it uses temporary files."""
+"""DuckDB's memory limit, above which it uses temporary files; the default is 80% of the memory."""
 
 
 @contextmanager

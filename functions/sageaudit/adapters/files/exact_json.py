@@ -23,7 +23,7 @@ _MAX_BYTES = 64 * 2**20
 """The maximum size of one unpacked value, so that a file from somebody else cannot fill the
 memory."""
 _GZIP = zlib.MAX_WBITS | 16
-"""Tells zlib to read gzip's header, and its checksum at the end."""
+"""Settings for zlib: read gzip's header, and the checksum at the end."""
 GZIP_JSON_ERRORS = (ValueError, zlib.error, RecursionError)
 """Errors of reading bytes that are not JSON in gzip."""
 
@@ -57,7 +57,7 @@ def replace_surrogates(text: str) -> str:
 
 @lru_cache(maxsize=1_024)
 def _key(name: str) -> str:
-    """Returns a key as JSON. It is cached: audits have some hundred keys, each many times."""
+    """Returns a key as JSON, from a cache: audits have some hundred keys, each many times."""
     return _scalar(name)
 
 

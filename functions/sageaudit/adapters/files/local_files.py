@@ -18,7 +18,7 @@ from sageaudit.errors import BadUsage
 
 _MODE = 0o644
 _MAX_PREFIX_LENGTH = 40
-"""How many characters of the file's name a temporary file has in its name."""
+"""The most characters of a file's name that its temporary file's name contains."""
 _HEAD_BYTES = 4096
 _PLAN_TEXT = re.compile(
     rb"Terraform (used the selected providers|will perform)"
@@ -40,7 +40,7 @@ _FORMS: tuple[tuple[re.Pattern[bytes], str, str], ...] = (
     ),
     (re.compile(rb"\s*\[\s*[{\]\"\d]"), "a list", ""),
 )
-"""The beginning of a file, what such a file is, and how to convert it."""
+"""Wrong formats: a pattern of a file's first bytes, a description, and how to convert the file."""
 _NAME = "sageaudit"
 _KEY_BYTES = 32
 _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
@@ -102,7 +102,7 @@ def wrong_format_reason(path: Path, hint: str) -> str | None:
 
 
 def wrong_format_reason_of_bytes(path: str, content: bytes, hint: str) -> str | None:
-    """Returns the same as `wrong_format_reason`, for content that was already read."""
+    """Returns what `wrong_format_reason` does, for content that was already read."""
     content = content.removeprefix(codecs.BOM_UTF8)
     if _PLAN_TEXT.search(content, 0, _HEAD_BYTES):
         return f"is a Terraform plan as text: {_MAKE_PLAN}"
@@ -115,9 +115,9 @@ def wrong_format_reason_of_bytes(path: str, content: bytes, hint: str) -> str | 
 def data_folder() -> Path:
     """Returns this tool's folder, which may not exist yet.
 
-    Raises BadUsage if there is no home folder. It is below XDG_DATA_HOME, if that is set. Otherwise
-    it is below ~/Library/Application Support on macOS, %LOCALAPPDATA% on Windows, and
-    ~/.local/share elsewhere.
+    The folder is in XDG_DATA_HOME if that is set, otherwise in ~/Library/Application Support on
+    macOS, %LOCALAPPDATA% on Windows, and ~/.local/share elsewhere. Raises BadUsage if there is no
+    home folder.
     """
     if xdg_folder := _folder_from_variable("XDG_DATA_HOME"):
         return xdg_folder / _NAME

@@ -1,6 +1,6 @@
-"""Loads the policy from its TOML file, and the file of own rates that it names.
+"""Loads the policy's TOML file, and the file of your own rates that the policy names.
 
-The file of own rates is JSON with one rate per line, so that a diff shows each new rate.
+The file of rates is JSON with one rate per line, so that a diff shows each new rate.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Recordings: JSON files with a job's Describe* response, as the AWS CLI prints it, and metrics.
 
-`sageaudit record` writes such files (`recording_file`). It adds when the job was read, at which
-prices, and what could not be read. With these, an audit of the recording equals the audit of the
-live job at that time. docs/schema/recording.schema.json describes all keys.
+`sageaudit record` (`recording_file`) also writes when the job was read, the prices, and what could
+not be read. So an audit of the recording equals the audit of the live job at that time.
+docs/schema/recording.schema.json describes all keys.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Recording(Struct, frozen=True):
     region: str | None
     read_context: ReadContext | None = None
     has_all_tags: bool = False
-    """Whether `tags` are all tags of the job, or only those that audits store."""
+    """Whether `tags` has all tags of the job; False if it has only the tags that audits store."""
 
 
 class RecordedSet(Struct, frozen=True):
@@ -130,9 +130,9 @@ def _child(document: Mapping[str, Any], position: int, prices: ListedPrices | No
 
 
 def parse_job(document: Mapping[str, Any], prices: ListedPrices | None = None) -> Recording:
-    """Returns the recording of one job in parsed JSON. `prices`: the price list of its set.
+    """Returns the recording of one job in parsed JSON.
 
-    Raises MalformedData with the key.
+    `prices`: the price list of the set that the job belongs to. Raises MalformedData with the key.
     """
     if "describe" in document:
         _check_schema(document)
@@ -203,11 +203,11 @@ def _values(values: object, key: str) -> tuple[float | None, ...]:
 
 
 class ReadContext(Struct, frozen=True):
-    """When and how a job was read.
+    """When and how a job was read from AWS.
 
-    `read_at` is the time of its audits. `no_points_reason`: why a metric without points has none.
-    `metric_notes`, `notes`: sentences on what else could not be read. `prices`: that day's price
-    list; None if it was not read.
+    `read_at` is the time of the recording's audits. `no_points_reason`: why a metric without points
+    has none. `metric_notes` and `notes` are sentences on what else could not be read. `prices`: the
+    price list of the day of `read_at`; None if it was not read.
     """
 
     read_at: datetime

@@ -2,7 +2,7 @@
 
 `recording.parse` reads them. In an anonymized recording, each name in an answer is replaced by a
 pseudonym, by the table of `job_fields`; enumerated fields keep the values of AWS's service model.
-Our own sentences, numbers and times stay.
+Sentences of this project, numbers and times are kept.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TAGS = Policy().tag_names
 ANONYMIZED = "anonymized"
 """The key that marks an anonymized file."""
 REDACTED = "not shared"
-"""Replaces sentences that are not our own in an anonymized file."""
+"""Replaces every sentence that this project did not write in an anonymized file."""
 _PUBLIC = ("region", "component", "read_at", "managed_spot", "rates")
 """The parts of a recorded price list that AWS publishes."""
 _KNOWN_TAGS = SAGEAUDIT_TAGS.union(Policy().owner_tags)
@@ -60,7 +60,7 @@ _SAFE_SENTENCES = re.compile(
     r"|series of the extreme hosts alone(?:; no curves)?"
     r"|the series were too large to keep"
 )
-"""Our own sentences, which contain no data of the account."""
+"""Matches sentences that this project writes, which contain no data of the account."""
 
 
 def make_document(
@@ -69,21 +69,26 @@ def make_document(
     """Returns the JSON of a recording: a job as a history stores it, with metrics and prices.
 
     `key`: the fingerprints' key, by which runs with the same settings are found; None for no
-    fingerprint. `tags`: names of tags to keep. A set has its time and price list once, for all of
-    its jobs. Raises MalformedData.
+    fingerprint. `tags`: names of tags to keep. A set has one time and price list for all of its
+    jobs. Raises MalformedData.
     """
     if isinstance(recorded, Recording):
         return {"schema": SCHEMA, **_job_document(recorded, key, tags)}
     children = [_job_document(child, key, tags) for child in recorded.children]
     rollup_document = {} if recorded.rollup is None else _job_document(recorded.rollup, key, tags)
     for shared_key in ("as_of", "prices"):
-        shared = next((child[shared_key] for child in children if child.get(shared_key)), None)
-        if shared is not None and rollup_document.setdefault(shared_key, shared) == shared:
+        shared_value = next(
+            (child[shared_key] for child in children if child.get(shared_key)), None
+        )
+        if (
+            shared_value is not None
+            and rollup_document.setdefault(shared_key, shared_value) == shared_value
+        ):
             for child in children:
-                if child.get(shared_key) == shared:
+                if child.get(shared_key) == shared_value:
                     del child[shared_key]
-    deleted = {"deleted": [ref.arn for ref in recorded.deleted]} if recorded.deleted else {}
-    return {"schema": SCHEMA, **rollup_document, **deleted, "children": children}
+    deleted_part = {"deleted": [ref.arn for ref in recorded.deleted]} if recorded.deleted else {}
+    return {"schema": SCHEMA, **rollup_document, **deleted_part, "children": children}
 
 
 def _job_document(recorded: Recording, key: bytes | None, tags: TagNames) -> dict[str, Any]:
@@ -125,27 +130,31 @@ def to_text(document: Mapping[str, Any]) -> str:
 
 
 def _lines(value: object, indent: str) -> Iterator[str]:
-    one_line = to_json(value)
+    one_line_text = to_json(value)
     is_flat_list = isinstance(value, list) and not any(
         isinstance(entry, dict | list) for entry in value
     )
-    if is_flat_list or not isinstance(value, dict | list) or len(indent) + len(one_line) <= _WIDTH:
-        yield one_line
+    if (
+        is_flat_list
+        or not isinstance(value, dict | list)
+        or len(indent) + len(one_line_text) <= _WIDTH
+    ):
+        yield one_line_text
         return
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     yield opening
-    inner = f"{indent} "
+    inner_indent = f"{indent} "
     pairs = value.items() if isinstance(value, dict) else ((None, entry) for entry in value)
     for position, (key, item) in enumerate(pairs):
-        yield f"{',' if position else ''}\n{inner}"
+        yield f"{',' if position else ''}\n{inner_indent}"
         if key is not None:
             yield f"{json.dumps(str(key), ensure_ascii=False)}: "
-        yield from _lines(item, inner)
+        yield from _lines(item, inner_indent)
     yield f"\n{indent}{closing}"
 
 
 def check_can_write(path: Path, *, replace: bool) -> None:
-    """Raises BadUsage if its folder is missing, or if a file exists that may not be replaced."""
+    """Raises BadUsage if the file's folder is missing, or the file exists without `replace`."""
     if not path.parent.is_dir():
         raise BadUsage(f"{path}: there is no folder {path.parent}")
     try:
@@ -229,7 +238,7 @@ class _Anonymizer(Struct, frozen=True):
         return {key: share(document[key]) for key, share in share_by_key.items() if key in document}
 
     def _answer(self, answer: Mapping[str, Any], job_account: str | None) -> dict[str, Any]:
-        """Anonymizes an answer. Images of `job_account` are not AWS's."""
+        """Anonymizes an answer. An image in `job_account` counts as the user's, not as AWS's."""
         names = self.names
         pseudonyms: Mapping[StoredAs, Callable[[str], str]] = {
             StoredAs.TYPE: lambda text: text if text in self.types else UNKNOWN,
@@ -262,9 +271,13 @@ class _Anonymizer(Struct, frozen=True):
     def _metrics(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
         result: dict[str, Any] = {}
         if "absent" in metrics:
-            absent = metrics["absent"]
-            code = absent["code"] if absent["code"] in _CODES else REDACTED
-            result["absent"] = {"code": code, "reason": _sentence(absent["reason"]), "remedy": None}
+            absence = metrics["absent"]
+            code = absence["code"] if absence["code"] in _CODES else REDACTED
+            result["absent"] = {
+                "code": code,
+                "reason": _sentence(absence["reason"]),
+                "remedy": None,
+            }
         if "notes" in metrics:
             result["notes"] = [_sentence(text) for text in metrics["notes"]]
         hosts: dict[str, list[str]] = {}
@@ -281,7 +294,8 @@ class _Anonymizer(Struct, frozen=True):
         return result
 
     def _tag(self, name: str, value: str) -> dict[str, str]:
-        """Replaces a tag's value by a pseudonym, and its name if audits do not read it by default.
+        """Replaces a tag's value by a pseudonym, and also the name of a tag that audits do not
+        read.
 
         An exemption keeps its rules and date, so that it has the same effect.
         """
@@ -304,5 +318,5 @@ class _Anonymizer(Struct, frozen=True):
 
 
 def _sentence(text: str) -> str:
-    bare = text.rstrip(".")
-    return bare if _SAFE_SENTENCES.fullmatch(bare) else REDACTED
+    text_without_point = text.rstrip(".")
+    return text_without_point if _SAFE_SENTENCES.fullmatch(text_without_point) else REDACTED

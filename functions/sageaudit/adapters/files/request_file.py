@@ -17,18 +17,18 @@ from sageaudit.errors import BadUsage
 
 STDIN = "-"
 MAX_BYTES = 64 * 1024 * 1024
-"""The maximum size; a Terraform plan of thousands of resources has a few MB."""
+"""The most bytes of a file; a Terraform plan of thousands of resources has a few MB."""
 _LARGE = 2**20
-"""The keys of a file with more characters are checked before the whole file is parsed."""
+"""The number of characters above which a file's keys are checked before it is parsed."""
 _FIRST_PART = 2**16
-"""The number of characters in which these keys are searched."""
+"""The number of characters at a large file's beginning in which keys are searched."""
 _HINT = "give the JSON of one request, of a pipeline definition, or of `terraform show -json`"
 TOO_DEEPLY_NESTED = "has too many brackets inside each other"
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 
 class RequestFile(Struct, frozen=True):
-    """A parsed file."""
+    """A parsed file of a request, pipeline or plan."""
 
     name: str
     document: Any
@@ -40,7 +40,7 @@ class RequestFile(Struct, frozen=True):
         Does not list keys inside a repeated key again.
         """
         numbers: dict[Place, int] = {(): 1}
-        repeated: dict[Place, None] = {}
+        repeated_places: dict[Place, None] = {}
         # The current key or index of each level, and whether the level is a list.
         stack: list[tuple[str | int | None, bool]] = []
         line, position, key_next = 1, 0, False
@@ -62,11 +62,13 @@ class RequestFile(Struct, frozen=True):
             elif word != ":" and key_next:
                 stack[-1] = (json.loads(word), False)
                 place = tuple(_steps(stack))
-                if place in numbers and not any(place[:n] in repeated for n in range(len(place))):
-                    repeated[place] = None
+                if place in numbers and not any(
+                    place[:n] in repeated_places for n in range(len(place))
+                ):
+                    repeated_places[place] = None
                 numbers[place] = line
                 key_next = False
-        return numbers, list(repeated)
+        return numbers, list(repeated_places)
 
 
 def display_name(path: str) -> str:
@@ -78,7 +80,7 @@ def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
     """Reads a file, or stdin for "-". Raises BadUsage with one sentence that names the file.
 
     `check_keys` raises MalformedData for a list, or for an object with wrong keys. For a large file
-    it is called before the whole file is parsed.
+    it is called on the first keys, before the whole file is parsed.
     """
     name = display_name(path)
     try:
@@ -117,7 +119,7 @@ def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
 
 
 def _first_keys(text: str) -> Iterator[str]:
-    """Yields the keys of the top level that are in the first part of the text."""
+    """Yields the top-level keys in the first part of the text."""
     depth, key_next = 0, False
     for match in _TOKEN.finditer(text, 0, _FIRST_PART):
         word = match[0]

@@ -24,7 +24,7 @@ from sageaudit.errors import PARSE_ERRORS, BadPolicy
 
 FILE_NAME = "policy.json"
 ASSET_PATH = Path(__file__).parents[3] / FILE_NAME
-"""Beside the package, at the root of the Lambda asset."""
+"""The stored policy: beside the package, at the root of the Lambda asset."""
 
 
 def load(path: Path | None = None) -> Policy:

@@ -1,10 +1,10 @@
 """Stored forms: times and keys as texts, and rows as table items, by the names and types of fields.
 
 Keys identify runs, and sort them by their ends or rechecks. An attribute has the name of its field.
-A field that is None has no attribute; neither has a field whose default is False or empty, if it
-has this value. The fields of a JobKey are attributes like the others. Times and enum values are
-strings, tuples are lists. Money is a number; the figures of RUN_FIELDS and Sums are strings, as a
-metric may have any exponent.
+A field has no attribute if its value is None, or equal to a default that is False or empty. The
+fields of a JobKey are attributes like the others. Times and enum values are strings, tuples are
+lists. Money is a number; the figures of RUN_FIELDS and Sums are strings, as a metric may have any
+exponent.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ from sageaudit.domain.resize.candidate import CostlierStep
 MAX_TEXT_LENGTH = 2_000
 """The maximum length of a text in rows and keys; the document has the full text."""
 _MAX_PART_BYTES = 512
-"""A partition key has at most 2,048 bytes, a sort key 1,024; a longer one fails the transaction."""
+"""The most bytes of a text in a key; a longer key would fail the transaction.
+
+DynamoDB accepts 2,048 bytes in a partition key and 1,024 in a sort key.
+"""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Item = dict[str, Any]
 StoredT = TypeVar(
@@ -76,17 +79,17 @@ def moment_sk(moment: datetime, key: JobKey) -> str:
 
 
 def sk_before(before: datetime | None) -> str:
-    """Returns a sort key after those of all moments before this one; None: after all keys."""
+    """Returns a sort key after the keys of all moments before `before`; None: after all keys."""
     return "~" if before is None else moment_text(before)
 
 
 def through_sk(moment: datetime) -> str:
-    """Returns a sort key after those of all moments up to this one, since "$" follows "#"."""
+    """Returns a sort key after the keys of all moments up to `moment`, since "$" follows "#"."""
     return f"{moment_text(moment)}$"
 
 
 def as_utc(moment: datetime) -> datetime:
-    """Returns the moment in UTC; one without a zone is taken as UTC."""
+    """Returns the moment in UTC; a moment without a zone is taken as UTC."""
     if moment.tzinfo is UTC:
         return moment
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
@@ -113,10 +116,10 @@ def epoch_ms(moment: datetime) -> int:
 
 
 class FieldReader(NamedTuple):
-    """A field, and `convert`, which converts its stored value (None: it is stored unchanged).
+    """How to read a field. `convert` converts its stored value; None: it is stored unchanged.
 
-    `is_optional`: its attribute may be absent; a value equal to `default` is not stored.
-    `is_nested`: it is a list or a map.
+    `is_optional`: the attribute may be absent. A value equal to `default` is not stored.
+    `is_nested`: the value is a list or a map.
     """
 
     name: str
@@ -132,7 +135,7 @@ def to_item(row: StoredT) -> Item:
 
 
 def to_attributes(row: StoredT, readers: Iterable[FieldReader]) -> Item:
-    """Returns the attributes of these fields of a row."""
+    """Returns the attributes of the fields that `readers` read."""
     item: Item = {}
     for name, _, is_optional, default, _ in readers:
         value = getattr(row, name)
@@ -149,7 +152,10 @@ def from_item(row_type: type[StoredT], item: Item) -> StoredT:
 
 
 def read_fields(readers: Iterable[FieldReader], item: Item) -> dict[str, Any]:
-    """Returns the fields of these readers, read from an item. Raises KeyError, like `from_item`."""
+    """Returns an item's values by field, as the readers convert them.
+
+    Raises KeyError if a required attribute is missing.
+    """
     values: dict[str, Any] = {}
     for name, convert, is_optional, *_ in readers:
         if name in item:
@@ -198,7 +204,7 @@ def _texts(sums: Sums | RuleSums) -> Item:
 
 
 def non_zero_numbers(sums: Sums | RuleSums) -> Item:
-    """Returns the counts and amounts that are not zero, without those of rules."""
+    """Returns the counts and amounts that are not zero, except the sums by rule."""
     return {name: value for name, value in asdict(sums).items() if value and name != "rules"}
 
 
@@ -211,9 +217,9 @@ def _read_sums(item: Item) -> Sums:
 
 
 def parse_numbers(form: type[Sums | RuleSums], item: Item) -> Item:
-    """Returns an item's counts as int and amounts as Decimal. The name of a count has no unit.
+    """Returns an item's counts as int, and amounts (names with `_usd`) as Decimal.
 
-    The values may be numbers or texts. Other attributes of the item are left out.
+    The stored values may be numbers or texts. Other attributes of the item are left out.
     """
     numbers = _NUMBERS[form]
     return {name: numbers[name](value) for name, value in item.items() if name in numbers}
@@ -230,13 +236,13 @@ def detail_to_item(detail: Detail) -> Item:
 
 
 def read_detail(item: Item) -> Detail:
-    """Reads the detail from these attributes."""
+    """Reads the detail from the attributes that `detail_to_item` made."""
     job = read_gzip_json(item["description"])
     return Detail(job["describe"], job["tags"], item["series"], item.get("note"))
 
 
 def _readers(form: type[Any]) -> tuple[FieldReader, ...]:
-    """Returns the readers of all fields."""
+    """Returns the readers of all fields of a type."""
     readers, hints = [], get_type_hints(form)
     for field in fields(form):
         hint = hints[field.name]
@@ -284,4 +290,4 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
 
 READERS_BY_TYPE = {form: _readers(form) for form in _FORMS}
 RUN_READERS = tuple(row for row in READERS_BY_TYPE[AuditSummary] if row.name in _FIELDS_IN_FINDINGS)
-"""Fields of a summary that finding rows have too: what a rule's list shows of a run."""
+"""Readers of the summary's fields that a rule's list shows and finding rows store."""

@@ -42,7 +42,9 @@ class HistorySource(Struct, frozen=True):
 
     @property
     def location_text(self) -> str:
-        """Where it is, as text: `/home/ana/history.db`, `the table sageaudit in eu-west-1`."""
+        """The history's location, as text: `/home/ana/history.db`, `the table sageaudit in
+        eu-west-1`.
+        """
         if self.session is None:
             return self.name
         return f"the table {self.name} in {self.session.region_name}"
@@ -107,7 +109,7 @@ def open_in_memory(name: str) -> HistorySource:
 def _open_table(
     table: str, profile: str | None, region: str | None
 ) -> tuple[Any, History, Decisions]:
-    """Opens the table with the user's own credentials, and returns the session too.
+    """Opens the table with the user's own credentials; returns the session, history and decisions.
 
     Raises BadUsage for an invalid table name or an unknown region.
     """
@@ -127,7 +129,7 @@ def _open_table(
 
 
 def _exists(path: Path) -> bool:
-    """Whether a file may exist. Errors other than its absence show when it is opened."""
+    """Whether a file may exist. True after an error, which opening the file reports."""
     with suppress(OSError):
         return path.exists()
     return True
@@ -144,9 +146,8 @@ def create_private_folder(folder: Path) -> None:
 
 
 class TableOverlay(SqliteHistory):
-    """A table, with audits in memory added, as an audit reads it.
-
-    Nothing is written to the table.
+    """A read-only view of a table combined with audits in memory, in which audits read earlier
+    runs.
     """
 
     def __init__(self, table: History) -> None:
@@ -162,13 +163,13 @@ class TableOverlay(SqliteHistory):
     ) -> Iterator[Row]:
         """Yields the runs of a list.
 
-        A family's runs are from both; an audit in memory replaces the stored one. Other lists are
-        from memory alone.
+        A family's runs are from the table and memory; an audit in memory replaces the stored audit.
+        Other lists are from memory alone.
         """
-        in_memory = super().runs(query, before=before, page_size=page_size)
+        runs_in_memory = super().runs(query, before=before, page_size=page_size)
         if query.index is not RunIndex.FAMILY:
-            return in_memory
-        rows: list[Any] = list(in_memory)
+            return runs_in_memory
+        rows: list[Any] = list(runs_in_memory)
         keys_in_memory = {run.key for run in rows}
         wider_page_size = page_size and page_size + len(rows)
         stored: Iterator[Any] = self._table.runs(query, before=before, page_size=wider_page_size)

@@ -2,7 +2,7 @@
 
 These pure functions decide for every history, from its newest version of the audit: the version to
 write, the runs to judge again, and the changes to the daily sums. An audit is stored as JSON in
-gzip: the 5 to 15 KB of a typical one take about 2 KB. The stream passes the bytes to `notify`
+gzip: a typical audit of 5 to 15 KB takes about 2 KB. The stream passes the bytes to `notify`
 unchanged. A document over the limit is trimmed, with a note about what was left out.
 """
 
@@ -27,11 +27,11 @@ from sageaudit.structs import replace
 STAMP_LENGTH = 8
 """Number of letters of a run's stamp."""
 MAX_DOCUMENT_BYTES = 350_000
-"""The maximum UTF-8 bytes of a document's JSON. Its gzip then always fits an item of 400 KB, with
-the other attributes."""
+"""The most UTF-8 bytes of a document's JSON, whose gzip then always fits an item of 400 KB."""
 MAX_TEXT_LENGTH = 300
+"""The number of characters of a text that the last trim keeps."""
 MAX_LIST_LENGTH = 50
-"""The characters of a text, and the entries of a list, that the last trim keeps."""
+"""The number of entries of a list that the last trim keeps."""
 _Document = dict[str, Any]
 
 
@@ -54,9 +54,9 @@ def next_step(newest: AuditSummary | None, entry: AuditEntry, digest: str) -> Re
 
     The result does not depend on the order or number of deliveries. ADVANCE stores the newer time
     of an unchanged document, so that an older state is rejected later. For the same state of a job,
-    only its first final audit or an entry with `force_new_version` makes a new version: two
-    deliveries that read the metrics a second apart count as one audit. CONFIRM stores which runs of
-    its family the same document was judged by this time.
+    only its first final audit or an entry with `force_new_version` makes a new version. So two
+    deliveries that read the metrics a second apart count as one audit. CONFIRM stores the earlier
+    runs by which the unchanged document was judged.
     """
     if newest is None:
         return RecordStep.WRITE
@@ -102,18 +102,18 @@ class FamilyRow(Struct, frozen=True):
 
     @property
     def compared_text(self) -> str | None:
-        """The stamps without separators: each has STAMP_LENGTH letters."""
+        """The stamps in `compared` without separators; None if no earlier runs were read."""
         return None if self.compared is None else "".join(self.compared)
 
-    def has_missed(self, earlier: FamilyRow) -> bool:
-        """Whether it was judged without the current state of a run that ended before it."""
-        if self.compared is None or earlier.ended_sk < self.compared_since:
+    def has_missed(self, earlier_row: FamilyRow) -> bool:
+        """Whether the run's audit did not read the current state of an earlier run."""
+        if self.compared is None or earlier_row.ended_sk < self.compared_since:
             return False
-        return earlier.stamp not in self.compared
+        return earlier_row.stamp not in self.compared
 
 
 def read_compared(text: str | None) -> tuple[str, ...] | None:
-    """Reads the stamps in a text of `compared_text`."""
+    """Reads the stamps that `compared_text` joined; None if no earlier runs were read."""
     if text is None:
         return None
     return tuple(text[at : at + STAMP_LENGTH] for at in range(0, len(text), STAMP_LENGTH))
@@ -141,10 +141,12 @@ def family_row(entry: AuditEntry, summary: AuditSummary) -> FamilyRow | None:
 def find_outdated(
     row: FamilyRow, earlier_rows: Iterable[FamilyRow], later_rows: Iterable[FamilyRow]
 ) -> Iterator[JobKey]:
-    """Yields the run itself if it missed an earlier run, and later runs that missed it."""
-    if any(row.has_missed(earlier) for earlier in earlier_rows):
+    """Yields the row's run if its audit missed an earlier run, and the later runs that missed this
+    run.
+    """
+    if any(row.has_missed(earlier_row) for earlier_row in earlier_rows):
         yield row.key
-    yield from (later.key for later in later_rows if later.has_missed(row))
+    yield from (later_row.key for later_row in later_rows if later_row.has_missed(row))
 
 
 def sum_row(summary: AuditSummary, scope: Scope) -> SumRow:
@@ -162,7 +164,7 @@ def sum_row(summary: AuditSummary, scope: Scope) -> SumRow:
 def sum_differences(previous: AuditSummary | None, summary: AuditSummary) -> Iterator[SumRow]:
     """Yields what recording a version adds to the sums, compared with the last version.
 
-    No difference is zero: a roll-up without findings of its own adds nothing.
+    Zero differences are left out: a roll-up without findings of its own adds nothing.
     """
     for scope in Scope:
         new_row = sum_row(summary, scope)
@@ -182,8 +184,8 @@ def sum_differences(previous: AuditSummary | None, summary: AuditSummary) -> Ite
 def document_digest(document: AuditDocument) -> str:
     """Returns the first half of the document's SHA-256, in hexadecimal.
 
-    It leaves out the version, which History assigns, and the recheck time: a recheck that changes
-    nothing else is not a new version.
+    The digest leaves out the version, which History assigns, and the recheck time: a recheck that
+    changes nothing else is not a new version.
     """
     audit = {name: value for name, value in document["audit"].items() if name != "version"}
     audit["due_at"] = None
@@ -193,28 +195,28 @@ def document_digest(document: AuditDocument) -> str:
 
 
 def to_stored_bytes(document: AuditDocument, version: int) -> bytes:
-    """Returns the bytes to store."""
+    """Returns a document's stored bytes: gzipped JSON with the version, trimmed to fit one item."""
     return gzip_text(to_stored_json(document, version))
 
 
 def to_stored_json(document: AuditDocument, version: int) -> str:
-    """Returns the JSON to store, with its version, trimmed to fit one item."""
+    """Returns a document's stored JSON, with the version, trimmed to fit one item."""
     audit = {**document["audit"], "version": version}
-    stored = cast("_Document", {**document, "audit": audit})
+    stored_document = cast("_Document", {**document, "audit": audit})
     if unlisted_count := unlisted_finding_count(document):
         note = (
             f"Findings that no list shows: {unlisted_count}"
             " (lists have one of each rule, 40 at most)."
         )
-        stored = _with_note(stored, note)
-    text = to_json(stored)
+        stored_document = _with_note(stored_document, note)
+    text = to_json(stored_document)
     for trim, note in _TRIMS:
         if len(text.encode()) <= MAX_DOCUMENT_BYTES:
             break
-        trimmed = trim(stored)
-        if trimmed != stored:
-            stored = _with_note(trimmed, note)
-            text = to_json(stored)
+        trimmed_document = trim(stored_document)
+        if trimmed_document != stored_document:
+            stored_document = _with_note(trimmed_document, note)
+            text = to_json(stored_document)
     return text
 
 
@@ -232,11 +234,14 @@ def _without_evidence(document: _Document) -> _Document:
 
 
 def _shorten_children(document: _Document) -> _Document:
-    shortened = [
+    shortened_children = [
         {**_without_evidence(child), "phases": [], "waterfall": []}
         for child in document["children"] or ()
     ]
-    return {**document, "children": shortened if document["children"] is not None else None}
+    return {
+        **document,
+        "children": shortened_children if document["children"] is not None else None,
+    }
 
 
 def _without_children(document: _Document) -> _Document:

@@ -20,13 +20,16 @@ from sageaudit.domain.audit.sums import storable_usd, sums_from_document
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import seconds_between, sum_if_complete
 from sageaudit.domain.job.ref import JobRef
-from sageaudit.domain.reconcile.lines import full_usage_type, lines_of
+from sageaudit.domain.reconcile.lines import full_usage_type, lines_from_audit
 from sageaudit.output.text.finding import fix_text
 from sageaudit.structs import replace
 
 _HOUR_S = 3600
 MAX_FINDING_ROWS = 40
-"""A transaction has at most 100 actions: 40 puts, 40 deletes of old rows, and up to 13 others."""
+"""The most rows of findings of a run.
+
+A transaction has at most 100 actions: 40 puts, 40 deletes of old rows, and up to 13 others.
+"""
 
 
 def make_summary(entry: AuditEntry, version: int, digest: str) -> AuditSummary:
@@ -87,16 +90,18 @@ def _seconds(begin: str | None, end: str | None) -> int | None:
 
 
 def _parts(document: AuditDocument) -> dict[str, Any]:
-    """Returns a bill's parts as lists show them; a roll-up's bill has none."""
+    """Returns the summary's fields on parts of the bill; empty if the bill has no lines."""
     bill = document["bill"]
     if not bill["lines"]:
         return {}
     instance_hours, idle_capacity = _part(bill, "compute", "quantity"), document["idle_capacity"]
-    idle_gpus = idle_capacity if idle_capacity and idle_capacity["unit"] == "gpu_hours" else None
+    gpu_idle_capacity = (
+        idle_capacity if idle_capacity and idle_capacity["unit"] == "gpu_hours" else None
+    )
     return {
         "instance_s": None if instance_hours is None else round(instance_hours * _HOUR_S),
-        "gpu_s": idle_gpus and round(idle_gpus["paid"] * _HOUR_S),
-        "idle_gpu_s": idle_gpus and round(idle_gpus["idle"] * _HOUR_S),
+        "gpu_s": gpu_idle_capacity and round(gpu_idle_capacity["paid"] * _HOUR_S),
+        "idle_gpu_s": gpu_idle_capacity and round(gpu_idle_capacity["idle"] * _HOUR_S),
         "storage_usd": _part(bill, "storage", "usd"),
         "warm_pool_usd": _part(bill, "warm_pool", "usd"),
         "spot_saved_usd": storable_usd(bill["spot_saved_usd"]),
@@ -105,10 +110,10 @@ def _parts(document: AuditDocument) -> dict[str, Any]:
 
 
 def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
-    """Returns quantity and dollars by usage type; a sum with an unknown part is unknown."""
+    """Returns quantity and dollars by usage type; a sum with an unknown part is None."""
     quantities: dict[str, list[Decimal | None]] = defaultdict(list)
     costs: dict[str, list[Decimal | None]] = defaultdict(list)
-    for line in lines_of(document, None):
+    for line in lines_from_audit(document, None):
         if line.is_metered:
             usage_type = full_usage_type(line)
             quantities[usage_type].append(line.quantity)
@@ -121,18 +126,20 @@ def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
     }
 
 
-def _part(bill: BillDocument, item: str, figure: Literal["quantity", "usd"]) -> Decimal | None:
+def _part(
+    bill: BillDocument, item_prefix: str, figure_name: Literal["quantity", "usd"]
+) -> Decimal | None:
     """Returns the sum of the lines whose item begins with `item`.
 
     None if a line has no figure, or if the bill reports the item as missing.
     """
-    figures = [line[figure] for line in bill["lines"] if line["item"].startswith(item)]
-    is_missing = any(text.startswith(item.replace("_", " ")) for text in bill["missing"])
+    figures = [line[figure_name] for line in bill["lines"] if line["item"].startswith(item_prefix)]
+    is_missing = any(text.startswith(item_prefix.replace("_", " ")) for text in bill["missing"])
     return None if is_missing and not figures else storable_usd(sum_if_complete(figures))
 
 
 def _run_fields(entry: AuditEntry) -> dict[str, Any]:
-    """Returns the fields that the document does not have, and the recommendation."""
+    """Returns the summary's fields from the run summary, and the document's recommendations."""
     if entry.run_summary is None:
         return {}
     run_fields = {name: getattr(entry.run_summary, name) for name in RUN_FIELDS}
@@ -152,7 +159,7 @@ def finding_rows(entry: AuditEntry) -> tuple[FindingRow, ...]:
 
 
 def unlisted_finding_count(document: AuditDocument) -> int:
-    """Returns how many findings no list shows: those beyond 40, and further findings of a rule."""
+    """Returns how many findings have no row: those beyond 40, and a rule's further findings."""
     findings = _own_findings(document)
     return len(findings) - min(len({finding["id"] for finding in findings}), MAX_FINDING_ROWS)
 
@@ -190,7 +197,7 @@ def rule_finding(
     ended_at: datetime,
     owner: str | None = None,
 ) -> RuleFinding:
-    """Returns a finding with the fields of its run that the finding's row and the ARN have."""
+    """Returns a finding with a partial summary of its run, from the arguments and the ARN."""
     ref = JobRef.from_arn(key.arn)
     summary = AuditSummary(
         key=key,
@@ -217,8 +224,8 @@ def normalized_key(entry: AuditEntry) -> JobKey:
 
 
 def _ended_at(entry: AuditEntry) -> datetime:
-    ended = entry.document["job"]["ended_at"]
-    return as_utc(entry.key.created_at) if ended is None else read_moment(ended)
+    ended_text = entry.document["job"]["ended_at"]
+    return as_utc(entry.key.created_at) if ended_text is None else read_moment(ended_text)
 
 
 def _owner(document: AuditDocument) -> str | None:
@@ -232,8 +239,8 @@ def clip_text(text: str) -> str:
 
 def _top_rule(findings: list[FindingDocument]) -> str | None:
     """Returns the rule of the most important standing finding, by dollars and severity."""
-    standing = list(filter(is_standing, findings))
-    return max(standing, key=_weight)["rule"] if standing else None
+    standing_findings = list(filter(is_standing, findings))
+    return max(standing_findings, key=_weight)["rule"] if standing_findings else None
 
 
 def _severity(findings: list[FindingDocument]) -> Severity | None:
@@ -243,6 +250,6 @@ def _severity(findings: list[FindingDocument]) -> Severity | None:
 
 
 def _weight(finding: FindingDocument) -> tuple[Decimal, int]:
-    counted = Bucket(finding["bucket"]).is_counted
-    saving = (storable_usd(finding["saving_usd"]) if counted else None) or Decimal(0)
-    return saving, Severity(finding["severity"]).rank
+    is_counted = Bucket(finding["bucket"]).is_counted
+    saving_usd = (storable_usd(finding["saving_usd"]) if is_counted else None) or Decimal(0)
+    return saving_usd, Severity(finding["severity"]).rank

@@ -1,7 +1,7 @@
 """One invocation of a function: processes each record alone, and decides which to deliver again.
 
 SQS delivers each message again that the answer names. A stream starts again at the record that the
-answer names, so no record after it is started. Why this is not a Powertools `BatchProcessor`:
+answer names, so later records are not started. Why this is not a Powertools `BatchProcessor`:
 docs/decisions/0010-what-powertools-does.md.
 """
 
@@ -40,14 +40,21 @@ REQUEUED = "Requeued"
 """The metric for changes of the table that were sent to a queue, to be tried again."""
 MIN_WAIT_S = 60
 MAX_WAIT_S = 3_600
-"""A failure hides a message for a minute, each further failure twice as long, up to this: our
-choice."""
+"""The longest wait of a message after a failure, in seconds (our choice).
+
+The first failure hides a message for a minute, each further failure twice as long.
+"""
 _MIN_JITTER_FACTOR = 0.8
-"""The shortest share of a wait. Waits vary, so that failures do not all come back together: our
-choice."""
+"""The smallest factor of a wait (our choice).
+
+Waits vary, so that messages that failed together do not all come back together.
+"""
 ON_LAMBDA = "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ
 _RUN_TIME_RESERVE_S = 900
-"""SQS limits invisibility to 12 hours from the receive, and a function may run up to this long."""
+"""The longest time that a function may run, in seconds.
+
+SQS limits invisibility to 12 hours from the receive, which includes this time.
+"""
 
 
 Record = SqsMessage | TableChange
@@ -56,7 +63,7 @@ R_contra = TypeVar("R_contra", contravariant=True)
 
 
 class RetryRecord(Exception):
-    """Makes a record wait for `wait_s` seconds; `why` is the reason."""
+    """Makes a record wait for `wait_s` seconds, for the reason `why`."""
 
     def __init__(self, why: str, wait_s: int) -> None:
         super().__init__(why)
@@ -64,7 +71,7 @@ class RetryRecord(Exception):
 
 
 class RetryPolicy(Protocol[R_contra]):
-    """What happens to failed records."""
+    """What to do with records that failed."""
 
     def reject(self, record: R_contra, code: str, reason: str) -> None:
         """Sends a dead letter for a record that would fail again. Raises AwsError."""
@@ -81,12 +88,13 @@ class Batch(Struct, Generic[R]):
     """A Lambda function. `work` processes one record, or raises an error.
 
     RejectedEvent sends a dead letter with its code, because a retry would end the same way. After
-    any other error `retries` decides when the record comes back. The error is logged, and counted
-    as `failed`; an unexpected one is also counted as a defect.
+    any other error `retries` decides when the record comes back. The error is logged and counted as
+    `failed`; an unexpected error is also counted as a defect.
 
     With less than `stop_before_ms` left, no record is started: if a function times out, its whole
-    batch is delivered again. Counts are printed after each record, so that a later one cannot lose
-    them. `begin` is called before each record, with the milliseconds that the function has left.
+    batch is delivered again. Counts are printed after each record, so that a later record cannot
+    lose them. `begin` is called before each record, with the milliseconds that the function has
+    left.
     """
 
     record: type[R]
@@ -159,9 +167,9 @@ def _error_labels(error: Exception) -> dict[str, str]:
 
 
 class QueueRetries:
-    """Hides messages that failed for a time; makes dead letters of those that are too old.
+    """Implements RetryPolicy for messages: hides failed messages, and makes old ones dead letters.
 
-    `queues`: the queues of the messages. `dead_letters`: one queue for all of them.
+    `queues` are the queues of the messages; `dead_letters` gets the dead letters of all queues.
     """
 
     def __init__(
@@ -184,7 +192,7 @@ class QueueRetries:
         return record.age_s(self._clock()) >= GIVE_UP_AFTER.total_seconds()
 
     def retry_later(self, record: SqsMessage, reason: str, wait_s: int | None = None) -> str | None:
-        """Hides the message, or abandons it if it is too old."""
+        """Hides the message; abandons a message that is too old."""
         if self.is_too_old(record):
             self.reject(record, "abandoned", reason)
             return ABANDONED
@@ -197,7 +205,9 @@ class QueueRetries:
 
 
 def retry_delay_s(record: SqsMessage) -> int:
-    """Returns how long to hide a failed message: 80 to 100% of the full time, by its id."""
+    """Returns for how many seconds to hide a failed message: 80 to 100% of the full wait, by its
+    id.
+    """
     longest_s = doubled_s(MIN_WAIT_S, record.receive_count - 1, MAX_WAIT_S)
     digest = hashlib.sha256(f"{record.identifier} {record.receive_count}".encode()).digest()
     fraction = digest[0] / 255
@@ -205,7 +215,10 @@ def retry_delay_s(record: SqsMessage) -> int:
 
 
 class StreamRetries(Struct, frozen=True):
-    """Sends the keys of failed changes to a queue, so that none blocks its shard."""
+    """Implements RetryPolicy for changes of the table.
+
+    Sends the keys of failed changes to a queue, so that no change blocks its shard.
+    """
 
     decisions: Queue
     undecided: Queue
@@ -226,7 +239,7 @@ class StreamRetries(Struct, frozen=True):
 def entry_point(build: Callable[[Mapping[str, str]], Handler]) -> Handler:
     """Returns the function that Lambda calls, built once from the environment.
 
-    On Lambda it is built immediately: during init it has a full core, whatever the function's
+    On Lambda the function is built immediately: init has a full core, whatever the function's
     memory. Elsewhere, such as in tests that import its module, it is built at the first event.
     """
 

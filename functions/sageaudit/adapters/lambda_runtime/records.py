@@ -39,10 +39,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SqsMessage(Struct, frozen=True):
-    """A message of a queue. Messages have no order: only those that failed are delivered again."""
+    """A message of a queue. Messages have no order: only failed messages are delivered again."""
 
     LABEL: ClassVar[str] = "message_id"
-    """The name of its identifier in a log."""
+    """The log label of the record's identifier."""
     IS_ORDERED: ClassVar[bool] = False
     """Whether the records after a failed one must wait."""
     raw: dict[str, Any]
@@ -64,29 +64,29 @@ class SqsMessage(Struct, frozen=True):
 
     @property
     def receipt_handle(self) -> str:
-        """The handle with which its visibility is changed."""
+        """The handle with which the message's visibility is changed."""
         return str(self.raw["receiptHandle"])
 
     @property
     def receive_count(self) -> int:
-        """How often SQS has delivered it, from 1."""
+        """How often SQS has delivered the message, from 1."""
         return int(self.raw.get("attributes", {}).get("ApproximateReceiveCount", "1"))
 
     @property
     def queue_name(self) -> str:
-        """The name of the queue that it came from."""
+        """The name of the queue that the message came from."""
         return str(self.raw.get("eventSourceARN", "")).rpartition(":")[2]
 
     @property
     def first_sent_ms(self) -> int:
-        """When it was first sent, in ms since the epoch; 0 if that is not known."""
+        """When the message was first sent, in ms since the epoch; 0 if that is not known."""
         sent_text = str(self.raw.get("attributes", {}).get("SentTimestamp", ""))
         return self.attribute_number(
             FIRST_SENT_ATTRIBUTE, int(sent_text) if sent_text.isdecimal() else 0
         )
 
     def age_s(self, now: datetime) -> float:
-        """Returns the seconds since it was first sent; 0 if that is not known."""
+        """Returns the seconds since the message was first sent; 0 if that is not known."""
         if not self.first_sent_ms:
             return 0.0
         return now.astimezone(UTC).timestamp() - self.first_sent_ms / 1000
@@ -99,7 +99,7 @@ class SqsMessage(Struct, frozen=True):
 
 
 class TableChange(Struct, frozen=True):
-    """A change of the table. Changes have an order: those after a failed one must wait."""
+    """A change of the table. Changes have an order: if a change fails, later changes must wait."""
 
     LABEL: ClassVar[str] = "sequence_number"
     IS_ORDERED: ClassVar[bool] = True
@@ -107,7 +107,7 @@ class TableChange(Struct, frozen=True):
 
     @property
     def identifier(self) -> str:
-        """Where Lambda starts again after a failure; "" for the whole batch."""
+        """The sequence number from which Lambda delivers again; "" for the whole batch."""
         number = self._stream.get("SequenceNumber")
         return number if isinstance(number, str) else ""
 
@@ -134,7 +134,8 @@ class TableChange(Struct, frozen=True):
 
     @property
     def is_new(self) -> bool:
-        """Whether it is an INSERT of a version, a notice, or a malformed item without sort key.
+        """Whether the change is an INSERT of a version, a notice, or a malformed item without sort
+        key.
 
         The event source mapping has the same filter, but the local AWS also sends other records.
         """
@@ -142,7 +143,7 @@ class TableChange(Struct, frozen=True):
         return self.raw.get("eventName") == "INSERT" and (is_audit_or_notice or not self.sk)
 
     def attribute_text(self, name: str) -> str:
-        """Returns a text attribute of the item; "" if it has no such text."""
+        """Returns the text of an item's attribute; "" if the item has no such text."""
         return self._attribute(name, "S")
 
     def _attribute(self, name: str, type_key: str) -> str:

@@ -21,11 +21,14 @@ from sageaudit.domain.prices.market import GpuPeaks, GpuRatio, InstanceType, Pre
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
 
 HOURLY_TABLE = "hourly_prices.json"
+"""The file with the prices per hour, in the package's data."""
 STORAGE_TABLE = "storage_prices.json"
-"""File names of the price tables in the package's data."""
+"""The file with the prices of volumes, in the package's data."""
 _TRAINING_STORAGE_FACTOR = Decimal("1.4")
-"""Training volumes cost 1.4 times the price of EBS gp2, Processing volumes the gp2 price itself
-(bill of 2023-12)."""
+"""Training's price of volumes divided by the price of EBS gp2.
+
+Processing volumes cost the price of gp2 itself (bill of 2023-12).
+"""
 
 
 class PackagedPrices(Struct, frozen=True, dict=True):
@@ -39,7 +42,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
 
     @cached_property
     def _quotes(self) -> dict[tuple[str, Component, str], Quote]:
-        """The quotes that were made, since jobs of many days need the same quotes."""
+        """The quotes made so far, since jobs of many days need the same quotes."""
         return {}
 
     def read(self, region: str | None, component: Component) -> PackagedPrices:
@@ -63,7 +66,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
         return tuple(sorted(self.hourly_table["usd_per_hour"]))
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
-        """Returns every known price: the prices of the table's history, then the current one."""
+        """Returns every known price: the prices of the table's history, then the current price."""
         key = region, component, product
         if key not in self._quotes:
             read_rate = self._hourly if product != STORAGE else self._storage
@@ -85,7 +88,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
     def current_rate(
         self, region: str, component: Component, instance_type: str
     ) -> DatedRate | None:
-        """Returns the table's current price: one for all components, or one for each component."""
+        """Returns the table's current price of a type for a component; None if it is not known."""
         listed_rate = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
         source = f"{self.name} Price List rates ({self.hourly_table['provenance']['component']})"
         if isinstance(listed_rate, Mapping):
@@ -121,7 +124,9 @@ class PackagedPrices(Struct, frozen=True, dict=True):
                 yield row
 
     def _storage(self, region: str, component: Component, _: str) -> Quote:
-        """Returns Training's price; for Processing its own price, else Training's / 1.4."""
+        """Returns the storage price: for Processing its own price or Training's / 1.4, else
+        Training's.
+        """
         row = self.storage_table["regions"].get(region)
         if row is None:
             return Quote()

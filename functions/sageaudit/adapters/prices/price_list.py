@@ -41,19 +41,19 @@ from sageaudit.domain.prices.price_list import (
 from sageaudit.errors import PARSE_ERRORS, AwsError, MalformedData, Unavailable
 
 PERMISSIONS = ("pricing:GetProducts",)
-"""The API has no resource-level permissions."""
+"""What `read_listing` calls; IAM cannot limit the permission to certain resources."""
 SERVICE = "AmazonSageMaker"
 ENDPOINT = "us-east-1"
 CHINA_ENDPOINT = "cn-northwest-1"
 _PAGE = 100
 _MAX_PAGES = 30
-"""225 types take three pages; after this many pages, reading stops with an error."""
+"""The most pages to read, then reading stops with an error; 225 types take three pages."""
 MAX_LISTING_AGE = timedelta(days=1)
-"""A listing is used this long; rates change only a few times a year."""
+"""How long a listing is used; rates change only a few times a year."""
 RETRY_AFTER = timedelta(minutes=10)
 """Pause after a failure, so that a broken API is not called for every job."""
 CACHE_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
-"""Needed on the table only, not on its indexes."""
+"""What PriceCache calls on the table; its indexes need no permission."""
 CACHE_DAYS = 45
 """Days until a cached listing expires: an older one is no better than the packaged prices."""
 _LISTING_SK = "LISTING"
@@ -74,7 +74,7 @@ class ListedPrices(Struct, frozen=True):
 
     @property
     def version(self) -> str | None:
-        """The day of the read (UTC); None if nothing was read."""
+        """The price list's name with the UTC date of the last listing; None if nothing was read."""
         return None if self._read_on is None else f"price list {self._read_on}"
 
     @property
@@ -118,7 +118,7 @@ class PriceListSource(Struct, frozen=True):
     memory: dict[tuple[str, Component], tuple[ListedPrices, datetime]] = field(default_factory=dict)
 
     def read(self, region: str | None, component: Component) -> ListedPrices:
-        """Returns today's listing, or the last one with the reason why it is not today's."""
+        """Returns today's listing, or the last listing with the reason why today's is missing."""
         if region is None:
             return ListedPrices(None, component, None, None)
         key, now = (region, component), self.clock()
@@ -163,7 +163,7 @@ class StoredListing(Struct, frozen=True):
 
 
 class PriceCache:
-    """The listings in the history's table. `client` is boto3's low-level DynamoDB client."""
+    """Stores listings in the history's table. `client` is boto3's low-level DynamoDB client."""
 
     def __init__(self, client: Any, table_name: str) -> None:
         from sageaudit.adapters.history.dynamo.calls import DynamoTable  # noqa: PLC0415 - it needs boto3
@@ -171,7 +171,7 @@ class PriceCache:
         self._table = DynamoTable(client, table_name)
 
     def read(self, region: str, component: Component) -> StoredListing | None:
-        """Returns the last listing; None if there is none that can be read. Raises AwsError."""
+        """Returns the last listing; None if no listing can be read. Raises AwsError."""
         item = self._table.get(keys.price_pk(region, component.value), _LISTING_SK)
         if item is None:
             return None

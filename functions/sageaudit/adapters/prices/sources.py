@@ -1,16 +1,16 @@
 """All sources of prices, in the order in which they are used, and the book of their rates.
 
 The first source that has a rate is used. Later sources add their undisputed rates as prices of
-other days, so that a past job is billed at the rate of its own day. An estimate is never used as a
-rate of another day, but only if no source has a rate. A rate from a later source has a note that
-says why earlier sources had none.
+other days, so that a past job is billed at the rate of its own day. An estimate is used only if no
+source has a rate, never as a rate of another day. A rate from a later source has a note that says
+why earlier sources had none.
 
 An estimate is EC2's on-demand rate times a factor of the instance family. The ratio of SageMaker's
 to EC2's rate is constant in a family, except for some sizes. Of 2,186 pairs of rates in 37 regions,
-98.6% are within 1% of their family's constant. The constants predicted 60 of 60 Training rates that
-had not been used for them within 0.5%. A family without a pair has no estimate. An estimate does
-not mean that SageMaker sells the type; if a price list is known to lack it, `unlisted` says so.
-`python -m tools.ec2_rates` renews the EC2 rates.
+98.6% are within 1% of their family's constant. Of 60 Training rates that were not used for the
+constants, the constants predicted all within 0.5%. A family without a pair has no estimate. An
+estimate does not mean that SageMaker sells the type; if a price list is known to lack it,
+`unlisted_reason` says so. `python -m tools.ec2_rates` renews the EC2 rates.
 """
 
 from __future__ import annotations
@@ -43,9 +43,12 @@ from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.structs import replace
 
 ESTIMATES_TABLE = "estimated_prices.json"
-"""File name in the package's data."""
+"""The file with the estimated prices, in the package's data."""
 _REFERENCE_COMPONENT = "Hosting"
-"""Its rates are used for Training, Processing and Transform, as in the packaged table."""
+"""The component whose rates are used for Training, Processing and Transform.
+
+The packaged table does the same.
+"""
 
 
 def offline_sources() -> tuple[PriceSource, ...]:
@@ -82,11 +85,11 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
     table: Mapping[str, Any]
     name: str = "estimate of"
     version: None = None
-    """An audit is billed at estimates only if the sources before have no rate."""
+    """Estimates have no version: audits name the version of another source of the price book."""
 
     @cached_property
     def _quotes(self) -> dict[tuple[str, Component, str], Quote]:
-        """The quotes that were made, as in the packaged prices."""
+        """The quotes made so far, since jobs of many days need the same quotes."""
         return {}
 
     def read(self, region: str | None, component: Component) -> EstimatedPrices:
@@ -133,7 +136,7 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
         dated_rate = DatedRate.from_observation(usd * factor, provenance["as_of"], source, note)
         unlisted_reason = self._not_sold_reason(region, component, row["family"])
         rate = dated_rate.rate._replace(
-            kind="estimate", estimated=explanation, unlisted=unlisted_reason
+            kind="estimate", estimate_basis=explanation, unlisted_reason=unlisted_reason
         )
         return Quote((replace(dated_rate, rate=rate),))
 
@@ -160,7 +163,10 @@ def estimated_prices() -> EstimatedPrices:
 _RateKey = tuple[date | None, str, Component, str]
 """Day, region, component, and the instance type or the key of ML storage."""
 _CACHED_MARKETS = 8
-"""A process needs the markets of a few components, of today and of the days before."""
+"""The number of cached markets.
+
+A process needs the markets of a few components, of today and of the days before.
+"""
 
 
 class PriceBook(Struct, frozen=True, dict=True):
@@ -178,12 +184,12 @@ class PriceBook(Struct, frozen=True, dict=True):
 
     @property
     def version(self) -> str:
-        """The version of the first source that has one, else "no prices"."""
+        """The version of the first source that has a version, else "no prices"."""
         versions = (source.version for source in self.sources)
         return next((version for version in versions if version is not None), "no prices")
 
     def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """Returns USD per instance-hour on the day.
+        """Returns USD per instance-hour on the day of the book.
 
         A rate between two different prices is "ambiguous".
         """
@@ -236,7 +242,7 @@ class PriceBook(Struct, frozen=True, dict=True):
             absence_reason = next(
                 (quote.absence_reason for quote in quotes[:first_index] if quote.is_absent), None
             )
-            rate = rate._replace(unlisted=absence_reason or rate.unlisted)
+            rate = rate._replace(unlisted_reason=absence_reason or rate.unlisted_reason)
         if rate is None or not reason:
             return rate
         source_note = f"{self.sources[first_index].name} {rate.as_of}: {reason}"
@@ -260,7 +266,7 @@ class PricedMarkets:
     ) -> Market:
         """Returns types, and prices of the job's region, component and day, or None for each.
 
-        `recorded_prices` are used before those of all sources.
+        `recorded_prices` are used before the prices of all sources.
         """
         component = job.kind.spec.component
         source_prices = (source.read(job.region, component) for source in self._sources)

@@ -72,15 +72,18 @@ def _document(
     runs: Sequence[AuditSummary],
     audit: AccountAudit,
 ) -> dict[str, Any]:
-    judged = Counter(run.judged for run in runs)
+    judged_counts = Counter(run.judged for run in runs)
     return {
         "schema": 1,
         "account": account,
         "days": days,
         "runs": len(runs),
         "runs_judged": {
-            **{answer.value: judged[answer] for answer in (Judged.YES, Judged.PARTLY, Judged.NO)},
-            "unknown": judged[None],
+            **{
+                answer.value: judged_counts[answer]
+                for answer in (Judged.YES, Judged.PARTLY, Judged.NO)
+            },
+            "unknown": judged_counts[None],
         },
         "runs_at_estimated_rates": sum(run.estimated for run in runs),
         "runs_with_incomplete_bills": sum(run.incomplete for run in runs),
@@ -113,11 +116,11 @@ def _uncertainty_lines(document: dict[str, Any]) -> Iterator[str]:
         "partly": "could be judged in part",
         "unknown": "audited by an old version, which did not record this",
     }
-    judged = document["runs_judged"]
+    judged_counts = document["runs_judged"]
     if parts := [
-        f"{count_text(judged[answer], 'run')} {label}"
+        f"{count_text(judged_counts[answer], 'run')} {label}"
         for answer, label in labels.items()
-        if judged[answer]
+        if judged_counts[answer]
     ]:
         yield f"{', '.join(parts)}."
     if count := document["runs_at_estimated_rates"]:

@@ -127,7 +127,7 @@ def _add_decision_command(action: DecisionAction) -> None:
 
 
 def _last_day(action: DecisionAction, until: datetime | None, now: datetime) -> date | None:
-    """Returns the last day of a decision, by default that of its action.
+    """Returns the last day of a decision, by default the action's own last day.
 
     Raises BadUsage for a day in the past, and for an action that takes no day.
     """

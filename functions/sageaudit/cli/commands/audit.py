@@ -139,7 +139,7 @@ def _exit_code(audited: AuditDocument, fail_on: Severity | None) -> Exit:
 
 
 OptionalGuides = Sequence[GuideDocument] | None
-"""None without --guides."""
+"""The guides to print; None without --guides."""
 
 
 def _print_json(audited: AuditDocument, guides: OptionalGuides) -> None:

@@ -175,19 +175,20 @@ class _Backfill:
 
     def _send(self, jobs: list[ListedJob], stack: BackfillStack) -> Exit:
         progress = SendProgress()
-        sending = send_events(
+        progress_updates = send_events(
             jobs, stack.queue, per_minute=self._per_minute, sleep=self._interruption.sleep
         )
         try:
-            for progress in sending:
+            for progress in progress_updates:
                 waiting_text = f"; waiting for {progress.queued_before:,} messages in the queue"
                 self._print_progress(
-                    f"{progress.sent:,} of {count_text(len(jobs), 'job')} sent"
+                    f"{progress.sent_count:,} of {count_text(len(jobs), 'job')} sent"
                     f"{waiting_text if progress.queued_before else ''}"
                 )
         finally:
             print_message(
-                f"{progress.sent:,} of {count_text(len(jobs), 'job')} sent to {stack.queue.name}"
+                f"{progress.sent_count:,} of {count_text(len(jobs), 'job')} sent to"
+                f" {stack.queue.name}"
             )
         for reason, count in Counter(progress.refusals).items():
             print_message(f"{count:,} refused by SQS ({reason}): run the same command again")

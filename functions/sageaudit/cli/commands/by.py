@@ -34,14 +34,18 @@ _LIMIT = 26
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _GAP = "·"
 _PLAIN_BLOCKS = "_.:-=+*#"
-"""For outputs that can only show ASCII, as is the gap."""
+"""The characters of bars for outputs that can only show ASCII."""
 _PLAIN_GAP = "?"
 _MIN_HEADLINE_DAYS = 2
-"""Our choice: a period that began today or yesterday is too short for the headline."""
+"""The fewest days of a period in the headline (our choice).
+
+A period that began today or yesterday is too short.
+"""
 _TITLE = "Avoidable+lost"
 _LABEL_WIDTH = 36
-"""Terminal columns for the title and the largest amount; bars of the oldest periods may be left
-out.
+"""The width of the title and the largest amount beside the bars, in terminal columns.
+
+Bars of the oldest periods are left out if they do not fit.
 """
 _EPILOG = """\b
 Columns: rule, family, owner, account, region, kind, type and count (of
@@ -84,7 +88,8 @@ def by(
     """Adds up jobs by one or two columns, such as family or week.
 
     Weeks and months are whole. The current one is compared with the same number of days of the
-    previous one. It reads daily sums if they have the columns and filters, else the audits.
+    previous one. If daily sums do not have the columns or filters, all audits are read, which takes
+    longer.
     """
     now, grouped_by = clock.utc_now(), parse_columns(columns)
     length = sums.period_length(grouped_by)
@@ -143,10 +148,10 @@ def _warn_history_begins_later(rows: Sequence[SumsRow], requested_start: date) -
 
 
 def _without_empty(rows: Sequence[SumsRow], length: PeriodLength) -> list[SumsRow]:
-    """Returns the rows with jobs, and the newest row."""
+    """Returns the rows that are not empty, and the newest row; prints how many are left out."""
     nonempty_rows = [row for row in rows if row.jobs or row.costliest_rule or row is rows[-1]]
-    if empty := len(rows) - len(nonempty_rows):
-        print_message(f"{count_text(empty, f'empty {length.value}')} not shown")
+    if empty_count := len(rows) - len(nonempty_rows):
+        print_message(f"{count_text(empty_count, f'empty {length.value}')} not shown")
     return nonempty_rows
 
 
@@ -165,18 +170,18 @@ def _show_headline(
         console.print(Text(f"{_TITLE}  {bars}  0 to {format_usd(max(known_amounts))}"))
 
 
-def _bars(amounts: Sequence[Decimal | None], largest: Decimal, *, ascii_only: bool) -> str:
+def _bars(amounts: Sequence[Decimal | None], largest_amount: Decimal, *, ascii_only: bool) -> str:
     """Returns one bar character for each amount, scaled from 0 to `largest`."""
     blocks, gap = (_PLAIN_BLOCKS, _PLAIN_GAP) if ascii_only else (_BLOCKS, _GAP)
     last = len(blocks) - 1
     return "".join(
-        gap if value is None else blocks[min(int(value / largest * len(blocks)), last)]
+        gap if value is None else blocks[min(int(value / largest_amount * len(blocks)), last)]
         for value in amounts
     )
 
 
 def _newest(rows: Sequence[SumsRow], today: date) -> SumsRow:
-    """Returns the newest period, or the previous one if it has only just begun."""
+    """Returns the newest period's row, or the previous row if the newest period has just begun."""
     row = rows[-1]
     has_just_begun = row.first_day is not None and (today - row.first_day).days < _MIN_HEADLINE_DAYS
     return rows[-2] if has_just_begun and not row.over and len(rows) > 1 else row

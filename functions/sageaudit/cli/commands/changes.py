@@ -68,7 +68,7 @@ def changes(
 
     The largest change is first. Without --until, the days end with yesterday, since today is not
     over, or with the week or month that --since names. If the history does not cover the days
-    before, only what is gone is marked.
+    before, only families that have no jobs any more are marked.
     """
     now = clock.utc_now()
     question = filters.question(now, with_today=False)
@@ -93,8 +93,8 @@ def changes(
     if rows and rows[0].jobs_before is None:
         before = window_before(question.window).text
         print_message(f"the history does not cover {before}: only what is gone is marked")
-    period = query_output.period_text(question.window)
-    header = f"{period}, before: {window_before(question.window).text}"
+    period_text = query_output.period_text(question.window)
+    header = f"{period_text}, before: {window_before(question.window).text}"
     query_output.show_rows(shown_rows, rows, layout, output_options, reader.read_counts, header)
 
 

@@ -114,7 +114,7 @@ def check(
 
 
 def check_file(checks: RequestChecker, path: str) -> CheckedFile:
-    """Checks all requests of a file. Raises BadUsage if it is not a file of requests."""
+    """Checks all requests of a file. Raises BadUsage for a file without requests."""
     name = request_file.display_name(path)
     try:
         request = request_file.read(path, reject_non_request)

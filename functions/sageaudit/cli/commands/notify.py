@@ -31,7 +31,7 @@ from sageaudit.workflows.preview import history_location, preview_digests, previ
 _SERVICES_BY_NAME: Mapping[str, Service] = {
     "email" if service == "sns" else service: service for service in SERVICES
 }
-"""Services whose form of a message can be shown, even if the policy has no such channel."""
+"""Services by name: messages are shown in their form even if the policy has no such channel."""
 _EPILOG = """\b
 Examples:
   sageaudit notify --preview my-training-job
@@ -150,7 +150,8 @@ def _make_payload(
 def _digests(source: HistorySource, policy: Policy, channel: str) -> list[MessageCard]:
     """Prints why there is a digest or none, and returns the digests.
 
-    A channel gets those of its routes; a service shows that of all jobs.
+    `channel` names a channel, which gets the digests of its routes, or a service, whose digest is
+    about all jobs.
     """
     preview = preview_digests(source, policy, clock.utc_now())
     if isinstance(preview, str):
@@ -192,7 +193,7 @@ def _channel_config(name: str, policy: Policy) -> ChannelConfig:
 
 
 def _destination_text(to: Destination, policy: Policy, channel: str) -> str:
-    """Returns which routes send the message to which channels, and if `channel` is left out."""
+    """Returns which routes select which channels, and whether `channel` is left out."""
     routes_text = "; ".join(
         f"route {number} ({policy.routes.rows[number - 1]})" for number in to.route_numbers
     )

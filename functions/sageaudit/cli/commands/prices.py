@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
@@ -99,7 +98,9 @@ def show(instance_type: str, region: str | None, component: str | None, output: 
     rates: list[TypeRate] = []
     for job_component, region_name in product(components, regions):
         prices_book = sources.offline_book(region_name, job_component, None)
-        rates += _rates_of_type(prices_book, instance_type, region_name, job_component)
+        rate = _rate_of_type(prices_book, instance_type, region_name, job_component)
+        if rate is not None:
+            rates.append(rate)
     if not rates:
         kind = f"{component} " if component else ""
         place = f"in {region}" if region else "in any region"
@@ -190,23 +191,24 @@ def _check(instance_type: str, region: str | None) -> None:
         raise BadUsage(f"{region} is not a known AWS region")
 
 
-def _rates_of_type(
+def _rate_of_type(
     prices_book: Prices, instance_type: str, region: str, component: Component
-) -> Iterator[TypeRate]:
-    """Yields the rate of a type for one kind of job, if it is known or estimated."""
+) -> TypeRate | None:
+    """Returns the rate of a type for one kind of job; None if it is neither known nor estimated."""
     rate = prices_book.hourly_rate(region, component, instance_type)
-    if rate is not None:
-        yield TypeRate(
-            instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
-            _note(rate), rate.kind,
-        )  # fmt: skip
+    if rate is None:
+        return None
+    return TypeRate(
+        instance_type, region, component.value, rate.usd, rate.as_of or "-", rate.source,
+        _note(rate), rate.kind,
+    )  # fmt: skip
 
 
 def _note(rate: Rate) -> str | None:
     """Returns how the rate was estimated, and why the type may not be sold."""
-    is_in_note = rate.unlisted is not None and rate.unlisted in (rate.note or "")
-    unlisted = None if is_in_note else rate.unlisted
-    return " · ".join(filter(None, (rate.estimated, rate.note, unlisted))) or None
+    is_in_note = rate.unlisted_reason is not None and rate.unlisted_reason in (rate.note or "")
+    unlisted_reason = None if is_in_note else rate.unlisted_reason
+    return " · ".join(filter(None, (rate.estimate_basis, rate.note, unlisted_reason))) or None
 
 
 def _rates_table(rates: list[TypeRate]) -> Group:

@@ -15,7 +15,7 @@ from sageaudit.cli.messages import print_message
 from sageaudit.cli.views import reconciliation
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import FINISHED
-from sageaudit.domain.reconcile.lines import AuditedMonth, lines_of
+from sageaudit.domain.reconcile.lines import AuditedMonth, lines_from_audit
 from sageaudit.domain.reconcile.reconcile import reconcile as compare
 from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage, JobNotFound
@@ -87,7 +87,7 @@ def reconcile(
 def read_month(history: History, account: str, first_day: date) -> AuditedMonth:
     """Returns the bill lines of an account's month.
 
-    These are lines of jobs that ended in the month, and storage of jobs that ended in the next
+    The lines are of jobs that ended in the month, and of the storage of jobs that ended in the next
     month.
     """
     month, next_month = f"{first_day:%Y-%m}", (first_day + timedelta(days=31)).replace(day=1)
@@ -103,7 +103,9 @@ def read_month(history: History, account: str, first_day: date) -> AuditedMonth:
         for summary in (*summaries, *later_summaries)
         if _has_bill(summary)
     )
-    lines = [line for document in documents if document for line in lines_of(document, month)]
+    lines = [
+        line for document in documents if document for line in lines_from_audit(document, month)
+    ]
     audited = [summary for summary in summaries if not summary.rollup]
     unauditable = sum(summary.unauditable is not None for summary in audited)
     jobs = sum(_has_bill(summary) for summary in summaries)

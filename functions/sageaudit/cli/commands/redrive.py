@@ -98,20 +98,20 @@ def redrive(
     move_error: AwsError | None = None
     try:
         letters, has_more = receive_letters(queues.dead_letters, letter_kind, now)
-        chosen = plan_redrive(letters, queues, reason, limit)
+        chosen_letters = plan_redrive(letters, queues, reason, limit)
         if output == "table":
-            _show(chosen, letter_kind, make_console(no_color=no_color))
+            _show(chosen_letters, letter_kind, make_console(no_color=no_color))
         if not dry_run:
-            _confirm(chosen, yes=yes)
-            move_error = move_letters(chosen, queues)
+            _confirm(chosen_letters, yes=yes)
+            move_error = move_letters(chosen_letters, queues)
     finally:
         _release_letters(letters, queues)
-    other_count = len(letters) - len(chosen)
+    other_count = len(letters) - len(chosen_letters)
     if output == "json":
         failed = None if move_error is None else str(move_error)
         header = {"schema": 1, "kind": kind, "dry_run": dry_run, "error": failed, "more": has_more}
-        print_json(header | {"other_reasons": other_count} | _document(chosen))
-    for line in _result_lines(chosen, queues, dry_run=dry_run):
+        print_json(header | {"other_reasons": other_count} | _document(chosen_letters))
+    for line in _result_lines(chosen_letters, queues, dry_run=dry_run):
         print_message(line)
     if other_count:
         print_message(f"{count_text(other_count, 'letter')} with other reasons: not sent")
@@ -120,7 +120,7 @@ def redrive(
     if move_error is not None:
         print_message(str(move_error))
         return int(exit_for(move_error))
-    has_failed = any(letter.status is LetterStatus.FAILED for letter in chosen)
+    has_failed = any(letter.status is LetterStatus.FAILED for letter in chosen_letters)
     return int(Exit.FAILURE if has_failed else Exit.DONE)
 
 
@@ -132,7 +132,7 @@ def _confirm(letters: Sequence[DeadLetter], *, yes: bool) -> None:
 
 
 def _release_letters(letters: list[DeadLetter], queues: RedriveQueues) -> None:
-    """Lets others receive the letters that are still here."""
+    """Makes the letters that were not moved visible to other receivers."""
     handles = [
         letter.message.receipt_handle
         for letter in letters
@@ -162,7 +162,7 @@ def _show(letters: Sequence[DeadLetter], kind: LetterKind, console: Console) -> 
 
 
 def _line(letter: DeadLetter) -> str:
-    """Returns `moves slack: train-bert v2, channel_broken`, and why a letter does not move."""
+    """Returns a letter's line with its note: `moves slack: train-bert v2, channel_broken`."""
     channel = f"{letter.channel}: " if letter.channel else ""
     name = (letter.job or "unreadable").rpartition("/")[2]
     version = f" v{letter.version}" if letter.version else ""
@@ -186,8 +186,8 @@ def _result_lines(
             if letter.status is LetterStatus.MOVED
         }
     )
-    moved = f"moved {count_text(counts[LetterStatus.MOVED], 'letter')}"
-    parts = [f"{moved} to {' and '.join(queue_names)}" if queue_names else moved]
+    moved_text = f"moved {count_text(counts[LetterStatus.MOVED], 'letter')}"
+    parts = [f"{moved_text} to {' and '.join(queue_names)}" if queue_names else moved_text]
     parts += [f"{counts[LetterStatus.STAYS]:,} stay"] if counts[LetterStatus.STAYS] else []
     parts += [f"{counts[LetterStatus.FAILED]:,} failed"] if counts[LetterStatus.FAILED] else []
     yield ", ".join(parts)

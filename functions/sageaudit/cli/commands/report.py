@@ -166,6 +166,6 @@ def _write(pieces: Iterator[str], output: str, contents: AccountReport | JobRepo
     if isinstance(contents, AccountReport):
         description = f"{job_count_text(contents.summaries)}, {contents.since} to {contents.until}"
         if contents.omitted_jobs:
-            others = f"{contents.omitted_jobs:,} others are only in its sums"
-            description = f"the most wasteful {description} ({others})"
+            others_text = f"{contents.omitted_jobs:,} others are only in its sums"
+            description = f"the most wasteful {description} ({others_text})"
     print_message(f"wrote {output}: {description}, {size}")

@@ -38,7 +38,7 @@ from sageaudit.workflows.scan.run import ScanRun, ScanScope
 from sageaudit.workflows.scan.tally import ScanCost, scan_cost
 
 _ASK_ABOVE_USD = Decimal(5)
-"""Asks for confirmation of a scan that costs more, if somebody can answer."""
+"""A scan that costs more asks for confirmation, if a person can answer."""
 _EPILOG = """\b
 Examples:
   sageaudit scan

@@ -53,8 +53,8 @@ def show(
 ) -> None:
     """Shows one job's audit from the history.
 
-    If several runs have the same ARN, it shows the newest. Jobs of any age are found; by a name
-    that a list shortened, only jobs of the last year.
+    If several runs have the same ARN, it shows the newest. Jobs of any age are found; a name that a
+    list shortened finds only jobs of the last year.
     """
     if fix_as and output == "json":
         raise BadUsage("--fix-as cannot be used with --output json, which has every fix already")

@@ -39,7 +39,7 @@ def top(
 ) -> None:
     """Ranks jobs by their avoidable and lost dollars.
 
-    Jobs without such dollars are left out. Daily sums tell which families and days are read first.
+    Jobs without such dollars are left out.
     """
     question = filters.question(clock.utc_now(), sort)
     if question.rule is not None:

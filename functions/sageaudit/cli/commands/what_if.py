@@ -56,8 +56,8 @@ def what_if(
     """Shows what a job would have cost on other instance types.
 
     Each type is compared with the job's measured use plus 20%. It shows the cheapest types that
-    fit, and for each reason how many do not; --output json has every type. It only reads, with your
-    own credentials, and writes nothing.
+    fit, and the number of types that do not, by reason; --output json has every type. It only
+    reads, with your own credentials, and writes nothing.
     """
     if (job is None) == (path is None):
         raise click.UsageError("name one job, or one file with --recording")

@@ -89,13 +89,15 @@ def saving_figure(name: str, max_name: str = "") -> Callable[[FindingRow], Figur
 
 
 def amount_figure_before(name: str) -> Callable[[SumsRow], Figure]:
-    """Returns a function that makes a figure of the days before."""
+    """Returns a function that makes the figure of this name for the period before."""
     return lambda row: getattr(row_amounts(row.before) if row.before else UNKNOWN_AMOUNTS, name)
 
 
 def percent_change(name: str) -> Callable[[SumsRow], str]:
-    """Returns a function that makes `+12.5%`, with "about" unless both amounts are exact. If the
-    period before had no dollars, it makes the difference in dollars.
+    """Returns a function that makes the text of an amount's change, such as `+12.5%`.
+
+    The text has "about" unless both amounts are exact. If the period before had no dollars, the
+    change is in dollars.
     """
 
     def cell(row: SumsRow) -> str:
@@ -135,12 +137,14 @@ def waste_percent_text(row: AuditSummary | SumsRow) -> str:
 
 
 def jobs_text(row: SpendChange) -> str:
-    """Returns `12 to 15`, or only the jobs now if those before are not known."""
+    """Returns the jobs before and now, `12 to 15`, or only the jobs now if the others are not
+    known.
+    """
     return f"{row.jobs:,}" if row.jobs_before is None else f"{row.jobs_before:,} to {row.jobs:,}"
 
 
 def difference(name: str) -> Callable[[SpendChange], str]:
-    """Returns a function that makes a figure minus that of the days before."""
+    """Returns a function that makes the text of a figure's change from the days before."""
 
     def cell(row: SpendChange) -> str:
         return difference_text(amount_figure(name)(row), amount_figure_before(name)(row)) or "-"
@@ -157,7 +161,7 @@ def spend_change_text(row: SpendChange) -> str:
 
 
 def period_label(row: SumsRow) -> str:
-    """Returns `2026-W46`, and whether the period is the current one."""
+    """Returns a period's name, `2026-W46`, and whether the period is still in progress."""
     if row.over:
         return row.period or ""
     is_first_day = row.days == 1 and row.first_day != row.last_day

@@ -28,10 +28,10 @@ LineRole = Literal["file", "job", "text", "finding", "detail", "fix", "address"]
 
 
 class CheckLine(Struct, frozen=True):
-    """One line.
+    """A line of the output.
 
-    `prefix` is its first words, in their own style, with the space after them. The roles `detail`
-    and `fix` belong to the finding before them.
+    `prefix`: the line's first words, in their own style, with the space after them. A line with the
+    role `detail` or `fix` belongs to the finding before it.
     """
 
     role: LineRole
@@ -97,8 +97,9 @@ def _guides(guides: list[GuideDocument]) -> Iterator[list[CheckLine]]:
 
 
 def _unknown(job: dict[str, Any]) -> Iterator[CheckLine]:
-    """Yields the unknown values that keep the cost or a rule from an answer. --output json has all
-    of them.
+    """Yields the unknown values that prevent a cost or a rule's result.
+
+    The list may be cut; --output json has all unknown values.
     """
     reasons = [row["reason"] for row in job["unknown"]] + [job["cost"]["why_not_known"] or ""]
     rows = [
@@ -107,31 +108,33 @@ def _unknown(job: dict[str, Any]) -> Iterator[CheckLine]:
     for row in rows[:_MAX_UNKNOWN]:
         yield CheckLine("text", f"Not known yet: {row['path']} ({row['why']})", "dim")
     if len(rows) > _MAX_UNKNOWN:
-        rest = f"Not known yet: {len(rows) - _MAX_UNKNOWN} more values"
-        yield CheckLine("text", rest, "dim")
+        rest_text = f"Not known yet: {len(rows) - _MAX_UNKNOWN} more values"
+        yield CheckLine("text", rest_text, "dim")
 
 
 def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
     """Yields a finding's rule and dollars, its sentence, and each parameter to change."""
-    not_counted, severity = row["not_counted"], row["severity"]
+    not_counted_reason, severity = row["not_counted"], row["severity"]
     rule_id = row["id"] or "AWS's API"
-    place = f", line {row['line']}" if row["line"] else ""
-    dollars = f"  {saving_text}" if (saving_text := _saving(row)) else ""
+    line_text = f", line {row['line']}" if row["line"] else ""
+    dollars_text = f"  {saving_text}" if (saving_text := _saving(row)) else ""
     yield CheckLine(
         "finding",
-        f"{row['rule']} ({rule_id}{place}){dollars}",
+        f"{row['rule']} ({rule_id}{line_text}){dollars_text}",
         prefix=f"{severity.upper()}  ",
-        prefix_style="dim" if not_counted else SEVERITY_STYLES[Severity(severity).rank],
+        prefix_style="dim" if not_counted_reason else SEVERITY_STYLES[Severity(severity).rank],
     )
     yield CheckLine("detail", row["summary"])
-    if not_counted:
-        yield CheckLine("detail", f"Not counted: {not_counted}", "dim")
+    if not_counted_reason:
+        yield CheckLine("detail", f"Not counted: {not_counted_reason}", "dim")
         return
     if row["caution"]:
         yield CheckLine("detail", row["caution"], prefix="Caveat: ", prefix_style="yellow")
     if row["source"] == "rules" and row["reported_for_run"]:
-        same = f"{row['reported_for_run']}, an earlier run of the family, had the same finding."
-        yield CheckLine("detail", same, "dim")
+        repeat_text = (
+            f"{row['reported_for_run']}, an earlier run of the family, had the same finding."
+        )
+        yield CheckLine("detail", repeat_text, "dim")
     for fix in row["fix"]:
         yield CheckLine("fix", _fix(fix, row["source"]), "green")
 
@@ -154,14 +157,16 @@ def _summary(document: CheckedFile) -> str:
 
 def _cost(cost: dict[str, Any], kind: str) -> str:
     """Returns what the job costs at most, with the date of the prices."""
-    hourly = f"{format_usd(cost['hourly_usd'])} an hour" if cost["hourly_usd"] is not None else ""
+    hourly_text = (
+        f"{format_usd(cost['hourly_usd'])} an hour" if cost["hourly_usd"] is not None else ""
+    )
     if cost["at_most_usd"] is None:
-        rate = f" It costs {hourly}." if hourly else ""
+        rate = f" It costs {hourly_text}." if hourly_text else ""
         reason = cost["why_not_known"]
         option = " (give --region)" if reason == "the region is not known" else ""
         return f"Its maximum cost is not known: {reason}{option}.{rate}"
-    about = "about " if cost["estimated"] else ""
-    amount = f"At most {about}{format_usd(cost['at_most_usd'])}"
+    about_text = "about " if cost["estimated"] else ""
+    amount = f"At most {about_text}{format_usd(cost['at_most_usd'])}"
     date_text = f" Prices of {cost['price_as_of']}." if cost["price_as_of"] else ""
     missing = f" Not included: {'; '.join(cost['missing'])}." if cost["missing"] else ""
     estimate_text = f" {cost['estimated'][0]}." if cost["estimated"] else ""
@@ -171,7 +176,7 @@ def _cost(cost: dict[str, Any], kind: str) -> str:
     limit = duration_text(cost["limit_s"])
     default = ", AWS's default" if cost["limit_is_default"] else ""
     notes = f"{date_text}{missing}{estimate_text}"
-    return f"{amount}: {hourly} up to the limit of {limit}{default}.{notes}"
+    return f"{amount}: {hourly_text} up to the limit of {limit}{default}.{notes}"
 
 
 def _history(history: dict[str, Any]) -> str:
@@ -184,23 +189,27 @@ def _history(history: dict[str, Any]) -> str:
             f"{runs} of its family, none completed on these instances, so they do not"
             " show what it will cost."
         )
-    cost, time = history["usd"], history["seconds"]
-    compared = count_text(history["compared_runs"], "completed run")
-    dollars = (
-        f"about {format_usd(cost['median'])}{_range(cost, format_usd)}"
-        if cost
+    cost_range, time_range = history["usd"], history["seconds"]
+    compared_text = count_text(history["compared_runs"], "completed run")
+    cost_text = (
+        f"about {format_usd(cost_range['median'])}{_range(cost_range, format_usd)}"
+        if cost_range
         else "at unknown cost"
     )
-    took = f" in {duration_text(time['median'])}{_range(time, duration_text)}" if time else ""
-    failed = history["failed_runs"]
-    failed_text = f" {failed} of {runs} failed." if failed else ""
-    basis = f"{compared} of its family on the same instances"
-    return f"Will cost {dollars}{took}, by {basis}.{failed_text}"
+    duration_part = (
+        f" in {duration_text(time_range['median'])}{_range(time_range, duration_text)}"
+        if time_range
+        else ""
+    )
+    failed_count = history["failed_runs"]
+    failed_text = f" {failed_count} of {runs} failed." if failed_count else ""
+    basis_text = f"{compared_text} of its family on the same instances"
+    return f"Will cost {cost_text}{duration_part}, by {basis_text}.{failed_text}"
 
 
 def _range(span: dict[str, Decimal], format_value: Callable[[Decimal], str]) -> str:
-    low, high = format_value(span["low"]), format_value(span["high"])
-    return "" if low == high else f" ({low} to {high})"
+    low_text, high_text = format_value(span["low"]), format_value(span["high"])
+    return "" if low_text == high_text else f" ({low_text} to {high_text})"
 
 
 def _saving(row: dict[str, Any]) -> str:
@@ -208,10 +217,10 @@ def _saving(row: dict[str, Any]) -> str:
     amount = row["saving_usd"]
     if amount is None or amount <= 0 or row["not_counted"]:
         return ""
-    possible = "possible: " if Bucket(row["bucket"]) is Bucket.POSSIBLE else ""
+    possible_text = "possible: " if Bucket(row["bucket"]) is Bucket.POSSIBLE else ""
     basis = DurationBasis(row["saving_basis"] or DurationBasis.HOUR)
-    up_to = "up to " if basis is DurationBasis.LIMIT else ""
-    return f"{possible}{up_to}{format_usd(amount)} {basis.label}"
+    up_to_text = "up to " if basis is DurationBasis.LIMIT else ""
+    return f"{possible_text}{up_to_text}{format_usd(amount)} {basis.label}"
 
 
 def _fix(fix: dict[str, Any], source: str) -> str:
@@ -279,12 +288,12 @@ def _annotation(file: str, job: str, row: dict[str, Any]) -> str:
         "line": str(row["line"] or ""),
         "title": cut_middle(for_terminal(f"{title.text}: {job}"), _MAX_TITLE_LENGTH),
     }
-    written = ",".join(
+    properties_text = ",".join(
         f"{name}={_escape_message(value).replace(':', '%3A').replace(',', '%2C')}"
         for name, value in properties.items()
         if value
     )
-    return f"::{_LEVELS[row['severity']]} {written}::{_escape_message(message)}"
+    return f"::{_LEVELS[row['severity']]} {properties_text}::{_escape_message(message)}"
 
 
 def _escape_message(text: str) -> str:

@@ -29,7 +29,7 @@ _NOTE = (
 
 
 def cost_line(bill: BilledAccounts) -> str:
-    """Returns what it will cost to read the bill."""
+    """Returns the line with the cost of reading the bill."""
     requests = count_text(bill.min_requests, "Cost Explorer request")
     return (
         f"--coverage takes {requests} or more at ${USD_PER_REQUEST} each: about"
@@ -91,7 +91,7 @@ def _show_usage(rows: Sequence[tuple[str, str, str]], console: Console) -> None:
 
 
 def _rows(coverage: Coverage) -> Iterator[tuple[str, str, str]]:
-    """Yields the largest rows; --output json has all of them."""
+    """Yields the largest rows of the bill; --output json has all rows."""
     for row in coverage.covered_usage[:_MAX_ROWS]:
         yield row.usage_type, format_usd(row.bill_usd), format_usd(row.audited_usd)
     for uncovered in coverage.uncovered_usage[:_MAX_ROWS]:

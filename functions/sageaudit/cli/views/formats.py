@@ -54,7 +54,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _PERCENT = Decimal("0.1")
 _MIN_WORD_WIDTH = 12
 JsonTail = Callable[[], Mapping[str, object]]
-"""Makes what follows the rows in JSON; called after the last row."""
+"""Makes the JSON keys that follow the rows; called after the last row."""
 
 
 class Field(Struct, frozen=True):
@@ -74,31 +74,31 @@ class Field(Struct, frozen=True):
 
     @property
     def getter(self) -> Callable[[Any], object]:
-        """The function that reads its value from a row."""
+        """The function that reads the field's value from a row."""
         return self.get_value or attrgetter(self.name)
 
     @property
     def column(self) -> ColumnType:
-        """The type of its column in Parquet."""
+        """The type of the field's column in Parquet."""
         return _PARQUET[self.kind]
 
     @property
     def title(self) -> str:
-        """The heading of its column."""
+        """The heading of the field's column."""
         return self.heading or self.name.removesuffix("_usd").replace("_", " ").capitalize()
 
     @property
     def right(self) -> bool:
-        """Whether its column is aligned to the right."""
+        """Whether the field's column is aligned to the right."""
         return self.column in {"usd", "count"}
 
 
 class ListLayout(Struct, frozen=True):
     """The fields of a list.
 
-    `table` names those of its table; `dropped_first` those that a narrow terminal leaves out, in
-    order. `exported_fields` are those of the formats for programs; by default all. `has_tags`: rows
-    have the cost tags that the policy shows, each a field.
+    `table`: the names of the fields in the table. `dropped_first`: the fields that a narrow
+    terminal leaves out, in this order. `exported_fields`: the fields of the formats for programs,
+    by default all. `has_tags`: rows have the cost tags that the policy shows, each a field.
     """
 
     fields: tuple[Field, ...]
@@ -108,7 +108,9 @@ class ListLayout(Struct, frozen=True):
     has_tags: bool = False
 
     def choose_fields(self, output: str, names_text: str | None) -> tuple[Field, ...]:
-        """Returns the fields to print: those in `names_text` (`a,b,c`), else those of the format.
+        """Returns the fields to print: the names in `names_text` (`a,b,c`), else the format's
+        fields.
+
         Raises BadUsage.
         """
         names = [*self.exported_fields] or [field.name for field in self.fields]
@@ -139,8 +141,9 @@ def tag_field(name: str) -> Field:
 
 
 def with_tags(rows: Iterable[Any], layout: ListLayout) -> tuple[Iterable[Any], ListLayout]:
-    """Returns the rows, and the layout with a field for each of their cost tags. For rows that are
-    read while they are printed, the first row has the tags of all.
+    """Returns the rows, and the layout with a field for each of their cost tags.
+
+    If the rows are an iterator, only the first row is read ahead, which must have the tags of all.
     """
     if not layout.has_tags:
         return rows, layout
@@ -253,8 +256,8 @@ def _table(
         for text in header.splitlines():
             print_line(console, text, "dim")
         is_custom = [field.name for field in fields] != [*layout.table]
-        dropped = None if is_custom else layout.dropped_first
-        console.print(fit_table(columns, cells, dropped, console.width), crop=False)
+        dropped_names = None if is_custom else layout.dropped_first
+        console.print(fit_table(columns, cells, dropped_names, console.width), crop=False)
 
 
 def _json(rows: Iterable[Any], fields: Sequence[Field], tail: JsonTail) -> Iterator[str]:
@@ -294,7 +297,7 @@ def _exact(value: object) -> object:
 
 
 def _csv_line(cells: Iterable[str]) -> str:
-    """Returns a line; one that has a single empty cell is not empty."""
+    """Returns a line of CSV; a single empty cell is written as `""`."""
     return (",".join(cells) or '""') + "\r\n"
 
 
@@ -319,7 +322,7 @@ _CSV: Mapping[type, Callable[[Any], str]] = {
     int: str,
     str: _csv_text,
 }
-"""How values of the most frequent types are written."""
+"""The functions that write values of the most frequent types."""
 
 
 def _markdown_row(cells: Iterable[str]) -> str:

@@ -135,7 +135,7 @@ _FINDING_FIELDS = (
 
 
 def _nested_field(part: str, field: Field) -> Field:
-    """Returns the field for a finding's row, which has the value in this part."""
+    """Returns the field of a finding's row that reads the value from this part of the row."""
     get_part, format_cell, getter = attrgetter(part), field.format_cell, field.getter
     return replace(
         field,
@@ -150,7 +150,7 @@ AUDITS = ListLayout(
     ("costliest_rule", "lost_usd", "avoidable_usd", "ended_at"),
     has_tags=True,
 )
-"""Audits; every row has every field."""
+"""The layout of audits; every row has every field."""
 FINDINGS = ListLayout(
     (
         *(_nested_field("summary", field) for field in _RUN_FIELDS),
@@ -162,8 +162,9 @@ FINDINGS = ListLayout(
     tuple(field.name for field in (*_RUN_FIELDS, *_FINDING_FIELDS)),
     has_tags=True,
 )
-"""Findings of one rule. Their list stores `exported_fields`; any other field needs one more read
-for each row.
+"""The layout of one rule's findings.
+
+Their list stores `exported_fields`; any other field needs one more read for each row.
 """
 MOST_WASTEFUL = ListLayout(
     AUDITS.fields,
@@ -241,7 +242,7 @@ SUMS = ListLayout(
         "total_usd",
     ),
 )
-"""Sums; `sums_layout` adds the columns that they are grouped by."""
+"""The layout of sums; `sums_layout` adds the columns that the sums are grouped by."""
 _CHANGE_FIELDS = (
     Field("change"),
     Field("jobs_before", "count", "Jobs before"),
@@ -284,18 +285,18 @@ def sums_layout(
     names = [column.key for column in columns]
     tags = tuple(_column_field(column) for column in columns if column.is_tag)
     if GROUPABLE["usage_type"] in columns:
-        exported = [field.name for field in _USAGE_TYPE_FIELDS]
+        exported_names = [field.name for field in _USAGE_TYPE_FIELDS]
         table = (*names, "jobs", "usage_quantity", "usage_unit", "total_usd", "share_percent")
         fields = (*tags, *_COLUMNS, *_USAGE_TYPE_FIELDS, *_PERIOD_FIELDS)
-        return ListLayout(fields, table, ("share_percent", "jobs"), (*names, *exported))
-    exported = [
+        return ListLayout(fields, table, ("share_percent", "jobs"), (*names, *exported_names))
+    exported_names = [
         field.name for field in (*_SUM_FIELDS, *_PERIOD_FIELDS) if field.name not in period_fields
     ]
-    table = (*names, *(name for name in SUMS.table if name in exported))
+    table = (*names, *(name for name in SUMS.table if name in exported_names))
     if with_median:
-        exported, table = [*exported, "median_usd"], (*table, "median_usd")
+        exported_names, table = [*exported_names, "median_usd"], (*table, "median_usd")
     layout = replace(
-        SUMS, fields=(*tags, *SUMS.fields), table=table, exported_fields=(*names, *exported)
+        SUMS, fields=(*tags, *SUMS.fields), table=table, exported_fields=(*names, *exported_names)
     )
     return with_sort_column(layout, SortOrder.WASTE if sort is SortOrder.NEWEST else sort)
 
@@ -309,11 +310,11 @@ def with_sort_column(layout: ListLayout, sort: SortOrder) -> ListLayout:
     if name not in table:
         table = (*(column_name for column_name in table if column_name != "costliest_rule"), name)
     drop_order = (*layout.dropped_first, "total_usd")
-    dropped = tuple(
+    dropped_names = tuple(
         dict.fromkeys(
             column_name
             for column_name in drop_order
             if column_name in table and column_name != name
         )
     )
-    return replace(layout, table=table, dropped_first=dropped)
+    return replace(layout, table=table, dropped_first=dropped_names)

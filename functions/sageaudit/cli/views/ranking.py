@@ -34,7 +34,7 @@ from sageaudit.output.text.words import NO_OWNER_LABEL, NO_TYPE_LABEL, assignmen
 _MIN_NAME_WIDTH = 20
 _INDENT = 3
 _MIN_FIX_USD = Decimal("0.01")
-"""A fix that saves less is not shown."""
+"""The smallest saving of a fix that is shown."""
 _FAMILY = FittedColumn("family", "Family", False, 28)
 _SUMS = tuple(FittedColumn(title.lower(), title, True, 0) for title in ("Jobs", *COLUMN_TITLES[:3]))
 _DROPPED_FIRST = ("jobs", "lost", "spend")
@@ -127,13 +127,13 @@ def _show_total(ranking: Ranking, console: Console) -> None:
     print_line(console, f"{days}; {judged_text(sums)}", "dim")
     table = plain_table("", " ", "  ", right={" "}, unbroken={" "})
     table.show_header = False
-    idle = Figure(sums.idle_counted_usd, rounding=ROUND_NEAREST)
+    idle_figure = Figure(sums.idle_counted_usd, rounding=ROUND_NEAREST)
     notes = (
         _spend_notes(sums),
         part_of_judged(amounts.avoidable, sums),
         "by failed and stopped runs",
         "worth a trial; not in the totals",
-        f"at list prices{f'; {idle} of it is also counted above' if idle.usd else ''}",
+        f"at list prices{f'; {idle_figure} of it is also counted above' if idle_figure.usd else ''}",
     )
     for title, figure, note in zip(COLUMN_TITLES, amounts, notes, strict=True):
         table.add_row(Text(title.lower()), Text(str(figure), "bold"), Text(note, "dim"))
@@ -208,8 +208,14 @@ def _show_rules(ranking: Ranking, console: Console) -> None:
     if not ranking.rules:
         return
     print_heading(console, "By rule")
-    money = ("Avoidable", "Lost", "Possible")
-    table = plain_table("Rule", "Findings", *money, right={"Findings", *money}, unbroken={*money})
+    money_columns = ("Avoidable", "Lost", "Possible")
+    table = plain_table(
+        "Rule",
+        "Findings",
+        *money_columns,
+        right={"Findings", *money_columns},
+        unbroken={*money_columns},
+    )
     for name, sums in ranking.rules[:_MAX_RULES]:
         amounts = _rule_money(sums)
         table.add_row(Text(for_terminal(name)), f"{sums.findings:,}", *amounts)

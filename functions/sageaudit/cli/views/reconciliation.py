@@ -196,14 +196,16 @@ def _summary(result: Reconciliation) -> Iterator[str]:
         (result.aws_usd(Presence.ONLY_IN_AWS, jobs_only=True), "of jobs missing in the history"),
         (result.aws_usd(jobs_only=False), "not covered by audits"),
     )
-    shares = [f"{format_usd(amount)} {text}{_share(amount, total_usd)}" for amount, text in parts]
-    yield f"AWS {format_usd(total_usd)}: {', '.join(shares)}"
-    matched = format_usd(result.history_usd(Presence.MATCHED))
+    share_texts = [
+        f"{format_usd(amount)} {text}{_share(amount, total_usd)}" for amount, text in parts
+    ]
+    yield f"AWS {format_usd(total_usd)}: {', '.join(share_texts)}"
+    matched_text = format_usd(result.history_usd(Presence.MATCHED))
     history = about_text(
         format_usd(result.history_usd()), estimated=result.audited.estimated_lines > 0
     )
     yield (
-        f"History {history}: {matched} matched, "
+        f"History {history}: {matched_text} matched, "
         f"{format_usd(result.history_usd(Presence.ONLY_IN_HISTORY))} only in the history, "
         f"{format_usd(result.history_usd(Presence.NOT_COMPARABLE))} not comparable"
     )
@@ -230,18 +232,20 @@ def _table(result: Reconciliation, presence: Presence) -> Table:
         for row in result.rows_by_presence[presence]
         if row.area == JOBS or row.history.line_count
     ]
-    amounts: tuple[str, ...] = ("Quantity", "USD")
+    amount_columns: tuple[str, ...] = ("Quantity", "USD")
     if presence is Presence.MATCHED:
-        amounts = ("AWS", "History", "Diff") * 2
-    table = plain_table("Usage", "Job", *amounts, right=amounts, unbroken=amounts)
+        amount_columns = ("AWS", "History", "Diff") * 2
+    table = plain_table(
+        "Usage", "Job", *amount_columns, right=amount_columns, unbroken=amount_columns
+    )
     for row in rows[:_MAX_ROWS]:
         job_name = (row.job or "-").rpartition("/")[2]
-        aws: tuple[str, ...] = (_quantity_text(row.aws), format_usd(row.aws.usd))
-        history: tuple[str, ...] = (_quantity_text(row.history), _history_usd(row))
-        cells = aws if row.aws.line_count else history
+        aws_cells: tuple[str, ...] = (_quantity_text(row.aws), format_usd(row.aws.usd))
+        history_cells: tuple[str, ...] = (_quantity_text(row.history), _history_usd(row))
+        cells = aws_cells if row.aws.line_count else history_cells
         if presence is Presence.MATCHED:
-            quantities = (aws[0], history[0], signed_percent(row.quantity_percent))
-            cells = (*quantities, aws[1], history[1], signed_percent(row.usd_percent))
+            quantities = (aws_cells[0], history_cells[0], signed_percent(row.quantity_percent))
+            cells = (*quantities, aws_cells[1], history_cells[1], signed_percent(row.usd_percent))
         table.add_row(
             Text(for_terminal(row.usage)),
             Text(cut_middle(for_terminal(job_name), _MAX_NAME_WIDTH)),

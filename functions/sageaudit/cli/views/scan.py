@@ -31,7 +31,7 @@ from sageaudit.workflows.scan.lanes import Lane, ScanResult
 from sageaudit.workflows.scan.tally import AccountStatus, ScanCost, ScanTally, metrics_cost_usd
 
 _PROGRESS_EVERY_S = 10.0
-"""How often a line is printed if stderr is not a terminal."""
+"""Seconds between two lines of progress if stderr is not a terminal."""
 _MAX_REASONS = 8
 _NOT_JUDGED_TITLE = "Why jobs were not judged, or only in part (figures are of the first such job)"
 _RESULT_LABELS = {
@@ -96,7 +96,7 @@ def plan_document(lanes: Sequence[Lane], cost: ScanCost) -> dict[str, Any]:
     listed_jobs = Counter(
         (lane.account, lane.region, job.ref.kind.value) for lane in lanes for job in lane.jobs
     )
-    running = sum(not job.is_finished for lane in lanes for job in lane.jobs)
+    running_count = sum(not job.is_finished for lane in lanes for job in lane.jobs)
     return {
         "listed": [
             {"account": account, "region": region, "kind": kind, "jobs": count}
@@ -104,8 +104,8 @@ def plan_document(lanes: Sequence[Lane], cost: ScanCost) -> dict[str, Any]:
         ],
         "jobs": {
             "to_audit": cost.jobs,
-            "running": running,
-            "known": listed_jobs.total() - cost.jobs - running,
+            "running": running_count,
+            "known": listed_jobs.total() - cost.jobs - running_count,
         },
         "metrics": cost.metrics,
         "cost_usd": cost.usd,
@@ -159,7 +159,7 @@ def _bar(console: Console) -> Progress:
 
 
 def _sums_so_far(tally: ScanTally) -> str:
-    """Returns the sums so far."""
+    """Returns the waste and spend of the jobs audited so far."""
     amounts = sums_amounts(tally.sums)
     return f"{amounts.waste} avoidable or lost of {amounts.spend}"
 

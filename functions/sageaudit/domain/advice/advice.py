@@ -1,4 +1,4 @@
-"""A family's recommendations and their outcome, derived from its runs each time; no I/O.
+"""A family's recommendations and their outcome, derived anew from the family's runs; no I/O.
 
 The state of a recommendation is not stored. It follows from people's decisions and the family's
 runs, each with its recommendations and parameter values (`AuditSummary`). So runs that arrive late
@@ -23,7 +23,7 @@ from sageaudit.domain.advice.comparison import (
     Comparison,
     Effect,
     compare_runs,
-    fixed_another_way,
+    compare_with_other_fix,
     recommended_amount,
     split_episodes,
     started_at,
@@ -36,24 +36,26 @@ from sageaudit.structs import replace
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _ID_LETTERS = 8
 MAX_FAMILY_RUNS = 1_000
-"""At most this many of a family's newest runs are read for its recommendations. Our choice."""
+"""The most runs of a family that are read for its recommendations, newest first. Our choice."""
 
 
 class State(enum.StrEnum):
-    """The state of a recommendation, as far as decisions depend on it."""
+    """The state of a recommendation, as decisions about messages need it."""
 
     OPEN = "open"
     SILENCED = "silenced"
-    """Accepted, snoozed or exempt: `silence` has by whom, until when and why."""
+    """Accepted, snoozed or exempt; `FamilyRecommendation.silence` says by whom and why."""
     FOLLOWED = "followed"
     CLOSED = "closed"
     """Replaced, not seen for long, fixed another way, or withdrawn because of later runs."""
 
 
 MEASURED = "measured"
-"""The outcome if later bills show the saving. No decision depends on outcomes."""
+"""The outcome of a recommendation if later bills show the saving."""
 NOT_COMPARABLE = "not comparable"
+"""The outcome if later bills cannot show what the recommendation saved."""
 WITHDRAWN = "withdrawn"
+"""The outcome if later runs cost more or failed."""
 _OUTCOMES = {
     Effect.CHEAPER: MEASURED,
     Effect.CONFOUNDED: NOT_COMPARABLE,
@@ -83,13 +85,14 @@ STATUS_LABELS = (
     NOT_COMPARABLE,
     WITHDRAWN,
 )
-"""The words by which reports count recommendations: `FamilyRecommendation.status_label`."""
+"""All values of `FamilyRecommendation.status_label`, by which reports count recommendations."""
 
 
 class Silence(Struct, frozen=True):
-    """Why a recommendation is in no message: it is accepted, snoozed or exempt (`label`).
+    """Why a recommendation is in no message. `label`: accepted, snoozed or exempt.
 
-    `by` is None if a policy or tag accepts it; `reason` then says who did and why.
+    `by`: the person; None if a policy or tag accepts the recommendation, and `reason` says more.
+    `until`: the last day; None without an end.
     """
 
     label: str
@@ -99,15 +102,15 @@ class Silence(Struct, frozen=True):
 
     @property
     def ends_if_worse(self) -> bool:
-        """Whether a message includes it if it got worse. An exemption does not end that way."""
+        """Whether a growing amount ends the silence. It does not end an exemption."""
         return self.label != _SILENCED_STATUS[DecisionAction.EXEMPT]
 
 
 class Decision(Struct, frozen=True):
-    """A person's decision about a recommendation, given by its id.
+    """A person's decision about a recommendation. The newest decision counts.
 
-    The newest one counts, for any value of the parameter. `until`: its last day, in UTC; None
-    without an end.
+    The decision also applies to other values of the same parameter. `until`: the last day of the
+    decision (UTC); None without an end.
     """
 
     recommendation_id: str
@@ -128,15 +131,15 @@ class Decision(Struct, frozen=True):
 
 
 class FamilyRecommendation(Struct, frozen=True):
-    """One recommendation for a family. `amount_kind`: the kind of its amounts, of which None is
-    unknown.
+    """One recommendation for a family. Amounts are in USD; None is unknown.
 
-    `amount`: that of the newest run with it. `occurrences`: the end and amount of each such run
-    since `since`, when it last appeared, oldest first. `all_amounts`: those of all runs that were
-    read. `appearances`: how often it appeared. `decision`: the newest one. `silence`: set if a
-    decision or the policy silences it now. `comparison`: runs before and after it was followed.
-    `earlier_comparisons`: what was measured each earlier time that it was followed, until the
-    change was undone.
+    `amount`: of the newest run with the recommendation. `since`: when the recommendation last
+    appeared anew. `occurrences`: the end and amount of each of its runs since then, oldest first.
+    `all_amounts`: of all of its runs that were read. `appearances`: 1, and 1 more each time that it
+    came back after it was followed. `decision`: the newest decision. `silence`: set if a decision
+    or the policy silences the recommendation now. `comparison`: runs before and after the
+    recommendation was followed. `earlier_comparisons`: the measured savings of earlier times,
+    before the change was undone.
     """
 
     id: str
@@ -166,42 +169,42 @@ class FamilyRecommendation(Struct, frozen=True):
 
     @property
     def runs(self) -> int:
-        """How many runs had this recommendation."""
+        """The number of runs that had this recommendation."""
         return len(self.all_amounts)
 
     @property
     def is_open(self) -> bool:
-        """Whether a message may include it."""
+        """Whether a message may include the recommendation."""
         return self.state is State.OPEN
 
     @property
     def is_sent_if_worse(self) -> bool:
-        """Whether a message includes it only if it got worse."""
+        """Whether the recommendation is silenced, but is sent again if its amount grows."""
         return self.silence is not None and self.silence.ends_if_worse
 
     @property
     def state_label(self) -> str:
-        """The state; if silenced, `accepted`, `snoozed` or `exempt`."""
+        """The state for people: `accepted`, `snoozed` or `exempt` if silenced."""
         return self.silence.label if self.silence else self.state.value
 
     @property
     def outcome(self) -> str | None:
-        """`measured`, `not comparable` or `withdrawn`; None until bills show one."""
+        """`measured`, `not comparable` or `withdrawn`; None until bills show an outcome."""
         return _OUTCOMES.get(self.comparison.effect) if self.comparison else None
 
     @property
     def status_label(self) -> str:
-        """The word in reports: its outcome, else how it is silenced, else its state."""
+        """The outcome, or the state if there is no outcome yet, as reports show it."""
         return self.outcome or self.state_label
 
     @property
     def was_followed(self) -> bool:
-        """Whether later runs followed it or fixed it another way, measured or not yet."""
+        """Whether later runs followed the recommendation or fixed its finding another way."""
         return self.outcome is not None or self.state is State.FOLLOWED
 
     @property
     def measured(self) -> tuple[Comparison, ...]:
-        """All measured savings, the newest last."""
+        """The comparisons of all measured savings, the newest last."""
         newest = self.comparison
         is_measured = newest is not None and newest.effect is Effect.CHEAPER
         return (
@@ -212,7 +215,7 @@ class FamilyRecommendation(Struct, frozen=True):
 
     @property
     def line(self) -> tuple[str, str, AmountKind]:
-        """A key that is equal for all values of its parameter."""
+        """A key that is equal for recommendations of one rule, parameter and amount kind."""
         return self.rule, self.parameter or self.new, self.amount_kind
 
     def has_same_parameter(self, other: FamilyRecommendation) -> bool:
@@ -220,23 +223,23 @@ class FamilyRecommendation(Struct, frozen=True):
         return (self.family, self.line) == (other.family, other.line)
 
     def recent_amounts(self, now: datetime, days: int) -> list[Decimal | None]:
-        """Returns the amounts of the last `days`, since it last appeared."""
+        """Returns the amounts of the last `days`, but not from before `since`."""
         return [amount for at, amount in self.occurrences if at > now - timedelta(days)]
 
     def recent_total(self, now: datetime, days: int) -> Decimal:
-        """Returns the sum of the known amounts of the last `days`, since it last appeared."""
+        """Returns the sum of the known amounts of the last `days`, but not from before `since`."""
         return known_sum(self.recent_amounts(now, days))
 
 
 def known_sum(amounts: Iterable[Decimal | None]) -> Decimal:
-    """Returns the sum of the known amounts."""
+    """Returns the sum of the amounts that are not None."""
     return sum((amount for amount in amounts if amount is not None), Decimal(0))
 
 
 def recommendation_id(
     account: str, region: str, family: str, recommendation: Recommendation
 ) -> str:
-    """Returns eight letters, the same for each run with this recommendation."""
+    """Returns eight letters, equal for all runs of the family with this recommendation."""
     identity = [
         account,
         region,
@@ -293,110 +296,123 @@ def _start_order(run: AuditSummary) -> tuple[datetime, str, datetime]:
 def _family_recommendations(
     runs: Sequence[AuditSummary], decisions: Mapping[str, Decision], now: datetime
 ) -> list[FamilyRecommendation]:
-    """Returns one recommendation for each value of each line. `runs` are in order of their
-    starts.
-    """
+    """Returns one recommendation for each recommended value. `runs`: the earliest start first."""
     lines: dict[object, dict[str, Recommendation]] = defaultdict(dict)
     for run in runs:
-        for advised in run.recommendations or ():
-            name = recommendation_id(run.account, run.region, run.family, advised)
-            values = lines[advised.line]
-            values.pop(name, None)
-            values[name] = advised  # the newest value is the last
-    rows = [row for values in lines.values() for row in values.values()]
+        for recommended in run.recommendations or ():
+            recommendation_key = recommendation_id(run.account, run.region, run.family, recommended)
+            values_by_id = lines[recommended.line]
+            values_by_id.pop(recommendation_key, None)
+            values_by_id[recommendation_key] = recommended  # the newest value is the last
+    rows = [row for values_by_id in lines.values() for row in values_by_id.values()]
     paths = {path for row in rows for path in (row.parameter, *row.other_parameters)}
     recommendations: list[FamilyRecommendation] = []
-    for values in lines.values():
-        *replaced, newest = values
-        line_decisions = [decisions[name] for name in values if name in decisions]
+    for values_by_id in lines.values():
+        *replaced_ids, newest_id = values_by_id
+        line_decisions = [
+            decisions[recommendation_key]
+            for recommendation_key in values_by_id
+            if recommendation_key in decisions
+        ]
         decision = max(line_decisions, key=lambda row: row.at, default=None)
         recommendation = _make_recommendation(
-            newest, values[newest], runs, decision, frozenset(paths), now
+            newest_id, values_by_id[newest_id], runs, decision, frozenset(paths), now
         )
-        older = (
+        older_recommendations = (
             replace(
                 recommendation,
-                id=name,
-                new=values[name].new,
+                id=recommendation_key,
+                new=values_by_id[recommendation_key].new,
                 occurrences=(),
                 earlier_comparisons=(),
             )
-            for name in replaced
+            for recommendation_key in replaced_ids
         )
-        closed = (replace(old, state=State.CLOSED, comparison=None) for old in older)
-        recommendations += [recommendation, *closed]
+        closed_recommendations = (
+            replace(older_recommendation, state=State.CLOSED, comparison=None)
+            for older_recommendation in older_recommendations
+        )
+        recommendations += [recommendation, *closed_recommendations]
     return _count_savings_once(recommendations)
 
 
 def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[FamilyRecommendation]:
-    """Counts the saving of recommendations that were followed at once only for the largest
-    prediction.
-    """
-    claimed: dict[object, str] = {}
-    parts = [
+    """Keeps only the largest predicted saving of recommendations that were followed at once."""
+    claimant_by_runs: dict[object, str] = {}
+    savings = [
         (comparison, recommendation.id)
         for recommendation in recommendations
         for comparison in recommendation.measured
     ]
-    for comparison, name in sorted(
-        parts, key=lambda pair: pair[0].predicted_usd or 0, reverse=True
+    for comparison, row_id in sorted(
+        savings, key=lambda pair: pair[0].predicted_usd or 0, reverse=True
     ):
-        claimed.setdefault(comparison.after, name)
+        claimant_by_runs.setdefault(comparison.after, row_id)
 
-    def counted_once(comparison: Comparison, name: str) -> Comparison:
-        first = claimed[comparison.after]
-        evidence = f"measured together with {first}"
+    def count_once(comparison: Comparison, row_id: str) -> Comparison:
+        claimant = claimant_by_runs[comparison.after]
+        evidence = f"measured together with {claimant}"
         return (
-            comparison if first == name else replace(comparison, evidence=evidence, after_usd=None)
+            comparison
+            if claimant == row_id
+            else replace(comparison, evidence=evidence, after_usd=None)
         )
 
-    def with_single_savings(recommendation: FamilyRecommendation) -> FamilyRecommendation:
-        comparison_now, ended = (
+    def keep_single_savings(recommendation: FamilyRecommendation) -> FamilyRecommendation:
+        comparison_now, earlier_comparisons = (
             recommendation.comparison,
             tuple(
-                counted_once(comparison, recommendation.id)
+                count_once(comparison, recommendation.id)
                 for comparison in recommendation.earlier_comparisons
             ),
         )
         if comparison_now is not None and comparison_now.effect is Effect.CHEAPER:
-            comparison_now = counted_once(comparison_now, recommendation.id)
-        return replace(recommendation, comparison=comparison_now, earlier_comparisons=ended)
+            comparison_now = count_once(comparison_now, recommendation.id)
+        return replace(
+            recommendation, comparison=comparison_now, earlier_comparisons=earlier_comparisons
+        )
 
-    return [with_single_savings(recommendation) for recommendation in recommendations]
+    return [keep_single_savings(recommendation) for recommendation in recommendations]
 
 
 def _make_recommendation(
-    name: str,
+    row_id: str,
     recommendation: Recommendation,
     runs: Sequence[AuditSummary],
     decision: Decision | None,
     paths: frozenset[str],
     now: datetime,
 ) -> FamilyRecommendation:
-    """Derives one recommendation from its family's runs. `paths`: the parameters of all
-    recommendations.
+    """Derives one recommendation from its family's runs.
+
+    `paths`: the parameters of all of the family's recommendations.
     """
     episodes = list(split_episodes(runs, recommendation))
-    last, recommended_runs = episodes[-1], [run for episode in episodes for run in episode.runs]
+    last_episode, recommended_runs = (
+        episodes[-1],
+        [run for episode in episodes for run in episode.runs],
+    )
     newest = recommended_runs[-1]
-    end_amounts = [(run.ended_at, recommended_amount(run, recommendation)) for run in last.runs]
+    end_amounts = [
+        (run.ended_at, recommended_amount(run, recommendation)) for run in last_episode.runs
+    ]
     comparisons = [
         compare_runs(runs, episode.runs, episode.runs_with_fix, recommendation, paths)
         for episode in episodes
         if episode.runs_with_fix
     ]
-    current = comparisons[-1] if comparisons and last.runs_with_fix else None
+    current_comparison = comparisons[-1] if comparisons and last_episode.runs_with_fix else None
     reopened_at = decision.at if decision and decision.action is DecisionAction.REOPEN else None
-    followed_at = [run.ended_at for episode in episodes for run in episode.runs_with_fix]
-    is_reopened = reopened_at is not None and reopened_at > max(followed_at, default=reopened_at)
-    worse = next(
+    followed_times = [run.ended_at for episode in episodes for run in episode.runs_with_fix]
+    is_reopened = reopened_at is not None and reopened_at > max(followed_times, default=reopened_at)
+    worse_comparison = next(
         (row for row in comparisons if row.effect is Effect.WORSE and not is_reopened), None
     )
-    earlier = tuple(
-        row for row in comparisons if row is not current and row.effect is Effect.CHEAPER
+    earlier_savings = tuple(
+        row for row in comparisons if row is not current_comparison and row.effect is Effect.CHEAPER
     )
     draft = FamilyRecommendation(
-        id=name,
+        id=row_id,
         account=newest.account,
         region=newest.region,
         family=newest.family,
@@ -417,8 +433,10 @@ def _make_recommendation(
         last_at=max(run.ended_at for run in recommended_runs),
         decision=decision,
         exempt=recommendation.exempt,
-        comparison=worse or current or fixed_another_way(runs, last.runs[-1], recommendation),
-        earlier_comparisons=earlier,
+        comparison=worse_comparison
+        or current_comparison
+        or compare_with_other_fix(runs, last_episode.runs[-1], recommendation),
+        earlier_comparisons=earlier_savings,
     )
     silence = None if draft.comparison else _silence(draft, now)
     last_run_at = max(run.ended_at for run in runs)
@@ -430,15 +448,15 @@ def _state(recommendation: FamilyRecommendation, last_run_at: datetime, now: dat
     """Returns the state of a recommendation that is not silenced."""
     comparison = recommendation.comparison
     if comparison is None:
-        unseen_for = now - min(last_run_at, recommendation.last_at)
-        return State.CLOSED if unseen_for >= CLOSED_AFTER else State.OPEN
+        unseen_time = now - min(last_run_at, recommendation.last_at)
+        return State.CLOSED if unseen_time >= CLOSED_AFTER else State.OPEN
     is_unfinished = comparison.effect is Effect.TOO_FEW and now - last_run_at >= CLOSED_AFTER
     is_over = is_unfinished or comparison.effect is Effect.WORSE or comparison.fixed_another_way
     return State.CLOSED if is_over else State.FOLLOWED
 
 
 def _silence(recommendation: FamilyRecommendation, now: datetime) -> Silence | None:
-    """Returns the current silence by the policy, a tag or a decision, if any."""
+    """Returns the silence that a policy, tag or decision causes at `now`; None without one."""
     if recommendation.exempt:
         return Silence(_SILENCED_STATUS[DecisionAction.EXEMPT], None, None, recommendation.exempt)
     decision = recommendation.decision

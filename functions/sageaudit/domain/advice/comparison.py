@@ -1,7 +1,7 @@
 """Compares bills: what a recommendation saved, and what a run cost beyond comparable runs.
 
 Bills are compared with bills, never with predictions. If something else changed too, no saving is
-claimed. An episode has the runs with one recommendation, and the runs that followed it.
+claimed. An episode is the runs with a recommendation, and the runs that followed it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 COMPARED_RUNS = 3
-"""The medians of this many runs before and after are compared: our choice."""
+"""The number of runs before and after a change whose medians are compared: our choice."""
 _MAX_LATER_RUNS = 6
-"""Three of this many completed runs after it must be comparable: our choice."""
+"""The most completed runs with the fix among which `COMPARED_RUNS` comparable ones are sought: our
+choice."""
 _MAX_BASELINE_AGE = timedelta(days=90)
+"""The longest time between the first compared run and the fix."""
 _NEW_DATA_FACTOR = Decimal("1.2")
+"""A download that takes this many times as long as before, or the inverse, shows other data."""
 _MIN_DOWNLOAD_S = 60
-"""A download of at least this many seconds shows how much data there was. 20% more is new data."""
+"""The shortest download, in seconds, that shows how much data there was."""
 _DATA_PATHS = ("InputDataConfig", "ProcessingInputs", "TransformInput")
 _FINGERPRINT_PATHS = (
     *_DATA_PATHS,
@@ -40,10 +43,10 @@ _FINGERPRINT_PATHS = (
 _AWS_FAILURES = frozenset({"CapacityError", "InternalServerError"})
 
 CLOSED_AFTER = timedelta(days=60)
-"""A recommendation is closed after this long without a run, or without its finding: our choice."""
+"""A recommendation is closed after this time without a run, or without its finding: our choice."""
 _BASELINE_RUNS = 5
-"""How many runs before the finding are checked for the recommended value. If one had it, only
-several runs in a row count as a fix."""
+"""The number of runs before the finding that are checked for the recommended value. If a run had
+the value, only several runs in a row count as a fix."""
 
 
 class Effect(enum.Enum):
@@ -56,11 +59,11 @@ class Effect(enum.Enum):
 
 
 class Comparison(Struct, frozen=True):
-    """Median bills in USD; None if they do not show what the recommendation saved.
+    """Median bills in USD before and after a change; None if they do not show what it saved.
 
-    `predicted_usd`: the predicted saving of one run. `runs`: how many have completed since.
-    `after`: the keys of the compared later runs. `evidence`: one sentence. `fixed_another_way`:
-    another value than the recommended one removed the finding.
+    `runs`: the number of completed runs since the change. `predicted_usd`: the predicted saving of
+    one run. `after`: the keys of the compared later runs. `evidence`: one sentence.
+    `fixed_another_way`: a value other than the recommended one removed the finding.
     """
 
     effect: Effect
@@ -74,19 +77,19 @@ class Comparison(Struct, frozen=True):
 
     @property
     def saved_usd(self) -> Decimal | None:
-        """What one run saved, in USD; None if nothing is claimed."""
+        """The saving of one run in USD; None if no saving is claimed."""
         if self.effect is not Effect.CHEAPER or self.before_usd is None or self.after_usd is None:
             return None
         return self.before_usd - self.after_usd
 
     @property
     def all_saved_usd(self) -> Decimal | None:
-        """What all runs since have saved, in USD; None if nothing is claimed."""
+        """The saving of all runs since the change, in USD; None if no saving is claimed."""
         return None if self.saved_usd is None else self.saved_usd * self.runs
 
     @property
     def all_predicted_usd(self) -> Decimal | None:
-        """The predicted saving of all runs since, in USD; None if there was no prediction."""
+        """The predicted saving of all runs since the change, in USD; None without a prediction."""
         return None if self.predicted_usd is None else self.predicted_usd * self.runs
 
 
@@ -102,18 +105,20 @@ def compare_runs(
     recommendation: Recommendation,
     paths: frozenset[str],
 ) -> Comparison:
-    """Compares the last runs before the recommendation was followed with the first runs after it.
+    """Compares the last runs before the recommendation was followed with the first runs after.
 
-    All runs are in the order of their starts. `recommended_runs`: the runs with the recommendation.
-    `paths`: the parameters of the family's recommendations, which may change too.
+    `runs`: the family's runs by their start, oldest first. `recommended_runs`: the runs with the
+    recommendation. `paths`: the parameters of the family's recommendations, which may change too.
     """
     fixed_since, fixed_keys = started_at(runs_with_fix[0]), {run.key for run in runs_with_fix}
     before = [run for run in runs if started_at(run) < fixed_since and run.key not in fixed_keys]
     is_lost = 2 * len(completed_runs(recommended_runs)) < len(recommended_runs)
-    if not is_lost and (failures := _failure_evidence(before, runs_with_fix)):
-        return Comparison(Effect.WORSE, failures)
+    if not is_lost and (failure_text := _failure_evidence(before, runs_with_fix)):
+        return Comparison(Effect.WORSE, failure_text)
     instances, completed = instances_of(recommended_runs[-1]), completed_runs(runs_with_fix)
-    old = [run for run in completed_runs(before) if instances_of(run) == instances][-COMPARED_RUNS:]
+    runs_before = [run for run in completed_runs(before) if instances_of(run) == instances][
+        -COMPARED_RUNS:
+    ]
     amounts = [recommended_amount(run, recommendation) for run in recommended_runs[-COMPARED_RUNS:]]
     predictions = [amount for amount in amounts if amount is not None]
     comparison = Comparison(
@@ -126,16 +131,21 @@ def compare_runs(
         return comparison
     expected_changes = paths | {recommendation.parameter, *recommendation.other_parameters}
     later = completed[:_MAX_LATER_RUNS]
-    changes = {run.key: list(_other_changes(old, run, expected_changes)) for run in later}
-    new = [run for run in later if not changes[run.key]][:COMPARED_RUNS]
-    effect, evidence = _effect(old, completed, new, fixed_since)
+    changes = {run.key: list(_other_changes(runs_before, run, expected_changes)) for run in later}
+    runs_after = [run for run in later if not changes[run.key]][:COMPARED_RUNS]
+    effect, evidence = _effect(runs_before, completed, runs_after, fixed_since)
     if evidence is None:
         evidence = f"{', '.join(next(filter(None, changes.values())))} changed too"
     comparison = replace(comparison, effect=effect, evidence=evidence)
     if effect in {Effect.CONFOUNDED, Effect.TOO_FEW}:
         return comparison
-    keys = tuple(run.key for run in new)
-    return replace(comparison, before_usd=_median_usd(old), after_usd=_median_usd(new), after=keys)
+    keys = tuple(run.key for run in runs_after)
+    return replace(
+        comparison,
+        before_usd=_median_usd(runs_before),
+        after_usd=_median_usd(runs_after),
+        after=keys,
+    )
 
 
 def _effect(
@@ -144,7 +154,7 @@ def _effect(
     after: Sequence[AuditSummary],
     fixed_since: datetime,
 ) -> tuple[Effect, str | None]:
-    """Returns the effect and its evidence; the evidence is None if something else changed."""
+    """Returns the effect and one sentence of evidence; None if other changes are the evidence."""
     if len(completed) < COMPARED_RUNS:
         return Effect.TOO_FEW, f"{len(completed)} of {COMPARED_RUNS} runs since"
     if len(before) < COMPARED_RUNS:
@@ -152,77 +162,86 @@ def _effect(
     if fixed_since - before[0].ended_at > _MAX_BASELINE_AGE:
         return Effect.CONFOUNDED, f"the runs before begin on {before[0].ended_at:%Y-%m-%d}"
     if len(after) < COMPARED_RUNS:
-        enough = len(completed) >= _MAX_LATER_RUNS
+        has_enough_runs = len(completed) >= _MAX_LATER_RUNS
         return (
             (Effect.CONFOUNDED, None)
-            if enough
+            if has_enough_runs
             else (Effect.TOO_FEW, "fewer than 3 comparable runs")
         )
     before_usd, after_usd = _median_usd(before), _median_usd(after)
-    bills = f"${before_usd:,.2f} before, ${after_usd:,.2f} after"
+    bills_text = f"${before_usd:,.2f} before, ${after_usd:,.2f} after"
     is_worse = after_usd >= before_usd
-    return (Effect.WORSE, f"{bills}: not cheaper") if is_worse else (Effect.CHEAPER, bills)
+    return (
+        (Effect.WORSE, f"{bills_text}: not cheaper") if is_worse else (Effect.CHEAPER, bills_text)
+    )
 
 
-def fixed_another_way(
-    runs: Sequence[AuditSummary], last: AuditSummary, recommendation: Recommendation
+def compare_with_other_fix(
+    runs: Sequence[AuditSummary], last_run: AuditSummary, recommendation: Recommendation
 ) -> Comparison | None:
     """Returns a comparison if another value, or other instances, removed the finding; else None."""
-    new_value, old_value = (run.setting_value(recommendation.parameter) for run in (runs[-1], last))
-    has_other_instances = instances_of(runs[-1]) != instances_of(last)
+    new_value, old_value = (
+        run.setting_value(recommendation.parameter) for run in (runs[-1], last_run)
+    )
+    has_other_instances = instances_of(runs[-1]) != instances_of(last_run)
     has_other_value = new_value is not None and new_value != old_value
     if not recommendation.parameter or not (has_other_instances or has_other_value):
         return None
-    last_at = started_at(last)
-    since = [run for run in completed_runs(runs) if started_at(run) > last_at]
-    if len(since) < COMPARED_RUNS:
+    last_at = started_at(last_run)
+    later_runs = [run for run in completed_runs(runs) if started_at(run) > last_at]
+    if len(later_runs) < COMPARED_RUNS:
         return None
-    value = f"{recommendation.parameter} = {new_value}" if has_other_value else "other instances"
-    evidence = f"fixed with {value} instead"
-    return Comparison(Effect.CONFOUNDED, evidence, len(since), fixed_another_way=True)
+    value_text = (
+        f"{recommendation.parameter} = {new_value}" if has_other_value else "other instances"
+    )
+    evidence_text = f"fixed with {value_text} instead"
+    return Comparison(Effect.CONFOUNDED, evidence_text, len(later_runs), fixed_another_way=True)
 
 
 def _failure_evidence(
     before: Sequence[AuditSummary], runs_with_fix: Sequence[AuditSummary]
 ) -> str | None:
-    """Returns evidence if two of the first three later runs failed, but at most one of three
-    before.
+    """Returns evidence that the fix made runs fail; None without it.
+
+    Two of the first three runs with the fix must have failed, and at most one of three before.
     """
-    finished = [run for run in runs_with_fix if _is_finished(run)][:COMPARED_RUNS]
-    failed = [run for run in finished if run.status == "Failed"]
-    earlier = [run for run in before if _is_finished(run)][-COMPARED_RUNS:]
-    has_failed_before = sum(run.status == "Failed" for run in earlier) > 1
+    finished_runs = [run for run in runs_with_fix if _is_finished(run)][:COMPARED_RUNS]
+    failed_runs = [run for run in finished_runs if run.status == "Failed"]
+    earlier_runs = [run for run in before if _is_finished(run)][-COMPARED_RUNS:]
+    has_failed_before = sum(run.status == "Failed" for run in earlier_runs) > 1
     return (
         None
-        if len(failed) < COMPARED_RUNS - 1 or has_failed_before
-        else f"{len(failed)} of {len(finished)} failed"
+        if len(failed_runs) < COMPARED_RUNS - 1 or has_failed_before
+        else f"{len(failed_runs)} of {len(finished_runs)} failed"
     )
 
 
 def _is_finished(run: AuditSummary) -> bool:
-    failed = run.status == "Failed" and run.reason not in _AWS_FAILURES
-    return run.status == "Completed" or failed
+    has_failed = run.status == "Failed" and run.reason not in _AWS_FAILURES
+    return run.status == "Completed" or has_failed
 
 
 def _other_changes(
     before: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
 ) -> Iterator[str]:
-    """Yields what else differs between the runs before and a later run, in words.
+    """Yields a phrase for each difference between the runs before and a later run.
 
     Changes of the parameters in `paths` do not count.
     """
     if run.purchase is None or not before:
         return
     before = [old for old in before if old.purchase is not None]
-    words = {
+    properties = {
         "the type": ("InstanceType", "instance_type"),
         "the count": ("InstanceCount", "instance_count"),
         "the purchase": ("Spot", "purchase"),
     }
-    for word, (ending, name) in words.items():
+    for change_text, (ending, field_name) in properties.items():
         is_expected = any(ending in path for path in paths)
-        if not is_expected and getattr(run, name) not in {getattr(old, name) for old in before}:
-            yield word
+        if not is_expected and getattr(run, field_name) not in {
+            getattr(old, field_name) for old in before
+        }:
+            yield change_text
     fingerprints = [old.fingerprint for old in before]
     is_steady = len(set(fingerprints)) < len(fingerprints) and None not in [
         *fingerprints,
@@ -231,17 +250,19 @@ def _other_changes(
     is_expected = any(path.startswith(_FINGERPRINT_PATHS) for path in paths)
     if is_steady and not is_expected and run.fingerprint not in fingerprints:
         yield "image, code or settings"
-    before_s, own_s = [_data_s(old) for old in before], _data_s(run)
-    known_s = [seconds for seconds in before_s if seconds is not None]
-    if len(known_s) == len(before) and own_s is not None:
-        least_s, most_s = sorted((median(known_s), own_s))
+    earlier_s, run_s = [_data_s(old) for old in before], _data_s(run)
+    known_earlier_s = [seconds for seconds in earlier_s if seconds is not None]
+    if len(known_earlier_s) == len(before) and run_s is not None:
+        least_s, most_s = sorted((median(known_earlier_s), run_s))
         is_expected = any(path.startswith(_DATA_PATHS) for path in paths)
         if not is_expected and most_s >= _MIN_DOWNLOAD_S and most_s > _NEW_DATA_FACTOR * least_s:
-            yield f"the data (read in {own_s:,.0f} s, {median(known_s):,.0f} s before)"
+            yield f"the data (read in {run_s:,.0f} s, {median(known_earlier_s):,.0f} s before)"
 
 
 def _data_s(run: AuditSummary) -> Decimal | None:
-    """Returns the seconds of the download: for a batch job, those until its first metric point."""
+    """Returns the seconds of the download; for a batch job, the seconds until its first metric
+    point.
+    """
     return run.first_point_s or run.phase_s.get("Downloading")
 
 
@@ -250,21 +271,21 @@ def _median_usd(runs: Sequence[AuditSummary]) -> Decimal:
 
 
 class CostSpike(Struct, frozen=True):
-    """What comparable runs cost, and what this run cost, in USD."""
+    """The cost of a run, and the usual cost of comparable runs, in USD."""
 
     expected_usd: Decimal
     cost_usd: Decimal
 
     @property
     def excess_usd(self) -> Decimal:
-        """How much more the run cost."""
+        """How much more the run cost than comparable runs, in USD."""
         return self.cost_usd - self.expected_usd
 
 
 def find_cost_spike(
     own: AuditSummary, earlier_runs: Iterable[AuditSummary], policy: Policy
 ) -> CostSpike | None:
-    """Returns a run's cost and the usual cost of earlier runs; None if either is unknown."""
+    """Returns the run's cost and the usual cost of earlier runs; None if either is unknown."""
     runs = [run for run in earlier_runs if run.ended_at < own.ended_at]
     earlier = [run for run in runs if run.is_comparable]
     if own.total_usd is None or own.purchase is None:
@@ -275,9 +296,9 @@ def find_cost_spike(
 
 
 class Episode(Struct):
-    """The runs from when a recommendation appears until it appears again.
+    """The runs from when a recommendation appears until it appears anew.
 
-    `is_reappearance`: it appeared again after it had been followed.
+    `is_reappearance`: the recommendation had been followed before.
     """
 
     runs: list[AuditSummary] = field(default_factory=list)
@@ -286,28 +307,28 @@ class Episode(Struct):
 
 
 def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Decimal | None:
-    """Returns the amount of the run's recommendation on the same line; None if it is unknown."""
-    advised = run.matching_recommendation(recommendation)
-    return advised.amount if advised else None
+    """Returns the amount of the run's recommendation for this parameter in USD; None if unknown."""
+    run_recommendation = run.matching_recommendation(recommendation)
+    return run_recommendation.amount if run_recommendation else None
 
 
 def split_episodes(
     runs: Sequence[AuditSummary], recommendation: Recommendation
 ) -> Iterator[Episode]:
-    """Yields the episodes of a recommendation; `runs` are in the order of their starts.
+    """Yields the episodes of a recommendation. `runs`: by their start, oldest first.
 
-    A new one begins if the finding returns after a run with the fix, or after `CLOSED_AFTER`.
+    A new episode begins if the finding returns after a run with the fix, or after `CLOSED_AFTER`.
     """
     episode, earlier_runs = Episode(), list[AuditSummary]()
     was_used_before, runs_in_a_row = False, list[AuditSummary]()
     for run in runs:
-        advised = run.matching_recommendation(recommendation)
-        if advised is not None:
-            last = episode.runs[-1] if episode.runs else None
-            was_gone = last is not None and run.ended_at - last.ended_at > CLOSED_AFTER
+        run_recommendation = run.matching_recommendation(recommendation)
+        if run_recommendation is not None:
+            last_run = episode.runs[-1] if episode.runs else None
+            was_gone = last_run is not None and run.ended_at - last_run.ended_at > CLOSED_AFTER
             if not episode.runs:
                 was_used_before = any(
-                    old.setting_value(recommendation.parameter) == advised.new
+                    old.setting_value(recommendation.parameter) == run_recommendation.new
                     for old in earlier_runs
                 )
             if episode.runs_with_fix or was_gone:
@@ -325,24 +346,24 @@ def split_episodes(
     yield episode
 
 
-def _has_fix(run: AuditSummary, before: AuditSummary, recommendation: Recommendation) -> bool:
-    """Returns whether the run has the recommended value, or a number nearer to it than to the old
-    one.
+def _has_fix(run: AuditSummary, earlier_run: AuditSummary, recommendation: Recommendation) -> bool:
+    """Returns whether the run has the recommended value, or a number closer to that than to the old
+    value.
 
     If the recommendation has a placeholder, such as `s3://<bucket>/<prefix>`, any new value counts.
     """
     value_now, old_value = (
         run.setting_value(recommendation.parameter),
-        before.setting_value(recommendation.parameter),
+        earlier_run.setting_value(recommendation.parameter),
     )
     if not recommendation.parameter or value_now is None or value_now == old_value:
         return False
-    advised = before.matching_recommendation(recommendation)
-    if advised is None:
+    earlier_recommendation = earlier_run.matching_recommendation(recommendation)
+    if earlier_recommendation is None:
         return False
-    numbers = [_number(value) for value in (value_now, advised.new, old_value)]
+    numbers = [_number(value) for value in (value_now, earlier_recommendation.new, old_value)]
     if None in numbers:
-        return value_now == advised.new or "<" in advised.new
+        return value_now == earlier_recommendation.new or "<" in earlier_recommendation.new
     number, target, start = (value or Decimal(0) for value in numbers)
     return abs(number - target) <= abs(number - start)
 

@@ -1,4 +1,4 @@
-"""The monthly amounts of a family's open recommendations, their severity, and the floors.
+"""Sums of a family's open recommendations over 30 days, with their severity and floors.
 
 Also the data of the weekly digest, and what a deployment itself costs a month.
 """
@@ -19,33 +19,35 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route
 
 MONTH_DAYS = 30
+"""The length of a month in sums and projections."""
 _FULL_MONTH_AFTER = timedelta(days=29)
-"""The total of 30 days is known, and not projected, after this time."""
+"""A recommendation that is at least this old has a full month, which is not projected."""
 _OCCASION_LENGTH = timedelta(hours=20)
-"""Runs that end within 20 hours of each other are one occasion. A family's first month is projected
-from its occasions."""
+"""Runs that end within this time of an occasion's first run belong to the occasion."""
 _ONE_OCCASION_DAYS = 7
 """A single occasion is projected as if it occurred once in this many days."""
 _MONTHLY_USD = {Severity.HIGH: Decimal(500), Severity.MEDIUM: Decimal(100)}
-"""USD a month from which a family's waste is high or medium. Our choice."""
+"""The least USD a month of a family's waste by severity. Our choice."""
 
 LOOK_BACK_DAYS = 180
-"""Recommendations are judged by the runs of these days, since older ones say little. Our choice."""
+"""Recommendations are derived from the runs of this many days: older runs say little. Our choice.
+"""
 
 SAGEAUDIT_MONTH_USD = Decimal("6.47")
+"""What a deployment costs a month in USD, without jobs."""
 SAGEAUDIT_JOB_USD = Decimal("0.00068")
-"""The cost of a job that was not watched while it ran."""
+"""What sageaudit costs for a job in USD, including checks while the job ran."""
 SAGEAUDIT_AUDIT_USD = Decimal("0.00036")
-"""The cost of a job that was not watched while it ran."""
+"""What sageaudit costs in USD for a job that was not watched while it ran."""
 SAGEAUDIT_WRITE_USD = Decimal("0.00013")
-"""The part of a job's cost for DynamoDB: its writes, and a year of storage."""
+"""The part of a job's cost for DynamoDB, in USD: its writes, and a year of storage."""
 
 
 class Month(Struct, frozen=True):
-    """The sum of open recommendations of one amount kind in 30 days, in USD.
+    """The amounts of open recommendations of one kind over 30 days, in USD.
 
-    `total`: of the runs so far. `projected`: for 30 days; it equals the total once the first
-    recommendation is 29 days old.
+    `total`: of the runs so far. `projected`: for 30 days; the total itself once the first
+    recommendation is 29 days old. `occasions`: the groups of runs that ended close together.
     """
 
     amount_kind: AmountKind
@@ -56,9 +58,7 @@ class Month(Struct, frozen=True):
 
     @property
     def is_single_occurrence(self) -> bool:
-        """Whether all runs of the month are one occasion. `projected` is then a guess that no text
-        shows.
-        """
+        """Whether all runs are one occasion. `projected` is then a guess, which no text shows."""
         return self.occasions == 1 and self.projected != self.total
 
     @property
@@ -75,7 +75,7 @@ class Month(Struct, frozen=True):
 
 
 def severity_min_usd(severity: Severity) -> Decimal:
-    """Returns the USD a month from which waste has this severity."""
+    """Returns the least USD a month of this severity."""
     return _MONTHLY_USD.get(severity, Decimal(0))
 
 
@@ -87,7 +87,7 @@ def monthly_severity(usd: Decimal) -> Severity:
 def estimate_month(
     recommendations: Sequence[FamilyRecommendation], amount_kind: AmountKind, now: datetime
 ) -> Month:
-    """Returns the amounts of these recommendations over 30 days, summed and projected."""
+    """Returns the amounts of these recommendations over the last 30 days, summed and projected."""
     since = now - timedelta(days=MONTH_DAYS)
     occurrences = sorted(
         (at, amount or Decimal(0))
@@ -115,18 +115,18 @@ def estimate_month(
 
 
 def message_floor(amount_kind: AmountKind, policy: Policy) -> Decimal:
-    """Returns the USD of 30 days from which an amount of this kind gets a message."""
+    """Returns the least USD of 30 days for a message about amounts of this kind."""
     return policy.floor_usd if amount_kind is AmountKind.COUNTED else policy.trial_floor_usd
 
 
 class Digest(Struct, frozen=True):
-    """The week from `since` to `until` (UTC days, both included), with recommendations as of `now`.
+    """The data of a weekly digest: the days from `since` to `until` (UTC, both included).
 
-    `previous_total`: the week before; None if the history does not cover it. `changed_families`:
-    families whose spend changed since then, the largest change first. `recommendations`: in any
-    state, counted ones first. `unsent_recommendations`: open ones of the week's runs that no
-    message of the week had. With a `route`, everything is about the jobs and recommendations that
-    it selects.
+    `previous_total`: of the week before; None if the history does not cover it. `changed_families`:
+    families whose spend changed between the weeks, the largest change first. `recommendations`: in
+    any state, counted ones first. `unsent_recommendations`: open ones of the week's runs that no
+    message of the week had. `route`: limits everything to the jobs and recommendations that the
+    route selects.
     """
 
     since: date

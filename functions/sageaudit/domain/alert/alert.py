@@ -1,4 +1,4 @@
-"""The alerts of a family, the decision about the next one, and the data for it.
+"""The alerts of a family, the decision about the next alert, and the data for that decision.
 
 docs/message-rule.md has the rule. No I/O.
 """
@@ -24,19 +24,19 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 ALERT_RETENTION_DAYS = 400
-"""A family's alerts are kept this long after the last one, so that none is sent twice. Our choice.
+"""How long a family's alerts are kept after its last alert, so that none is sent twice. Our choice.
 """
 _MAX_NAMED_MESSAGES = 3
-"""This many held messages of an hour are listed by name. Our choice."""
+"""The most held messages of an hour that are listed by name. Our choice."""
 _MAX_ALERTS = 100
-"""The newest alerts of a family or pipeline that are kept, so that an item of the table stays
-small."""
+"""The most alerts of a subject that are kept, so that an item of the table stays small."""
 _MAX_STEPS = 50
-"""The newest steps of a pipeline whose runs are read for a decision. Our choice."""
+"""The most steps of a pipeline whose runs are read for a decision. Our choice."""
 _PIPELINE_STEP = re.compile(r"(pipeline/[^/]+)/[^/]+")
+"""The family name of a pipeline step; the group is the pipeline."""
 
 REPEAT_AFTER = timedelta(days=30)
-"""A recommendation gets no other message within this time, unless it is worse."""
+"""A recommendation gets no other message within this time, unless it gets worse."""
 
 
 class AlertKind(enum.StrEnum):
@@ -51,12 +51,12 @@ class AlertKind(enum.StrEnum):
 
 
 class Alert(Struct, frozen=True):
-    """A message about a run: the `version` of the audit that caused it, figures, time and channels.
+    """A message about a run, with the `version` of its audit and the figures that were sent.
 
-    `run` is the run's partition key. A message makes one alert for each amount kind that it is
-    about: `amount_kind`, None for a cost spike. `recommendation_ids`: the ids of the open
-    recommendations, the largest first. `amount`: the family's month; for a cost spike, how much
-    more the run cost. `is_single_occurrence`: the month is a guess, which no text showed.
+    A message makes one alert for each amount kind that it is about. `run`: the run's partition key.
+    `amount_kind`: None for a cost spike. `recommendation_ids`: the open recommendations, the
+    largest first. `amount`: the family's month in USD; for a cost spike, how much more the run
+    cost. `is_single_occurrence`: the month is a guess, which no text showed.
     """
 
     run: str
@@ -77,7 +77,7 @@ class Alert(Struct, frozen=True):
         return self.amount_kind is not AmountKind.COUNTED or self.figures.is_standing
 
     def apply_correction(self, correction: Alert) -> Alert:
-        """Returns this alert with the figures of a later message that corrects it."""
+        """Returns this alert with the version, figures, time and channels of its correction."""
         return replace(
             self,
             version=correction.version,
@@ -90,9 +90,9 @@ class Alert(Struct, frozen=True):
 class PastAlerts(Struct, frozen=True):
     """The earlier alerts that a decision about a run depends on.
 
-    `run` is the run's partition key. `subject_alerts`: the newest ones about its family or
-    pipeline, oldest first; `group` is the key under which they are stored. `steps`: the families of
-    a pipeline that have recommendations. `revision` counts the writes of the family or pipeline.
+    `run`: the run's partition key. `subject_alerts`: the newest alerts about the run's family or
+    pipeline, oldest first. `group`: the key under which they are stored. `steps`: the families of a
+    pipeline that have recommendations. `revision`: the number of writes of the family or pipeline.
     """
 
     run: str
@@ -103,8 +103,9 @@ class PastAlerts(Struct, frozen=True):
     revision: int = 0
 
     def with_alerts(self, run_alert: Alert, new_alerts: Sequence[Alert]) -> PastAlerts:
-        """Returns the alerts with one more about the run. Without `new_alerts`, it corrects the
-        earlier ones.
+        """Returns the past alerts with one more about the run.
+
+        Without `new_alerts`, `run_alert` is a correction of the run's earlier alerts.
         """
         earlier = [
             old.apply_correction(run_alert) if old.run == self.run and not new_alerts else old
@@ -116,8 +117,8 @@ class PastAlerts(Struct, frozen=True):
         )
 
     def with_step(self, family: str) -> PastAlerts:
-        """Returns the alerts with one more step; unchanged for a known step, or a family without
-        pipeline.
+        """Returns the past alerts with one more step; unchanged if it is known or is no pipeline's
+        step.
         """
         if alert_subject(family) == family or family in self.steps:
             return self
@@ -139,9 +140,9 @@ def alert_subject(family: str) -> str:
 class ChannelHour(Struct, frozen=True):
     """The messages to one channel in a clock hour (UTC).
 
-    Each of the `sent` ones has a notice; the `held` ones share one, which is posted after the hour.
-    `largest_messages`: the first lines of the held messages with the most dollars, and their USD if
-    known.
+    Each `sent` message has a notice of its own. All `held` messages share one notice, which is
+    posted after the hour. `largest_messages`: the first line and USD (None if unknown) of the held
+    messages with the most dollars.
     """
 
     channel: str
@@ -152,19 +153,20 @@ class ChannelHour(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """The number of messages in the hour."""
+        """The number of messages in the hour, sent and held."""
         return self.sent + self.held
 
     @property
     def needs_notice(self) -> bool:
-        """Whether its last message needs a notice: it was sent, or it is the first held one."""
+        """Whether the last message needs a notice: it was sent, or is the hour's first held
+        message.
+        """
         return self.held <= 1
 
     def with_message(self, headline: str, usd: Decimal | None, max_per_hour: int) -> ChannelHour:
-        """Returns the hour with one more message.
+        """Returns the hour with one more message, which is held above `max_per_hour`.
 
-        The message is held above `max_per_hour`. It is also held after any held one, because the
-        limit may be raised within the hour.
+        A message after a held one is held too, because the limit may be raised within the hour.
         """
         if self.sent < max_per_hour and not self.held:
             return replace(self, sent=self.sent + 1)
@@ -174,7 +176,7 @@ class ChannelHour(Struct, frozen=True):
 
 
 def start_of_hour(now: datetime) -> datetime:
-    """Returns the beginning of the clock hour (UTC)."""
+    """Returns the beginning of the clock hour (UTC) of `now`."""
     return now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
 
 
@@ -184,7 +186,7 @@ def _by_amount(message: tuple[str, Decimal | None]) -> tuple[bool, Decimal]:
 
 
 class FollowUpReason(enum.StrEnum):
-    """Why a message is sent again."""
+    """Why a family gets another message of the same amount kind."""
 
     OTHER_ADVICE = "other advice"
     GREW = "grew"
@@ -193,11 +195,11 @@ class FollowUpReason(enum.StrEnum):
 
 
 class AlertCase(Struct, frozen=True):
-    """The data for a decision about a run of `family`.
+    """The data for a decision about a message on a run of `family`.
 
-    `recommendation_ids`: those of this run. `recommendations`: all of its subject by id, counted
-    ones and the most dollars first. `spike`: set if the run cost more than comparable ones.
-    `alerts`: those of the subject, oldest first. `history_since`: no older run was read.
+    `recommendation_ids`: of this run. `recommendations`: all of the run's subject by id, counted
+    ones and the most dollars first. `spike`: set if the cost can be compared with earlier runs.
+    `alerts`: of the subject, oldest first. `history_since`: the time from which runs were read.
     """
 
     family: str
@@ -213,8 +215,9 @@ class AlertCase(Struct, frozen=True):
     def open_recommendations(
         self, amount_kind: AmountKind, *, silenced: bool = False
     ) -> list[FamilyRecommendation]:
-        """Returns the open recommendations of a kind; with `silenced`, also those that are sent if
-        worse.
+        """Returns the open recommendations of a kind.
+
+        `silenced`: also returns silenced recommendations that are sent again if they get worse.
         """
         recommendations = (
             recommendation
@@ -228,7 +231,7 @@ class AlertCase(Struct, frozen=True):
     def run_recommendations(
         self, recommendations: Sequence[FamilyRecommendation]
     ) -> list[FamilyRecommendation]:
-        """Returns the recommendations that this run has."""
+        """Returns the recommendations that this run has, out of `recommendations`."""
         return [
             recommendation
             for recommendation in recommendations
@@ -236,7 +239,7 @@ class AlertCase(Struct, frozen=True):
         ]
 
     def last_alert(self, recommendation: FamilyRecommendation) -> Alert | None:
-        """Returns the last alert that had this recommendation."""
+        """Returns the last alert that had this recommendation; None without one."""
         return next(
             (
                 alert
@@ -247,11 +250,13 @@ class AlertCase(Struct, frozen=True):
         )
 
     def last_parameter_alert(self, recommendation: FamilyRecommendation) -> Alert | None:
-        """Returns the family's last alert about any value of the same parameter."""
-        same = (
+        """Returns the family's last alert about any value of the recommendation's parameter; None
+        without one.
+        """
+        same_parameter = (
             row for row in self.recommendations.values() if row.has_same_parameter(recommendation)
         )
-        ids = {row.id for row in same}
+        ids = {row.id for row in same_parameter}
         return next(
             (alert for alert in reversed(self.alerts) if ids & {*alert.recommendation_ids}), None
         )
@@ -262,18 +267,17 @@ class AlertCase(Struct, frozen=True):
 
 
 class AlertDecision(Struct, frozen=True):
-    """Whether a message is sent, and of which kind; none is sent if `suppressed_because` has a
+    """Whether a message is sent, and its kind. No message is sent if `suppressed_because` has a
     reason.
 
-    The rule fills the first seven fields. `why` is a text about what is new. `follow_up_reason` is
-    set if a message is sent again. `previous_alert`: the alert that this message follows; for a
-    correction, the run's last alert, which it replaces. `amount_kind`: COUNTED for a correction and
-    for a `spike`, which is how much more the run cost than comparable ones.
+    The rule fills the first seven fields. `follow_up_reason`: set if a message is sent again.
+    `why`: a text about what is new. `previous_alert`: the alert that this message follows; a
+    correction replaces the run's last alert. `amount_kind`: COUNTED for a correction or a `spike`.
 
-    `with_details` fills the others, which the card shows. `corrected_audit`: the version behind the
-    alert that a correction replaces; None if it cannot be read. `month`: that of the subject's open
-    recommendations of this amount kind. `recommendation`: the run's largest one; `saves`: the month
-    of this one alone. `other_steps`: the months of the pipeline's other steps.
+    `with_details` fills the other fields for the card. `corrected_audit`: the version behind the
+    alert that a correction replaces; None if it cannot be read. `month`: of the subject's open
+    recommendations of this amount kind. `recommendation`: the run's largest one. `saves`: the month
+    of this recommendation alone. `other_steps`: the months of the pipeline's other steps.
     """
 
     kind: AlertKind = AlertKind.FIRST
@@ -291,12 +295,12 @@ class AlertDecision(Struct, frozen=True):
 
     @property
     def is_correction(self) -> bool:
-        """Whether it replaces the run's last alert."""
+        """Whether the message replaces the run's last alert."""
         return self.kind is AlertKind.CORRECTION
 
     @property
     def is_run_only(self) -> bool:
-        """Whether it is about this run's dollars, not about the subject's month."""
+        """Whether the message is about this run's dollars, not about the subject's month."""
         return self.is_correction or self.spike is not None
 
     @property
@@ -310,18 +314,18 @@ class AlertDecision(Struct, frozen=True):
 
 
 FIRST_ALERT = AlertDecision()
-"""A subject's first message."""
+"""The decision to send a subject's first message."""
 
 
 def no_alert(reason: str) -> AlertDecision:
-    """Returns the decision to send no message, for this reason."""
+    """Returns the decision to send no message, with the reason."""
     return AlertDecision(suppressed_because=reason)
 
 
 def with_details(
     decision: AlertDecision, case: AlertCase, corrected_audit: MessageAudit | None
 ) -> AlertDecision:
-    """Adds what the card shows to a decision to send a message."""
+    """Returns the decision to send a message with the fields that the card shows."""
     amount_kind = decision.amount_kind
     recommendations = case.open_recommendations(
         amount_kind, silenced=decision.kind is AlertKind.WORSE
@@ -344,7 +348,7 @@ def with_details(
 def _other_steps(
     recommendations: Sequence[FamilyRecommendation], amount_kind: AmountKind, case: AlertCase
 ) -> tuple[tuple[str, Month], ...]:
-    """Returns the months of the pipeline's other steps, the most dollars first."""
+    """Returns the month of each other step of the pipeline, the most dollars first."""
     families: dict[str, list[FamilyRecommendation]] = defaultdict(list)
     for recommendation in recommendations:
         if recommendation.family != case.family:

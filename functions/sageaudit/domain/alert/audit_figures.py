@@ -1,7 +1,7 @@
 """The findings and figures of an audit that count for a message; no I/O.
 
-Every audit is stored. A message is sent if someone can act on it and enough money is at stake. A
-job that could not be judged gets no message, since it is not known that money is at stake.
+A message is sent if someone can act on it and enough money is at stake. A job that could not be
+judged gets no message, since it is not known that money is at stake.
 """
 
 from __future__ import annotations
@@ -29,26 +29,29 @@ from sageaudit.domain.bill.idle_capacity import Unit
 from sageaudit.domain.job.ref import rollup_from_arn
 
 _IDLE_MIN_USD = Decimal(10)
-"""Idle capacity is shown if at least this list value of it is in no finding: by default, the amount
-of a medium finding. Our choice."""
+"""Idle capacity is shown if at least this list value in USD is in no finding. Our choice: by
+default, a medium finding has this amount."""
 _IDLE_MIN_HOURS: dict[Unit, Decimal] = {"gpu_hours": Decimal(10), "vcpu_hours": Decimal(200)}
-"""The least hours without a price: about $10 at the cheapest rates of either. Our choice."""
+"""The least idle hours without a price that are shown: about $10 at the cheapest rates. Our choice.
+"""
 _IDLE_MIN_SHARE: dict[Unit, Decimal] = {"gpu_hours": Decimal("0.2"), "vcpu_hours": Decimal("0.5")}
 """The share of the paid hours up to which idle hours are normal. A vCPU is half a core, so half of
 the vCPUs can be all of the cores. Our choice."""
 _CENT = Decimal("0.01")
 _REGRESSION = "cost-regression"
 MIN_CHANGE_USD = Decimal(1)
+"""A figure is corrected only if it changed by at least this amount in USD. Our choice: late metrics
+change figures by a few percent, which changes nobody's decision."""
 MIN_CHANGE_SHARE = Decimal("0.1")
-"""A figure is corrected if it changed by $1 and by a tenth. Late metrics change figures by a few
-percent, which changes nobody's decision. Our choice."""
+"""A figure is corrected only if it changed by at least this share of the earlier figure. Our
+choice."""
 
 
 class AlertFigures(Struct, frozen=True):
-    """The figures of a message: USD to the cent, as they are shown. None means unknown.
+    """The figures of a message: USD to the cent, as the message shows them. None means unknown.
 
-    `severity` is INFO if no finding counts. `possible_loss_usd`: what may be lost beyond
-    `lost_usd`. `accepted_usd`: the dollars that a policy or tag accepts, which no message shows.
+    `severity`: INFO if no finding counts. `possible_loss_usd`: what may be lost beyond `lost_usd`.
+    `accepted_usd`: the dollars that a policy or tag accepts, which no message shows.
     """
 
     severity: Severity
@@ -59,7 +62,7 @@ class AlertFigures(Struct, frozen=True):
 
     @property
     def usd(self) -> Decimal | None:
-        """Avoidable plus lost, which are certain; None if neither is known."""
+        """The certain dollars: avoidable plus lost; None if neither is known."""
         if self.avoidable_usd is None and self.lost_usd is None:
             return None
         return (self.avoidable_usd or Decimal(0)) + (self.lost_usd or Decimal(0))
@@ -71,19 +74,19 @@ class AlertFigures(Struct, frozen=True):
 
     @property
     def has_dollars(self) -> bool:
-        """Whether a finding counts. If none does, the message is about a trial, or withdraws a
-        finding.
-        """
+        """Whether a finding counts. If not, the message is about a trial or withdraws a finding."""
         return self.severity is not Severity.INFO
 
     @property
     def is_standing(self) -> bool:
-        """False if all dollars were corrected to 0. Such an alert suppresses no other message."""
+        """False if all dollars are 0. An alert with such figures suppresses no other message."""
         return bool(self.usd is None or self.at_stake_usd)
 
 
 def should_correct(figures: AlertFigures, before: AlertFigures) -> bool:
-    """Returns whether a figure of the last alert changed enough to be corrected."""
+    """Returns whether a figure of the last alert changed enough for a correction. `before`: the
+    sent figures.
+    """
     if not before.has_dollars and not figures.has_dollars:
         return False
     if (figures.usd is None) != (before.usd is None):
@@ -102,10 +105,10 @@ def _is_changed(now: Decimal, before: Decimal) -> bool:
 class MessageAudit(Struct, frozen=True):
     """One version of an audit for a decision and its card, with the document parsed once.
 
-    `counted_findings` count for a message. `trial_findings` may save dollars after a trial.
-    `run_findings` have dollars of this run, even if an earlier run had the finding. `regressions`
-    report that the run cost more than comparable ones. All lists have the largest saving first.
-    `shows_idle`: whether a line about idle hours is shown.
+    `counted_findings`: findings that count for a message. `trial_findings`: findings that may save
+    dollars after a trial. `run_findings`: findings with dollars of this run, even if an earlier run
+    had them too. `regressions`: findings that the run cost more than comparable runs. All lists
+    have the largest saving first. `shows_idle`: whether a line about idle hours is shown.
     """
 
     document: AuditDocument
@@ -122,7 +125,7 @@ class MessageAudit(Struct, frozen=True):
 
     @classmethod
     def parse(cls, document: AuditDocument) -> MessageAudit:
-        """Reads a document. Raises KeyError, TypeError or ValueError for an invalid one."""
+        """Reads a document. Raises KeyError, TypeError or ValueError for an invalid document."""
         findings, lost_usd = sorted(document["findings"], key=_weight), document["lost_usd"]
         counted = tuple(filter(_is_counted, findings))
         possible_loss_usd = (document["lost_up_to_usd"] or Decimal(0)) - (lost_usd or Decimal(0))
@@ -149,7 +152,9 @@ class MessageAudit(Struct, frozen=True):
 
     @property
     def is_in_roll_up(self) -> bool:
-        """Whether a roll-up launched the job. The roll-up's messages then have its dollars."""
+        """Whether a roll-up launched the job. The roll-up's messages then include the job's
+        dollars.
+        """
         return rollup_from_arn(self.job["parent"]) is not None
 
     def without_silenced(
@@ -161,7 +166,7 @@ class MessageAudit(Struct, frozen=True):
     ) -> MessageAudit:
         """Returns the audit without silenced findings, as if the policy accepted them.
 
-        `recommendations` are by id. With `is_worse`, the audit keeps those that are sent if they
+        `recommendations`: by id. `is_worse`: keeps silenced findings that are sent again if they
         get worse.
         """
 
@@ -183,7 +188,7 @@ class MessageAudit(Struct, frozen=True):
 
 
 def permanent_suppression_reason(audit: MessageAudit) -> str | None:
-    """Returns why an audit gets no message whatever its figures are; None if the figures decide."""
+    """Returns why an audit gets no message, whatever its figures; None if the figures decide."""
     if audit.document["unauditable"] is not None:
         return "unauditable"
     roll_up = rollup_from_arn(audit.job["parent"])
@@ -192,12 +197,12 @@ def permanent_suppression_reason(audit: MessageAudit) -> str | None:
 
 def _accepted_usd(findings: Sequence[FindingDocument]) -> Decimal:
     """Returns what the exempt findings would save, in USD."""
-    accepted = (
+    exempt_savings = (
         finding["saving_alone_usd"] or Decimal(0)
         for finding in findings
         if finding["exempt"] and Bucket(finding["bucket"]).is_counted
     )
-    return sum(accepted, Decimal(0))
+    return sum(exempt_savings, Decimal(0))
 
 
 def counted_findings(findings: Sequence[FindingDocument]) -> tuple[FindingDocument, ...]:
@@ -212,15 +217,13 @@ def read_recommendations(document: AuditDocument) -> tuple[Recommendation, ...]:
 
 
 def _is_trial(finding: FindingDocument) -> bool:
-    """Returns whether only a trial can prove the finding's dollars, even if an earlier run had
-    it.
-    """
-    possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
-    return possible and finding["sent_to_channels"] and is_standing(finding)
+    """Returns whether a standing finding has possible dollars and may be posted."""
+    is_possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
+    return is_possible and finding["sent_to_channels"] and is_standing(finding)
 
 
 def _is_own(finding: FindingDocument) -> bool:
-    """Returns whether the finding has dollars of this run, even if an earlier run had it.
+    """Returns whether the finding has dollars of this run, even if an earlier run had the finding.
 
     Unknown savings and possible losses count; a saving of 0 does not.
     """
@@ -233,8 +236,9 @@ def _is_own(finding: FindingDocument) -> bool:
 
 
 def is_regression(finding: FindingDocument) -> bool:
-    """Returns whether it reports that the run cost more than comparable runs (not that this has
-    ended).
+    """Returns whether the finding reports that the run cost more than comparable runs.
+
+    A report that a higher cost has ended returns False.
     """
     return finding["rule"] == _REGRESSION and "above_median_usd" in finding["evidence"]
 
@@ -243,15 +247,18 @@ def _exempt_silenced(
     document: AuditDocument,
     silencing_recommendation: Callable[[Recommendation], FamilyRecommendation | None],
 ) -> AuditDocument:
-    """Exempts the findings with a silenced recommendation, as if the policy accepted them.
+    """Returns the document with findings of silenced recommendations as exempt, as if the policy
+    accepted them.
 
     Their dollars are taken from the sums. Without such findings, the same document is returned.
     """
     exempted: dict[str, Any] = {**document, "findings": []}
     for finding in document["findings"]:
-        advised = None if finding["exempt"] else recommendation_from_finding(finding)
+        finding_recommendation = None if finding["exempt"] else recommendation_from_finding(finding)
         recommendation = (
-            silencing_recommendation(advised) if advised and is_standing(finding) else None
+            silencing_recommendation(finding_recommendation)
+            if finding_recommendation and is_standing(finding)
+            else None
         )
         if recommendation is None:
             exempted["findings"].append(finding)
@@ -275,7 +282,7 @@ def _silence_exemption(recommendation: FamilyRecommendation) -> ExemptDocument:
 
 
 def _sum_contributions(finding: FindingDocument) -> list[tuple[str, Decimal]]:
-    """Returns what a finding adds to the sums of its audit, by key."""
+    """Returns by key what a finding adds to the sums of its audit, in USD."""
     usd, bucket = finding["saving_usd"] or Decimal(0), Bucket(finding["bucket"])
     if bucket is Bucket.LOST:
         return [("lost_usd", usd), ("lost_up_to_usd", max(usd, _possible_loss_usd(finding)))]
@@ -283,7 +290,7 @@ def _sum_contributions(finding: FindingDocument) -> list[tuple[str, Decimal]]:
 
 
 def worst_severity(findings: tuple[FindingDocument, ...]) -> Severity:
-    """Returns the severity of a message, which is that of its worst finding."""
+    """Returns the highest severity of the findings; INFO without findings."""
     severities = (Severity(finding["severity"]) for finding in findings)
     return max(severities, key=lambda severity: severity.rank, default=Severity.INFO)
 
@@ -296,38 +303,38 @@ def is_postable(finding: FindingDocument) -> bool:
 
 
 def _is_counted(finding: FindingDocument) -> bool:
-    """Returns whether a finding has dollars of this run that no earlier message reported, above
-    INFO.
+    """Returns whether a finding above INFO has dollars of this run that no earlier message
+    reported.
     """
     is_new = not finding.get("reported_for_run") and finding["severity"] != Severity.INFO
     return is_new and _is_own(finding)
 
 
 def _possible_loss_usd(finding: FindingDocument) -> Decimal:
-    """Returns the upper end of a loss's range; 0 for any other finding."""
-    lost = Bucket(finding["bucket"]) is Bucket.LOST
-    return max(finding["saving_range_usd"] or [Decimal(0)]) if lost else Decimal(0)
+    """Returns the upper end of a lost finding's range in USD; 0 for any other finding."""
+    is_lost = Bucket(finding["bucket"]) is Bucket.LOST
+    return max(finding["saving_range_usd"] or [Decimal(0)]) if is_lost else Decimal(0)
 
 
 def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
-    """Sort key: unknown dollars last; severity and name make the order stable."""
-    saving = finding["saving_usd"]
+    """Sort key: the most dollars at stake first, unknown dollars last, then severity and rule."""
+    saving_usd = finding["saving_usd"]
     severity = Severity(finding["severity"])
-    usd_at_stake = max(saving or Decimal(0), _possible_loss_usd(finding))
-    return saving is None, -usd_at_stake, -severity.rank, finding["rule"]
+    usd_at_stake = max(saving_usd or Decimal(0), _possible_loss_usd(finding))
+    return saving_usd is None, -usd_at_stake, -severity.rank, finding["rule"]
 
 
-def should_show_idle(figure: IdleCapacityDocument | None) -> bool:
-    """Returns whether a message mentions the idle hours. `figure` is None if they are unknown."""
-    if figure is None:
+def should_show_idle(idle_capacity: IdleCapacityDocument | None) -> bool:
+    """Returns whether a message mentions the idle hours; False if they are unknown (None)."""
+    if idle_capacity is None:
         return False
-    if figure["idle"] <= figure["paid"] * _IDLE_MIN_SHARE[figure["unit"]]:
+    if idle_capacity["idle"] <= idle_capacity["paid"] * _IDLE_MIN_SHARE[idle_capacity["unit"]]:
         return False
-    if figure["list_usd"] is None:
-        return figure["idle"] >= _IDLE_MIN_HOURS[figure["unit"]]
-    return figure["list_usd"] - (figure["counted_usd"] or 0) >= _IDLE_MIN_USD
+    if idle_capacity["list_usd"] is None:
+        return idle_capacity["idle"] >= _IDLE_MIN_HOURS[idle_capacity["unit"]]
+    return idle_capacity["list_usd"] - (idle_capacity["counted_usd"] or 0) >= _IDLE_MIN_USD
 
 
 def _cents(amount: Decimal | None) -> Decimal | None:
-    """Rounds to the cent: metrics that are read a second later may add a fraction of one."""
+    """Rounds USD to the cent, as late metrics may change an amount by a fraction of a cent."""
     return None if amount is None else amount.quantize(_CENT, ROUND_HALF_UP)

@@ -1,14 +1,14 @@
-"""The pauses between tries of something that fails temporarily."""
+"""The pauses between tries of an action that fails temporarily."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 GIVE_UP_AFTER = timedelta(days=3, hours=12)
-"""A message is abandoned at this age: our choice. A dead letter keeps the age of its message, so
-this must be before SQS moves it, which takes at least 4 days."""
+"""The age at which a message is abandoned: our choice. A dead letter keeps the age of its message,
+so this must be less than the 4 days after which SQS may move the message."""
 _MOST_DOUBLINGS = 10
-"""More doublings are never needed, and a large number would overflow."""
+"""The most doublings of a pause: more are never needed, and a large number would overflow."""
 
 
 def doubled_s(first_s: int, times: int, longest_s: int) -> int:

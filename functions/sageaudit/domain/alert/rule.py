@@ -45,17 +45,19 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 IMMEDIATE_FACTOR = 10
-"""A message is sent at once if the amount is this many times that of the last message. Our choice.
-"""
+"""A message is sent at once if its amount is this many times the last message's. Our choice."""
 GROWTH_FACTOR = Decimal(4) / 3
-"""A subject gets another message if its month grew by a third. Our choice."""
+"""A subject gets another message if its month grew to this many times the last amount. Our choice.
+"""
 _MIN_MESSAGE_INTERVAL = timedelta(hours=24)
-"""The time between messages of one amount kind, unless the amount grew by `IMMEDIATE_FACTOR`."""
+"""The least time between messages of one amount kind, unless the amount grew by `IMMEDIATE_FACTOR`.
+"""
 _MIN_UNPRICED_SEVERITY = Severity.MEDIUM
-"""A finding of unknown dollars gets a message from this severity. Our choice."""
+"""The least severity of a finding with unknown dollars that gets a message. Our choice."""
 FIRST_VERSION = 1
+"""The version of a job's first audit."""
 MAX_RUN_AGE = timedelta(days=30)
-"""A run that ended longer ago gets no first message. Our choice."""
+"""A run that ended this long ago gets no first message. Our choice."""
 TOO_OLD_REASON = "it ended more than 30 days ago"
 NO_FINDING_REASON = "no finding worth a message"
 _DECISION_TEXTS = {
@@ -68,7 +70,7 @@ _ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 
 
 def audit_suppression_reason(version: int, audit: MessageAudit, policy: Policy) -> str | None:
-    """Returns why a version gets no alert, whatever its family is; None if the family decides.
+    """Returns why a version gets no message, whatever its family is; None if the family decides.
 
     Most audits end here, before the history or the ledger is read.
     """
@@ -78,8 +80,8 @@ def audit_suppression_reason(version: int, audit: MessageAudit, policy: Policy) 
     can_be_spike = cost_usd >= max(policy.cost_spike_min_usd, Decimal("0.01"))
     if version > FIRST_VERSION or audit.recommendations or can_be_spike:
         return None
-    unjudged = audit.document["judged"] == Judged.NO
-    return NO_FINDING_REASON + (": it could not be judged" if unjudged else "")
+    is_unjudged = audit.document["judged"] == Judged.NO
+    return NO_FINDING_REASON + (": it could not be judged" if is_unjudged else "")
 
 
 def run_suppression_reason(
@@ -89,9 +91,10 @@ def run_suppression_reason(
     installed_at: Callable[[], datetime | None],
     now: datetime,
 ) -> str | None:
-    """Returns why a newer version of the run, or the run's age, rules out a message; else None.
+    """Returns why the run's versions or age rule out a message; None if they do not.
 
-    `summary`: of the run's newest version.
+    `summary`: of the run's newest version. `last_alert`: the run's last alert. `installed_at`:
+    called to read when sageaudit was installed.
     """
     if summary.version > version:
         return "a newer version of the audit has taken its place"
@@ -104,14 +107,18 @@ def run_suppression_reason(
 def age_suppression_reason(
     ended_at: datetime, installed_at: datetime | None, now: datetime
 ) -> str | None:
-    """Returns why a run that ended at `ended_at` gets no message; None if it may get one."""
+    """Returns why a run that ended at `ended_at` gets no message; None if its age allows a
+    message.
+    """
     if installed_at and ended_at < installed_at:
         return "it ended before sageaudit was installed"
     return TOO_OLD_REASON if ended_at <= now - MAX_RUN_AGE else None
 
 
 def decide(case: AlertCase, last_alert: Alert | None) -> AlertDecision:
-    """Decides whether to send a message about a run. `last_alert`: the last one about this run."""
+    """Decides whether to send a message about a run. `last_alert`: the run's last alert; None
+    without one.
+    """
     if last_alert is not None:
         return _correction(case.figures, last_alert, case.policy)
     decisions = (check(case) for check in ALERT_CHECKS)
@@ -119,7 +126,7 @@ def decide(case: AlertCase, last_alert: Alert | None) -> AlertDecision:
 
 
 def alerts_for_decision(case: AlertCase, decision: AlertDecision, template: Alert) -> list[Alert]:
-    """Returns the alerts of a message: one for each reason for it, none for a correction."""
+    """Returns the alerts of a message: one for each of its reasons, none for a correction."""
     alerts: list[Alert] = []
     if decision.is_correction:
         return alerts
@@ -147,7 +154,7 @@ def _alert_for_decision(case: AlertCase, decision: AlertDecision, template: Aler
 
 
 def _check_cost_spike(case: AlertCase) -> AlertDecision | None:
-    """Reports a cost spike: once in 30 days, unless it is ten times the last one."""
+    """Decides to report a cost spike once in 30 days, unless it is ten times the last spike."""
     spike, policy = case.spike, case.policy
     if spike is None:
         return None
@@ -212,8 +219,9 @@ def _check_recommendations(amount_kind: AmountKind, case: AlertCase) -> AlertDec
 def _follow_up(
     case: AlertCase, recommendation: FamilyRecommendation, last_kind_alert: Alert, month: Month
 ) -> AlertDecision | None:
-    """Decides by what is new about one recommendation of the run. `last_kind_alert`: the last one
-    of its amount kind.
+    """Decides by what is new about one recommendation of the run.
+
+    `last_kind_alert`: the last alert of the recommendation's amount kind.
     """
     last_alert, parameter_alert = (
         case.last_alert(recommendation),
@@ -246,44 +254,48 @@ def _follow_up(
 
 
 def _has_come_back(case: AlertCase, recommendation: FamilyRecommendation) -> bool:
-    """Returns whether it came back after it was followed, and its last alert is not recent."""
-    last = case.last_alert(recommendation)
-    if last is None or case.is_recent(last):
+    """Returns whether the recommendation came back after it was followed, without a recent
+    alert.
+    """
+    last_alert = case.last_alert(recommendation)
+    if last_alert is None or case.is_recent(last_alert):
         return False
-    return recommendation.appearances > 1 and recommendation.since > last.at
+    return recommendation.appearances > 1 and recommendation.since > last_alert.at
 
 
 def _is_found_anew(case: AlertCase, recommendation: FamilyRecommendation) -> bool:
-    """Returns whether it had an alert, and appeared again after it had not been seen for long."""
-    last, was_not_seen = (
+    """Returns whether the recommendation had an alert, was not seen for long, and then appeared
+    again.
+    """
+    last_alert, was_not_seen = (
         case.last_alert(recommendation),
         recommendation.since - case.history_since >= CLOSED_AFTER,
     )
     has_appeared_again = recommendation.appearances == 1 and (
         recommendation.since > recommendation.first_at or was_not_seen
     )
-    return last is not None and has_appeared_again and recommendation.since > last.at
+    return last_alert is not None and has_appeared_again and recommendation.since > last_alert.at
 
 
 def _reopened_text(recommendation: FamilyRecommendation) -> str:
-    nth = _ORDINALS.get(recommendation.appearances, f"{recommendation.appearances}th")
-    wasted = known_sum(recommendation.all_amounts)
-    so_far = f", ${wasted:,.2f} wasted so far" if wasted else ""
-    return f"what was fixed came back: {nth} time{so_far}"
+    ordinal = _ORDINALS.get(recommendation.appearances, f"{recommendation.appearances}th")
+    wasted_usd = known_sum(recommendation.all_amounts)
+    wasted_text = f", ${wasted_usd:,.2f} wasted so far" if wasted_usd else ""
+    return f"what was fixed came back: {ordinal} time{wasted_text}"
 
 
 def _replacement_text(
     case: AlertCase, recommendation: FamilyRecommendation, parameter_alert: Alert | None
 ) -> str:
-    """Returns a text with the value that was recommended before for the same parameter."""
+    """Returns a text with the value that the last alert recommended for the same parameter."""
     alerted_recommendations = map(
         case.recommendations.get, parameter_alert.recommendation_ids if parameter_alert else ()
     )
     previous_value = next(
         (
-            old.new
-            for old in alerted_recommendations
-            if old and old.has_same_parameter(recommendation)
+            older.new
+            for older in alerted_recommendations
+            if older and older.has_same_parameter(recommendation)
         ),
         None,
     )
@@ -295,7 +307,9 @@ def _replacement_text(
 
 
 def _is_severe_unpriced(recommendation: FamilyRecommendation) -> bool:
-    """Returns whether it is severe and its amount unknown. Its message then has no dollars."""
+    """Returns whether the recommendation is severe and its amount unknown. Its message has no
+    dollars.
+    """
     return (
         recommendation.amount is None
         and recommendation.severity.rank >= _MIN_UNPRICED_SEVERITY.rank
@@ -303,9 +317,10 @@ def _is_severe_unpriced(recommendation: FamilyRecommendation) -> bool:
 
 
 def _worsening_text(month: Month, before: Alert, *, is_apart: bool) -> str:
-    """Returns what is worse than in the last alert; "" if nothing is.
+    """Returns a text about what is worse than in the last alert; "" if nothing is worse.
 
-    A higher severity alone is not enough: a few cents, or the rest of one occasion, may cause it.
+    `is_apart`: enough time has passed since that alert. A higher severity alone is not enough: a
+    few cents, or the rest of one occasion, may cause it.
     """
     previous_usd = before.amount
     if previous_usd and month.projected >= IMMEDIATE_FACTOR * previous_usd:
@@ -321,7 +336,7 @@ def _worsening_text(month: Month, before: Alert, *, is_apart: bool) -> str:
 
 
 def _suppression_reason(case: AlertCase) -> str:
-    """Returns the first reason that applies to the run's recommendations."""
+    """Returns why the run's recommendations get no message: the first reason that applies."""
     recommendations = [
         case.recommendations[name]
         for name in case.recommendation_ids
@@ -365,4 +380,4 @@ ALERT_CHECKS: tuple[Callable[[AlertCase], AlertDecision | None], ...] = (
     _check_cost_spike,
     *(partial(_check_recommendations, kind) for kind in AmountKind),
 )
-"""The checks for a run without a message. The first one that returns a decision decides."""
+"""The checks for a run without a message. The first check that returns a decision decides."""

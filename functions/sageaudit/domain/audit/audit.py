@@ -2,8 +2,8 @@
 
 An audit is of a job, of a roll-up, or of a job that could not be audited. What could not be judged
 is unknown, never 0 dollars. Rules that read the hosts' metrics find waste in the use of machines.
-If none of them could judge, the avoidable dollars are unknown: phases and settings alone do not
-show them.
+If none of these rules could judge, the avoidable dollars are unknown: phases and settings alone do
+not show waste.
 """
 
 from __future__ import annotations
@@ -41,17 +41,20 @@ from sageaudit.structs import replace
 JOB_NOT_FINISHED = "job_not_finished"
 """The code of every rule's outcome for a running job."""
 DIFFERS_FROM_FAMILY = "unlike_family"
-"""The code if a run that is too short to be judged alone differs from its family's last runs."""
+"""The code of outcomes for a run that is too short to be judged alone and differs from its family's
+last runs."""
 _CODES = """
 accelerator_unseen coverage_low gap_long hosts_missing hosts_unmapped metric_denied metric_missing
 period_too_coarse too_few_points too_short type_unknown types_mixed
 """
+"""The codes of unknown outcomes whose reason is the metrics or the instance type."""
 USE_CODES = frozenset({JOB_NOT_FINISHED, DIFFERS_FROM_FAMILY, *_CODES.split()})
 """The codes of unknown outcomes that the sentences on the use of the machines explain."""
 _TOO_SHORT_CODES = frozenset({"too_short", "too_few_points", "period_too_coarse"})
-"""The codes of runs with too few points to judge even a part."""
+"""The codes of unknown outcomes of runs with too few points to judge even a part."""
 _MAX_SENTENCES = 5
-"""The most sentences of one audit: a reader acts on a handful, and `unknown` lists every rule."""
+"""The most sentences in `not_judged`: a reader acts on a handful, and `unknown` lists every
+rule."""
 
 
 class Judged(enum.StrEnum):
@@ -63,11 +66,10 @@ class Judged(enum.StrEnum):
 
 
 class Judgement(Struct, frozen=True):
-    """How much of a run was judged. `not_judged`: one sentence for each thing that was not, and
-    what to do.
+    """How much of a run was judged. `not_judged`: sentences on what was not, and what to do.
 
-    `is_answered`: a rule could judge the use; otherwise a sum of 0 is unknown. If the job
-    `is_running`, no sum is known.
+    `is_answered`: a rule could judge the use; otherwise a sum of 0 is unknown. `is_running`: the
+    job has not ended, so no sum is known.
     """
 
     judged: Judged
@@ -78,7 +80,7 @@ class Judgement(Struct, frozen=True):
     def without_unknown_sums(self, savings: Savings) -> Savings:
         """Returns the savings with None for each sum that is unknown.
 
-        A sum of 0 is unknown, too, if a standing finding has no figure: its fix has no price, the
+        A sum of 0 is also unknown if a standing finding has no figure: its fix has no price, the
         bill is an upper bound, or only a trial shows what is possible.
         """
         if self.is_running:
@@ -97,12 +99,14 @@ class Judgement(Struct, frozen=True):
 
 
 FULLY_JUDGED = Judgement(Judged.YES)
+"""The judgement of a run of which everything was judged."""
 
 
 class WasteOutcome(Struct, frozen=True):
     """The outcome of a rule that can find avoidable dollars in the use of the hosts.
 
-    `sees_devices`: it reads the use of the paid devices, which are the GPUs if the hosts have any.
+    `sees_devices`: the rule reads the use of the paid devices: GPUs, or vCPUs on hosts without
+    GPUs.
     """
 
     outcome: Outcome
@@ -120,8 +124,8 @@ def judgement(
     """Returns how much of one run could be judged.
 
     A run that cost nothing, or whose whole cost is lost, leaves nothing to judge. A counted finding
-    that needs no metrics (a long download) judges a part of the run. `pool`: the minutes of the
-    family by which a short run was judged, if any.
+    that needs no metrics, such as a long download, judges a part of the run. `pool`: the family's
+    runs by which a short run was judged; None without them.
     """
     if not job.finished:
         text = f"It has not ended (status {job.status}): its use can be judged only after its end."
@@ -129,12 +133,12 @@ def judgement(
     if _has_nothing_to_judge(billed, savings):
         return FULLY_JUDGED
     device_outcomes = (part.outcome for part in waste if part.sees_devices)
-    answered = any(isinstance(outcome, Detection | Clear) for outcome in device_outcomes)
+    is_answered = any(isinstance(outcome, Detection | Clear) for outcome in device_outcomes)
     outcomes = [part.outcome for part in waste]
     use_reasons = _reasons(job, usage, outcomes, pool)
     sentences = (*_unpriced_sentences(billed, savings), *use_reasons)
     reasons = tuple(dict.fromkeys(sentences))[:_MAX_SENTENCES]
-    if answered:
+    if is_answered:
         return Judgement(Judged.PARTLY, reasons) if reasons else FULLY_JUDGED
     reasons = reasons or ("The use of its machines was not judged: no rule for it applies.",)
     is_partly_judged = savings.avoidable_usd or _is_partly_recorded(usage, outcomes)
@@ -144,13 +148,13 @@ def judgement(
 def _is_partly_recorded(usage: Measurements, waste: Sequence[Outcome]) -> bool:
     """Returns whether the metrics show that hosts worked, but not enough for any rule."""
     codes = {outcome.code for outcome in waste if isinstance(outcome, Unknown)}
-    recorded = any(metric is not Metric.DISK for metric in usage.series)
-    enough = usage.minutes >= MIN_ACTIVE_MINUTES and not codes & _TOO_SHORT_CODES
-    return bool(codes) and recorded and enough
+    is_recorded = any(metric is not Metric.DISK for metric in usage.series)
+    has_enough_points = usage.minutes >= MIN_ACTIVE_MINUTES and not codes & _TOO_SHORT_CODES
+    return bool(codes) and is_recorded and has_enough_points
 
 
 def _unpriced_findings(savings: Savings) -> list[Finding]:
-    """Returns the findings whose dollars would count if they were known."""
+    """Returns the standing findings with unknown dollars that would count."""
     return [
         finding
         for finding in savings.findings
@@ -162,7 +166,9 @@ def _unpriced_findings(savings: Savings) -> list[Finding]:
 
 
 def _unpriced_sentences(billed: Bill, savings: Savings) -> Iterator[str]:
-    """Yields a sentence on findings without a figure, if the bill is known."""
+    """Yields a sentence on findings with unknown dollars, if there are any and the bill is
+    known.
+    """
     names = ", ".join(finding.rule.name for finding in _unpriced_findings(savings))
     if names and billed.total_usd is not None:
         is_bound = billed.basis == "upper_bound"
@@ -183,19 +189,20 @@ def _reasons(
     if job.purchase is Purchase.SERVERLESS:
         yield "It is serverless: CloudWatch has no metrics of the machines that it ran on."
         return
-    unknown = [outcome for outcome in waste if isinstance(outcome, Unknown)]
+    unknown_outcomes = [outcome for outcome in waste if isinstance(outcome, Unknown)]
     if not waste:
         yield "The policy switches off every rule that judges the use of the machines."
     elif all(isinstance(outcome, NotApplicable) for outcome in waste):
         yield "The use of its machines was not judged: no rule that could find waste applies to it."
-    codes = {outcome.code for outcome in unknown}
+    codes = {outcome.code for outcome in unknown_outcomes}
     if pool is not None and pool.has_enough_minutes:
         codes.discard("too_short")
     yield from unjudged_usage_sentences(usage, codes, pool)
     if DIFFERS_FROM_FAMILY in codes and pool is not None:
-        own = f"Its {pool.own.minutes:.0f} active minutes"
-        yield f"{own} are unlike those of its family's last runs, and too few to be judged alone."
-    for outcome in unknown:  # reasons besides the metrics, such as a type without a catalogue row
+        minutes_text = f"Its {pool.own.minutes:.0f} active minutes are unlike those"
+        yield f"{minutes_text} of its family's last runs, and too few to be judged alone."
+    for outcome in unknown_outcomes:
+        # reasons besides the metrics, such as a type without a catalogue row
         if outcome.code == "rule_failed":
             yield "A rule failed, which is a defect of sageaudit: `unknown` in the JSON names it."
         elif outcome.code not in USE_CODES:
@@ -205,9 +212,9 @@ def _reasons(
 def combine_judgements(
     children: Sequence[Judgement], unaudited: int, jobs: str = "training jobs"
 ) -> Judgement:
-    """Returns how much of a roll-up or set of jobs could be judged. `jobs`: what to call its jobs.
+    """Returns how much of a roll-up or set of jobs could be judged; all if there are no jobs.
 
-    `unaudited`: how many of them have no audit. Without any job there is nothing to judge.
+    `unaudited`: the number of jobs without an audit. `jobs`: what a sentence calls the jobs.
     """
     parts = [child.judged for child in children] + [Judged.NO] * unaudited
     if all(part is Judged.YES for part in parts):
@@ -218,10 +225,10 @@ def combine_judgements(
         verb = "is" if unaudited == 1 else "are"
         reasons.append(f"{unaudited} of {len(parts)} {jobs} {verb} not audited.")
     reasons += _common_sentences(children, jobs)
-    hidden = len(reasons) - _MAX_SENTENCES
-    if hidden > 0:
+    hidden_count = len(reasons) - _MAX_SENTENCES
+    if hidden_count > 0:
         reasons[_MAX_SENTENCES - 1 :] = [
-            f"{hidden + 1} more reasons are in the {jobs}' own audits."
+            f"{hidden_count + 1} more reasons are in the {jobs}' own audits."
         ]
     return Judgement(judged, tuple(reasons))
 
@@ -237,10 +244,11 @@ def _common_sentences(children: Sequence[Judgement], jobs: str) -> list[str]:
 
 
 class Audit(Struct, frozen=True):
-    """Job, bill, outcomes and savings, with the versions of ruleset and policy.
+    """The job, bill, outcomes and savings, with the versions of ruleset and policy.
 
-    `usage` is None if no metrics were read: for a roll-up, and for a job that could not be audited.
-    `is_settled` is False while a later audit may differ; `due_at` is then the time of that audit.
+    `usage`: None if no metrics were read, as for a roll-up or a job that could not be audited.
+    `is_settled`: False while a later audit may differ. `due_at`: when the job is audited again;
+    None if it is not.
     """
 
     job: Job
@@ -258,25 +266,27 @@ class Audit(Struct, frozen=True):
     policy: str
     notes: tuple[str, ...] = ()
     idle_capacity: IdleCapacity | None = None
-    """None if it is unknown (`notes` has the reason), and for a roll-up: its children have it."""
+    """None if the idle capacity is unknown (`notes` has the reason), and for a roll-up."""
     pool: PooledRuns | None = None
-    """The minutes of the family's last runs by which a short run was judged."""
+    """The family's last runs by which a short run was judged; None for any other run."""
     pool_avoidable_usd: Decimal | None = None
-    """The avoidable USD of these earlier runs; None if their audits were not read."""
+    """The avoidable USD of the pool's earlier runs; None if their audits were not read."""
     rollup_rules: tuple[str, ...] = ()
     """The rules whose findings are the roll-up's own, and in no child's audit."""
     tags: Mapping[str, str | None] = field(default_factory=dict)
-    """The values of the policy's cost tags, None for one that the job does not have."""
+    """The values of the policy's cost tags; None for a tag that the job does not have."""
     smallest_types: Mapping[str, Decimal] | None = None
-    """The smallest types that fit the run, for later runs of its family."""
+    """The smallest types that fit the run, with the run-time factor on each; later runs read
+    them."""
     costlier_steps: tuple[CostlierStep, ...] | None = None
-    """The costlier steps of its family up to this run; None if no history was read."""
+    """The family's steps to a smaller type that cost more, up to this run; None if no history was
+    read."""
     unauditable: str | None = None
-    """Why the job could not be audited at all."""
+    """Why the job could not be audited at all; None for an audited job."""
 
     @property
     def rollup(self) -> bool:
-        """Whether its dollars are its children's, and not included in other sums."""
+        """Whether the audit's dollars are its children's, and not included in other sums."""
         return self.job.kind.spec.rollup is not None and self.unauditable is None
 
 

@@ -1,4 +1,4 @@
-"""The bill of an audit as a document shows it, and the word for how exactly it is known.
+"""The bill of an audit as a document shows it, and a word for how exactly its total is known.
 
 The word is for programs:
 
@@ -10,7 +10,7 @@ The word is for programs:
 | a spot run without BillableTimeInSeconds: all its seconds are billed | `up_to` |
 | nothing | `unknown` |
 
-For people, `output/text/money.py` writes the same in words.
+`output/text/money.py` writes the same in words for people.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from sageaudit.domain.prices.market import PriceKind
 
 
 class BillDocument(TypedDict):
-    """`missing`: one sentence for each thing that keeps the bill from being complete.
+    """The bill of one job. `missing`: a sentence for each part that makes the bill incomplete.
 
     `estimated`: the sentences of `missing` about an estimated rate, whose dollars are in the total.
     `spot_saved_usd`: what the seconds that Spot did not bill would have cost. `prepaid_value_usd`:
     what a training plan's capacity would have cost on demand. `notes`: remarks on the total, such
-    as what it does not include.
+    as what is not included.
     """
 
     total_usd: Decimal | None
@@ -49,12 +49,12 @@ class BillDocument(TypedDict):
 
 
 def missing_parts(bill: BillDocument) -> list[str]:
-    """Returns what the bill's total lacks: all of `missing` except estimates."""
+    """Returns the sentences on what the total lacks: all of `missing` except estimates."""
     return [missing for missing in bill["missing"] if missing not in bill["estimated"]]
 
 
 class LineDocument(TypedDict):
-    """One line of the bill. `usd` is None if the rate or the quantity is not known."""
+    """One line of the bill. `usd`: None if the rate or the quantity is not known."""
 
     item: str
     usage_type: str | None
@@ -69,7 +69,7 @@ class LineDocument(TypedDict):
 
 
 def line_document(line: BillLine) -> LineDocument:
-    """Returns a line as documents show it."""
+    """Returns the document of a bill line."""
     rate = line.rate
     return fill_document(
         LineDocument,
@@ -94,7 +94,7 @@ class SpendQualifier(enum.StrEnum):
 def qualify_amount(
     *, known: bool, lower_bound: bool, upper_bound: bool, estimated: bool
 ) -> SpendQualifier:
-    """Returns the qualifier of an amount."""
+    """Returns how exactly an amount is known. `known`: False if nothing is known of the amount."""
     if not known:
         return SpendQualifier.UNKNOWN
     if estimated or (lower_bound and upper_bound):
@@ -105,7 +105,7 @@ def qualify_amount(
 
 
 def qualify_bill(bill: BillDocument) -> SpendQualifier:
-    """Returns the qualifier of a bill's total."""
+    """Returns how exactly a bill's total is known."""
     return qualify_amount(
         known=bill["total_usd"] is not None,
         lower_bound=bool(undercounted_parts(bill)),
@@ -120,12 +120,15 @@ def is_upper_bound(bill: BillDocument) -> bool:
 
 
 def undercounted_parts(bill: BillDocument) -> list[str]:
-    """Returns what would add to the total if it were known, without estimates and upper bounds."""
+    """Returns the sentences on parts that would add to the total if they were known.
+
+    Estimates and upper bounds are not among them.
+    """
     return [missing for missing in missing_parts(bill) if missing != UPPER_BOUND]
 
 
 def qualify_sum(parts: Iterable[SpendQualifier]) -> SpendQualifier:
-    """Returns the qualifier of a sum of amounts. An empty sum is exactly 0."""
+    """Returns how exactly a sum of amounts is known. An empty sum is exactly 0."""
     qualifiers = {*parts}
     return qualify_amount(
         known=qualifiers != {SpendQualifier.UNKNOWN},
@@ -138,9 +141,9 @@ def qualify_sum(parts: Iterable[SpendQualifier]) -> SpendQualifier:
 def qualify_change(
     now: SpendQualifier, before: SpendQualifier, *, has_fallen: bool
 ) -> SpendQualifier:
-    """Returns the qualifier of the size of a difference.
+    """Returns how exactly the size of a change is known.
 
-    `has_fallen`: the difference is below 0. So -2.00 and `at_least` mean a fall of $2 or more.
+    `has_fallen`: the change is below 0. Example: -2.00 and `at_least` mean a fall of $2 or more.
     """
     if SpendQualifier.UNKNOWN in {now, before}:
         return SpendQualifier.UNKNOWN
@@ -152,3 +155,5 @@ _OPPOSITE = {
     SpendQualifier.AT_LEAST: SpendQualifier.UP_TO,
     SpendQualifier.UP_TO: SpendQualifier.AT_LEAST,
 }
+"""The qualifier of an amount that is subtracted: a lower bound becomes an upper bound, and the
+reverse."""

@@ -1,12 +1,12 @@
 """The audit as a document: schema 1 of what History stores, notices show and the CLI prints.
 
 Keys are always present and only ever added. Money is USD, rounded to 6 decimals when written; an
-unknown value is None. Read it with `json.loads(text, parse_float=Decimal)`, so that no figure
-becomes a float. Enumerated words (severity, bucket, kind) are plain text, as in JSON: read them
-with their StrEnum, as in `Bucket(finding["bucket"]).is_counted`.
+unknown value is None. Read a document with `json.loads(text, parse_float=Decimal)`, so that no
+figure becomes a float. Enumerated words (severity, bucket, kind) are plain text, as in JSON: read
+them with their StrEnum, as in `Bucket(finding["bucket"]).is_counted`.
 
-To add a key, add it to its shape. The attribute of that name fills it, or the function under the
-shape. `finding_document` has findings and other outcomes.
+To add a key, add it to the document's class. The audit's attribute of that name fills the key, or
+the function below the class. `finding_document` has findings and other outcomes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MILLI = Decimal("0.001")
 
 
 class AuditDocument(TypedDict):
-    """One audit of one job (or the roll-up of a tuning job's children)."""
+    """The audit of one job. The audit of a roll-up sums the jobs that it launched."""
 
     schema: int
     job: JobDocument
@@ -45,17 +45,19 @@ class AuditDocument(TypedDict):
     phases: list[PhaseDocument]
     bill: BillDocument
     judged: str
-    """A Judged."""
+    """How much of the run was judged: a value of Judged."""
     not_judged: list[str]
     """A few sentences on what was not judged, why, and what to do; none if all was judged."""
     avoidable_usd: Decimal | None
-    """None if no rule that can find waste could judge, or if the cost is unknown."""
+    """Avoidable dollars; None if no rule that can find waste could judge, or if the cost is
+    unknown."""
     lost_usd: Decimal | None
     lost_up_to_usd: Decimal | None
-    """The most that may be lost. `lost_usd` is certain; both are equal if no loss is a range."""
+    """The most that may be lost, in USD; equal to `lost_usd` (the certain part) if no loss is a
+    range."""
     possible_usd: Decimal | None
     idle_capacity: IdleCapacityDocument | None
-    """In no sum. None for a roll-up, or if it is unknown: `audit.coverage.missing` says why."""
+    """In no sum; None for a roll-up, or if unknown: `audit.coverage.missing` has the reason."""
     findings: list[FindingDocument]
     unknown: list[UnknownDocument]
     not_applicable: list[NotApplicableDocument]
@@ -66,13 +68,13 @@ class AuditDocument(TypedDict):
     rollup_rules: list[str]
     """The rules whose findings are the roll-up's own, and in no child's audit."""
     unauditable: str | None
-    """Why the job could not be audited (deleted, never described); None for a real audit."""
+    """Why the job could not be audited, such as that it was deleted; None for a real audit."""
 
 
 def document(audit: Audit, children: Sequence[AuditDocument] | None = None) -> AuditDocument:
-    """Returns the audit as it is stored and printed; History sets `audit.version`.
+    """Returns the audit as it is stored and printed. History sets `audit.version`.
 
-    `children` are included in the document; None if they have their own audits in the history.
+    `children`: the children's documents to include; None if the history has their audits.
     """
     return fill_document(
         AuditDocument,
@@ -104,12 +106,12 @@ def _bill(audit: Audit) -> BillDocument:
 
 
 class JobDocument(TypedDict):
-    """The job. Times are ISO 8601 in UTC."""
+    """The job of an audit. Times are ISO 8601 in UTC."""
 
     name: str
     arn: str | None
     kind: str
-    """A JobKind."""
+    """The kind of job: a value of JobKind."""
     status: str
     account: str | None
     region: str | None
@@ -119,15 +121,15 @@ class JobDocument(TypedDict):
     started_at: str | None
     ended_at: str | None
     tags: dict[str, str | None]
-    """The cost tags that the policy shows; null for one that the job does not have."""
+    """The cost tags that the policy shows; null for a tag that the job does not have."""
     image: str | None
-    """Its container image, without the digest."""
+    """The container image, without the digest."""
     instances: str | None
-    """Its instances, for people: "2 x ml.g5.12xlarge"."""
+    """The instances, for people: "2 x ml.g5.12xlarge"."""
     purchase: str | None
-    """A Purchase; None for a roll-up, or if it is unknown."""
+    """How the capacity was bought: a value of Purchase. None for a roll-up, or if unknown."""
     parent: str | None
-    """ARN of the tuning, AutoML, labeling, monitoring or training job that started it."""
+    """ARN of the tuning, AutoML, labeling, monitoring or training job that started the job."""
 
 
 def _job(audit: Audit) -> JobDocument:
@@ -144,8 +146,10 @@ def _job(audit: Audit) -> JobDocument:
 
 
 class AuditDocumentMeta(TypedDict):
-    """`settled` is False while the audit is provisional. `due_at`: when the job is audited
-    again.
+    """Facts about the audit itself. `settled`: false while the audit is provisional.
+
+    `due_at`: when the job is audited again; null if it is not. `pool`: null for a run that was
+    judged alone, or not at all.
     """
 
     version: int
@@ -170,11 +174,11 @@ def _meta(audit: Audit) -> AuditDocumentMeta:
 
 
 class PoolDocument(TypedDict):
-    """The runs of the family whose active minutes were used to judge a short run.
+    """The runs of the family by whose active minutes a short run was judged.
 
-    `runs`: how many, with this one. `earlier_runs`: the names of the others, newest first.
-    `avoidable_usd`: the sum of these runs' own avoidable dollars. Every other figure of the audit
-    is this run's alone. The pool is None for a run that is judged alone, or not at all.
+    `runs`: their number, including this run. `earlier_runs`: the names of the other runs, newest
+    first. `avoidable_usd`: the sum of these runs' own avoidable dollars. Every other figure of the
+    audit is this run's alone.
     """
 
     runs: int
@@ -200,8 +204,10 @@ def _pool(audit: Audit) -> PoolDocument | None:
 
 
 class CoverageDocument(TypedDict):
-    """Coverage of the metrics: period, hosts with metrics, expected hosts, and share (0..1) by
-    metric.
+    """How much of the metrics was read. `period_s`: the seconds of one point.
+
+    `hosts`: the number of hosts with metrics. `share`: by metric, the share (0..1) of points
+    present.
     """
 
     period_s: int | None
@@ -235,9 +241,10 @@ def _coverage(usage: Measurements | None, notes: Sequence[str]) -> CoverageDocum
 
 
 class PhaseDocument(TypedDict):
-    """One occurrence of a phase. `usd` is its share of the compute lines.
+    """One occurrence of a phase. `usd`: the phase's share of the compute lines.
 
-    `not_billed_because`: why a phase in which instances worked is not billed; null for others.
+    `not_billed_because`: why a phase in which instances worked is not billed; null for other
+    phases.
     """
 
     name: str
@@ -248,11 +255,11 @@ class PhaseDocument(TypedDict):
 
 
 class IdleCapacityDocument(TypedDict):
-    """Device hours paid for, worked and idle (paid = worked + idle), with the value of the idle
-    hours.
+    """The device hours that were paid for, worked and idle, and the value of the idle hours.
 
-    `list_usd` is None if no rate is known. `counted_usd`: the part of it that is in `avoidable_usd`
-    or `lost_usd`. `likely_causes`: why the devices may have waited.
+    Paid hours are worked plus idle hours. `list_usd`: None if no rate is known. `counted_usd`: the
+    part of `list_usd` that is in `avoidable_usd` or `lost_usd`. `likely_causes`: why the devices
+    may have waited.
     """
 
     unit: Unit
@@ -265,7 +272,7 @@ class IdleCapacityDocument(TypedDict):
 
 
 def _idle_capacity(idle_capacity: IdleCapacity | None) -> IdleCapacityDocument | None:
-    """Returns the document. Worked hours are rounded first, so that worked and idle add up to
+    """Returns the document. Rounds paid and worked hours first, so that worked and idle add up to
     paid.
     """
     if idle_capacity is None:
@@ -277,14 +284,14 @@ def _idle_capacity(idle_capacity: IdleCapacity | None) -> IdleCapacityDocument |
 
 
 class SliceDocument(TypedDict):
-    """One slice of the waterfall; slices sum to `bill.total_usd`."""
+    """One slice of the waterfall. All slices sum to `bill.total_usd`."""
 
     slice: str
     usd: Decimal
 
 
 def _waterfall(slices: Sequence[Slice], total_usd: Decimal | None) -> list[SliceDocument]:
-    """Returns the slices. The last one gets the rounding differences, so that they sum to the
+    """Returns the slices. The last slice takes the rounding differences, so that they sum to the
     bill.
     """
     total = round_usd(total_usd)

@@ -1,7 +1,6 @@
 """The summary of a run, and the earlier runs of its family that are comparable with it.
 
-These runs show what such a run usually costs. `runs` are those of a family, newest first, as
-everywhere.
+Comparable runs show what such a run usually costs. `runs` are always a family's runs, newest first.
 """
 
 from __future__ import annotations
@@ -37,11 +36,13 @@ _SHARDING = "InputDataConfig[{}].DataSource.S3DataSource.S3DataDistributionType"
 _UPLOAD = "ProcessingOutputConfig.Outputs[{}].S3Output.S3UploadMode"
 
 MIN_LEVEL_RUNS = 3
-"""This many runs in a row make a new usual cost, and a median needs this many: our choice."""
+"""The fewest runs in a row that make a new usual cost, and the fewest for a median: our choice."""
 _MAX_LEVEL_RUNS = 10
-"""Older runs of a level say less about the next run: our choice."""
+"""The most runs of a level: older runs say less about the next run. Our choice."""
 _RUNS_BEFORE_STEP = 5
+"""The number of runs before a possible step of cost whose median is compared."""
 _MAD_TO_SIGMA = Decimal("1.4826")
+"""Scales a median absolute deviation to the standard deviation of a normal distribution."""
 
 
 def summary_of_run(
@@ -89,9 +90,9 @@ def summary_of_run(
 
 
 def _settings(job: Job) -> dict[str, str]:
-    """Returns the values of parameters that fixes name, by path, without instances and purchase.
+    """Returns by path the values of parameters that fixes name, except instances and purchase.
 
-    Of a checkpoint's path, which no fix recommends, only its presence is returned.
+    A checkpoint's path is only "set", as no fix recommends a path.
     """
     pool, batch = job.warm_pool, job.batch
     values: dict[str, Scalar] = {
@@ -113,7 +114,7 @@ def _settings(job: Job) -> dict[str, str]:
 def first_point_s(job: Job, usage: Measurements) -> Decimal | None:
     """Returns the seconds from the start to the first metric point.
 
-    None for a training job, whose download is a phase of its own.
+    None for a training job, whose download is a phase of its own, or if unknown.
     """
     if job.kind is JobKind.TRAINING or job.started_at is None or usage.begins_at is None:
         return None
@@ -132,9 +133,9 @@ def disk_gb(job: Job, usage: Measurements) -> Decimal | None:
 def comparable_runs(
     job: Job, runs: Sequence[AuditSummary], *, except_field: str | None = None
 ) -> list[AuditSummary]:
-    """Returns the completed runs of known cost and length on the job's instances.
+    """Returns the completed runs of known cost and duration on the job's instances.
 
-    They have its kind, type, count and purchase, except for `except_field`. They may have done
+    Kind, type, count and purchase are the job's, except for `except_field`. The runs may have done
     different work: see `runs_with_same_settings`.
     """
     own = _job_instances(job)
@@ -151,9 +152,9 @@ def comparable_runs(
 
 
 def runs_with_same_settings(job: Job, runs: Sequence[AuditSummary]) -> list[AuditSummary]:
-    """Returns the runs known to have the job's code, hyperparameters and inputs.
+    """Returns the runs that are known to have the job's code, hyperparameters and inputs.
 
-    The inputs may have contained different data: see `is_data_pinned`.
+    The data in the inputs may differ: see `AuditSummary.is_data_pinned`.
     """
     is_known = job.fingerprint is not None
     return [run for run in runs if is_known and run.fingerprint == job.fingerprint]
@@ -162,9 +163,7 @@ def runs_with_same_settings(job: Job, runs: Sequence[AuditSummary]) -> list[Audi
 def family_types(
     job: Job, total_usd: Decimal | None, runs: Sequence[AuditSummary], market: Market
 ) -> FamilyTypes:
-    """Returns the types that a family tried, and its costlier steps, including those of older
-    runs.
-    """
+    """Returns the types that a family tried, and its costlier steps, including older runs'."""
     tried = tried_types(job, total_usd, runs, market)
     own = _job_instances(job)
     steps = (
@@ -202,7 +201,7 @@ def tried_types(
 ) -> tuple[TriedType, ...]:
     """Returns the types on which the family has comparable runs, including this run.
 
-    If the runs with the same settings have medians on two types, only they are used.
+    If the runs with the same settings have enough runs on two types, only these runs are used.
     """
     comparable = comparable_runs(job, runs, except_field="instance_type")
     by_settings, by_all = (
@@ -242,19 +241,19 @@ class Level(Struct, frozen=True):
 
     @property
     def usual_usd(self) -> Decimal:
-        """The median cost in USD."""
+        """The median cost of the runs in USD."""
         return median(_costs(self.runs))
 
     @property
     def spread_usd(self) -> Decimal:
-        """The scaled median absolute deviation: a standard deviation that outliers hardly
+        """The spread of the costs in USD: a scaled median absolute deviation, which outliers hardly
         change.
         """
         usual_usd = self.usual_usd
         return _MAD_TO_SIGMA * median([abs(usd - usual_usd) for usd in _costs(self.runs)])
 
     def margin_usd(self, spreads: Decimal, percent: Decimal) -> Decimal:
-        """Returns how far, in USD, a cost must be from the usual one to count as different."""
+        """Returns how far, in USD, a cost must be from the usual cost to count as different."""
         return max(spreads * self.spread_usd, self.usual_usd * percent / 100)
 
 
@@ -265,7 +264,7 @@ def newest_level(
 
     A level begins at the last change of type, count or purchase, or at the last lasting step of
     cost. A change makes a new level after `MIN_LEVEL_RUNS` runs; until then, the previous level is
-    used. A few runs at a time on other instances are not a change: they are compared with each
+    used. Short stretches of runs on other instances are not a change: they are compared with each
     other.
     """
     instances = instances_of(own)

@@ -1,9 +1,8 @@
 """A finding, and the other outcomes of the rules, as a document shows them.
 
-The function under each shape fills it: an attribute of the same name fills a key, unless that
-function sets it.
-
-The recommendations of a run, one for each finding, are stored with its summary.
+The function below each document class fills it. A key that the function does not set gets the
+attribute of the same name. The recommendations of a run, one for each finding, are stored with the
+run's summary.
 """
 
 from __future__ import annotations
@@ -36,13 +35,15 @@ Shape = TypeVar("Shape")
 _MICRO = Decimal("0.000001")
 
 MAX_RECOMMENDATIONS = 6
-"""A run stores at most this many recommendations, the largest ones."""
+"""The most recommendations that a run stores; the largest ones are kept."""
 _LONGEST_VALUE = 100
+"""The most characters of a parameter's value that are stored and compared."""
 _LONGEST_REASON = 200
+"""The most characters of a reason for an exemption that are stored."""
 
 
 def fill_document(shape: type[Shape], *sources: object, **overrides: Any) -> Shape:
-    """Fills a document of this shape.
+    """Returns a document of this class.
 
     A key gets its value from `overrides`, or from the first source that has an attribute of this
     name. Dates and times become ISO 8601, enums become text, and numbers have 6 decimals.
@@ -68,12 +69,12 @@ def to_plain_value(value: Any) -> Any:
 
 
 def round_usd(value: Decimal | None) -> Decimal | None:
-    """Rounds to 6 decimals; None stays None."""
+    """Rounds USD to 6 decimals; None stays None."""
     return None if value is None else value.quantize(_MICRO)
 
 
 def iso(moment: datetime | None) -> str | None:
-    """Formats a time in ISO 8601 in UTC, ending in Z."""
+    """Formats a time in ISO 8601 in UTC, ending in Z; None stays None."""
     if moment is None:
         return None
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
@@ -85,11 +86,11 @@ class FindingDocument(TypedDict):
     rule: str
     id: str
     severity: str
-    """A Severity."""
+    """The value of a Severity."""
     confidence: str
-    """A Confidence."""
+    """The value of a Confidence."""
     bucket: str
-    """A Bucket."""
+    """The value of a Bucket."""
     summary: str
     saving_usd: Decimal | None
     saving_alone_usd: Decimal | None
@@ -100,18 +101,18 @@ class FindingDocument(TypedDict):
     evidence: dict[str, Any]
     fix: list[FixDocument]
     first_step: str | None
-    """What to do first if there is no parameter to change."""
+    """What to do first if there is no parameter to change, or before the fix."""
     alternatives: list[list[FixDocument]]
     alternatives_usd: list[Decimal | None]
-    """What the first alternatives save, each alone; empty if they were not priced."""
+    """What each of the first alternatives saves alone, in USD; empty if none was priced."""
     caution: str | None
-    """One or two sentences on when the fix may be wrong, or why it has no dollars."""
+    """One or two sentences on when the fix may be wrong, or why the finding has no dollars."""
     sent_to_channels: bool
     """False for guard-rails that are stored and shown, but never posted."""
     estimated: bool
-    """Its dollars rest on an estimated rate."""
+    """Whether the finding's dollars depend on an estimated rate."""
     reported_for_run: str | None
-    """The newest earlier run of the family with the same finding, if the rule reports it once per
+    """The family's newest earlier run with the same finding, if the rule reports it once per
     family. Views then only name the rule."""
 
 
@@ -133,21 +134,21 @@ def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
 
 
 def max_saving_usd(finding: FindingDocument) -> Decimal | None:
-    """Returns the most that the finding may save, in USD; None if that is unknown.
+    """Returns the most that the finding may save, in USD; None if unknown.
 
-    It is more than `saving_usd` if nothing of a range is counted, unless another finding covers it.
-    If other fixes take a part of a possible saving, its range is no longer known.
+    The upper end of a range counts if `saving_usd` is 0, or if the saving is possible and not
+    reduced by other fixes.
     """
-    share, span = finding["saving_usd"], finding["saving_range_usd"]
-    if share is None or not span or not is_standing(finding):
-        return share
-    possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
-    is_range_open = not share or (possible and share == span[0])
-    return max(share, span[-1]) if is_range_open else share
+    saving_usd, span = finding["saving_usd"], finding["saving_range_usd"]
+    if saving_usd is None or not span or not is_standing(finding):
+        return saving_usd
+    is_possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
+    is_range_open = not saving_usd or (is_possible and saving_usd == span[0])
+    return max(saving_usd, span[-1]) if is_range_open else saving_usd
 
 
 def finding_document(finding: Finding) -> FindingDocument:
-    """Returns a finding as documents show it."""
+    """Returns the document of a finding."""
     detection = finding.detection
     return fill_document(
         FindingDocument,
@@ -169,15 +170,13 @@ def finding_document(finding: Finding) -> FindingDocument:
 
 
 def _page_first_step(finding: Finding) -> str | None:
-    """Returns the first step on the rule's page if there is no parameter to change."""
+    """Returns the first step on the rule's page; None if there is a parameter to change."""
     detection = finding.detection
     return None if detection.fix or detection.alternatives else finding.rule.first_step
 
 
 def parse_finding(document: FindingDocument) -> Finding:
-    """Parses a finding of a document. The document does not have its `change`, which becomes
-    None.
-    """
+    """Parses a document's finding. Its `change` becomes None, as the document does not have it."""
     span = document["saving_range_usd"]
     return Finding(
         rule=RuleInfo(
@@ -206,8 +205,9 @@ def parse_finding(document: FindingDocument) -> Finding:
 
 
 class FixDocument(TypedDict):
-    """One parameter of a fix. `parameter` is its path in the Create*Job request; `old` is None if
-    it was not set.
+    """One parameter of a fix. `parameter`: its path in the Create*Job request.
+
+    `old`: None if the parameter was not set.
     """
 
     parameter: str
@@ -224,7 +224,7 @@ def _parameter(document: FixDocument) -> Parameter:
 
 
 class ExemptDocument(TypedDict):
-    """Who accepted a finding, until when (ISO date or None) and why."""
+    """Who accepted a finding, until when (ISO date; None without an end) and why."""
 
     by: str
     until: str | None
@@ -232,12 +232,12 @@ class ExemptDocument(TypedDict):
 
 
 def _exact(value: Any) -> Any:
-    """Converts a float to the Decimal of its printed form: a document contains no floats."""
+    """Converts a float to the Decimal of its printed form, as a document contains no floats."""
     return Decimal(str(value)) if isinstance(value, float) else value
 
 
 class UnknownDocument(TypedDict):
-    """A rule that could not be judged: a stable code and a sentence."""
+    """A rule that could not judge the job. `code`: a stable word. `reason`: a sentence."""
 
     rule: str
     code: str
@@ -245,15 +245,16 @@ class UnknownDocument(TypedDict):
 
 
 class NotApplicableDocument(TypedDict):
-    """A rule that does not apply to this job, and why."""
+    """A rule that does not apply to this job, and the reason."""
 
     rule: str
     reason: str
 
 
 def other_outcomes(outcomes: Outcomes) -> dict[str, list[Any]]:
-    """Returns the rules without a finding, by key. `clear`: the rules that judged the job and found
-    nothing.
+    """Returns the rules without a finding, by key.
+
+    `clear`: the rules that judged the job and found nothing.
     """
     return {
         "unknown": [
@@ -271,7 +272,7 @@ def other_outcomes(outcomes: Outcomes) -> dict[str, list[Any]]:
 
 
 class AmountKind(enum.StrEnum):
-    """The kind of a recommendation's dollars; the two kinds are never added."""
+    """The kind of a recommendation's dollars. Amounts of different kinds are never added."""
 
     COUNTED = "counted"
     """Avoidable or lost USD."""
@@ -282,9 +283,9 @@ class AmountKind(enum.StrEnum):
 class Recommendation(Struct, frozen=True):
     """What a standing finding of a run recommends.
 
-    `parameter` and `new` are those of its fix, empty without one. `other_parameters`: the paths
-    that change with it. `amount`: in USD; None is unknown. `exempt`: who accepted it and why, if
-    the policy or a tag does.
+    `parameter` and `new`: the first parameter of the fix and its value; empty without a fix.
+    `other_parameters`: the paths that change with it. `amount`: in USD; None if unknown. `exempt`:
+    who accepted the finding and why, if the policy or a tag does.
     """
 
     rule: str
@@ -298,25 +299,25 @@ class Recommendation(Struct, frozen=True):
 
     @property
     def line(self) -> tuple[str, str, AmountKind]:
-        """A key that is equal for all values of its parameter."""
+        """A key that is equal for recommendations of one rule, parameter and amount kind."""
         return self.rule, self.parameter or self.new, self.amount_kind
 
 
 def recommendation_from_finding(finding: FindingDocument) -> Recommendation | None:
     """Returns a finding's recommendation.
 
-    None if it has no dollars, is covered by another finding, or is never posted. The amount of a
-    loss is the upper end of its range.
+    None if the finding has no dollars, is covered by another finding, or is never posted. The
+    amount of a loss is the upper end of its range.
     """
     bucket, amount, exempt = Bucket(finding["bucket"]), finding["saving_usd"], finding["exempt"]
-    fix, accepted = finding["fix"], None
+    fix, exempt_text = finding["fix"], None
     if exempt:
         amount = finding["saving_alone_usd"]
-        until = f" until {exempt['until']}" if exempt["until"] else ""
-        accepted = f"{exempt['by']}{until}: {exempt['reason']}"[:_LONGEST_REASON]
+        until_text = f" until {exempt['until']}" if exempt["until"] else ""
+        exempt_text = f"{exempt['by']}{until_text}: {exempt['reason']}"[:_LONGEST_REASON]
     if bucket is Bucket.LOST:
-        ends = finding["saving_range_usd"] or []
-        amount = max([*ends, *([] if amount is None else [amount])], default=None)
+        range_ends = finding["saving_range_usd"] or []
+        amount = max([*range_ends, *([] if amount is None else [amount])], default=None)
     is_sendable = is_standing({**finding, "exempt": None}) and finding["sent_to_channels"]
     is_minor = bucket.is_counted and (
         finding["severity"] == Severity.INFO or finding["reported_for_run"]
@@ -331,14 +332,14 @@ def recommendation_from_finding(finding: FindingDocument) -> Recommendation | No
         amount_kind=AmountKind.COUNTED if bucket.is_counted else AmountKind.POSSIBLE,
         amount=amount,
         other_parameters=tuple(item["parameter"] for item in fix[1:]),
-        exempt=accepted,
+        exempt=exempt_text,
     )
 
 
 def largest_recommendations(
     recommendations: Iterable[Recommendation],
 ) -> tuple[Recommendation, ...]:
-    """Returns the largest recommendation of each line, counted ones and the most dollars first."""
+    """Returns the largest recommendation of each `line`, counted ones first, then by amount."""
     kinds = list(AmountKind)
     rows = sorted(
         recommendations,

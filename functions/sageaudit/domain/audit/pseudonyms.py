@@ -1,7 +1,7 @@
 """Pseudonyms for the names in a recording: with one salt, a name always has the same pseudonym.
 
 A pseudonym keeps only what audits read from a name: whether two runs have one family, whether an
-address names a version of its data, the toolkit of an image. Its letters form no words or
+address names a version of its data, the toolkit of an image. A pseudonym's letters form no words or
 hexadecimal digits, so that it cannot be mistaken for anything else.
 """
 
@@ -28,6 +28,7 @@ from sageaudit.domain.usage.measurements import Metric
 from sageaudit.domain.usage.objective import meaningful_words
 
 _LETTERS = "ghjkmnpqrstvwxyz"
+"""The letters of a pseudonym: no vowels and no hexadecimal digits."""
 _ARN = re.compile(
     rf"arn:(?P<partition>aws[a-z-]{{0,10}}):sagemaker:(?P<region>{REGION.pattern}):"
     r"(?P<account>[^:]*):(?P<word>[a-z-]+)/(?P<name>.+)\Z",
@@ -58,14 +59,16 @@ ProfilerReport SaturatedActivation SimilarAcrossRuns StalledTrainingRule StepOut
 TreeDepth UnchangedTensor VanishingGradient WeightUpdateRatio
 """
 _BUILTIN_RULES = frozenset(_RULES.split())
-"""Debugger's: "List of Debugger built-in rules", Amazon SageMaker AI guide."""
+"""Debugger's built-in rules. Source: Amazon SageMaker AI guide, "List of Debugger built-in
+rules"."""
 _RULE_NUMBER = re.compile(r"(?:-[0-9]{1,14})?\Z")
 
 
 class Pseudonyms:
-    """Replaces names. Without the `salt`, nobody can test a guess. `names`: the names of the jobs.
+    """Replaces names by pseudonyms. Without the `salt`, nobody can test a guess.
 
-    ARNs have a job's name in lower case. It gets the pseudonym of the name in its original case.
+    `names`: the names of the jobs. ARNs have a job's name in lower case; it gets the pseudonym of
+    the name in its original case.
     """
 
     def __init__(self, salt: bytes, names: Iterable[str] = ()) -> None:
@@ -78,18 +81,20 @@ class Pseudonyms:
         return f"{prefix}-{''.join(_LETTERS[byte & 15] for byte in digest[:letters])}"
 
     def job(self, name: str) -> str:
-        """Replaces a job's name. Names that differ only in a time or number still do so
-        afterwards.
+        """Replaces a job's name.
+
+        The pseudonyms of two names that differ only in a time or number also differ only in a
+        number.
         """
         name = self._written.get(name.lower(), name)
-        short = stem(name)
-        if short == name:
-            return self.word("job", short)
+        name_stem = stem(name)
+        if name_stem == name:
+            return self.word("job", name_stem)
         number = int.from_bytes(self._digest("job run", name)[:8]) % 10**9
-        return f"{self.word('job', short)}-{number:09}"
+        return f"{self.word('job', name_stem)}-{number:09}"
 
     def account(self, account: str) -> str:
-        """Returns twelve digits that are not an account of AWS's images."""
+        """Replaces an account id by twelve digits, which are no account of AWS's images."""
         number = int.from_bytes(self._digest("account", account)[:8]) % 10**9
         return f"900{number:09}"  # no account of AWS begins so
 
@@ -108,16 +113,18 @@ class Pseudonyms:
         return f"{place}/{self.word('res', match['name'])}"
 
     def bucket(self, name: str) -> str:
-        """Returns a valid name of a bucket."""
+        """Replaces a bucket's name by a valid bucket name."""
         return self.word("bkt", name)
 
     def address(self, address: str) -> str:
-        """Replaces the bucket of an address."""
+        """Replaces the bucket's name in an S3 address."""
         bucket = bucket_name(address)
         return address.replace(bucket, self.bucket(bucket), 1) if bucket else address
 
     def image(self, image: str, own_account: str | None) -> str:
-        """Keeps AWS's own images; of other images, only the framework and toolkit."""
+        """Replaces an image's address. Keeps AWS's own images; of others, only framework and
+        toolkit.
+        """
         registry, slash, _ = image.partition("/")
         ecr = _ECR.match(registry) if slash else None
         if ecr and ecr["account"] in AWS_REGISTRIES - {own_account} and _IMAGE.match(image):
@@ -133,8 +140,8 @@ class Pseudonyms:
         name = repository(image) or ""
         if name in AWS_REPOSITORIES:
             return name
-        leading = "huggingface-" if name.startswith("huggingface-") else ""
-        return f"{leading}{self.word('img', name)}{'-pytorch' if 'pytorch' in name else ''}"
+        prefix = "huggingface-" if name.startswith("huggingface-") else ""
+        return f"{prefix}{self.word('img', name)}{'-pytorch' if 'pytorch' in name else ''}"
 
     @staticmethod
     def _tag(image: str) -> str:
@@ -149,14 +156,14 @@ class Pseudonyms:
         return f"{self.word('run', name)}.{file.rpartition('.')[2]}" if file else "-"
 
     def channel(self, name: str) -> str:
-        """Replaces the name of a channel, input or output, but keeps "train" in it."""
+        """Replaces the name of a channel, input or output, but keeps "train" in the name."""
         if name in _INPUTS:
             return name
         return f"{self.word('chn', name)}{'-train' if 'train' in name.lower() else ''}"
 
     def metric(self, name: str) -> str:
-        """Replaces the name of a metric of the user's code, but keeps words for what it
-        measures.
+        """Replaces the name of a metric of the user's code, but keeps words for the measured
+        quantity.
         """
         if name in {metric.value for metric in Metric}:
             return name
@@ -169,8 +176,8 @@ class Pseudonyms:
         return rule if rule in _BUILTIN_RULES else self.word("rul", name)
 
     def host(self, host: str, job_hosts: Iterable[str]) -> str:
-        """Replaces a host's name, as metrics have it, by its number among its job's hosts; or
-        replaces a job's name.
+        """Replaces a host's name in metrics by the host's number in the job. Replaces a bare job
+        name, too.
         """
         job, slash, name = host.partition("/")
         if not slash:

@@ -1,4 +1,4 @@
-"""Ranks families, owners, types and rules of a period by what could have been saved."""
+"""Ranks the families, owners, types and rules of a period by their avoidable and lost dollars."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NAMES_SHOWN = 10
 
 
 class RankedName(Struct, frozen=True):
-    """A family, owner or instance type. `name` is None for audits without one.
+    """A family, owner or instance type; `name` is None for audits without such a name.
 
-    `account_regions`: each account and region in which it has audits.
+    `account_regions`: each account and region in which the name has audits.
     """
 
     name: str | None
@@ -31,7 +31,7 @@ class RankedName(Struct, frozen=True):
 
 
 class FamilyFix(Struct, frozen=True):
-    """The finding to check first in a family, with its run and fix."""
+    """The finding to check first in a family, with the run that has it."""
 
     job: str
     ended_at: datetime
@@ -39,7 +39,7 @@ class FamilyFix(Struct, frozen=True):
 
 
 class RankedFamily(Struct, frozen=True):
-    """A family with the fix of its most wasteful run; None if there is none."""
+    """A family with the finding to check first; None if no finding can be read."""
 
     family: RankedName
     fix: FamilyFix | None
@@ -53,7 +53,7 @@ class RankedNames(Struct, frozen=True):
 
 
 class Ranking(Struct, frozen=True):
-    """The audits of jobs that ended from `since` to `until` (UTC, both included).
+    """The ranked sums of audits of jobs that ended from `since` to `until` (UTC, both included).
 
     The sums of families, owners and types each add up to `total`. Only rules with a finding are
     ranked.
@@ -76,9 +76,7 @@ def ranking(
     find_fix: Callable[[RankedName], FamilyFix | None],
     shown: int = NAMES_SHOWN,
 ) -> Ranking:
-    """Ranks the daily sums that `read_rows` returns. `find_fix` is called for the shown
-    families.
-    """
+    """Ranks the daily sums that `read_rows` returns. `find_fix`: called for each shown family."""
     families = _rank_names(read_rows(Scope.FAMILY))
     total = sum((family.sums for family in families), Sums())
     return Ranking(
@@ -108,9 +106,9 @@ def family_fix(
     summaries: Iterable[AuditSummary],
     read_audit: Callable[[JobKey], AuditDocument | None],
 ) -> FamilyFix | None:
-    """Returns the finding with the most dollars, of the family's rule with the most dollars.
+    """Returns the finding to check first: of the family's rule with the most dollars.
 
-    Avoidable and lost dollars count before possible ones. None if no finding can be read.
+    Avoidable and lost dollars count before possible dollars. None if no finding can be read.
     """
     runs = [*summaries]
     fixes = (rule_fix(rule, runs, read_audit) for rule, _ in ranked_rules(sums))
@@ -124,7 +122,7 @@ def rule_fix(
 ) -> FamilyFix | None:
     """Returns the rule's finding in the run with the most dollars; None if it cannot be read.
 
-    `summaries` are runs of one family, newest first. Among equal runs the newest is read.
+    `summaries`: runs of one family, newest first. Among equal runs, the newest counts.
     """
     runs = [run for run in summaries if rule in run.sums.rules and not run.rollup]
     largest = max(runs, key=lambda run: _rule_amounts(run, rule), default=None)

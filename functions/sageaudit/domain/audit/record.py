@@ -1,4 +1,4 @@
-"""Types of the history: keys and entries to write; queries, and rows to read."""
+"""Types of the history: keys, entries to write, queries, and the rows that queries return."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.errors import BadHistory
 
 MAX_EARLIER_RUNS = 50
-"""A run is compared with at most this many earlier runs of its family: one query of about 80 KB."""
+"""The most earlier runs of the family that a run is compared with: one query of about 80 KB."""
 DETAIL_DAYS = 90
 """How long a detail is stored (docs/data-model.md). Afterwards the job cannot be judged again."""
 UNKNOWN_NAME = "unknown"
-"""Replaces the account or region of a run whose recording does not name it, in rows and keys."""
+"""Replaces the account or region, in rows and keys, of a run whose recording does not name it."""
 NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-"""Replaces an unknown creation time. Such runs are identified by their ARN alone."""
+"""Replaces an unknown creation time. A run with this time is identified by its ARN alone."""
 
 Row = TypeVar("Row")
 Row_co = TypeVar("Row_co", covariant=True)
 
 
 class Detail(Struct, frozen=True):
-    """What is needed to audit a job again: stored Describe answer, tags and packed series."""
+    """What is needed to audit a job again: stored Describe answer, tags and packed series.
+
+    `note`: which series were too large to store; None if all are stored.
+    """
 
     describe: dict[str, object]
     tags: dict[str, str]
@@ -41,9 +44,10 @@ class AuditEntry(Struct, frozen=True):
     """One audit to record. History sets `document["audit"]["version"]`.
 
     `last_modified_at`: the job's LastModifiedTime; an older state never overwrites a newer one.
-    `force_new_version`: even if nothing about the job changed (a new ruleset). `run_summary`:
-    RUN_FIELDS for the family's later runs; None for a job that was never described. `earlier_runs`:
-    the family's runs that this audit was compared with, newest first; None if none were read.
+    `force_new_version`: records a new version even if nothing about the job changed, as for a new
+    ruleset. `run_summary`: the RUN_FIELDS for the family's later runs; None for a job that was
+    never described. `earlier_runs`: the family's runs that this audit was compared with, newest
+    first; None if none were read.
     """
 
     key: JobKey
@@ -57,8 +61,8 @@ class AuditEntry(Struct, frozen=True):
 
 
 class RecordOutcome(enum.Enum):
-    """The result of recording: a new version or, for a repeated delivery or an older state,
-    nothing.
+    """The result of recording an audit: a new version, or nothing for a repeated delivery or an
+    older state.
     """
 
     RECORDED = "recorded"
@@ -67,7 +71,7 @@ class RecordOutcome(enum.Enum):
 
 
 class RecordResult(Struct, frozen=True):
-    """The outcome, with the version that is now the newest and its summary."""
+    """The outcome of recording an audit, and the newest version with its summary."""
 
     outcome: RecordOutcome
     version: int
@@ -85,19 +89,20 @@ class FindingRow(Struct, frozen=True, kw_only=True):
     saving_usd: Decimal | None = None
     saving_alone_usd: Decimal | None = None
     saving_up_to_usd: Decimal | None = None
-    """The most that it may save. It is above `saving_usd` if nothing of a range is counted."""
+    """The most that the finding may save; above `saving_usd` if the upper end of a range is not
+    counted."""
     summary: str
     fix: str | None = None
     """What to change, in one line; None for a finding without a fix."""
     estimated: bool = False
-    """Whether the dollars rest on an estimated rate."""
+    """Whether the dollars depend on an estimated rate."""
 
 
 class RuleFinding(Struct, frozen=True):
     """A finding in a list of one rule, with its audit's summary.
 
-    The summary's severity, and whether its dollars are estimates, are the finding's. Unless
-    `is_loaded`, the summary has only the fields that the list itself contains.
+    The summary's `severity` and `estimated` are the finding's. `is_loaded`: the summary is
+    complete; otherwise it has only the fields that the list contains.
     """
 
     finding: FindingRow
@@ -106,22 +111,22 @@ class RuleFinding(Struct, frozen=True):
 
     @property
     def key(self) -> JobKey:
-        """The key of its run."""
+        """The key of the finding's run."""
         return self.summary.key
 
     @property
     def ended_at(self) -> datetime:
-        """When its run ended."""
+        """When the finding's run ended."""
         return self.summary.ended_at
 
     @property
     def tags(self) -> Mapping[str, str | None]:
-        """The values of the policy's cost tags."""
+        """The values of the policy's cost tags for the finding's run."""
         return self.summary.tags
 
 
 class RunIndex(enum.StrEnum):
-    """The indexes by which a history is read; the values are their names in the table."""
+    """The indexes by which a history is read. The values are their names in the table."""
 
     DAY = "by-day"
     FAMILY = "by-family"
@@ -160,7 +165,7 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
 
     @staticmethod
     def for_name(name: str) -> RunQuery[AuditSummary]:
-        """Queries the runs of jobs with a name, ignoring its case, because ARNs have it in lower
+        """Queries the runs of jobs with a name, ignoring case, because ARNs have the name in lower
         case.
         """
         return RunQuery(RunIndex.NAME, (name.lower(),))
@@ -172,8 +177,7 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
 
     @staticmethod
     def due_until(until: datetime) -> RunQuery[AuditSummary | BadHistory]:
-        """Queries the runs whose audit is due by `until`. Unlike other lists, the oldest come
-        first.
+        """Queries the runs whose audit is due by `until`, the oldest first, unlike other queries.
 
         A row that cannot be read is returned as its error.
         """
@@ -184,13 +188,13 @@ class SendClaim(enum.Enum):
     """Whether a notice may be sent now."""
 
     FIRST = "first"
-    """No try has posted it."""
+    """No try has posted the notice."""
     REPEAT = "repeat"
-    """An earlier try may have posted it: send it once more, marked as a possible repeat."""
+    """An earlier try may have posted the notice. Send it once more, marked as a possible repeat."""
     EXHAUSTED = "spent"
-    """Its first send and its repeat both ended without an answer. A person must decide about a
+    """The first send and the repeat both ended without an answer. A person must decide about a
     third."""
     DONE = "done"
-    """Sent: nothing to do."""
+    """The notice was sent: nothing to do."""
     BUSY = "busy"
     """Another delivery has the lease: try again later."""

@@ -36,7 +36,7 @@ _ZERO = Decimal(0)
 
 
 def rollup_job_from_children(children: Sequence[AuditDocument]) -> Job:
-    """Derives a roll-up from its children, if its own answer was not recorded."""
+    """Derives the roll-up's job from its children, if its own Describe answer was not recorded."""
     rows = [child["job"] for child in children]
     first = rows[0]
     times = [
@@ -70,74 +70,76 @@ def roll_up(
     outcomes: Outcomes,
     own_savings: TrialSavings,
 ) -> Audit:
-    """Sums the children's audits.
+    """Returns the audit of a roll-up: the sum of its children's audits.
 
-    `launched_count`: the expected number of children; None if unknown. A roll-up that launched
-    nothing cost nothing. `outcomes`: those of the roll-up's rules. `own_savings`: their savings,
-    from what the children's findings did not claim.
+    `launched_count`: the number of jobs that it launched; None if unknown. A roll-up that launched
+    nothing cost nothing. `outcomes`: of the roll-up's own rules. `own_savings`: the savings of
+    these rules, from what the children's findings did not claim.
     """
     empty_sum = _ZERO if launched_count == 0 else None
-    jobs = _children_label(job)
-    missing = tuple(_missing(children, launched_count, jobs))
+    jobs_label = _children_label(job)
+    missing_sentences = tuple(_missing(children, launched_count, jobs_label))
     estimated_count = sum(bool(child["bill"]["estimated"]) for child in children)
     estimate_sentence = (
-        f"{estimated_count} of {len(children)} {jobs} are billed at an estimated rate"
+        f"{estimated_count} of {len(children)} {jobs_label} are billed at an estimated rate"
     )
-    estimated = (estimate_sentence,) if estimated_count else ()
+    estimate_sentences = (estimate_sentence,) if estimated_count else ()
     totals = [child["bill"]["total_usd"] for child in children]
     total_usd = sum_if_complete(totals) if totals else empty_sum
-    judged = _judgement(children, launched_count, jobs)
+    judged = _judgement(children, launched_count, jobs_label)
     return Audit(
         job=job,
         family=family,
         owner=owner,
         bill=BillSum(
             total_usd=total_usd,
-            complete=not missing and all(child["bill"]["complete"] for child in children),
-            missing=(*missing, *_incomplete(children, jobs), *estimated),
-            estimated=estimated,
+            complete=not missing_sentences and all(child["bill"]["complete"] for child in children),
+            missing=(*missing_sentences, *_incomplete(children, jobs_label), *estimate_sentences),
+            estimated=estimate_sentences,
             basis=_basis(children),
         ),
         bill_facts=_facts(children),
         usage=None,
         outcomes=tuple(outcomes),
         savings=judged.without_unknown_sums(
-            _savings(children, total_usd, empty_sum, severities, own_savings, jobs)
+            _savings(children, total_usd, empty_sum, severities, own_savings, jobs_label)
         ),
         judgement=judged,
-        is_settled=not missing and all(child["audit"]["settled"] for child in children),
+        is_settled=not missing_sentences and all(child["audit"]["settled"] for child in children),
         due_at=None,
         ruleset=ruleset,
         policy=policy,
-        notes=missing,
+        notes=missing_sentences,
         rollup_rules=tuple(finding.rule.name for finding in own_savings.findings),
     )
 
 
 def _children_label(job: Job) -> str:
-    """Returns the name of its children for people."""
+    """Returns what sentences call the roll-up's jobs."""
     rollup = job.kind.spec.rollup
     return rollup.children_label if rollup else "jobs"
 
 
 def _basis(children: Sequence[AuditDocument]) -> Basis:
-    """Returns upper_bound if a part is one, else none, as the sum has no lines of its own."""
+    """Returns upper_bound if a child's bill is one, else none: the sum has no lines of its own."""
     has_upper_bound = any(is_upper_bound(child["bill"]) for child in children)
     return "upper_bound" if has_upper_bound else "none"
 
 
-def _judgement(children: Sequence[AuditDocument], launched: int | None, jobs: str) -> Judgement:
-    """Returns how much of its jobs was judged; NO if no job is known."""
-    if not children and launched != 0:
-        return Judgement(Judged.NO, (f"Its {jobs} are not audited.",))
-    unaudited = max((launched or 0) - len(children), 0)
+def _judgement(
+    children: Sequence[AuditDocument], launched_count: int | None, jobs_label: str
+) -> Judgement:
+    """Returns how much of the roll-up's jobs was judged; NO if no job is known."""
+    if not children and launched_count != 0:
+        return Judgement(Judged.NO, (f"Its {jobs_label} are not audited.",))
+    unaudited = max((launched_count or 0) - len(children), 0)
     is_known = all(child["avoidable_usd"] is not None for child in children)
-    combined = combine_judgements(list(map(_child_judgement, children)), unaudited, jobs)
+    combined = combine_judgements(list(map(_child_judgement, children)), unaudited, jobs_label)
     return replace(combined, is_answered=is_known)
 
 
 def _child_judgement(child: AuditDocument) -> Judgement:
-    """Returns a child's judgement; at most PARTLY if its avoidable dollars are unknown."""
+    """Returns a child's judgement; at most PARTLY if the child's avoidable dollars are unknown."""
     judged, reasons = Judged(child["judged"]), tuple(child["not_judged"])
     if child["avoidable_usd"] is None and judged is not Judged.NO:
         return Judgement(Judged.PARTLY, (*reasons, "Its avoidable dollars are not known."))
@@ -156,26 +158,28 @@ def _facts(children: Sequence[AuditDocument]) -> BillFacts:
     )
 
 
-def _missing(children: Sequence[AuditDocument], launched: int | None, jobs: str) -> Iterable[str]:
-    if launched is None and not children:
-        yield f"the {jobs} that it launched are not known"
-    elif launched is not None and len(children) < launched:
-        yield f"{launched - len(children)} of {launched} {jobs} are not audited"
-    unpriced = sum(child["bill"]["total_usd"] is None for child in children)
-    if unpriced:
-        yield f"{unpriced} of {len(children)} {jobs} have no known cost"
+def _missing(
+    children: Sequence[AuditDocument], launched_count: int | None, jobs_label: str
+) -> Iterable[str]:
+    if launched_count is None and not children:
+        yield f"the {jobs_label} that it launched are not known"
+    elif launched_count is not None and len(children) < launched_count:
+        yield f"{launched_count - len(children)} of {launched_count} {jobs_label} are not audited"
+    unpriced_count = sum(child["bill"]["total_usd"] is None for child in children)
+    if unpriced_count:
+        yield f"{unpriced_count} of {len(children)} {jobs_label} have no known cost"
 
 
-def _incomplete(children: Sequence[AuditDocument], jobs: str) -> Iterable[str]:
-    """Yields each reason why bills of known cost are incomplete, once.
+def _incomplete(children: Sequence[AuditDocument], jobs_label: str) -> Iterable[str]:
+    """Yields once each reason why bills of known cost are incomplete, with the number of jobs.
 
-    Upper bounds are in the basis instead.
+    Upper bounds are not reasons, as the bill's basis has them.
     """
     counts: Counter[str] = Counter()
     for bill in (child["bill"] for child in children if child["bill"]["total_usd"] is not None):
         counts.update(undercounted_parts(bill))
     for missing, count in counts.items():
-        yield f"in {count} of {len(children)} {jobs}, {missing}"
+        yield f"in {count} of {len(children)} {jobs_label}, {missing}"
 
 
 def _savings(
@@ -184,7 +188,7 @@ def _savings(
     empty_sum: Decimal | None,
     severities: Severities,
     own: TrialSavings,
-    jobs: str,
+    jobs_label: str,
 ) -> Savings:
     """Sums the children's shares and those of the roll-up's own findings."""
 
@@ -193,16 +197,16 @@ def _savings(
         return sum_if_complete([*parts, usd]) if parts or usd else empty_sum
 
     # Unknown possible dollars show in the findings, unknown avoidable ones in `judged`.
-    possible = [usd for child in children if (usd := child["possible_usd"]) is not None]
-    possible_usd = total(possible, Bucket.POSSIBLE)
-    if not possible_usd and len(possible) < len(children):
+    possible_amounts = [usd for child in children if (usd := child["possible_usd"]) is not None]
+    possible_usd = total(possible_amounts, Bucket.POSSIBLE)
+    if not possible_usd and len(possible_amounts) < len(children):
         possible_usd = None
-    avoidable = [usd for child in children if (usd := child["avoidable_usd"]) is not None]
-    findings = [*_merged_findings(children, severities, jobs), *own.findings]
+    avoidable_amounts = [usd for child in children if (usd := child["avoidable_usd"]) is not None]
+    findings = [*_merged_findings(children, severities, jobs_label), *own.findings]
     findings.sort(key=lambda finding: (-(finding.saving_usd or _ZERO), finding.rule.id))
     return Savings(
         tuple(findings),
-        total(avoidable, Bucket.AVOIDABLE),
+        total(avoidable_amounts, Bucket.AVOIDABLE),
         total([child["lost_usd"] for child in children], Bucket.LOST),
         possible_usd,
         () if total_usd is None else tuple(_waterfall(children, own)),
@@ -211,14 +215,14 @@ def _savings(
 
 
 def _merged_findings(
-    children: Sequence[AuditDocument], severities: Severities, jobs: str
+    children: Sequence[AuditDocument], severities: Severities, jobs_label: str
 ) -> Iterable[Finding]:
     by_rule: dict[str, list[FindingDocument]] = {}
     for child in children:
         for finding in filter(is_standing, child["findings"]):
             by_rule.setdefault(finding["rule"], []).append(finding)
-    children_text = f"{len(children)} {jobs}"
-    key = jobs.replace(" ", "_")
+    children_text = f"{len(children)} {jobs_label}"
+    key = jobs_label.replace(" ", "_")
     return (
         _merge_rule_findings(documents, children_text, key, severities)
         for documents in by_rule.values()
@@ -231,7 +235,7 @@ def _merge_rule_findings(
     """Merges a rule's findings: the text of the most expensive one, and the sum of their shares.
 
     `scope_text`: the number of children, in words. `key`: the evidence key for the number of
-    findings. The upper end of the range is the most that they may save.
+    findings. The upper end of the range is the most that the findings may save.
     """
     findings = list(map(parse_finding, documents))
     max_usd = sum((max_saving_usd(finding) or _ZERO for finding in documents), _ZERO)
@@ -263,7 +267,9 @@ def _merge_rule_findings(
 
 
 def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable[Slice]:
-    """Sums each slice over all children. The own findings' shares reduce the remainder."""
+    """Sums each slice over all children. The shares of the roll-up's own findings reduce the
+    remainder.
+    """
     sums: dict[str, Decimal] = {}
     for child in children:
         for part in child["waterfall"]:
@@ -280,6 +286,6 @@ def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable
 
 
 def _known_sum(values: Iterable[Decimal | None]) -> Decimal | None:
-    """Returns the sum of the known parts; None if no part is known."""
-    known = [value for value in values if value is not None]
-    return sum(known, _ZERO) if known else None
+    """Returns the sum of the known values; None if no value is known."""
+    known_values = [value for value in values if value is not None]
+    return sum(known_values, _ZERO) if known_values else None

@@ -1,4 +1,4 @@
-"""The summary of an audit, which lists, sums and family rules read instead of its document."""
+"""The summary of an audit: what lists, sums and family rules read instead of the document."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _INTERRUPTED = "Interrupted"
 
 
 class JobKey(Struct, frozen=True):
-    """One run of a job: its ARN and creation time, as the name of a deleted job can be used again.
+    """The key of one run: the job's ARN and creation time, as a deleted job's name can be used
+    again.
 
-    `created_at` is the start time if the creation time is unknown.
+    `created_at`: the start time if the creation time is unknown.
     """
 
     arn: str
@@ -36,9 +37,9 @@ class JobKey(Struct, frozen=True):
 class AuditSummary(Struct, frozen=True, kw_only=True):
     """The newest audit of one job, as it is stored for lists, sums and the family's later runs.
 
-    None means unknown. The fields from `purchase` on (RUN_FIELDS) are about the run itself, and its
-    document does not have them. A roll-up, and a job that was never described, have none of them.
-    Before an audit is recorded, its summary has no version, digest and ruleset.
+    None means unknown. The fields from `purchase` on (RUN_FIELDS) are about the run itself, and the
+    audit's document does not have them. Roll-ups, and jobs that were never described, have none of
+    these fields. Before an audit is recorded, its summary has no version, digest and ruleset.
     """
 
     key: JobKey
@@ -47,7 +48,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     due_at: datetime | None = None
     last_modified_at: datetime
     job: str
-    """Its name."""
+    """The job's name."""
     kind: str
     status: str
     account: str
@@ -58,65 +59,68 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     rollup: bool
     total_usd: Decimal | None = None
     avoidable_usd: Decimal | None = None
-    """None if the run was not judged."""
+    """Avoidable dollars; None if the run was not judged."""
     lost_usd: Decimal | None = None
     costliest_rule: str | None = None
     unauditable: str | None = None
     digest: str = ""
-    """Equal for two audits with the same content."""
+    """A digest of the audit's content, equal for two audits with the same content."""
     ruleset: str = ""
     policy: str = ""
     family_version: int = 0
     finding_ids: tuple[str, ...] = ()
-    """The ids of the rules that have a row of their own."""
+    """The ids of the rules whose findings have rows of their own."""
     judged: Judged | None = None
     spend_qualifier: SpendQualifier = SpendQualifier.UNKNOWN
     """How exactly the total is known."""
     estimated: bool = False
-    """Whether the dollars rest on an estimated rate."""
+    """Whether the dollars depend on an estimated rate."""
     incomplete: bool = False
     """Whether the total lacks a part, such as storage without a price."""
     stamp: str | None = None
-    """Changes with everything that a later run of the family may be judged by. None for a run that
+    """A checksum of everything by which later runs of the family may be judged. None for a run that
     no later run is compared with."""
     findings_without_row: int | None = None
     """The number of findings that only the document has, as an audit has at most 40 rows; None if
-    each has a row. A list that shows this audit says so."""
+    each finding has a row."""
     sums: Sums = Sums()
     """What this version adds to the daily sums."""
     severity: Severity | None = None
-    """That of the most severe standing finding; None without one."""
+    """The severity of the most severe standing finding; None without a finding."""
     tags: Mapping[str, str | None] = field(default_factory=dict)
-    """The policy's cost tags; None for one that the job does not have."""
+    """The policy's cost tags; None for a tag that the job does not have."""
     image: str | None = None
     duration_s: int | None = None
-    """The seconds from start to end. `waiting_s`: the seconds from creation to start."""
+    """The seconds from start to end."""
     waiting_s: int | None = None
+    """The seconds from creation to start."""
     instance_s: int | None = None
     """Billed seconds of all instances together."""
     gpu_s: int | None = None
-    """Billed seconds of all GPUs together. `idle_gpu_s`: those that were not used; None if not
-    judged."""
+    """Billed seconds of all GPUs together."""
     idle_gpu_s: int | None = None
+    """The unused part of `gpu_s`; None if not judged."""
     storage_usd: Decimal | None = None
-    """A part of the total. `spot_saved_usd`: what Spot saved. A roll-up has neither."""
+    """The cost of the volumes, a part of the total; None for a roll-up."""
     warm_pool_usd: Decimal | None = None
     """The cost of retained instances and their volumes."""
     spot_saved_usd: Decimal | None = None
+    """What Spot saved, in USD; None for a roll-up."""
     usage_quantities: Mapping[str, Decimal | None] | None = None
-    """Hours or GB-months by usage type. `usage_costs`: their USD; None if unknown. Prepaid and free
-    capacity is not included, as AWS bills it elsewhere. A roll-up has none."""
+    """Hours or GB-months by usage type; None for a roll-up. Prepaid and free capacity is not
+    included, as AWS bills it elsewhere."""
     usage_costs: Mapping[str, Decimal | None] | None = None
+    """The USD of `usage_quantities` by usage type; None for an unknown cost."""
     instance: str | None = None
-    """Its instances, for people: `2 x ml.g5.xlarge`, or several groups joined by ` + `."""
+    """The instances, for people: `2 x ml.g5.xlarge`, or several groups joined by ` + `."""
     possible_usd: Decimal | None = None
     purchase: Purchase | None = None
     elapsed_s: Decimal | None = None
     billable_s: Decimal | None = None
     retained_s: Decimal | None = None
-    """Seconds of its warm pool, per instance."""
+    """The seconds for which the warm pool was retained, per instance."""
     instance_type: str | None = None
-    """None if it ran on several types, like `instance_count`."""
+    """The instance type; None if the run used several types, like `instance_count`."""
     instance_count: int | None = None
     fingerprint: str | None = None
     """The keyed hash of image, data, entry point and hyperparameters, if any."""
@@ -128,55 +132,56 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     phase_s: Mapping[str, Decimal] = field(default_factory=dict)
     """Seconds by phase name, billed or not, but without repeated downloads."""
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
-    """The last value of each algorithm metric."""
+    """The last value of each algorithm metric, by name."""
     rules_with_findings: tuple[str, ...] = ()
-    """The rules with a standing finding that affect how later runs are judged."""
+    """The rules with a standing finding that affects how later runs are judged."""
     use_digest: str | None = None
     """A digest of the minutes that a short run adds to the pools of later runs
-    (`domain/usage/judged_use`). None for a run that adds none."""
+    (`domain/usage/judged_use`). None for any other run."""
     recommended_type: str | None = None
     """The type that a standing finding recommends."""
     smallest_types: Mapping[str, Decimal] | None = None
-    """Smaller types that fit the run and cost less, with its run-time factor on each."""
+    """Smaller types that fit the run and cost less, with the run-time factor on each."""
     costlier_steps: tuple[CostlierStep, ...] | None = None
     """The steps to a smaller type that have made the family's runs cost more."""
     first_point_s: Decimal | None = None
     """For a processing or transform job, the seconds from its start to its first metric point,
     which comes after the download."""
     disk_gb: Decimal | None = None
-    """For the same jobs, the most GB used of a host's volume."""
+    """For a processing or transform job, the most GB used of a host's volume."""
     recommendations: tuple[Recommendation, ...] | None = None
-    """Its recommendations, the largest first."""
+    """The run's recommendations, the largest first."""
     settings: Mapping[str, str] | None = None
-    """The values of other parameters that fixes name, by path."""
+    """By path, the values of other parameters that fixes name."""
 
     def is_due(self, now: datetime) -> bool:
-        """Returns whether its audit is due again."""
+        """Returns whether the job is due to be audited again."""
         return self.due_at is not None and self.due_at <= now
 
     @property
     def arn(self) -> str | None:
-        """The ARN; None if a recording has none."""
+        """The job's ARN; None if a recording has none."""
         return self.key.arn if self.key.arn.startswith("arn:") else None
 
     @property
     def created_at(self) -> datetime:
-        """When the run was created; its start if that is not known."""
+        """When the run was created; its start if the creation time is unknown."""
         return self.key.created_at
 
     @property
     def findings(self) -> int:
-        """How many rules have a finding."""
+        """The number of findings that have a row."""
         return len(self.finding_ids)
 
     @property
     def waste_usd(self) -> Decimal | None:
-        """The known avoidable and lost dollars together; None if they are 0 and one of them is
-        unknown.
+        """The known avoidable and lost dollars together.
+
+        None if the known dollars are 0 and the avoidable or lost dollars are unknown.
         """
         sum_usd = (self.avoidable_usd or _ZERO) + (self.lost_usd or _ZERO)
-        unknown = self.avoidable_usd is None or self.lost_usd is None
-        return None if not sum_usd and unknown else sum_usd
+        is_unknown = self.avoidable_usd is None or self.lost_usd is None
+        return None if not sum_usd and is_unknown else sum_usd
 
     @property
     def waste_percent(self) -> Decimal | None:
@@ -191,12 +196,14 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
 
     @property
     def idle_usd(self) -> Decimal | None:
-        """The value of its idle capacity in USD."""
+        """The value of the idle capacity in USD."""
         return self.sums.known_idle_usd
 
     @property
     def possible_incomplete(self) -> bool:
-        """Whether more than `possible_usd` may be possible: a finding's dollars are unknown."""
+        """Whether more than `possible_usd` may be possible, because a finding's dollars are
+        unknown.
+        """
         return bool(self.sums.possible_unknown)
 
     @property
@@ -222,18 +229,18 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
 
     @property
     def idle_gpu_hours(self) -> Decimal | None:
-        """The unused part of `gpu_hours`; None if it was not judged."""
+        """The unused part of `gpu_hours`; None if not judged."""
         return _hours(self.idle_gpu_s)
 
     @property
     def is_comparable(self) -> bool:
-        """Whether later runs may be compared with it: it is neither a roll-up nor a job never
-        described.
+        """Whether later runs may be compared with this run. False for a roll-up or a job that was
+        never described.
         """
         return self.purchase is not None and not self.rollup
 
     def matching_recommendation(self, other: Recommendation) -> Recommendation | None:
-        """Returns the run's recommendation on the same line as `other`; None without one."""
+        """Returns the run's recommendation with the `line` of `other`; None without one."""
         return next((row for row in self.recommendations or () if row.line == other.line), None)
 
     def setting_value(self, path: str) -> str | None:
@@ -255,14 +262,13 @@ _STAMP_FIELDS = (
 )
 """The fields of a run by which later runs of its family are judged."""
 RUN_FIELDS = (*_STAMP_FIELDS, "recommendations", "settings")
-"""The fields about a run that its document does not have."""
+"""The fields of a summary that the audit's document does not have."""
 
 
 def comparison_stamp(run: AuditSummary) -> str:
     """Returns a checksum of everything by which a later run of the family may be judged.
 
-    The dollars of the run's findings are not part of it. A short run is an exception, because its
-    family sums them.
+    The run's avoidable dollars are included only for a short run, because its family sums them.
     """
     fields = {name: getattr(run, name) for name in _STAMP_FIELDS}
     fields["rules_with_findings"] = sorted(run.rules_with_findings)

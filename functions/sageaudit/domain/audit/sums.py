@@ -1,5 +1,4 @@
-"""Sums over audits: what one audit adds, and the daily sums of accounts, families, owners and
-types.
+"""Sums over audits: what one audit adds, and daily sums by account, family, owner and type.
 
 A roll-up repeats its children's dollars, so it adds only its own findings. An unknown amount adds
 nothing to the sum, and 1 to the count of unknown amounts.
@@ -34,15 +33,16 @@ from sageaudit.domain.audit.finding_document import (
 from sageaudit.domain.bill.finding import Bucket
 
 MAX_RULES_BY_NAME = 40
-"""The first rules, in the order of an audit's findings, that it adds to by name. It adds the others
+"""The most rules that an audit adds to by name, in the order of its findings. It adds further rules
 to OTHERS."""
 OTHERS = "(others)"
+"""The name under which rules beyond `MAX_RULES_BY_NAME` are summed."""
 _JUDGED = frozenset({Judged.YES, Judged.PARTLY})
 _ZERO = Decimal(0)
 _MICRODOLLAR = Decimal("0.000001")
 _LARGEST_EXPONENT = 8
-"""No job costs $1,000,000,000. SQLite's integers hold the sum of 9,000 such amounts in millionths.
-"""
+"""Amounts of $1,000,000,000 or more are not stored: no job costs this much. SQLite's integers hold
+the sum of 9,000 such amounts in millionths."""
 
 
 class Scope(enum.StrEnum):
@@ -52,14 +52,15 @@ class Scope(enum.StrEnum):
     FAMILY = "family"
     OWNER = "owner"
     TYPE = "type"
-    """Instance type; None if a job has several, or an unknown one."""
+    """The instance type; None if a job has several, or an unknown one."""
 
 
 class RuleSums(Struct, frozen=True):
-    """One rule's standing findings, and their shares in USD by bucket.
+    """The sums of one rule's standing findings. Dollars are their shares in USD, by bucket.
 
-    `avoidable_range_usd`, ...: how much more may be saved by findings with a range. `..._unknown`:
-    findings with unknown dollars. `estimated`: findings at an estimated rate.
+    `avoidable_range_usd`, `lost_range_usd` and `possible_range_usd`: how much more findings with a
+    range may save. `avoidable_unknown`, `lost_unknown` and `possible_unknown`: the number of
+    findings with unknown dollars. `estimated`: the number of findings at an estimated rate.
     """
 
     findings: int = 0
@@ -103,15 +104,15 @@ class RuleSums(Struct, frozen=True):
 
 
 class Sums(Struct, frozen=True):
-    """Sums of audits, of the newest versions only. Counts are of audits of jobs, without roll-ups.
+    """Sums of the newest versions of audits. Counts are of jobs, without roll-ups.
 
     `failed`: failed jobs that had started. `unpriced`: jobs of unknown total, which are in no sum
-    of dollars. `incomplete`: known totals that lack a part. `upper_bounds`: totals that are an
-    upper bound. `estimated`: jobs with dollars at an estimated rate. `avoidable_unknown`, ...: jobs
-    whose dollars of this kind are unknown; for `possible_unknown`, a part may be known, and a
-    roll-up may count. `judged_usd`: the total of the jobs that could be judged, in whole or in
-    part. `idle_usd`: the value of idle capacity; `idle_counted_usd` of it is already in the
-    avoidable or lost dollars.
+    of dollars. `incomplete`: jobs whose known total lacks a part. `upper_bounds`: jobs whose total
+    is an upper bound. `estimated`: jobs with dollars at an estimated rate. `avoidable_unknown`,
+    `lost_unknown` and `idle_unknown`: jobs whose dollars of this kind are unknown.
+    `possible_unknown`: jobs and roll-ups whose possible dollars are unknown, at least in part.
+    `judged_usd`: the total of the jobs that were judged, in whole or in part. `idle_usd`: the value
+    of idle capacity. `idle_counted_usd`: the part of it in avoidable or lost dollars.
     """
 
     jobs: int = 0
@@ -201,10 +202,10 @@ class Sums(Struct, frozen=True):
 
 
 class SumRow(Struct, frozen=True):
-    """The sums of one day (by the job's end, UTC) and one name. Rows of the same name and day add
+    """The sums of one day (UTC, by the job's end) and one name. Rows with the same name and day add
     up.
 
-    `name` is None for Scope.ACCOUNT, and for audits without an owner or a single type.
+    `name`: None for Scope.ACCOUNT, and for audits without an owner or a single type.
     """
 
     scope: Scope
@@ -233,7 +234,7 @@ Key = TypeVar("Key")
 
 
 def add_sums(parts: Sequence[Sums]) -> Sums:
-    """Adds sums in one pass."""
+    """Returns the sum of all parts, computed in one pass."""
     if len(parts) == 1 and RuleSums() not in parts[0].rules.values():
         return parts[0]
     parts_by_rule: dict[str, list[RuleSums]] = defaultdict(list)
@@ -246,7 +247,7 @@ def add_sums(parts: Sequence[Sums]) -> Sums:
 
 
 def sum_rows(rows: Iterable[SumRow]) -> Sums:
-    """Adds all rows. They must be of one scope, as each scope counts every audit."""
+    """Returns the sum of all rows. They must be of one scope, as each scope counts every audit."""
     return add_sums([row.sums for row in rows])
 
 
@@ -281,15 +282,15 @@ def sums_from_document(document: AuditDocument) -> Sums:
         document["idle_capacity"],
         unused_capacity_usd(document),
     )
-    unauditable = document["unauditable"] is not None
-    never_started = document["job"]["started_at"] is None and bill["total_usd"] == 0
+    is_unauditable = document["unauditable"] is not None
+    has_never_started = document["job"]["started_at"] is None and bill["total_usd"] == 0
     return Sums(
         jobs=1,
-        failed=int(document["job"]["status"] == "Failed" and not never_started),
-        unauditable=int(unauditable),
+        failed=int(document["job"]["status"] == "Failed" and not has_never_started),
+        unauditable=int(is_unauditable),
         not_judged=int(document["judged"] == Judged.NO),
         partly_judged=int(document["judged"] == Judged.PARTLY),
-        unpriced=int(storable_usd(bill["total_usd"]) is None and not unauditable),
+        unpriced=int(storable_usd(bill["total_usd"]) is None and not is_unauditable),
         incomplete=int(
             bool(undercounted_parts(bill)) and storable_usd(bill["total_usd"]) is not None
         ),
@@ -314,13 +315,13 @@ def sums_from_document(document: AuditDocument) -> Sums:
 
 
 def unused_capacity_usd(document: AuditDocument) -> Decimal | None:
-    """Returns the value of unused capacity: None if it is unknown, 0 if nothing was paid."""
+    """Returns the value of unused capacity in USD: None if unknown, 0 if nothing was paid."""
     bill, idle = document["bill"], document["idle_capacity"]
     if idle is not None and idle["list_usd"] is not None:
         return idle["list_usd"]
-    nothing_idle = idle is not None and idle["idle"] <= 0
-    nothing_paid = bill["total_usd"] == 0 and bill["basis"] != "prepaid"
-    return _ZERO if nothing_idle or nothing_paid else None
+    is_nothing_idle = idle is not None and idle["idle"] <= 0
+    is_nothing_paid = bill["total_usd"] == 0 and bill["basis"] != "prepaid"
+    return _ZERO if is_nothing_idle or is_nothing_paid else None
 
 
 def _rules(document: AuditDocument, findings: list[FindingDocument]) -> dict[str, RuleSums]:
@@ -357,7 +358,7 @@ def _usd_or_zero(amount: Decimal | None) -> Decimal:
 
 
 def _numbers(parts: Sequence[Sums] | Sequence[RuleSums]) -> dict[str, Any]:
-    """Returns the sum of each count and amount."""
+    """Returns the sum of each count and amount by field name."""
     sums_type = type(parts[0]) if parts else Sums
     zero = sums_type()
     return {

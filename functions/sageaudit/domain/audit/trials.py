@@ -1,7 +1,8 @@
 """The trials (training jobs) of a tuning job: their cost, their objective, and the savings.
 
-A tuning job has no bill of its own. The findings of its trials claim their shares first. A tuning
-finding then claims the rest of the bills of the trials that it names. Each dollar is claimed once.
+A tuning job has no bill of its own. The findings of its trials claim their shares first. A finding
+of the tuning job then claims the rest of the bills of the trials that it names. Each dollar is
+claimed once.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ from sageaudit.domain.job.parts import Objective
 
 _ZERO = Decimal(0)
 _ORDER = (Bucket.LOST, Bucket.AVOIDABLE, Bucket.POSSIBLE, Bucket.NONE)
+"""The order in which findings claim dollars, by bucket."""
 
 
 class Trial(Struct, frozen=True):
     """The cost and objective of one trial. None means unknown.
 
     `objective`: the final value of the tuning job's metric. `counted_usd`: the part of the bill in
-    the trial's own avoidable and lost findings; `possible_usd`: the part in its possible ones.
-    Tuning findings take the rest. Unjudged trials, and possible savings without a figure, claim
-    nothing.
+    the trial's own avoidable and lost findings. `possible_usd`: the part in its possible findings.
+    The tuning job's findings can claim the rest. `counted_usd` is 0 for a trial that was not
+    judged, and `possible_usd` for a saving without a figure.
     """
 
     name: str
@@ -43,7 +45,7 @@ class Trial(Struct, frozen=True):
     objective: Decimal | None
     possible_usd: Decimal = _ZERO
     estimated: bool = False
-    """Its dollars rest on an estimated rate."""
+    """Whether the trial's dollars depend on an estimated rate."""
 
 
 def trial_from_document(
@@ -74,7 +76,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 class TrialSavings(Struct, frozen=True):
-    """The findings on the tuning job itself."""
+    """The findings on the tuning job itself, with their savings."""
 
     findings: tuple[Finding, ...]
 
@@ -91,8 +93,8 @@ def allocate_trial_savings(
     exemptions: Mapping[str, Exemption],
 ) -> TrialSavings:
     """Gives each finding the unclaimed USD of the trials that it names, in a fixed order."""
-    bills = {trial.name: trial for trial in trials}
-    unclaimed = {name: _unclaimed_usd(trial) for name, trial in bills.items()}
+    trial_by_name = {trial.name: trial for trial in trials}
+    unclaimed_by_name = {name: _unclaimed_usd(trial) for name, trial in trial_by_name.items()}
     findings = []
     for rule, detection in sorted(
         detections, key=lambda pair: (_ORDER.index(pair[1].bucket), pair[0].id)
@@ -102,14 +104,18 @@ def allocate_trial_savings(
         exemption = exemptions.get(rule.name)
         share_usd = alone_usd = None
         if change is not None:
-            alone_usd = sum_if_complete(bills[trial].total_usd for trial in names if trial in bills)
+            alone_usd = sum_if_complete(
+                trial_by_name[trial].total_usd for trial in names if trial in trial_by_name
+            )
             share_usd = (
                 _ZERO
                 if exemption
-                else sum_if_complete(_remaining_usd(unclaimed, detection, trial) for trial in names)
+                else sum_if_complete(
+                    _remaining_usd(unclaimed_by_name, detection, trial) for trial in names
+                )
             )
         if share_usd and detection.bucket is not Bucket.NONE:
-            unclaimed |= dict.fromkeys(names, (_ZERO, _ZERO))
+            unclaimed_by_name |= dict.fromkeys(names, (_ZERO, _ZERO))
         findings.append(
             Finding(
                 rule=rule,
@@ -121,14 +127,16 @@ def allocate_trial_savings(
                 alone_usd=alone_usd,
                 range_usd=None,
                 exempt=exemption,
-                estimated=any(bills[trial].estimated for trial in names if trial in bills),
+                estimated=any(
+                    trial_by_name[trial].estimated for trial in names if trial in trial_by_name
+                ),
             )
         )
     return TrialSavings(tuple(findings))
 
 
 def _unclaimed_usd(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
-    """Returns the unclaimed USD of a trial for counted findings, and for possible ones."""
+    """Returns the unclaimed USD of a trial, first for counted findings, then for possible ones."""
     if trial.total_usd is None or trial.counted_usd is None:
         return None, None
     unclaimed_usd = trial.total_usd - trial.counted_usd
@@ -136,7 +144,9 @@ def _unclaimed_usd(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
 
 
 def _remaining_usd(
-    unclaimed: Mapping[str, tuple[Decimal | None, Decimal | None]], detection: Detection, trial: str
+    unclaimed_by_name: Mapping[str, tuple[Decimal | None, Decimal | None]],
+    detection: Detection,
+    trial: str,
 ) -> Decimal | None:
-    counted, possible = unclaimed.get(trial, (_ZERO, _ZERO))
-    return possible if detection.bucket is Bucket.POSSIBLE else counted
+    counted_usd, possible_usd = unclaimed_by_name.get(trial, (_ZERO, _ZERO))
+    return possible_usd if detection.bucket is Bucket.POSSIBLE else counted_usd

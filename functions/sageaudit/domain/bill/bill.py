@@ -6,8 +6,8 @@ warm pool = retained seconds x instances x the same rate, and its volumes
 
 Sources: botocore (BillableTimeInSeconds, "multiply by the instance count"); the quantities match
 the lines of a real eu-west-1 bill of December 2023 to the printed digit. Prices are on demand.
-Savings Plans, credits, the free tier, S3, FSx, ECR, NAT and data transfer are not included.
-A bill with an estimated rate has dollars, but is not complete.
+Savings Plans, credits, the free tier, S3, FSx, ECR, NAT and data transfer are not included. A bill
+with an estimated rate has dollars, but is not complete.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from sageaudit.domain.prices.market import Market, Rate
 from sageaudit.domain.prices.price_list import STORAGE
 
 Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prepaid", "none"]
+"""How the billed seconds are known: reported by AWS, computed from times, or all seconds of a Spot
+run. `prepaid`: a training plan. `none`: unknown, or not started."""
 
 _ZERO = Decimal(0)
 
@@ -45,9 +47,9 @@ _MILLIONTH = Decimal("0.000001")
 
 
 def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
-    """Returns the wall-clock seconds billed for each instance, and the basis of this figure.
+    """Returns the wall-clock seconds billed for each instance, and how they are known.
 
-    For a running job, they end at `observed_until`.
+    A running job's seconds end at `observed_until`.
     """
     if job.purchase is Purchase.SERVERLESS:
         return None, "none"
@@ -77,7 +79,7 @@ def is_still_waiting(job: Job) -> bool:
 
 
 class BillLine(Struct, frozen=True):
-    """One line of a bill. `usd` is exact; None if the quantity or the rate is unknown."""
+    """One line of a bill. `usd`: exact; None if the quantity or the rate is unknown."""
 
     item: str
     usage_type: str | None
@@ -89,16 +91,16 @@ class BillLine(Struct, frozen=True):
 
 
 class PhaseCost(Struct, frozen=True):
-    """A phase and its share of the compute lines: 0 if it is not billed, None if it is unknown."""
+    """A phase and its share of the compute lines: 0 if not billed, None if unknown."""
 
     phase: Phase
     usd: Decimal | None
 
 
 class Bill(Struct, frozen=True, dict=True):
-    """The lines, the cost by phase, and one sentence for each missing part.
+    """The lines of a bill, the cost by phase, and one sentence for each missing part.
 
-    It has no slots, so that sums are cached: many candidates are compared with them.
+    The class has no slots, so that sums are cached: many changed bills are compared with one bill.
     """
 
     basis: Basis
@@ -108,22 +110,22 @@ class Bill(Struct, frozen=True, dict=True):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing."""
+        """Whether no part of the bill is missing."""
         return not self.missing
 
     @property
     def estimated(self) -> tuple[str, ...]:
-        """The sentences in `missing` about estimated rates; these lines have dollars."""
+        """The sentences in `missing` about estimated rates, whose lines have dollars."""
         return estimate_sentences(self.lines)
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """The other sentences in `missing`: what the total lacks."""
+        """The sentences in `missing` about parts that the total lacks: all except estimates."""
         return tuple(sentence for sentence in self.missing if sentence not in self.estimated)
 
     @cached_property
     def compute_usd(self) -> Decimal | None:
-        """The sum of the compute lines; None if one has no price, or if there are none."""
+        """The sum of the compute lines; None if a line has no price, or if there are no lines."""
         parts = [line.usd for line in self.lines if line.item == "compute"]
         return sum_if_complete(parts) if parts else None
 
@@ -138,13 +140,15 @@ class Bill(Struct, frozen=True, dict=True):
 def estimate_sentences(lines: Iterable[BillLine]) -> tuple[str, ...]:
     """Returns one sentence for each estimated rate of these lines."""
     rates = (line.rate for line in lines if line.rate is not None)
-    return tuple(dict.fromkeys(rate.estimated for rate in rates if rate.estimated is not None))
+    return tuple(
+        dict.fromkeys(rate.estimate_basis for rate in rates if rate.estimate_basis is not None)
+    )
 
 
 class BillSum(Struct, frozen=True):
     """The sum of the bills of a roll-up's jobs, without lines of its own.
 
-    `estimated`: a sentence that counts the jobs at an estimated rate.
+    `estimated`: a sentence with the number of jobs at an estimated rate, if any.
     """
 
     total_usd: Decimal | None
@@ -273,7 +277,7 @@ def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[
 
 
 def _by_month(start: datetime, end: datetime) -> Iterator[tuple[datetime, Decimal]]:
-    """Yields each calendar month (UTC) of a period with its share of the time. The shares sum to
+    """Yields each calendar month (UTC) of a period with its share of the time. All shares sum to
     1.
     """
     total_s = seconds_between(start, end)
@@ -341,7 +345,8 @@ def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
 def _phases(job: Job, compute_usd: Decimal | None) -> tuple[PhaseCost, ...]:
     """Returns each phase's share of the compute lines by its billed seconds, on Spot too.
 
-    Shares are rounded to millionths. The longest phase gets the remainder, so they sum to compute.
+    Shares are rounded to millionths. The longest phase gets the remainder, so that they sum to
+    compute.
     """
     billed_s = job.billed_phases_s
     if compute_usd is None or not compute_usd or not billed_s:

@@ -17,8 +17,8 @@ from sageaudit.domain.prices.market import Market, PriceKind
 from sageaudit.structs import replace
 
 CHECKPOINTS_FROM_S = 3600
-"""The longest wait that AWS allows built-in algorithms without checkpoints. A shorter run loses
-little if it starts again."""
+"""A run of at most this many seconds loses little if it starts again. AWS lets built-in algorithms
+without checkpoints wait at most this long."""
 _ZERO = Decimal(0)
 
 NOT_INCLUDED_NOTE = "not included: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"
@@ -29,6 +29,7 @@ SAVINGS_PLAN_NOTE = (
 PREPAID_ESTIMATE_PREFIX = "its value on demand: "
 """The beginning of a note that the value of prepaid capacity is at an estimated rate."""
 _KIND_PRIORITY: tuple[PriceKind, ...] = ("estimate", "own", "list")
+"""A bill's `price_kind` is the first of these kinds that one of its rates has."""
 AMORTISED_NOTE = (
     "amortised rates count a Savings Plan's cost, which is paid used or not: the cash effect"
     " depends on its utilisation"
@@ -46,18 +47,18 @@ def lacks_checkpoints(job: Job) -> bool:
 
 
 def restarts_from_scratch(job: Job) -> bool:
-    """Returns whether the run starts from scratch after an interruption: it shows no sign of
-    checkpoints.
+    """Returns whether the run shows no sign of checkpoints, so that an interruption loses all
+    work.
     """
     return not (job.checkpointed or job.hints.own_checkpoints)
 
 
 class Attempts(Struct, frozen=True):
-    """The training seconds of all attempts, and of those before the last, whose work was repeated.
+    """The attempts of an interrupted run: all training seconds, and the repeated seconds.
 
-    Shares (0..1) are of the billed seconds. `max_repeated_share`: Training in earlier attempts,
-    without downloads and uploads. `min_repeated_share`: seconds billed beyond those of the last
-    attempt, at most the maximum.
+    `repeated_s`: the training seconds before the last attempt. Shares (0..1) are of the billed
+    seconds. `max_repeated_share`: of the repeated seconds, without downloads and uploads.
+    `min_repeated_share`: of the seconds billed beyond the last attempt, at most the maximum.
     """
 
     training_s: Decimal
@@ -67,7 +68,7 @@ class Attempts(Struct, frozen=True):
 
 
 def attempts(job: Job) -> Attempts | None:
-    """Returns the attempts; None if no training was interrupted, or seconds are unknown."""
+    """Returns the attempts; None if no training was interrupted, or if seconds are unknown."""
     last_s, training_s = last_attempt_s(job), job.phase_s("Training")
     phases_s = job.billed_phases_s
     if last_s is None or not training_s or not phases_s or not job.billable_s:
@@ -100,12 +101,11 @@ def _last_attempt_phases(job: Job) -> tuple[Phase, ...]:
 
 
 class BillFacts(Struct, frozen=True):
-    """Facts about one bill. `price_kind`: the kind of its rates, an estimate if one is; None
-    without rates.
+    """Facts about one bill. `price_kind`: an estimate if any rate is one; None without rates.
 
     `spot_saved_usd`: what the seconds that Spot did not bill would have cost at the same rates.
     Waits and repeated downloads after an interruption do not count, as an on-demand run has
-    neither. None for a run that restarted from scratch, because it would be shorter on demand.
+    neither. None for a run that restarted from scratch, because an on-demand run would be shorter.
     `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
     """
 
@@ -136,8 +136,9 @@ def image_region(image: str | None) -> str | None:
 
 
 def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
-    """Returns what Spot saved, in USD. Source: AWS, managed spot training: savings = 1 - billable /
-    training seconds.
+    """Returns what Spot saved, in USD; None if unknown or not on Spot.
+
+    Source: AWS, managed spot training: savings = 1 - billable / training seconds.
     """
     if job.purchase is not Purchase.SPOT or job.billable_s is None or job.elapsed_s is None:
         return None
@@ -155,9 +156,7 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
 
 
 def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]:
-    """Yields both costs of a completed Spot run that started from scratch again, on Spot and on
-    demand.
-    """
+    """Yields a note with the Spot and on-demand costs of a run that started from scratch again."""
     last_s, spot_usd = last_attempt_s(job), billed.compute_usd
     if (
         job.purchase is not Purchase.SPOT

@@ -15,8 +15,8 @@ Sources: SageMaker guide on warm pools and managed spot; automatic model tuning,
 user guide, Capacity Blocks for ML, which reserve "highly sought-after GPU instances" (p4d, p5 and
 later).
 
-The bill on another type is only a total, without lines. A run is tried on dozens of types, and one
-or two are reported. Its seconds, volumes and month are the same on all of them, so they are
+The bill on another type is only a total, without lines: a run is compared with dozens of types, and
+one or two are reported. The run's seconds, volumes and month are the same on all types, so they are
 computed once. Each type then costs one multiplication.
 """
 
@@ -49,10 +49,10 @@ _ZERO = Decimal(0)
 
 
 class BilledJob(Struct, frozen=True, dict=True):
-    """A job with its bill. Each change is billed once, although a fix, its range and the combined
-    fixes use it. A change of type needs only sums (`BillOnType`), not a bill with lines.
+    """A job with its bill. The bill of each change is cached, as several fixes may use it.
 
-    It has no slots, so that results are cached.
+    A change of type needs only sums (`BillOnType`), not a bill with lines. The class has no slots,
+    so that results are cached.
     """
 
     job: Job
@@ -94,7 +94,7 @@ class BilledJob(Struct, frozen=True, dict=True):
         return max(billed.total_usd - changed_bill.total_usd, _ZERO)
 
     def compute_usd(self, change: Change) -> Decimal | None:
-        """Returns the compute dollars of the changed job's bill; None if they are unknown."""
+        """Returns the compute dollars of the changed job's bill; None if unknown."""
         if (
             isinstance(change, SetType)
             and (quote := self._rate_and_total(change))
@@ -104,7 +104,9 @@ class BilledJob(Struct, frozen=True, dict=True):
         return self.with_change(change).bill.compute_usd
 
     def _rate_and_total(self, change: SetType) -> tuple[Rate, Decimal] | None:
-        """Returns the new rate and the total; None if a bill with lines is needed."""
+        """Returns the new type's rate, and the total at this rate; None if only a bill with lines
+        can show it.
+        """
         other_type = self.market.types.get(change.instance_type)
         rate = self.market.hourly(self.job.region, self.job.kind, change.instance_type)
         if self._other_type_bill is None or other_type is None or rate is None:
@@ -140,11 +142,11 @@ def _is_comparable(current_bill: Bill, changed_bill: Bill) -> bool:
 
 
 class BillOnType(Struct, frozen=True):
-    """A job whose instances all change type: its seconds, and what its total depends on.
+    """What the total of a job on one other type depends on, besides the type.
 
-    `month_left_s`: the seconds from its start to the end of its month. It and `gb_month_usd` are
-    None if a bill with lines is needed for the volumes. `gb_month_usd` is 0 for a job without
-    volumes.
+    `month_left_s`: the seconds from the job's start to the end of its calendar month; None without
+    volumes, or if unknown. `gb_month_usd`: the price of the volumes; 0 without volumes, None if a
+    bill with lines is needed.
     """
 
     seconds: Decimal
@@ -207,7 +209,7 @@ class BillOnType(Struct, frozen=True):
 
 
 def spot_refusal(job: Job) -> str | None:
-    """Returns why a job cannot run on managed Spot, or None."""
+    """Returns why a job cannot run on managed Spot; None if it can."""
     reasons = (
         (job.purchase is Purchase.SPOT, "it ran on managed spot"),
         (job.purchase is Purchase.TRAINING_PLAN, "its training plan is prepaid"),
@@ -222,7 +224,7 @@ def spot_refusal(job: Job) -> str | None:
 
 
 def spot_capacity_refusal(job: Job) -> str | None:
-    """Returns why Spot capacity is too unlikely for its dollars to be counted, or None."""
+    """Returns why Spot capacity is too unlikely for its dollars to count; None if it is not."""
     has_several_instances = (job.instance_count or 0) > 1
     scarce_types = [g.instance_type for g in job.groups if _SCARCE_TYPES.match(g.instance_type)]
     if not has_several_instances or not scarce_types:
@@ -231,12 +233,14 @@ def spot_capacity_refusal(job: Job) -> str | None:
 
 
 def early_stopping_refusal(strategy: str | None) -> str | None:
-    """Returns why a tuning job cannot have TrainingJobEarlyStoppingType Auto, or None."""
+    """Returns why a tuning job cannot have TrainingJobEarlyStoppingType Auto; None if it can."""
     return "Hyperband stops trials early itself" if strategy == HYPERBAND else None
 
 
 def type_change_refusal(job: Job) -> str | None:
-    """Returns why no other type is tried, or None: the job has several types, or prepaid ones."""
+    """Returns why no other type is considered, as for several or prepaid types; None if types can
+    change.
+    """
     if len({group.instance_type for group in job.groups}) > 1:
         return "its instances are of several types"
     is_prepaid = job.purchase is Purchase.TRAINING_PLAN
@@ -244,7 +248,7 @@ def type_change_refusal(job: Job) -> str | None:
 
 
 def change_refusal(change: Change, job: Job, *, savings_plan: bool) -> str | None:
-    """Returns why a change's dollars are not counted for this job, or None."""
+    """Returns why a change's dollars are not counted for this job; None if they are."""
     if not isinstance(change, SetPurchase) or change.purchase is not Purchase.SPOT:
         return None
     if savings_plan:
@@ -255,14 +259,15 @@ def change_refusal(change: Change, job: Job, *, savings_plan: bool) -> str | Non
 def limit_to_possible(detection: Detection, job: Job, market: Market) -> Detection:
     """Returns the detection, in bucket `possible` if its saving is uncertain.
 
-    It is if the new type's rate is an estimate, or if only a trial shows how long the run takes.
+    A saving is uncertain if the new type's rate is an estimate, or if only a trial shows how long
+    the run takes.
     """
     estimate_basis = rate_estimate_basis(detection, job, market)
     needs_trial = isinstance(detection.change, SetType) and detection.change.needs_trial
     if estimate_basis is None and not needs_trial:
         return detection
-    estimate = f"{estimate_basis}: {_MAY_NOT_BE_OFFERED}." if estimate_basis else None
-    caution = " ".join(filter(None, (detection.caution, estimate)))
+    estimate_text = f"{estimate_basis}: {_MAY_NOT_BE_OFFERED}." if estimate_basis else None
+    caution = " ".join(filter(None, (detection.caution, estimate_text)))
     if not detection.bucket.is_counted:
         return replace(detection, caution=caution)
     return replace(
@@ -271,15 +276,15 @@ def limit_to_possible(detection: Detection, job: Job, market: Market) -> Detecti
 
 
 def rate_estimate_basis(detection: Detection, job: Job, market: Market) -> str | None:
-    """Returns how the rate of a finding's new type was estimated; None if it is not an estimate."""
+    """Returns how the rate of a finding's new type was estimated; None for other rates."""
     if not isinstance(detection.change, SetType):
         return None
     rate = market.hourly(job.region, job.kind, detection.change.instance_type)
-    return None if rate is None else rate.estimated
+    return None if rate is None else rate.estimate_basis
 
 
 def mark_estimated(detection: Detection) -> Detection:
-    """Returns the detection with a caution that its dollars are estimates, if it has any."""
+    """Returns the detection, with a caution that its dollars are estimates if it has dollars."""
     if "$" in detection.summary or any("usd" in key.split("_") for key in detection.evidence):
         return replace(
             detection, caution=" ".join(filter(None, (detection.caution, _ESTIMATED_DOLLARS)))

@@ -110,7 +110,7 @@ class SetCount(Struct, frozen=True):
 class SetTypeCount(Struct, frozen=True):
     """A cluster of several types gets `count` instances of one type; the run time stays the same.
 
-    0 removes the groups of this type. Otherwise only one group may have this type.
+    A `count` of 0 removes the groups of this type. Any other count needs one group of this type.
     """
 
     instance_type: str
@@ -119,7 +119,7 @@ class SetTypeCount(Struct, frozen=True):
     stage = Stage.COUNT
 
     def apply(self, job: Job) -> Job:
-        """Returns the changed job; unchanged if it has only this type, or two groups of it."""
+        """Returns the changed job; unchanged if the job has only this type, or two groups of it."""
         own = [group for group in job.groups if group.instance_type == self.instance_type]
         others = [group for group in job.groups if group.instance_type != self.instance_type]
         if not others or (self.count and len(own) != 1):
@@ -140,7 +140,7 @@ class SetPurchase(Struct, frozen=True):
     stage = Stage.PURCHASE
 
     def apply(self, job: Job) -> Job:
-        """Returns the changed job. SageMaker has no spot rate: on spot, fewer seconds are
+        """Returns the changed job. SageMaker has no spot rate: on Spot, fewer seconds are
         billable.
         """
         seconds = job.billable_s if job.billable_s is not None else job.elapsed_s
@@ -166,9 +166,10 @@ class ShortenPool(Struct, frozen=True):
 
 
 class RetainPool(Struct, frozen=True):
-    """The run starts on the previous run's pool, and keeps its own pool for `retained_s` seconds.
+    """The run starts on the previous run's pool, and its own pool is retained for `retained_s`
+    seconds.
 
-    It saves `pull_s` seconds of image pull.
+    `pull_s`: the saved seconds of image pull. `keep_alive_s`: the KeepAlivePeriodInSeconds to set.
     """
 
     pull_s: Decimal
@@ -194,9 +195,7 @@ class SetVolume(Struct, frozen=True):
 
 
 class DropTrials(Struct, frozen=True):
-    """Some training jobs of a tuning job do not run. The saving is computed from their own
-    bills.
-    """
+    """Some training jobs of a tuning job do not run. Their own bills show the saving."""
 
     trials: frozenset[str]
     stage = Stage.RUN
@@ -221,14 +220,16 @@ Change = (
 
 
 def _shorten(changed: Job, before: Job, cut_s: Decimal) -> Job:
-    """Returns the changed job with training and billable seconds that are shorter, too."""
-    elapsed, billable = before.elapsed_s, before.billable_s
-    if not elapsed:
+    """Returns the changed job with `cut_s` fewer training seconds, and billable seconds in
+    proportion.
+    """
+    elapsed_s, billable_s = before.elapsed_s, before.billable_s
+    if not elapsed_s:
         return changed
-    if billable is not None:
-        share = cut_s / (before.billed_phases_s or elapsed)
-        billable = max(billable - billable * share, Decimal(0))
-    return replace(changed, training_s=max(elapsed - cut_s, Decimal(0)), billable_s=billable)
+    if billable_s is not None:
+        share = cut_s / (before.billed_phases_s or elapsed_s)
+        billable_s = max(billable_s - billable_s * share, Decimal(0))
+    return replace(changed, training_s=max(elapsed_s - cut_s, Decimal(0)), billable_s=billable_s)
 
 
 def _scale_times(job: Job, groups: tuple[InstanceGroup, ...], factor: Decimal) -> Job:

@@ -4,7 +4,7 @@ The shares in this order sum to the totals, so avoidable + lost is never above t
 fixes of the instance type exclude each other, and so do several of the instance count. If fewer
 hosts take over work, fixes of type and count exclude each other too. If the rule of another finding
 subsumes that of a fix, the fix gets no dollars, as they are counted there. Possible fixes are
-applied last and are never added to the others; guesses come after what the family's own runs show.
+applied last and are never added to the others. Guesses come after what the family's own runs show.
 
 A bill at an estimated rate has dollars, marked as estimated. The saving of another type at an
 estimated rate is at most possible: SageMaker may not sell that type.
@@ -34,13 +34,14 @@ REMAINDER = "rest"
 """The name of the part of a bill that is in no finding."""
 _ZERO = Decimal(0)
 _EXCLUSIVE_STAGES = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
+"""The stages of which a job can have only one fix each."""
 
 _MIN_SHOWN_USD = Decimal("0.005")
-"""A smaller amount in USD is shown as less than one cent, and is not worth a change."""
+"""The smallest amount in USD that is worth a change. Less is shown as under one cent."""
 
 
 class SeverityLimits(Struct, frozen=True):
-    """USD of one run from which a finding is high or medium. Below both it is low."""
+    """The least USD of one run for severity high and medium. Less is low."""
 
     high_usd: Decimal = Decimal(100)
     medium_usd: Decimal = Decimal(10)
@@ -64,8 +65,8 @@ class Severities(Struct, frozen=True):
         """Returns the severity of one finding.
 
         A possible finding, or a range counted as 0, is at most low. Less than a cent is info. A
-        finding without dollars is info unless its rule says otherwise. `is_priced` is False for
-        findings that never have dollars; it is True for unknown dollars.
+        finding without dollars is info unless its rule says otherwise. `is_priced`: False for
+        findings that never have dollars; True for unknown dollars.
         """
         if rule.name in self.by_rule:
             return self.by_rule[rule.name]
@@ -92,10 +93,10 @@ class Slice(Struct, frozen=True):
 
 
 class Savings(Struct, frozen=True):
-    """Findings, the largest saving first, and their totals; None if the bill is unknown.
+    """The findings, the largest saving first, and their totals; None if the bill is unknown.
 
-    `lost_up_to_usd`: the most that may be lost, without the avoidable dollars. It equals `lost_usd`
-    if no loss is a range.
+    `lost_up_to_usd`: the most that may be lost, without the avoidable dollars. `lost_usd` is as
+    much if no loss is a range.
     """
 
     findings: tuple[Finding, ...]
@@ -126,7 +127,7 @@ def allocate_savings(
         )
         for rule, detection in sorted(detections, key=lambda pair: pair[0].id)
     ]
-    total = billed.total_usd
+    total_usd = billed.total_usd
     billed_job = BilledJob(job, billed, market)
     alone_usd = {
         rule.id: billed_job.saving_usd(detection.change) if detection.change else None
@@ -138,7 +139,7 @@ def allocate_savings(
     shares = _combined_shares(billed_job, standing)
     findings = []
     for rule, detection in pairs:
-        share = shares.get(rule.id, _ZERO) if detection.change and total is not None else None
+        share = shares.get(rule.id, _ZERO) if detection.change and total_usd is not None else None
         range_usd = _range(billed_job, detection)
         is_priced = detection.change is not None
         findings.append(
@@ -162,11 +163,11 @@ def allocate_savings(
     findings.sort(key=_rank)
     return Savings(
         tuple(findings),
-        _sum(findings, Bucket.AVOIDABLE, total),
-        _sum(findings, Bucket.LOST, total),
-        _sum(findings, Bucket.POSSIBLE, total),
-        tuple(_waterfall(findings, total)),
-        _lost_up_to(findings, total),
+        _sum(findings, Bucket.AVOIDABLE, total_usd),
+        _sum(findings, Bucket.LOST, total_usd),
+        _sum(findings, Bucket.POSSIBLE, total_usd),
+        tuple(_waterfall(findings, total_usd)),
+        _lost_up_to(findings, total_usd),
     )
 
 
@@ -187,7 +188,7 @@ def _drop_impossible_change(detection: Detection, job: Job, *, savings_plan: boo
 
 
 def _range(billed_job: BilledJob, detection: Detection) -> tuple[Decimal, Decimal] | None:
-    """Returns both ends of a finding's range, each billed alone; None if it has no range."""
+    """Returns both ends of a finding's range, each billed alone; None without a range."""
     if detection.change is None or detection.best is None:
         return None
     ends = [billed_job.saving_usd(change) for change in (detection.change, detection.best)]
@@ -197,49 +198,49 @@ def _range(billed_job: BilledJob, detection: Detection) -> tuple[Decimal, Decima
 
 def _subsumed(pairs: list[tuple[RuleInfo, Detection]]) -> dict[str, str]:
     """Returns, by subsumed rule, the rule that includes its dollars."""
-    present = {rule.name for rule, _ in pairs}
+    rule_names = {rule.name for rule, _ in pairs}
     return {
         subsumed: rule.name
         for rule, _ in pairs
-        for subsumed in sorted(rule.subsumes & present)
+        for subsumed in sorted(rule.subsumes & rule_names)
         if subsumed != rule.name
     }
 
 
 def _superseded(
     pairs: list[tuple[RuleInfo, Detection]],
-    alone: Mapping[str, Decimal | None],
+    alone_usd: Mapping[str, Decimal | None],
     subsumed: Mapping[str, str],
-    exempt: Mapping[str, Exemption],
+    exemptions: Mapping[str, Exemption],
 ) -> dict[str, str]:
     """Returns, by superseded rule, the rule that supersedes it: the largest of the surest savings.
 
-    A fix that saves something wins over one that may save nothing, however sure the latter is. If
-    fewer instances take over work, their fix competes with a change of type: it is unknown whether
-    the other type could do that work too.
+    A fix that saves something wins over a surer fix that may save nothing. A fix by which fewer
+    instances take over work competes with a change of type: the other type may not manage that
+    work.
     """
     superseded: dict[str, str] = {}
     rivals = [
         (rule, detection)
         for rule, detection in pairs
-        if detection.change and rule.name not in subsumed and rule.name not in exempt
+        if detection.change and rule.name not in subsumed and rule.name not in exemptions
     ]
     rivals.sort(
         key=lambda pair: (
-            not alone[pair[0].id],
+            not alone_usd[pair[0].id],
             *pair[1].certainty_order,
-            -(alone[pair[0].id] or _ZERO),
+            -(alone_usd[pair[0].id] or _ZERO),
         )
     )
-    count, instance_type, purchase = (
+    count_rivals, type_rivals, purchase_rivals = (
         [pair for pair in rivals if pair[1].change and pair[1].change.stage is stage]
         for stage in _EXCLUSIVE_STAGES
     )
-    change = count[0][1].change if count else None
+    change = count_rivals[0][1].change if count_rivals else None
     if isinstance(change, SetCount) and change.redistributes_work:
-        rivals_of_both = [pair for pair in rivals if pair in count or pair in instance_type]
-        count, instance_type = rivals_of_both, []
-    for contenders in (count, instance_type, purchase):
+        rivals_of_both = [pair for pair in rivals if pair in count_rivals or pair in type_rivals]
+        count_rivals, type_rivals = rivals_of_both, []
+    for contenders in (count_rivals, type_rivals, purchase_rivals):
         superseded |= {rule.name: contenders[0][0].name for rule, _ in contenders[1:]}
     return superseded
 
@@ -263,7 +264,7 @@ def _combined_shares(
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
-    """Sort key: standing findings first, then counted ones, then by their dollars."""
+    """Sort key: standing findings first, then counted findings, then the most dollars."""
     return (
         not finding.is_standing,
         not finding.detection.bucket.is_counted,
@@ -273,32 +274,36 @@ def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
     )
 
 
-def _sum(findings: list[Finding], bucket: Bucket, total: Decimal | None) -> Decimal | None:
-    if total is None:
+def _sum(findings: list[Finding], bucket: Bucket, total_usd: Decimal | None) -> Decimal | None:
+    if total_usd is None:
         return None
     return sum((f.saving_usd or _ZERO for f in findings if f.detection.bucket is bucket), _ZERO)
 
 
-def _lost_up_to(findings: list[Finding], total: Decimal | None) -> Decimal | None:
-    """Returns the most that may be lost: the upper ends of ranges, at most the bill less the
-    avoidable.
+def _lost_up_to(findings: list[Finding], total_usd: Decimal | None) -> Decimal | None:
+    """Returns the most that may be lost: the sum of the ranges' upper ends.
+
+    At most the bill without the avoidable dollars; None if the bill is unknown.
     """
-    avoidable, lost = _sum(findings, Bucket.AVOIDABLE, total), _sum(findings, Bucket.LOST, total)
-    if total is None or avoidable is None or lost is None:
+    avoidable_usd, lost_usd = (
+        _sum(findings, Bucket.AVOIDABLE, total_usd),
+        _sum(findings, Bucket.LOST, total_usd),
+    )
+    if total_usd is None or avoidable_usd is None or lost_usd is None:
         return None
     upper_ends = [
         max(finding.range_usd[1] if finding.range_usd else _ZERO, finding.saving_usd or _ZERO)
         for finding in findings
         if finding.detection.bucket is Bucket.LOST and finding.is_standing
     ]
-    return max(lost, min(sum(upper_ends, _ZERO), total - avoidable))
+    return max(lost_usd, min(sum(upper_ends, _ZERO), total_usd - avoidable_usd))
 
 
-def _waterfall(findings: list[Finding], total: Decimal | None) -> Iterable[Slice]:
+def _waterfall(findings: list[Finding], total_usd: Decimal | None) -> Iterable[Slice]:
     """Yields lost, then avoidable findings, then the remainder. The slices sum to the bill."""
-    if total is None:
+    if total_usd is None:
         return
-    remaining_usd = total
+    remaining_usd = total_usd
     for bucket in (Bucket.LOST, Bucket.AVOIDABLE):
         for finding in findings:
             if finding.detection.bucket is bucket and finding.saving_usd:

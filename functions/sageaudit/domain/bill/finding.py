@@ -23,7 +23,9 @@ class Severity(enum.StrEnum):
 
     @property
     def rank(self) -> int:
-        """0 for the least severe. Sort by it: the words would sort alphabetically."""
+        """A number by which severities sort, as the words would sort alphabetically; 0 is the least
+        severe.
+        """
         return len(Severity) - 1 - list(Severity).index(self)
 
 
@@ -49,12 +51,12 @@ class Bucket(enum.StrEnum):
 
     @property
     def is_counted(self) -> bool:
-        """Whether its dollars are in the totals."""
+        """Whether the bucket's dollars are in the totals."""
         return self in {Bucket.AVOIDABLE, Bucket.LOST}
 
 
 Scalar = str | int | float | Decimal | bool | None
-"""A value of a parameter, or one that a finding's sentence uses."""
+"""The value of a parameter, or a value in a finding's evidence."""
 
 
 class Parameter(Struct, frozen=True):
@@ -70,14 +72,14 @@ class Clear(Struct, frozen=True):
 
 
 class Unknown(Struct, frozen=True):
-    """The rule could not judge the job: a stable code, and the reason in a sentence."""
+    """The rule could not judge the job. `code`: a stable word. `reason`: a sentence."""
 
     code: str
     reason: str
 
 
 class NotApplicable(Struct, frozen=True):
-    """The rule does not apply to this job, with the reason."""
+    """The rule does not apply to this job, and the reason."""
 
     reason: str
 
@@ -85,9 +87,9 @@ class NotApplicable(Struct, frozen=True):
 class Detection(Struct, frozen=True):
     """A part of the bill that a rule says can be saved, and its fix.
 
-    `change` is the fix that is counted: the changed job is billed again. `best`: the other end of a
-    derived or heuristic range. Without a `change` there are no dollars, and `caution` says why.
-    `other_changes`: the changes of the `alternatives` that can be billed, in their order.
+    `change`: the fix that is counted, for which the changed job is billed again. Without a `change`
+    there are no dollars, and `caution` says why. `best`: the other end of a derived or heuristic
+    range. `other_changes`: the changes of the `alternatives` that can be billed, in their order.
     `reported_for_run`: the family's earlier run with the same finding. `first_step`: what to do
     before the fix, instead of the step on the rule's page.
     """
@@ -107,7 +109,7 @@ class Detection(Struct, frozen=True):
 
     @property
     def certainty_order(self) -> tuple[bool, bool]:
-        """Sort key: counted fixes, then possible ones shown by the family's runs, then guesses."""
+        """Sort key: counted fixes, possible fixes shown by the family's runs, then guesses."""
         return not self.bucket.is_counted, self.confidence is Confidence.HEURISTIC
 
 
@@ -128,7 +130,10 @@ Outcome = Detection | Clear | Unknown | NotApplicable
 
 
 class Exemption(Struct, frozen=True):
-    """Marks a finding as accepted: it stays visible but is not included in the totals."""
+    """Marks a finding as accepted: the finding stays visible but is in no total.
+
+    `by`: who accepted it. `until`: the last day; None without an end.
+    """
 
     by: str
     until: date | None
@@ -136,11 +141,12 @@ class Exemption(Struct, frozen=True):
 
 
 class RuleInfo(Struct, frozen=True):
-    """A rule's id and name, and what it specifies for its findings.
+    """A rule's id and name, and what the rule specifies for its findings.
 
-    `compared`: later runs of the family are judged again if such a finding appears or disappears.
-    `first_step`: the first step on its page, for a finding without a parameter to change.
-    `severity`: that of findings without dollars, unless the policy sets another.
+    `subsumes`: the rules whose dollars its findings include. `compared`: whether later runs of the
+    family are judged again if a finding of the rule appears or disappears. `first_step`: the first
+    step on the rule's page, for a finding without a parameter to change. `severity`: of findings
+    without dollars, unless the policy sets another.
     """
 
     id: str
@@ -156,9 +162,9 @@ class RuleInfo(Struct, frozen=True):
 class Finding(Struct, frozen=True):
     """A Detection with its rule, severity and dollars (exact USD; None if the bill is unknown).
 
-    `alone_usd`: the saving of this fix alone. `saving_usd`: its share if all fixes are applied.
-    `alternatives_usd`: the saving of each alternative that can be billed, alone. `estimated`: its
-    dollars depend on an estimated rate, of the job's own type or of the new one.
+    `alone_usd`: the saving of this fix alone. `saving_usd`: the fix's share if all fixes are
+    applied. `alternatives_usd`: the saving of each alternative that can be billed, alone.
+    `estimated`: the dollars depend on an estimated rate, of the job's own type or of the new type.
     `reported_for_run`: the family's earlier run with the same finding; it changes no figure.
     """
 
@@ -177,5 +183,5 @@ class Finding(Struct, frozen=True):
 
     @property
     def is_standing(self) -> bool:
-        """True unless it is exempt, or another finding includes or replaces it."""
+        """Whether the finding is not exempt, and no other finding includes or replaces it."""
         return not (self.exempt or self.superseded_by or self.subsumed_by)

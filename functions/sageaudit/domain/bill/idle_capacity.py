@@ -27,7 +27,7 @@ counted  = the part of the list value that is already in avoidable or lost. The 
     Storage and warm pools are not device hours.
 
 Example: 1 x ml.g4dn.12xlarge (4 GPUs, $4.80 an hour) for 10 hours: 1 Downloading, 9 with the GPUs
-at 40%. Paid are 40 GPU-hours, worked 4 x 9 x 0.4 = 14.4, idle 25.6. At $1.20 a GPU-hour these are
+at 40%. 40 GPU-hours are paid, 4 x 9 x 0.4 = 14.4 worked, 25.6 idle. At $1.20 a GPU-hour these are
 $30.72 of the bill's $48. Half an hour of the download is avoidable: $2.40 of the $30.72 are
 counted. If a type at $1.20 fits the rest, it saves 9.5 x (4.80 - 1.20) = $34.20 more. Together
 $36.60 exceed the value of the idle hours (the cheaper type has one GPU for the same work), so all
@@ -62,27 +62,34 @@ from sageaudit.domain.usage.measurements import (
 from sageaudit.domain.usage.series import mean, pairs
 
 Unit = Literal["gpu_hours", "vcpu_hours"]
-"""The unit of a figure. Accelerators without a metric (Trainium, Inferentia) have no figure."""
+"""The unit of idle capacity. Trainium and Inferentia have no metric, and so no figure."""
 _NON_WORK_PHASES = DOWNLOADS | {"Uploading"}
 _ZERO = Decimal(0)
 IdleCause = Literal[
     "standstill", "gpu_use", "data_loader", "communication", "batch_size", "parallel_work",
     "profile",
 ]  # fmt: skip
-"""In this order: half an hour or more without GPU work; no GPU work at all; waiting for data; all
-hosts waiting equally; free GPU memory; free vCPUs. A profile shows what one-minute metrics cannot.
+"""Why devices may have waited.
+
+- `standstill`: no GPU worked for half an hour or more, in a tenth of the run or more.
+- `gpu_use`: no GPU worked at all.
+- `data_loader`: the GPUs waited for data while vCPUs were busy.
+- `communication`: the GPUs of all hosts had about the same use.
+- `batch_size`: GPUs, vCPUs and GPU memory all had reserves.
+- `parallel_work`: the hosts have no GPUs, and vCPUs were free.
+- `profile`: always the last cause: one-minute metrics cannot show what a profile can.
 """
 
 _GPU_WAITS_BELOW = 50.0
-"""Mean use of all GPUs in percent below which they wait: Jobstats' target for a job's mean."""
+"""The mean use of all GPUs in percent below which they wait: Jobstats' target for a job."""
 _STANDSTILL_FROM = 0.1
 """The share of the run from which standstills are named as a cause. Our choice."""
 _CPU_BUSY_ABOVE = 60.0
-"""Percent of all vCPUs above which they are busy: the lower limit of cpu-bottleneck
+"""The percentage of all vCPUs above which they are busy: the lower limit of cpu-bottleneck
 (cloud-finops-skills)."""
 _EVEN_WITHIN = 20.0
-"""Percentage points within which the hosts' means are even; uneven-hosts reports larger
-differences."""
+"""The largest difference, in percentage points, of equal hosts' means. The rule uneven-hosts
+reports larger differences."""
 _REQUIRED_METRICS = (Metric.GPU, Metric.CPU, Metric.GPU_MEMORY)
 _LOW_P95_PERCENT = 70.0
 """The limit in percent of Debugger's BatchSize rule, for GPU, GPU memory and CPU."""
@@ -91,9 +98,7 @@ _HOUR_S = Decimal(3600)
 
 
 def devices(usage: Measurements) -> tuple[Unit, int] | Missing:
-    """Returns the unit and the number of devices of each host: its GPUs, or its vCPUs without
-    GPUs.
-    """
+    """Returns the unit and the number of devices of each host: GPUs, or vCPUs if it has no GPUs."""
     metric = _metric(usage)
     count = usage.gpus if metric is Metric.GPU else usage.vcpu
     if not count:
@@ -102,17 +107,15 @@ def devices(usage: Measurements) -> tuple[Unit, int] | Missing:
 
 
 def _metric(usage: Measurements) -> Metric:
-    """Returns GPUUtilization, or CPUUtilization if the hosts are known to have no GPU; units never
-    mix.
-    """
+    """Returns CPUUtilization if the hosts are known to have no GPU, else GPUUtilization."""
     return Metric.CPU if usage.gpus == 0 else Metric.GPU
 
 
 def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
     """Returns the share (0..1) of the billed device time that was worked, or why it is unknown.
 
-    `usage` must be that of the whole run, with its idle start and end. Example: 10 min Downloading,
-    50 min Training at 40% mean use, all points present: (50 x 0.4) / 60 = 1/3.
+    `usage`: of the whole run, with its idle start and end. Example: 10 min Downloading, 50 min
+    Training at 40% mean use, all points present: (50 x 0.4) / 60 = 1/3.
     """
     if 0 < usage.points < MIN_POINTS:
         reason = f"{usage.points} points of a host, {MIN_POINTS} needed"
@@ -151,10 +154,10 @@ def _program_share(usage: Measurements) -> Decimal | Missing:
     points = sum(len(line.values) for line in lines)
     missing_points = points - sum(len(line.present) for line in lines)
     # fsum is exact, so that a lower point never gives a higher sum.
-    worked = math.fsum(
+    worked_points = math.fsum(
         chain.from_iterable([[100.0] * missing_points, *(line.present for line in lines)])
     )
-    return min(Decimal(repr(worked)) / (100 * points), Decimal(1))
+    return min(Decimal(repr(worked_points)) / (100 * points), Decimal(1))
 
 
 def idle_causes(job: Job, whole_run: Measurements) -> tuple[IdleCause, ...]:
@@ -186,11 +189,11 @@ def _gpu_causes(usage: Measurements, *, is_single_host: bool) -> Iterator[IdleCa
         yield "gpu_use"
         return
     means = [line.mean for line in gpu.values()]
-    waiting = []
+    cpu_percents = []
     if any(line.highest > _CPU_BUSY_ABOVE for line in cpu.values()):
         cpu_gpu_pairs = zip(*pairs(cpu, gpu), strict=True)
-        waiting = [busy for busy, work in cpu_gpu_pairs if work < _GPU_WAITS_BELOW]
-    if waiting and mean(waiting) > _CPU_BUSY_ABOVE:
+        cpu_percents = [busy for busy, work in cpu_gpu_pairs if work < _GPU_WAITS_BELOW]
+    if cpu_percents and mean(cpu_percents) > _CPU_BUSY_ABOVE:
         yield "data_loader"
     elif not is_single_host and len(means) > 1 and max(means) - min(means) <= _EVEN_WITHIN:
         yield "communication"
@@ -202,9 +205,10 @@ def _gpu_causes(usage: Measurements, *, is_single_host: bool) -> Iterator[IdleCa
 
 
 class IdleCapacity(Struct, frozen=True):
-    """Exact device hours and USD. `counted_usd` is never above `list_usd`.
+    """Exact device hours, and the value of the idle hours in USD.
 
-    Both are None if the type has no rate. `likely_causes`: why the devices may have waited.
+    `counted_usd`: never above `list_usd`; both are None if the type has no rate. `likely_causes`:
+    why the devices may have waited.
     """
 
     unit: Unit
@@ -223,9 +227,7 @@ class IdleCapacity(Struct, frozen=True):
 def idle_capacity(
     job: Job, usage: Measurements, billed: Bill, market: Market, savings: Savings
 ) -> IdleCapacity | Missing:
-    """Returns the idle capacity of one job, or why there is none. `usage` must be the whole
-    run's.
-    """
+    """Returns the idle capacity of one job, or why it is unknown. `usage`: of the whole run."""
     if job.free:
         return Missing("free", f"AWS does not bill it ({job.free})")
     if not job.finished:
@@ -247,18 +249,16 @@ def idle_capacity(
     list_usd = None if rate is None else (paid - worked) * rate / count
     counted_usd = None
     if list_usd is not None:
-        in_totals = (savings.avoidable_usd or _ZERO) + (savings.lost_usd or _ZERO)
+        counted_total_usd = (savings.avoidable_usd or _ZERO) + (savings.lost_usd or _ZERO)
         counted_usd = min(
-            _counted_idle_usd(job, billed, market, savings, 1 - share), list_usd, in_totals
+            _counted_idle_usd(job, billed, market, savings, 1 - share), list_usd, counted_total_usd
         )
     causes = idle_causes(job, usage) if seconds else ()
     return IdleCapacity(unit, paid, worked, list_usd, counted_usd, causes)
 
 
 def _hourly_usd(job: Job, market: Market) -> Decimal | None:
-    """Returns the rate of an instance; None if the groups' rates differ, as any of them may be
-    idle.
-    """
+    """Returns the rate of an instance; None if the groups' rates differ: any may be idle."""
     rates = {market.hourly(job.region, job.kind, group.instance_type) for group in job.groups}
     usd = {None if rate is None else rate.usd for rate in rates}
     return usd.pop() if len(usd) == 1 else None
@@ -267,7 +267,7 @@ def _hourly_usd(job: Job, market: Market) -> Decimal | None:
 def _counted_idle_usd(
     job: Job, billed: Bill, market: Market, savings: Savings, idle_share: Decimal
 ) -> Decimal:
-    """Returns the USD of idle device time that counted findings have, before it is capped."""
+    """Returns the USD of idle device time that counted findings have, without the upper limits."""
     idle_usd, remaining_usd = _ZERO, billed.compute_usd
     billed_job, applied = BilledJob(job, billed, market), None
     for change in _counted_changes(savings):
@@ -282,9 +282,7 @@ def _counted_idle_usd(
 
 
 def _counted_changes(savings: Savings) -> list[Change]:
-    """Returns the changes behind avoidable and lost dollars, in the order in which they are
-    billed.
-    """
+    """Returns the changes behind avoidable and lost dollars, in the order of their billing."""
     counted = [
         (finding.detection.change.stage, finding.rule.id, finding.detection.change)
         for finding in savings.findings

@@ -4,8 +4,8 @@ The name of an image shows its CUDA toolkit and built-in algorithm. AWS's own re
 repositories are public: image_uri_config of aws/sagemaker-python-sdk at a248126 (2026-08), all
 files and regions. Built-in algorithms and their GPU families: SageMaker developer guide
 (awsdocs/amazon-sagemaker-developer-guide at a869fa5, June 2023, the last public text), one page for
-each algorithm; for XGBoost and k-means a later public copy too. A repository of the same name in an
-account that is not AWS's is a user's own image.
+each algorithm; for XGBoost and k-means also a later public copy. In an account that is not AWS's, a
+repository with the name of an algorithm has a user's own image.
 
 An input's S3 address shows its bucket, and whether it names a version of the data.
 """
@@ -108,11 +108,11 @@ AWS_REGISTRIES = frozenset(_ACCOUNTS.split())
 AWS_REPOSITORIES = frozenset(_REPOSITORIES.split())
 """The names of AWS's repositories. Copies of its images elsewhere often have the same names."""
 Version = tuple[int, int]
-"""Major and minor number."""
+"""The major and minor number of a version."""
 _SHORT_CUDA = re.compile(r"(?<![a-z])cu(?:(\d\d)(\d)|([89])(\d))(?!\d)")
-"""cu121 is 12.1, cu92 is 9.2."""
+"""A CUDA version in short form: cu121 is 12.1, cu92 is 9.2."""
 _LONG_CUDA = re.compile(r"(?<![a-z])cuda[-_]?v?(\d{1,2})[._-](\d)(?!\d)")
-"""cuda11.1, cuda-12-4, cuda_11.8."""
+"""A CUDA version in long form: cuda11.1, cuda-12-4, cuda_11.8."""
 _NVIDIA_CUDA = re.compile(r"\Anvidia/cuda:(\d{1,2})\.(\d)")
 _LEADING_VERSION = re.compile(r"(\d{1,2})\.(\d{1,2})(?:\.\d+)?-(?:transformers[\d.]+-)?gpu-")
 _CUDA_BY_FRAMEWORK: dict[str, dict[Version, Version]] = {
@@ -145,7 +145,7 @@ as 2.1-gpu-py310. A version that was released with two toolkits is absent. Sourc
 aws/deep-learning-containers (available_images.md, release notes, image lists) and in the SageMaker
 Python SDK's image_uri_config/huggingface.json."""
 _IMAGE_CACHE_SIZE = 32
-"""Parsed image names are cached, since each type that a run is tried on needs them."""
+"""The number of cached image names; each type that a run is tried on needs the parsed name."""
 _TRAINING_REPOSITORY = re.compile(r"(?:huggingface-)?(pytorch|tensorflow|mxnet)-training")
 _CLUSTER_FRAMEWORKS = {"spark": "Spark", "ray": "Ray", "dask": "Dask"}
 _USUAL_FAMILIES = frozenset({"p2", "p3", "g4dn", "g5"})
@@ -154,17 +154,19 @@ _USUAL_FAMILIES = frozenset({"p2", "p3", "g4dn", "g5"})
 _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _IP_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
 _NOT_BUCKETS = ("-s3alias", "--x-s3", "--ol-s3", "--table-s3")
-"""Endings of access point aliases, directory buckets, Object Lambda and table buckets."""
+"""Endings of names that are not buckets' names: access point aliases, directory buckets, Object
+Lambda and table buckets."""
 _DAY = re.compile(
     r"(?<!\d)(?:19|20)\d\d"
     r"(?:[-_/.]|/month=)?(?:0[1-9]|1[0-2])"
     r"(?:[-_/.]|/day=)?(?:0[1-9]|[12]\d|3[01])(?:\d{4}|\d{6})?(?!\d)"
 )
-"""A day alone, with a time of day, or as year=2026/month=05/day=20. A month is not enough: its data
-still grows."""
+"""A day in an address: alone, with a time of day, or as year=2026/month=05/day=20. A month is not
+enough: its data still grows."""
 _EPOCH = re.compile(r"(?<!\d)1[4-9]\d{8}(?:\d{3})?(?!\d)")
 _DATA_VERSION = re.compile(r"(?:\A|/)(?:dataset_?)?version[=_-]?[\w.-]{0,40}\d[\w.-]*(?=/|\Z)")
-"""A bare `v1` does not match: it is usually the version of a layout, to which new data is added."""
+"""A version of data in an address. A bare `v1` does not match: it is usually the version of a
+layout, to which new data is added."""
 _CONTENT_HASH = re.compile(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![0-9a-z])")
 _EXECUTION = re.compile(r"(?:\A|/|/pipelines-)(?=[a-z0-9]*\d[a-z])[a-z0-9]{12}(?=[/-]|\Z)")
 """A pipeline execution's id: twelve mixed letters and digits, unlike a word and a number."""
@@ -173,11 +175,13 @@ _MUTABLE_ADDRESS = re.compile(r"(?:\A|[/=_-])(?:latest|current|newest|live)(?=[/
 CODE_INPUTS = frozenset({"code", "entrypoint", "sm_drivers", "jars", "py-files", "flow"})
 """Inputs that the SageMaker SDK and Data Wrangler create for scripts and their settings."""
 _LONGEST_ADDRESS = 1024
-"""S3UriType: at most 1,024 characters."""
+"""The most characters of an S3 address (S3UriType)."""
 
 
 def repository(image: str | None) -> str | None:
-    """Returns an image's repository path, without registry, tag and digest."""
+    """Returns an image's repository path, without registry, tag and digest; None without an
+    image.
+    """
     if image is None:
         return None
     path = image.split("@", 1)[0]
@@ -188,7 +192,7 @@ def repository(image: str | None) -> str | None:
 
 
 def tag(image: str | None) -> str:
-    """Returns an image's tag; empty without one."""
+    """Returns an image's tag; empty if there is none."""
     last = (image or "").split("@", 1)[0].rpartition("/")[2]
     return last.partition(":")[2]
 
@@ -196,7 +200,7 @@ def tag(image: str | None) -> str:
 def cluster_framework(image: str | None, entry_point: str | None = None) -> str | None:
     """Returns the framework that joins several instances into a cluster and splits the work itself.
 
-    It is recognised by a word in the image's or script's name.
+    A word in the image's or script's name shows the framework; None without such a word.
     """
     names = f"{image or ''} {entry_point or ''}".lower()
     return next((name for word, name in _CLUSTER_FRAMEWORKS.items() if word in names), None)
@@ -230,10 +234,10 @@ def pytorch(image: str | None) -> Version | None:
 
 
 class BuiltInAlgorithm(Struct, frozen=True):
-    """One algorithm. `families`: the families of its GPU instances; empty if it trains on CPUs
-    only.
+    """A built-in algorithm of SageMaker.
 
-    `is_gpu_only`: it does not train on a CPU type.
+    `families`: the families of the GPU instances that the algorithm trains on; empty if it trains
+    on CPUs only. `is_gpu_only`: the algorithm does not train on a CPU type.
     """
 
     name: str
@@ -242,7 +246,7 @@ class BuiltInAlgorithm(Struct, frozen=True):
 
     @property
     def is_cpu_only(self) -> bool:
-        """Whether it trains on CPUs only: the guide names no GPU for it."""
+        """Whether the algorithm trains on CPUs only: the guide names no GPU for it."""
         return not self.families
 
 
@@ -265,8 +269,8 @@ _BY_REPOSITORY = {
     "semantic-segmentation": BuiltInAlgorithm("Semantic Segmentation", is_gpu_only=True),
     "seq2seq": BuiltInAlgorithm("Sequence to Sequence", is_gpu_only=True),
 }
-"""By repository. DeepAR's page names no families, so it gets those of the guide's general
-statement."""
+"""The built-in algorithms by repository. DeepAR's page names no families, so DeepAR has the
+families of the guide's general statement."""
 _XGBOOST = frozenset({"xgboost", "sagemaker-xgboost"})
 _XGBOOST_VERSION = re.compile(r"(\d+)\.(\d+)-(\d+)")
 
@@ -281,8 +285,9 @@ def builtin_algorithm(image: str | None) -> BuiltInAlgorithm | None:
 
 
 def _xgboost(label: str) -> BuiltInAlgorithm:
-    """Returns XGBoost with the GPU families of its version: none until 1.0-1, P2 and P3 in 1.2-1,
-    no P2 from 1.7-1.
+    """Returns XGBoost with the GPU families of its version.
+
+    Before 1.2-1 there are none, 1.2-1 has P2 and P3, and P2 is missing from 1.7-1 on.
     """
     match = _XGBOOST_VERSION.match(label)
     # The tags 1 and latest are release 0.72.
@@ -294,7 +299,7 @@ def _xgboost(label: str) -> BuiltInAlgorithm:
 
 
 class S3Input(NamedTuple):
-    """One input. `address` is None if the data is not in S3 (a file system, a query)."""
+    """One input of a job. `address` is None if the data is not in S3 (a file system, a query)."""
 
     name: str | None
     address: str | None
@@ -313,7 +318,7 @@ def bucket_name(address: str | None) -> str | None:
 
 
 def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
-    """Yields the data inputs, in the order of the answer."""
+    """Yields the data inputs of a job, in the order of the answer."""
     inputs = kind.spec.inputs
     if inputs is None:
         return
@@ -326,7 +331,8 @@ def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
 
 
 def is_data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | None:
-    """Returns True if every input names a version, False if an S3 address does not, else None.
+    """Returns True if every input names a version of its data, False if an S3 address names none,
+    else None.
 
     `inputs`: pairs of name and S3 address. None is returned if an input is not in S3, as its data
     may change unnoticed. None is returned, too, without any data input: the code then fetches its

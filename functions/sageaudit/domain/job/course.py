@@ -1,8 +1,8 @@
-"""The course of a run: its phases, those in which its own code ran, and why it ended.
+"""The course of a run: its phases, the phases in which its own code ran, and why the run ended.
 
 A training job's phases come from its secondary status transitions. Downloading (with the image
 pull), Training, Uploading and Stopping are billed; Starting, Pending and Interrupted are waiting
-time. Of managed spot "any repeated Downloading phases that occurred due to interruption are not
+time. For managed Spot, "any repeated Downloading phases that occurred due to interruption are not
 charged". Source: AWS blog "Analyze Amazon SageMaker spend", part 4; 59 of 59 recorded jobs, whose
 training seconds are exactly Downloading to the end of Uploading.
 
@@ -28,9 +28,10 @@ DOWNLOADS = frozenset({"Downloading", "DownloadingTrainingImage"})
 _RUNNING = DOWNLOADS | {"Training", "Uploading"}
 _BILLED = _RUNNING | {"Stopping"}
 START_PHASES = ("Starting", "Pending", "LaunchingMLInstances", "PreparingTrainingStack")
-"""The waiting time before the first billed phase."""
+"""The phases of waiting time before the first billed phase."""
 _ROUNDING_S = 10
-"""AWS rounds the times of phases and the billable time separately."""
+"""The largest difference from rounding: AWS rounds the times of phases and the billable time
+separately."""
 _WAITING = frozenset({*START_PHASES, "Interrupted", "Restarting"})
 _WORK_PHASES = frozenset({"Running", *(kind.spec.prefix for kind in BILLED_KINDS)})
 _ENDED = frozenset({"Completed", "Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
@@ -49,7 +50,7 @@ def phases_from_transitions(
 ) -> tuple[Phase, ...]:
     """Returns the phases in order, one entry for each occurrence, without the final status.
 
-    A phase without an end lasts until the next phase starts, and the last one until the job ends.
+    A phase without an end lasts until the next phase starts, and the last phase until the job ends.
     Statuses repeat (Spot, retries), and AWS adds new ones. An unknown status counts as billed if it
     lies between the job's start and end. Without a start, nothing was billed. `billable_s`:
     BillableTimeInSeconds, which shows whether a repeated download was charged after all.
@@ -86,7 +87,9 @@ def phases_from_transitions(
 
 
 def _mark_repeated_downloads(phases: Iterable[Phase]) -> Iterator[Phase]:
-    """Marks as not billed each download after an interruption, if there was one before it."""
+    """Marks each download after an interruption as repeated and not billed, if an earlier download
+    was billed.
+    """
     downloaded = interrupted = False
     for phase in phases:
         interrupted |= downloaded and phase.name == "Interrupted"
@@ -143,7 +146,7 @@ def phases_without_transitions(
 
 
 def as_of(job: Job, time: datetime) -> Job:
-    """Returns a running job as of `time`: its open phase lasts until then.
+    """Returns a running job as of `time`, until which its open phase lasts.
 
     A finished job is returned unchanged. A phase that starts after `time` (clocks differ) stays
     open.
@@ -160,7 +163,9 @@ def as_of(job: Job, time: datetime) -> Job:
 
 
 def work_phase_name(job: Job) -> str:
-    """Returns the first phase in which the job's own code ran; "Training" if none is known."""
+    """Returns the name of the first phase in which the job's own code ran; "Training" if
+    unknown.
+    """
     return next((phase.name for phase in job.phases if is_work_phase(phase)), "Training")
 
 
@@ -176,17 +181,17 @@ def own_code_s(job: Job) -> Decimal | None:
 
 
 def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:
-    """Yields start and end of each period in which the job's own code ran."""
+    """Yields the start and end of each period in which the job's own code ran."""
     for phase in job.phases:
         if is_work_phase(phase) and phase.started_at is not None and phase.seconds:
             yield phase.started_at, phase.started_at + timedelta(seconds=float(phase.seconds))
 
 
-def limit_reached(job: Job) -> str | None:
+def reached_limit(job: Job) -> str | None:
     """Returns the request parameter of the limit that ended the run, or None.
 
-    A processing job has no secondary status. If it was stopped after its limit, the limit stopped
-    it, because SageMaker stops jobs late and never early.
+    A processing job has no secondary status. If the job was stopped after its limit, the limit is
+    the reason, because SageMaker stops jobs late and never early.
     """
     if job.status == "Completed":
         return None
@@ -220,10 +225,10 @@ def seconds_until_limit(job: Job, limit: str) -> Decimal | None:
 
 
 def failure_class(job: Job) -> str:
-    """Returns a word or two for why the run did not complete, from its statuses and failure
+    """Returns in a word or two why the run did not complete, by its statuses and failure
     message.
     """
-    if limit_reached(job):
+    if reached_limit(job):
         return LIMIT_REACHED
     if job.failure and job.failure.meaning:
         return job.failure.meaning
@@ -238,9 +243,7 @@ def kept_results(job: Job) -> str | None:
 
 
 def can_have_worked(job: Job) -> bool:
-    """Returns whether the job's own code may have run, by its phases. If it did not, nothing was
-    kept.
-    """
+    """Returns whether the job's own code may have run, by its phases."""
     return not job.phases or any(is_work_phase(phase) for phase in job.phases)
 
 
@@ -258,7 +261,7 @@ def possible_resume_source(job: Job) -> str | None:
 
 
 def is_trial(job: Job) -> bool:
-    """Returns whether a search started the job: its metric is then a result even without a
+    """Returns whether a search started the job. A trial's metric is a result even without a
     model.
     """
     rollup = job.parent.rollup if job.parent else None

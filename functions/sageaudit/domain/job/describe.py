@@ -36,7 +36,7 @@ from sageaudit.domain.token_shapes import WITHHELD, is_name, is_tag
 from sageaudit.errors import MalformedData
 
 OBJECTIVE_HYPERPARAMETER = "_tuning_objective_metric"
-"""The hyperparameter by which a tuning job tells its trials the name of their objective."""
+"""The hyperparameter with which a tuning job names the objective to its trials."""
 VERSION_PLACEHOLDER = "?versionId=kept"
 """Replaces the part of an address that names a version of the data."""
 _TAGS = """
@@ -85,8 +85,9 @@ def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict
 
 
 class TagNames(Struct, frozen=True):
-    """The tags that audits read: those whose values are stored, and those that a policy
-    requires.
+    """The names of the tags that audits read.
+
+    `values`: tags whose values are stored. `required`: tags that a policy requires.
     """
 
     values: frozenset[str]
@@ -94,9 +95,7 @@ class TagNames(Struct, frozen=True):
 
 
 def filter_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> dict[str, str]:
-    """Returns the valid tags with these names, or all of them, without those that look like a
-    token.
-    """
+    """Returns the tags with these names (None: all), without invalid tags and tags like a token."""
     return {
         name: value
         for name, value in tags.items()
@@ -107,7 +106,8 @@ def filter_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) ->
 def tags_to_store(tags: Mapping[str, str], names: TagNames, *, is_complete: bool) -> dict[str, str]:
     """Returns the tags to store. A required tag whose value is not stored gets a mark instead.
 
-    `is_complete`: `tags` has all tags of the job, so that a tag that is not in it is not set.
+    `is_complete`: whether `tags` has all tags of the job; an absent required tag is then marked as
+    not set.
     """
     stored = filter_tags(tags, names.values)
     for name in sorted(names.required - stored.keys()):
@@ -119,7 +119,7 @@ def tags_to_store(tags: Mapping[str, str], names: TagNames, *, is_complete: bool
 
 
 def split_stored_tags(stored: Mapping[str, str]) -> tuple[dict[str, str], dict[str, bool]]:
-    """Returns the stored values, and for each known tag whether it has a value."""
+    """Returns the values of stored tags, and whether each stored tag has a value, both by name."""
     values = {
         name: value
         for name, value in stored.items()
@@ -132,8 +132,8 @@ def split_stored_tags(stored: Mapping[str, str]) -> tuple[dict[str, str], dict[s
 
 def rejected_tags(tags: Mapping[str, str], names: TagNames) -> list[str]:
     """Returns the names of tags whose value is not stored because it looks like a token."""
-    accepted = filter_tags(tags, names.values)
-    return sorted(name for name in names.values if tags.get(name) and name not in accepted)
+    accepted_tags = filter_tags(tags, names.values)
+    return sorted(name for name in names.values if tags.get(name) and name not in accepted_tags)
 
 
 def _presence_mark(value: str) -> str:
@@ -160,7 +160,7 @@ def _sanitize_field(field: StoredAs, section: Mapping[str, Any], key: str) -> An
 
 
 def _presence(value: Any) -> Any:
-    """Returns a placeholder that is empty if the value is."""
+    """Returns a placeholder for a value; an empty value becomes None or an empty list."""
     if isinstance(value, list):
         return [WITHHELD] if value else []
     return WITHHELD if value else None
@@ -191,15 +191,13 @@ _TEXTS: Mapping[StoredAs, Callable[[str], str | None]] = {
     StoredAs.MODEL: lambda text: token_shapes.safe_name(stem(text)),
     StoredAs.ADDRESS: _address,
 }
-"""How a text is stored if it is more than a name."""
+"""The functions that return the stored form of a text; any other text is stored as a name."""
 
 
 def _derive_settings(
     answer: Mapping[str, Any], sanitized: Mapping[str, Any], key: bytes | None
 ) -> dict[str, Any]:
-    """Returns what is derived from the settings of an answer, or was derived before it was
-    stored.
-    """
+    """Derives settings from an answer; a stored answer already has what was derived."""
     stored = answer.get(DERIVED)
     if isinstance(stored, Mapping):
         flags = hints.from_stored(fields.section(stored, "Hints"))
@@ -225,7 +223,7 @@ def _derive_settings(
 
 
 def _metrics(stored: Mapping[str, Any]) -> set[str]:
-    """Returns the names of the job's own metrics. Only these can be the name of an objective."""
+    """Returns the names of the job's own metrics, the only possible names of an objective."""
     defined = (stored.get("AlgorithmSpecification") or {}).get("MetricDefinitions") or []
     rows = [*(row.get("Name") for row in defined)]
     rows += [row.get("MetricName") for row in stored.get("FinalMetricDataList") or []]
@@ -270,8 +268,10 @@ def parse(
 
 
 def latest_time(answer: Mapping[str, Any]) -> datetime | None:
-    """Returns the latest time in an answer and its lists, when the job was last observed. Raises
-    MalformedData.
+    """Returns the latest time in an answer and its lists, which shows when the job was last
+    observed.
+
+    Raises MalformedData if a time is invalid.
     """
     lists = [value for value in answer.values() if isinstance(value, list)]
     rows = [answer, *(row for rows in lists for row in rows if isinstance(row, Mapping))]
@@ -280,7 +280,9 @@ def latest_time(answer: Mapping[str, Any]) -> datetime | None:
 
 
 def _pipeline_step(tags: Mapping[str, str]) -> str | None:
-    """Returns pipeline and step, from the tags that SageMaker Pipelines sets on its jobs."""
+    """Returns pipeline and step, from the tags that SageMaker Pipelines sets on its jobs, or
+    None.
+    """
     step = tags.get("sagemaker:pipeline-step-name")
     execution = _PIPELINE.search(tags.get("sagemaker:pipeline-execution-arn", ""))
     return f"pipeline/{execution[1]}/{step}" if execution and step else None

@@ -32,12 +32,13 @@ MAX_METRICS = 40
 """The API's limit for MetricDefinitionList and FinalMetricDataList."""
 _LONGEST_NAME = 255
 _DEBUGGER_RULES = "sagemaker-debugger-rules"
-"""Image of Debugger's built-in rules: processing jobs "at no additional cost" (AWS guide)."""
+"""The repository of Debugger's built-in rules: processing jobs "at no additional cost" (AWS
+guide)."""
 _EARLY_END_STATUSES = frozenset({"Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
 
 
 def seconds(answer: Answer, key: str) -> Decimal | None:
-    """Returns a whole number of seconds."""
+    """Returns a whole number of seconds; None if absent."""
     seconds = fields.count(answer, key)
     return None if seconds is None else Decimal(seconds)
 
@@ -45,8 +46,9 @@ def seconds(answer: Answer, key: str) -> Decimal | None:
 def instances(resources: Answer) -> tuple[tuple[InstanceGroup, ...], tuple[str, ...]]:
     """Returns the billed instances, and a sentence for each unknown part.
 
-    "The job is billed for this instance type and count": botocore on SelectedInstanceType. A type
-    without a count, or the reverse, is unknown; no other field is used instead.
+    SelectedInstanceType comes first: "The job is billed for this instance type and count"
+    (botocore). A type without a count, or a count without a type, is unknown; no other field is
+    used instead.
     """
     for prefix in ("Selected", ""):
         instance_type = fields.text(resources, f"{prefix}InstanceType")
@@ -87,13 +89,13 @@ def purchase(answer: Answer, resources: Answer) -> Purchase:
 
 
 def training_image(answer: Answer) -> str | None:
-    """Returns the container image, or the name of an algorithm."""
+    """Returns a training job's container image, or the name of an algorithm."""
     algorithm = fields.section(answer, "AlgorithmSpecification")
     return fields.text(algorithm, "TrainingImage") or fields.text(algorithm, "AlgorithmName")
 
 
 def training_channels(answer: Answer) -> tuple[InputChannel, ...]:
-    """Returns the channels. A channel without a mode has the job's mode."""
+    """Returns a training job's channels. A channel without a mode has the job's mode."""
     job_mode = nested_reader("AlgorithmSpecification.TrainingInputMode", fields.text)(answer)
     channels = []
     for item in fields.items(answer, "InputDataConfig"):
@@ -116,7 +118,7 @@ def training_channels(answer: Answer) -> tuple[InputChannel, ...]:
 
 
 def processing_inputs(answer: Answer) -> tuple[InputChannel, ...]:
-    """Returns the inputs; an input that is not in S3 is OTHER."""
+    """Returns a processing job's inputs; the source of an input that is not in S3 is OTHER."""
     channels = []
     for item in fields.items(answer, "ProcessingInputs"):
         s3 = fields.section(item, "S3Input")
@@ -150,8 +152,9 @@ def has_artifact(answer: Answer) -> bool | None:
 
 
 def custom_rules(answer: Answer) -> tuple[str, ...]:
-    """Returns the Debugger rules with an instance type of their own. Built-in rules without one are
-    free.
+    """Returns the names of the Debugger rules that have an instance type.
+
+    Built-in rules without an instance type are free.
     """
     return tuple(
         fields.text(rule, "RuleConfigurationName") or "without a name"
@@ -162,7 +165,7 @@ def custom_rules(answer: Answer) -> tuple[str, ...]:
 
 
 def warm_pool(answer: Answer) -> WarmPool | None:
-    """Returns the warm pool that the job requested or has; None without one."""
+    """Returns the warm pool that the job requested or has; None if there is none."""
     keep_alive = nested_reader("ResourceConfig.KeepAlivePeriodInSeconds", fields.count)(answer)
     status = fields.section(answer, "WarmPoolStatus")
     if not keep_alive and not status:
@@ -177,8 +180,8 @@ def warm_pool(answer: Answer) -> WarmPool | None:
 def free_reason(answer: Answer) -> str | None:
     """Returns why AWS does not bill the job, or None.
 
-    Only the image of Debugger's built-in rules is free: that repository, in a registry that is not
-    the account's own.
+    Only the image of Debugger's built-in rules is free, from a registry that is not the account's
+    own.
     """
     image = nested_reader(IMAGE_PATHS[JobKind.PROCESSING], fields.text)(answer)
     arn = fields.text(answer, "ProcessingJobArn")
@@ -188,11 +191,11 @@ def free_reason(answer: Answer) -> str | None:
 
 
 def metric_names(answer: Answer) -> tuple[str, ...]:
-    """Returns the first 40 algorithm metrics that SageMaker publishes, in their order.
+    """Returns the names of the first 40 algorithm metrics that SageMaker publishes, in their order.
 
-    If the answer has final values, only the metrics with one were published: XGBoost defines 36 and
-    publishes 2. A trial's only metric is the objective of its tuning job: no rule reads another
-    one.
+    If the answer has final values, only metrics with a final value were published: XGBoost defines
+    36 and publishes 2. Of a trial, only the objective of its tuning job is returned: no rule reads
+    another metric.
     """
     algorithm = fields.section(answer, "AlgorithmSpecification")
     names = (fields.text(item, "Name") for item in fields.items(algorithm, "MetricDefinitions"))
@@ -221,8 +224,8 @@ def final_metrics(answer: Answer) -> dict[str, Decimal]:
 
 
 def objective(answer: Answer) -> Objective | None:
-    """Returns the objective of a tuning job's trial; only the tuning job's own answer has its
-    direction.
+    """Returns the objective of a tuning job's trial, without its direction, which a trial's answer
+    lacks.
     """
     name = fields.text(fields.section(answer, DERIVED), "TunedFor")
     return None if name is None else Objective(name, None)
@@ -231,9 +234,9 @@ def objective(answer: Answer) -> Objective | None:
 def image_pull_in_download(answer: Answer) -> bool | None:
     """Returns whether the message of a Downloading phase mentions the image; None without messages.
 
-    In 83 recorded jobs it is "Downloading input data" until 2023 and "Downloading the training
-    image" since February 2024, whatever their inputs. So the former does not prove that no image
-    was pulled, nor the latter that the pull took the time.
+    In 83 recorded jobs the message is "Downloading input data" until 2023 and "Downloading the
+    training image" since February 2024, whatever their inputs. So the message proves neither that
+    no image was pulled nor that the pull took the time.
     """
     messages = [
         message
@@ -263,8 +266,8 @@ def uploads(answer: Answer) -> tuple[ProcessingOutput, ...]:
 def batch(answer: Answer) -> TransformBatching:
     """Returns how a transform job sends requests to its container.
 
-    0 concurrent transforms is the same as no value: the container then may set the number, else it
-    gets one request at a time (CreateTransformJob).
+    `max_concurrent` is None for 0, too: the container may then set the number, or else gets one
+    request at a time (CreateTransformJob).
     """
     return TransformBatching(
         strategy=fields.text(answer, "BatchStrategy"),
@@ -289,7 +292,9 @@ def tuning(answer: Answer) -> TuningSettings:
 
 
 def _objective(answer: Answer, config: Answer) -> Objective | None:
-    """Returns the tuning job's own objective, or the common one of all its definitions."""
+    """Returns the tuning job's own objective, or the objective that all its definitions share, or
+    None.
+    """
     definition_objectives = [
         fields.section(definition, "TuningObjective")
         for definition in fields.items(answer, "TrainingJobDefinitions")

@@ -1,11 +1,11 @@
 """The stored part of a failure message: words of a closed vocabulary, and what they mean.
 
-A failure message is free text that a user's container may have written: nothing else of it is
-stored, printed or sent. To read it, follow the link to the console, with your own rights. AWS
-documents neither the words of a failure message nor their order, so this is only a hint. Words:
-errors of SageMaker and its toolkits (aws/sagemaker-training-toolkit, errors.py), exceptions of
-Python, PyTorch, TensorFlow, botocore and related libraries, statuses of CUDA and NCCL, error codes
-and operations of S3 and ECR; phrases from recorded jobs and public issues.
+A failure message is free text that a user's container may have written, so nothing else of it is
+stored, printed or sent. To read the message, follow the link to the console, with your own rights.
+AWS documents neither the words of a failure message nor their order, so the class is only a hint.
+Words: errors of SageMaker and its toolkits (aws/sagemaker-training-toolkit, errors.py), exceptions
+of Python, PyTorch, TensorFlow, botocore and related libraries, statuses of CUDA and NCCL, error
+codes and operations of S3 and ECR; phrases from recorded jobs and public issues.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ _PHRASES = (
     (r"all training jobs failed", "all training jobs failed"),
     (r"see job logs", "see the job's logs"),
 )
-"""Regular expressions and the words that replace them."""
+"""Regular expressions of phrases in messages, and the words that are stored instead."""
 _SHOWN_WORDS = _KNOWN | {word for _, word in _PHRASES}
 _SHOWN_NUMBER = re.compile(
     r"(?:exit (?:code|status) -?|HTTP |errno |step )\d{1,7}|tried to allocate [\d.]{4,7} [GM]iB"
@@ -161,10 +161,11 @@ _SHOWN_NUMBER = re.compile(
 
 
 class Failure(Struct, frozen=True):
-    """The known words of a failure message. `meaning`: the limit's parameter or the class.
+    """The known words of a failure message.
 
-    Its text, such as "AlgorithmError, exit code 137: host out of memory", is stored and shown;
-    `parse_failure` reads it back.
+    `meaning`: the request parameter of the limit that was reached, or the class of failure, or
+    None. The text, such as "AlgorithmError, exit code 137: host out of memory", is stored and
+    shown; `parse_failure` reads it back.
     """
 
     words: tuple[str, ...]
@@ -176,7 +177,7 @@ class Failure(Struct, frozen=True):
 
 
 def parse_failure(text: str | None) -> Failure | None:
-    """Returns the known words of a message, or of a Failure's own text; None without any."""
+    """Returns the known words of a message, or of a Failure's own text; None if there are none."""
     text = _COMMAND.sub(" ", (text or "")[:_MAX_CHARACTERS])
     head, _, tail = text.rpartition(": ")
     if tail in CLASSES and _is_shown_text(head):

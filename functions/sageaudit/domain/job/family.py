@@ -21,10 +21,12 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 
 FAMILY_VERSION = 3
-"""Stored with every family. Increase it if the result of `family` changes for any job."""
+"""The version of the family names, stored with every family. Increase it if the result of `family`
+changes for any job."""
 
 _SDK_PREFIX = "sagemaker_"
-"""Hyperparameters that the SageMaker SDK adds itself: job name, source archive, log level."""
+"""The prefix of hyperparameters that the SageMaker SDK adds itself: job name, source archive, log
+level."""
 _TIMESTAMP = re.compile(
     r"-?\d{4}-?\d{2}-?\d{2}(?:[-T]?\d{2}-?\d{2}(?:-?\d{2})?(?:-\d{1,6})?)?(?=-|\Z)"
 )
@@ -40,17 +42,17 @@ _SCRIPT = re.compile(
     r"|scala|jar|php|go|exe|bat|ps1))\Z",
     re.ASCII,
 )
-"""A file of a language that jobs are written in. Any other word may be a secret."""
+"""A path to a script, in a language that jobs are written in. Any other word may be a secret."""
 _MAX_NAME_LENGTH = 255
-"""The longest file name."""
+"""The most characters of a file name."""
 
 
 def family(job: Job, tag: str | None = None) -> str:
     """Returns the name of a job's family.
 
-    The first of these that exists: the ARN of its roll-up, the value of `tag`, the pipeline step,
-    or kind, image, script and stem of the name. An ARN as the tag's value is ignored, so that no
-    tag adds a job to a roll-up's sum.
+    The name is the first that exists: the ARN of the job's roll-up, the value of `tag`, the
+    pipeline step, or kind, image, script and stem of the job's name. An ARN as the tag's value is
+    ignored, so that no tag adds a job to a roll-up's sum.
     """
     if job.kind.spec.rollup and job.arn:
         return job.arn
@@ -104,9 +106,7 @@ def _is_random(part: str) -> bool:
 
 
 def fingerprint_settings(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns what makes two runs the same, from a whole Describe answer; None for other kinds of
-    jobs.
-    """
+    """Returns what makes two runs the same, from a whole Describe answer; None for roll-ups."""
     algorithm = fields.section(answer, "AlgorithmSpecification")
     app = fields.section(answer, "AppSpecification")
     parts: dict[JobKind, dict[str, Any]] = {
@@ -154,7 +154,7 @@ def _code_addresses(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def fingerprint(key: bytes, parts: Mapping[str, Any]) -> str:
-    """Returns the HMAC-SHA-256 of these settings. The settings cannot be recovered from it."""
+    """Returns the HMAC-SHA-256 of settings, from which the settings cannot be recovered."""
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
     return hmac.new(key, canonical.encode(), hashlib.sha256).hexdigest()
 
@@ -162,7 +162,7 @@ def fingerprint(key: bytes, parts: Mapping[str, Any]) -> str:
 def entry_point(answer: Mapping[str, Any]) -> str | None:
     """Returns the script's file name, or None.
 
-    It comes from the SDK's hyperparameter `sagemaker_program` (a JSON string), or is the first
+    The name is in the SDK's hyperparameter `sagemaker_program` (a JSON string), or is the first
     script in a processing command.
     """
     program = fields.section(answer, "HyperParameters").get("sagemaker_program")

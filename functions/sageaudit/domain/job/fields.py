@@ -20,7 +20,8 @@ from typing import Any, TypeGuard, TypeVar
 from sageaudit.errors import MalformedData
 
 _MILLISECONDS_FROM = 100_000_000_000
-"""Epoch seconds stay below this until the year 5138; epoch milliseconds exceed it since 1973."""
+"""Epoch numbers from this on are milliseconds: seconds stay below this until the year 5138, and
+milliseconds exceed it since 1973."""
 _MAX_NUMBER = 10**9
 """No job has more seconds, instances or GB than this; sums of larger numbers would overflow."""
 _YEARS = range(1970, 2200)
@@ -29,8 +30,8 @@ _DIGITS = re.compile(r"-?\d{1,17}(?:\.\d+)?\Z")
 Value = TypeVar("Value")
 
 DERIVED = "Derived"
-"""The key under which a stored answer has what was derived from its settings; AWS has no such key.
-"""
+"""The key of what was derived from an answer's settings before it was stored; AWS has no such
+key."""
 UNKNOWN = "Unknown"
 """Replaces a state that the SDK's service model does not have."""
 
@@ -38,7 +39,9 @@ UNKNOWN = "Unknown"
 def nested_reader(
     path: str, read: Callable[[Mapping[str, Any], str], Value]
 ) -> Callable[[Mapping[str, Any]], Value]:
-    """Makes a reader: `nested_reader("OutputDataConfig.CompressionType", text)`."""
+    """Returns a function that reads a value at a path:
+    `nested_reader("OutputDataConfig.CompressionType", text)`.
+    """
     *sections, key = path.split(".")
 
     def read_nested(answer: Mapping[str, Any]) -> Value:
@@ -50,7 +53,9 @@ def nested_reader(
 
 
 def _checked_value(answer: Mapping[str, Any], key: str, kind: type, message: str) -> Any:
-    """Returns the value under `key` if it is of this type, None if absent or null."""
+    """Returns the value under `key`, None if absent or null. Raises MalformedData for another
+    type.
+    """
     value = answer.get(key)
     if value is not None and not isinstance(value, kind):
         raise MalformedData(key, message)
@@ -71,28 +76,30 @@ def items(answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 
 
 def text(answer: Mapping[str, Any], key: str) -> str | None:
-    """Returns a string; an empty one counts as absent, because AWS prints `"KmsKeyId": ""`."""
+    """Returns the string under `key`; None if absent or empty, because AWS prints `"KmsKeyId":
+    ""`.
+    """
     return _checked_value(answer, key, str, "is not a string") or None
 
 
 def has_value(answer: Mapping[str, Any], key: str) -> bool:
-    """Returns whether there is a value that is not empty."""
+    """Returns whether the value under `key` is not empty."""
     return bool(answer.get(key))
 
 
 def flag(answer: Mapping[str, Any], key: str) -> bool:
-    """Returns a boolean, False if absent."""
+    """Returns the boolean under `key`; False if absent."""
     return bool(optional_flag(answer, key))
 
 
 def optional_flag(answer: Mapping[str, Any], key: str) -> bool | None:
-    """Returns a boolean, None if absent."""
+    """Returns the boolean under `key`; None if absent."""
     value: bool | None = _checked_value(answer, key, bool, "is not true or false")
     return value
 
 
 def number(answer: Mapping[str, Any], key: str) -> Decimal | None:
-    """Returns an exact number; None for one that is absent or not finite, such as NaN."""
+    """Returns the exact number under `key`; None if absent or not finite, such as NaN."""
     value = answer.get(key)
     if value is None:
         return None
@@ -103,7 +110,7 @@ def number(answer: Mapping[str, Any], key: str) -> Decimal | None:
 
 
 def count(answer: Mapping[str, Any], key: str, *, maximum: int = _MAX_NUMBER) -> int | None:
-    """Returns a whole number from 0 to `maximum`."""
+    """Returns the whole number from 0 to `maximum` under `key`; None if absent."""
     value = answer.get(key)
     if value is None:
         return None
@@ -121,12 +128,17 @@ def count(answer: Mapping[str, Any], key: str, *, maximum: int = _MAX_NUMBER) ->
 
 
 def time(answer: Mapping[str, Any], key: str) -> datetime | None:
-    """Returns a point in time in UTC. A time without an offset is taken as UTC."""
+    """Returns the time under `key` in UTC; None if absent. A time without an offset is taken as
+    UTC.
+    """
     return parsed_time(answer.get(key), key)
 
 
 def parsed_time(value: object, key: str) -> datetime | None:
-    """Parses a datetime, epoch seconds or milliseconds (number or digits), or ISO 8601."""
+    """Parses a datetime, epoch seconds or milliseconds (number or digits), or ISO 8601, to UTC.
+
+    Raises MalformedData with `key`.
+    """
     if value is None or value == "":
         return None
     try:
@@ -161,8 +173,8 @@ def _from_epoch(number: float) -> datetime:
 
 
 class StoredAs(enum.Enum):
-    """How a field is stored. A member whose value is a text is shown to users: the text says what
-    it is.
+    """How a field is stored. Members with a text as value store texts that users see; the value
+    says what the stored text is.
     """
 
     COUNT = enum.auto()
@@ -170,11 +182,11 @@ class StoredAs(enum.Enum):
     FLAG = enum.auto()
     TIME = enum.auto()
     STATE = enum.auto()
-    """One of AWS's enumerated words; any other becomes Unknown."""
+    """One of AWS's enumerated words; any other word becomes Unknown."""
     PRESENCE = enum.auto()
     """Only whether there is a value."""
     FAILURE = enum.auto()
-    """The known words of a message."""
+    """The known words of a failure message."""
     IMAGE_PULL = enum.auto()
     """Whether the message of a Downloading phase mentions the image."""
     TYPE = "instance type"
@@ -192,14 +204,18 @@ class StoredAs(enum.Enum):
 Paths = Mapping[str, StoredAs]
 """How fields are stored, by path: `InputDataConfig[].ChannelName` is in each item of a list."""
 Shape = Mapping[str, "StoredAs | Shape | list[Shape]"]
-"""Paths, nested like an answer."""
+"""How fields are stored, nested like an answer."""
 
 Read = Callable[[StoredAs, Mapping[str, Any], str], Any]
-"""Returns the stored form of a field, from how it is stored, its section and its key."""
+"""A function that returns the stored form of a field, from how it is stored, its section and its
+key."""
 
 
 def read_fields(answer: Mapping[str, Any], shape: Shape, read: Read) -> dict[str, Any]:
-    """Returns a shape's fields in a section, each as `read` returns it. Raises MalformedData."""
+    """Returns the fields of an answer that `shape` has, each as `read` returns it.
+
+    Raises MalformedData for an invalid field.
+    """
     stored: dict[str, Any] = {}
     for key, inner in shape.items():
         if answer.get(key) is None:
@@ -215,7 +231,9 @@ def read_fields(answer: Mapping[str, Any], shape: Shape, read: Read) -> dict[str
 
 
 def nest_paths(*mappings: Paths) -> Shape:
-    """Returns the nested shape of these paths. Raises ValueError if one is stored in two ways."""
+    """Returns the nested shape of these paths. Raises ValueError if a path is stored in two
+    ways.
+    """
     shape: dict[str, Any] = {}
     for paths in mappings:
         for path, nested in paths.items():

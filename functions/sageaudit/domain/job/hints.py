@@ -1,10 +1,11 @@
 """Derives flags from hyperparameters, environment, command line and image.
 
-These may contain secrets, so only flags, one small number and words of fixed lists are returned.
+These sources may contain secrets, so only flags, one small number and words of fixed lists are
+returned.
 
 Settings are read as plain pairs of name and text. The SDK writes each hyperparameter as JSON
 (`"cosine"` with its quotes, `true`, `16`), and twice for a tuning job; configurations may be
-nested. All become lower-case names and texts of limited number and length.
+nested. All settings become lower-case names and texts of limited number and length.
 
 Names, as public sources spell them: the SDK's switches (aws/sagemaker-python-sdk: estimator.py,
 pytorch/estimator.py, and `mp_parameters` of modules/distributed.py), Hugging Face's
@@ -66,11 +67,12 @@ _LIBRARIES = {"horovod": "horovod", "horovodrun": "horovod", "deepspeed": "deeps
               "mirroredstrategy": "mirrored", "multiworkermirroredstrategy": "mirrored",
               "accelerate": "accelerate"}  # fmt: skip
 _TEXT_ONLY_LIBRARIES = frozenset({"accelerate"})
-"""Words that count in a setting's text only. In its name they mean a library that a single process
-uses too."""
+"""Words that show a distribution only in a setting's text. In a setting's name they mean a library
+that a single process uses, too."""
 DISTRIBUTIONS = ("smddp", "smp", "horovod", "deepspeed", "fsdp", "ddp", "mirrored", "xla",
                  "accelerate", "parameter_server", "mpi")  # fmt: skip
-"""The most specific first: Horovod, SMP and DeepSpeed are launched through MPI or torchrun."""
+"""The kinds of distributed training, the most specific first: Horovod, SMP and DeepSpeed are
+launched through MPI or torchrun."""
 _REVERSING_WORDS = frozenset(
     {"no", "disable", "without", "eval", "backend", "level", "loss", "scale"}
 )
@@ -87,21 +89,22 @@ _NOT_CHECKPOINT_WORDS = frozenset(
     | {"load", "teacher", "eval", "download"}
 )
 _MODEL_NAMES = frozenset({"checkpoint", "ckpt", "model_checkpoint", "model_ckpt"})
-"""Names whose value may be a published model, or a folder of the user."""
+"""Names of settings whose value may be a published model, or a folder of the user."""
 _SAVE_SETTINGS = re.compile(
     r"save_(?:steps|strategy|interval|total_limit|epochs?|every\w*|freq\w*)\Z"
 )
 _CHECKPOINT_PLACE = re.compile(r"/opt/ml/checkpoints|s3://\S{0,200}(?:checkpoint|ckpt)")
 _OUTPUT_PLACES = frozenset({"output_dir", "save_dir", "default_root_dir", "output_s3_uri"})
-"""Where Transformers, Lightning and AWS's example scripts write. If it is in S3, the script writes
-an output that SageMaker does not know of."""
+"""Settings that say where Transformers, Lightning and AWS's example scripts write. If the place is
+in S3, SageMaker does not know of the output."""
 _NOT_LOADER_WORDS = frozenset({"preprocessing", "ray", "ps", "env", "rollout", "mirrored"})
 _PRETRAINED = frozenset({"pretrained", "finetune", "finetuning", "lora", "qlora", "peft"})
 _PRETRAINED_NAMES = frozenset(
     {"model_name_or_path", "model_id", "hf_model_id", "base_model", "base_model_name", "init_model"}
     | {"init_checkpoint", "warm_start_model", "from_pretrained"}
 )
-"""Names whose value is a trained model: Hugging Face's scripts, JumpStart, BERT's first scripts."""
+"""Names of settings whose value is a trained model: Hugging Face's scripts, JumpStart, BERT's first
+scripts."""
 _TRAINING_COMPILER = "sagemaker_training_compiler_enabled"
 _DECAY_WORDS = frozenset({"decay", "annealing", "schedule", "scheduler"})
 _NOT_A_RATE = frozenset({"noise", "beta", "eval", "save", "logging", "batch"})
@@ -113,29 +116,36 @@ _SCHEDULES = {
 
 
 class UserSetting(Struct, frozen=True):
-    """One setting, such as `fp16` with the text `true`. Nested names are joined with dots."""
+    """One setting of the user's code, such as `fp16` with the text `true`.
+
+    Nested names are joined with dots.
+    """
 
     name: str
     text: str
 
     @property
     def is_enabled(self) -> bool:
-        """Whether the text switches the setting on; False if it leaves it to another setting."""
+        """Whether the text switches the setting on; False for "auto" and other texts that leave it
+        open.
+        """
         return self.text not in _OFF_VALUES
 
     @property
     def last_name_part(self) -> str:
-        """The last part of a nested name."""
+        """The part of a nested name after the last dot."""
         return self.name.rpartition(".")[2]
 
     @property
     def words(self) -> frozenset[str]:
-        """The words of the name."""
+        """The words of the setting's name."""
         return frozenset(_WORD.findall(self.name))
 
     @property
     def text_words(self) -> frozenset[str]:
-        """The words of a short text; empty for an address, as its words name other things."""
+        """The words of a short text; empty for a long text or an address, as its words name other
+        things.
+        """
         is_long = len(self.text) > _MAX_SHORT_TEXT or "://" in self.text
         return frozenset() if is_long else frozenset(_WORD.findall(self.text))
 
@@ -143,22 +153,22 @@ class UserSetting(Struct, frozen=True):
 def user_settings(
     hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
 ) -> Iterator[UserSetting]:
-    """Yields the first 500 settings. `command`: its lists of words; anything else is ignored."""
+    """Yields the first 500 settings. `command`: lists of words; anything else in it is ignored."""
     pairs = chain(hyperparameters.items(), environment.items())
-    flat = chain.from_iterable(_flat(name, value, _MAX_DEPTH) for name, value in pairs)
+    flat = chain.from_iterable(_flatten(name, value, _MAX_DEPTH) for name, value in pairs)
     parts = [part for words in command if isinstance(words, list) for part in words]
     text = " ".join(part for part in parts if isinstance(part, str))
     return islice(chain(flat, _options(text[:_MAX_CHARACTERS].split())), _MAX_SETTINGS)
 
 
-def _flat(name: str, value: Any, remaining_depth: int) -> Iterator[UserSetting]:
+def _flatten(name: str, value: Any, remaining_depth: int) -> Iterator[UserSetting]:
     value = _decode(value)
     if isinstance(value, Mapping):
         for key, item in value.items() if remaining_depth else ():
-            yield from _flat(f"{name}.{key}", item, remaining_depth - 1)
+            yield from _flatten(f"{name}.{key}", item, remaining_depth - 1)
     elif isinstance(value, list):
         for item in value if remaining_depth else ():
-            yield from _flat(name, item, remaining_depth - 1)
+            yield from _flatten(name, item, remaining_depth - 1)
     else:
         yield _setting(name, "" if value is None else str(value))
 
@@ -197,7 +207,9 @@ def _setting(name: str, text: str) -> UserSetting:
 
 
 def from_answer(answer: Mapping[str, Any]) -> Hints:
-    """Returns the hints of a whole Describe answer. Raises MalformedData for a wrong type."""
+    """Returns the hints of a whole Describe answer. Raises MalformedData for a field of a wrong
+    type.
+    """
     software = fields.section(answer, "AlgorithmSpecification")
     software = software or fields.section(answer, "AppSpecification")
     image = fields.text(software, "TrainingImage") or fields.text(software, "ImageUri")
@@ -206,11 +218,11 @@ def from_answer(answer: Mapping[str, Any]) -> Hints:
     command = [software.get("ContainerEntrypoint"), software.get("ContainerArguments")]
     settings = tuple(user_settings(hyperparameters, environment, command))
     distribution = _distribution(settings)
-    workers = [count for count in map(_workers, settings) if count is not None]
+    workers = [count for count in map(_loader_workers, settings) if count is not None]
     name = (repository(image) or "").rpartition("/")[2]
     return Hints(
         deep_learning=_DEEP_LEARNING.fullmatch(name) is not None,
-        mixed_precision=any(map(_is_half, settings)),
+        mixed_precision=any(map(_is_half_precision, settings)),
         fp8=any(map(_is_fp8, settings)),
         flash_attention=any(map(_is_flash, settings)),
         own_checkpoints=any(map(_has_checkpoints, settings)),
@@ -227,7 +239,7 @@ def from_answer(answer: Mapping[str, Any]) -> Hints:
 
 
 def to_stored(hints: Hints) -> dict[str, Any]:
-    """Returns the hints in their stored form: only those that differ from their default."""
+    """Returns the hints in their stored form, without hints that have their default value."""
     plain = asdict(Hints())
     return {name: value for name, value in asdict(hints).items() if value != plain[name]}
 
@@ -265,9 +277,9 @@ def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
     return next((name for name in DISTRIBUTIONS if name in names), None)
 
 
-def _is_half(setting: UserSetting) -> bool:
-    """Returns whether the setting is a sign of 16 bits: a switch, a precision or a configuration
-    file.
+def _is_half_precision(setting: UserSetting) -> bool:
+    """Returns whether a setting suggests training in 16 bits: a switch such as fp16, a precision,
+    or a configuration file.
 
     DeepSpeed and Accelerate set the precision in their configuration file, usually to 16 bits.
     """
@@ -326,7 +338,7 @@ def _has_sampler(setting: UserSetting) -> bool:
     return setting.is_enabled and (has_word or "distributedsampler" in setting.text)
 
 
-def _workers(setting: UserSetting) -> int | None:
+def _loader_workers(setting: UserSetting) -> int | None:
     is_loader_setting = (
         setting.last_name_part.endswith(("workers", "num_worker"))
         and not setting.words & _NOT_LOADER_WORDS

@@ -37,24 +37,26 @@ PARENT_KEYS: Mapping[str, RollUp | None] = {
     "MonitoringScheduleArn": None,
     "TrainingJobArn": None,
 }
-"""The keys of a Describe answer that name a parent, with its roll-up if the parent is one.
+"""The keys of a Describe answer that have a parent's ARN, each with the parent's roll-up or None.
 
 The first key with a value counts: a training job of both a tuning and an AutoML job is in the sum
 of the tuning job."""
 
 
 class Parent(Struct, frozen=True):
-    """The job or schedule that started this one."""
+    """The job or schedule that started a job."""
 
     rollup: RollUp | None
-    """Set if the parent is of an audited kind: its audit sums those of its children."""
+    """The parent's kind if the parent is audited: its audit sums the audits of its children. None
+    for other parents."""
     arn: str
 
 
 class Phase(Struct, frozen=True):
-    """One occurrence of a phase. `seconds` is None while it lasts, or if its end is unknown.
+    """One occurrence of a phase of a job. `seconds` is None while it lasts, or if its end is
+    unknown.
 
-    `is_repeated`: it repeats a download after an interruption, so it is not billed.
+    `is_repeated`: the phase repeats a download after an interruption, so it is not billed.
     """
 
     name: str
@@ -84,7 +86,7 @@ class Hints(Struct, frozen=True):
     bits or less. `fp8`: signs of 8 bits. `own_checkpoints`: the script itself writes checkpoints,
     or other outputs in S3. `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi",
     ...; None without a sign. `schedule`: a learning-rate schedule, "cosine" or "linear", with which
-    training improves late. `pretrained`: signs that it starts from a trained model.
+    training improves late. `pretrained`: signs that training starts from a trained model.
     """
 
     deep_learning: bool = False
@@ -111,7 +113,8 @@ class Hints(Struct, frozen=True):
     def has_model_replicas(self) -> bool:
         """Whether each GPU is known to have a copy of the whole model, with equal work.
 
-        smddp and ddp do not prove it: FSDP and other sharding are launched in the same way.
+        The distributions smddp and ddp prove no copies: FSDP and other sharding are launched in the
+        same way.
         """
         return self.distribution in {"horovod", "mirrored"}
 
@@ -129,8 +132,8 @@ class Job(Struct, frozen=True):
     """One job. None means that AWS did not return the value.
 
     `training_s` and `billable_s` are wall-clock seconds, not multiplied by instances. `groups` is
-    empty if no instance type is known. Hyperparameters and environment are not kept; `fingerprint`
-    is a keyed hash of them with image, data and entry point.
+    empty if no instance type is known. `fingerprint`: a keyed hash of hyperparameters and
+    environment, which are not kept, with image, data and entry point.
     """
 
     kind: JobKind
@@ -145,7 +148,7 @@ class Job(Struct, frozen=True):
     started_at: datetime | None = None
     ended_at: datetime | None = None
     observed_until: datetime | None = None
-    """When a running job was last observed; None for others."""
+    """When a running job was last observed; None for other jobs."""
     last_modified_at: datetime | None = None
     phases: tuple[Phase, ...] = ()
     groups: tuple[InstanceGroup, ...] = ()
@@ -168,59 +171,61 @@ class Job(Struct, frozen=True):
     tuning: TuningSettings | None = None
     custom_rules: tuple[str, ...] = ()
     free: str | None = None
-    """Why AWS does not bill it (such as a built-in Debugger rule); None if it is billed."""
+    """Why AWS does not bill the job (such as a built-in Debugger rule); None for a billed job."""
     tags: Mapping[str, str] = field(default_factory=dict)
     tag_presence: Mapping[str, bool] = field(default_factory=dict)
-    """Whether a tag has a value, for known tags; the value may not be stored."""
+    """Whether each known tag has a value, which may not be stored."""
     settings: Mapping[str, Mapping[str, SettingValue]] = field(default_factory=dict)
-    """The values that a policy may require: by setting, then by path. A tuning job has one path for
-    each definition. Settings that the answer does not show are absent."""
+    """The values of settings that a policy may require: by setting, then by path. A tuning job has
+    one path for each definition. Settings that the answer does not show are absent."""
     fingerprint: str | None = None
     is_data_pinned: bool | None = None
-    """True if all inputs name a version, so that the same inputs are the same data."""
+    """Whether all inputs name a version, so that the same inputs are the same data; None if
+    unknown."""
     hints: Hints = Hints()
     image_pull_in_download: bool | None = None
     """Whether the Downloading phase's message mentions the image; None without messages."""
     output_compression: str | None = None
     metric_names: tuple[str, ...] = ()
-    """Algorithm metrics that CloudWatch has under TrainingJobName."""
+    """The names of the algorithm metrics that CloudWatch has under TrainingJobName."""
     final_metrics: Mapping[str, Decimal] = field(default_factory=dict)
     objective: Objective | None = None
-    """The objective of the tuning job that started it; a tuning job's own is in `tuning`."""
+    """The objective of a tuning job's trial; a tuning job's own objective is in `tuning`."""
     uploads: tuple[ProcessingOutput, ...] = ()
     batch: TransformBatching = TransformBatching()
 
     @property
     def is_streaming_data(self) -> bool:
-        """Whether it has channels and none of them is copied to its volume."""
+        """Whether the job has channels, and the data of none of them is copied to the volume."""
         return bool(self.channels) and not any(channel.is_copied for channel in self.channels)
 
     @property
     def finished(self) -> bool:
-        """Whether its status is a terminal one."""
+        """Whether the job's status is terminal."""
         return self.status in FINISHED
 
     @property
     def has_never_started(self) -> bool:
-        """Whether it failed or was stopped before it started, so that nothing was billed.
+        """Whether the job failed or was stopped before it started, so that nothing was billed.
 
         A job that completed, or whose phases show work, did start. If its times are absent, its
         cost is unknown, not 0.
         """
         times = (self.started_at, self.training_s, self.billable_s)
-        worked = self.status == "Completed" or any(p.name in _WORK_PHASES for p in self.phases)
-        return self.finished and not worked and all(value is None for value in times)
+        has_worked = self.status == "Completed" or any(p.name in _WORK_PHASES for p in self.phases)
+        return self.finished and not has_worked and all(value is None for value in times)
 
     @property
     def instance_count(self) -> int | None:
-        """The number of instances in all groups; None if it is unknown."""
+        """The number of instances in all groups; None if unknown."""
         return sum(group.count for group in self.groups) if self.groups else None
 
     @property
     def elapsed_s(self) -> Decimal | None:
-        """Seconds from start to end, or the training seconds if AWS gives them.
+        """The seconds from start to end, or the training seconds if AWS gives them; None if
+        unknown.
 
-        For a running job: the seconds so far.
+        For a running job, these are the seconds so far.
         """
         if self.training_s is not None:
             return self.training_s
@@ -231,19 +236,17 @@ class Job(Struct, frozen=True):
 
     @property
     def interruptions(self) -> int:
-        """How often spot capacity was taken back."""
+        """How often AWS took back the job's Spot capacity."""
         return sum(phase.name == "Interrupted" for phase in self.phases)
 
     def phase_s(self, name: str) -> Decimal | None:
-        """Returns the total seconds of a phase, without repeated downloads; None if one is
-        unknown.
-        """
+        """Returns the total seconds of a phase, without repeated downloads; None if unknown."""
         occurrences = (phase for phase in self.phases if phase.name == name)
         return sum_if_complete(phase.seconds for phase in occurrences if not phase.is_repeated)
 
     @property
     def billed_phases_s(self) -> Decimal | None:
-        """The clock seconds of all billed phases; None if one is unknown or there are none.
+        """The clock seconds of all billed phases; None if unknown, or if no phase was billed.
 
         Spot runs are billed for fewer seconds (`billable_s`).
         """
@@ -252,27 +255,29 @@ class Job(Struct, frozen=True):
 
     @property
     def ran_s(self) -> Decimal | None:
-        """The seconds in which its instances worked, in all attempts and without waiting.
+        """The seconds in which the job's instances worked, in all attempts and without waiting.
 
-        These are the billed phases and the repeated downloads. None if one is unknown or there are
-        none.
+        These are the billed phases and the repeated downloads. None if unknown, or without such
+        phases.
         """
         running = [phase.seconds for phase in self.phases if phase.billed or phase.is_repeated]
         return sum_if_complete(running) if running else None
 
     @property
     def has_restarted(self) -> bool:
-        """Whether it has several attempts: Spot capacity was taken back, or AWS restarted it."""
+        """Whether the job has several attempts: Spot capacity was taken back, or AWS restarted the
+        job.
+        """
         return any(phase.name in _ATTEMPT_END_PHASES for phase in self.phases)
 
     @property
     def instances(self) -> str | None:
-        """The instances for people, such as "2 x ml.g5.12xlarge"."""
+        """The instances as text for people, such as "2 x ml.g5.12xlarge"; None if unknown."""
         return " + ".join(f"{g.count} x {g.instance_type}" for g in self.groups) or None
 
 
 def seconds_between(start: datetime, end: datetime) -> Decimal | None:
-    """Returns the exact seconds; None if the end is before the start."""
+    """Returns the exact seconds from `start` to `end`; None if `end` is before `start`."""
     span = end - start
     seconds = Decimal(span.days * 86_400 + span.seconds) + Decimal(span.microseconds) / 1_000_000
     return seconds if seconds >= 0 else None
@@ -289,7 +294,7 @@ def sum_if_complete(parts: Iterable[Decimal | None]) -> Decimal | None:
 
 
 def duration_text(seconds: Decimal | None) -> str:
-    """Returns a text such as `45 s`, `12 min 4 s`, `3 h 2 min` or `2 d 4 h`."""
+    """Formats seconds as `45 s`, `12 min 4 s`, `3 h 2 min` or `2 d 4 h`; `unknown` for None."""
     if seconds is None:
         return "unknown"
     whole_s = int(seconds.to_integral_value(ROUND_HALF_UP))
@@ -309,5 +314,5 @@ def duration_text(seconds: Decimal | None) -> str:
 
 
 def minutes_text(minutes: float) -> str:
-    """Returns such a text for minutes, rounded to whole minutes: `8 h 59 min`."""
+    """Formats minutes, rounded to whole minutes, as `duration_text` does: `8 h 59 min`."""
     return duration_text(Decimal(round(minutes)) * _MINUTE_S)

@@ -1,8 +1,8 @@
-"""The table of a job's fields: by kind, what its Describe answer has, and what is stored of it.
+"""The table of a job's fields: which parts of a Describe answer are stored, and how they are read.
 
-A row has a field of Job, the parts of an answer that are stored for it, and the function that reads
-it from them. All other parts of an answer are dropped. The paths are botocore's. To add a field of
-a job, add a row here and a field of Job (or of a part of it).
+A row of a kind names a field of Job and the paths of an answer that are stored for the field. The
+row's function reads the field from these paths. All other parts of an answer are dropped. The paths
+are botocore's. To add a field of a job, add a row here and a field of Job (or of a part of it).
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def _row(
 
 
 def job_arguments(kind: JobKind, answer: Answer) -> dict[str, Any]:
-    """Returns the arguments of Job from an answer of this kind. Raises MalformedData."""
+    """Returns the arguments of Job from an answer of this kind. Raises MalformedData if one is
+    invalid.
+    """
     return {row.name: row.read(answer) for row in FIELDS_BY_KIND[kind]}
 
 
@@ -63,17 +65,20 @@ def _hints(answer: Answer) -> Hints:
     return hints.from_stored(fields.section(fields.section(answer, DERIVED), "Hints"))
 
 
-def _start(kind: JobKind, answer: Answer) -> datetime | None:
-    """Returns the start; from a training job's transitions, if the answer lacks it."""
+def _started_at(kind: JobKind, answer: Answer) -> datetime | None:
+    """Returns when the job started, by the answer's own field or a training job's transitions."""
     return fields.time(answer, kind.spec.start_key) or _run_times(answer)[0]
 
 
-def _end(kind: JobKind, answer: Answer) -> datetime | None:
-    """Returns the end, likewise; the transitions of a job that never started have none."""
+def _ended_at(kind: JobKind, answer: Answer) -> datetime | None:
+    """Returns when the job ended, by the answer's own field or a training job's transitions.
+
+    The transitions of a job that never started do not count.
+    """
     if (end := fields.time(answer, kind.spec.end_key)) is not None:
         return end
     ended_at = _run_times(answer)[1]
-    return ended_at if ended_at and _start(kind, answer) else None
+    return ended_at if ended_at and _started_at(kind, answer) else None
 
 
 def _run_times(answer: Answer) -> tuple[datetime | None, datetime | None]:
@@ -83,7 +88,7 @@ def _run_times(answer: Answer) -> tuple[datetime | None, datetime | None]:
 def _phases(kind: JobKind, answer: Answer) -> tuple[Phase, ...]:
     transitions = fields.items(answer, "SecondaryStatusTransitions")
     billable_s = fields.count(answer, "BillableTimeInSeconds")
-    start, end = _start(kind, answer), _end(kind, answer)
+    start, end = _started_at(kind, answer), _ended_at(kind, answer)
     phases = course.phases_from_transitions(transitions, start, end, billable_s)
     if (
         kind.spec.single_phase_name
@@ -111,8 +116,8 @@ def _common_fields(kind: JobKind) -> Iterator[JobField[Any]]:
     parents = dict.fromkeys(PARENT_KEYS.keys() - {spec.arn_key}, StoredAs.ARN)
     yield JobField("parent", parents, lambda answer: _parent(kind, answer))
     yield JobField("hints", {}, _hints)
-    yield JobField("started_at", start, lambda answer: _start(kind, answer))
-    yield JobField("ended_at", end, lambda answer: _end(kind, answer))
+    yield JobField("started_at", start, lambda answer: _started_at(kind, answer))
+    yield JobField("ended_at", end, lambda answer: _ended_at(kind, answer))
     if spec.single_phase_name:
         paths = {
             "CreationTime": StoredAs.TIME,
@@ -146,7 +151,7 @@ _CLUSTERS = {
     },
     JobKind.PROCESSING: _PREFERENCE_PATHS,
 }
-"""The stored paths of clusters that have more than a type and a count."""
+"""The stored paths of clusters that have more than a type and a count, by kind."""
 _PURCHASES = {
     JobKind.TRAINING: {
         "ResourceConfig.TrainingPlanArn": StoredAs.PRESENCE,
@@ -156,7 +161,8 @@ _PURCHASES = {
         "EnableManagedSpotTraining": StoredAs.FLAG,
     }
 }
-"""The stored paths that show how the capacity was bought. Other kinds are always on demand."""
+"""The stored paths that show how the capacity was bought, by kind. Other kinds are always on
+demand."""
 
 
 def _cluster_fields(kind: JobKind) -> Iterator[JobField[Any]]:
@@ -337,12 +343,15 @@ _FIELDS_BY_KIND: Mapping[JobKind, tuple[JobField[Any], ...]] = {
                 f"{_LIMITS}.MaxNumberOfTrainingJobs": StoredAs.COUNT,
                 f"{_LIMITS}.MaxParallelTrainingJobs": StoredAs.COUNT,
                 **{
-                    f"{path}.{key}": kept
+                    f"{path}.{key}": stored_as
                     for path in (
                         "HyperParameterTuningJobConfig.HyperParameterTuningJobObjective",
                         "TrainingJobDefinitions[].TuningObjective",
                     )
-                    for key, kept in (("MetricName", StoredAs.METRIC), ("Type", StoredAs.STATE))
+                    for key, stored_as in (
+                        ("MetricName", StoredAs.METRIC),
+                        ("Type", StoredAs.STATE),
+                    )
                 },
                 f"{_COUNTERS}.Completed": StoredAs.COUNT,
                 f"{_COUNTERS}.InProgress": StoredAs.COUNT,
@@ -363,13 +372,13 @@ FIELDS_BY_KIND = {
     )
     for kind in JobKind
 }
-"""The rows of fields, by kind."""
+"""The rows of fields that each kind of job has."""
 _LATEST_TIME_PATHS = {"FinalMetricDataList[].Timestamp": StoredAs.TIME}
-"""Read only by `latest_time`, which returns when a job was last observed."""
+"""Stored paths that only `latest_time` reads, to find when a job was last observed."""
 STORED_FIELDS = nest_paths(
     *(row.stored_paths for rows in FIELDS_BY_KIND.values() for row in rows),
     stored_setting_paths(),
     _LATEST_TIME_PATHS,
 )
-"""What is stored of an answer of any kind: the needs of Job's fields and of a policy's
+"""The shape of what is stored of an answer of any kind, for Job's fields and for a policy's
 requirements."""

@@ -38,13 +38,14 @@ class JobKind(enum.StrEnum):
 
 
 class JobMetrics(Struct, frozen=True, kw_only=True):
-    """CloudWatch namespace and log group of a kind, which have the same name."""
+    """The metrics of a kind in CloudWatch. The namespace and the log group have the same name."""
 
     namespace: str
     has_numbered_hosts: bool
-    """True: hosts are algo-1 to algo-n. False: they are named after instance ids; list them."""
+    """Whether hosts are named algo-1 to algo-n. If not, hosts are named after instance ids and must
+    be listed."""
     has_disk_metric: bool
-    """Whether DiskUtilization is published."""
+    """Whether SageMaker publishes DiskUtilization."""
     algorithm_dimension: str | None = None
     """The dimension with the job's name, for metrics that the user's code publishes."""
 
@@ -53,33 +54,36 @@ class S3Inputs(Struct, frozen=True, kw_only=True):
     """The keys of the inputs' S3 addresses in answers and requests of a kind."""
 
     list_key: str | None = None
-    """The key of the list of inputs; None: there is one input."""
+    """The key of the list of inputs; None if there is one input."""
     name_key: str | None = None
-    """The key of an input's name in that list."""
+    """The key of an input's name in the list of inputs; None if there is one input."""
     source: str
-    """The path of an input's S3 source, in the list or at the top."""
+    """The path of an input's S3 source, in an item of the list or from the top."""
 
     @property
     def address(self) -> str:
-        """The path of an input's address, in the list or at the top."""
+        """The path of an input's address, in an item of the list or from the top."""
         return f"{self.source}.S3Uri"
 
     @property
     def distribution(self) -> str | None:
-        """The path in a request that says how hosts share an input, with {} for the input's name;
+        """The path in a request that says how hosts share an input, with {} for the input's name.
+
         None if there is one input.
         """
         return self.list_key and f"{self.list_key}[{{}}].{self.source}.S3DataDistributionType"
 
 
 class ChildList(Struct, frozen=True, kw_only=True):
-    """The API action that lists the jobs of a roll-up, and where they are in a page."""
+    """The API action that lists the jobs of a roll-up, and where a page of its answer has the
+    jobs.
+    """
 
     action: str
     rows_key: str
-    """The key of a page's list."""
+    """The key of the list in a page."""
     steps_key: str | None = None
-    """The key of the list of jobs in each row; None: a row is a job."""
+    """The key of the list of jobs in each row; None if each row is a job."""
     arn_key: str
     name_key: str
     is_resource_limited: bool = False
@@ -87,39 +91,39 @@ class ChildList(Struct, frozen=True, kw_only=True):
 
 
 class RollUp(Struct, frozen=True, kw_only=True):
-    """A kind whose jobs launch other jobs. Its audit sums theirs, and is not included in other
-    sums.
+    """A kind whose jobs launch other jobs.
 
-    A launched job is in the roll-up's family, and gets no message of its own.
+    The audit of a roll-up sums the audits of the launched jobs, and is in no other sum. A launched
+    job is in the roll-up's family, and gets no message of its own.
     """
 
     child_key: str
     """The key in a launched job's answer that has the roll-up's ARN."""
     child_list: ChildList
     child_kind: JobKind | None = None
-    """The only kind of the jobs that it launches; None: any kind with a bill."""
+    """The only kind of the launched jobs; None for any kind with a bill."""
     definition_key: str | None = None
-    """The key of the request for its jobs, in its own request and answer; with an "s", the key of a
-    list of such requests. None: it has no such requests."""
+    """The key of the request for the launched jobs, in a roll-up's own request and answer. With an
+    "s" added, it is the key of a list of requests. None if there are no such requests."""
     children_label: str
-    """The jobs that it launches, in text for people: a plural that ends in "jobs"."""
+    """The launched jobs, in text for people: a plural that ends in "jobs"."""
     has_child_count: bool = False
-    """Whether Describe returns the number of the jobs that it launched; else they are listed."""
+    """Whether Describe returns the number of the launched jobs. If not, the jobs are listed."""
     has_name_prefix: bool = False
-    """Whether the names of its jobs begin with its own name, so that a list of jobs shows which are
-    its."""
+    """Whether the names of the launched jobs begin with the roll-up's name, which a list of jobs
+    then shows."""
     is_search: bool = False
-    """Whether its jobs are trials of a search. A trial's metric is its result, even without a
-    model, and the search sets its parameters."""
+    """Whether the launched jobs are trials of a search. A trial's metric is its result, even
+    without a model, and the search sets its parameters."""
 
     @property
     def child_label(self) -> str:
-        """One of its launched jobs, for people."""
+        """One launched job, in text for people."""
         return self.children_label.removesuffix("s")
 
     @property
     def cost_label(self) -> str:
-        """Where its cost is, for people."""
+        """The text for people that says where the cost of a roll-up is."""
         return f"the cost is on the {self.children_label} that it launched"
 
 
@@ -127,56 +131,60 @@ class KindSpec(Struct, frozen=True, kw_only=True):
     """The facts that differ between kinds of jobs."""
 
     label: str
-    """A job of the kind, for people."""
+    """The name of a job of the kind, in text for people."""
     longest_name: int = 63
-    """The most characters of a name."""
+    """The most characters of a job's name."""
     prefix: str
     """The prefix of JobName, JobArn and JobStatus in answers and events, and of API actions."""
     sdk_noun: str
-    """The job in boto3's method names: `create_training_job`."""
+    """The word for the job in boto3's method names: `training_job` in `create_training_job`."""
     action_suffix: str = ""
-    """The ending of the actions Create and Describe of a newer form, such as "V2"."""
+    """The ending of the names of newer Create and Describe actions, such as "V2"."""
     arn_word: str
     """The resource type in the job's ARN."""
     detail_type: str
-    """The EventBridge detail-type of its state changes."""
+    """The EventBridge detail-type of a job's state changes."""
     has_event: bool = True
-    """Whether SageMaker sends that event. If not, sweeps find the finished jobs and write the
-    event."""
+    """Whether SageMaker sends an event when a job ends. If not, sweeps find the finished jobs and
+    write the events."""
     list_key: str
-    """The key of the jobs in an answer of the action that lists them."""
+    """The key of the list of jobs in an answer of the action that lists jobs."""
     start_key: str
     """The key of the start time in a Describe answer."""
     end_key: str
-    """The key of the end time."""
+    """The key of the end time in a Describe answer."""
     single_phase_name: str | None = None
-    """The name of the billed phase if the answer has no transitions."""
+    """The name of the only billed phase if the answer has no transitions."""
     has_transitions: bool = False
     """Whether answers have a secondary status and its transitions: the phases, including the
     download of the data."""
     required_key: str = "RoleArn"
-    """A key of each request, and of each definition of a roll-up's jobs. An answer without it is
-    incomplete, so what it lacks may still be set in the job."""
+    """A key that every request has, and every definition of a roll-up's jobs. An answer without
+    this key is incomplete, so a setting that it lacks may still be set in the job."""
     image_path: str | None = None
-    """The path of its container's image; None if it has none."""
+    """The path of the container's image in answers and requests; None for a kind without an
+    image."""
     inputs: S3Inputs | None = None
-    """Where its S3 inputs are; None if answers show none."""
+    """Where the S3 inputs are; None if answers show no inputs."""
     can_hosts_communicate: bool = True
-    """Whether its instances may exchange data while they work."""
+    """Whether a job's instances may exchange data while they work."""
     cluster_path: str | None = None
-    """The path of its instances, in answers and in Create requests; None if it has none."""
+    """The path of the instances in answers and requests; None for a kind without instances."""
     has_volumes: bool = False
     """Whether the cluster has a volume size."""
     component: Component
     usage_role: str | None = None
-    """The component in usage types, `EU-Train:ml.m5.large`; None for a kind without a bill."""
+    """The word for the component in usage types: `Train` in `EU-Train:ml.m5.large`. None for a kind
+    without a bill."""
     metrics: JobMetrics | None = None
     console_page: str
     rollup: RollUp | None = None
 
     @property
     def label_with_article(self) -> str:
-        """A job of the kind, for people: "a training job", "an AutoML job"."""
+        """The name of a job with its article, in text for people: "a training job", "an AutoML
+        job".
+        """
         return f"{'an' if self.label[0] in 'AEIOUaeiou' else 'a'} {self.label}"
 
     @property
@@ -196,22 +204,22 @@ class KindSpec(Struct, frozen=True, kw_only=True):
 
     @property
     def describe_call(self) -> str:
-        """The API's action, as IAM names it."""
+        """The API action that describes a job, as IAM names it."""
         return f"Describe{self.prefix}Job{self.action_suffix}"
 
     @property
     def describe_method(self) -> str:
-        """The action as a method of boto3's client."""
+        """The method of boto3's client that describes a job."""
         return "_".join(filter(None, ("describe", self.sdk_noun, self.action_suffix.lower())))
 
     @property
     def list_call(self) -> str:
-        """The API's action that lists an account's jobs of this kind."""
+        """The API action that lists an account's jobs of this kind."""
         return f"List{self.prefix}Jobs"
 
     @property
     def list_method(self) -> str:
-        """The action as a method of boto3's client."""
+        """The method of boto3's client that lists an account's jobs of this kind."""
         return f"list_{self.sdk_noun}s"
 
 
@@ -349,17 +357,17 @@ _ROWS = {
 BILLED_KINDS = tuple(kind for kind in JobKind if kind.spec.usage_role is not None)
 """The kinds with a bill of their own."""
 TYPE_PATHS = {kind: f"{kind.spec.cluster_path}.InstanceType" for kind in BILLED_KINDS}
-"""By kind: the path of the instance type in requests."""
+"""The path of the instance type in requests, by kind."""
 COUNT_PATHS = {kind: f"{kind.spec.cluster_path}.InstanceCount" for kind in BILLED_KINDS}
-"""By kind: the path of the instance count in requests."""
+"""The path of the instance count in requests, by kind."""
 VOLUME_PATHS = {
     kind: f"{kind.spec.cluster_path}.VolumeSizeInGB"
     for kind in BILLED_KINDS
     if kind.spec.has_volumes
 }
-"""By kind: the path of the volume size (GB) in requests, for kinds with a volume."""
+"""The path of the volume size (GB) in requests, by kind, for kinds with a volume."""
 IMAGE_PATHS = {kind: kind.spec.image_path for kind in JobKind if kind.spec.image_path is not None}
-"""By kind: the path of the image, in answers and requests, for kinds that name one."""
+"""The path of the image in answers and requests, by kind, for kinds that name an image."""
 
 
 def kind_from_answer(answer: Mapping[str, Any]) -> JobKind | None:

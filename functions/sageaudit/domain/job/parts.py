@@ -1,4 +1,4 @@
-"""Parts of a job besides its run: data, warm pool, Debugger rules, batches, tuning."""
+"""Parts of a job besides its run: inputs, warm pool, outputs, batches, tuning."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ class DataSource(enum.Enum):
 
 
 class InputChannel(Struct, frozen=True):
-    """One input. `mode` is File, Pipe or FastFile; None if neither the channel nor the job sets
-    it.
+    """One input of a job.
+
+    `mode` is File, Pipe or FastFile; None if neither the channel nor the job sets it.
     """
 
     name: str
@@ -30,14 +31,16 @@ class InputChannel(Struct, frozen=True):
 
     @property
     def is_copied(self) -> bool:
-        """Whether it is copied to the volume. A processing input without a mode is: its default is
+        """Whether the data is copied to the volume; True without a mode, since the default is
         File.
         """
         return self.source is DataSource.S3 and self.mode not in {"Pipe", "FastFile"}
 
 
 class WarmPool(Struct, frozen=True):
-    """A training job's warm pool. `retained_s` is per instance and grows until it is final."""
+    """A training job's warm pool. `retained_s` is per instance and grows until the pool is
+    final.
+    """
 
     status: str | None
     keep_alive_s: int | None
@@ -45,14 +48,14 @@ class WarmPool(Struct, frozen=True):
 
     @property
     def is_final(self) -> bool:
-        """False while the retained seconds can still grow."""
+        """Whether the retained seconds can no longer grow."""
         return self.status in {"Terminated", "Reused"} or (
             self.status is None and not self.keep_alive_s
         )
 
 
 class ProcessingOutput(Struct, frozen=True):
-    """One output of a processing job; `mode` is EndOfJob or Continuous."""
+    """One output of a processing job. `mode`: EndOfJob or Continuous, or None if unknown."""
 
     name: str
     mode: str | None
@@ -74,14 +77,14 @@ class Direction(enum.Enum):
 
 
 class Objective(Struct, frozen=True):
-    """The metric that training is judged by; `direction` is None if it is unknown."""
+    """The metric by which training is judged; `direction` is None if it is unknown."""
 
     metric: str
     direction: Direction | None
 
 
 class TuningSettings(Struct, frozen=True):
-    """The settings and counters of a tuning job."""
+    """The settings of a tuning job, and the numbers of its training jobs by status (`counters`)."""
 
     strategy: str | None
     early_stopping: str | None
@@ -92,5 +95,5 @@ class TuningSettings(Struct, frozen=True):
 
     @property
     def launched_count(self) -> int | None:
-        """The number of training jobs that it launched; None if it is unknown."""
+        """The number of training jobs that the tuning job launched; None if unknown."""
         return sum(self.counters.values()) if self.counters else None

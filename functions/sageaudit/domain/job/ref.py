@@ -1,4 +1,4 @@
-"""The identity of a job: kind, name, ARN, account and region; also from the event of its end.
+"""The identity of a job: kind, name, ARN, account and region, also from the event of a job's end.
 
 From an event, only the job's name, ARN, status, tags and creation time are used. The creation time
 distinguishes two runs with the same name. All figures that affect a price come from Describe*.
@@ -52,8 +52,8 @@ SOURCES = (*BUS_SOURCES, SWEEP_SOURCE)
 DETAIL_TYPES = {kind.spec.detail_type: kind for kind in JobKind}
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 _CREATION_TIME_TOLERANCE = timedelta(seconds=1)
-"""Creation times of one run differ by less: events have milliseconds, other sources whole seconds.
-"""
+"""The creation times of one run differ by less than this: events have milliseconds, other sources
+whole seconds."""
 
 
 def is_account_id(text: str) -> bool:
@@ -84,7 +84,8 @@ class JobRef(Struct, frozen=True):
 
     @classmethod
     def from_arn(cls, arn: str, name: str | None = None) -> JobRef | None:
-        """Reads a job's ARN; None if it is not one, or if `name` disagrees with it.
+        """Reads a job's ARN; None if `arn` is not a job's ARN, or its job has another name than
+        `name`.
 
         The comparison ignores case: real ARNs have the name in lower case.
         """
@@ -105,7 +106,7 @@ class JobRef(Struct, frozen=True):
 
 
 class JobEndEvent(Struct, frozen=True):
-    """A finished job, from its event. `tags` are those in SageMaker's event.
+    """The end of a job, as its event reports it. `tags`: the tags in SageMaker's event.
 
     `is_replayed`: a person sent the event, so its tags are ignored and Describe must confirm the
     job.
@@ -147,8 +148,7 @@ def _check_account_and_region(
 ) -> None:
     """Raises RejectedEvent unless event and ARN have the same allowed account and region.
 
-    Only EventBridge sets the account and region of an event; an event without them did not come
-    from it.
+    Only EventBridge sets the account and region of an event, so other events lack them.
     """
     for source, account in (("ARN", ref.account), ("event", event.get("account", ref.account))):
         if not isinstance(account, str) or account not in accounts:
@@ -163,7 +163,9 @@ def _check_account_and_region(
 
 
 def _envelope(body: str) -> tuple[dict[str, Any], JobKind, dict[str, Any]]:
-    """Returns the event, the job's kind and the event's detail."""
+    """Returns the event, the job's kind and the event's detail. Raises RejectedEvent for other
+    texts.
+    """
     try:
         event = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -195,7 +197,9 @@ def _ref(kind: JobKind, detail: Mapping[str, Any]) -> JobRef:
 
 
 def _tags(value: object) -> dict[str, str]:
-    """Reads a flat map (real events) or Key/Value objects (the registry's schema)."""
+    """Returns tags from a flat map (real events) or from Key/Value objects (the registry's
+    schema).
+    """
     if isinstance(value, dict):
         return {str(key): str(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -208,7 +212,7 @@ def _tags(value: object) -> dict[str, str]:
 
 
 class DescribedRun(Struct, frozen=True):
-    """The run in a Describe answer; times are None if the answer has none."""
+    """The run in a Describe answer; a time is None if the answer has none."""
 
     arn: str
     created_at: datetime | None
@@ -216,20 +220,24 @@ class DescribedRun(Struct, frozen=True):
 
 
 def parse_described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
-    """Reads the run from an answer. Raises MalformedData, or RejectedEvent if the job is not
-    `ref`.
+    """Reads the run from a Describe answer.
+
+    Raises MalformedData, or RejectedEvent if the answer is about another job than `ref`.
     """
     spec, kind = ref.kind.spec, kind_from_answer(answer)
     name, arn = fields.text(answer, spec.name_key), fields.text(answer, spec.arn_key)
     if name is not None and not JOB_NAME.match(name):
         raise RejectedEvent("answer_disagrees", "the name in Describe's answer is not a job's name")
-    described = ref if arn in {None, ref.arn} else JobRef.from_arn(arn)
-    if described is None:
+    described_ref = ref if arn in {None, ref.arn} else JobRef.from_arn(arn)
+    if described_ref is None:
         raise RejectedEvent("answer_disagrees", "the ARN in Describe's answer is not a job's ARN")
     for field, actual in (
         ("kind", kind or ref.kind),
         ("name", name or ref.name),
-        *((value, getattr(described, value)) for value in ("account", "region", "kind", "name")),
+        *(
+            (value, getattr(described_ref, value))
+            for value in ("account", "region", "kind", "name")
+        ),
     ):
         expected = getattr(ref, field)
         if expected.lower() != actual.lower():

@@ -20,7 +20,7 @@ RUN_LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
 PRESENT = "set"
 """Replaces a value whose presence alone is stored."""
 SettingValue = bool | int | str | None
-"""None means that the job does not set it."""
+"""The value of a setting; None if the job does not set it."""
 _CLUSTER = "ProcessingResources.ClusterConfig"
 _MISSING = object()
 
@@ -28,17 +28,16 @@ _MISSING = object()
 class Setting(Struct, frozen=True):
     """How a setting is stored, its paths in requests of other kinds, and AWS's default.
 
-    The paths of a roll-up are those of the jobs that it launches, in each of its definitions.
+    A roll-up has the paths of the jobs that it launches, in each of its definitions.
     """
 
     stored_as: StoredAs
     paths: Mapping[JobKind, str] = field(default_factory=dict)
-    """By kind, for kinds other than training jobs."""
+    """The setting's path by kind, for kinds other than training jobs."""
     default: SettingValue = None
 
 
 def _paths_by_kind(processing: str, transform: str | None = None) -> dict[JobKind, str]:
-    """Returns the paths of a setting by kind."""
     paths = {JobKind.PROCESSING: processing, JobKind.TRANSFORM: transform}
     return {kind: path for kind, path in paths.items() if path is not None}
 
@@ -73,10 +72,11 @@ SETTINGS: Mapping[str, Setting] = {
     "CheckpointConfig.S3Uri": Setting(StoredAs.ADDRESS),
     "RetryStrategy.MaximumRetryAttempts": Setting(StoredAs.COUNT),
 }
-"""Sources: botocore's sagemaker model, the shapes Create*JobRequest and
+"""The settings by path in a training request.
+
+Sources: botocore's sagemaker model, the shapes Create*JobRequest and
 HyperParameterTrainingJobDefinition; StoppingCondition: "The default value is 1 day"; a switch that
-is not set is off.
-"""
+is not set is off."""
 
 
 def stored_setting_paths() -> Paths:
@@ -98,8 +98,9 @@ def _definition_paths(setting: str) -> Iterator[str]:
 
 
 def setting_path(kind: JobKind, setting: str) -> str | None:
-    """Returns a setting's path in jobs of a kind, or None. For a tuning job it is inside a
-    definition.
+    """Returns a setting's path in jobs of a kind, or None.
+
+    The path of a tuning job is inside a definition of its training jobs.
     """
     rollup = kind.spec.rollup
     job_kind = rollup.child_kind if rollup and rollup.definition_key else kind
@@ -180,17 +181,17 @@ def _set_null(section: dict[str, Any], path: list[str]) -> None:
 
 
 def _value(stored: Mapping[str, Any], place: str) -> Any:
-    """Returns the value at a full path; None if a part of the path is null, _MISSING if one is
+    """Returns the value at a full path; None if a part of the path is null, _MISSING if a part is
     absent.
     """
-    current: Any = stored
+    value: Any = stored
     for part in place.split("."):
         key, _, number = part.partition("[")
-        if key not in current:
+        if key not in value:
             return _MISSING
-        current = current[key]
+        value = value[key]
         if number:
-            current = fields.items({key: current}, key)[int(number[:-1])]
-        if current is None:
+            value = fields.items({key: value}, key)[int(number[:-1])]
+        if value is None:
             return None
-    return _MISSING if current == UNKNOWN else current
+    return _MISSING if value == UNKNOWN else value

@@ -1,11 +1,11 @@
 """Negotiated prices from the policy, in place of the list prices.
 
 A rate for a type and region in the policy applies first, because a person wrote it. Next comes the
-rate that was read from a cost report, from its first day on. Otherwise a percentage is taken off
-the list price: that of the instance family, or else that of the component. Percentages are never
-added up. They are not taken off the company's own rate, which is already net of them. A Savings
-Plan is not a price but a commitment that is paid whether used or not. Under one, every figure stays
-at list value and states that its cash effect depends on the plan's utilisation.
+rate from a cost report, from its first day on. Otherwise a percentage is taken off the list price:
+the instance family's, or else the component's. Percentages are never added up. They are not taken
+off the company's own rate, which is already net of discounts. A Savings Plan is not a price but a
+commitment that is paid whether used or not. Under a plan, every figure stays at list value and
+states that its cash effect depends on the plan's utilisation.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _WHOLE = Decimal(100)
 
 
 class Discounts(Struct, frozen=True):
-    """`percent` off by component or instance family; `rates` in USD per hour by region and type.
+    """The policy's discounts and rates. `percent`: off the list price, by component or instance
+    family.
 
-    `own_rates`: the rates from a cost report, read from the file that the policy's `own_rates`
-    names.
+    `rates`: in USD per hour, by region and type. `savings_plan`: whether usage is covered by a
+    Savings Plan. `own_rates`: the rates from a cost report; None without a report.
     """
 
     percent: Mapping[str, Decimal] = field(default_factory=dict)
@@ -44,7 +45,10 @@ class Discounts(Struct, frozen=True):
 
 
 def parse_discounts(reader: TableReader, own_rates: OwnRates | None = None) -> Discounts:
-    """Reads the policy's `[discounts]`. Raises BadPolicy naming the key."""
+    """Reads the policy's `[discounts]`. Raises BadPolicy with the key.
+
+    `own_rates`: the rates from the file that `discounts.own_rates` names.
+    """
     percents, rates = reader.subtable("percent"), reader.subtable("rates")
     reader.read("own_rates", str, "")
     discounts = Discounts(
@@ -98,7 +102,9 @@ class OwnPrices(Struct, frozen=True):
     def newest_hourly_rate(
         self, region: str, component: Component, instance_type: str
     ) -> Rate | None:
-        """Returns the same as `hourly_rate`, but by the newest rates."""
+        """Returns the type's newest rate of the policy or cost report, or the newest discounted
+        list rate.
+        """
         listed = self.listed.newest_hourly_rate(region, component, instance_type)
         return self._own_rate((region, component), instance_type, listed, None)
 
@@ -130,7 +136,7 @@ class OwnPrices(Struct, frozen=True):
     def _discounted_rate(
         self, rate: Rate | None, component: Component, instance_type: str | None
     ) -> Rate | None:
-        """Takes off the percentage of the type's family, or else of the component."""
+        """Returns the rate less the percentage of the type's family, or else of the component."""
         percents, part = self.discounts.percent, component.value
         family = instance_type.split(".")[1] if instance_type else part
         percent = percents.get(family, percents.get(part))
@@ -142,14 +148,14 @@ class OwnPrices(Struct, frozen=True):
             usd=rate.usd * factor,
             other_usd=None if rate.other_usd is None else rate.other_usd * factor,
             source=f"{rate.source}{suffix}",
-            estimated=f"{rate.estimated}{suffix}" if rate.estimated else None,
+            estimate_basis=f"{rate.estimate_basis}{suffix}" if rate.estimate_basis else None,
             kind="estimate" if rate.is_estimate else "own",
             is_discounted=rate.is_estimate,
         )
 
 
 def with_own_prices(market: Market, discounts: Discounts, day: date | None = None) -> Market:
-    """Returns the market at the company's own prices of `day`, or at the newest if it is None."""
+    """Returns the market at the company's own prices of `day`; at the newest if `day` is None."""
     if not discounts.has_own_prices:
         return market
     return market.with_prices(OwnPrices(market.prices, discounts, day))

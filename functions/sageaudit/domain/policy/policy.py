@@ -59,61 +59,61 @@ from sageaudit.structs import replace
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _MAX_COST_TAGS = 3
-"""The most cost tags: each makes the row of every audit longer."""
+"""The most cost tags, as each tag makes the row of every audit longer."""
 _MESSAGE_KEYS = frozenset({"channels", "default_to", "digest", "mentions", "route", "watch"})
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
 Mode = Literal["notify", "observe"]
-"""Whether messages about audits are sent, or audits are only stored."""
+"""`notify` sends messages about audits; `observe` only stores audits."""
 
 IGNORE_TAG = "sageaudit:ignore"
-"""Its value is like `gpu-underused spot-not-used until=2027-01-31`: rule names separated by spaces,
-because tag values cannot have commas. The date is optional."""
+"""The tag of a job that accepts findings of rules. Its value is like `gpu-underused spot-not-used
+until=2027-01-31`. Spaces separate rule names, because tag values cannot have commas."""
 
 
 class Policy(Struct, frozen=True):
-    """A validated policy; the defaults are those of a fresh install."""
+    """A validated policy. The defaults are those of a new installation."""
 
     mode: Mode = "notify"
     floor_usd: Decimal = Decimal(5)
     trial_floor_usd: Decimal = Decimal(20)
-    """Trials are reported from this many USD of a family's 30 days. Our choice."""
+    """The least USD of a family's 30 days for a message about trials. Our choice."""
     cost_spike_percent: Decimal = Decimal(100)
+    """The least percentage above comparable runs from which a run is a cost spike. Our choice."""
     cost_spike_min_usd: Decimal = Decimal(20)
-    """A run that cost this much more than comparable runs is reported. Our choice."""
+    """The least USD above comparable runs from which a run is a cost spike. Our choice."""
     digest: DigestSchedule | None = DigestSchedule()
-    """When the weekly digest is sent; None: never."""
+    """When the weekly digest is sent; None if never."""
     watch: WatchSettings | None = WatchSettings()
-    """Which running jobs are watched; None: none."""
+    """Which running jobs are watched; None if none are."""
     members: MemberAccounts = MemberAccounts()
     owner_tags: tuple[str, ...] = _OWNER_TAGS
     family_tag: str | None = None
     mentions: Mapping[str, str] = field(default_factory=dict)
-    """By owner tag: the Slack user or group id to mention; other owners are not mentioned."""
+    """By owner tag, the Slack user or group id to mention. Other owners are not mentioned."""
     severity: SeverityLimits = SeverityLimits()
     disabled_rules: frozenset[str] = frozenset()
     enabled_rules: frozenset[str] = frozenset()
-    """Rules that are off by default and switched on here."""
+    """The rules that are off by default and that this policy switches on."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
-    """By rule name: the severity that replaces the one by dollars."""
+    """By rule name, the severity of its findings, whatever their dollars."""
     require: Mapping[str, Requirement] = field(default_factory=dict)
-    """By path: what the organisation requires of its jobs."""
+    """By path of a setting or tag, what the organisation requires of its jobs."""
     objectives: Mapping[str, Direction] = field(default_factory=dict)
-    """By metric name: whether a higher or lower value is better."""
+    """By metric name, whether a higher or lower value is better."""
     commitment_usd_per_hour: Decimal | None = None
-    """Hourly commitment of a Savings Plan in USD, for the rule commitment-candidate."""
+    """The hourly commitment of a Savings Plan in USD, for the rule commitment-candidate."""
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     overrides: tuple[JobOverride, ...] = ()
     """Settings for certain jobs, which `for_job` applies."""
     exemptions: tuple[FamilyExemption, ...] = ()
     tags_may_accept: frozenset[str] | None = None
-    """The rules whose findings a job's own tag may accept; None: those that hide no lost dollars.
-    """
+    """The rules whose findings a job's own tag may accept; None: all that hide no lost dollars."""
     cost_tag_names: tuple[str, ...] = ()
     """The cost tags (`tags.show`) whose values are columns of the history."""
     discounts: Discounts = Discounts()
     channels: Mapping[str, ChannelConfig] = field(default_factory=default_channels)
-    """By name; the stack's own topic is always one of them."""
+    """The channels by name, always including the stack's own topic."""
     routes: Routes = Routes()
     version: str = "default"
 
@@ -123,17 +123,21 @@ class Policy(Struct, frozen=True):
 
         If a tag is only required to be set, its value is not stored.
         """
-        sections = (row.tag[0] for row in (*self.overrides, *self.routes.rows) if row.tag)
-        family = () if self.family_tag is None else (self.family_tag,)
-        values = SAGEAUDIT_TAGS.union(self.owner_tags, self.cost_tag_names, sections, family)
+        section_tags = (row.tag[0] for row in (*self.overrides, *self.routes.rows) if row.tag)
+        family_tags = () if self.family_tag is None else (self.family_tag,)
+        value_tags = SAGEAUDIT_TAGS.union(
+            self.owner_tags, self.cost_tag_names, section_tags, family_tags
+        )
         tables = [self.require, *(section.rules.require for section in self.overrides)]
-        required = [row for table in tables for row in table.values() if row.tag is not None]
-        compared = (row.tag for row in required if row.tag and row.needs_value)
-        return TagNames(values.union(compared), frozenset(row.tag for row in required if row.tag))
+        requirements = [row for table in tables for row in table.values() if row.tag is not None]
+        compared_tags = (row.tag for row in requirements if row.tag and row.needs_value)
+        return TagNames(
+            value_tags.union(compared_tags), frozenset(row.tag for row in requirements if row.tag)
+        )
 
     @property
     def max_per_hour(self) -> dict[str, int]:
-        """By channel name, the most messages an hour, for channels with such a limit."""
+        """By name of a channel with a limit, the most messages an hour."""
         return {name: row.max_per_hour for name, row in self.channels.items() if row.max_per_hour}
 
     @property
@@ -153,14 +157,16 @@ class Policy(Struct, frozen=True):
         return {tag: tags.get(tag) or None for tag in self.cost_tag_names}
 
     def owner(self, tags: Mapping[str, str]) -> str | None:
-        """Returns the value of the job's first owner tag; if it is an ARN, only its last part."""
+        """Returns the value of the job's first owner tag; if the value is an ARN, only its last
+        part.
+        """
         for tag in self.owner_tags:
             if (value := tags.get(tag)) and not value.isspace():
                 return value.rsplit("/", 1)[-1] if value.startswith("arn:") else value
         return None
 
     def for_job(self, account: str | None, family: str, tags: Mapping[str, str]) -> Policy:
-        """Returns the policy for one job; later sections override earlier ones."""
+        """Returns the policy for one job. Later sections override earlier sections."""
         rules = RuleSettings(
             self.disabled_rules, self.enabled_rules, self.thresholds, self.severities, self.require
         )
@@ -272,12 +278,12 @@ def _usual_owner_tags(tags: tuple[str, ...], cost_tags: tuple[str, ...]) -> tupl
     return tuple(tag for tag in tags if tag.lower() not in {name.lower() for name in cost_tags})
 
 
-def _digest(table: Mapping[str, Any], learnt: OwnRates | None) -> str:
+def _digest(table: Mapping[str, Any], own_rates: OwnRates | None) -> str:
     """Returns a digest of the settings that audits depend on, without the keys about messages."""
     audit_settings = {key: value for key, value in table.items() if key not in _MESSAGE_KEYS}
     canonical = json.dumps(audit_settings, sort_keys=True, default=str)
-    if learnt is not None:
-        canonical += "".join(str(rate) for rate in learnt.rows)
+    if own_rates is not None:
+        canonical += "".join(str(rate) for rate in own_rates.rows)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
@@ -288,56 +294,61 @@ def exemptions(
 
     The tag is ignored for rules whose findings no tag may accept.
     """
-    known = {rule.name: rule for rule in rules}
-    in_force = {
+    rule_by_name = {rule.name: rule for rule in rules}
+    exemption_by_rule = {
         row.rule: row.exemption
         for row in policy.exemptions
         if row.family in {None, family}
         and (row.exemption.until is None or row.exemption.until >= today)
     }
     if IGNORE_TAG not in tags:
-        return in_force, []
+        return exemption_by_rule, []
     tag_words = tags[IGNORE_TAG].split()
-    names, until = [word for word in tag_words if "=" not in word], None
+    rule_names, until = [word for word in tag_words if "=" not in word], None
     try:
         until = _read_until([word for word in tag_words if "=" in word])
     except ValueError:
-        names = []
-    if not names or not set(names) <= known.keys():
-        return in_force, [
+        rule_names = []
+    if not rule_names or not set(rule_names) <= rule_by_name.keys():
+        return exemption_by_rule, [
             f"the tag {IGNORE_TAG} is ignored: it takes rule names, and until=YYYY-MM-DD"
         ]
     if until is not None and until < today:
-        return in_force, []
-    requested = [name for name in dict.fromkeys(names) if name not in in_force]
-    refused = [name for name in requested if not _can_tag_accept(policy, known[name], known)]
+        return exemption_by_rule, []
+    requested_names = [name for name in dict.fromkeys(rule_names) if name not in exemption_by_rule]
+    refused_names = [
+        name
+        for name in requested_names
+        if not _can_tag_accept(policy, rule_by_name[name], rule_by_name)
+    ]
     exemption = Exemption("tag", until, f"tag {IGNORE_TAG}")
-    by_tag = {name: exemption for name in requested if name not in refused}
-    return in_force | by_tag, [_refusal(refused)] if refused else []
+    tag_exemptions = {name: exemption for name in requested_names if name not in refused_names}
+    return exemption_by_rule | tag_exemptions, [_refusal(refused_names)] if refused_names else []
 
 
-def _can_tag_accept(policy: Policy, rule: RuleInfo, known: Mapping[str, RuleInfo]) -> bool:
+def _can_tag_accept(policy: Policy, rule: RuleInfo, rule_by_name: Mapping[str, RuleInfo]) -> bool:
     """Returns whether a tag may accept the rule's findings.
 
-    The policy decides, else the rule's card and those of the rules that it includes. Otherwise
-    anyone who may tag a job could hide what it lost.
+    The policy decides; without a setting, the rule and the rules that it subsumes. Otherwise anyone
+    who may tag a job could hide what the job lost.
     """
     if policy.tags_may_accept is not None:
         return rule.name in policy.tags_may_accept
-    included = [known[name] for name in rule.subsumes if name in known]
-    return all(part.can_tag_accept for part in (rule, *included))
+    subsumed_rules = [rule_by_name[name] for name in rule.subsumes if name in rule_by_name]
+    return all(part.can_tag_accept for part in (rule, *subsumed_rules))
 
 
-def _refusal(names: list[str]) -> str:
+def _refusal(rule_names: list[str]) -> str:
     return (
-        f"the tag {IGNORE_TAG} is ignored for {', '.join(names)}: the policy does not let a job's"
-        " own tag accept that (tags.may_accept)"
+        f"the tag {IGNORE_TAG} is ignored for {', '.join(rule_names)}: the policy does not let a"
+        " job's own tag accept that (tags.may_accept)"
     )
 
 
 def _read_until(words: list[str]) -> date | None:
-    """Reads the date, if any. Raises ValueError for an invalid one, which must not exempt without
-    end.
+    """Reads the last day of an exemption; None without one.
+
+    Raises ValueError for an invalid date, so that a mistake never exempts without an end.
     """
     if not words:
         return None

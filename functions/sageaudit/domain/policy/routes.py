@@ -19,19 +19,21 @@ Service = Literal["slack", "teams", "sns"]
 OWN_TOPIC = "sns"
 """The channel that always exists: the SNS topic of the stack."""
 CHANNEL_SECRETS = "sageaudit/channel/"
-"""The default name of a channel's secret is this prefix and the channel's name."""
+"""The prefix of a channel's default secret name; the channel's name follows."""
 MAX_CHANNELS = 16
+"""The most channels, including the stack's own topic."""
 MAX_ROUTED_CHANNELS = 90
-"""The most channels of all routes and the default: one DynamoDB transaction has the digests of all.
-"""
+"""The most channels of all routes and the default together, because one DynamoDB transaction has
+the digests of all of them."""
 _DEFAULT_MAX_PER_HOUR = 20
-"""For Slack and Teams: nobody reads more in an hour. Our choice. A topic has no limit, because
-filtered subscriptions may not get the message that lists the held ones."""
+"""The default limit for Slack and Teams: nobody reads more in an hour. Our choice. A topic has no
+limit, because filtered subscriptions may not get the message that lists the held messages."""
 CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
 """The pattern of a channel's name."""
 _NAME = re.compile(rf"{CHANNEL_NAME}\Z")
 _MAX_NAME_LENGTH = 20
-"""The queue URLs of all channels must fit into a function's environment of 4 KB."""
+"""The most characters of a channel's name: the queue URLs of all channels must fit into a
+function's environment of 4 KB."""
 _CONDITIONS = ("account", "tag", "owner", "family", "kind", "rule", "min_month_severity",
                "min_usd_per_month")  # fmt: skip
 _MESSAGE_CONDITIONS = _CONDITIONS[_CONDITIONS.index("rule") :]
@@ -42,11 +44,11 @@ _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+\Z
 
 
 class ChannelConfig(Struct, frozen=True):
-    """One channel. `secret`: the name of the secret with its webhook's URL.
+    """One channel. `secret`: the name of the secret with the webhook's URL; None for SNS.
 
-    `topic_arn`: None for the stack's own topic. `key_arn`: the KMS key of the topic.
-    `max_per_hour`: messages above it are held; None holds none. `job_lines`: the channel gets a
-    line about each job that ends.
+    `topic_arn`: None for the stack's own topic. `key_arn`: the KMS key of the topic, if any.
+    `max_per_hour`: messages above this number are held; None holds no message. `job_lines`: the
+    channel gets a line about each job that ends.
     """
 
     service: Service
@@ -58,7 +60,7 @@ class ChannelConfig(Struct, frozen=True):
 
 
 class JobRouteFacts(Struct, frozen=True):
-    """What routes compare of a job."""
+    """The facts about a job that routes compare."""
 
     account: str | None
     family: str
@@ -68,7 +70,9 @@ class JobRouteFacts(Struct, frozen=True):
 
 
 class RouteFacts(JobRouteFacts, frozen=True):
-    """What routes compare of a message. `usd`: a month's amount; None if unknown."""
+    """The facts about a message that routes compare. `usd`: the amount of a month; None if
+    unknown.
+    """
 
     rule: str
     severity: Severity
@@ -76,9 +80,10 @@ class RouteFacts(JobRouteFacts, frozen=True):
 
 
 class Route(Conditions, frozen=True):
-    """A `[[route]]`: a message that matches all of its conditions goes to these channels.
+    """A `[[route]]` of the policy, which sends matching messages to `channels`.
 
-    With `job_lines`, they also get a line about each job that matches.
+    A message must meet all conditions that are not None. `job_lines`: the channels also get a line
+    about each job that matches.
     """
 
     owner: str | None = None
@@ -91,7 +96,7 @@ class Route(Conditions, frozen=True):
 
     @property
     def has_job_conditions(self) -> bool:
-        """Whether it has a condition on jobs."""
+        """Whether the route has a condition on jobs."""
         return any((self.family, self.tag, self.account, self.owner, self.kind))
 
     def matches(self, facts: RouteFacts) -> bool:
@@ -109,7 +114,9 @@ class Route(Conditions, frozen=True):
         )
 
     def matches_recommendation(self, rule: str, severity: Severity, usd: Decimal | None) -> bool:
-        """Returns whether a recommendation and its monthly amount meet the conditions on them."""
+        """Returns whether a recommendation meets the conditions on rule, severity and monthly
+        amount.
+        """
         return (
             self.rule in {None, rule}
             and (self.min_month_severity is None or severity.rank >= self.min_month_severity.rank)
@@ -120,7 +127,7 @@ class Route(Conditions, frozen=True):
         )
 
     def __str__(self) -> str:
-        """Returns its conditions as text: `tag team=vision, min_month_severity medium`."""
+        """Returns the route's conditions as text: `tag team=vision, min_month_severity medium`."""
         values = {key: getattr(self, key) for key in _CONDITIONS} | {
             "tag": self.tag and "=".join(self.tag)
         }
@@ -128,10 +135,10 @@ class Route(Conditions, frozen=True):
 
 
 class Destination(Struct, frozen=True):
-    """The channels of one message, each once. `route_numbers`: the matching routes, numbered from
-    1.
+    """The channels of one message, each once.
 
-    Without a matching route, `channels` are the default ones.
+    `route_numbers`: the matching routes, numbered from 1. Without a matching route, `channels` are
+    the default channels.
     """
 
     channels: tuple[str, ...]
@@ -139,14 +146,14 @@ class Destination(Struct, frozen=True):
 
 
 class Routes(Struct, frozen=True):
-    """All routes. `default`: the channels of a message that no route matches."""
+    """All routes of a policy. `default`: the channels of a message that no route matches."""
 
     default: tuple[str, ...] = (OWN_TOPIC,)
     rows: tuple[Route, ...] = ()
 
     @property
     def needs_job_tags(self) -> bool:
-        """Whether a route compares a tag. Only then the job's own tags are read."""
+        """Whether a route compares a tag. If none does, the job's tags are not read for routes."""
         return any(row.tag for row in self.rows)
 
     def destination_for(self, facts: RouteFacts) -> Destination:
@@ -288,7 +295,7 @@ def _severity(reader: TableReader) -> Severity | None:
 
 
 def _choice(reader: TableReader, key: str, choices: Sequence[str]) -> str | None:
-    """Reads one of the choices; None if the key is absent."""
+    """Returns the value of a key, which must be one of `choices`; None if the key is absent."""
     word: str | None = reader.read(key, str, None)
     if word is not None and word not in choices:
         error_text = f"is not one of {', '.join(choices)}"

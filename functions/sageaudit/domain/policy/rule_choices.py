@@ -47,7 +47,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 _NUMBER_OPERATORS = frozenset({"<", "<=", ">", ">="})
 _MET_WHEN_UNSET = frozenset({"!=", "<", "<="})
-"""Operators that a missing value meets: it is neither equal nor too high."""
+"""The operators that a missing value meets: it is neither equal nor too high."""
 Catalogue = Mapping[str, Mapping[str, str]]
 """By rule name, its thresholds and their units."""
 _PERCENT_PREFIX = "percent of "
@@ -56,7 +56,11 @@ _ID = re.compile(r"SA\d{3}\Z", re.IGNORECASE)
 
 
 class RuleSettings(Struct, frozen=True):
-    """`[rules]` and `[require]` of a policy, or of one of its sections."""
+    """`[rules]` and `[require]` of a policy, or of one of its `[[for]]` sections.
+
+    `off` and `on`: the rules that are switched off and on. `thresholds`: by rule and threshold.
+    `severities`: by rule. `require`: by path of a setting or tag.
+    """
 
     off: frozenset[str] = frozenset()
     on: frozenset[str] = frozenset()
@@ -65,8 +69,8 @@ class RuleSettings(Struct, frozen=True):
     require: Mapping[str, Requirement] = field(default_factory=dict)
 
     def overridden_by(self, later: RuleSettings) -> RuleSettings:
-        """Returns these settings, overridden by those of a later section; its `on` cancels an
-        earlier `off`.
+        """Returns these settings, overridden by a later section's; its `on` cancels an earlier
+        `off`.
         """
         rules = self.thresholds.keys() | later.thresholds.keys()
         return RuleSettings(
@@ -82,13 +86,13 @@ class RuleSettings(Struct, frozen=True):
 
 
 class JobOverride(Conditions, frozen=True):
-    """A `[[for]]` of a policy: settings for the jobs that match all of its conditions."""
+    """A `[[for]]` section: settings for the jobs that match all of its conditions."""
 
     rules: RuleSettings = RuleSettings()
 
 
 class FamilyExemption(Struct, frozen=True):
-    """Accepts the findings of `rule` in `family` (None: in all families)."""
+    """Accepts the findings of a rule in a family. `family`: None for all families."""
 
     rule: str
     family: str | None
@@ -96,7 +100,7 @@ class FamilyExemption(Struct, frozen=True):
 
 
 def rule_choices(reader: TableReader, catalogue: Catalogue) -> RuleSettings:
-    """Reads a table of rules. Raises BadPolicy with a key that the catalogue does not have."""
+    """Reads a table of rules. Raises BadPolicy for a rule or key that is not in the catalogue."""
     off, on = reader.strings("off"), reader.strings("on")
     for key, names in (("off", off), ("on", on)):
         for name in names:
@@ -123,11 +127,11 @@ def rule_choices(reader: TableReader, catalogue: Catalogue) -> RuleSettings:
     )
 
 
-def unknown_rule_message(name: str, known: Catalogue) -> str:
-    """Returns the message that no rule has this name, with a suggestion if one is close."""
+def unknown_rule_message(name: str, catalogue: Catalogue) -> str:
+    """Returns the message that no rule has this name, with a suggestion if a name is similar."""
     if _ID.match(name):
         return "a policy names a rule by its name, such as spot-not-used, not by its id"
-    return f"there is no such rule{did_you_mean(name, sorted(known))}"
+    return f"there is no such rule{did_you_mean(name, sorted(catalogue))}"
 
 
 def _severity(table: TableReader) -> Severity:
@@ -149,9 +153,9 @@ def _threshold(table: TableReader, key: str, units: Mapping[str, str]) -> float:
     return float(value)
 
 
-def parse_section(reader: TableReader, known: Catalogue) -> JobOverride:
+def parse_section(reader: TableReader, catalogue: Catalogue) -> JobOverride:
     """Reads one `[[for]]`. Raises BadPolicy."""
-    jobs, rules = conditions(reader), rule_choices(reader.subtable("rules"), known)
+    jobs, rules = conditions(reader), rule_choices(reader.subtable("rules"), catalogue)
     rules = replace(rules, require=parse_requirements(reader.subtable("require")))
     reader.reject_unread_keys()
     if jobs == Conditions():
@@ -161,17 +165,19 @@ def parse_section(reader: TableReader, known: Catalogue) -> JobOverride:
     return JobOverride(jobs.family, jobs.tag, jobs.account, rules)
 
 
-def tags_may_accept(reader: TableReader, known: Catalogue) -> frozenset[str] | None:
-    """Reads the rules of `tags.may_accept`; None if it is not set. Raises BadPolicy."""
+def tags_may_accept(reader: TableReader, catalogue: Catalogue) -> frozenset[str] | None:
+    """Reads the rules of `tags.may_accept`; None if the key is absent. Raises BadPolicy."""
     names = reader.strings("may_accept")
     reader.reject_unread_keys()
     for name in names:
-        if name not in known:
-            raise reader.error("may_accept", f"names {name!r}: {unknown_rule_message(name, known)}")
+        if name not in catalogue:
+            raise reader.error(
+                "may_accept", f"names {name!r}: {unknown_rule_message(name, catalogue)}"
+            )
     return frozenset(names) if "may_accept" in reader.table else None
 
 
-def parse_exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
+def parse_exemption(reader: TableReader, catalogue: Catalogue) -> FamilyExemption:
     """Reads one `[[exempt]]`. Raises BadPolicy."""
     rule, family = reader.read("rule", str, None), reader.read("family", str, None)
     by, reason = reader.read("by", str, None), reader.read("reason", str, None)
@@ -180,8 +186,8 @@ def parse_exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
     reader.reject_unread_keys()
     if not rule or not by or not reason:
         raise BadPolicy(f"{full_key(reader.path)} needs rule, by and reason", reader.path)
-    if rule not in known:
-        raise reader.error("rule", f"names {rule!r}: {unknown_rule_message(rule, known)}")
+    if rule not in catalogue:
+        raise reader.error("rule", f"names {rule!r}: {unknown_rule_message(rule, catalogue)}")
     if until is not None and type(until) is not date:
         raise reader.error("until", "is not a date such as 2027-01-31")
     return FamilyExemption(rule, family, Exemption(by, until, reason))
@@ -190,7 +196,8 @@ def parse_exemption(reader: TableReader, known: Catalogue) -> FamilyExemption:
 class Requirement(Struct, frozen=True):
     """A requirement on one setting or tag: set, not set, or a comparison with a value.
 
-    At most one of the values is set. Each has one type, so that a stored policy can be read back.
+    At most one of `flag_value`, `number_value` and `word` is set. Each has one type, so that a
+    stored policy can be read back.
     """
 
     path: str
@@ -201,7 +208,7 @@ class Requirement(Struct, frozen=True):
 
     @property
     def value(self) -> bool | Decimal | str | None:
-        """The value to compare with; None if it is only required to be set or not set."""
+        """The value to compare with; None if a setting or tag must only be set or not set."""
         values = (self.flag_value, self.number_value, self.word)
         return next((value for value in values if value is not None), None)
 
@@ -212,12 +219,13 @@ class Requirement(Struct, frozen=True):
 
     @property
     def needs_value(self) -> bool:
-        """Whether it compares the value, and does not only ask if there is one."""
+        """Whether values are compared. If not, the setting or tag must only be set or not set."""
         return self.operator in _OPERATORS
 
     def is_met(self, value: SettingValue) -> bool:
-        """Returns whether a value meets it. None: the setting is not set and has no default in
-        AWS.
+        """Returns whether a value meets the requirement.
+
+        `value`: None if the setting is not set and has no default in AWS.
         """
         if not self.needs_value:
             return (value is not None) == (self.operator == PRESENT)
@@ -228,7 +236,7 @@ class Requirement(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What it requires, for a sentence: `set`, `true`, `at most 86400`."""
+        """The requirement for a sentence: `set`, `true`, `at most 86400`."""
         value = str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
         signs = {"==": "", "!=": "other than ", "<=": "at most ", ">=": "at least ", "<": "under ",
                  ">": "over "}  # fmt: skip
@@ -272,7 +280,9 @@ def _requirement(reader: TableReader, path: str) -> Requirement:
 
 
 def _path_suggestion(path: str) -> str:
-    """Returns a suggestion, or else the list of settings that can be required."""
+    """Returns a suggestion for a mistyped path, or else the list of settings that can be
+    required.
+    """
     known = sorted(SETTINGS)
     path_by_last_key = {name.rpartition(".")[2]: name for name in known}
     suggestion = nearest_name(path, known) or path_by_last_key.get(
@@ -288,7 +298,7 @@ def _path_suggestion(path: str) -> str:
 
 
 def _split_operator(reader: TableReader, path: str, value: object) -> tuple[str, object]:
-    """Returns the operator and the text after it; `==` for a bare value."""
+    """Returns the operator and the text after it; `==` for a value without an operator."""
     match = _COMPARISON.match(value) if isinstance(value, str) else None
     if match is None:
         return "==", value

@@ -1,7 +1,8 @@
 """The scope of a deployment: `[accounts]`, `regions`, `[watch]` and `[digest]`.
 
-Which other accounts and regions are audited; which running jobs are watched, and when a message
-about one is due; when the weekly digest is sent, and where its report is stored.
+The settings say which other accounts and regions are audited, and which running jobs are watched.
+They also say when messages about running jobs are due, when the weekly digest is sent, and where
+its report is stored.
 """
 
 from __future__ import annotations
@@ -26,27 +27,27 @@ _ORGANIZATION = re.compile(r"o-[a-z0-9]{10,32}\Z")
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
 
 MIN_IDLE_MINUTES = MIN_STANDSTILL_S // 60
-"""A standstill is at least half an hour."""
+"""The lowest `idle_minutes`: a standstill is at least half an hour."""
 MAX_IDLE_MINUTES = 12 * 60
-"""Half of the time for which a running job's metrics are read."""
+"""The highest `idle_minutes`: half of the time for which a running job's metrics are read."""
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 OFF = "off"
 WEEK_DAYS = 7
 _LAST_HOUR = 22
-"""The digest may be started again an hour later, which must be on the same day."""
+"""The last hour of a digest, which may be started again an hour later on the same day."""
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _SOME_MONDAY = date(2026, 1, 5)
 _AUDIT_DELAY = timedelta(hours=1)
-"""A job's audit is written within this time after its end, so no day is summed earlier. Our choice.
-"""
+"""A job's audit is written within this time after the job's end, so no day is summed earlier. Our
+choice."""
 
 
 class MemberAccounts(Struct, frozen=True):
-    """`role_by_account`: by account id, the ARN or name of the role to assume.
+    """The other accounts and regions that a deployment audits.
 
-    `organization`: if set, only its accounts may forward events. `regions`: those besides the
-    deployment's own.
+    `role_by_account`: by account id, the ARN or name of the role to assume. `organization`: if set,
+    only its accounts may forward events. `regions`: besides the deployment's own region.
     """
 
     role_by_account: Mapping[str, str] = field(default_factory=dict)
@@ -105,12 +106,13 @@ def region_names(reader: TableReader) -> list[str]:
 
 
 class WatchSettings(Struct, frozen=True):
-    """Jobs above `usd_per_hour` are watched; without a price, jobs with `gpus_unpriced` GPUs or
-    more.
+    """Which running jobs are watched, and when a message about a job is due. All values are our
+    choice.
 
-    A message is due after `idle_minutes` without work, or after `longest_times` as long as the
-    family's longest run. All of these are our choice: $5 an hour is a mid-size GPU instance, and 45
-    minutes are longer than checkpoints and evaluations.
+    Jobs above `usd_per_hour` are watched: $5 an hour is a mid-size GPU instance. Without a price,
+    jobs with at least `gpus_unpriced` GPUs are watched. A message is due after `idle_minutes`
+    without work: 45 minutes are longer than checkpoints and evaluations. A message is also due
+    after `longest_times` as long as the family's longest run.
     """
 
     usd_per_hour: Decimal = Decimal(5)
@@ -119,14 +121,16 @@ class WatchSettings(Struct, frozen=True):
     longest_times: Decimal = Decimal(3)
 
     def should_watch(self, usd_per_hour: Decimal | None, gpus: int) -> bool:
-        """Returns whether a job is watched: by its rate or, if that is None, by its GPUs."""
+        """Returns whether a job is watched: by its hourly rate or, if the rate is None, by its
+        GPUs.
+        """
         if usd_per_hour is None:
             return gpus >= max(self.gpus_unpriced, 1)
         return usd_per_hour > self.usd_per_hour
 
 
 def parse_watch(reader: TableReader) -> WatchSettings | None:
-    """Reads the table `[watch]`; None if it is off. Raises BadPolicy."""
+    """Reads the table `[watch]`; None if watching is off. Raises BadPolicy."""
     is_on, default = reader.read("on", bool, True), WatchSettings()
     idle_minutes = _whole_number(reader, "idle_minutes", default.idle_minutes)
     settings = WatchSettings(
@@ -153,7 +157,7 @@ def _whole_number(reader: TableReader, key: str, default: int) -> int:
 class DigestSchedule(Struct, frozen=True):
     """When the digest is sent, in a time zone, and the bucket for its report.
 
-    It covers seven whole UTC days, up to the day before `week_start_utc_day` (0 is Monday). The
+    A digest covers seven whole UTC days, which begin on `week_start_utc_day` (0 is Monday). The
     last day ends at least an hour before the digest is sent, in winter and in summer time. So the
     weeks of two digests neither overlap nor leave a gap, in any time zone.
     """
@@ -194,8 +198,9 @@ def parse_digest(reader: TableReader) -> DigestSchedule | None:
 
 
 def _utc_day(day: int, hour: int, zone: ZoneInfo) -> int:
-    """Returns the UTC weekday that starts a week, which ends an hour or more before the digest all
-    year.
+    """Returns the UTC weekday on which a digest's week starts.
+
+    The week ends at least `_AUDIT_DELAY` before the digest, all year.
     """
     send_time = time(hour, tzinfo=zone)
     days = (_SOME_MONDAY + timedelta(days=day, weeks=week) for week in range(52))

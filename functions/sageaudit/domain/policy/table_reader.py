@@ -1,6 +1,6 @@
 """Reads a policy's tables, and the conditions that select jobs.
 
-It checks the type of every key, and refuses unknown keys.
+The type of every key is checked, and unknown keys are refused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sageaudit.domain.job.ref import is_account_id
 from sageaudit.errors import BadPolicy, KeyPath
 
 MAX_NUMBER = 10**12
-"""No amount, rate or threshold is larger."""
+"""The largest amount, rate or threshold that a policy can have."""
 _TOML_TYPE_NAMES = {
     dict: "a table",
     list: "an array",
@@ -37,7 +37,9 @@ class TableReader:
         self.read_keys: set[str] = set()
 
     def read(self, key: str, kind: type, default: Any) -> Any:
-        """Returns the value of a key. Raises BadPolicy if it has another type."""
+        """Returns the value of a key, or the default. Raises BadPolicy if the value has another
+        type.
+        """
         self.read_keys.add(key)
         value = self.table.get(key, default)
         if value is not default and not isinstance(value, kind):
@@ -45,18 +47,18 @@ class TableReader:
         return value
 
     def subtable(self, key: str) -> TableReader:
-        """Returns the reader of a nested table; an empty one if the key is absent."""
+        """Returns the reader of a nested table; an empty reader if the key is absent."""
         return TableReader(self.read(key, dict, {}), (*self.path, key))
 
     def strings(self, key: str, default: tuple[str, ...] = ()) -> list[str]:
-        """Returns a list of names."""
+        """Returns the list of names under a key. Raises BadPolicy for any other value."""
         values = self.read(key, list, list(default))
         if not all(isinstance(value, str) and value for value in values):
             raise self.error(key, "is not a list of names")
         return list(values)
 
     def table_array(self, key: str) -> list[TableReader]:
-        """Returns the readers of an array of tables."""
+        """Returns the readers of an array of tables. Raises BadPolicy for any other value."""
         rows = self.read(key, object, [])
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise self.error(key, f"is not a list of tables: write [[{key}]]")
@@ -65,7 +67,9 @@ class TableReader:
     def amount(
         self, key: str, default: Decimal | int | None = None, unit: str = " in USD"
     ) -> Decimal:
-        """Returns an amount of 0 or more. Without a default the key is required."""
+        """Returns an amount of 0 or more. Raises BadPolicy, also if the key and a default are
+        absent.
+        """
         self.read_keys.add(key)
         value = self.table.get(key, default)
         if isinstance(value, Decimal):
@@ -86,21 +90,21 @@ class TableReader:
 
     def reject_unread_keys(self) -> None:
         """Raises BadPolicy if the table has keys that were not read."""
-        if unread := self.unread_keys():
-            known = ", ".join(sorted(self.read_keys))
-            path = (*self.path, unread[0])
-            raise BadPolicy(f"unknown key {full_key(path)}; known here: {known}", path)
+        if unread_keys := self.unread_keys():
+            known_text = ", ".join(sorted(self.read_keys))
+            path = (*self.path, unread_keys[0])
+            raise BadPolicy(f"unknown key {full_key(path)}; known here: {known_text}", path)
 
     def error(self, key: str, why: str) -> BadPolicy:
-        """Returns the error to raise about a key: its full name, then `why`."""
+        """Returns the error to raise about a key. `why` follows the key's full name."""
         path = (*self.path, key)
         return BadPolicy(f"{full_key(path)} {why}", path)
 
 
 def full_key(path: KeyPath) -> str:
     """Returns a key's full name: `rules.gpu-underused.max_mean_percent`, `exempt[1].until`."""
-    words = [f"[{part + 1}]" if isinstance(part, int) else f".{_quote_part(part)}" for part in path]
-    return "".join(words).removeprefix(".")
+    parts = [f"[{key + 1}]" if isinstance(key, int) else f".{_quote_part(key)}" for key in path]
+    return "".join(parts).removeprefix(".")
 
 
 def is_number(value: Any) -> bool:
@@ -114,7 +118,7 @@ def _quote_part(part: str) -> str:
 
 
 class Conditions(Struct, frozen=True):
-    """Conditions on jobs. A job must meet all that are not None."""
+    """Conditions on jobs. A job must meet all conditions that are not None."""
 
     family: str | None = None
     tag: tuple[str, str] | None = None

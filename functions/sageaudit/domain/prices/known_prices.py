@@ -1,10 +1,10 @@
 """Prices that sources know, what the company paid, and which price was in force on a day.
 
 AWS does not publish when a price changed; only the days on which a price was read are known. On a
-day between two different prices the rate is ambiguous: the newer one is used and both are shown.
+day between two different prices the rate is ambiguous: the newer price is used and both are shown.
 
 `sageaudit prices learn` derives the company's own rates from a cost report, by region, component
-and type. A rate is valid from its first day until a newer one is known. For an earlier day it is
+and type. A rate is valid from its first day until a newer rate is known. For an earlier day it is
 unknown what was paid.
 """
 
@@ -25,13 +25,15 @@ from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.market import Era, Rate
 
 SAME_PRICE_TOLERANCE = Decimal("0.002")
-"""AWS rounds one price differently in different products; the largest difference was 0.18%."""
+"""The share by which two prices may differ and still be one price. AWS rounds one price differently
+in different products; the largest difference was 0.18%."""
 _DATE_SPAN = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?")
 
 TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
-"""An instance type's name, even if it is not in the catalogue."""
+"""An instance type's name, even if the catalogue does not have the type."""
 MAX_RATE_USD = Decimal(10_000)
-"""Far above the price of any instance-hour. A higher rate is a mistake, and is refused."""
+"""The highest rate that is accepted, far above the price of any instance-hour. A higher rate is a
+mistake."""
 OWN_RATE_SOURCE_PREFIX = "learnt from "
 """The beginning of the source of a rate from a cost report."""
 
@@ -39,8 +41,8 @@ OWN_RATE_SOURCE_PREFIX = "learnt from "
 class DatedRate(Struct, frozen=True):
     """A rate, and the first and last day on which it was in force.
 
-    `has_vague_dates`: it was read at some time between these days, so the price of a day may
-    differ.
+    `has_vague_dates`: the price was read at an unknown time between these days, and may differ on a
+    day.
     """
 
     rate: Rate
@@ -52,15 +54,15 @@ class DatedRate(Struct, frozen=True):
     def from_observation(
         cls, usd: Decimal, observed_on: str, source: str, note: str | None = None
     ) -> DatedRate:
-        """Makes a rate from a price read on a day, in a month, in a year, or in a span
-        (`2021/2022`).
+        """Makes a rate from a price that was read on `observed_on`.
 
-        Raises ValueError for another form of `observed_on`.
+        `observed_on`: a day, month or year, or a span (`2021/2022`). Raises ValueError for any
+        other form.
         """
         start, _, end = observed_on.partition("/")
-        vague = bool(end) or "-" not in start
+        is_vague = bool(end) or "-" not in start
         rate = Rate(usd, observed_on, source, note)
-        return cls(rate, _span(start)[0], _span(end or start)[1], vague)
+        return cls(rate, _span(start)[0], _span(end or start)[1], is_vague)
 
 
 class Quote(Struct, frozen=True):
@@ -75,7 +77,7 @@ class Quote(Struct, frozen=True):
 
 
 class SourcePrices(Protocol):
-    """Prices read from a source; these methods make no network calls."""
+    """Prices read from a source. The methods make no network calls."""
 
     @property
     def name(self) -> str:
@@ -83,45 +85,45 @@ class SourcePrices(Protocol):
 
     @property
     def version(self) -> str | None:
-        """Source and date, for the audit's record; None if nothing was read."""
+        """The source and its date, stored with the audit; None if nothing was read."""
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
         """Returns USD per instance-hour, on demand, or per GB-month if `product` is ML storage."""
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
-        """Returns the usage type as bills show it; None if it is unknown."""
+        """Returns the usage type as bills show it; None if unknown."""
 
 
 class PriceSource(Protocol):
-    """Where prices come from: a table, a file, an API."""
+    """A source of prices: a table, a file or an API."""
 
     def read(self, region: str | None, component: Component) -> SourcePrices:
         """Returns the prices of a region and component. Never raises: quotes say what is absent."""
 
 
 def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
-    """Returns the rate in force on `day`, or the newest if `day` is None. None if none is known."""
+    """Returns the rate in force on `day`, or the newest if `day` is None; None without rates."""
     if not rates:
         return None
     newest = max(rates, key=lambda rate: (rate.last_day, rate.first_day))
     if day is None:
         return newest.rate
-    in_force = [
+    rates_in_force = [
         rate
         for rate in rates
         if rate.first_day <= day <= rate.last_day and not rate.has_vague_dates
     ]
-    if in_force:
-        rate_of_day = max(in_force, key=lambda rate: (rate.last_day, rate.first_day))
+    if rates_in_force:
+        rate_of_day = max(rates_in_force, key=lambda rate: (rate.last_day, rate.first_day))
         return rate_of_day.rate._replace(price_age="today" if rate_of_day is newest else "past")
-    earlier = (
+    earlier_rates = (
         rate
         for rate in rates
         if rate.last_day < day or (rate.has_vague_dates and rate.first_day <= day)
     )
-    rate_before = max(earlier, key=lambda rate: rate.last_day, default=None)
-    later = (rate for rate in rates if rate.first_day > day)
-    rate_after = min(later, key=lambda rate: rate.first_day, default=None)
+    rate_before = max(earlier_rates, key=lambda rate: rate.last_day, default=None)
+    later_rates = (rate for rate in rates if rate.first_day > day)
+    rate_after = min(later_rates, key=lambda rate: rate.first_day, default=None)
     if rate_after is None:
         return newest.rate
     if rate_before is None:
@@ -137,8 +139,8 @@ def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
 
 
 def pricing_day(job: Job, now: datetime) -> date:
-    """Returns the day (UTC) whose prices apply: that of the job's start, else of its creation, else
-    of `now`.
+    """Returns the day (UTC) whose prices apply: of the job's start, else its creation, else
+    `now`.
     """
     moment = job.started_at or job.created_at or now
     return moment.astimezone(UTC).date() if moment.tzinfo else moment.date()
@@ -162,8 +164,10 @@ def _span(text: str) -> tuple[date, date]:
 
 
 class RateBasis(StrEnum):
-    """What a rate counts. `net`: the on-demand price after discounts, without hours that a Savings
-    Plan covers. `amortised`: the average over all hours, covered ones at the plan's cost.
+    """What a company's own rate counts.
+
+    `net`: the on-demand price after discounts, without hours that a Savings Plan covers.
+    `amortised`: the average over all hours, with covered hours at the plan's cost.
     """
 
     NET = "net"
@@ -171,10 +175,10 @@ class RateBasis(StrEnum):
 
 
 class OwnRate(Struct, frozen=True):
-    """USD per instance-hour, or per GB-month if `what` is the key of ML storage.
+    """A company's own rate: USD per instance-hour, or per GB-month of ML storage.
 
-    `first` and `last`: the days (UTC) of the usage that it was derived from. `quantity`: its hours
-    or GB-months.
+    `what`: the instance type, or the key of ML storage. `first` and `last`: the days (UTC) of the
+    usage behind the rate. `quantity`: the hours or GB-months of this usage.
     """
 
     region: str
@@ -189,17 +193,20 @@ class OwnRate(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """A key that is equal for the rates of one product."""
+        """A key that is equal for the rates of one region, component and product."""
         return _key(self.region, self.component, self.what)
 
     @property
     def days(self) -> str:
-        """Its days as one text: `2026-10-01/2026-10-31`."""
+        """The days of the usage as one text: `2026-10-01/2026-10-31`."""
         return str(self.first) if self.first == self.last else f"{self.first}/{self.last}"
 
 
 class OwnRates(Struct, frozen=True):
-    """The company's own rates of one basis; `account` is None if they are for all accounts."""
+    """The company's own rates of one basis. `account`: None if the rates are for all accounts.
+
+    `by_key`: the rates by `OwnRate.key`, in the order of their days.
+    """
 
     basis: RateBasis
     account: str | None = None
@@ -211,7 +218,7 @@ class OwnRates(Struct, frozen=True):
         return [rate for key in sorted(self.by_key) for rate in self.by_key[key]]
 
     def on(self, region: str, component: Component, what: str, day: date | None) -> Rate | None:
-        """Returns the own rate of a day, or the newest if `day` is None. None before the first
+        """Returns the own rate of a day, or the newest if `day` is None; None before the first
         rate.
         """
         rates = self.by_key.get(_key(region, component, what), ())

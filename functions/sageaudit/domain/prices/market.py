@@ -3,9 +3,9 @@
 An absent type or price is unknown.
 
 The ranges of run times were measured. A ratio belongs to a precision class, because two GPUs may be
-similar in one class and far apart in another. A class without a ratio is unknown: data sheets only
-explain. A run of unknown precision may be in either of the two usual classes, so the widest range
-of both counts.
+similar in one class and far apart in another. A class without a ratio is unknown, as data sheets
+cannot replace a measurement. A run of unknown precision may be in either of the two usual classes,
+so the widest range of both counts.
 """
 
 from __future__ import annotations
@@ -23,22 +23,27 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
 
 MIN_WORKLOADS = 2
-"""One measured workload is not a range: our choice."""
+"""The fewest measured workloads that make a range: our choice."""
 _PLACES = Decimal("0.0001")
 _ONE = Decimal(1)
 
 PriceKind = Literal["list", "own", "estimate"]
-"""AWS's list price, the company's own price set in its policy, or EC2's price times a factor."""
+"""`list`: AWS's list price. `own`: the company's own price from its policy. `estimate`: EC2's price
+times a factor."""
 ESTIMATE_TOLERANCE = Decimal("0.01")
-"""98.6% of 2,186 pairs of SageMaker's and EC2's rates are within 1% of their family's factor. So a
-smaller difference between an estimated rate and another one may not exist."""
+"""The share by which an estimated rate may be wrong: a smaller difference from another rate may not
+exist. 98.6% of 2,186 pairs of SageMaker's and EC2's rates are within 1% of their family's factor.
+"""
 _MARKET_CACHE_SIZE = 8
 """The number of related markets that each market caches. The jobs of a day run on few types."""
 Era = Literal["today", "past", "before_known", "ambiguous"]
+"""How a price's date relates to the job's day: see `Rate.price_age`."""
 
 
 class Precision(enum.StrEnum):
-    """The number format that a run computes in. `FP32` is TF32 from Ampere on, `STRICT` is not."""
+    """The number format that a run computes in. `FP32` is TF32 on GPUs from Ampere on; `STRICT` is
+    FP32 without TF32.
+    """
 
     HALF = "16-bit"
     FP32 = "fp32"
@@ -47,17 +52,17 @@ class Precision(enum.StrEnum):
 
     @property
     def label(self) -> str:
-        """The class, for people."""
+        """The precision class, for people."""
         return {"fp32": "FP32", "fp32-strict": "FP32 without TF32"}.get(self.value, self.value)
 
 
 UNKNOWN_PRECISION = frozenset({Precision.HALF, Precision.FP32})
-"""The classes that a run of unknown precision may be in. Without TF32 little was measured: that
-class counts if it was, and `fp32_peak_ratio` shows if it may be slower."""
+"""The classes that a run of unknown precision may be in. Little was measured without TF32: a
+measured ratio of this class counts, else `fp32_peak_ratio` shows if the run may be slower."""
 
 
 class GpuPeaks(Struct, frozen=True):
-    """The data sheet of one GPU: dense TFLOPS at boost clock, GB/s; None without a source.
+    """The data sheet of one GPU: dense TFLOPS at boost clock, GB/s. None without a source.
 
     `compute_capability`: NVIDIA's number of the architecture, such as 8.6.
     """
@@ -71,11 +76,12 @@ class GpuPeaks(Struct, frozen=True):
 
 
 class GpuRatio(Struct, frozen=True):
-    """The training throughput of `fast` over that of `slow`: the lowest and highest over the
-    workloads.
+    """The training throughput of the GPU `fast` over that of the GPU `slow`.
 
-    Models have the catalogue's names. `works`: how many workloads one suite ran on both. It is 0 if
-    the ratio was composed of two others, through `via`, or taken from two suites.
+    `times_low` and `times_high`: the lowest and highest ratio over the workloads. `works`: the
+    number of workloads that one suite ran on both; 0 if the ratio was composed of two others
+    through the GPU `via`, or taken from two suites. `stand_ins`: GPUs measured in place of similar
+    ones.
     """
 
     fast: str
@@ -89,12 +95,15 @@ class GpuRatio(Struct, frozen=True):
 
     @property
     def is_range(self) -> bool:
-        """Whether it is based on more than one workload."""
+        """Whether the ratio is based on more than one workload."""
         return not self.works or self.works >= MIN_WORKLOADS
 
 
 class RuntimeRange(Struct, frozen=True):
-    """The run time on another GPU relative to the current one, if the GPU is the limit."""
+    """The run time on another GPU relative to the current GPU, if the GPU is the limit.
+
+    `rows`: the measured ratios behind the range.
+    """
 
     low: Decimal
     high: Decimal
@@ -102,7 +111,7 @@ class RuntimeRange(Struct, frozen=True):
 
     @property
     def basis(self) -> str:
-        """The measurements behind it, such as "on 13 measured training workloads"."""
+        """A phrase about the measurements, such as "on 13 measured training workloads"."""
         works = sum(row.works for row in self.rows)
         through = sorted({row.via for row in self.rows if row.via})
         parts = [f"on {works} measured training workloads"] if works else []
@@ -116,7 +125,9 @@ class RuntimeRange(Struct, frozen=True):
 
 
 class UnmeasuredPrecisions(Struct, frozen=True):
-    """The classes for which no range is known: not measured at all, or with one workload only."""
+    """The precision classes without a known range: not measured at all, or with one workload
+    only.
+    """
 
     missing_precisions: frozenset[Precision]
     single_workload_precisions: frozenset[Precision]
@@ -125,24 +136,26 @@ class UnmeasuredPrecisions(Struct, frozen=True):
 def runtime_range(
     current_gpu: str, other_gpu: str, ratios: Iterable[GpuRatio], precisions: frozenset[Precision]
 ) -> RuntimeRange | UnmeasuredPrecisions:
-    """Returns the range over all `precisions` of the run. Each of them must have one."""
+    """Returns the widest range over all `precisions` of the run, if each has one."""
     both_ways = ((current_gpu, other_gpu), (other_gpu, current_gpu))
     rows = [row for row in ratios if (row.fast, row.slow) in both_ways]
-    classes = {row.precision for row in rows if row.is_range}
-    unmeasured = precisions - classes
-    if unmeasured:
-        single = unmeasured & {row.precision for row in rows}
-        return UnmeasuredPrecisions(unmeasured - single, single)
-    relevant = set(precisions)
+    measured_precisions = {row.precision for row in rows if row.is_range}
+    unmeasured_precisions = precisions - measured_precisions
+    if unmeasured_precisions:
+        single_workload = unmeasured_precisions & {row.precision for row in rows}
+        return UnmeasuredPrecisions(unmeasured_precisions - single_workload, single_workload)
+    relevant_precisions = set(precisions)
     if precisions == UNKNOWN_PRECISION:
-        relevant.add(Precision.STRICT)
-    chosen = tuple(row for row in rows if row.precision in relevant and row.is_range)
-    ends = [_ends(row, slower=row.slow == other_gpu) for row in chosen]
-    return RuntimeRange(min(low for low, _ in ends), max(high for _, high in ends), chosen)
+        relevant_precisions.add(Precision.STRICT)
+    chosen_rows = tuple(
+        row for row in rows if row.precision in relevant_precisions and row.is_range
+    )
+    ends = [_ends(row, slower=row.slow == other_gpu) for row in chosen_rows]
+    return RuntimeRange(min(low for low, _ in ends), max(high for _, high in ends), chosen_rows)
 
 
 def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
-    """Returns the ratio for a slower GPU, or its inverse for a faster one."""
+    """Returns the ratio for a slower GPU, or its inverse for a faster GPU."""
     if slower:
         return row.times_low, row.times_high
     low = (_ONE / row.times_high).quantize(_PLACES, ROUND_DOWN)
@@ -150,35 +163,36 @@ def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
 
 
 def fp32_peak_ratio(
-    current_peaks: GpuPeaks, other_peaks: GpuPeaks, measured: RuntimeRange
+    current_peaks: GpuPeaks, other_peaks: GpuPeaks, measured_range: RuntimeRange
 ) -> Decimal | None:
     """Returns the current FP32 peak over the other GPU's, if no measured range covers it; else
     None.
 
-    It is a reason to check, not a run-time ratio: without TF32 most pairs were never measured.
+    The ratio is a reason to check, not a run-time ratio: without TF32 most pairs were never
+    measured.
     """
-    has_strict = any(row.precision is Precision.STRICT for row in measured.rows)
-    if has_strict or not current_peaks.fp32_tflops or not other_peaks.fp32_tflops:
+    has_strict_range = any(row.precision is Precision.STRICT for row in measured_range.rows)
+    if has_strict_range or not current_peaks.fp32_tflops or not other_peaks.fp32_tflops:
         return None
     # GPUs up to Turing have no TF32, so FP32 is what was measured there.
     if current_peaks.tf32_tflops is None and other_peaks.tf32_tflops is None:
         return None
-    quotient = current_peaks.fp32_tflops / other_peaks.fp32_tflops
-    return quotient if quotient > max(measured.high, _ONE) else None
+    peak_ratio = current_peaks.fp32_tflops / other_peaks.fp32_tflops
+    return peak_ratio if peak_ratio > max(measured_range.high, _ONE) else None
 
 
 class Rate(NamedTuple):
     """A price in USD per unit, with its date (ISO), source and the reason to doubt it.
 
-    `kind`: AWS's list price, the company's own, or an estimate. `as_of` is None without a date.
-    `price_age`: "today" is the newest known price, "past" an earlier one. "before_known" is the
-    newest price for a day before any known price, "ambiguous" the newest for a day between two
-    different prices. `other_usd` is the older of these two.
+    `kind`: AWS's list price, the company's own, or an estimate. `as_of`: None without a date.
+    `price_age`: "today" for the newest known price, "past" for an earlier price. "before_known" is
+    the newest price for a day before any known price. "ambiguous" is the newest price for a day
+    between two different prices; `other_usd` is then the older price.
 
-    `estimated`: how an estimate was made, in one sentence; None for other rates. `is_by_ratio`: it
-    was computed from another type's rate. `is_discounted`: it is an estimate less the policy's
-    percentage. `unlisted`: why SageMaker may not sell the type. `learned_basis`: what an own rate
-    from a cost report counts; None for all others.
+    `estimate_basis`: one sentence on how an estimate was made; None for other rates. `is_by_ratio`:
+    the rate was computed from another type's rate. `is_discounted`: the rate is an estimate less
+    the policy's percentage. `unlisted_reason`: why SageMaker may not sell the type.
+    `learned_basis`: what a rate from a cost report counts; None for all other rates.
     """
 
     usd: Decimal
@@ -189,24 +203,25 @@ class Rate(NamedTuple):
     other_usd: Decimal | None = None
     price_age: Era = "today"
     is_by_ratio: bool = False
-    estimated: str | None = None
+    estimate_basis: str | None = None
     is_discounted: bool = False
-    unlisted: str | None = None
+    unlisted_reason: str | None = None
     learned_basis: Literal["net", "amortised"] | None = None
 
     @property
     def is_estimate(self) -> bool:
-        """Whether it was computed, not read."""
+        """Whether the rate was estimated, not read."""
         return self.kind == "estimate"
 
     @property
     def is_negotiated(self) -> bool:
-        """Whether it is what the company pays, and not AWS's price before discounts."""
+        """Whether the rate is what the company pays, and not AWS's price before discounts."""
         return self.kind == "own" or self.is_discounted
 
 
 def is_comparable(rate: Rate | None, other: Rate | None) -> bool:
-    """Returns whether two rates are known, and equal in being negotiated and in being past prices.
+    """Returns whether two rates are known, both or neither negotiated, and both or neither past
+    prices.
 
     An estimate is comparable with a list price; the caller must say that it is an estimate.
     """
@@ -220,10 +235,11 @@ def is_comparable(rate: Rate | None, other: Rate | None) -> bool:
 class InstanceType(Struct, frozen=True):
     """One row of the catalogue. GPU memory is per GPU; `is_ebs_billed` is None if unknown.
 
-    `gpu_peaks` is None without a data sheet. `gpu_ratios`: the measured ratios between its GPU
-    model and others. `kinds`: the job kinds that may use the type. `efa`: whether it supports an
-    Elastic Fabric Adapter; None if unknown. `network_gbps`: the maximum gigabits per second of its
-    network. `successors`: types of newer generations that replace it, an editorial choice.
+    `gpu_peaks`: None without a data sheet. `gpu_ratios`: the measured ratios between the type's GPU
+    model and others. `kinds`: the job kinds that may use the type. `efa`: whether the type supports
+    an Elastic Fabric Adapter; None if unknown. `network_gbps`: the maximum gigabits per second of
+    the network. `successors`: types of newer generations that replace the type, an editorial
+    choice.
     """
 
     name: str
@@ -244,15 +260,15 @@ class InstanceType(Struct, frozen=True):
     network_gbps: Decimal | None = None
     successors: tuple[str, ...] = ()
     local_gb: int | None = None
-    """The size of its local NVMe storage; None if it has none or the size is unknown."""
+    """The size of the local NVMe storage; None if the type has none or the size is unknown."""
 
 
 class Prices(Protocol):
-    """A price book. Each method returns a dated rate, or None if it is unknown."""
+    """A price book. Each method returns a dated rate, or None if unknown."""
 
     @property
     def version(self) -> str:
-        """Source and date of the prices, stored with the audit."""
+        """The source and date of the prices, stored with the audit."""
 
     def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
         """Returns USD per instance-hour, on demand."""
@@ -272,10 +288,10 @@ class Prices(Protocol):
 class Market(Struct, frozen=True, eq=False, dict=True):
     """Instance types and prices, from which a bill is computed.
 
-    `job_type`: the type of the job whose alternatives are priced, see `relative_to`. Prices do not
-    change, so `_rates` caches each rate, and related markets are cached, too: the jobs of one day,
-    type and policy share one market. Two markets are equal only if they are the same object, so
-    results can be cached by market.
+    `job_type`: the type of the job whose alternatives are priced, see `relative_to`. Rates and
+    related markets are cached, as prices do not change: the jobs of one day, type and policy share
+    one market. Two markets are equal only if they are the same object, so results can be cached by
+    market.
     """
 
     types: Mapping[str, InstanceType]
@@ -294,8 +310,8 @@ class Market(Struct, frozen=True, eq=False, dict=True):
         """Returns a market in which every other type is comparable with the job's own type.
 
         A type without a rate of the job's day gets the job's own rate times the ratio of the newest
-        rates of both types. The job's own bill does not change. Nothing changes for jobs of several
-        types.
+        rates of both types. The job's own bill does not change. For a job of several types, no rate
+        changes.
         """
         types = {group.instance_type for group in job.groups}
         return self._with(self.prices, types.pop() if len(types) == 1 else None)
@@ -362,7 +378,7 @@ class Market(Struct, frozen=True, eq=False, dict=True):
             note=note,
             is_by_ratio=True,
             kind=estimate.kind,
-            estimated=estimate.estimated,
+            estimate_basis=estimate.estimate_basis,
             is_discounted=estimate.is_estimate and base.is_negotiated,
-            unlisted=newest.unlisted,
+            unlisted_reason=newest.unlisted_reason,
         )

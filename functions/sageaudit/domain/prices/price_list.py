@@ -19,14 +19,14 @@ from msgspec import Struct
 from sageaudit.domain.job.kinds import Component, JobKind
 
 STORAGE = "VolumeUsage.gp2"
-"""The key of a component's ML storage, as in its usage type."""
+"""The key of a component's ML storage, as in the usage type of its product."""
 ROLES = {
     kind.spec.component: role for kind in JobKind if (role := kind.spec.usage_role) is not None
 }
-"""By component, its role in usage types: `EU-Train:ml.m5.large`."""
+"""By component, its role in usage types, such as `Train` in `EU-Train:ml.m5.large`."""
 SPOT_ROLE = "TrSpt"
-"""A role that one public note of 2026-09 mentions, billed at Spot rates. No product with it was
-seen here. If a bill has it, a note says so, and no figure uses it."""
+"""A role that one public note of 2026-09 mentions, billed at Spot rates. No product with this role
+was seen here. If a bill has the role, a note says so, and no figure uses it."""
 _SERVICE = "AmazonSageMaker"
 _INSTANCES = "ML Instance"
 _VOLUMES = "Storage"
@@ -37,7 +37,9 @@ _MAX_SHOWN_CHARACTERS = 40
 
 
 class ListedRate(Struct, frozen=True):
-    """One rate in USD; `effective_from` is its first day according to the price list."""
+    """One rate in USD. `effective_from`: the rate's first day according to the price list, if
+    any.
+    """
 
     usd: Decimal
     effective_from: date | None
@@ -62,7 +64,7 @@ class PriceListing(Struct, frozen=True):
 
     @property
     def rates(self) -> dict[str, ListedRate]:
-        """The entries with a rate."""
+        """The entries that have a valid rate."""
         return {
             name: entry
             for name, entry in self.entry_by_product.items()
@@ -83,7 +85,7 @@ def read(documents: Iterable[object], region: str, component: Component) -> Pric
 
 
 def spot_usage_types(usage_types: Iterable[str]) -> tuple[str, ...]:
-    """Returns the usage types with Spot rates, once each, sorted. Newer ones vary in case."""
+    """Returns the usage types at Spot rates, each once, sorted. Newer usage types vary in case."""
     return tuple(sorted({name for name in usage_types if SPOT_ROLE.lower() in name.lower()}))
 
 
@@ -116,8 +118,8 @@ def _matching_product(
 
 
 def _is_instance_product(attributes: Mapping[str, object], name: str, component: Component) -> bool:
-    suffixed = attributes.get("instanceType", name)
-    suffix = str(suffixed).removeprefix(name).lower()
+    type_text = attributes.get("instanceType", name)
+    suffix = str(type_text).removeprefix(name).lower()
     is_suffix_known = suffix in {"", f"-{component.value.lower()}"}
     return (
         attributes.get("component") == component.value
@@ -127,7 +129,7 @@ def _is_instance_product(attributes: Mapping[str, object], name: str, component:
 
 
 def _entry(document: object, usage_type: str, unit: str) -> Entry | None:
-    """Returns a product's rate; None if all its prices are 0, as a free tier is not a rate."""
+    """Returns a product's entry; None if all its prices are 0, as a free tier is not a rate."""
     on_demand = _mapping(_mapping(_mapping(document).get("terms")).get("OnDemand"))
     terms = [_mapping(term) for term in on_demand.values()]
     dimensions = [
@@ -170,22 +172,25 @@ def _amount(prices: Mapping[str, object], usage_type: str) -> Decimal | InvalidP
 
 
 def _agreed_entry(entries: list[Entry]) -> Entry:
-    """Returns the rate of all products with one name; invalid if they differ or one of them is."""
-    refused = sorted(entry.reason for entry in entries if isinstance(entry, InvalidPrice))
-    if refused:
-        return InvalidPrice(refused[0])
-    listed = [entry for entry in entries if isinstance(entry, ListedRate)]
-    rates = {entry.usd for entry in listed}
+    """Returns the common entry of all products with one name.
+
+    The entry is invalid if the products' rates differ or any of them is invalid.
+    """
+    refusal_reasons = sorted(entry.reason for entry in entries if isinstance(entry, InvalidPrice))
+    if refusal_reasons:
+        return InvalidPrice(refusal_reasons[0])
+    listed_rates = [entry for entry in entries if isinstance(entry, ListedRate)]
+    rates = {entry.usd for entry in listed_rates}
     if len(rates) > 1:
         return _conflicting_prices(rates)
-    days = [entry.effective_from for entry in listed if entry.effective_from is not None]
+    days = [entry.effective_from for entry in listed_rates if entry.effective_from is not None]
     return ListedRate(
-        rates.pop(), max(days, default=None), min(entry.usage_type for entry in listed)
+        rates.pop(), max(days, default=None), min(entry.usage_type for entry in listed_rates)
     )
 
 
 def _conflicting_prices(rates: Iterable[Decimal]) -> InvalidPrice:
-    """Returns the entry for products with different prices, none of which is used."""
+    """Returns the invalid entry for products with different prices."""
     amounts = " and ".join(f"${usd}" for usd in sorted(rates))
     return InvalidPrice(f"the price list has several rates: {amounts}")
 

@@ -1,8 +1,8 @@
 """How much of the SageMaker bill the audits of some days cover, and what they do not cover.
 
-The audited dollars are list prices of the jobs that ended in these days. AWS's dollars are those of
-the usage metered in these days, before credits, Savings Plans and taxes. So they differ at both
-ends of the period, and by up to a day, because AWS's data may be late.
+The audited dollars are list prices of the jobs that ended in these days. AWS's dollars are the
+usage metered in these days, before credits, Savings Plans and taxes. So the two differ at both ends
+of the period, and by up to a day, because AWS's data may be late.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _ZERO = Decimal(0)
 
 
 class CoveredUsage(Struct, frozen=True):
-    """One usage type of jobs, without its region prefix, in all scanned regions together."""
+    """The billed and audited dollars of one usage type of jobs, in all scanned regions together.
+
+    `usage_type` has no region prefix.
+    """
 
     usage_type: str
     bill_usd: Decimal
@@ -48,7 +51,9 @@ class UncoveredUsage(Struct, frozen=True):
 
 
 class CoveredAccount(Struct, frozen=True):
-    """One account. `bill_usd` is None if its bill could not be read."""
+    """The billed and audited dollars of one account; `bill_usd` is None if the bill could not be
+    read.
+    """
 
     account: str
     bill_usd: Decimal | None
@@ -86,8 +91,8 @@ def coverage(
 ) -> Coverage:
     """Compares AWS's usage with audited lines by usage type.
 
-    `audited_usd`: the sum of the audits. `regions`: the scanned ones. `accounts`: the bill and the
-    audited dollars of each account.
+    `audited_usd`: the sum of the audits. `regions`: the scanned regions. `accounts`: the bill and
+    the audited dollars of each account.
     """
     bill = sum((line.usd for line in spend.lines), _ZERO)
     jobs: dict[str, CoveredUsage] = {}

@@ -1,8 +1,8 @@
-"""Derives own rates from the paid usage of a cost report.
+"""Derives the customer's own rates from the paid usage of a cost report.
 
-A rate is what was paid in a month, divided by what was used. So rate times usage is the report's
-cost, within the report's own rounding. If a month has different prices, the rate is their average
-weighted by usage, and its note says so.
+A rate is the cost of a month divided by the usage. So rate times usage is the report's cost, within
+the report's own rounding. If a month has different prices, the rate is their average weighted by
+usage, and its note says so.
 
 Credits, refunds, taxes, fees and usage at $0 give no rate. Usage of jobs that no price table has,
 such as a Spot role, is listed without a rate.
@@ -33,20 +33,22 @@ from sageaudit.domain.reconcile.lines import (
 from sageaudit.errors import BadUsage
 
 MIN_USAGE = {"hours": Decimal("0.1"), "GB-months": Decimal("0.01")}
-"""The least usage from which a rate is derived: 6 minutes, or at most a cent of storage. Our
-choice."""
+"""The least usage from which a rate is derived, by unit: 6 minutes, or at most a cent of storage.
+Our choice."""
 MAX_ROUNDING_ERROR = Decimal("0.005")
 """The largest share of a rate that may be the rounding error of the report's costs. Our choice."""
 _JOB_AREAS = frozenset({JOBS, MANAGED_SPOT, OTHER})
-"""The areas with usage that is, or may be, of jobs."""
+"""The areas whose usage is, or may be, of jobs."""
 _SAME_PRICE_TOLERANCE = Decimal("0.000001")
-"""The share by which two days at one price may differ, beyond the report's rounding."""
+"""The share by which the prices of two days may differ and count as one, beyond the report's
+rounding."""
 _MIN_COMPARED_USAGE = Decimal("0.01")
-"""Less usage does not show its price."""
+"""The least usage that shows its price."""
 _QUANTITY_ERROR = Decimal("5e-11")
 """The rounding error of a quantity: AWS writes ten decimals."""
 _MIN_COST_DECIMALS = 2
-"""Every report has cents; a cost in whole dollars was written without its zeros."""
+"""The fewest decimals of a report's costs: a cost in whole dollars was written without its
+zeros."""
 _COMPONENTS = {role.lower(): component for component, role in ROLES.items()}
 _UNITS = {
     "hours": frozenset({"", "hrs", "hr", "hours", "hour"}),
@@ -54,11 +56,11 @@ _UNITS = {
 }
 _MAX_DECIMALS = 12
 _SHOWN_PRECISION = Decimal("0.0001")
-"""The USD precision of the lowest and highest price in a note."""
+"""The precision of prices (USD) and quantities in texts for people."""
 
 
 class Product(Struct, frozen=True):
-    """The product of a rate: an instance type or ML storage of a component in a region."""
+    """A product that has a rate: an instance type or ML storage of a component in a region."""
 
     name: str
     region: str
@@ -66,12 +68,12 @@ class Product(Struct, frozen=True):
 
     @property
     def unit(self) -> str:
-        """The unit of its quantity: instance-hours or GB-months."""
+        """The unit of the product's quantity: instance-hours or GB-months."""
         return "GB-months" if self.name == STORAGE else "hours"
 
 
 class DerivedRate(Struct, frozen=True):
-    """A rate, and the public price in the report."""
+    """A rate that was derived from a cost report, and the report's public price, if it has one."""
 
     rate: OwnRate
     list_usd: Decimal | None
@@ -87,10 +89,10 @@ class UsageWithoutRate(Struct, frozen=True):
 def derive_rates(
     report: PaidReport, basis: RateBasis, source: str
 ) -> list[DerivedRate | UsageWithoutRate]:
-    """Returns the rates of a report and the usage without a rate, by name. `source`: the report's
-    name.
+    """Returns the rates of a report and the usage without a rate, by name.
 
-    Raises BadUsage, with the report's line, for a rate above any AWS price.
+    `source`: the report's name. Raises BadUsage, with the report's line, for a rate above any AWS
+    price.
     """
     paid: dict[tuple[Product, date], list[PaidUsage]] = defaultdict(list)
     results: dict[str, DerivedRate | UsageWithoutRate] = {}
@@ -133,25 +135,28 @@ def _product(usage: PaidUsage) -> Product | str:
     return product
 
 
-def _error(usage: PaidUsage, half_unit: Decimal) -> Decimal:
-    """Returns how far rounding of costs and quantities can move a price, if all lines round
-    alike.
+def _price_error(usage: PaidUsage, half_unit: Decimal) -> Decimal:
+    """Returns the largest error of a price from the rounding of costs and quantities.
+
+    The worst case is that the rounding of all lines has the same sign.
     """
     return usage.line_count * (half_unit + usage.price * _QUANTITY_ERROR) / usage.quantity
 
 
 def _rate(
-    product: Product, month: date, parts: Sequence[PaidUsage], half_unit: Decimal, source: str
+    product: Product, month: date, usages: Sequence[PaidUsage], half_unit: Decimal, source: str
 ) -> DerivedRate | UsageWithoutRate:
-    """Returns the rate of a month, which is valid from the month's first day."""
-    usage, unit = reduce(PaidUsage.combined_with, parts), product.unit
+    """Returns the rate of a month, valid from the month's first day, or the usage without a
+    rate.
+    """
+    usage, unit = reduce(PaidUsage.combined_with, usages), product.unit
     amount = f"{usage.quantity.quantize(_SHOWN_PRECISION).normalize():f} {unit}"
     reason = None
     if not usage.quantity:
         reason = "all of it cost $0, and a free tier is not a rate"
     elif usage.quantity < MIN_USAGE[unit]:
         reason = f"only {amount} were used, and {MIN_USAGE[unit]} are needed"
-    elif _error(usage, half_unit) > MAX_ROUNDING_ERROR * usage.price:
+    elif _price_error(usage, half_unit) > MAX_ROUNDING_ERROR * usage.price:
         reason = f"the report rounds its costs so much that {amount} give no rate"
     if reason is not None:
         return UsageWithoutRate(_name(product), reason)
@@ -164,42 +169,42 @@ def _rate(
         product.region,
         product.component,
         product.name,
-        usd=_round_within_error(usage.price, _error(usage, half_unit)),
+        usd=_round_within_error(usage.price, _price_error(usage, half_unit)),
         first=month,
         last=usage.last_day,
         quantity=usage.quantity,
         source=source,
-        note="; ".join(_mixture(parts, usage, unit, half_unit)) or None,
+        note="; ".join(_average_notes(usages, usage, unit, half_unit)) or None,
     )
     return DerivedRate(rate, usage.list_rate)
 
 
-def _mixture(
-    parts: Sequence[PaidUsage], whole: PaidUsage, unit: str, half_unit: Decimal
+def _average_notes(
+    usages: Sequence[PaidUsage], usage_sum: PaidUsage, unit: str, half_unit: Decimal
 ) -> Iterator[str]:
-    """Yields what kind of average the rate is; nothing if all usage has one price."""
-    if whole.covered_quantity:
-        yield (
-            f"a Savings Plan covers {100 * whole.covered_quantity / whole.quantity:.0f}% of its"
-            f" {unit}"
-        )
+    """Yields a note on the average that the rate is; nothing if all usage has one price."""
+    if usage_sum.covered_quantity:
+        covered_percent = 100 * usage_sum.covered_quantity / usage_sum.quantity
+        yield f"a Savings Plan covers {covered_percent:.0f}% of its {unit}"
         return
-    compared = [usage for usage in parts if usage.quantity >= _MIN_COMPARED_USAGE] or [whole]
-    lowest, highest = (choose(compared, key=lambda usage: usage.price) for choose in (min, max))
-    allowed = 2 * (_error(lowest, half_unit) + _error(highest, half_unit))
-    if highest.price - lowest.price > allowed + _SAME_PRICE_TOLERANCE * lowest.price:
-        ends = (
+    compared_usages = [usage for usage in usages if usage.quantity >= _MIN_COMPARED_USAGE] or [
+        usage_sum
+    ]
+    lowest, highest = (
+        choose(compared_usages, key=lambda usage: usage.price) for choose in (min, max)
+    )
+    allowed_difference = 2 * (_price_error(lowest, half_unit) + _price_error(highest, half_unit))
+    if highest.price - lowest.price > allowed_difference + _SAME_PRICE_TOLERANCE * lowest.price:
+        price_texts = (
             f"${_round_within_error(end.price, _SHOWN_PRECISION):f}" for end in (lowest, highest)
         )
-        yield f"the average of prices from {' to '.join(ends)}"
-        if accounts := len({usage.account for usage in parts}) - 1:
+        yield f"the average of prices from {' to '.join(price_texts)}"
+        if accounts := len({usage.account for usage in usages}) - 1:
             yield f"of {accounts + 1} accounts: --account learns those of one"
 
 
 def _round_within_error(value: Decimal, error: Decimal) -> Decimal:
-    """Returns the number with the fewest decimals within the error, so that no digit is
-    invented.
-    """
+    """Returns the number with the fewest decimals that is within `error` of `value`."""
     for places in range(_MAX_DECIMALS):
         rounded = value.quantize(Decimal(1).scaleb(-places))
         if rounded and abs(rounded - value) <= error:

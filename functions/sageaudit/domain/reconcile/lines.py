@@ -2,9 +2,9 @@
 
 AWS's lines are a month from any source, or paid usage by days. A usage type such as
 `USE1-Train:ml.m5.large` is a region prefix, a role and a type. The prefix is never converted to a
-region or back, because prefixes are irregular (APS3 is ap-south-1). Price lists and bills show the
-roles; those of Canvas, Feature Store, Data Wrangler and Ground Truth are assumed to be the
-products' names. An unlisted role counts as "other".
+region or back, because prefixes are irregular (APS3 is ap-south-1). The roles are those of price
+lists and bills. The roles of Canvas, Feature Store, Data Wrangler and Ground Truth are assumed to
+be the products' names. An unlisted role counts as "other".
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _AREAS = (
     ("groundtruth", "Ground Truth"),
     (SPOT_ROLE.lower(), MANAGED_SPOT),
 )
-"""By the beginning of a role, in lower case: its area."""
+"""The beginning of a role in lower case, and the role's area."""
 _ROLE_OF_KIND = {kind.value: ROLES[kind.spec.component] for kind in BILLED_KINDS}
 _JOB_ROLES = frozenset(role.lower() for role in ROLES.values())
 
@@ -66,9 +66,10 @@ _MONTH = re.compile(r"\b\d{4}-\d{2}\b(?!-)")
 
 
 class AwsLine(NamedTuple):
-    """Usage and cost as AWS metered them; `resource` is set if the source lists resources.
+    """One line of usage and cost as AWS metered it; `resource` is set if the source lists
+    resources.
 
-    It is a tuple, because a bill has hundreds of thousands of lines.
+    The class is a tuple, because a bill has hundreds of thousands of lines.
     """
 
     usage_type: str
@@ -80,7 +81,7 @@ class AwsLine(NamedTuple):
 
 
 class ExcludedLines(Struct, frozen=True):
-    """Lines other than usage: credits, refunds, taxes, fees."""
+    """The lines of one kind that is not usage: credits, refunds, taxes or fees."""
 
     kind: str
     line_count: int
@@ -129,7 +130,7 @@ class PaidUsage(Struct, frozen=True):
         return self.usd / self.quantity
 
     def combined_with(self, later: PaidUsage) -> PaidUsage:
-        """Returns the sums of both, which must be usage of the same product."""
+        """Returns the sum of two usages, which must be of the same product."""
         largest = max(self, later, key=lambda usage: usage.largest_usd)
         return replace(
             largest,
@@ -144,9 +145,10 @@ class PaidUsage(Struct, frozen=True):
 
 
 class PaidReport(Struct, frozen=True):
-    """The SageMaker usage in a cost report. `excluded`: its lines that are not usage with a price.
+    """The SageMaker usage in a cost report.
 
-    `duplicate_lines`: the number of lines that are in several files; each is counted once.
+    `excluded`: the lines that are not usage with a price. `duplicate_lines`: the number of lines
+    that are in several files; each is counted once.
     """
 
     usage: tuple[PaidUsage, ...]
@@ -172,7 +174,7 @@ class UsageType(Struct, frozen=True):
 
     @property
     def area(self) -> str:
-        """The part of SageMaker that it belongs to."""
+        """The part of SageMaker that the usage belongs to."""
         role = self.role.lower()
         if role in _JOB_ROLES:
             return JOBS
@@ -210,12 +212,12 @@ class AuditedLine(Struct, frozen=True):
     crosses_month: bool
     """Whether the job ran past the end of a month: AWS may have metered a part in another month."""
     is_estimated: bool = False
-    """Whether its rate is an estimate. Its quantity is comparable with AWS's, its dollars only
-    roughly."""
+    """Whether the line's rate is an estimate. Its quantity is comparable with AWS's quantity, its
+    dollars only roughly with AWS's dollars."""
 
 
 class AuditedMonth(Struct, frozen=True):
-    """The audited lines of a month, and the numbers of what was left out."""
+    """The audited lines of a month, and the numbers of jobs and of lines that were left out."""
 
     lines: tuple[AuditedLine, ...]
     jobs: int = 0
@@ -231,13 +233,13 @@ class AuditedMonth(Struct, frozen=True):
 
     @property
     def estimated_usd(self) -> Decimal:
-        """The dollars at an estimated rate."""
+        """The dollars of the lines at an estimated rate."""
         amounts = (line.usd for line in self.lines if line.is_estimated and line.usd is not None)
         return sum(amounts, Decimal(0))
 
 
-def lines_of(document: AuditDocument, month: str | None) -> Iterator[AuditedLine]:
-    """Yields the bill lines that belong to `month` (YYYY-MM, UTC), or all lines for None.
+def lines_from_audit(document: AuditDocument, month: str | None) -> Iterator[AuditedLine]:
+    """Yields the bill lines of an audit that belong to `month` (YYYY-MM, UTC); all lines for None.
 
     A storage line belongs to the month in its note, any other line to the month of the job's end.
     Lines of quantity 0 (a job that never started) are left out: AWS does not bill them.

@@ -1,8 +1,8 @@
 """Compares a month of the history with AWS's own lines.
 
-A difference is the history's figure minus AWS's; percentages are of AWS's figure. Every AWS line is
-in exactly one row, so the rows of both sides and those of AWS only add up to AWS's total. Unknown
-figures are None; totals add up known amounts only.
+A difference is the history's figure minus AWS's figure; percentages are of AWS's figure. Every AWS
+line is in exactly one row, so AWS's amounts in all rows add up to AWS's total. Unknown figures are
+None; totals add up known amounts only.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _UNITS = {
 
 
 class Presence(enum.Enum):
-    """Which sides have a row: AWS, the history or both. The values are in JSON output."""
+    """Which sides have a row: AWS, the history or both. The values are written to JSON output."""
 
     MATCHED = "matched"
     ONLY_IN_AWS = "only_in_aws"
@@ -48,8 +48,9 @@ class Presence(enum.Enum):
 
 
 class UsageTotals(NamedTuple):
-    """The sums of one side of a row. A sum with an unknown part is None; `known_usd` sums the known
-    parts.
+    """The sums of one side of a row.
+
+    A sum with an unknown part is None; `known_usd` sums the known parts.
     """
 
     line_count: int = 0
@@ -59,7 +60,7 @@ class UsageTotals(NamedTuple):
     known_usd: Decimal = _ZERO
 
     def with_line(self, line: AwsLine | AuditedLine) -> UsageTotals:
-        """Returns the sums with one more line."""
+        """Returns the sums with `line` added."""
         usd = line.usd or _ZERO
         if not self.line_count:
             return UsageTotals(1, _unit(line.unit), line.quantity, line.usd, usd)
@@ -76,7 +77,8 @@ _NOTHING = UsageTotals()
 
 
 class UsageRow(Struct):
-    """One usage type of one job, as each side reports it. AWS's other usage has no job.
+    """One usage type of one job, as AWS and the history report it; `job` is None for AWS's other
+    usage.
 
     `crosses_month`: the job ran past a month's end. `is_estimated`: the history's dollars contain
     lines at an estimated rate.
@@ -103,7 +105,9 @@ class UsageRow(Struct):
 
     @property
     def quantity_difference(self) -> Decimal | None:
-        """History minus AWS; None if a side is missing, unknown or in another unit."""
+        """The history's quantity minus AWS's; None if a side is missing, unknown or in another
+        unit.
+        """
         units_differ = self.aws.unit and self.history.unit and self.aws.unit != self.history.unit
         return None if units_differ else _minus(self.history.quantity, self.aws.quantity)
 
@@ -114,7 +118,7 @@ class UsageRow(Struct):
 
     @property
     def usd_difference(self) -> Decimal | None:
-        """History minus AWS, in dollars."""
+        """The history's dollars minus AWS's dollars; None if a side is missing or unknown."""
         return _minus(self.history.usd, self.aws.usd)
 
     @property
@@ -126,7 +130,8 @@ class UsageRow(Struct):
 class Reconciliation(Struct, frozen=True):
     """All rows, the largest first, and sums over them.
 
-    `usd_by_presence`: AWS's and the history's dollars, by presence and by whether a job made them.
+    `usd_by_presence`: AWS's and the history's dollars, by presence and by whether the rows are of
+    jobs.
     """
 
     rows: tuple[UsageRow, ...]
@@ -148,7 +153,9 @@ class Reconciliation(Struct, frozen=True):
         return sum(amounts, _ZERO)
 
     def history_usd(self, *presences: Presence) -> Decimal:
-        """Returns the history's known dollars in rows with one of these presences, or in all."""
+        """Returns the history's known dollars in rows with one of these presences, or in all
+        rows.
+        """
         amounts = (
             usd
             for (presence, _), (_, usd) in self.usd_by_presence.items()
@@ -158,7 +165,7 @@ class Reconciliation(Struct, frozen=True):
 
     @property
     def unpriced_lines(self) -> int:
-        """Number of history lines without dollars; they are in no sum."""
+        """The number of history lines without dollars; they are in no sum."""
         return sum(line.usd is None for line in self.audited.lines)
 
     def count_jobs(self) -> dict[Presence, int]:
@@ -174,7 +181,8 @@ class Reconciliation(Struct, frozen=True):
 
 
 _Key = tuple[str | None, str | None, str]
-"""Job, region and usage. The region is None if there is a job: its ARN contains the region."""
+"""The key of a row: job, region and usage. The region is None if there is a job: its ARN contains
+the region."""
 
 
 def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
@@ -228,7 +236,7 @@ def _aws_rows(lines: Iterable[AwsLine]) -> dict[_Key, UsageRow]:
 
 @cache
 def _usage(usage_type: str) -> tuple[str, str]:
-    """Returns the key by which usage types are compared, and the area of SageMaker."""
+    """Returns the key by which a usage type is compared, and its area of SageMaker."""
     usage = parse_usage_type(usage_type)
     return usage.key, usage.area
 
@@ -241,7 +249,7 @@ def _job(resource: str) -> str | None:
 
 @cache
 def _is_job_arn_prefix(before_name: str) -> bool:
-    """Returns whether an ARN that begins like this is a job's."""
+    """Returns whether `before_name` is a job's ARN up to the job's name."""
     return JobRef.from_arn(f"{before_name}/name") is not None
 
 

@@ -1,6 +1,7 @@
-"""The cost of a request, and the recommendations for its family that it does not follow.
+"""Estimates what a request costs, and finds recommendations for its family that it does not follow.
 
-The maximum is what its limit allows. The usual cost is that of the family's earlier runs.
+The maximum cost is the bill of a run to the request's limit. The usual cost is the cost of the
+family's earlier runs.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _UNSET_VALUES = (None, False, "Off", 0, "")
 
 
 class DurationBasis(enum.StrEnum):
-    """How long the request's run is assumed to take when its dollars are computed."""
+    """The run time for which a request's dollars are computed."""
 
     HISTORY = "history"
     LIMIT = "limit"
@@ -45,7 +46,7 @@ class DurationBasis(enum.StrEnum):
 
     @property
     def label(self) -> str:
-        """The text after an amount of dollars."""
+        """The text that follows an amount of dollars, for people."""
         return {
             DurationBasis.HISTORY: "a run, as its family's runs took",
             DurationBasis.LIMIT: "if it runs to its limit",
@@ -55,7 +56,7 @@ class DurationBasis(enum.StrEnum):
 
 
 class MedianRange(Struct, frozen=True):
-    """The median of figures, and their range."""
+    """The median of some figures, with the lowest and the highest figure."""
 
     median: Decimal
     low: Decimal
@@ -63,10 +64,11 @@ class MedianRange(Struct, frozen=True):
 
 
 class FamilyForecast(Struct, frozen=True):
-    """The cost and run time of the family's completed runs on the same instances.
+    """The cost and run time of the family's completed runs on the same instances; None means
+    unknown.
 
     `runs`: how many earlier runs were read. `comparable_runs`: how many of them are compared.
-    `failed_runs`: how many failed. None means unknown.
+    `failed_runs`: how many of them failed.
     """
 
     runs: int
@@ -79,14 +81,15 @@ class FamilyForecast(Struct, frozen=True):
 
 
 def median_range(values: Iterable[Decimal | None]) -> MedianRange | None:
-    """Returns the median and range of the known values; None without one."""
+    """Returns the median and range of the known values; None if no value is known."""
     numbers = sorted(value for value in values if value is not None)
     return MedianRange(median(numbers), numbers[0], numbers[-1]) if numbers else None
 
 
 def forecast_family(job: Job, earlier: Sequence[AuditSummary]) -> FamilyForecast:
-    """Summarises the runs of the same type, count and purchase. No figure is scaled to other
-    instances.
+    """Summarises the family's runs of the same type, count and purchase.
+
+    No figure is scaled to other instances.
     """
     comparable = comparable_runs(job, earlier)
     newest = max(earlier, key=lambda run: run.ended_at, default=None)
@@ -102,7 +105,7 @@ def forecast_family(job: Job, earlier: Sequence[AuditSummary]) -> FamilyForecast
 
 
 class RunLimit(Struct, frozen=True):
-    """How long a job may run, in seconds; None with the reason if nothing limits it.
+    """How long a job may run, in seconds; None if nothing limits it, with `no_limit_reason`.
 
     `is_default`: the request sets no limit, so AWS's default applies.
     """
@@ -113,7 +116,7 @@ class RunLimit(Struct, frozen=True):
 
 
 def run_limit(request: Request) -> RunLimit:
-    """Returns the limit of one job of a request."""
+    """Returns the run-time limit of the job that a request asks for."""
     spec = request.kind.spec
     if spec.rollup is not None:
         return RunLimit(None, no_limit_reason=f"its {spec.rollup.children_label} have the limits")
@@ -136,7 +139,7 @@ class MaxCost(Struct, frozen=True):
     """The maximum cost of a request, and how it was computed.
 
     `usd`: the total; if it is None, `unknown_because` says why. `bill_at_limit`: the bill at the
-    limit, None without a limit. `job_count`: how many such jobs the request may start.
+    limit, None without a limit. `job_count`: how many jobs the request may start.
     """
 
     limit: RunLimit
@@ -157,12 +160,12 @@ def max_cost(request: Request, job_at_limit: Job | None, job: Job, market: Marke
     if not job.groups:
         reason = next(iter(job.groups_unknown), "the instance type or count is not known")
         return MaxCost(limit, unknown_because=request.unknown_reason(_INSTANCES) or reason)
-    hourly = cluster_usd_per_hour(job, market)
+    hourly_usd = cluster_usd_per_hour(job, market)
     if job_at_limit is None:
-        return MaxCost(limit, unknown_because=limit.no_limit_reason, hourly_usd=hourly)
-    billed = bill(job_at_limit, market)
-    missing = "; ".join(billed.missing) if billed.total_usd is None else None
-    return MaxCost(limit, billed.total_usd, missing, hourly, billed)
+        return MaxCost(limit, unknown_because=limit.no_limit_reason, hourly_usd=hourly_usd)
+    bill_at_limit = bill(job_at_limit, market)
+    missing_text = "; ".join(bill_at_limit.missing) if bill_at_limit.total_usd is None else None
+    return MaxCost(limit, bill_at_limit.total_usd, missing_text, hourly_usd, bill_at_limit)
 
 
 _INSTANCES = (
@@ -175,14 +178,14 @@ _INSTANCES = (
     "TransformResources.InstanceType",
     "TransformResources.InstanceCount",
 )
-"""The paths of instance types and counts, by which a request's cost can be unknown."""
+"""The paths of instance types and counts; while one is unknown, so is a request's cost."""
 
 
 def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
     """Returns the maximum cost of a tuning job: all its training jobs at the most expensive limit.
 
-    `trials`: the maximum costs of its definitions. A limit on the time of the search may lower the
-    sum.
+    `trials`: the maximum cost of a training job of each definition. A limit on the time of the
+    search may lower the sum.
     """
     limit = run_limit(request)
     limits = f"{_SEARCH}.ResourceLimits"
@@ -225,7 +228,11 @@ def _grid_size(request: Request) -> int | None:
 
 
 def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
-    """Returns the job on the most expensive of its preferred types: SageMaker may use any."""
+    """Returns the job on the most expensive of its preferred types, since SageMaker may use any
+    type.
+
+    Unchanged without preferred types, or if a price is unknown.
+    """
     preferred = request.value("ResourceConfig.InstancePreferences")
     if not isinstance(preferred, list):
         return job
@@ -237,13 +244,19 @@ def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
             instance_count = count if isinstance(count, int) and count > 0 else job.instance_count
             group = InstanceGroup(name, instance_count or 1)
             variants.append(replace(job, groups=(group,)))
-    rates = [(cluster_usd_per_hour(variant, market), variant) for variant in variants]
-    priced = [(usd, variant) for usd, variant in rates if usd is not None]
-    return max(priced, key=lambda pair: pair[0])[1] if priced and len(priced) == len(rates) else job
+    variant_rates = [(cluster_usd_per_hour(variant, market), variant) for variant in variants]
+    priced_variants = [(usd, variant) for usd, variant in variant_rates if usd is not None]
+    return (
+        max(priced_variants, key=lambda pair: pair[0])[1]
+        if priced_variants and len(priced_variants) == len(variant_rates)
+        else job
+    )
 
 
 def recent_durations_s(job: Job, earlier: Sequence[AuditSummary], max_runs: int) -> list[Decimal]:
-    """Returns how long the newest completed runs on the same instances took; at most `max_runs`."""
+    """Returns the seconds that the newest completed runs on the same instances took, newest
+    first.
+    """
     newest = sorted(comparable_runs(job, earlier), key=lambda run: run.ended_at, reverse=True)
     durations = (run.elapsed_s for run in newest)
     return [seconds for seconds in durations if seconds is not None][:max_runs]
@@ -252,7 +265,7 @@ def recent_durations_s(job: Job, earlier: Sequence[AuditSummary], max_runs: int)
 class UnfollowedFinding(Struct, frozen=True):
     """A finding of an earlier run whose fix is not in the request.
 
-    `run`: the name of that run. `runs`: how many of the audits have such a finding.
+    `run`: the name of the earlier run. `runs`: the number of audits with a finding of the rule.
     """
 
     finding: FindingDocument
@@ -261,16 +274,16 @@ class UnfollowedFinding(Struct, frozen=True):
 
     @property
     def usd(self) -> Decimal | None:
-        """What the fix alone would have saved in that run, in USD; None if it is unknown."""
+        """The USD that the fix alone would have saved in the earlier run; None if unknown."""
         return self.finding["saving_alone_usd"]
 
 
 def find_unfollowed(
     request: Request, audits: Sequence[AuditDocument]
 ) -> tuple[UnfollowedFinding, ...]:
-    """Returns, for each rule, the finding whose fix the request does not follow.
+    """Returns the findings whose fixes the request does not follow, at most one for each rule.
 
-    Only the rule's finding in the first of `audits` that has one is compared.
+    Of each rule, only the first finding in the order of `audits` is compared.
     """
     by_rule: dict[str, UnfollowedFinding | None] = {}
     for audit in audits:
@@ -291,8 +304,9 @@ def find_unfollowed(
 
 
 def _has_old_values(request: Request, fix: Iterable[FixDocument]) -> bool:
-    """Returns whether each parameter of the fix still has its old value; an unknown value counts as
-    new.
+    """Returns whether each parameter of the fix still has its old value.
+
+    A parameter whose value is unknown counts as changed.
     """
     for parameter in fix:
         value, old = request.value(parameter["parameter"]), parameter["old"]

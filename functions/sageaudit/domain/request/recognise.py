@@ -39,7 +39,7 @@ class FileFormat(enum.StrEnum):
 
     @property
     def label(self) -> str:
-        """The format, for people."""
+        """The name of the format, for people."""
         if self is FileFormat.PIPELINE:
             return "SageMaker pipeline definition"
         if self is FileFormat.TERRAFORM:
@@ -51,7 +51,8 @@ _CHECKED_KINDS = [kind for kind in JobKind if kind.value in {form.value for form
 _NOT_CHECKED_MESSAGE = ", which is not checked: it names no instances"
 _TOP_LEVEL = "the top level"
 _MIN_REQUEST_PARAMETERS = 2
-"""A file without a job's name is a request only if it has at least this many of its parameters."""
+"""A file without a job's name is a request only if it has at least this many parameters of a
+request."""
 _ARN_REGION_INDEX = 3
 """The index of the region among the parts of an ARN."""
 _ONE_PER_FILE_MESSAGE = ": give one request, pipeline definition or plan per file"
@@ -60,10 +61,10 @@ _USE_AUDIT_MESSAGE = "audit it with `sageaudit audit --recording` instead"
 
 
 class ParsedFile(Struct, frozen=True):
-    """A file's format and its requests. The requests of a tuning job's training jobs follow its
-    own.
+    """A file's format and its requests.
 
-    `unchecked_sentences`: one sentence for each part of the file that was not checked.
+    A tuning request is followed by the requests of its training jobs. `unchecked_sentences`: one
+    sentence for each part of the file that was not checked.
     """
 
     format: FileFormat
@@ -78,10 +79,10 @@ def recognise(
     form: FileFormat | None = None,
     pipeline: str | None = None,
 ) -> ParsedFile:
-    """Returns the requests in a parsed file. Raises MalformedData with what the user can do
-    instead.
+    """Returns the requests in a parsed file.
 
     `form`: the format, if the user names it. `pipeline`: the name of the pipeline in the file.
+    Raises MalformedData, whose message says what the user can do instead.
     """
     if not isinstance(document, Mapping):
         reject_non_request(document)
@@ -90,7 +91,7 @@ def recognise(
     if form is FileFormat.TERRAFORM:
         parsed = requests_in_plan(document, model)
     elif form is FileFormat.PIPELINE:
-        parsed = _pipeline(document, pipeline)
+        parsed = _parse_pipeline(document, pipeline)
     else:
         kind = JobKind(form.value)
         parsed = ParsedRequests(
@@ -161,8 +162,10 @@ def _reject_describe_answer(document: Mapping[str, Any]) -> None:
         )
 
 
-def _pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
-    """Reads a definition, or the request or answer that has the definition as a string."""
+def _parse_pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
+    """Reads a pipeline definition, alone or as a string in a pipeline's request or Describe
+    answer.
+    """
     origin = Origin()
     definition: object = document
     if "PipelineDefinition" in document:
@@ -185,17 +188,19 @@ def _pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
 
 
 def with_trials(requests: tuple[Request, ...]) -> tuple[Request, ...]:
-    """Returns the requests. Each tuning job is followed by the training jobs that it asks for."""
+    """Returns the requests, each tuning request followed by the requests of its training jobs."""
     requests_with_trials: list[Request] = []
     for request in requests:
         requests_with_trials.append(request)
         rollup = request.kind.spec.rollup
         if rollup and rollup.child_kind and rollup.definition_key:
-            requests_with_trials += _trials(request, rollup.child_kind, rollup.definition_key)
+            requests_with_trials += _trial_requests(
+                request, rollup.child_kind, rollup.definition_key
+            )
     return tuple(requests_with_trials)
 
 
-def _trials(tuning: Request, kind: JobKind, definition: str) -> list[Request]:
+def _trial_requests(tuning: Request, kind: JobKind, definition: str) -> list[Request]:
     definition_body, definition_list = (
         tuning.body.get(f"{definition}{plural}") for plural in ("", "s")
     )

@@ -1,8 +1,8 @@
 """A requested job that has not run: a Create*Job request in any file.
 
-Its values have paths: tuples of keys and list indexes. For people a path is written as in AWS's
-documentation, with a list item by its name: `InputDataConfig[train].DataSource`. Some values are
-unknown before the request is sent.
+The values of a request have paths: tuples of keys and list indexes. For people a path is written as
+in AWS's documentation, with a list item by its name: `InputDataConfig[train].DataSource`. Some
+values are unknown before the request is sent.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.structs import replace
 
 Path = tuple[str | int, ...]
-"""Where a value is, counted from the top of a request or of a file."""
+"""The keys and list indexes that lead from the top of a request or file to a value."""
 _NAMES = ("ChannelName", "InputName", "OutputName", "RuleConfigurationName", "InstanceGroupName",
           "DefinitionName", "Key", "Name")  # fmt: skip
 """The keys that name an item of a list."""
 _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 
 REQUEST_SHAPES = {kind: f"Create{kind.spec.prefix}JobRequest" for kind in JobKind}
-"""By kind: the request's shape in AWS's service model."""
+"""The name of the request's shape in AWS's service model, by kind of job."""
 TRIAL_SHAPE = "HyperParameterTrainingJobDefinition"
 """The shape of a tuning job's definition of its training jobs."""
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}):role/")
@@ -44,12 +44,12 @@ class UnknownValue(Struct, frozen=True):
 
 
 def text(value: object) -> str:
-    """Returns the value if it is a string, else an empty one."""
+    """Returns the value if it is a string, else an empty string."""
     return value if isinstance(value, str) else ""
 
 
 def value_at(body: object, path: str) -> Any:
-    """Returns the value under a path such as `InputDataConfig[train].InputMode`; None without one.
+    """Returns the value under a path such as `InputDataConfig[train].InputMode`; None if absent.
 
     If the value or an object around it is unknown, the UnknownValue is returned.
     """
@@ -62,7 +62,7 @@ def resolve_path(body: object, path: str) -> Path:
 
 
 def _walk(body: object, path: str) -> tuple[Any, Path]:
-    """Returns the value under a path (None without one) and the part of the path that exists."""
+    """Returns the value under a path (None if absent) and the part of the path that exists."""
     value: Any = body
     place: Path = ()
     for key, item in _STEP.findall(path):
@@ -78,7 +78,7 @@ def _walk(body: object, path: str) -> tuple[Any, Path]:
 
 
 def path_text(body: object, path: Path) -> str:
-    """Returns the path for people."""
+    """Returns a path as text for people, such as `InputDataConfig[train].DataSource`."""
     text, value = "", cast(Any, body)
     for step in path:
         try:
@@ -119,7 +119,7 @@ def without_paths(value: object, left_out: frozenset[Path], place: Path = ()) ->
 
 
 def matches(place: Path, pattern: str) -> bool:
-    """Returns whether a path matches a pattern, or is a parent of such a path.
+    """Returns whether a path matches a pattern, or is a parent of a path that does.
 
     In a pattern, `[]` stands for any list index.
     """
@@ -152,8 +152,8 @@ class Origin(Struct, frozen=True):
     """Where a request is in its file.
 
     `base_path`: the path of the request. `is_inline`: False if the parts of the request have no
-    path of their own, because the request is a string or comes from a plan. `is_terraform`: from a
-    plan, which has snake-case names.
+    path of their own, because the request is a string or comes from a plan. `is_terraform`: the
+    request comes from a Terraform plan, which has snake-case names.
     """
 
     base_path: Path = ()
@@ -161,19 +161,19 @@ class Origin(Struct, frozen=True):
     is_terraform: bool = False
 
     def path_in_file(self, place: Path) -> Path:
-        """Returns the path in the file of a part of the request; `()` stands for the whole
-        request.
-        """
+        """Returns the path in the file of a part of the request; `()` is the whole request."""
         return (*self.base_path, *place) if self.is_inline else self.base_path
 
 
 class Request(Struct, frozen=True, dict=True):
-    """One request. `body` is as AWS's API takes it, with an UnknownValue for each unknown value.
+    """A Create*Job request, or one definition of a tuning job's training jobs.
 
-    `label`: its name in the file, such as `step Train`. `name_source`: what will name the job if
-    the request does not: its pipeline, or AWS. `region`: as in the file, or None. `step`: pipeline
-    and step, as the history names the family. `tuning_request`: for a training job, the tuning
-    request that asks for it; `prefix` is then the path inside that request.
+    `body`: the parameters as AWS's API takes them, with an UnknownValue for each unknown value.
+    `label`: the name of the request in its file, such as `step Train`. `name_source`: what will
+    name the job if the request does not: its pipeline, or AWS. `region`: the region in the file, or
+    None. `step`: pipeline and step, as the history names the family. `tuning_request`: for a
+    training job, the tuning request that asks for it; `prefix` is then the path inside that
+    request.
     """
 
     kind: JobKind
@@ -189,7 +189,7 @@ class Request(Struct, frozen=True, dict=True):
     tuning_request: Request | None = None
     prefix: Path = ()
     parameters: Mapping[Path, str] = field(default_factory=dict)
-    """By path: the pipeline parameter whose default value is used."""
+    """The pipeline parameters whose default values are used, by path of the value."""
     invalid_paths: frozenset[Path] = frozenset()
     """Paths that AWS refuses, and the right names of misspelled parameters. No rule judges them."""
 
@@ -210,7 +210,9 @@ class Request(Struct, frozen=True, dict=True):
         return dict(find_unknown_values(self.body))
 
     def value(self, path: str) -> Any:
-        """Returns the value under a path; None without one, an UnknownValue if AWS refuses it."""
+        """Returns the value under a path; None if absent, an UnknownValue if unknown or refused by
+        AWS.
+        """
         refused = any(matches(bad, path) for bad in self.invalid_paths)
         return _REFUSED_BY_AWS if refused else value_at(self.body, path)
 
@@ -229,24 +231,24 @@ class Request(Struct, frozen=True, dict=True):
         return None
 
     def path_text(self, place: Path) -> str:
-        """Returns a path in this request, for people."""
+        """Returns a path in this request as text for people."""
         return path_text(self.body, place)
 
     @property
     def account(self) -> str | None:
-        """The account of the job's role."""
+        """The account in the ARN of the job's role; None if unknown."""
         match = _ROLE.match(text(self.body.get("RoleArn")))
         return match[1] if match else None
 
     @property
     def image_region(self) -> str | None:
-        """The region of the image's registry, if it is an ECR registry."""
+        """The region of the image's registry; None if it is not an ECR registry."""
         match = _REGISTRY.match(_image(self) or "")
         return match[1] if match else None
 
     @property
     def tags(self) -> dict[str, str]:
-        """The tags that the request sets, as far as they are known."""
+        """The tags that the request sets, without unknown keys and values."""
         items = self.body.get("Tags")
         pairs = (
             (item.get("Key"), item.get("Value"))
@@ -256,7 +258,9 @@ class Request(Struct, frozen=True, dict=True):
         return {k: v for k, v in pairs if isinstance(k, str) and isinstance(v, str)}
 
     def tag(self, name: str) -> tuple[str | None, str | None]:
-        """Returns a tag's value (None without one), and why it is unknown (None if it is known)."""
+        """Returns a tag's value (None if absent), and why the value is unknown (None if it is
+        known).
+        """
         items = self.body.get("Tags")
         unknown_value = items if isinstance(items, UnknownValue) else None
         for item in items if isinstance(items, list) else ():
@@ -275,7 +279,7 @@ class Request(Struct, frozen=True, dict=True):
 
 
 class ParsedRequests(Struct, frozen=True):
-    """The requests in a file, and sentences on what in it was not checked."""
+    """The requests in a file, and sentences on the parts of the file that were not checked."""
 
     requests: tuple[Request, ...]
     unchecked_sentences: tuple[str, ...] = ()
@@ -320,7 +324,7 @@ def make_job_planner(request: Request, region: str | None) -> Callable[[Decimal,
 
 
 def _take_first_preference(body: dict[str, Any]) -> None:
-    """Takes the first preferred type as the job's type: SageMaker uses it if it has the
+    """Sets the job's type to the first preferred type, which SageMaker uses if it has the
     capacity.
     """
     for key in ("InstancePreferences", "InstanceConfigs"):
@@ -338,13 +342,13 @@ def _take_first_preference(body: dict[str, Any]) -> None:
 
 
 def image_name(request: Request) -> str | None:
-    """Returns the repository of the request's image, for people."""
+    """Returns the repository of the request's image, for people; None if unknown."""
     image = _image(request)
     return None if image is None else repository(image)
 
 
 def _image(request: Request) -> str | None:
-    """Returns the address of the request's image, if it is known."""
+    """Returns the address of the request's image; None if unknown."""
     path = request.kind.spec.image_path
     image = value_at(request.body, path) if path else None
     return image if isinstance(image, str) else None

@@ -81,7 +81,7 @@ def requests_in_definition(
     origin: Origin = _WHOLE_FILE,
     label: str = "",
 ) -> ParsedRequests:
-    """Returns the requests of all steps, including those in branches of conditions.
+    """Returns the requests of all steps of a pipeline, including those in branches of conditions.
 
     `name`: the pipeline's name, which its definition does not contain. `label`: a prefix of each
     step's label.
@@ -124,9 +124,7 @@ def requests_in_definition(
 
 
 def _defaults(parameters: object) -> dict[str, Any]:
-    """Returns by parameter name its default value, or an UnknownValue that says why there is
-    none.
-    """
+    """Returns the default values of pipeline parameters by name; UnknownValue without a default."""
     defaults: dict[str, Any] = {}
     for item in parameters if isinstance(parameters, list) else []:
         name = item.get("Name") if isinstance(item, Mapping) else None
@@ -143,7 +141,9 @@ def _defaults(parameters: object) -> dict[str, Any]:
 def _steps(
     steps: object, place: Path, branch: str | None
 ) -> Iterator[tuple[Mapping[str, Any], Path, str | None]]:
-    """Yields every step with its path, and the condition's branch that it is in, if any."""
+    """Yields each step with its path, and the name of the condition's branch that it is in, or
+    None.
+    """
     if len(place) > 3 * _MAX_DEPTH or not isinstance(steps, list):
         return
     for index, step in enumerate(steps):
@@ -159,10 +159,10 @@ def _steps(
 
 
 class _PipelineValues(Struct, frozen=True):
-    """Replaces the functions of a definition by their values.
+    """Replaces the functions (Get, Std:Join) of a pipeline definition by their values.
 
     `remaining_characters`: a list of one number, the characters that joins may still produce.
-    `used_parameters`: by path, the pipeline parameter that each value comes from.
+    `used_parameters`: the pipeline parameter that each value comes from, by path.
     """
 
     defaults: Mapping[str, Any]
@@ -170,7 +170,7 @@ class _PipelineValues(Struct, frozen=True):
     used_parameters: dict[Path, str] = field(default_factory=dict)
 
     def resolve(self, value: Any, place: Path = ()) -> Any:
-        """Returns the value at this path, with its functions replaced."""
+        """Returns a value with its functions replaced; `place` is the path of the value."""
         if isinstance(value, list):
             return [self.resolve(item, (*place, index)) for index, item in enumerate(value)]
         if not isinstance(value, Mapping):
@@ -185,7 +185,9 @@ class _PipelineValues(Struct, frozen=True):
         return {key: self.resolve(item, (*place, key)) for key, item in value.items()}
 
     def _resolve_reference(self, reference: str, place: Path) -> Any:
-        """Returns the value of a parameter; unknown for anything that only a run has."""
+        """Returns a parameter's default value; an UnknownValue for anything else, which only a run
+        has.
+        """
         name = reference.removeprefix(_PARAMETER_PREFIX)
         if name == reference:
             return UnknownValue(f"it is {reference} of the running pipeline")
@@ -193,7 +195,7 @@ class _PipelineValues(Struct, frozen=True):
         return self.defaults.get(name, UnknownValue(f"the pipeline has no parameter {name}"))
 
     def _resolve_join(self, call: Mapping[str, Any]) -> Any:
-        """Returns the joined text; unknown if a part of it is."""
+        """Returns the joined text; an UnknownValue if a part of it is unknown."""
         separator, values = call.get("On", ""), call.get("Values")
         if not isinstance(values, list) or not isinstance(separator, str):
             return UnknownValue("its Std:Join has no list of values")
@@ -258,7 +260,9 @@ def _is_aws(resource: Mapping[str, Any]) -> bool:
 
 
 def _resources(resources: object) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], Path]]:
-    """Yields each resource of the plan, in any module, with its change and its values' path."""
+    """Yields each resource of the plan, in any module, with its change and the path of its
+    values.
+    """
     for index, item in enumerate(resources if isinstance(resources, list) else []):
         change = item.get("change") if isinstance(item, Mapping) else None
         if isinstance(change, Mapping):
@@ -266,7 +270,9 @@ def _resources(resources: object) -> Iterator[tuple[Mapping[str, Any], Mapping[s
 
 
 def _provider_region(plan: Mapping[str, Any], resource_type: str) -> str | None:
-    """Returns the region in the plan's configuration of the provider, if it is a constant."""
+    """Returns the region in the plan's configuration of the provider; None if it is not a
+    constant.
+    """
     value: Any = plan.get("configuration")
     provider = "awscc" if resource_type.startswith("awscc_") else "aws"
     for key in ("provider_config", provider, "expressions", "region", "constant_value"):
@@ -283,7 +289,7 @@ def _job_request(
     model: ApiModel,
     region: str | None,
 ) -> Request:
-    """Returns the request that the provider would send."""
+    """Returns the request that the provider would send to create a job."""
     shape = REQUEST_SHAPES[_KIND_BY_RESOURCE_TYPE[resource_type]]
     unknown_members = unknown if isinstance(unknown, Mapping) else {}
     if "tags_all" in {*values, *unknown_members}:  # with the provider's default tags
@@ -303,7 +309,6 @@ def _job_request(
 def _pipeline_requests(
     address: str, values: Mapping[str, Any], unknown: object, place: Path, region: str | None
 ) -> ParsedRequests:
-    """Returns the requests of a pipeline's steps."""
     key = "pipeline_definition"
     definition_text, unknown_definition = values.get(key), _unknown_part(unknown, key)
     if isinstance(definition_text, Mapping):
@@ -331,7 +336,8 @@ def _pipeline_requests(
 def _aws_structure(
     model: ApiModel, shape: str, values: Mapping[str, Any], unknown: object
 ) -> dict[str, Any]:
-    """Builds an API object from a resource's arguments, without those that only the provider has.
+    """Builds an API object from a resource's arguments, without arguments that only the provider
+    has.
 
     `unknown` has the same structure, with True for each argument that is known only after apply.
     """
@@ -396,7 +402,9 @@ def _aws_value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
 
 
 def _unknown_part(unknown: object, key: str) -> object:
-    """Returns what is known only after apply under a key: True for all of it, False for nothing."""
+    """Returns which part under a key is known only after apply: True for all of it, False for
+    nothing.
+    """
     if unknown is True:
         return True
     return unknown.get(key, False) if isinstance(unknown, Mapping) else False

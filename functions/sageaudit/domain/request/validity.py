@@ -21,8 +21,8 @@ from sageaudit.domain.request.request import Path, UnknownValue
 _READ_ONLY = "read-only and isn't accepted"
 """Marks, in the model's documentation, the members that only Describe returns."""
 _MAX_NAMED_VALUES = 6
-"""A sentence lists at most this many values of an enumeration; if there are more, only the nearest.
-"""
+"""The most values of an enumeration that a sentence lists; of more values, only the nearest is
+named."""
 _INSTANCE = re.compile(r"ml\.[a-z]+\d+[a-z]*(?:-[a-z0-9]+)?\.([a-z0-9]+)")
 _MAX_MATCHED_LENGTH = 500
 """Values above this many characters are not matched with the model's pattern."""
@@ -32,7 +32,8 @@ _DOCUMENTED_LIMITS: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("InstanceGroup", "InstanceCount"): {"min": 1},
     ("CreateTransformJobRequest", "MaxPayloadInMB"): {"min": 0, "max": 100},
 }
-"""Limits that the model has only in its texts: "the maximum value is 28 days"."""
+"""Limits that the model has only in its texts ("the maximum value is 28 days"), by shape and
+parameter."""
 _TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
     "structure": ("an object", Mapping),
     "map": ("an object", Mapping),
@@ -44,11 +45,11 @@ _TYPES: dict[str, tuple[str, type | tuple[type, ...]]] = {
     "float": ("a number", (int, float, Decimal)),
     "double": ("a number", (int, float, Decimal)),
 }
-"""By type of the model: its name in sentences, and the Python types of its values."""
+"""The name in sentences, and the Python types of values, by type of the model."""
 
 
 class Fault(enum.StrEnum):
-    """What is wrong with a parameter, by its word in reports."""
+    """What is wrong with a parameter. The values are the words in reports."""
 
     UNKNOWN = "unknown-parameter"
     MISSING = "missing-parameter"
@@ -58,7 +59,9 @@ class Fault(enum.StrEnum):
 
 
 class Problem(Struct, frozen=True):
-    """One parameter that AWS would refuse; `suggestion`: the name or value probably meant."""
+    """One parameter that AWS would refuse. `suggestion`: the name or value that was probably
+    meant.
+    """
 
     fault: Fault
     path: Path
@@ -67,7 +70,9 @@ class Problem(Struct, frozen=True):
 
     @property
     def unjudged_paths(self) -> tuple[Path, ...]:
-        """The paths that no rule may judge: its own, and that of the parameter probably meant."""
+        """The paths that no rule may judge: the refused path, and the path that was probably
+        meant.
+        """
         if self.fault is not Fault.UNKNOWN or self.suggestion is None:
             return (self.path,)
         return self.path, (*self.path[:-1], self.suggestion)
@@ -87,8 +92,9 @@ class ApiModel(Struct, frozen=True):
     def problems(
         self, shape: str, body: Mapping[str, Any], optional: Iterable[str] = ()
     ) -> tuple[Problem, ...]:
-        """Returns what AWS would refuse. The parameters in `optional` may be missing: they are set
-        later.
+        """Returns the problems for which AWS would refuse a request of this shape.
+
+        The parameters in `optional` may be missing, because they are set later.
         """
         filled_later = {(key,) for key in optional}
         all_problems = self._structure(shape, body, ())
@@ -98,19 +104,18 @@ class ApiModel(Struct, frozen=True):
             if problem.fault is not Fault.MISSING or problem.path not in filled_later
         )
 
-    def _value(self, name: str, value: object, place: Path) -> Iterator[Problem]:
-        """Checks one value against its shape."""
-        shape = self.shapes.get(name)
+    def _value(self, shape_name: str, value: object, place: Path) -> Iterator[Problem]:
+        shape = self.shapes.get(shape_name)
         if shape is None or isinstance(value, UnknownValue) or value is None:
             return
-        expected, accepted = _TYPES.get(shape["type"], ("", object))
-        has_right_type = isinstance(value, accepted) and (
-            isinstance(value, bool) is (shape["type"] == "boolean") or not expected
+        type_text, python_types = _TYPES.get(shape["type"], ("", object))
+        has_right_type = isinstance(value, python_types) and (
+            isinstance(value, bool) is (shape["type"] == "boolean") or not type_text
         )
         if not has_right_type:
-            yield Problem(Fault.TYPE, place, f"must be {expected}")
+            yield Problem(Fault.TYPE, place, f"must be {type_text}")
         elif isinstance(value, Mapping) and shape["type"] == "structure":
-            yield from self._structure(name, value, place)
+            yield from self._structure(shape_name, value, place)
         elif isinstance(value, Mapping):
             yield from _limits(shape, len(value), place, f"has {len(value)} entries")
             for key, item in value.items():
@@ -125,9 +130,11 @@ class ApiModel(Struct, frozen=True):
         elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             yield from _limits(shape, value, place, f"is {value}")
 
-    def _structure(self, name: str, value: Mapping[str, Any], place: Path) -> Iterator[Problem]:
+    def _structure(
+        self, shape_name: str, value: Mapping[str, Any], place: Path
+    ) -> Iterator[Problem]:
         """Checks each parameter of an object, and reports missing ones."""
-        shape = self.shapes[name]
+        shape = self.shapes[shape_name]
         members = shape["members"]
         misspelled = set()
         for key, item in value.items():
@@ -142,16 +149,16 @@ class ApiModel(Struct, frozen=True):
                 yield Problem(Fault.UNKNOWN, (*place, key), sentence)
             else:
                 yield from self._value(members[key]["shape"], item, (*place, key))
-                yield from _check_documented_limits(name, key, item, (*place, key))
+                yield from _check_documented_limits(shape_name, key, item, (*place, key))
         for key in shape.get("required", ()):
             if value.get(key) is None and key not in misspelled:
                 yield Problem(Fault.MISSING, (*place, key), "is required, and is missing")
 
     def _text(self, shape: Mapping[str, Any], value: str, place: Path) -> Iterator[Problem]:
-        allowed = shape.get("enum")
-        if allowed and value not in allowed:
-            if not _is_newer_type(value, allowed):
-                yield _unknown_enum_value(value, allowed, place)
+        allowed_values = shape.get("enum")
+        if allowed_values and value not in allowed_values:
+            if not _is_newer_type(value, allowed_values):
+                yield _unknown_enum_value(value, allowed_values, place)
         elif problems := [*_limits(shape, len(value), place, f"has {len(value)} characters")]:
             yield from problems
         elif (pattern := shape.get("pattern")) and not _matches_pattern(pattern, value):
@@ -159,20 +166,20 @@ class ApiModel(Struct, frozen=True):
             yield Problem(Fault.LIMITS, place, sentence)
 
 
-def _unknown_enum_value(value: str, allowed: Sequence[str], place: Path) -> Problem:
-    suggestion = nearest_name(value, allowed)
-    if len(allowed) <= _MAX_NAMED_VALUES:
-        hint = f": it must be {_join_with_or(allowed)}"
+def _unknown_enum_value(value: str, allowed_values: Sequence[str], place: Path) -> Problem:
+    suggestion = nearest_name(value, allowed_values)
+    if len(allowed_values) <= _MAX_NAMED_VALUES:
+        hint = f": it must be {_join_with_or(allowed_values)}"
     else:
         hint = f": did you mean {suggestion}?" if suggestion else ""
     return Problem(Fault.VALUE, place, f"has a value that AWS does not know{hint}", suggestion)
 
 
-def _is_newer_type(value: str, allowed: Sequence[str]) -> bool:
+def _is_newer_type(value: str, allowed_values: Sequence[str]) -> bool:
     """Returns whether a value may be an instance type newer than the model: its size is known."""
     match = _INSTANCE.fullmatch(value)
-    sizes = {name.rpartition(".")[2] for name in allowed}
-    return match is not None and allowed[0].startswith("ml.") and match[1] in sizes
+    sizes = {name.rpartition(".")[2] for name in allowed_values}
+    return match is not None and allowed_values[0].startswith("ml.") and match[1] in sizes
 
 
 def _check_documented_limits(shape: str, key: str, value: object, place: Path) -> Iterator[Problem]:
@@ -184,15 +191,15 @@ def _check_documented_limits(shape: str, key: str, value: object, place: Path) -
 
 
 def _limits(
-    shape: Mapping[str, Any], number: float | Decimal, place: Path, words: str
+    shape: Mapping[str, Any], number: float | Decimal, place: Path, number_text: str
 ) -> Iterator[Problem]:
-    """Checks a number against a shape's limits. `words` says in a sentence what the number is."""
+    """Checks a number against a shape's limits. `number_text`: how a sentence names the number."""
     if accepted_range := _allowed_range(shape, number):
-        yield Problem(Fault.LIMITS, place, f"{words}: {accepted_range}")
+        yield Problem(Fault.LIMITS, place, f"{number_text}: {accepted_range}")
 
 
 def _allowed_range(shape: Mapping[str, Any], number: float | Decimal) -> str | None:
-    """Returns the range that AWS accepts, if a number is outside it."""
+    """Returns the range that AWS accepts, as text for people; None if the number is inside it."""
     minimum, maximum = shape.get("min"), shape.get("max")
     is_below = minimum is not None and number < minimum
     if not is_below and (maximum is None or number <= maximum):
@@ -213,7 +220,9 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 
 def _matches_pattern(pattern: str, value: str) -> bool:
-    """Returns True if the model's pattern matches the value, or cannot be tried."""
+    """Returns whether the model's pattern matches the value; True if the pattern cannot be
+    tried.
+    """
     compiled = _compiled(pattern)
     if compiled is None or len(value) > _MAX_MATCHED_LENGTH:
         return True

@@ -1,10 +1,8 @@
-"""An instance type that a run is tried on, and what the family's runs took on types they used.
+"""Candidates: the other instance types that a run is tried on, each with a cost or a refusal.
 
-A candidate has its cost, or the reason for its refusal.
-
-The family's own runs replace assumptions about a move between two types. They also say where to
-stop: after a step to a smaller type that made the runs cost more, no smaller type is a saving. Such
-a step is remembered as long as the family has runs: each run stores the steps of earlier runs.
+The family's own runs on two types replace the assumptions about a move between them. After a step
+to a smaller type made the runs cost more, no smaller type is a saving. Each run stores the steps of
+earlier runs, so a step is remembered as long as the family has runs.
 """
 
 from __future__ import annotations
@@ -22,17 +20,18 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.prices.market import InstanceType, Rate
 
 MAX_RUNTIME_FACTOR = Decimal(2)
-"""A run that may take longer than this is not a like-for-like alternative, however cheap it is: our
-choice. Work that fits on fewer GPUs by its mean always takes less."""
+"""The largest run-time factor of a candidate: a type on which a run may take longer is refused,
+however cheap it is. Our choice. Work whose mean fits on fewer GPUs always stays below this factor.
+"""
 MIN_SHOWN_FACTOR = Decimal("1.005")
-"""A smaller factor would be shown as "1.00 times as long"."""
+"""The smallest run-time factor that is shown; a smaller factor would read "1.00 times as long"."""
 _FAR_BREAK_EVEN = 2
-"""A break-even factor that is this many times the counted one is not mentioned."""
+"""A break-even factor of more than this many times the counted factor is not mentioned."""
 
 MIN_RUNS = 3
 """The number of runs that a median needs: our choice."""
 MAX_STEPS = 8
-"""The number of steps that a run stores, the newest first."""
+"""The most costlier steps that a run stores, the newest first."""
 
 
 class Constraint(enum.Enum):
@@ -55,29 +54,32 @@ class Constraint(enum.Enum):
 
 
 class TypeRefusal(NamedTuple):
-    """The broken constraint, and a sentence with its numbers."""
+    """Why a type is refused for a run: the broken constraint, and a reason with the numbers."""
 
     constraint: Constraint
     reason: str
 
 
 class RuntimeFactor(NamedTuple):
-    """The run time as a multiple of the current one, as counted and at best, with the reason."""
+    """The run time on another type as a multiple of the current run time, with the reason.
+
+    `counted`: the slow end of the range, which the saving is computed with. `best`: the fast end.
+    """
 
     counted: Decimal
     best: Decimal
     explanation: str
     is_measured: bool = False
-    """Whether the family's own runs on the type measured it."""
-    trial: bool = False
-    """Whether it is a guess: only a trial run on the type shows how long it takes."""
+    """Whether the family's own runs on both types measured the factor."""
+    needs_trial: bool = False
+    """Whether the factor is a guess that only a trial run on the type can replace."""
 
 
 class Candidate(NamedTuple):
-    """One type: a refusal, or the run's duration and cost (USD). None means unknown.
+    """A type that a run is tried on: a refusal, or the run's time and bill (USD) on it.
 
-    `feasible_unpriced`: it fits and is not larger than the current type, but its price cannot be
-    compared. It may be the cheaper one.
+    None means unknown. `feasible_unpriced`: the type fits and is not larger than the current type,
+    but its price cannot be compared, so the type may be cheaper.
     """
 
     type: InstanceType
@@ -87,20 +89,21 @@ class Candidate(NamedTuple):
     usd: Decimal | None = None
     best_usd: Decimal | None = None
     break_even_factor: Decimal | None = None
-    """The run-time factor at which the cost equals the current one; None without a range."""
+    """The run-time factor at which the new bill equals the current bill; None if a bill is unknown
+    or the best and counted bills are equal."""
     feasible_unpriced: bool = False
 
     @property
     def change(self) -> SetType:
-        """The change of the job that is counted."""
+        """The change of the job to this type, at the counted run time."""
         if self.runtime_factor is None:
             return SetType(self.type.name)
-        return SetType(self.type.name, self.runtime_factor.counted, self.runtime_factor.trial)
+        return SetType(self.type.name, self.runtime_factor.counted, self.runtime_factor.needs_trial)
 
     @property
     def explanation(self) -> str:
-        """Why the run takes this long, and up to which run time it saves; empty for a refused
-        type.
+        """Why the run takes this long on the type, and up to which factor it still saves; empty for
+        a refused type.
         """
         if self.runtime_factor is None:
             return ""
@@ -121,44 +124,48 @@ class Candidate(NamedTuple):
 
     @property
     def has_estimated_rate(self) -> bool:
-        """Whether its rate is an estimate: SageMaker may not sell it."""
+        """Whether the type's rate is an estimate: SageMaker may not sell the type."""
         return self.rate is not None and self.rate.is_estimate
 
     @property
     def needs_trial(self) -> bool:
-        """Whether its saving is at most possible."""
+        """Whether the saving is at most possible, because the rate or the run time is a guess."""
         return self.has_estimated_rate or (
-            self.runtime_factor is not None and self.runtime_factor.trial
+            self.runtime_factor is not None and self.runtime_factor.needs_trial
         )
 
     @property
     def was_cheaper_per_run(self) -> bool:
-        """Whether the family's runs on it cost less, although it costs more per hour."""
+        """Whether the family's runs cost less on this type, although it costs more per hour."""
         return (
             self.runtime_factor is not None
             and self.runtime_factor.is_measured
-            and self.runtime_factor.trial
+            and self.runtime_factor.needs_trial
         )
 
     @property
     def price_note(self) -> str | None:
-        """How its rate was computed, if no rate of the job's day is known; None if one is."""
+        """How the type's rate was estimated or computed from another day's rate; None for other
+        rates.
+        """
         if self.rate is None:
             return None
         ratio = self.rate.note if self.rate.is_by_ratio else None
-        sentences = [text for text in (self.rate.estimated, ratio) if text]
+        sentences = [text for text in (self.rate.estimate_basis, ratio) if text]
         return " ".join(f"{text[0].upper()}{text[1:]}." for text in sentences) or None
 
     @property
     def best_change(self) -> SetType | None:
-        """The other end of the range, if there is one."""
+        """The change of the job to this type at the best run time; None if it is the counted run
+        time.
+        """
         if self.runtime_factor is None or self.runtime_factor.best == self.runtime_factor.counted:
             return None
-        return SetType(self.type.name, self.runtime_factor.best, self.runtime_factor.trial)
+        return SetType(self.type.name, self.runtime_factor.best, self.runtime_factor.needs_trial)
 
 
 class TriedType(Struct, frozen=True):
-    """Comparable runs on one type: how many, and the medians of their seconds and dollars."""
+    """A family's comparable runs on one type: their number, and the medians of seconds and USD."""
 
     type: InstanceType
     runs: int
@@ -167,14 +174,14 @@ class TriedType(Struct, frozen=True):
 
     @property
     def has_enough_runs(self) -> bool:
-        """Whether there are enough runs for the medians."""
+        """Whether there are enough runs for a median."""
         return self.runs >= MIN_RUNS
 
 
 class CostlierStep(Struct, frozen=True):
     """A step to a smaller type that made a family's runs cost more, with the costs on both types.
 
-    It applies only to runs with this number of instances and this kind of purchase.
+    The step applies only to runs with this number of instances and this kind of purchase.
     """
 
     from_type: str
@@ -186,7 +193,7 @@ class CostlierStep(Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Why no run is moved to that type or to a smaller one."""
+        """Why no run is moved to `to_type` or to a smaller type."""
         cost = f"${self.to_usd:,.2f} on {self.to_type}, ${self.from_usd:,.2f} on {self.from_type}"
         return f"a step to a smaller type already made the family's runs more expensive: {cost}"
 
@@ -194,7 +201,7 @@ class CostlierStep(Struct, frozen=True):
 class FamilyTypes(Struct, frozen=True):
     """The types of a family's last comparable runs, and its steps to smaller types that cost more.
 
-    `steps` may be older than the runs of `tried_types`.
+    `steps`: each step with its smaller type; a step may be older than the runs of `tried_types`.
     """
 
     tried_types: tuple[TriedType, ...] = ()
@@ -228,11 +235,10 @@ def is_disproved(step: CostlierStep, tried: Collection[TriedType]) -> bool:
 def factor_from_family(
     family: FamilyTypes, current_type: InstanceType, other_type: InstanceType
 ) -> RuntimeFactor | TypeRefusal | None:
-    """Returns how long a run takes on another type by the family's runs, or why it is not moved
-    there.
+    """Returns the run-time factor on another type by the family's own runs, or a refusal.
 
-    None if these runs do not show it. A faster type is counted as not faster, since there may have
-    been less data. A type that costs more per hour but less per run needs a trial.
+    None if the family's runs do not show the factor. A faster type counts as not faster, since its
+    runs may have had less data. A type that costs more per hour but less per run needs a trial.
     """
     by_name = {row.type.name: row for row in family.tried_types if row.has_enough_runs}
     current_runs, other_runs = by_name.get(current_type.name), by_name.get(other_type.name)
@@ -258,7 +264,7 @@ def factor_from_family(
         cost = (
             f"They cost ${other_runs.usd:,.2f}, not ${current_runs.usd:,.2f}; the data may differ."
         )
-        return RuntimeFactor(factor, factor, f"{reason} {cost}", is_measured=True, trial=True)
+        return RuntimeFactor(factor, factor, f"{reason} {cost}", is_measured=True, needs_trial=True)
     return RuntimeFactor(max(factor, Decimal(1)), factor, reason, is_measured=True)
 
 

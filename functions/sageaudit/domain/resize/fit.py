@@ -1,11 +1,11 @@
-"""The types besides a job's own, and whether they fit what a run used.
+"""Finds the types that a job could use instead, and whether each fits what a run used.
 
-Some checks of a type do not depend on what a run used. Jobs of one day, region, kind and type share
-their result.
+Checks that do not depend on the run are cached for jobs of one day, region, kind and type.
 
-A type fits the run if each resource that it has less of than the current type is enough. A resource
-that it has as much of is enough, recorded or not. Fewer vCPUs slow down the minutes in which more
-cores were busy: the factor is the mean over all minutes of max(1, cores with headroom / vCPUs).
+A type fits if each resource that it has less of than the current type is enough for the run. A
+resource that it has as much of is enough, recorded or not. Fewer vCPUs slow down the minutes in
+which more cores were busy: the factor is the mean over all minutes of max(1, cores with headroom /
+vCPUs).
 """
 
 from __future__ import annotations
@@ -31,24 +31,25 @@ from sageaudit.domain.resize.candidate import Constraint, TypeRefusal
 from sageaudit.domain.usage.demand import Demand, ResourceNeed
 
 MAX_VCPU_FACTOR = Decimal("1.25")
-"""Fewer vCPUs may make a run at most a quarter longer. Beyond that, one-minute means say too little
-about the peaks. Our choice."""
+"""The largest run-time factor from fewer vCPUs. If a run would take longer, one-minute means say
+too little about the peaks. Our choice."""
 SAME_GPU_HEADROOM = 1.1
-"""The headroom factor for GPU memory on the same GPU model, where framework and caches take as much
-as now. Our choice."""
+"""The headroom factor for memory on the same GPU model: framework and caches take as much as now.
+Our choice."""
 FACTOR_PRECISION = Decimal("0.0001")
-"""The precision of run-time factors."""
+"""Run-time factors are rounded up to a multiple of this."""
 _BURSTABLE_FAMILIES = ("t3", "-flex")
-"""Families that do not always have their full CPU. They are never recommended."""
+"""The endings of families whose full CPU is not guaranteed; these families are never
+recommended."""
 _NUMBER = re.compile(r"\d+")
 
 _NO_UNCERTAINTY = Decimal(0)
 _OFFER_CACHE_SIZE = 32
-"""How many lists of types are cached, for the newest markets, kinds and types."""
+"""The most lists of types that each cache holds."""
 
 
 class Fit(NamedTuple):
-    """A run on `current_type`, with its demand, and `other_type`. A tuple, like `Candidate`."""
+    """Whether a run that now uses `current_type` fits `other_type`."""
 
     job: Job
     current_type: InstanceType
@@ -57,7 +58,7 @@ class Fit(NamedTuple):
     other_type: InstanceType
 
     def size_refusal(self) -> TypeRefusal | None:
-        """Returns why the type does not fit the run, or None. Certain reasons come before
+        """Returns why `other_type` does not fit the run, or None. A certain reason comes before
         unrecorded use.
         """
         unrecorded = None
@@ -90,9 +91,10 @@ class Fit(NamedTuple):
         return TypeRefusal(Constraint.MEMORY, f"{Constraint.MEMORY.value}: {figures}")
 
     def _disk_refusal(self) -> TypeRefusal | None:
-        """Checks a type's own disk against the use; a volume is as large as the request says.
+        """Returns why the disk of `other_type` is too small for the run, or None.
 
-        Unrecorded use refuses nothing: for most jobs the recorded use is near 0.
+        A type without its own disk has the volume of the request. Unrecorded use refuses nothing:
+        for most jobs the recorded use is near 0.
         """
         needed_gb, local_gb, current_gb = (
             self.demand.disk_gb.needed,
@@ -108,8 +110,8 @@ class Fit(NamedTuple):
         return TypeRefusal(Constraint.STORAGE, f"disk: {figures}")
 
     def _vcpu_refusal(self) -> TypeRefusal | None:
-        """Checks the vCPUs. They must not be so few that a GPU waits for them, as more would then
-        be needed.
+        """Returns why the vCPUs are too few, or None: a GPU would wait for them, or the run would
+        take too long.
         """
         need, offered = self.demand.vcpu, self.other_type.vcpu
         if offered >= self.current_type.vcpu:
@@ -124,19 +126,21 @@ class Fit(NamedTuple):
         return None
 
     def vcpu_factor(self, headroom_percent: Decimal | None = None) -> Decimal:
-        """Returns how many times as long the vCPUs' work takes on the other type, with headroom."""
+        """Returns the run-time factor from fewer vCPUs on `other_type`, with headroom; 1 if not
+        fewer.
+        """
         if self.other_type.vcpu >= self.current_type.vcpu or not self.demand.cores:
             return Decimal(1)
         percent = self.headroom_percent if headroom_percent is None else headroom_percent
         return self.demand.vcpu_factor(self.other_type.vcpu / (1 + float(percent) / 100))
 
     def _gpu_memory_refusal(self) -> TypeRefusal | None:
-        """Checks the GPU memory. CloudWatch has only the sum of a host's GPUs, so one GPU may have
-        it all.
+        """Returns why the GPU memory is too small, or None.
 
-        If the sum fits on one GPU, it fits on a GPU of that size. If it is more, it is taken as
-        spread evenly, with headroom. Copies in data-parallel work do not add up: what one GPU held
-        fits on each GPU of its size.
+        CloudWatch has only the sum of a host's GPUs, so one GPU may use all of it. A sum that fits
+        on one current GPU fits on any GPU of that size. A larger sum counts as spread evenly, with
+        headroom. Copies in data-parallel work do not add up: what one GPU held fits on each GPU of
+        its size.
         """
         need, gpus = self.demand.gpu_memory_gib, self.current_type.gpus
         if not need.available:
@@ -165,9 +169,9 @@ class Fit(NamedTuple):
 
 
 def gpu_count_refusal(need: Demand, gpus: int) -> TypeRefusal | None:
-    """Returns why this many GPUs do not fit the run, or None if they may. It is checked first.
+    """Returns why this many GPUs cannot do the run's mean work, or None if they may.
 
-    The mean work must fit. GPUs that share it then take less than twice as long.
+    If the mean work fits, GPUs that share it take less than twice as long.
     """
     if need.gpus.is_met_by(gpus) is not False:
         return None
@@ -176,7 +180,7 @@ def gpu_count_refusal(need: Demand, gpus: int) -> TypeRefusal | None:
 
 
 def type_class_refusal(current_type: InstanceType, other_type: InstanceType) -> TypeRefusal | None:
-    """Returns why no run may move to the other type, however small its demand; None if it may."""
+    """Returns why no run may move to the other type, however small the run's demand, or None."""
     if other_type.accelerator and not other_type.gpus:
         reason = f"{other_type.name} has no GPU and needs other code"
         return TypeRefusal(Constraint.ACCELERATOR, reason)
@@ -210,18 +214,18 @@ def _unrecorded_refusal(use: str, need: ResourceNeed) -> TypeRefusal:
 
 
 def _generation(family: str) -> int:
-    """Returns the number in a family's name: 7 for m7i; 0 without one."""
+    """Returns the number in a family's name, such as 7 for m7i; 0 without a number."""
     digits = _NUMBER.search(family)
     return int(digits[0]) if digits else 0
 
 
 class TypeOffer(Struct, frozen=True):
-    """A type besides the current one, before any check that needs the run.
+    """A type other than the current type, with the checks that do not need the run.
 
-    `refusal`: why it is not offered: it is not sold, or its price cannot be compared.
-    `type_class_refusal`: why no run is recommended to move to it. `can_fit`: it is not larger than
-    the current type, and only its price refuses it. `is_cheaper_per_hour`: by a price that is not
-    an estimate.
+    `refusal`: why the type is not offered, because it is not sold or its price cannot be compared.
+    `type_class_refusal`: why no run is recommended to move to the type. `can_fit`: the type is not
+    larger than the current type, and only its price refuses it. `is_cheaper_per_hour`: the type
+    costs less by a price that is not an estimate.
     """
 
     type: InstanceType
@@ -236,8 +240,8 @@ class TypeOffer(Struct, frozen=True):
 def offers(
     market: Market, region: str | None, kind: JobKind, own_type: str
 ) -> tuple[TypeOffer, ...]:
-    """Returns every other type, by hourly price. Jobs of one market, kind and type share the
-    result.
+    """Returns an offer for each type other than `own_type`, the cheapest per hour first. The result
+    is cached.
     """
     current_type, own_rate = market.types[own_type], market.hourly(region, kind, own_type)
     type_offers = []
@@ -270,7 +274,7 @@ def offers(
 def named_offers(
     market: Market, region: str | None, kind: JobKind, own_type: str, names: frozenset[str]
 ) -> tuple[TypeOffer, ...]:
-    """Returns the `offers` with these names."""
+    """Returns the `offers` of the types with these names."""
     all_offers = offers(market, region, kind, own_type)
     return tuple(offer for offer in all_offers if offer.type.name in names)
 
@@ -279,7 +283,7 @@ def named_offers(
 def possibly_cheaper_types(
     market: Market, region: str | None, kind: JobKind, own_type: str
 ) -> frozenset[str]:
-    """Returns the types that are not known to cost as much or more per hour."""
+    """Returns the names of the types that are not known to cost as much as `own_type` per hour."""
     own_rate = market.hourly(region, kind, own_type)
     return frozenset(
         offer.type.name
@@ -294,18 +298,18 @@ def possibly_cheaper_types(
 def _availability_refusal(
     region: str | None,
     kind: JobKind,
-    own: tuple[InstanceType, Rate | None],
-    offered: tuple[InstanceType, Rate | None],
+    own_type_and_rate: tuple[InstanceType, Rate | None],
+    other_type_and_rate: tuple[InstanceType, Rate | None],
 ) -> TypeRefusal | None:
-    (own_type, own_rate), (other_type, rate) = own, offered
+    (own_type, own_rate), (other_type, rate) = own_type_and_rate, other_type_and_rate
     if kind not in other_type.kinds:
         reason = f"{kind.value} jobs do not take {other_type.name}"
         return TypeRefusal(Constraint.NOT_OFFERED, reason)
     if rate is None:
         reason = f"no price known for {other_type.name} in {region}"
         return TypeRefusal(Constraint.BILL, reason)
-    if rate.unlisted is not None:
-        reason = f"{other_type.name} may not be sold for {kind.value} jobs: {rate.unlisted}"
+    if rate.unlisted_reason is not None:
+        reason = f"{other_type.name} may not be sold for {kind.value} jobs: {rate.unlisted_reason}"
         return TypeRefusal(Constraint.NOT_OFFERED, reason)
     if own_rate is not None and not is_comparable(own_rate, rate):
         reason = f"{other_type.name} and {own_type.name} have no price of one time and kind"
@@ -322,12 +326,12 @@ def rate_uncertainty(rate: Rate | None, other_rate: Rate | None) -> Decimal:
 
 
 def is_cheaper_per_hour(rate: Rate | None, other_rate: Rate | None) -> bool:
-    """Returns whether `other_rate` is below `rate`, even if an estimate is wrong."""
+    """Returns whether `other_rate` is below `rate`, even if an estimated rate is wrong."""
     if rate is None or other_rate is None:
         return False
     return other_rate.usd < rate.usd * (1 - rate_uncertainty(rate, other_rate))
 
 
 def hourly_price_order(instance_type: InstanceType, rate: Rate | None) -> tuple[Decimal, str]:
-    """Sort key of types: by hourly price; types without a price come last."""
+    """Returns the sort key of a type: its hourly price; types without a price come last."""
     return (rate.usd if rate else Decimal("Infinity"), instance_type.name)

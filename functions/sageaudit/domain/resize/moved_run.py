@@ -1,20 +1,22 @@
-"""How many times as long a run takes on another type that fits it (`fit`).
+"""Bounds the time of a run on another type that fits it (`fit`).
 
-u is the mean share of time for which each GPU of a host is busy. r is the most times as long that
-measured work took on the other GPU; then the host takes at most 1 + u (r - 1) times as long. If n
-GPUs become m < n of the same model, k = n / m of them share one and take turns: at most 1 + u (k -
-1) times as long. If m > 1, the work must be spread evenly over them. Both together give 1 + u (r k
-- 1).
+u is the mean busy share (0..1) of the GPUs of a host. r is the largest measured slowdown on the
+other GPU model: the run time there / the current run time. If n GPUs become m < n GPUs, k = n / m
+of them share one GPU and take turns. The run takes at most this many times as long:
 
-A job that is known to use every GPU (each has a process, or a stage of the model) waits in each of
-them, and fewer GPUs may wait one after the other. For fewer GPUs that figure is a guess, which only
-a trial replaces. For any other job CloudWatch does not show whether one GPU did all the work of n.
-Then it takes 1 + min(n u, 1) (r - 1) times as long, and the longer of both counts. If the sum of a
-host's GPUs lies at the ceiling of one GPU and no distribution is known, one of them did the work,
-and k is 1. The result is multiplied by the factor for fewer vCPUs. The slowest host decides.
+    another GPU model   1 + u (r - 1)
+    fewer GPUs          1 + u (k - 1), if the work is spread evenly over them
+    both                1 + u (r k - 1)
+    one GPU did it all  1 + min(n u, 1) (r - 1)
 
-This slow end is counted. A faster GPU (r below 1) makes up for fewer GPUs, but the run is never
-counted as faster: a busy GPU does not prove that the run waits for the GPU.
+If a job is known to use every GPU, fewer GPUs may wait one after the other. The figure for fewer
+GPUs is then a guess, which only a trial can replace. For any other job, CloudWatch does not show
+whether one GPU did all the work, so the longer of the last two figures counts. If the sum of a
+host's GPUs lies at the ceiling of one GPU, and no distribution is known, one GPU did the work.
+
+The result is multiplied by the factor for fewer vCPUs. The slowest host decides. This slow end is
+counted. A faster GPU (r below 1) makes up for fewer GPUs, but the run never counts as faster: a
+busy GPU does not prove that the run waits for the GPU.
 """
 
 from __future__ import annotations
@@ -52,12 +54,14 @@ _ONE = Decimal(1)
 
 
 class RuntimeOnType(Fit):
-    """A run on `current_type`, with its demand, that is moved to `other_type`."""
+    """The time of a run that moves from `current_type` to `other_type`."""
 
     __slots__ = ()
 
     def runtime_factor(self) -> RuntimeFactor | TypeRefusal:
-        """Returns the run time as a multiple of the current one, or why the run cannot move."""
+        """Returns the run time as a multiple of the current run time, or why the run cannot
+        move.
+        """
         return (
             type_class_refusal(self.current_type, self.other_type)
             or self.size_refusal()
@@ -65,9 +69,10 @@ class RuntimeOnType(Fit):
         )
 
     def unchecked_runtime_factor(self) -> RuntimeFactor | TypeRefusal:
-        """Returns the same for a type that is known to fit the run.
+        """Returns the run time as a multiple of the current run time, on a type that is known to
+        fit.
 
-        A multiple that cannot be bounded, or is too large, is refused.
+        A type is refused if the multiple has no bound, or is too large.
         """
         is_gpu_idle = self.demand.is_gpu_idle
         find_veto = algorithm_refusal if is_gpu_idle else type_refusal
@@ -88,7 +93,7 @@ class RuntimeOnType(Fit):
         return factor
 
     def _slowed_by_vcpus(self, factor: RuntimeFactor) -> RuntimeFactor:
-        """Returns the run time with the factor for fewer vCPUs."""
+        """Returns the run-time factor, multiplied by the factor for fewer vCPUs."""
         vcpu_factor = self.vcpu_factor()
         if vcpu_factor == 1:
             return factor
@@ -110,12 +115,14 @@ class RuntimeOnType(Fit):
         return factor._replace(counted=counted_factor, best=best_factor, explanation=reason)
 
     @property
-    def _gpus_merged(self) -> int:
-        """How many of the current GPUs share one of the other type (k)."""
+    def _gpus_per_other_gpu(self) -> int:
+        """The number of current GPUs that share one GPU of the other type (k)."""
         return max(math.ceil(self.current_type.gpus / self.other_type.gpus), 1)
 
     def _ratio(self) -> RuntimeRange | TypeRefusal | None:
-        """Returns the measured range for the other GPU; None if it is the same GPU."""
+        """Returns the measured run-time range of the other GPU, or a refusal; None for the same
+        GPU.
+        """
         current_type, other_type = self.current_type, self.other_type
         if current_type.gpu_model == other_type.gpu_model:
             return self._same_model_refusal()
@@ -127,7 +134,7 @@ class RuntimeOnType(Fit):
 
     @property
     def _precisions(self) -> frozenset[Precision]:
-        """The precision classes that the run may have."""
+        """The precision classes that the run may use."""
         hints = self.job.hints
         if not has_tensor_cores(self.current_type):
             return frozenset({Precision.FP32})
@@ -136,7 +143,11 @@ class RuntimeOnType(Fit):
         return frozenset({Precision.HALF}) if hints.mixed_precision else UNKNOWN_PRECISION
 
     def _same_model_refusal(self) -> TypeRefusal | None:
-        """Refuses the same GPU model with less or unknown memory bandwidth: it was not measured."""
+        """Returns why the same GPU model with another memory size is refused, or None.
+
+        It is refused if its memory bandwidth is lower or unknown, since no work was measured on
+        both.
+        """
         current_type, other_type = self.current_type, self.other_type
         if current_type.gpu_memory_gib == other_type.gpu_memory_gib:
             return None
@@ -153,20 +164,25 @@ class RuntimeOnType(Fit):
         )
 
     def _unmeasured(self, gaps: UnmeasuredPrecisions) -> str:
-        pair = f"{self.current_type.gpu_model} and {self.other_type.gpu_model}"
-        absent, single = (
+        pair_text = f"{self.current_type.gpu_model} and {self.other_type.gpu_model}"
+        missing_text, single_text = (
             " or ".join(sorted(kind.label for kind in classes))
             for classes in (gaps.missing_precisions, gaps.single_workload_precisions)
         )
         sentences = (
-            absent and f"no training work measured on both {pair} in {absent} is known",
-            single and f"only one work was measured on both {pair} in {single}, which is no range",
+            missing_text
+            and f"no training work measured on both {pair_text} in {missing_text} is known",
+            single_text
+            and f"only one work was measured on both {pair_text} in {single_text},"
+            " which is no range",
             "the precision of the run is not known" if len(self._precisions) > 1 else "",
         )
         return f"{'; '.join(filter(None, sentences))}{self._data_sheets_text()}"
 
     def _data_sheets_text(self) -> str:
-        """Returns figures of both data sheets, which explain a refusal but do not decide."""
+        """Returns both GPUs' figures by data sheet, which explain a refusal but do not decide
+        it.
+        """
         peaks = self.current_type.gpu_peaks, self.other_type.gpu_peaks
         if peaks[0] is None or peaks[1] is None:
             return ""
@@ -186,19 +202,24 @@ class RuntimeOnType(Fit):
             (self._slowest_factor(host, slow_ratio) for host in self.demand.hosts), default=_ONE
         )
         slow_factor = slow_factor.quantize(FACTOR_PRECISION, ROUND_UP)
-        busy = max((host.mean_busy_share for host in self.demand.hosts), default=_ONE)
-        fast_factor = min(_ONE, (1 + busy * (slow_ratio - 1)).quantize(FACTOR_PRECISION, ROUND_UP))
-        needs_trial = self.job.hints.has_gpu_ranks and self._gpus_merged > 1
+        busy_share = max((host.mean_busy_share for host in self.demand.hosts), default=_ONE)
+        fast_factor = min(
+            _ONE, (1 + busy_share * (slow_ratio - 1)).quantize(FACTOR_PRECISION, ROUND_UP)
+        )
+        needs_trial = self.job.hints.has_gpu_ranks and self._gpus_per_other_gpu > 1
         is_other_gpu = (
             ratio is not None or self.current_type.gpu_memory_gib != self.other_type.gpu_memory_gib
         )
         needs_trial = needs_trial or (is_other_gpu and can_train_together(self.job))
         return RuntimeFactor(
-            max(slow_factor, _ONE), fast_factor, self._explanation(ratio, busy), trial=needs_trial
+            max(slow_factor, _ONE),
+            fast_factor,
+            self._explanation(ratio, busy_share),
+            needs_trial=needs_trial,
         )
 
     def _slowest_factor(self, host: HostGpus, slow_ratio: Decimal) -> Decimal:
-        shared_factor = 1 + host.mean_busy_share * (slow_ratio * self._gpus_merged - 1)
+        shared_factor = 1 + host.mean_busy_share * (slow_ratio * self._gpus_per_other_gpu - 1)
         if self.job.hints.has_gpu_ranks:
             return shared_factor
         single_gpu_factor = 1 + min(host.mean_busy_share * self.current_type.gpus, _ONE) * (
@@ -211,46 +232,49 @@ class RuntimeOnType(Fit):
         )
 
     def _has_one_busy_gpu(self, host: HostGpus) -> bool:
-        """Returns whether one GPU did the work. Several GPUs that take turns look the same in the
-        metrics, so it is False if the job is known to use all.
+        """Returns whether one GPU did all the work; False if the job is known to use all GPUs.
+
+        In the metrics, several GPUs that take turns look like one busy GPU.
         """
         return host.has_one_busy_gpu and self.job.hints.distribution is None
 
-    def _explanation(self, ratio: RuntimeRange | None, busy: Decimal) -> str:
+    def _explanation(self, ratio: RuntimeRange | None, busy_share: Decimal) -> str:
         sentences = []
         if ratio is not None:
             sentences.append(self._comparison_text(ratio))
         elif self.current_type.gpu_memory_gib != self.other_type.gpu_memory_gib:
-            gib, today_gib = self.other_type.gpu_memory_gib, self.current_type.gpu_memory_gib
+            gib, current_gib = self.other_type.gpu_memory_gib, self.current_type.gpu_memory_gib
             model = self.current_type.gpu_model
             sentences.append(
-                f"its {model} has {gib} GiB of memory, the current one has {today_gib} GiB"
+                f"its {model} has {gib} GiB of memory, the current one has {current_gib} GiB"
             )
-        if self._gpus_merged > 1:
+        if self._gpus_per_other_gpu > 1:
             sentences.append(self._shared_gpu_text())
         if not sentences:
             return self._same_gpu_text()
-        use_text = f"the GPU was busy for {busy:.0%} of the time"
+        use_text = f"the GPU was busy for {busy_share:.0%} of the time"
         if self.demand.gpus.unknown_because:
             use_text = "how busy it was is not known, so it is counted as always busy"
         elif self.current_type.gpus > 1:
-            use_text = f"the GPUs were busy for {busy:.0%} of the time on average"
+            use_text = f"the GPUs were busy for {busy_share:.0%} of the time on average"
         reason = f"{', and '.join(sentences)}; {use_text}."
         return " ".join([f"{reason[0].upper()}{reason[1:]}", *self._caveats(ratio)])
 
     def _comparison_text(self, ratio: RuntimeRange) -> str:
-        ends = f"{ratio.low:.2f} to {ratio.high:.2f}"
-        classes = " and ".join(sorted({row.precision.label for row in ratio.rows}))
+        range_text = f"{ratio.low:.2f} to {ratio.high:.2f}"
+        precisions_text = " and ".join(sorted({row.precision.label for row in ratio.rows}))
         if len(self._precisions) > 1:
-            classes = f"the widest range of {classes}, as the run's precision is not known"
+            precisions_text = (
+                f"the widest range of {precisions_text}, as the run's precision is not known"
+            )
         return (
-            f"{self.other_type.gpu_model} took {ends} times as long as"
+            f"{self.other_type.gpu_model} took {range_text} times as long as"
             f" {self.current_type.gpu_model} "
-            f"{ratio.basis} ({classes})"
+            f"{ratio.basis} ({precisions_text})"
         )
 
     def _caveats(self, ratio: RuntimeRange | None) -> Iterator[str]:
-        if ratio is not None and ratio.high < 1 and self._gpus_merged == 1:
+        if ratio is not None and ratio.high < 1 and self._gpus_per_other_gpu == 1:
             yield "A faster GPU is counted as no faster: what else the run waits for is not known."
         yield from move_caveats(self.job, self.current_type, self.other_type)
         peaks = self.current_type.gpu_peaks, self.other_type.gpu_peaks
@@ -271,13 +295,13 @@ class RuntimeOnType(Fit):
                 f"the {self.current_type.gpus} GPUs together never did more than one GPU can, "
                 "and often as much: one of them did the work"
             )
-        on = "one" if self.other_type.gpus == 1 else f"{self.other_type.gpus}, spread evenly"
+        gpus_text = "one" if self.other_type.gpus == 1 else f"{self.other_type.gpus}, spread evenly"
         if not has_gpu_ranks:
-            return f"the work of {self.current_type.gpus} GPUs takes turns on {on}"
+            return f"the work of {self.current_type.gpus} GPUs takes turns on {gpus_text}"
         return (
             f"each of its {self.current_type.gpus} GPUs does a part of the work "
-            f"({self.job.hints.distribution}); on {on} these may take turns or wait one after the "
-            "other, which only a trial shows"
+            f"({self.job.hints.distribution}); on {gpus_text} these may take turns or wait one "
+            "after the other, which only a trial shows"
         )
 
     def _same_gpu_text(self) -> str:

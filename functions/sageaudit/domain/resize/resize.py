@@ -1,9 +1,10 @@
-"""The same run on other instance types: its recorded use and its bill on each candidate.
+"""Tries a run on other instance types: whether its recorded use fits, and its bill there.
 
 All candidates are ranked together: the same GPU in another size, fewer GPUs, another GPU, no GPU. A
-refused candidate names the constraint that it breaks. The run time there is bounded (`moved_run`):
-the slow end is counted, the fast end is only shown. The family's own runs on the type replace the
-bounds. After a step to a smaller type made the runs cost more, no smaller type is tried.
+refused candidate names the constraint that it breaks. The run time on a candidate is bounded
+(`moved_run`): the slow end is counted, the fast end is only shown. The family's own runs on a type
+replace the bounds. After a step to a smaller type made the runs cost more, no smaller type is
+tried.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ _Arguments = tuple[Job, Measurements, Market, Decimal, tuple[Measurements, ...]]
 
 
 class Resize(Struct, frozen=True, dict=True):
-    """The current type and bill, and all candidates: fitting ones by cost, then refused ones.
+    """The result of trying a run on other types: the current type and bill, and the candidates.
 
-    It has no slots, so that the candidates that save are computed once for several rules.
+    The class has no slots, so that the candidates that save are computed once for several rules.
     """
 
     current_type: InstanceType
@@ -58,9 +59,9 @@ class Resize(Struct, frozen=True, dict=True):
     bill: Bill
     demand: Demand
     fitting: tuple[Candidate, ...]
-    """The cheapest candidate is first."""
+    """The candidates that fit the run, the cheapest first."""
     refusals: tuple[tuple[TypeOffer, TypeRefusal], ...]
-    """The refused types, the cheapest per hour first."""
+    """The refused types with the reasons, the cheapest per hour first."""
     feasible_unpriced: tuple[InstanceType, ...]
 
     @cached_property
@@ -75,14 +76,16 @@ class Resize(Struct, frozen=True, dict=True):
         return (*self.fitting, *refused)
 
     def saving_usd(self, candidate: Candidate) -> Decimal | None:
-        """Returns the current bill less the candidate's; negative if the candidate costs more.
+        """Returns the current bill less the candidate's bill; negative if the candidate costs more.
 
-        None if the current bill is unknown, or an upper bound.
+        None if a bill is unknown, or the current bill is an upper bound.
         """
         return self._saving_against(candidate.usd)
 
     def best_saving_usd(self, candidate: Candidate) -> Decimal | None:
-        """Returns the saving at the other end of the candidate's range; None without a range."""
+        """Returns the saving at the candidate's best run time; None if unknown or without a
+        range.
+        """
         return None if candidate.best_change is None else self._saving_against(candidate.best_usd)
 
     def _saving_against(self, other_usd: Decimal | None) -> Decimal | None:
@@ -95,20 +98,21 @@ class Resize(Struct, frozen=True, dict=True):
     def certain_savings(self) -> Iterator[Candidate]:
         """Candidates that fit the run and certainly save, the largest counted saving first.
 
-        Candidates that only possibly save are in `possible_savings`. Each costs less per hour, so
-        the next run's recommendation does not reverse the move. If the current bill is unknown, the
-        cheapest per hour come first.
+        Each costs less per hour, so the recommendation of the next run does not reverse the move.
+        If the current bill is unknown, the cheapest per hour come first.
         """
         return iter(self._candidates_that_save[0])
 
     @property
     def possible_savings(self) -> Iterator[Candidate]:
-        """Candidates whose saving is at most possible, in the same order."""
+        """Candidates that fit the run and at most possibly save, the largest counted saving
+        first.
+        """
         return iter(self._candidates_that_save[1])
 
     @cached_property
     def _candidates_that_save(self) -> tuple[list[Candidate], list[Candidate]]:
-        """Candidates that certainly save, and those that need a trial."""
+        """The candidates that certainly save, and the candidates that need a trial."""
         savings: tuple[list[Candidate], list[Candidate]] = ([], [])
         for candidate in self._saving_candidates():
             savings[candidate.needs_trial].append(candidate)
@@ -137,9 +141,9 @@ class Resize(Struct, frozen=True, dict=True):
 
     @property
     def feasible_unpriced_by_size(self) -> tuple[InstanceType, ...]:
-        """Types that fit the run and are not larger, but whose price cannot be compared.
+        """Types that fit the run and are not larger than the current type, the smallest first.
 
-        Any of them may be cheaper than the current type. The smallest come first.
+        Their prices cannot be compared, so each may be cheaper than the current type.
         """
         return tuple(
             sorted(
@@ -197,7 +201,7 @@ def resize(
     """Tries a run on each other type, or only on `type_names`. Call `resize_refusal` first.
 
     `whole_run`: the metrics of the whole run; its active minutes decide the size. `other_usage`:
-    measurements that must fit too. `family_types`: types that the family used. `billed`: the job's
+    more measurements that must fit. `family_types`: types that the family used. `billed`: the job's
     bill, if it was computed. A training plan's capacity is for one type, so another type is billed
     on demand.
     """
@@ -243,7 +247,9 @@ def resize(
 
 
 class _TypeEvaluation(Struct, frozen=True):
-    """One run that is tried on several types. `moved_bill`: the data of its bill on them."""
+    """Evaluates other types for one run. `moved_bill`: what bills the run on another type
+    quickly.
+    """
 
     job: Job
     current_type: InstanceType
@@ -256,10 +262,10 @@ class _TypeEvaluation(Struct, frozen=True):
     too_few_gpus: Mapping[int, TypeRefusal]
 
     def evaluate(self, offer: TypeOffer) -> Candidate | TypeRefusal:
-        """Returns the offered type with its bill, or why it is refused."""
+        """Returns the offered type as a candidate with its bill, or why it is refused."""
         other_type = offer.type
         by_family = factor_from_family(self.family_types, self.current_type, other_type)
-        needs_trial = isinstance(by_family, RuntimeFactor) and by_family.trial
+        needs_trial = isinstance(by_family, RuntimeFactor) and by_family.needs_trial
         if offer.type_class_refusal is not None and not needs_trial:
             return offer.type_class_refusal
         if other_type.gpus in self.too_few_gpus:
@@ -279,7 +285,7 @@ class _TypeEvaluation(Struct, frozen=True):
         return Candidate(other_type, offer.rate, None, factor, usd, best_usd, break_even_factor)
 
     def can_fit(self, offer: TypeOffer) -> bool:
-        """Returns whether the type fits the run, whatever it costs."""
+        """Returns whether the offered type fits the run, whatever it costs."""
         return isinstance(self._runtime_on(offer.type).runtime_factor(), RuntimeFactor)
 
     def _runtime_on(self, other_type: InstanceType) -> RuntimeOnType:
@@ -288,25 +294,27 @@ class _TypeEvaluation(Struct, frozen=True):
         )
 
     def _total_usd(self, offer: TypeOffer, time_factor: Decimal) -> Decimal | TypeRefusal | None:
-        """Returns the total on the type, or a refusal if its bill would lack a current line."""
+        """Returns the run's bill on the type in USD, or a refusal if the bill lacks a current
+        line.
+        """
         if self.moved_bill is not None and offer.rate is not None:
             usd = self.moved_bill.total_usd(offer.type, offer.rate, time_factor)
             if usd is not None:
                 return usd
         new_bill = bill(SetType(offer.type.name, time_factor).apply(self.job), self.market)
-        missing = [gap for gap in new_bill.gaps if gap not in self.billed.gaps]
-        if not missing:
+        new_gaps = [gap for gap in new_bill.gaps if gap not in self.billed.gaps]
+        if not new_gaps:
             return new_bill.total_usd
-        reason = f"the bill on {offer.type.name} would not be complete: {', '.join(missing)}"
+        reason = f"the bill on {offer.type.name} would not be complete: {', '.join(new_gaps)}"
         return TypeRefusal(Constraint.BILL, reason)
 
     def _break_even(
         self, factor: RuntimeFactor, usd: Decimal | None, best_usd: Decimal | None
     ) -> Decimal | None:
-        """Returns the run-time factor at which the cost equals the current one; None without a
-        range.
+        """Returns the run-time factor at which the new bill equals the current bill.
 
-        The bill is linear in the run time, so both ends of the range determine it.
+        The bill is linear in the run time, so the best and counted bills determine the factor. None
+        if a bill is unknown or the two are equal.
         """
         current_usd = self.billed.total_usd
         if current_usd is None or usd is None or best_usd is None or usd == best_usd:
@@ -316,13 +324,13 @@ class _TypeEvaluation(Struct, frozen=True):
 
 
 def _by_cost(candidate: Candidate) -> tuple[Decimal, Decimal, str]:
-    """Sort key of fitting candidates: by their bill."""
+    """Returns the sort key of a fitting candidate: its bill, or its hourly price if unknown."""
     hourly, name = hourly_price_order(candidate.type, candidate.rate)
     return (candidate.usd if candidate.usd is not None else hourly, hourly, name)
 
 
 class ResizeCache(Struct, frozen=True):
-    """The results of `resize` in one audit: rules with the same arguments share one result.
+    """Caches the results of `resize` in one audit for rules with the same arguments.
 
     Types that cost as much or more per hour are left out, unless the family used them.
     """
@@ -331,38 +339,41 @@ class ResizeCache(Struct, frozen=True):
 
     @property
     def results(self) -> list[Resize]:
-        """The results so far."""
-        return [answer for _, answer in self._entries]
+        """All results that are cached so far."""
+        return [result for _, result in self._entries]
 
     def resize(
         self,
         job: Job,
-        whole: Measurements,
+        whole_run: Measurements,
         market: Market,
         headroom_percent: Decimal,
-        also: tuple[Measurements, ...] = (),
+        other_usage: tuple[Measurements, ...] = (),
         read_family_types: Callable[[], FamilyTypes] = FamilyTypes,
         billed: Bill | None = None,
     ) -> Resize:
-        """Calls `resize` once for equal arguments; `read_family_types` is called only then."""
-        arguments = (job, whole, market, headroom_percent, also)
-        for question, answer in self._entries:
-            if question == arguments:
-                return answer
+        """Returns the cached result for equal arguments, or calls `resize`.
+
+        `read_family_types` is called only if no result is cached. `billed` is not compared.
+        """
+        arguments = (job, whole_run, market, headroom_percent, other_usage)
+        for cached_arguments, result in self._entries:
+            if cached_arguments == arguments:
+                return result
         family_types = read_family_types()
         own_type = job.groups[0].instance_type
         cheaper = possibly_cheaper_types(market, job.region, job.kind, own_type)
-        answer = resize(
+        result = resize(
             job,
-            whole,
+            whole_run,
             market,
             headroom_percent=headroom_percent,
-            other_usage=also,
+            other_usage=other_usage,
             family_types=family_types,
             type_names=cheaper.union(row.type.name for row in family_types.tried_types)
             if family_types.tried_types
             else cheaper,
             billed=billed,
         )
-        self._entries.append((arguments, answer))
-        return answer
+        self._entries.append((arguments, result))
+        return result

@@ -1,8 +1,8 @@
-"""One type for a family, the cheapest type that fits, and what a job's instances cost per hour.
+"""Chooses one type for a family, and finds the cheapest type and hourly cost of a job.
 
-A family's runs differ, and the next one may resemble any recent run. For each run the smallest
-fitting types are stored, with its longest run time on each, as a factor. A type with at least as
-much of everything as one of these fits that run, too.
+A family's runs differ, and the next run may resemble any recent run. For each run, the smallest
+fitting types are stored with the longest run time on each, as a factor. A type with at least as
+much of everything as a stored type fits the run, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sageaudit.domain.resize.candidate import Candidate
 from sageaudit.domain.resize.resize import HEADROOM_PERCENT, Resize
 
 RECENT_RUNS = 10
-"""After this many runs, a family is judged by its new load: our choice."""
+"""A family's type is chosen by this many of its newest runs: our choice."""
 _KEEP_SHARE = Decimal("0.9")
 """The family's recommended type changes if it saves less than this share of the best saving. Our
 choice."""
@@ -29,26 +29,28 @@ _HEADROOM_FACTOR = 1 + float(HEADROOM_PERCENT) / 100
 
 
 def smallest_types(runs: Sequence[Resize]) -> dict[str, Decimal] | None:
-    """Returns the smallest types that fit the run and save, with its run-time factor, by name.
+    """Returns the smallest types that fit a run and save, each with its run-time factor, by name.
 
-    `runs`: the same run, resized as several rules asked. The result is empty if nothing cheaper
-    fits, and None if that is unknown.
+    `runs`: the results of `resize` for the run, with the arguments of several rules. The result is
+    empty if nothing cheaper fits, and None if the use is unknown.
     """
-    judged = [run for run in runs if run.rate is not None and not any(run.unrecorded_refusals)]
-    savings = next(filter(None, (_saving_candidates(run) for run in judged)), [])
+    judged_results = [
+        run for run in runs if run.rate is not None and not any(run.unrecorded_refusals)
+    ]
+    saving_candidates = next(filter(None, (_saving_candidates(run) for run in judged_results)), [])
     smallest: dict[str, tuple[InstanceType, Decimal]] = {}
-    for candidate_row in sorted(savings, key=lambda candidate: _size(candidate.type)):
-        covered = any(
-            _is_at_least_as_large(candidate_row.type, small) for small, _ in smallest.values()
+    for candidate in sorted(saving_candidates, key=lambda row: _size(row.type)):
+        is_covered = any(
+            _is_at_least_as_large(candidate.type, small) for small, _ in smallest.values()
         )
         if (
-            candidate_row.runtime_factor is not None
-            and not covered
+            candidate.runtime_factor is not None
+            and not is_covered
             and len(smallest) < _MAX_STORED_TYPES
         ):
-            factor = candidate_row.runtime_factor.counted.quantize(_HUNDREDTH, ROUND_UP)
-            smallest[candidate_row.type.name] = (candidate_row.type, factor)
-    return {name: factor for name, (_, factor) in smallest.items()} if judged else None
+            factor = candidate.runtime_factor.counted.quantize(_HUNDREDTH, ROUND_UP)
+            smallest[candidate.type.name] = (candidate.type, factor)
+    return {name: factor for name, (_, factor) in smallest.items()} if judged_results else None
 
 
 def _saving_candidates(run: Resize) -> list[Candidate]:
@@ -76,29 +78,32 @@ def best_for_family(
 ) -> list[Candidate]:
     """Returns the candidates that fit most of the family's newest runs, the best first.
 
-    `family_smallest_types`: the smallest types of each of these runs. The best candidate saves most
-    at its slowest run time. `recommended_type` stays first while it saves nearly as much.
+    `family_smallest_types`: the smallest types of each of the newest runs. The best candidate saves
+    most at its slowest run time. `recommended_type` stays first while it saves nearly as much.
     """
     if not family_smallest_types and recommended_type is None:
         return list(candidates)  # their order is by what this run saves
     factors = {
-        other.type.name: runtime_factors(other.type, family_smallest_types, types)
-        for other in candidates
+        candidate.type.name: runtime_factors(candidate.type, family_smallest_types, types)
+        for candidate in candidates
     }
     most_fits = max(map(len, factors.values()), default=0)
-    best = [other for other in candidates if len(factors[other.type.name]) == most_fits]
+    best = [candidate for candidate in candidates if len(factors[candidate.type.name]) == most_fits]
     savings = {
-        other.type.name: _family_saving_usd(run, other, factors[other.type.name]) for other in best
+        candidate.type.name: _family_saving_usd(run, candidate, factors[candidate.type.name])
+        for candidate in best
     }
     if None in savings.values():
         return best
-    best.sort(key=lambda other: -(savings[other.type.name] or 0))
-    current = next((other for other in best if other.type.name == recommended_type), None)
+    best.sort(key=lambda candidate: -(savings[candidate.type.name] or 0))
+    current = next(
+        (candidate for candidate in best if candidate.type.name == recommended_type), None
+    )
     if current is not None:
         min_saving_usd = _KEEP_SHARE * (savings[best[0].type.name] or 0)
         best.sort(
-            key=lambda other: (
-                other is not current or (savings[other.type.name] or 0) < min_saving_usd
+            key=lambda candidate: (
+                candidate is not current or (savings[candidate.type.name] or 0) < min_saving_usd
             )
         )
     return best
@@ -109,36 +114,38 @@ def runtime_factors(
     smallest_types_by_run: Sequence[Mapping[str, Decimal]],
     types: Mapping[str, InstanceType],
 ) -> list[Decimal]:
-    """Returns, for each run that is known to fit on a type, the longest run time as a factor.
+    """Returns the run-time factor on a type of each run that is known to fit on the type.
 
     `smallest_types_by_run`: the smallest types of each run.
     """
     factors = []
     for smallest in smallest_types_by_run:
-        small = ((types.get(name), times) for name, times in smallest.items())
-        times = [
-            times
-            for small_type, times in small
+        stored_types = ((types.get(name), factor) for name, factor in smallest.items())
+        fitting_factors = [
+            factor
+            for small_type, factor in stored_types
             if small_type is not None and _is_at_least_as_large(instance_type, small_type)
         ]
-        factors += [min(times)] if times else []
+        factors += [min(fitting_factors)] if fitting_factors else []
     return factors
 
 
-def _family_saving_usd(run: Resize, other: Candidate, factors: Sequence[Decimal]) -> Decimal | None:
-    """Returns what this run saves there if it is as slow as the slowest run; None if unknown.
+def _family_saving_usd(
+    run: Resize, candidate: Candidate, factors: Sequence[Decimal]
+) -> Decimal | None:
+    """Returns the USD that the run saves on the type at the slowest run's factor; None if unknown.
 
     A factor that the family's runs measured does not depend on one run.
     """
-    saving_usd, runtime_factor = run.saving_usd(other), other.runtime_factor
-    if saving_usd is None or runtime_factor is None or other.usd is None:
+    saving_usd, runtime_factor = run.saving_usd(candidate), candidate.runtime_factor
+    if saving_usd is None or runtime_factor is None or candidate.usd is None:
         return None
     slowest = (
         _ONE
         if runtime_factor.is_measured
         else max([_ONE, *(factor / runtime_factor.counted for factor in factors)])
     )
-    return saving_usd - (slowest - 1) * other.usd
+    return saving_usd - (slowest - 1) * candidate.usd
 
 
 def cluster_usd_per_hour(job: Job, market: Market) -> Decimal | None:
@@ -159,30 +166,34 @@ def cheapest_type(
     *,
     allow_estimates: bool = False,
 ) -> tuple[Decimal, str] | None:
-    """Returns the cheapest type that fits and that this kind of job may use; None without a known
-    rate.
+    """Returns the USD per hour and the name of the cheapest type that a job may use; None if no
+    rate is known.
 
-    The result has the USD per hour of one instance and the type's name. `allow_estimates`: whether
-    estimated rates count. Among equal rates the first name wins.
+    `is_fitting`: whether a type fits. `allow_estimates`: whether estimated rates count. Among equal
+    rates the first name wins.
     """
-    priced = _priced(job, market, is_fitting, estimated=allow_estimates)
+    priced = _priced_types(job, market, is_fitting, allow_estimates=allow_estimates)
     return min(((usd, other.name) for usd, other in priced), default=None)
 
 
-def _priced(
-    job: Job, market: Market, fits: Callable[[InstanceType], bool], *, estimated: bool = False
+def _priced_types(
+    job: Job,
+    market: Market,
+    is_fitting: Callable[[InstanceType], bool],
+    *,
+    allow_estimates: bool = False,
 ) -> Iterator[tuple[Decimal, InstanceType]]:
     for other in market.types.values():
-        if job.kind in other.kinds and fits(other):
+        if job.kind in other.kinds and is_fitting(other):
             rate = market.hourly(job.region, job.kind, other.name)
-            if rate is not None and (estimated or not rate.is_estimate):
+            if rate is not None and (allow_estimates or not rate.is_estimate):
                 yield rate.usd, other
 
 
 def seconds_saved_by_cpu_type(
     job: Job, market: Market, seconds: Decimal, cores: float, memory_gib: float
 ) -> Decimal:
-    """Returns the seconds of the bill that current CPU types would save; 0 if unknown."""
+    """Returns the part of `seconds` whose cost current CPU types would save; 0 if unknown."""
     share = saving_share_of_cpu_type(job, market, cores, memory_gib) if seconds else None
     return (seconds * (share or 0)).quantize(Decimal(1), ROUND_DOWN)
 
@@ -192,11 +203,13 @@ def saving_share_of_cpu_type(
 ) -> Decimal | None:
     """Returns the share (0..1) of the hourly price that current CPU types would save.
 
-    For each host, enough CPU instances for its cores and memory plus a fifth are counted. None if a
-    price is unknown.
+    Each host is replaced by enough CPU instances for `cores` and `memory_gib` plus a fifth. None if
+    a price is unknown.
     """
     current_usd = cluster_usd_per_hour(job, market)
-    current_cpu = _priced(job, market, lambda other: not (other.accelerator or other.is_legacy))
+    current_cpu = _priced_types(
+        job, market, lambda other: not (other.accelerator or other.is_legacy)
+    )
     costs_usd = [
         usd
         * ceil(

@@ -49,24 +49,25 @@ _FIRST_CUDA: tuple[tuple[Decimal, addresses.Version], ...] = (
 )
 """Compute capabilities, and the first CUDA toolkit that builds for each."""
 _DROPPED_BY_CUDA: tuple[tuple[Decimal, int], ...] = ((Decimal("5.0"), 12), (Decimal("7.5"), 13))
-"""From this major version on, CUDA has no code for architectures below the capability."""
+"""Compute capabilities, and the major version of CUDA from which older architectures have no
+code."""
 _CPU_TAG = re.compile(r"(?:^|[-_.])cpu(?:$|[-_.])")
 _SMALL_A100_GIB = Decimal(40)
 _VOLTA = Decimal("7.0")
 _PYTORCH_WITHOUT_VOLTA = (2, 11)
 _CUDA_WITHOUT_VOLTA = (12, 8)
-"""From this toolkit on, builds of that PyTorch leave out Volta."""
+"""From this CUDA toolkit on, builds of PyTorch 2.11 and later leave out Volta."""
 
 
 def has_tensor_cores(instance_type: InstanceType) -> bool:
-    """Returns whether its GPU has tensor cores, which make 16-bit matrix products many times
-    faster.
+    """Returns whether a type's GPU has tensor cores, which speed up 16-bit matrix products many
+    times.
     """
     return instance_type.gpus > 0 and instance_type.gpu_model not in _WITHOUT_TENSOR_CORES
 
 
 def has_bf16(instance_type: InstanceType) -> bool:
-    """Returns whether its GPU supports bf16 and FlashAttention."""
+    """Returns whether a type's GPU supports bf16 and FlashAttention."""
     return instance_type.gpus > 0 and instance_type.gpu_model not in _WITHOUT_BF16
 
 
@@ -136,8 +137,8 @@ def algorithm_refusal(job: Job, current_type: InstanceType, other_type: Instance
 def _network_refusal(job: Job) -> str | None:
     """Returns why the network may limit several instances; None if each works alone.
 
-    Transform instances never exchange data: SageMaker gives each its own objects. Instances of a
-    processing job that get parts of its data do not either, unless a framework joins them.
+    Transform instances never exchange data: SageMaker gives each its own objects. Processing
+    instances that get parts of the data exchange none either, unless a framework joins them.
     """
     if not job.kind.spec.can_hosts_communicate:
         return None
@@ -154,7 +155,7 @@ def _network_refusal(job: Job) -> str | None:
 
 
 def can_train_together(job: Job) -> bool:
-    """Returns whether a training job has several instances, whose script may join them."""
+    """Returns whether a job is a training job on several instances, which its script may join."""
     has_several_instances = (job.instance_count or 0) > 1
     return has_several_instances and job.kind is JobKind.TRAINING
 
@@ -206,25 +207,25 @@ def _cuda_refusal(job: Job, other_type: InstanceType) -> str | None:
     if toolkit is None or other_type.gpu_peaks is None:
         return None
     name, capability = other_type.gpu_model, other_type.gpu_peaks.compute_capability
-    first = _first_cuda(other_type)
-    if first is not None and toolkit < first:
+    first_cuda = _first_cuda(other_type)
+    if first_cuda is not None and toolkit < first_cuda:
         return (
             f"its image has CUDA {_version_text(toolkit)}, and the {name} needs"
-            f" {_version_text(first)} or later"
+            f" {_version_text(first_cuda)} or later"
         )
-    dropped = _dropping_cuda_version(capability)
-    if dropped is not None and toolkit[0] >= dropped:
+    dropping_version = _dropping_cuda_version(capability)
+    if dropping_version is not None and toolkit[0] >= dropping_version:
         return f"its image has CUDA {_version_text(toolkit)}, which has dropped the {name}"
-    torch = addresses.pytorch(job.image)
+    pytorch_version = addresses.pytorch(job.image)
     if (
         capability == _VOLTA
-        and torch
-        and torch >= _PYTORCH_WITHOUT_VOLTA
+        and pytorch_version
+        and pytorch_version >= _PYTORCH_WITHOUT_VOLTA
         and toolkit >= _CUDA_WITHOUT_VOLTA
     ):
         return (
-            f"PyTorch {_version_text(torch)} for CUDA {_version_text(toolkit)} has dropped the"
-            f" {name}"
+            f"PyTorch {_version_text(pytorch_version)} for CUDA {_version_text(toolkit)} has"
+            f" dropped the {name}"
         )
     return None
 
@@ -249,7 +250,7 @@ def _version_text(version: addresses.Version) -> str:
 def move_caveats(job: Job, current_type: InstanceType, other_type: InstanceType) -> Iterator[str]:
     """Yields sentences on what the owner must check before a move to another GPU model.
 
-    No recording shows these things, but each may rule out the move.
+    Recordings do not show these facts, but each may rule out the move.
     """
     if _gpu(current_type) == _gpu(other_type):
         return

@@ -1,9 +1,10 @@
 """The demand of a run on each resource, from its recorded use.
 
-Memory: P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances. vCPUs and GPUs: the
-work, because work that shares fewer of them takes longer and does not fail. If the demand is
-unknown, a reason says why: periods above 5 minutes hide peaks, a run with fewer than 15 active
-minutes has too few points, and missing hosts or points may be the ones with the peak.
+For memory, the peak counts: P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances.
+For vCPUs and GPUs, the total work counts: with fewer of them a run only takes longer, while with
+too little memory it fails. The demand is unknown if points are more than 5 minutes apart, which
+hides peaks, or if fewer than 15 minutes were active. It is also unknown if hosts or points are
+missing, which may have the peak.
 """
 
 from __future__ import annotations
@@ -23,20 +24,22 @@ PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
 _PLACES = Decimal("0.0001")
 _ROUNDING_MARGIN = 1 - 1e-9
-"""A factor below 1 that covers any rounding error of a product."""
+"""A factor that lowers a threshold by more than any rounding error."""
 _CPU_LIMIT_SHARE = 0.9
-"""The share of all vCPUs from which they are at their limit, as in Debugger's CPUBottleneck and in
-the rule of that name."""
+"""vCPUs are at their limit from this busy share on, as in Debugger's CPUBottleneck and sageaudit's
+rule of that name."""
 _ONE_GPU_CEILING_MIN = 90.0
-"""One GPU did all the work if the P95 of the sum of a host's GPUs is at least this."""
+"""One GPU did all the work only if the P95 of the sum of a host's GPUs (100: one GPU) is at least
+this."""
 _ONE_GPU_CEILING_MAX = 101.0
-"""And if the sum is never above this: 100% of one GPU, and up to 1% that idle GPUs report."""
+"""One GPU did all the work only if the sum of a host's GPUs never exceeds this: 100% of one GPU,
+and up to 1% that idle GPUs report."""
 
 
 class ResourceNeed(Struct, frozen=True):
-    """One resource of a host: what the run needs of it, and what the host has.
+    """What a run needs of one resource of a host, and what the host has.
 
-    `needed` is None if it is unknown; `unknown_because` says why.
+    `needed` is None if the need is unknown; `unknown_because` says why.
     """
 
     needed: float | None
@@ -54,9 +57,10 @@ class ResourceNeed(Struct, frozen=True):
 
 
 class HostGpus(Struct, frozen=True):
-    """How busy the GPUs of one host were: the mean over its GPUs (0..1), rounded up.
+    """How busy the GPUs of one host were.
 
-    `has_one_busy_gpu`: their sum is at the ceiling of one GPU, so one of them did the work.
+    `mean_busy_share`: the mean over the GPUs (0..1), rounded up. `has_one_busy_gpu`: the sum of the
+    GPUs is at the ceiling of one GPU, so one GPU did the work.
     """
 
     mean_busy_share: Decimal
@@ -64,7 +68,7 @@ class HostGpus(Struct, frozen=True):
 
 
 class BusyCores(Struct, frozen=True):
-    """The busy cores of one host with `vcpu` vCPUs, by its CPU utilisation in each period."""
+    """The CPU utilisation of one host with `vcpu` vCPUs, which shows its busy cores by period."""
 
     series: Series
     vcpu: int
@@ -72,8 +76,8 @@ class BusyCores(Struct, frozen=True):
     def runtime_factor(self, vcpu: float) -> float:
         """Returns how many times as long the host takes on this number of vCPUs.
 
-        It is the mean over its periods of max(1, cores / vCPUs): work without a free core is done
-        later.
+        The factor is the mean over all periods of max(1, cores / vCPUs): work without a free core
+        is done later.
         """
         points = self.series.present
         over = [cores for cores in self._busy_at_least(vcpu) if cores > vcpu]
@@ -81,7 +85,9 @@ class BusyCores(Struct, frozen=True):
         return (len(points) - len(over) + more / vcpu) / len(points)
 
     def is_at_limit(self, vcpu: float) -> bool:
-        """Returns whether this number of vCPUs is at its limit in at least half of the periods."""
+        """Returns whether this number of vCPUs would be at its limit in at least half of the
+        periods.
+        """
         limit, points = _CPU_LIMIT_SHARE * vcpu, len(self.series.present)
         return (
             len([1 for cores in self._busy_at_least(limit) if cores >= limit])
@@ -89,7 +95,7 @@ class BusyCores(Struct, frozen=True):
         )
 
     def _busy_at_least(self, cores: float) -> list[float]:
-        """Returns the busy cores of the periods that may reach `cores`; often none has to be
+        """Returns the busy cores of the periods that may reach `cores`; for speed, often none is
         examined.
         """
         percent = 100 * cores / self.vcpu * _ROUNDING_MARGIN
@@ -99,13 +105,13 @@ class BusyCores(Struct, frozen=True):
 
 
 class Demand(Struct, frozen=True, dict=True):
-    """What the busiest host needs.
+    """The demand of a run: what the busiest host needs.
 
-    `vcpu`, `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of all its GPUs, in GPUs.
-    `gpu_memory_gib`: P99.5 over all its GPUs, without headroom. `hosts`: the GPUs of each host; if
-    they were not recorded, one host whose GPUs were always busy, the worst case. `cores`: the busy
-    cores of each host; empty if the use of the vCPUs is unknown. `disk_gb`: P99.5 plus headroom of
-    the instance's own disk, if it has one.
+    `vcpu`, `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of all GPUs of the host, in
+    GPUs. `gpu_memory_gib`: P99.5 over all GPUs of the host, without headroom. `hosts`: the GPUs of
+    each host; if they were not recorded, one host whose GPUs were always busy, the worst case.
+    `cores`: the busy cores of each host; empty if the use of the vCPUs is unknown. `disk_gb`: P99.5
+    plus headroom of the instance's own disk, if it has one.
     """
 
     vcpu: ResourceNeed
@@ -117,24 +123,24 @@ class Demand(Struct, frozen=True, dict=True):
     disk_gb: ResourceNeed = ResourceNeed(None, 0.0)
 
     @cached_property
-    def _times(self) -> dict[float, Decimal]:
+    def _factor_by_vcpu(self) -> dict[float, Decimal]:
         return {}
 
     def vcpu_factor(self, vcpu: float) -> Decimal:
         """Returns how many times as long the slowest host takes on this number of vCPUs."""
-        if vcpu not in self._times:
+        if vcpu not in self._factor_by_vcpu:
             factor = max(host.runtime_factor(vcpu) for host in self.cores)
-            self._times[vcpu] = Decimal(str(factor)).quantize(_PLACES, ROUND_UP)
-        return self._times[vcpu]
+            self._factor_by_vcpu[vcpu] = Decimal(str(factor)).quantize(_PLACES, ROUND_UP)
+        return self._factor_by_vcpu[vcpu]
 
     @property
     def is_gpu_idle(self) -> bool:
-        """Whether the GPU is known to have never worked."""
+        """Whether it is known that no GPU ever worked."""
         return self.gpus.needed == 0
 
     @property
     def busiest_gpu_share(self) -> Decimal | None:
-        """The mean use of the GPUs (0..1) of the busiest host; None if it was not recorded."""
+        """The mean busy share (0..1) of the busiest host's GPUs; None if it was not recorded."""
         return (
             None
             if self.gpus.unknown_because
@@ -150,8 +156,8 @@ def demand(
 ) -> Demand:
     """Returns the demand of a run on `current_type`, in the active minutes of `whole_run`.
 
-    Only whether the GPU was idle depends on the whole run. `other_usage`: active minutes whose
-    demand must be met, too, if `whole_run` has several runs (`domain/usage/judged_use`).
+    Whether the GPU was idle depends on all minutes. `other_usage`: more active minutes whose demand
+    must be met, if `whole_run` is a pool of several runs (`judged_use`).
     """
     usages = (whole_run.active_part(), *other_usage)
     factor = 1 + float(headroom_percent) / 100
@@ -161,7 +167,7 @@ def demand(
         not _mean_unknown_reason(whole_run, Metric.GPU) and is_gpu_idle(whole_run)
     )
     vcpu = _peak(usages, Metric.CPU, current_type.vcpu, factor)
-    lines = [] if vcpu.unknown_because else _lines(usages, Metric.CPU)
+    lines = [] if vcpu.unknown_because else _series_of_hosts(usages, Metric.CPU)
     hosts = () if is_idle else _host_gpus(usages, current_type.gpus)
     return Demand(
         vcpu=vcpu,
@@ -174,7 +180,7 @@ def demand(
     )
 
 
-def _lines(usages: Sequence[Measurements], metric: Metric) -> list[Series]:
+def _series_of_hosts(usages: Sequence[Measurements], metric: Metric) -> list[Series]:
     return [line for usage in usages for line in usage.series[metric].values()]
 
 
@@ -193,10 +199,10 @@ def _gpu_need(
 ) -> ResourceNeed:
     if unknown := _mean_unknown_reason(usages[0], Metric.GPU):
         return ResourceNeed(None, gpus, unknown)
-    works = (line.mean / 100 * gpus for line in _lines(usages, Metric.GPU))
+    busy_gpus = (line.mean / 100 * gpus for line in _series_of_hosts(usages, Metric.GPU))
     busiest = [
-        min(work, 1.0) if host.has_one_busy_gpu else work
-        for host, work in zip(hosts, works, strict=True)
+        min(busy, 1.0) if host.has_one_busy_gpu else busy
+        for host, busy in zip(hosts, busy_gpus, strict=True)
     ]
     return ResourceNeed(max(busiest), gpus)
 
@@ -204,7 +210,7 @@ def _gpu_need(
 def _host_gpus(usages: Sequence[Measurements], gpus: int) -> tuple[HostGpus, ...]:
     if _mean_unknown_reason(usages[0], Metric.GPU) is not None:
         return (HostGpus(Decimal(1), has_one_busy_gpu=False),)
-    return tuple(_host(line, gpus) for line in _lines(usages, Metric.GPU))
+    return tuple(_host(line, gpus) for line in _series_of_hosts(usages, Metric.GPU))
 
 
 def _host(line: Series, gpus: int) -> HostGpus:
@@ -237,7 +243,8 @@ def _mean_unknown_reason(usage: Measurements, metric: Metric) -> str | None:
 
 
 def is_gpu_idle(usage: Measurements) -> bool:
-    """Returns whether no point of any host shows GPU work: its GPUs together never exceed 1%.
+    """Returns whether no point shows GPU work: the GPUs of a host together never exceed 1% of one
+    GPU.
 
     Points of more than 5 minutes must be 0, because their mean may hide minutes of work.
     """

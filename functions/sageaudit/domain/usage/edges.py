@@ -4,10 +4,10 @@ Only periods that are known to be idle count. Short gaps of missing points betwe
 as idle, too (`series.states`).
 
 Standstills of similar length with one core at work may be a phase of the program. An evaluation or
-a save on one core recurs, and takes about as long each time. A process that hangs does so once, or
-for any length of time. A standstill without a busy core is never such a phase: nothing worked in
-it. Metrics cannot show whether the minutes were needed, so a recurring standstill is worth a check,
-but is not a certain saving.
+a save on one core recurs, and takes about as long each time. A process hangs once, or for any
+length of time. A standstill without a busy core is never a phase of the program. Metrics cannot
+show whether the minutes were needed, so a recurring standstill is worth a check, but is not a
+certain saving.
 """
 
 from __future__ import annotations
@@ -32,20 +32,19 @@ from sageaudit.domain.usage.series import (
 from sageaudit.structs import replace
 
 RECURS_FROM = 2
-"""The least number of similar standstills. Our choice: metrics cannot tell a single one from a
-hang, and a short training has two epochs."""
+"""The fewest similar standstills that count as recurring. Our choice: metrics cannot tell a single
+standstill from a hang, and a short training has two epochs."""
 _LENGTH_TIMES = 1.5
-"""The factor by which a length may differ from the median: an evaluation varies with its data and
-with other jobs on the storage, and the first one also loads. Our choice."""
+"""The largest factor between the length of a similar standstill and the median length. Our choice:
+an evaluation varies with its data and with other jobs on the storage, and the first evaluation also
+loads."""
 _AT_WORK_CORES = 0.5
-"""The mean busy cores from which one process works in a standstill: our choice. The process waits
+"""The mean busy cores from which one process works in a standstill. Our choice: the process waits
 for storage at times, and a sleeping host uses under 0.2 cores."""
 
 
 def gpu_recording_gap(usage: Measurements) -> Missing | None:
-    """Returns why GPU work may not have been recorded, or None. It is for rules that judge by the
-    CPU.
-    """
+    """Returns why GPU work may not have been recorded, or None; for rules that judge by the CPU."""
     missing = usage.missing.get(Metric.GPU)
     if missing is None or usage.gpus == 0:
         return None
@@ -64,7 +63,9 @@ def work_metric(usage: Measurements) -> Metric | Missing:
 
 
 def activity_by_host(usage: Measurements) -> dict[str, States]:
-    """Returns for each host and period: active (True), known to be idle (False), unknown (None)."""
+    """Returns each host's state by period: active (True), known to be idle (False) or unknown
+    (None).
+    """
     no_cpu: States = [None] * usage.points
     no_gpu: States = [None if usage.gpus else False] * usage.points
     return {
@@ -78,9 +79,10 @@ def activity_by_host(usage: Measurements) -> dict[str, States]:
 class HostActivity(Struct, frozen=True):
     """When one host worked.
 
-    `first_work_period`: the period from which it worked. `idle_tail_periods`: its idle periods up
-    to the end; its own standstill up to the end counts, too. `has_worked`: whether it took part in
-    the work. Every host is active in the first minutes, so that alone does not count.
+    `first_work_period`: the index of the period from which the host worked. `idle_tail_periods`:
+    the number of idle periods at the end; the host's own standstill at the end counts, too.
+    `has_worked`: whether the host may have worked after the first minutes, in which every host is
+    active.
     """
 
     host: str
@@ -117,13 +119,15 @@ def host_activities(usage: Measurements) -> list[HostActivity]:
 
 
 def _idle_end(states: States) -> range:
-    """Returns the last periods, if they are known to be idle."""
+    """Returns the range of the last periods that are known to be idle; empty if the last is not."""
     length = sum(1 for _ in takewhile(lambda state: state is False, reversed(states)))
     return range(len(states) - length, len(states))
 
 
 def _host_standstill_tail(usage: Measurements, host: str) -> int:
-    """Returns the periods of one host's standstill at the end; 0 if its GPUs are not idle there."""
+    """Returns the number of periods of a host's standstill at the end; 0 if its GPUs are not idle
+    there.
+    """
     if usage.gpu_states.get(host, [None])[-1:] != [False]:
         return 0
     series = {
@@ -142,27 +146,26 @@ def _final_standstill(usage: Measurements) -> range:
 
 
 def opening_periods(usage: Measurements) -> int:
-    """Returns how many first periods prove nothing, because points come late and imports use the
+    """Returns the number of first periods that prove nothing: points come late, and imports use the
     CPU.
     """
     return min(MAX_FIRST_POINT_DELAY_S // (usage.period_s or MAX_FIRST_POINT_DELAY_S), usage.points)
 
 
 def idle_tail(usage: Measurements) -> range:
-    """Returns the idle end of the run, the longer of two.
+    """Returns the idle periods at the end of the run, or the standstill there if it is longer.
 
-    The first are the last periods in which every host is known to be idle. The second is the
-    standstill at the end, in which a host may keep one core busy.
+    In idle periods, every host is known to be idle. In a standstill, a host may keep one core busy.
     """
-    length = sum(1 for _ in takewhile(usage.idle, reversed(range(usage.points))))
+    length = sum(1 for _ in takewhile(usage.is_idle, reversed(range(usage.points))))
     return max(range(usage.points - length, usage.points), _final_standstill(usage), key=len)
 
 
 def trim_to_last_points(usage: Measurements) -> Measurements | None:
-    """Cuts after the last period in which every host has points of CPU and GPU.
+    """Cuts measurements after the last period in which every host has points of CPU and GPU.
 
-    The last minutes of a running job have no points yet. None without such a period, or if a host
-    has no points at all.
+    The last minutes of a running job have no points yet. Returns None if there is no such period,
+    or if a host has no points at all.
     """
     metrics = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
     if usage.gpus is None or any(usage.missing_hosts(metric) for metric in metrics):
@@ -179,21 +182,22 @@ def trim_to_last_points(usage: Measurements) -> Measurements | None:
 
 
 QUIET_SHARE = 0.01
-"""The share of a host's vCPUs that its agents may use; they use more on a large host. Our choice;
-the idle hosts in the recordings are small, and for them IDLE_BELOW_CORES is right."""
+"""The share of a host's vCPUs that its agents may use, since agents use more on a large host. Our
+choice: the idle hosts in the recordings are small, and IDLE_BELOW_CORES is right for small hosts.
+"""
 
 
 def quiet_cores(vcpu: int) -> float:
-    """Returns the number of busy cores below which a host does nothing; at most 1, which is a
-    program.
+    """Returns the number of busy cores below which a host does nothing; at most 1, as a program may
+    use one core.
     """
     return min(max(IDLE_BELOW_CORES, QUIET_SHARE * vcpu), 1.0)
 
 
 def idle_tail_so_far(usage: Measurements) -> range:
-    """Returns the idle end of a running job, the longer of two.
+    """Returns the idle tail of a running job, or the longer stretch at its end without work.
 
-    These are the idle tail, and the last periods in which every host is quiet and no GPU works.
+    In a stretch without work, every host is quiet and no GPU works.
     """
     vcpu = usage.vcpu or 1
     limit = quiet_cores(vcpu) * 100 / vcpu
@@ -209,8 +213,8 @@ def idle_tail_so_far(usage: Measurements) -> range:
 def does_real_work(usage: Measurements) -> list[bool]:
     """Returns for each period whether a host is known to do more than a waiting process does.
 
-    That is GPU work or more than one busy core. For hosts without GPUs, it is enough not to be
-    quiet.
+    Real work is GPU work or more than one busy core. On hosts without GPUs, anything that is not
+    quiet is real work.
     """
     cores = ONE_PROCESS_MAX_CORES if usage.gpus else quiet_cores(usage.vcpu or 1)
     limit = cores * 100 / (usage.vcpu or 1)
@@ -225,7 +229,7 @@ def does_real_work(usage: Measurements) -> list[bool]:
 def recurring_standstills(usage: Measurements) -> tuple[range, ...]:
     """Returns the standstills that may be one phase of the program, in order; empty if none recur.
 
-    The last one may be shorter, because the run ended in it.
+    The last standstill may be shorter, because the run ended in it.
     """
     busy = [
         standstill
@@ -248,7 +252,7 @@ def _is_alike(periods: int, median_length: float) -> bool:
 
 
 def idle_middle(usage: Measurements) -> tuple[range, ...]:
-    """Returns the standstills after which a host worked again, without phases of the program."""
+    """Returns the standstills that ended before the run did, without phases of the program."""
     recurring = recurring_standstills(usage)
     middle = (standstill for standstill in usage.standstills() if standstill.stop < usage.points)
     return tuple(standstill for standstill in middle if standstill not in recurring)
@@ -257,25 +261,25 @@ def idle_middle(usage: Measurements) -> tuple[range, ...]:
 def idle_head(usage: Measurements) -> range:
     """Returns the longest idle stretch that begins in the first periods and precedes work.
 
-    Empty if a GPU was active before it, or if no host is known to be active after it.
+    Empty if a GPU was active before the stretch, or if no host is known to be active after it.
     """
     starts = [
         minute
         for minute in range(min(opening_periods(usage) + 1, usage.points))
-        if usage.idle(minute) and (minute == 0 or not usage.idle(minute - 1))
+        if usage.is_idle(minute) and (minute == 0 or not usage.is_idle(minute - 1))
     ]
     heads = [range(0)]
     for start in starts:
         if any(True in gpus[:start] for gpus in usage.gpu_states.values()):
             break
-        length = sum(1 for _ in takewhile(usage.idle, range(start, usage.points)))
-        if any(usage.worked(minute) for minute in range(start + length, usage.points)):
+        length = sum(1 for _ in takewhile(usage.is_idle, range(start, usage.points)))
+        if any(usage.is_active(minute) for minute in range(start + length, usage.points)):
             heads.append(range(start, start + length))
     return max(heads, key=len)
 
 
 def periods_before_gpu(usage: Measurements) -> range:
-    """Returns the periods before the first GPU work that are known to have none.
+    """Returns the periods before the first GPU work, if they are known to be without GPU work.
 
     Late first points are skipped. Empty without a GPU, if the GPU never works, or if points are
     missing in between.
@@ -289,8 +293,8 @@ def periods_before_gpu(usage: Measurements) -> range:
 
 
 def periods_after_gpu(usage: Measurements) -> range:
-    """Returns the periods after the last GPU work that are known to have none; empty without GPU
-    work.
+    """Returns the periods at the end that are known to be without GPU work; empty if no GPU
+    worked.
     """
     if not usage.gpus or not usage.gpu_states or usage.missing_hosts(Metric.GPU):
         return range(0)
@@ -299,10 +303,10 @@ def periods_after_gpu(usage: Measurements) -> range:
 
 
 def trim_to_gpu_work(usage: Measurements) -> Measurements:
-    """Cuts the first and last stretch without GPU work, if each is half an hour or more.
+    """Cuts off the first and last stretch without GPU work; a stretch under half an hour is kept.
 
-    Unchanged without GPU work. CPU work in these stretches is not part of the loop that feeds a
-    GPU.
+    CPU work in the stretches is not part of the loop that feeds a GPU. Measurements without any GPU
+    work are returned unchanged.
     """
     period_s = usage.period_s or 0
     head, tail = periods_before_gpu(usage), periods_after_gpu(usage)

@@ -1,12 +1,12 @@
-"""The use of a run that rules can judge: alone, or together with the family's last runs.
+"""The use that rules judge: of one run, or of a pool with the family's last runs.
 
-A run that is too short to be judged alone is judged by the active minutes of several runs, joined
-as if one run had done all of them. That is right for how much was used (means, percentiles, peaks),
-but not for when. A pool must not be used for anything that depends on the order of minutes, or on a
-run's start or end.
+A run that is too short to be judged alone is judged by a pool: the active minutes of several runs,
+joined as if one run had all of them. A pool is right for how much was used (means, percentiles,
+peaks), but not for when. A pool must not be used for anything that depends on the order of minutes,
+or on a run's start or end.
 
-What no rule can judge is reported in plain sentences that name the resource and the reason: one
-sentence for each reason, for all rules together.
+What no rule can judge is reported in sentences that name the resource and the reason, one sentence
+for each reason.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from sageaudit.domain.usage.series import Series, select_points
 from sageaudit.structs import replace
 
 ENOUGH_MINUTES = 3 * MIN_ACTIVE_MINUTES
-"""A pool grows to three times what one run needs, because runs differ more from each other than the
-minutes of one run do: our choice."""
+"""The active minutes to which a pool grows: three times what one run needs, because runs differ
+more than the minutes of one run do. Our choice."""
 
 _RESOURCES = {
     Metric.CPU: "the CPUs",
@@ -41,21 +41,22 @@ _RESOURCES = {
     Metric.GPU_MEMORY: "GPU memory",
 }
 _UNSEEN_CODE = "accelerator_unseen"
-_MAX_LATE_POINTS = 2
-"""A gap is reported from this many points: one point may be late, however long its period is."""
+_MIN_GAP_POINTS = 2
+"""The fewest missing points of a reported gap: one point may be late, however long its period
+is."""
 
 
 class PooledRuns(Struct, frozen=True):
-    """The active minutes of a short run and of earlier runs of its family.
+    """The active minutes of a short run (the judged run) and of earlier runs of its family.
 
-    `names`: the earlier runs, newest first. `usage`: their active minutes, then the run's own.
-    `own`: the run's own active minutes. `usage_by_run`: the active minutes of each run.
+    `names`: the earlier runs, newest first. `own`: the judged run's minutes. `usage`: the minutes
+    of all runs, the judged run's last. `usage_by_run`: the minutes of each run. These three omit
+    the minutes before the first point of CPU and GPU: points come late, and a third of a short run
+    may lack them.
 
-    Minutes before the first point of CPU and GPU are in none of these: points come late, and a
-    third of a short run may lack them. `usage_for_peaks` has all minutes, and the run's own once
-    more, because the run needs the most that any of them used. `newest`: the pool of the newest
-    runs that are enough; None if that is all runs. After a change of the code only the newest runs
-    are comparable.
+    `usage_for_peaks`: all active minutes of all runs, then the judged run's alone; the demand of
+    each must be met. `newest`: the pool of the newest runs that are enough, or None if all runs are
+    needed. After a change of the code, only the newest runs are comparable.
     """
 
     names: tuple[str, ...]
@@ -67,23 +68,25 @@ class PooledRuns(Struct, frozen=True):
 
     @property
     def runs(self) -> int:
-        """The number of runs, with this one."""
+        """The number of pooled runs, including the judged run."""
         return len(self.names) + 1
 
     @property
     def has_enough_minutes(self) -> bool:
-        """Whether it has enough minutes to be judged like a single run."""
+        """Whether the pool has enough minutes to be judged like a single run."""
         return self.usage.minutes >= MIN_ACTIVE_MINUTES
 
 
 def short_run_usage(usage: Measurements) -> Measurements | None:
-    """Returns the active minutes of a run that are too few to judge it alone; else None."""
+    """Returns the active minutes of a run that has too few to be judged alone; None for other
+    runs.
+    """
     grid = range(usage.points)
-    first = next(filter(usage.worked, grid), None)
-    if first is None:
+    first_active = next(filter(usage.is_active, grid), None)
+    if first_active is None:
         return None
-    last = next(filter(usage.worked, reversed(grid)))
-    if (last + 1 - first) * (usage.period_s or 0) >= MIN_ACTIVE_MINUTES * 60:
+    last_active = next(filter(usage.is_active, reversed(grid)))
+    if (last_active + 1 - first_active) * (usage.period_s or 0) >= MIN_ACTIVE_MINUTES * 60:
         return None  # the common case, which needs no look at each minute
     active = usage.active_part()
     is_short = active.minutes < MIN_ACTIVE_MINUTES
@@ -91,7 +94,9 @@ def short_run_usage(usage: Measurements) -> Measurements | None:
 
 
 def _recorded_part(active: Measurements) -> Measurements | None:
-    """Cuts to the minutes from the first to the last point of CPU and GPU; None without any."""
+    """Cuts measurements to the minutes between the first and last points of CPU and GPU; None if
+    empty.
+    """
     starts, stops = [0], [active.points]
     for metric in (Metric.CPU, Metric.GPU):
         if lines := active.series.get(metric):
@@ -111,9 +116,7 @@ def _recorded_part(active: Measurements) -> Measurements | None:
 
 
 def usage_digest(usage: Measurements) -> str | None:
-    """Returns a text that changes with the minutes that a run adds to pools; None if it adds
-    none.
-    """
+    """Returns a checksum of the minutes that a run adds to pools; None if the run adds none."""
     active = short_run_usage(usage)
     if active is None:
         return None
@@ -128,8 +131,8 @@ def usage_digest(usage: Measurements) -> str | None:
 def pool_runs(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> PooledRuns:
     """Adds the active minutes of earlier runs, newest first, until there are enough.
 
-    `active` comes from `short_run_usage`. Runs with other hosts, metrics or periods, or with too
-    few points, are skipped. No more of `earlier` is read than needed.
+    `active`: the result of `short_run_usage`. Runs with other hosts, metrics or periods, or with
+    too few points, are skipped. No more of `earlier` is read than needed.
     """
     own = _recorded_part(active) or active
     names: list[str] = []
@@ -158,7 +161,7 @@ def _pool(
     recorded_parts: list[Measurements],
     newest: PooledRuns | None = None,
 ) -> PooledRuns:
-    """Pools the runs in their order, the oldest first; the last one is the judged run."""
+    """Pools runs that are ordered from the oldest to the judged run, which is the last."""
     peaks = (_join_usage(parts), parts[-1])
     return PooledRuns(
         tuple(names),
@@ -182,13 +185,13 @@ def _is_comparable(part: Measurements, own: Measurements) -> bool:
 
 
 def _join_usage(parts: list[Measurements]) -> Measurements:
-    """Joins the minutes of all parts in their order; the last one names the hosts."""
+    """Joins the minutes of all parts in their order, under the names of the last part's hosts."""
     own = parts[-1]
-    series = {metric: _lines(parts, metric) for metric in own.series}
+    series = {metric: _join_series(parts, metric) for metric in own.series}
     return replace(own, points=sum(part.points for part in parts), series=series, begins_at=None)
 
 
-def _lines(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
+def _join_series(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
     """Joins the series of hosts with the same position in their runs: all first hosts, and so
     on.
     """
@@ -208,18 +211,19 @@ def _lines(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
 def unjudged_usage_sentences(
     usage: Measurements, codes: Collection[str], pool: PooledRuns | None = None
 ) -> Iterator[str]:
-    """Yields sentences on what could not be judged. `codes`: those of the rules' unknown outcomes.
+    """Yields sentences on what could not be judged.
 
-    `pool`: the pool of a short run, if its family's history was read.
+    `codes`: the codes of the rules' unknown outcomes. `pool`: the pool of a short run, if its
+    family's history was read.
     """
     yield from _missing_metric_sentences(usage)
     yield from _missing_host_sentences(usage)
-    gaps = list(_gaps(usage))
+    gaps = list(_gap_sentences(usage))
     yield from gaps
     if "coverage_low" in codes and not gaps:
         yield from _sparse_sentences(usage)
     if "too_short" in codes:
-        yield f"{_too_short(usage)} {_pool_outlook_sentence(pool)}"
+        yield f"{_too_short_sentence(usage)} {_pool_outlook_sentence(pool)}"
     if "too_few_points" in codes:
         yield f"Its use was not judged: {usage.points} points of each host are too few."
     if "period_too_coarse" in codes and usage.period_s:
@@ -247,13 +251,13 @@ def _missing_metric_sentences(usage: Measurements) -> Iterator[str]:
 
 
 def _missing_host_sentences(usage: Measurements) -> Iterator[str]:
-    absent = {
+    missing_hosts = {
         metric: (usage.hosts_expected or 0) - len(hosts)
         for metric, hosts in usage.series.items()
         if metric in _RESOURCES
     }
-    for hosts, metrics in _by_value({m: n for m, n in absent.items() if n > 0}):
-        text = "" if len(metrics) == len(absent) else f" of {_metric_names_text(metrics)}"
+    for hosts, metrics in _by_value({m: n for m, n in missing_hosts.items() if n > 0}):
+        text = "" if len(metrics) == len(missing_hosts) else f" of {_metric_names_text(metrics)}"
         verb, pronoun = ("has", "it") if hosts == 1 else ("have", "they")
         yield (
             f"{hosts} of {usage.hosts_expected} hosts {verb} no metrics{text}: "
@@ -261,33 +265,37 @@ def _missing_host_sentences(usage: Measurements) -> Iterator[str]:
         )
 
 
-def _gaps(usage: Measurements) -> Iterator[str]:
-    """Yields sentences on gaps that are long enough to be judged if they had points."""
+def _gap_sentences(usage: Measurements) -> Iterator[str]:
+    """Yields sentences on gaps that last at least as long as the fewest minutes that can be
+    judged.
+    """
     period_s = usage.period_s or 0
-    min_points = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _MAX_LATE_POINTS) if period_s else 0
+    min_points = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _MIN_GAP_POINTS) if period_s else 0
     if min_points and all(
         line.is_complete for hosts in usage.series.values() for line in hosts.values()
     ):
         return
-    ends: dict[Metric, int] = {}
-    inside: dict[Metric, int] = {}
+    end_gaps: dict[Metric, int] = {}
+    inner_gaps: dict[Metric, int] = {}
     for metric, hosts in usage.series.items():
         if metric not in _RESOURCES:
             continue
-        runs = [_missing_runs(line) for line in hosts.values()]
-        ends[metric] = max((end for _, end in runs), default=0)
-        inside[metric] = max((longest for longest, _ in runs), default=0)
+        runs = [_gap_lengths(line) for line in hosts.values()]
+        end_gaps[metric] = max((end for _, end in runs), default=0)
+        inner_gaps[metric] = max((longest for longest, _ in runs), default=0)
     for missing, template in (
-        (ends, "end {} before the job does: what came then"),
-        (inside, "have no points for {}: what happened then"),
+        (end_gaps, "end {} before the job does: what came then"),
+        (inner_gaps, "have no points for {}: what happened then"),
     ):
         for points, metrics in _by_value({m: n for m, n in missing.items() if n >= min_points}):
             gap = template.format(duration_text(Decimal(points * period_s)))
             yield f"The metrics of {_metric_names_text(metrics)} {gap} was not judged."
 
 
-def _missing_runs(line: Series) -> tuple[int, int]:
-    """Returns the longest gap before the last point, and the number of points missing after it."""
+def _gap_lengths(line: Series) -> tuple[int, int]:
+    """Returns the length of the longest gap before the last point, and of the gap after that
+    point.
+    """
     if line.is_complete:
         return 0, 0
     runs = [(gap, len(list(points))) for gap, points in groupby(v is None for v in line.values)]
@@ -307,7 +315,7 @@ def _sparse_sentences(usage: Measurements) -> Iterator[str]:
         )
 
 
-def _too_short(usage: Measurements) -> str:
+def _too_short_sentence(usage: Measurements) -> str:
     requirement = f"at least {MIN_ACTIVE_MINUTES} min are needed to judge its use"
     if usage.minutes < MIN_ACTIVE_MINUTES:
         return f"Its own code ran for only {duration_text(Decimal(usage.seconds))}: {requirement}."
@@ -316,7 +324,7 @@ def _too_short(usage: Measurements) -> str:
 
 
 def _pool_outlook_sentence(pool: PooledRuns | None) -> str:
-    """Returns when runs as short as this one are judged."""
+    """Returns a sentence on when runs as short as the judged run can be judged."""
     if pool is None or not pool.names:
         return (
             "Shorter runs are judged together with the last runs of their family on the same "
@@ -332,7 +340,7 @@ def _pool_outlook_sentence(pool: PooledRuns | None) -> str:
 
 
 def _by_value(counts: Mapping[Metric, int]) -> Iterator[tuple[int, list[Metric]]]:
-    """Yields the metrics of each count, the largest count first."""
+    """Yields each count with its metrics, the largest count first."""
     for count in sorted(set(counts.values()), reverse=True):
         yield count, [metric for metric in _RESOURCES if counts.get(metric) == count]
 

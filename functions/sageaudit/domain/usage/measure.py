@@ -35,16 +35,17 @@ from sageaudit.domain.usage.series import Series, mean, percentile
 from sageaudit.structs import replace
 
 _MAX_OVERSHOOT = 1.05
-"""A busy core reads up to 100.8% in real recordings. More than 105% means that the number of cores
-is wrong."""
+"""A utilisation above this share of 100% shows that the number of cores is wrong. A busy core reads
+up to 100.8% in real recordings."""
 _MAX_VALUE = 2.0**360
-"""The largest value that CloudWatch accepts; sums of larger ones would overflow."""
+"""The largest value that CloudWatch accepts; sums of larger values would overflow."""
 _LARGE_GB = 60
-"""Volumes below this many GB cost less than a fifth of a bill: 66 GB cost a quarter of ml.t3.medium
-($0.05 an hour), the cheapest type."""
+"""Volumes are large from this many GB on. Smaller volumes cost less than a fifth of a bill: 66 GB
+cost a quarter of ml.t3.medium ($0.05 an hour), the cheapest type."""
 NOT_REQUESTED = Missing("not_asked", "no rule judges it of this job")
 _MAX_POINTS = 100_000
-"""69 days of minutes. Jobs end after 28 days, so only broken timestamps exceed this."""
+"""The most points of a series: 69 days of minutes. Jobs end after 28 days, so only broken
+timestamps exceed this."""
 Points = tuple[float | None, ...]
 
 
@@ -56,10 +57,11 @@ def measure(
     missing_reason: Missing,
     notes: tuple[str, ...] = (),
 ) -> Measurements:
-    """Normalises and clips raw series. `missing_reason`: why a metric without any series has none.
+    """Makes measurements: normalises raw series, and clips them to the time of the job's own code.
 
-    The grid uses the coarser period of CPU and GPU. Finer series are averaged, coarser ones count
-    as missing. Series of hosts of other jobs are left out with a note.
+    `missing_reason`: why a metric has no series. The grid has the coarser period of CPU and GPU.
+    Finer series are averaged, and coarser series count as missing. Series of other jobs' hosts are
+    left out with a note.
     """
     raw_series = list(raw_series)
     series, note = _own_series(job, raw_series)
@@ -122,7 +124,9 @@ def _by_type(
     types: Mapping[str, InstanceType],
     missing_reason: Missing,
 ) -> tuple[dict[str, Measurements], Missing]:
-    """Returns the use of each type's hosts, and why there is none for all hosts together."""
+    """Returns the measurements of each type's hosts, and why there are none for all hosts
+    together.
+    """
     mapping = hosts_by_type(job, series, types, missing_reason)
     if isinstance(mapping, Missing):
         return {}, mapping
@@ -139,8 +143,8 @@ def _by_type(
 def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
     """Returns whether a rule may ask how full the disks were.
 
-    That is so for a type with its own disk, a volume without copied data, or a large volume. For
-    processing and transform jobs, the family's next runs are compared by it.
+    A rule may ask for a type with its own disk, a volume without copied data, or a large volume.
+    For processing and transform jobs, the disks are compared with those of the family's next runs.
     """
     instance_types = (types.get(group.instance_type) for group in job.groups)
     own_disks = any(
@@ -151,10 +155,9 @@ def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
 
 
 def _first_point(recorded: Mapping[Metric, Mapping[str, Series]], points: int) -> int:
-    """Returns the index of the first point of a CPU or GPU. The download was before it, which is
-    not a phase of processing and transform jobs.
+    """Returns the index of the first CPU or GPU point of a processing or transform job.
 
-    0 if most of the run would be left out.
+    The job has no phase for the download before that point. 0 if most of the run would be left out.
     """
     hosts = (recorded.get(metric, {}) for metric in (Metric.CPU, Metric.GPU))
     lines = [line.values for series_by_host in hosts for line in series_by_host.values()]
@@ -174,20 +177,21 @@ def _cut_before(first: int, hosts: Mapping[str, Series]) -> dict[str, Series]:
 
 
 def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], str | None]:
-    """Returns the series of the job's own hosts, and a note if there were others."""
+    """Returns the series of the job's own hosts, and a note if others were left out."""
     names = {metric.value for metric in Metric}
     items = [item for item in raw if item.metric in names and item.host != job.name]
-    own = [item for item in items if item.host.startswith(f"{job.name}/") and is_name(item.host)]
-    others = len(items) - len(own)
-    return own, f"{others} series are not of this job's hosts" if others else None
+    own_series = [
+        item for item in items if item.host.startswith(f"{job.name}/") and is_name(item.host)
+    ]
+    other_count = len(items) - len(own_series)
+    return own_series, f"{other_count} series are not of this job's hosts" if other_count else None
 
 
 def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
     """Yields the algorithm metrics, whose host is the job itself, without points outside its work.
 
-    The code reports a metric at any time, so gaps are not missing data. A point has the start of
-    its period. If that is less than a period before the work, the point moves to the start of the
-    work.
+    The code reports a metric at any time, so gaps are not missing data. A point has the time of its
+    period's start. If the work starts within the period, the point moves to the start of the work.
     """
     windows = [(start, start.timestamp(), end.timestamp()) for start, end in work_windows(job)]
     for item in raw:
@@ -211,7 +215,7 @@ def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
 def _missing_reason(
     no_series_reason: Missing, own: Iterable[RawSeries], period_s: int | None
 ) -> Missing:
-    """Returns why a metric has no point on the grid. `own`: its series as they were read."""
+    """Returns why a metric has no point on the grid. `own`: the metric's raw series."""
     if not (own_series := list(own)):
         return no_series_reason
     if all(value is None for item in own_series for value in item.values):
@@ -224,7 +228,7 @@ def _missing_reason(
 def devices_per_host(
     job: Job, types: Mapping[str, InstanceType]
 ) -> tuple[int | None, int | None, Missing]:
-    """Returns the vCPUs and GPUs of each host, and why either of them is None."""
+    """Returns the numbers of vCPUs and GPUs of each host, and why a number is None."""
     names = {group.instance_type for group in job.groups}
     if job.groups_unknown:
         return None, None, Missing("type_unknown", job.groups_unknown[0])
@@ -311,7 +315,10 @@ def _normalise(raw: float | None, divisor: int) -> float | None:
 
 
 def pack(usage: Measurements, *, extreme_hosts_only: bool = False, curves: bool = True) -> bytes:
-    """Packs series as tenths of a percent (null: no point) and curves to six digits, into JSON."""
+    """Packs measurements as compressed JSON.
+
+    Series become tenths of a percent (null: no point), and curves have six digits.
+    """
     packed: dict[str, dict[str, list[int | None]]] = {}
     for metric, hosts in usage.series.items():
         names = _extreme_hosts(usage, metric) if extreme_hosts_only else set(hosts)
@@ -331,8 +338,8 @@ def pack(usage: Measurements, *, extreme_hosts_only: bool = False, curves: bool 
 
 
 def _packed_curve(curve: Curve) -> dict[str, object]:
-    """Returns the start, the seconds from there, and the values, which are far smaller than
-    pairs.
+    """Returns a curve as its start, seconds since the start, and values; pairs would be far
+    longer.
     """
     start = curve.points[0][0]
     return {
@@ -357,7 +364,7 @@ def _extreme_hosts(usage: Measurements, metric: Metric) -> set[str]:
 
 
 def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measurements:
-    """Returns a job's measurements to a tenth of a percent, for the hosts that were stored."""
+    """Unpacks a job's measurements, to a tenth of a percent, for the hosts that were stored."""
     document = json.loads(zlib.decompress(packed))
     vcpu, gpus, _ = devices_per_host(job, types)
     begins_at = document.get("begins_at")

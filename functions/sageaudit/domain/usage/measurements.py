@@ -1,9 +1,9 @@
-"""What a job used: series per host and metric, as `measure` made them from CloudWatch's points.
+"""What a job used: series by metric and host, as `measure` makes them from CloudWatch's points.
 
 100 always means all of a host's vCPUs, GPUs or memory. Absent data is Missing, never 0.
 
-In a heterogeneous cluster, the type of each host is known as far as its series prove it. CloudWatch
-and SageMaker's log streams name hosts, but not groups. Only a host with GPUs has points of
+In a heterogeneous cluster, a host's type is known only if the series prove it. CloudWatch and
+SageMaker's log streams name hosts, but not groups. Only a host with GPUs has points of
 GPUUtilization. If all groups with GPUs are of one type, and all others of one type, every host's
 type is known. A missing host or series could be of either type, so the hosts of both kinds must be
 as many as the job asked for.
@@ -46,10 +46,10 @@ METRIC_ARRIVAL_TIMEOUT = timedelta(hours=24)
 """Metrics that are still missing this long after the end of a job are not expected any more: our
 choice."""
 MIN_ACTIVE_MINUTES = 15
-"""Three times the 5 minutes below which Jobstats judges nothing, because one-minute means are few.
-"""
+"""The fewest active minutes of a run that is judged alone: three times the 5 minutes below which
+Jobstats judges nothing, because one-minute means are few."""
 MIN_POINTS = 3
-"""The fewest points of each metric and host, however long their period is."""
+"""The fewest points of a metric and host that can be judged, however long their period is."""
 GAP_LONG_CODE = "gap_long"
 """The code of a metric with enough points but a long gap between them."""
 
@@ -67,8 +67,9 @@ class Metric(enum.Enum):
 
 
 class RawSeries(Struct, frozen=True):
-    """Points as CloudWatch returns them: sums over cores or GPUs, one for each period from `start`
-    on.
+    """One metric of one host as CloudWatch returns it: a point for each period from `start` on.
+
+    Points of CPUs and GPUs are sums over cores or GPUs.
     """
 
     host: str
@@ -79,14 +80,14 @@ class RawSeries(Struct, frozen=True):
 
 
 class Curve(Struct, frozen=True):
-    """An algorithm metric over the run: times in order, each with its value."""
+    """An algorithm metric over the run: pairs of time and value, in order of time."""
 
     points: tuple[tuple[datetime, float], ...]
 
 
 class Missing(Struct, frozen=True):
-    """Why a metric cannot be judged: a stable code, a sentence, and what to do about it, if
-    anything.
+    """Why a metric cannot be judged. `code` is stable, `reason` is part of a sentence, and `remedy`
+    says what to do, if anything.
     """
 
     code: str
@@ -97,7 +98,7 @@ class Missing(Struct, frozen=True):
 class RawUsage(Struct, frozen=True):
     """All series of a job as they were read; `measure` makes measurements from them.
 
-    `missing_reason`: why a metric without any series has none. `notes`: what else was not read.
+    `missing_reason`: why a metric has no series. `notes`: what else was not read.
     """
 
     series: tuple[RawSeries, ...]
@@ -114,14 +115,14 @@ HOSTS_UNMAPPED = Missing(
 TYPES_MIXED = Missing(
     "types_mixed", "its hosts are of several types, and only whether each took part is judged"
 )
-"""For hosts of several known types, as most rules judge hosts of one type."""
+"""Why most rules do not judge hosts of several known types: they judge hosts of one type."""
 
 
 class Measurements(Struct, frozen=True, dict=True):
     """Series by metric and host on one grid of `points` periods of `period_s` seconds.
 
-    `vcpu` and `gpus` are those of each host; None if hosts differ or the type is unknown.
-    It has no slots, so that results for several rules are computed once.
+    `vcpu` and `gpus`: the number in each host; None if hosts differ or the type is unknown. The
+    class has no slots, so that results for several rules are computed once.
     """
 
     period_s: int | None
@@ -133,11 +134,11 @@ class Measurements(Struct, frozen=True, dict=True):
     missing: Mapping[Metric, Missing]
     notes: tuple[str, ...] = ()
     begins_at: datetime | None = None
-    """Start of the first period; None without a grid."""
+    """The start of the first period; None without a grid."""
     curves: Mapping[str, Curve] = field(default_factory=dict)
     """Algorithm metrics, such as a validation loss, by their own names. They are never cut."""
     by_type: Mapping[str, Measurements] = field(default_factory=dict)
-    """By type, the measurements of the whole run for all hosts of the type. Set for a cluster of
+    """The measurements of the whole run for the hosts of each type, by type. Set for a cluster of
     several types whose hosts are known, empty for other jobs."""
 
     @property
@@ -147,12 +148,14 @@ class Measurements(Struct, frozen=True, dict=True):
         return tuple(sorted(names, key=lambda name: (len(name), name)))
 
     def share(self, metric: Metric) -> float | None:
-        """Returns the present points as a share of those expected of all hosts; None if missing."""
+        """Returns the share (0..1) of all hosts' expected points that are present; None for a
+        missing metric.
+        """
         hosts = self.series.get(metric)
         if not hosts:
             return None
-        expected = max(self.hosts_expected or 0, len(hosts))
-        return sum(series.share for series in hosts.values()) / expected
+        expected_hosts = max(self.hosts_expected or 0, len(hosts))
+        return sum(series.share for series in hosts.values()) / expected_hosts
 
     def mean(self, metric: Metric) -> float:
         """Returns the mean of all points of all hosts for a metric that is not missing."""
@@ -165,7 +168,9 @@ class Measurements(Struct, frozen=True, dict=True):
         return {}
 
     def busiest_percentile(self, metric: Metric, percent: float) -> float:
-        """Returns the percentile of the busiest host for a metric that is not missing."""
+        """Returns the percentile of a metric on the busiest host. The metric must not be
+        missing.
+        """
         key = (metric, percent)
         if key not in self._busiest:
             hosts = self.series[metric].values()
@@ -179,8 +184,9 @@ class Measurements(Struct, frozen=True, dict=True):
     def find_gap(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
         """Returns why a recorded metric has too few points to judge the run, or None.
 
-        Every host needs its points: one without may be the busiest. So does every stretch of the
-        run: a longer gap could hide something that reverses the judgement.
+        Every host needs its points, since a host without points may be the busiest. Every stretch
+        of the run needs points, since a longer gap could hide something that reverses the
+        judgement.
         """
         key = (metric, min_share)
         if key not in self._gaps:
@@ -223,7 +229,7 @@ class Measurements(Struct, frozen=True, dict=True):
         standstills.
 
         The minutes around a standstill become neighbours. Unchanged if no minute was active. A
-        minute is idle if every host is known to use less than 0.2 cores and at most 1% of its GPUs.
+        minute is idle if every host is known to use less than 0.2 cores and at most 1% of one GPU.
         A minute without data counts as active, except for the late first points before an idle
         head.
         """
@@ -237,14 +243,16 @@ class Measurements(Struct, frozen=True, dict=True):
         active_minutes = [
             minute
             for minute in range(self.points)
-            if minute not in pauses and not self.idle(minute)
+            if minute not in pauses and not self.is_idle(minute)
         ]
-        if not any(self.worked(minute) for minute in active_minutes):
+        if not any(self.is_active(minute) for minute in active_minutes):
             return self
         origin = next(
-            minute for minute in range(self.points) if self.idle(minute) or self.worked(minute)
+            minute
+            for minute in range(self.points)
+            if self.is_idle(minute) or self.is_active(minute)
         )
-        if self.idle(origin) and origin * (self.period_s or 0) <= MAX_FIRST_POINT_DELAY_S:
+        if self.is_idle(origin) and origin * (self.period_s or 0) <= MAX_FIRST_POINT_DELAY_S:
             active_minutes = [minute for minute in active_minutes if minute > origin]
         start, stop = active_minutes[0], active_minutes[-1] + 1
         minutes = [minute for minute in range(start, stop) if minute not in pauses]
@@ -264,10 +272,11 @@ class Measurements(Struct, frozen=True, dict=True):
         )
 
     def standstills(self) -> tuple[range, ...]:
-        """Returns the stretches of at least half an hour after the first GPU work without any.
+        """Returns the standstills: stretches of at least half an hour without GPU work, after the
+        first GPU work.
 
-        In them, no GPU worked and no host kept more than one core busy. Empty without GPUs, or if a
-        host has no points.
+        In a standstill, no host keeps more than one core busy. Empty without GPUs, or if a host has
+        no points.
         """
         return self._standstills
 
@@ -282,42 +291,42 @@ class Measurements(Struct, frozen=True, dict=True):
 
     @cached_property
     def cpu_states(self) -> Mapping[str, States]:
-        """Whether the CPU of each recorded host works, by period."""
+        """Whether the CPU works, by recorded host and by period."""
         return self._states_by_host(Metric.CPU, partial(cpu_states, vcpu=self.vcpu))
 
     @cached_property
     def gpu_states(self) -> Mapping[str, States]:
-        """Whether the GPUs of each recorded host work, by period."""
+        """Whether a GPU works, by recorded host and by period."""
         return self._states_by_host(Metric.GPU, partial(gpu_states, gpus=self.gpus))
 
     def _states_by_host(
-        self, metric: Metric, works: Callable[[Sequence[float]], States]
+        self, metric: Metric, find_states: Callable[[Sequence[float]], States]
     ) -> Mapping[str, States]:
         lines = self.series.get(metric, {})
-        return {host: states(line, works, self.period_s) for host, line in lines.items()}
+        return {host: states(line, find_states, self.period_s) for host, line in lines.items()}
 
     @cached_property
     def _joint_states(self) -> States:
         hosts = (*self.cpu_states.values(), *self.gpu_states.values())
         return combine_states(hosts) or [None] * self.points
 
-    def idle(self, period: int) -> bool:
+    def is_idle(self, period: int) -> bool:
         """Returns whether every host is known to be idle in the period at this index."""
         no_gpu = self.gpus == 0 or bool(self.gpu_states)
         return bool(self.cpu_states) and no_gpu and self._joint_states[period] is False
 
-    def worked(self, period: int) -> bool:
+    def is_active(self, period: int) -> bool:
         """Returns whether any host is known to be active in the period at this index."""
         return self._joint_states[period] is True
 
     @property
     def seconds(self) -> int:
-        """Length of the grid."""
+        """The length of the grid in seconds."""
         return self.points * (self.period_s or 0)
 
     @property
     def minutes(self) -> float:
-        """Length of the grid in minutes."""
+        """The length of the grid in minutes."""
         return self.seconds / 60
 
 
@@ -330,9 +339,9 @@ def hosts_by_type(
     types: Mapping[str, InstanceType],
     missing_reason: Missing,
 ) -> Mapping[str, frozenset[str]] | Missing:
-    """Returns the hosts of each type of a job on several known types, or why they are unknown.
+    """Returns the hosts of each type, for a job on several known types, or why they are unknown.
 
-    `missing_reason`: why there is no series at all, if there is none.
+    `missing_reason`: the result if there is no series at all.
     """
     recorded = [item for item in series if any(value is not None for value in item.values)]
     hosts = frozenset(item.host for item in recorded)
@@ -342,7 +351,7 @@ def hosts_by_type(
     names = dict.fromkeys(group.instance_type for group in job.groups)
     with_gpus = [name for name in names if types[name].gpus]
     others = [name for name in names if not types[name].gpus]
-    ambiguity = _ambiguous(with_gpus, "all with GPUs") or _ambiguous(others, "all without GPUs")
+    ambiguity = _ambiguity(with_gpus, "all with GPUs") or _ambiguity(others, "all without GPUs")
     if ambiguity is not None:
         return ambiguity
     mapping = {with_gpus[0]: gpu_hosts, others[0]: hosts - gpu_hosts}
@@ -355,7 +364,7 @@ def hosts_by_type(
     return mapping
 
 
-def _ambiguous(names: Collection[str], kind: str) -> Missing | None:
+def _ambiguity(names: Collection[str], kind: str) -> Missing | None:
     """Returns why hosts of these types cannot be told apart by their metrics, or None."""
     if len(names) <= 1:
         return None

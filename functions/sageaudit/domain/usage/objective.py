@@ -36,7 +36,11 @@ _WINDOW = 5
 
 
 class ObjectiveCurve(Struct, frozen=True):
-    """The objective's curve. `last_gain_index`: the index of the last point that improved."""
+    """The curve of a training objective.
+
+    `values`: the running median of the points. `last_gain_index`: the index of the last value that
+    improved.
+    """
 
     metric: str
     direction: Direction
@@ -51,17 +55,17 @@ class ObjectiveCurve(Struct, frozen=True):
 
     @property
     def last_value(self) -> Decimal:
-        """The value at the end."""
+        """The last value."""
         return self.values[-1]
 
     def time_of_point(self, point: int) -> datetime:
-        """Returns when a point was reported."""
+        """Returns when the point at this index was reported."""
         return self.curve.points[point][0]
 
 
 def direction(metric: str, declared_directions: Mapping[str, Direction]) -> Direction | None:
-    """Returns the declared direction, else the one that the words of the name show; None if
-    unknown.
+    """Returns the declared direction of a metric, else the direction that its name shows, or
+    None.
     """
     if metric in declared_directions:
         return declared_directions[metric]
@@ -85,7 +89,7 @@ def meaningful_words(metric: str) -> tuple[str, ...]:
 def objective_direction(
     objective: Objective, declared_directions: Mapping[str, Direction]
 ) -> Direction | None:
-    """Returns the objective's own direction, else that of its metric's name."""
+    """Returns the objective's own direction, else the direction of its metric; None if unknown."""
     return objective.direction or direction(objective.metric, declared_directions)
 
 
@@ -99,8 +103,8 @@ def find_objective_curve(
 ) -> ObjectiveCurve | Missing:
     """Returns the curve of the objective, or why there is none.
 
-    The objective is that of the tuning job, else a metric of `declared_directions`, else a
-    validation metric, else a training metric. Of several, the one that improved last is returned.
+    The objective is the tuning job's, else a metric of `declared_directions`, else a validation
+    metric, else a training metric. Of several curves, the curve that improved last is returned.
     """
     if objective is not None and objective.metric in curves:
         curves = {objective.metric: curves[objective.metric]}

@@ -3,8 +3,8 @@
 A missing point is None. Activity is judged by the points of the CPU or GPU.
 
 A standstill is at least half an hour without GPU work, in which no host keeps more than one core
-busy. A hung process leaves that in the metrics: it sleeps, or one thread of it waits in a loop.
-Shorter stretches are ordinary: a checkpoint, an evaluation, a download between epochs.
+busy. It may be a hung process, which sleeps, or waits in a loop with one thread. Shorter stretches
+are ordinary: a checkpoint, an evaluation, a download between epochs.
 """
 
 from __future__ import annotations
@@ -22,33 +22,34 @@ IDLE_BELOW_CORES = 0.2
 """A minute without GPU work is idle below this many busy cores. The unit is cores, so that one busy
 core of 64 still counts as work. Idle hosts in the recordings use 0 to 0.19 cores."""
 ONE_PROCESS_MAX_CORES = 1.2
-"""The most cores of a host on which one process keeps one core busy, at work or waiting in a loop:
-the core itself (1.01 by Jobstats), and up to 0.19 for the system, as on idle hosts in the
-recordings."""
+"""A host with one process that keeps one core busy uses at most this many cores: 1.01 for the
+process (Jobstats), and up to 0.19 for the system, as on idle hosts in the recordings."""
 IDLE_MAX_GPU_PERCENT = 1.0
 """A host's GPUs are idle if together they show at most this percentage of one GPU."""
 MAX_FIRST_POINT_DELAY_S = 360
-"""In real recordings the first points of a host come 3 to 6 minutes late."""
+"""The longest delay of a host's first points: 3 to 6 minutes in real recordings."""
 MAX_IDLE_GAP_S = 180
-"""A gap of missing points up to this length between idle points is idle: CloudWatch loses a minute
-now and then."""
+"""The longest gap between idle points that is idle, too: CloudWatch loses a minute now and then."""
 MIN_STANDSTILL_S = 1800
-"""Half an hour: ordinary pauses are shorter. Our choice, like gpu-pruner's 30 minutes."""
+"""The shortest standstill: half an hour, since ordinary pauses are shorter. Our choice, like
+gpu-pruner's 30 minutes."""
 COARSEST_PERIOD_S = 300
-"""The mean of a longer period may hide minutes of work."""
+"""The longest period in which standstills are found: a longer mean may hide minutes of work."""
 _BLIP_S = 60
+"""The length of a blip: one busy minute (a scheduled task of the host) that is not work."""
 _BLIP_MARGIN_S = 600
-"""One busy minute (a scheduled task of the host) with 10 still minutes on each side is not work. It
-is at most one minute of 21, so a standstill is never more than 5% too long."""
+"""The still time on each side of a blip. A blip is at most one minute of 21, so a standstill is
+never more than 5% too long."""
 
 States = list[bool | None]
 """For each period: active (True), known to be idle (False), or unknown (None)."""
 
 
 class Series(Struct, frozen=True, dict=True):
-    """The percent values (0..100 of one vCPU, one GPU, the memory) of each period.
+    """One metric of one host: a percentage (0..100, of all vCPUs, all GPUs or the memory) by
+    period.
 
-    It has no slots, so that the present points and figures for many rules are computed once.
+    The class has no slots, so that the present points and figures for many rules are computed once.
     """
 
     values: tuple[float | None, ...]
@@ -69,29 +70,26 @@ class Series(Struct, frozen=True, dict=True):
 
     @cached_property
     def highest(self) -> float:
-        """The highest of its points; there must be one."""
+        """The highest point; the series must have one."""
         return max(self.present)
 
     @cached_property
     def lowest(self) -> float:
-        """The lowest of its points; there must be one."""
+        """The lowest point; the series must have one."""
         return min(self.present)
 
     @cached_property
     def mean(self) -> float:
-        """The mean of its points; there must be one."""
+        """The mean of the points; the series must have one."""
         return mean(self.present)
 
     @property
     def share(self) -> float:
-        """The present points as a share (0..1) of the expected ones."""
+        """The share (0..1) of the periods that have a point."""
         return len(self.present) / len(self.values) if self.values else 0.0
 
     def over(self, divisor: int) -> Series:
-        """Divides each point. The series must have a point.
-
-        The lowest and highest quotient are those of the lowest and highest point.
-        """
+        """Divides each point by `divisor`. The series must have a point."""
         if divisor == 1:
             return self
         if self.is_complete:
@@ -130,7 +128,7 @@ class Series(Struct, frozen=True, dict=True):
 
     @property
     def tenths(self) -> list[int | None]:
-        """The points as they are stored: in tenths of a percent."""
+        """The points in tenths of a percent, as they are stored."""
         return [None if value is None else round(value * 10) for value in self.values]
 
     def slice(self, start: int, stop: int) -> Series:
@@ -156,7 +154,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def mean_of_hosts(hosts: Iterable[Series]) -> float:
-    """Returns the mean of all points of all hosts; there must be one."""
+    """Returns the mean of all points of all hosts; at least one host must have a point."""
     lines = [line.present for line in hosts]
     return math.fsum(chain.from_iterable(lines)) / sum(map(len, lines))
 
@@ -171,8 +169,8 @@ def percentile(values: Sequence[float], percent: float) -> float:
 def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
     """Returns the highest of the hosts' percentiles; at least one host must have a value.
 
-    Of the hosts after the first, only points above the highest percentile so far are sorted. If
-    these are too few, the host's own percentile is lower.
+    For speed, only a host's points above the highest percentile so far are sorted. If these points
+    are too few, the host's own percentile is lower.
     """
     first, *others = hosts
     highest = percentile(first.present, percent)
@@ -181,18 +179,22 @@ def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
             continue
         points = line.present
         low, high, share = _ranks(len(points), percent)
-        above = sorted([value for value in points if value > highest])
-        below = len(points) - len(above)
-        if high >= below:
+        values_above = sorted([value for value in points if value > highest])
+        count_below = len(points) - len(values_above)
+        if high >= count_below:
             low_value = (
-                max(v for v in points if v <= highest) if low < below else above[low - below]
+                max(v for v in points if v <= highest)
+                if low < count_below
+                else values_above[low - count_below]
             )
-            highest = max(highest, low_value + (above[high - below] - low_value) * share)
+            highest = max(
+                highest, low_value + (values_above[high - count_below] - low_value) * share
+            )
     return highest
 
 
 def _ranks(count: int, percent: float) -> tuple[int, int, float]:
-    """Returns the ranks around a percentile of `count` values, and its distance from the first
+    """Returns the ranks around a percentile of `count` values, and its distance from the lower
     rank.
     """
     rank = (count - 1) * percent / 100
@@ -243,17 +245,17 @@ def states_above(percents: Sequence[float], limit: float) -> States:
 
 
 def states(
-    line: Series, works: Callable[[Sequence[float]], States], period_s: int | None
+    line: Series, find_states: Callable[[Sequence[float]], States], period_s: int | None
 ) -> States:
-    """Returns whether a host is active in each period; `works` judges several points at once.
+    """Returns whether a host is active in each period; `find_states` judges several points at once.
 
     A gap of at most MAX_IDLE_GAP_S between two idle points, or between an idle point and the end,
-    is idle, too. Otherwise one lost point would make hours of idleness look like work. More use is
-    never less active, so if the lowest and the highest point have the same state, all have it.
+    is idle, too. Otherwise one lost point would make hours of idleness look like work. If the
+    lowest and the highest point have the same state, all points have it.
     """
     if line.present:
-        lowest, highest = works([line.lowest, line.highest])
-        judged = [lowest] * len(line.present) if lowest is highest else works(line.present)
+        lowest, highest = find_states([line.lowest, line.highest])
+        judged = [lowest] * len(line.present) if lowest is highest else find_states(line.present)
     else:
         judged = []
     if line.is_complete:
@@ -315,32 +317,33 @@ def true_ranges(flags: Sequence[bool]) -> Iterator[range]:
 
 
 def standstills(
-    on_gpu: Sequence[States], cpus: Sequence[Series], vcpu: int, period_s: int
+    gpu_states_of_hosts: Sequence[States], cpus: Sequence[Series], vcpu: int, period_s: int
 ) -> tuple[range, ...]:
-    """Returns the standstills after the first GPU work, in order. Earlier ones may prepare that
-    work.
+    """Returns the standstills after the first GPU work, in order; earlier stretches may be
+    preparation.
 
-    `on_gpu`: the states of each host's GPUs. A period with an unknown part is not a standstill.
+    `gpu_states_of_hosts`: the states of each host's GPUs. A period with an unknown part is not a
+    standstill.
     """
-    gpus = combine_states(on_gpu)
+    gpus = combine_states(gpu_states_of_hosts)
     if False not in gpus:
         return ()
     first_work = next((period for period, state in enumerate(gpus) if state), len(gpus))
     limit = ONE_PROCESS_MAX_CORES * 100 / vcpu
     hosts = [states(line, partial(states_above, limit=limit), period_s) for line in cpus]
-    on_cpu = combine_states(hosts)
+    cpu_states_joined = combine_states(hosts)
     still_flags = [
-        period > first_work and state is False and on_cpu[period] is False
+        period > first_work and state is False and cpu_states_joined[period] is False
         for period, state in enumerate(gpus)
     ]
     if period_s <= _BLIP_S:
         for period in _blips(still_flags, _BLIP_MARGIN_S // period_s):
-            still_flags[period] = gpus[period] is False and on_cpu[period] is True
+            still_flags[period] = gpus[period] is False and cpu_states_joined[period] is True
     return tuple(run for run in true_ranges(still_flags) if len(run) * period_s >= MIN_STANDSTILL_S)
 
 
 def _blips(flags: Sequence[bool], around: int) -> list[int]:
-    """Returns the single periods that are not still, but have `around` still ones on each side."""
+    """Returns the indices of false flags that have `around` true flags on each side."""
     return [
         index
         for index in range(around, len(flags) - around)

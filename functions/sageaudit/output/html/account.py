@@ -50,7 +50,7 @@ from sageaudit.output.text.money import Figure, format_usd
 from sageaudit.output.text.words import count_text
 
 _MAX_SUM_ROWS = 15
-"""Rows of a table of sums; one more row has the sum of the others."""
+"""The most rows of a table of sums, without the row for all other names."""
 _MAX_STEPS = 8
 _ZERO = Decimal(0)
 _BEFORE_TITLE = "Before"
@@ -62,12 +62,12 @@ _ROLLUP_NOTE = "The cost of {} is in the rows of its {}, so that rows add up."
 _RULES_NOTE = "Each dollar is counted once: if fixes overlap, for the rule that is applied first."
 Step = Literal["day", "week", "month"]
 _HEIGHT = 190
-"""Pixels of the spend chart."""
+"""The height of the spend chart in pixels."""
 _MAX_DAYS = 45
 _MAX_WEEKS = 53
 _MAX_LABELS = 5
 _AXIS_ENDS = tuple(map(Decimal, ("1", "1.5", "2", "3", "4", "5", "6", "8", "10")))
-"""The ends of the axis, times a power of ten."""
+"""The round numbers at which the spend chart's axis may end, to be multiplied by a power of ten."""
 
 
 def account_body(report: AccountReport) -> Iterator[Child]:
@@ -91,7 +91,9 @@ def account_body(report: AccountReport) -> Iterator[Child]:
 
 
 def _jobs_note(report: AccountReport) -> str:
-    """Returns the note above the table of jobs."""
+    """Returns the note above the table of jobs: which jobs have no row, and where roll-ups are
+    counted.
+    """
     sentences = []
     if report.omitted_jobs:
         sentences.append(
@@ -114,17 +116,17 @@ def account_title(report: AccountReport) -> str:
 
 
 def _waterfall(total: Sums) -> Markup | None:
-    """Returns the waste by rule, the largest first; one step has the other rules."""
-    ranked = [(name, rule) for name, rule in ranked_rules(total) if rule.waste_usd]
+    """Returns the chart of waste by rule, the largest first. One step sums all other rules."""
+    ranked = [(name, rule_sums) for name, rule_sums in ranked_rules(total) if rule_sums.waste_usd]
     steps: list[tuple[Child, Figure, str]] = [
         (
             name,
-            Figure(rule.waste_usd, estimated=bool(rule.estimated)),
-            "avoidable" if rule.avoidable_usd >= rule.lost_usd else "lost",
+            Figure(rule_sums.waste_usd, estimated=bool(rule_sums.estimated)),
+            "avoidable" if rule_sums.avoidable_usd >= rule_sums.lost_usd else "lost",
         )
-        for name, rule in ranked[:_MAX_STEPS]
+        for name, rule_sums in ranked[:_MAX_STEPS]
     ]
-    shown_usd = sum((rule.waste_usd for _, rule in ranked[:_MAX_STEPS]), _ZERO)
+    shown_usd = sum((rule_sums.waste_usd for _, rule_sums in ranked[:_MAX_STEPS]), _ZERO)
     if others_usd := total.waste_usd - shown_usd:
         others = Figure(others_usd, estimated=bool(total.estimated))
         steps.append(("other rules", others, "avoidable"))
@@ -136,12 +138,15 @@ def _waterfall(total: Sums) -> Markup | None:
 def _rules(report: AccountReport) -> Markup | None:
     total, previous = report.total, report.previous_period
     rows = []
-    for name, rule in ranked_rules(total):
-        cells = [*map(str, rule_amounts(rule)), f"{rule.findings:,}"]
+    for name, rule_sums in ranked_rules(total):
+        cells = [*map(str, rule_amounts(rule_sums)), f"{rule_sums.findings:,}"]
         if previous:
             previous_rule = previous.total.rules.get(name, RuleSums())
             cells.insert(1, _before_cell(rule_amounts(previous_rule)[0]))
-        pieces = (BarPiece(rule.lost_usd, "lost"), BarPiece(rule.avoidable_usd, "avoidable"))
+        pieces = (
+            BarPiece(rule_sums.lost_usd, "lost"),
+            BarPiece(rule_sums.avoidable_usd, "avoidable"),
+        )
         rows.append(BarRow(_filter_name("Findings", name), pieces, cells))
     titles = ["Rule", "Avoidable", "Lost", "Possible", "Findings"]
     if previous:
@@ -154,7 +159,9 @@ def _before_cell(figure: Figure) -> Markup:
 
 
 def _sums_section(column_sums: ColumnSums) -> Markup | None:
-    """Returns sums by name, the most avoidable and lost dollars first, then the highest spend."""
+    """Returns a table of sums by name: the most avoidable and lost dollars first, then the highest
+    spend.
+    """
     display_name = _DISPLAY_NAMES.get(column_sums.column, tag_value)
     sums = _rename_keys(display_name, column_sums.sums)
     previous = _rename_keys(display_name, column_sums.previous or {})
@@ -194,13 +201,15 @@ _DISPLAY_NAMES: dict[str, Callable[[str | None], str]] = {
     "Owner": owner_name,
     "Instance type": type_name,
 }
-"""How the table of jobs shows a column's values; other columns are cost tags."""
+"""The functions that make a column's names readable, by column title; all other columns are cost
+tags.
+"""
 
 
 def _rename_keys(
     display_name: Callable[[str | None], str], sums: Mapping[str | None, Sums]
 ) -> dict[str, Sums]:
-    """Returns the sums by display name, adding up those with the same one."""
+    """Returns the sums by display name; sums with equal display names are added."""
     sums_by_name: dict[str, list[Sums]] = {}
     for name, name_sums in sums.items():
         sums_by_name.setdefault(display_name(name), []).append(name_sums)
@@ -208,24 +217,25 @@ def _rename_keys(
 
 
 def _filter_name(column: str, name: str) -> Markup:
-    """Returns a name that filters the table of jobs if clicked; plain text without the script."""
+    """Returns a name that filters the table of jobs on a click, or plain text if no script runs."""
     return tag("span", breakable_path(name), class_="pick", data_c=column)
 
 
 def _detail(index: int, summary: AuditSummary, job: JobReport) -> Markup:
     amounts = document_amounts(job.document)
-    cost = "" if amounts.spend.usd is None else f" of {amounts.spend}"
+    cost_text = "" if amounts.spend.usd is None else f" of {amounts.spend}"
     heading = tag("h3", tag("bdi", summary.job))
-    waste = tag("span", f"{amounts.waste}{cost}", class_="n")
+    waste = tag("span", f"{amounts.waste}{cost_text}", class_="n")
     return tag(
         "details", tag("summary", heading, waste), short_job(job), id=f"j{index}", class_="job"
     )
 
 
 def _spend_over_time(days: Mapping[date, Sums], since: date, until: date) -> Markup:
-    """Returns the chart with its table: by day up to 45 days, by week up to a year, else by month.
+    """Returns the spend chart with its table: by day up to 45 days, by week up to a year, else by
+    month.
 
-    It covers the days from the first to the last one on which a job ended.
+    The chart covers the days from the first to the last day on which a job ended.
     """
     since, until = max(since, min(days, default=since)), min(until, max(days, default=until))
     step = _step(since, until)
@@ -260,7 +270,9 @@ def _step(since: date, until: date) -> Step:
 
 
 def _step_start(day: date, step: Step) -> date:
-    """Returns the first day of the day's step: the day, its Monday, or the first of the month."""
+    """Returns the first day of a step: the day itself, its week's Monday, or the first of its
+    month.
+    """
     if step == "week":
         return day - timedelta(days=day.weekday())
     return day.replace(day=1) if step == "month" else day
@@ -298,7 +310,7 @@ _LEGEND = (("needed or not judged", "spent"), ("avoidable", "avoidable"), ("lost
 
 
 def _axis_end(amount: Decimal) -> Decimal:
-    """Returns the end of the axis: a round number not far above the amount."""
+    """Returns the end of the chart's axis: a round number not far above the amount."""
     if amount <= 0:
         return Decimal(0)
     power = Decimal(1).scaleb(amount.adjusted())

@@ -18,15 +18,16 @@ from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.usage.measurements import Measurements
 
 MAX_LISTED_JOBS = 20_000
-"""Jobs with a row in an account's report: a browser sorts this many in a second."""
+"""The most jobs with a row in an account's report; a browser sorts this many in a second."""
 MAX_DETAILED_JOBS = 200
-"""Jobs with a section of their own in an account's report: the first ones by `rank_key`."""
+"""The most jobs with a section of their own in an account's report, chosen by `rank_key`."""
 
 
 class JobReport(Struct, frozen=True):
-    """One audit with its metric series; `usage` is None if they were not recorded or kept.
+    """One audit with its metric series.
 
-    `guides` are shown on the job's own page; a job in an account's report has none.
+    `usage` is None if the metrics were not recorded or kept. `guides` are shown only on the job's
+    own page, and are empty in an account's report.
     """
 
     document: AuditDocument
@@ -35,9 +36,10 @@ class JobReport(Struct, frozen=True):
 
 
 class PreviousPeriod(Struct, frozen=True):
-    """The same number of days before a report's days, with their sums; both dates included.
+    """The period before a report, of equally many days; `since` and `until` are included.
 
-    `changes` are the families whose spend changed since, the largest change first.
+    `total`: the sums of all its jobs. `changes`: the families whose spend changed since then, the
+    largest change first.
     """
 
     since: date
@@ -49,7 +51,7 @@ class PreviousPeriod(Struct, frozen=True):
 class ColumnSums(Struct, frozen=True):
     """Sums by the values of one column of the table of jobs.
 
-    `previous` are those of the previous period; None if the history does not cover it.
+    `previous`: the sums of the previous period; None if the history does not cover that period.
     """
 
     column: str
@@ -58,7 +60,7 @@ class ColumnSums(Struct, frozen=True):
 
 
 class TopChange(Struct, frozen=True):
-    """What to change in a family: a finding of its run `summaries[summary_index]`."""
+    """A recommended change in a family: a finding of the run `summaries[summary_index]`."""
 
     family: str
     fix: FamilyFix
@@ -66,12 +68,11 @@ class TopChange(Struct, frozen=True):
 
 
 class AccountReport(Struct, frozen=True):
-    """The audits of a period in UTC days, `since` and `until` included.
+    """The audits of a period in UTC days; `since` and `until` are included.
 
-    `summaries` are in the order of `rank_key`; `details` has some of them by their index.
-    `omitted_jobs` more jobs are only in the sums `total`, `days` and `column_sums`.
-    `recommendations` are as of the end of the last day. `previous_period` is None if the history
-    does not cover it.
+    `summaries` are ordered by `rank_key`; `details` has some of their jobs by index.
+    `omitted_jobs`: the number of jobs that are only in the sums. `recommendations` are as of the
+    end of the last day. `previous_period` is None if the history does not cover it.
     """
 
     scope: str

@@ -43,7 +43,7 @@ from sageaudit.structs import replace
 _MAX_CHANGES = 10
 _MONTH_DAYS = 30
 _MIN_DAYS = 7
-"""From fewer days, from one run or from less than $1, no monthly amount is projected."""
+"""The fewest days for a projected monthly amount, which also needs two findings and $1 a month."""
 _ZERO = Decimal(0)
 _CENT = Decimal("0.01")
 _NOT_IN_TOTALS = "not in the totals"
@@ -57,7 +57,7 @@ _NOT_COMPARED_NOTE = "No comparison: the history does not cover the {days} befor
 
 
 def first_screen(report: AccountReport) -> Markup:
-    """Returns the sections from the headline to the results of recommendations."""
+    """Returns the first screen's sections, from the headline to the results of recommendations."""
     cards = tag("div", (_card(report, change) for change in report.top_changes), class_="cards")
     to_do = section("What to change first", cards, id_="to-do") if report.top_changes else None
     doubts, results = _doubts(report.total), _recommendation_results(report)
@@ -67,14 +67,14 @@ def first_screen(report: AccountReport) -> Markup:
 def _lead(report: AccountReport) -> Markup:
     dates = price_dates([job.document for job in report.details.values()])
     notes = ["A job counts on the day (UTC) on which it ended", dates]
-    period = period_text(report.since, report.until)
+    days_text = period_text(report.since, report.until)
     coverage = report.coverage
     coverage_text = ""
     if coverage:
         coverage_text = f"{coverage_headline(coverage)}. {outside_text(coverage)}"
     return join(
         [
-            tag("p", f"{report.scope} · SageMaker jobs, {period}", class_="eyebrow"),
+            tag("p", f"{report.scope} · SageMaker jobs, {days_text}", class_="eyebrow"),
             tag("h1", f"{account_headline(report.total)}.", class_="headline"),
             tag("p", coverage_text) if coverage_text else None,
             tag("p", " · ".join(note for note in notes if note), class_="note"),
@@ -87,72 +87,80 @@ def _family_sums(report: AccountReport) -> ColumnSums:
 
 
 def _card(report: AccountReport, change: TopChange) -> Markup:
-    """Returns what to change in a family: the amount, the fix to paste, and an example."""
+    """Returns the card of a recommended change: the amount, the fix to paste, and an example
+    job.
+    """
     finding = make_finding_parts(change.fix.finding)
-    best = finding.alternatives[:1]
+    best_fix = finding.alternatives[:1]
     kind = report.summaries[change.summary_index].kind
     sums = _family_sums(report).sums[change.family]
-    rule = sums.rules.get(finding.rule, RuleSums())
-    jobs_text = f"{finding.rule} in {rule.findings:,} of {count_text(sums.jobs, 'job')}, e.g. "
+    rule_sums = sums.rules.get(finding.rule, RuleSums())
+    jobs_text = f"{finding.rule} in {rule_sums.findings:,} of {count_text(sums.jobs, 'job')}, e.g. "
     example = tag("a", change.fix.job, href=f"#j{change.summary_index}")
     return tag(
         "article",
         tag("h3", tag("bdi", breakable_path(family_name(change.family)))),
-        tag("p", _amount_text(report, rule, Bucket(change.fix.finding["bucket"])), class_="amount"),
+        tag(
+            "p",
+            _amount_text(report, rule_sums, Bucket(change.fix.finding["bucket"])),
+            class_="amount",
+        ),
         tag("p", finding.summary),
         tag(
             "div",
-            (code_blocks(kind, parameters) for _, parameters in best if parameters),
+            (code_blocks(kind, parameters) for _, parameters in best_fix if parameters),
             class_="fix",
         ),
-        [tag("p", heading) for heading, parameters in best if not parameters],
+        [tag("p", heading) for heading, parameters in best_fix if not parameters],
         tag("p", jobs_text, example, class_="note"),
         class_="card",
     )
 
 
-def _amount_text(report: AccountReport, rule: RuleSums, bucket: Bucket) -> Markup:
-    """Returns `about $220 avoidable a month`, or `$10.38 lost` if no month is projected."""
-    avoidable, lost, possible = rule_amounts(rule)
+def _amount_text(report: AccountReport, rule_sums: RuleSums, bucket: Bucket) -> Markup:
+    """Returns `about $220 avoidable a month`, or `$10.38 lost` if no monthly amount is
+    projected.
+    """
+    avoidable, lost, possible = rule_amounts(rule_sums)
     figure = sum_figures((avoidable, lost)) if bucket.is_counted else possible
     days = (report.until - max(report.since, min(report.days, default=report.since))).days + 1
     monthly_usd = (figure.usd or _ZERO) * _MONTH_DAYS / days
     monthly_upper_usd = (figure.upper_end or _ZERO) * _MONTH_DAYS / days
-    is_projected = rule.findings > 1 and days >= _MIN_DAYS and monthly_usd >= 1
+    is_projected = rule_sums.findings > 1 and days >= _MIN_DAYS and monthly_usd >= 1
     if is_projected:
         figure = replace(figure, usd=monthly_usd, upper_usd=monthly_upper_usd, rounding=ROUND_DOWN)
-    kind = bucket.value if bucket.is_counted else "worth a trial"
-    return join([tag("strong", str(figure)), f" {kind}{' a month' if is_projected else ''}"])
+    kind_text = bucket.value if bucket.is_counted else "worth a trial"
+    return join([tag("strong", str(figure)), f" {kind_text}{' a month' if is_projected else ''}"])
 
 
 def _tiles(report: AccountReport) -> Markup:
     total, previous = report.total, report.previous_period
     amounts = sums_amounts(total)
     previous_amounts = sums_amounts(previous.total) if previous else None
-    judged_share = (
+    judged_share_text = (
         f"{percent_text(total.judged_usd, total.total_usd)} of spend; " if total.total_usd else ""
     )
     idle_note = _NOT_IN_TOTALS
     if total.idle_counted_usd:
         counted = Figure(total.idle_counted_usd, rounding=ROUND_NEAREST)
         idle_note = f"{counted} of it is already in the totals"
-    lost_share = ""
+    lost_share_text = ""
     if amounts.lost.upper_end and total.total_usd:
-        lost_share = f"{percent_text(amounts.lost.upper_end, total.total_usd)} of spend"
+        lost_share_text = f"{percent_text(amounts.lost.upper_end, total.total_usd)} of spend"
 
     def note(text: str, name: str) -> str:
         previous_figure = getattr(previous_amounts, name) if previous_amounts else None
         change_text = _change_text(getattr(amounts, name), previous_figure)
         return "; ".join(filter(None, (text, change_text)))
 
-    avoidable_share = part_of_judged(amounts.avoidable, total)
-    jobs = count_text(total.jobs, "job")
-    judged = str(judged_figure(total))
+    avoidable_share_text = part_of_judged(amounts.avoidable, total)
+    jobs_text = count_text(total.jobs, "job")
+    judged_text = str(judged_figure(total))
     return tiles(
-        ("avoidable", "Avoidable", str(amounts.avoidable), note(avoidable_share, "avoidable")),
-        ("spent", "Spend", str(amounts.spend), note(jobs, "spend")),
-        ("judged", "Judged", judged, f"{judged_share}{judged_jobs(total)}"),
-        ("lost", "Lost", str(amounts.lost), note(lost_share, "lost")),
+        ("avoidable", "Avoidable", str(amounts.avoidable), note(avoidable_share_text, "avoidable")),
+        ("spent", "Spend", str(amounts.spend), note(jobs_text, "spend")),
+        ("judged", "Judged", judged_text, f"{judged_share_text}{judged_jobs(total)}"),
+        ("lost", "Lost", str(amounts.lost), note(lost_share_text, "lost")),
         ("possible", "Possible", str(amounts.possible), f"worth a trial; {_NOT_IN_TOTALS}"),
         ("idle", "Idle capacity", str(amounts.idle), idle_note),
     )
@@ -162,8 +170,12 @@ def _change_text(current: Figure, previous: Figure | None) -> str | None:
     """Returns `$54,000.00 before (+12%)`; None if the previous amount is unknown or 0."""
     if previous is None or (previous.usd or _ZERO) < _CENT:
         return None
-    change = percent_change_text(current, previous, places=0) if current.usd else None
-    return f"{previous} before ({change})" if change else f"{previous} before"
+    change_percent_text = percent_change_text(current, previous, places=0) if current.usd else None
+    return (
+        f"{previous} before ({change_percent_text})"
+        if change_percent_text
+        else f"{previous} before"
+    )
 
 
 def _doubts(total: Sums) -> Markup | None:
@@ -193,11 +205,13 @@ def _doubts(total: Sums) -> Markup | None:
 
 
 def _changes(report: AccountReport) -> Markup | None:
-    """Returns the families whose spend changed most since the previous period."""
+    """Returns the families whose spend changed most since the previous period, or a note that there
+    is no comparison.
+    """
     previous = report.previous_period
     if previous is None:
-        days = count_text((report.until - report.since).days + 1, "day")
-        note = tag("p", _NOT_COMPARED_NOTE.format(days=days), class_="note")
+        days_text = count_text((report.until - report.since).days + 1, "day")
+        note = tag("p", _NOT_COMPARED_NOTE.format(days=days_text), class_="note")
         return note if report.total.jobs else None
     rows = [[*_change_cells(report, change)] for change in previous.changes[:_MAX_CHANGES]]
     amount_titles = ("Spend", "Before", "Difference", "Jobs", "Jobs before")
@@ -231,16 +245,16 @@ def _changes_note(previous: PreviousPeriod) -> str:
     """Returns `Families: 2 increased, 1 new. Compared with 2026-09-23 to 2026-10-23, ...`."""
     counts = Counter(family.change for family in previous.changes)
     counts_text = ", ".join(f"{count:,} {change}" for change, count in counts.most_common())
-    days = period_text(previous.since, previous.until)
-    changes = f"Families: {counts_text or 'no change'}."
-    note = f"{changes} Compared with {days}, the same number of days before."
+    days_text = period_text(previous.since, previous.until)
+    changes_text = f"Families: {counts_text or 'no change'}."
+    note = f"{changes_text} Compared with {days_text}, the same number of days before."
     if len(previous.changes) > _MAX_CHANGES:
         return f"{note} The {_MAX_CHANGES} largest changes:"
     return note
 
 
 def _recommendation_results(report: AccountReport) -> Markup | None:
-    """Returns a row for each status of recommendations; None without any."""
+    """Returns a table with a row for each status of recommendations; None if there are none."""
     end = datetime.combine(report.until, time(), UTC) + timedelta(days=1)
     rows: list[Sequence[Child]] = []
     for label in STATUS_LABELS:
@@ -251,13 +265,15 @@ def _recommendation_results(report: AccountReport) -> Markup | None:
         ]
         if group:
             rows.append([label.capitalize(), f"{len(group):,}", *_result_cells(group, end)])
-    ended = [
+    ended_comparisons = [
         comparison
         for recommendation in report.recommendations
         for comparison in recommendation.earlier_comparisons
     ]
-    if ended:
-        rows.append(["Ended", f"{len(ended):,}", "-", *_measured_cells(ended)])
+    if ended_comparisons:
+        rows.append(
+            ["Ended", f"{len(ended_comparisons):,}", "-", *_measured_cells(ended_comparisons)]
+        )
     titles = ("State", "Recommendations", "30 days", "Predicted", "Measured")
     if not rows:
         return None
@@ -266,9 +282,10 @@ def _recommendation_results(report: AccountReport) -> Markup | None:
 
 
 def _result_cells(recommendations: Sequence[FamilyRecommendation], end: datetime) -> Iterator[str]:
-    """Yields the amount of 30 days until `end`, the predicted and the measured saving.
+    """Yields three amounts: of the last 30 days until `end`, predicted, and measured.
 
-    The first has only what nobody has followed yet, the others only what was followed.
+    The first sums recommendations that nobody has followed yet, the others those that were
+    followed.
     """
     not_followed = [
         recommendation

@@ -32,7 +32,7 @@ _REST = "rest"
 _TIMELINE_HEIGHT = 30
 _MAX_PHASES = 24
 _COLOURS = 6
-"""Colours of phases: the classes p0 to p5 of the style sheet."""
+"""The number of colours of phases: classes p0 to p5 in the style sheet."""
 
 
 def job_body(job: JobReport) -> Markup:
@@ -41,7 +41,7 @@ def job_body(job: JobReport) -> Markup:
     if document["unauditable"] is not None:
         return join([_lead(document), tag("p", f"Could not be audited: {document['unauditable']}")])
     no_charts_text = "The metrics of its hosts were not kept, so there are no charts."
-    no_charts = None if document["rollup"] else tag("p", no_charts_text)
+    charts_fallback = None if document["rollup"] else tag("p", no_charts_text)
     return join(
         [
             _lead(document),
@@ -51,7 +51,7 @@ def job_body(job: JobReport) -> Markup:
             section(
                 "What the run did",
                 _timeline(document, short=False),
-                usage_charts(job, short=False) or no_charts,
+                usage_charts(job, short=False) or charts_fallback,
             ),
             section("Where the money went", _money(document)),
             section(notes.children_title(document), _children(document)),
@@ -69,7 +69,7 @@ def job_title(document: AuditDocument) -> str:
 
 
 def short_job(job: JobReport) -> Markup:
-    """Returns what an account's report has about one job, below its name."""
+    """Returns the section about one job in an account's report, without the job's name."""
     document = job.document
     if document["unauditable"] is not None:
         return tag("p", f"Could not be audited: {document['unauditable']}")
@@ -120,10 +120,10 @@ def _facts(job: JobDocument) -> str:
 
 def _tiles(document: AuditDocument) -> Markup:
     amounts, total_usd = document_amounts(document), document["bill"]["total_usd"]
-    idle_hours = ""
+    idle_hours_text = ""
     if idle := document["idle_capacity"]:
-        hours = f"{format_number(idle['idle'], 1)} of {format_number(idle['paid'], 1)}"
-        idle_hours = f"{hours} {UNIT_WORDS[idle['unit']]}"
+        hours_text = f"{format_number(idle['idle'], 1)} of {format_number(idle['paid'], 1)}"
+        idle_hours_text = f"{hours_text} {UNIT_WORDS[idle['unit']]}"
 
     def share_of_cost(figure: Figure) -> str:
         if not figure.upper_end or not total_usd:
@@ -136,17 +136,19 @@ def _tiles(document: AuditDocument) -> Markup:
         ("spent", "Cost", str(amounts.spend), ""),
         ("lost", "Lost", str(amounts.lost), share_of_cost(amounts.lost)),
         ("possible", "Possible", str(amounts.possible), trial_note),
-        ("idle", "Idle capacity", str(amounts.idle), idle_hours),
+        ("idle", "Idle capacity", str(amounts.idle), idle_hours_text),
     )
 
 
 def _doubts(document: AuditDocument) -> Markup | None:
-    """Returns what was not judged, which runs were judged together, and the idle capacity."""
-    idle = idle_sentence(document)
+    """Returns a list of what was not judged, of a pooled run's note, and of idle capacity; None if
+    empty.
+    """
+    idle_text = idle_sentence(document)
     doubts = [
         *document["not_judged"],
         notes.pool_note(document),
-        f"{IDLE_LABEL}: {idle}" if idle else None,
+        f"{IDLE_LABEL}: {idle_text}" if idle_text else None,
     ]
     return _bullet_list([doubt for doubt in doubts if doubt], "doubts")
 
@@ -156,7 +158,9 @@ def _bullet_list(lines: Sequence[str], css_class: str | None = None) -> Markup |
 
 
 def _money(document: AuditDocument) -> Markup | None:
-    """Returns the waterfall from the cost to what was needed; None if the cost is unknown."""
+    """Returns the waterfall from the cost to what was needed; None if the cost is unknown or
+    nothing was wasted.
+    """
     estimated = bool(document["bill"]["estimated"])
     steps = [
         (
@@ -191,7 +195,9 @@ def _bill(document: AuditDocument) -> Markup | None:
 
 
 def _rules_without_finding(document: AuditDocument) -> Markup | None:
-    """Returns clear rules, which found nothing, and rules that do not apply to the job."""
+    """Returns the rules that found nothing, and the rules that do not apply to the job; None if
+    empty.
+    """
     elements = []
     if document["clear"]:
         elements.append(tag("p", f"Clear: {', '.join(document['clear'])}."))
@@ -203,7 +209,9 @@ def _rules_without_finding(document: AuditDocument) -> Markup | None:
 
 
 def _guides(guides: Sequence[GuideDocument]) -> Markup | None:
-    """Returns the guides, folded away because they are not findings of this run."""
+    """Returns the guides in a closed section, because they are not findings of this run; None
+    without any.
+    """
     if not guides:
         return None
     rows = (
@@ -235,7 +243,9 @@ def _children(document: AuditDocument) -> Markup | None:
 
 
 def _timeline(document: AuditDocument, *, short: bool) -> Markup | None:
-    """Returns the phases as one bar, and unless `short` their table; None if none is known."""
+    """Returns the phases as a bar, with their table unless `short`; None if no duration is
+    known.
+    """
     phases = document["phases"]
     total_s = sum((phase["seconds"] or Decimal(0) for phase in phases), Decimal(0))
     if not total_s:
@@ -272,7 +282,7 @@ def _phase_rects(
 
 
 def _css_class(phase: PhaseDocument, colours: dict[str, str]) -> str:
-    """Returns the class of the phase's colour, which is paler if the phase is not billed."""
+    """Returns the CSS class of the phase's colour, with `free` if the phase is not billed."""
     return colours[phase["name"]] + ("" if phase["billed"] else " free")
 
 

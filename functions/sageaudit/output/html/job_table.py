@@ -24,16 +24,17 @@ from sageaudit.output.text.words import NO_OWNER_LABEL, NO_TYPE_LABEL, PURCHASE_
 _MAX_NAME_LENGTH = 90
 _MILLION = 1_000_000
 FIRST_ROWS = 100
-"""Rows that the browser lays out at once; the others follow when the reader asks for them."""
+"""The rows that a browser lays out at once; the reader can ask for the others."""
 _EMPTY_TEXTS = frozenset({"$0.00", "-"})
 _JUDGED_LABELS = {Judged.YES: "yes", Judged.PARTLY: "partly", Judged.NO: "no", None: "unknown"}
 
 
 class TableColumn(Struct, frozen=True):
-    """A column of the table: an amount, which has a sum in the foot, or a text.
+    """A column of the table of jobs: either an amount (`figure`), with a sum in the foot, or a
+    text.
 
-    `is_shown_first`: it is shown from the start; the reader chooses others. `is_number`: it sorts
-    by value. `only_if_varying`: it is omitted if it is the same for all jobs.
+    `is_shown_first`: the column is shown until the reader chooses others. `is_number`: the texts
+    sort by value. `only_if_varying`: the column is omitted if all jobs have an equal value.
     """
 
     title: str
@@ -52,13 +53,13 @@ class TableColumn(Struct, frozen=True):
 
 
 def _rules(summary: AuditSummary) -> list[str]:
-    """Returns the rules with a finding, the costliest first."""
+    """Returns the rules with findings: the costliest first, then the others by name."""
     costliest = [summary.costliest_rule] if summary.costliest_rule else []
     return list(dict.fromkeys([*costliest, *sorted(summary.sums.rules)]))
 
 
 def _field_text(name: str) -> Callable[[AuditSummary], str]:
-    """Returns a function for a field of the summary as text, or a dash."""
+    """Returns a function that formats the summary's field `name`; "-" for None."""
 
     def text(summary: AuditSummary) -> str:
         value = getattr(summary, name)
@@ -68,7 +69,9 @@ def _field_text(name: str) -> Callable[[AuditSummary], str]:
 
 
 def _minutes_text(name: str) -> Callable[[AuditSummary], str]:
-    """Returns a function for a field in seconds as minutes, or a dash."""
+    """Returns a function that formats the summary's field `name`, in seconds, as minutes; "-" for
+    None.
+    """
 
     def text(summary: AuditSummary) -> str:
         seconds = getattr(summary, name)
@@ -82,7 +85,7 @@ def _hours_text(summary: AuditSummary) -> str:
 
 
 def _usd_text(name: str) -> Callable[[AuditSummary], str]:
-    """Returns a function for a field in USD as text, or a dash."""
+    """Returns a function that formats the summary's field `name`, in USD; "-" for None."""
     return lambda summary: str(Figure(getattr(summary, name), absent="-"))
 
 
@@ -91,27 +94,27 @@ def _purchase_text(summary: AuditSummary) -> str:
 
 
 def family_name(name: str | None) -> str:
-    """Returns a family as rows and sums show it."""
+    """Returns the display name of a family, cut if too long; `unknown` for None."""
     return cut_middle(family_text(name or "unknown"), _MAX_NAME_LENGTH)
 
 
 def owner_name(name: str | None) -> str:
-    """Returns an owner as rows and sums show it."""
+    """Returns the display name of an owner, cut if too long; `NO_OWNER_LABEL` for None."""
     return cut_middle(name, _MAX_NAME_LENGTH) if name else NO_OWNER_LABEL
 
 
 def tag_title(name: str) -> str:
-    """Returns the title of a cost tag's column, which no other column has."""
+    """Returns the title of a cost tag's column; the suffix keeps it apart from all other titles."""
     return f"{name} (tag)"
 
 
 def tag_value(value: str | None) -> str:
-    """Returns a cost tag's value as rows and sums show it."""
+    """Returns the display name of a cost tag's value, cut if too long; `(none)` for None."""
     return cut_middle(value, _MAX_NAME_LENGTH) if value else "(none)"
 
 
 def type_name(name: str | None) -> str:
-    """Returns an instance type as rows and sums show it."""
+    """Returns the display name of an instance type; `NO_TYPE_LABEL` for None."""
     return name or NO_TYPE_LABEL
 
 
@@ -158,11 +161,16 @@ COLUMNS = (
     TableColumn("Account", lambda summary: summary.account, only_if_varying=True),
     TableColumn("Region", lambda summary: summary.region, only_if_varying=True),
 )
-"""All columns, those for decisions first. A new field of the summary needs one row here."""
+"""All columns of the table of jobs, those for decisions first.
+
+To show a new field of the summary, add a row here.
+"""
 
 
 def job_table(report: AccountReport) -> Child:
-    """Returns the table with its filters, in pieces that are made while they are written."""
+    """Returns the table of jobs with its filters, in pieces that are made while they are
+    written.
+    """
     tag_names = sorted({name for summary in report.summaries for name in summary.tags})
     tag_columns = (
         TableColumn(tag_title(name), _tag_text(name), only_if_varying=True) for name in tag_names
@@ -233,11 +241,11 @@ def _filters(report: AccountReport) -> Markup:
 
 
 def job_count_text(summaries: Iterable[AuditSummary]) -> str:
-    """Returns `26 jobs and 1 tuning job`; sums do not count roll-ups as jobs."""
+    """Returns `26 jobs and 1 tuning job`, because sums do not count roll-ups as jobs."""
     counts = Counter(JobKind(summary.kind) if summary.rollup else None for summary in summaries)
-    jobs = count_text(counts[None], "job")
-    rollups = [count_text(counts[kind], kind.spec.label) for kind in JobKind if counts[kind]]
-    return " and ".join((jobs, *rollups))
+    jobs_text = count_text(counts[None], "job")
+    rollup_texts = [count_text(counts[kind], kind.spec.label) for kind in JobKind if counts[kind]]
+    return " and ".join((jobs_text, *rollup_texts))
 
 
 def _select(title: str, values: list[str]) -> Markup:
@@ -258,7 +266,7 @@ def _row(
 
 
 def _cell(column: TableColumn, text: str, summary: AuditSummary) -> Markup:
-    """Returns a cell; $0.00 and dashes are paler than other numbers."""
+    """Returns a cell; a cell with $0.00 or "-" is paler."""
     css_class = "w" if column.is_wide else None
     if column.figure or column.is_number:
         css_class = "n z" if text in _EMPTY_TEXTS else "n"
@@ -270,7 +278,7 @@ def _cell(column: TableColumn, text: str, summary: AuditSummary) -> Markup:
 
 @lru_cache(5_000)
 def _cached_cell(text: str, css_class: str | None) -> Markup:
-    """Returns a cell that many rows have."""
+    """Returns a cell, from a cache because many rows have an equal cell."""
     return tag("td", text, class_=css_class)
 
 
@@ -278,18 +286,18 @@ _SPEND_COLUMN = COLUMNS[1]
 
 
 def _spend_micros(summary: AuditSummary) -> int | None:
-    """Returns the row's spend in millionths of a dollar, which the script sums exactly.
+    """Returns the row's spend in millionths of a dollar, which the script adds exactly.
 
-    None for a roll-up, whose jobs have its spend, and for an unknown spend.
+    None for an unknown spend, and for a roll-up, whose spend is in the rows of its jobs.
     """
     has_spend = not summary.rollup and summary.total_usd is not None
     return int(summary.sums.total_usd * _MILLION) if has_spend else None
 
 
 def _doubt_letters(summary: AuditSummary) -> str | None:
-    """Returns why the row's spend is not exact, for the script.
+    """Returns letters that tell the script why the row's spend is not exact; None if it is exact.
 
-    `l` is a lower bound, `u` an upper bound, `e` an estimate.
+    `l`: lower bound; `u`: upper bound; `e`: estimate.
     """
     if summary.rollup:
         return None

@@ -29,9 +29,9 @@ class Markup(str):
 
 
 Child: TypeAlias = "str | Iterable[Child] | None"
-"""The content of an element: Markup stays as it is, other text is escaped, None is empty."""
+"""The content of an element: Markup stays unchanged, other text is escaped, None is empty."""
 Value = str | int | float | Decimal | bool | None
-"""The value of an attribute: True writes only its name; None and False omit it."""
+"""The value of an attribute: True writes only the attribute's name; None and False omit it."""
 
 _VOID_ELEMENTS = frozenset({"br", "col", "input", "link", "meta", "wbr"})
 _ATTRIBUTE_NAMES = {"class_": "class", "for_": "for"}
@@ -44,7 +44,7 @@ _CENT = Decimal("0.01")
 
 
 def tag(name: str, /, *children: Child, **attributes: Value) -> Markup:
-    """Returns an element. `class_` is `class`; `_` in an attribute's name is `-`.
+    """Returns an element. `class_` becomes `class`; `_` in an attribute's name becomes `-`.
 
     Raises ValueError for an attribute that runs, styles or loads something.
     """
@@ -53,13 +53,13 @@ def tag(name: str, /, *children: Child, **attributes: Value) -> Markup:
 
 
 def tag_pieces(name: str, *children: Child, **attributes: Value) -> tuple[Child, ...]:
-    """Returns an element in pieces, so that a large one is never a single string."""
+    """Returns an element in pieces, so that a large element is never one string."""
     start_tag = _start_tag(name, tuple(attributes), *attributes.values())
     return start_tag, children, Markup(f"</{name}>")
 
 
 def render_pieces(child: Child) -> Iterator[str]:
-    """Yields the text of a child while it is written."""
+    """Yields the text of a child, piece by piece."""
     if child is None or isinstance(child, str):
         yield _render(child)
     else:
@@ -68,7 +68,7 @@ def render_pieces(child: Child) -> Iterator[str]:
 
 
 def join(children: Iterable[Child]) -> Markup:
-    """Returns the children one after the other."""
+    """Returns the children one after another."""
     return Markup("".join(map(_render, children)))
 
 
@@ -86,8 +86,8 @@ def _render(child: Child) -> str:
 
 @lru_cache(1_000, typed=True)  # typed, because 1 == True
 def _start_tag(name: str, keys: Sequence[str], *values: Value) -> Markup:
-    attributes = "".join(map(_attribute, keys, values))
-    return Markup(f"<{name}{attributes}>")
+    attributes_text = "".join(map(_attribute, keys, values))
+    return Markup(f"<{name}{attributes_text}>")
 
 
 def _attribute(key: str, value: Value) -> str:
@@ -130,7 +130,9 @@ def chart_with_axes(y_labels: Sequence[str], x_labels: Sequence[str], svg: Child
 
 
 def data_table(titles: Sequence[str], rows: Iterable[Sequence[Child]], label: str) -> Markup:
-    """Returns the numbers of a chart, folded away; all columns but the first are numbers."""
+    """Returns a chart's numbers as a closed table; all columns except the first are
+    right-aligned.
+    """
     rows_table = table(titles, rows, label, numbers=titles[1:])
     return tag("details", tag("summary", f"Data: {label}"), rows_table, class_="data")
 
@@ -145,7 +147,8 @@ def table(
 ) -> Markup:
     """Returns a table that scrolls inside its container if it is too wide.
 
-    The first cell of a row is its heading. The columns in `numbers` are right-aligned.
+    The first cell of a row is the row's heading. The columns titled in `numbers` are right-aligned.
+    `foot`: the cells of the last row.
     """
     css_classes = ["n" if title in numbers else None for title in titles]
 
@@ -165,19 +168,21 @@ def table(
 
 
 def scroll_box(label: str, *children: Child) -> tuple[Child, ...]:
-    """Returns a container that scrolls sideways, also with the keyboard."""
+    """Returns a container that scrolls sideways, also by keyboard."""
     return tag_pieces("div", *children, class_="scroll", role="group", tabindex=0, aria_label=label)
 
 
 class BarPiece(Struct, frozen=True):
-    """A part of a bar in USD, and the CSS class of its colour."""
+    """A part of a bar: its dollars and the CSS class of its colour."""
 
     usd: Decimal
     css_class: str
 
 
 class BarRow(Struct, frozen=True):
-    """A row's heading, its bar, which starts at `start_usd`, and its other cells."""
+    """A row of a bar table: its heading, the bar's pieces, its other cells, and the dollars at
+    which the bar starts.
+    """
 
     name: Child
     pieces: Sequence[BarPiece]
@@ -200,7 +205,7 @@ def spend_pieces(sums: Sums) -> tuple[BarPiece, BarPiece, BarPiece]:
 def bar_table(label: str, titles: Sequence[str], rows: Sequence[BarRow]) -> Markup:
     """Returns a table with a bar at the end of each row.
 
-    `titles` are those of the row headings and of the cells.
+    `titles`: the titles of the row headings and of the cells.
     """
     max_usd = max((_end_usd(row) for row in rows), default=Decimal(0))
     name_title, *cell_titles = titles
@@ -220,9 +225,10 @@ def waterfall(
     steps: Iterable[tuple[Child, Figure, str]],
     end_name: str,
 ) -> Markup:
-    """Returns the way from `start` to what was needed; a step is (name, dollars, CSS class).
+    """Returns a waterfall chart from `start` to what was needed; a step is (name, dollars, CSS
+    class).
 
-    The step of a fix that costs something adds to what is left.
+    A fix that costs something has negative dollars, so its step adds to the rest.
     """
     start_name, spend = start
     total_usd = left_usd = spend.upper_end or Decimal(0)
@@ -275,5 +281,5 @@ def _bar(row: BarRow, max_usd: Decimal) -> Markup | None:
 
 
 def width_percent(part: Decimal, whole: Decimal) -> str:
-    """Returns a share of the width in percent, to a hundredth of a percent."""
+    """Returns the part as a percentage of the whole, to a hundredth: `12.5`."""
     return f"{max(round(float(part / whole) * 100, 2), 0):g}"

@@ -1,8 +1,8 @@
 """The page's frame and sections, and the findings of an audit. Equal data gives equal bytes.
 
-The frame is head, content security policy, toolbar, main part and footer. The page loads and sends
-nothing: its policy allows only its own style sheet and script. Without the script it still shows
-all rows, and every fix in every dialect.
+The frame has the head, content security policy, toolbar, main part and footer. The page loads and
+sends nothing: its policy allows only its own style sheet and script. Without the script the page
+still shows all rows, and every fix in every dialect.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sageaudit.output.text.words import assignment_line, old_value_text
 
 _MAX_FACT_LENGTH = 240
 _MAX_SHORT_FINDINGS = 6
-"""Findings of a job in an account's report; the job's own report has all."""
+"""The most findings of a job in an account's report; the job's own report has all findings."""
 _SHAPES: Mapping[str, str] = {
     Severity.HIGH: "M6 1 11.5 11H.5Z",
     Severity.MEDIUM: "M6 .5 11.5 6 6 11.5.5 6Z",
@@ -44,9 +44,11 @@ _SHAPES: Mapping[str, str] = {
     " 8.5 2.8ZM1.4 9.9 2.1 10.6 3.5 9.2 2.8 8.5ZM8.5 9.2 9.9 10.6 10.6 9.9 9.2 8.5Z",
     "moon": "M10.8 8A5.2 5.2 0 1 1 5 1A4.2 4.2 0 0 0 10.8 8Z",
 }
-"""SVG paths of severities and theme icons. A severity also has a word and a colour."""
+"""The SVG paths of the icons for severities and themes, by name. A severity also has a word and a
+colour.
+"""
 _THEMES = (("moon", "Dark"), ("sun", "Light"))
-"""Icons and labels of the theme button; the style sheet shows the one of the other theme."""
+"""The icons and labels of the theme button; the style sheet shows the theme that is not in use."""
 
 
 def page(title: str, main: Child, *, generated_at: datetime, version: str) -> Iterator[str]:
@@ -77,21 +79,23 @@ def _body(main: Child, generated_at: datetime, version: str) -> Child:
     themes = (tag("span", _shape(icon), f" {name}", class_=icon) for icon, name in _THEMES)
     theme_button = tag("button", themes, type="button", id="theme", hidden=True)
     header = tag("header", tag("span", "sageaudit", class_="brand"), theme_button, class_="top")
-    origin = f"Written by sageaudit {version} on {generated_at:%Y-%m-%d %H:%M} UTC. "
-    terms = (
+    origin_text = f"Written by sageaudit {version} on {generated_at:%Y-%m-%d %H:%M} UTC. "
+    terms_text = (
         "Avoidable dollars are measured or derived; of a range, the low end is counted. Lost "
         "dollars were paid for runs without a result. Possible savings are worth a trial and not "
         "in the totals. Idle capacity was paid for and not used; it is not a saving and not in "
         "the totals."
     )
-    footer = tag("footer", tag("p", terms), tag("p", origin))
+    footer = tag("footer", tag("p", terms_text), tag("p", origin_text))
     script = tag("script", _asset("page.js"))
     main_part = tag_pieces("main", main, id="main", tabindex=-1)
     return tag_pieces("body", skip_link, _shapes(), header, main_part, footer, script)
 
 
 def _policy() -> str:
-    """Returns the policy: load and send nothing; allow the style and script by their hashes."""
+    """Returns the content security policy, which allows only the page's style and script, by
+    hash.
+    """
     return (
         f"default-src 'none'; style-src '{_hash('page.css')}'; script-src '{_hash('page.js')}';"
         " img-src data:; base-uri 'none'; form-action 'none'"
@@ -100,7 +104,7 @@ def _policy() -> str:
 
 @cache
 def _asset(name: str) -> Markup:
-    """Returns the style sheet or the script, without indents and empty lines."""
+    """Returns the style sheet or the script, without indentation and empty lines."""
     lines = resources.files(__package__).joinpath(name).read_text(encoding="utf-8").splitlines()
     return Markup("\n".join(filter(None, map(str.strip, lines))))
 
@@ -110,7 +114,7 @@ def _hash(name: str) -> str:
 
 
 def _shapes() -> Markup:
-    """Returns the shapes of severities and themes, defined once for the whole page."""
+    """Returns the definitions of all icons, once for the whole page."""
     symbols = (
         tag("symbol", tag("path", d=path), id=f"s-{name}", viewBox="0 0 12 12")
         for name, path in _SHAPES.items()
@@ -119,7 +123,7 @@ def _shapes() -> Markup:
 
 
 def _shape(name: str) -> Markup:
-    """Returns one of the shapes, as large as a letter."""
+    """Returns an icon as large as a letter."""
     return tag("svg", tag("use", href=f"#s-{name}"), width=12, height=12, aria_hidden="true")
 
 
@@ -132,15 +136,15 @@ def section(title: str, *parts: Child, id_: str | None = None, note: Child = Non
 def section_pieces(
     title: str, *parts: Child, id_: str | None = None, note: Child = None
 ) -> tuple[Child, ...]:
-    """Returns a section in pieces, also if its parts are empty."""
+    """Returns a section in pieces, also if its content is empty."""
     note_tag = tag("p", note, class_="note") if note else None
     return tag_pieces("section", tag("h2", title), note_tag, *parts, id=id_)
 
 
 def tiles(*figures: tuple[str, str, str, str]) -> Markup:
-    """Returns the amounts of the first screen, each (class, title, amount, note).
+    """Returns tiles for the amounts of the first screen, each (class, title, amount, note).
 
-    The first one is large.
+    The first tile is large.
     """
     return tag(
         "dl",
@@ -159,7 +163,10 @@ def tiles(*figures: tuple[str, str, str, str]) -> Markup:
 
 
 def findings(document: AuditDocument, *, short: bool) -> Markup | None:
-    """Returns the findings, counted ones first; with `short`, the first ones without facts."""
+    """Returns the findings, counted ones first; None without findings.
+
+    With `short` only the first findings, without facts.
+    """
     all_findings, repeated_sentence = finding_parts(document)
     listed = all_findings[:_MAX_SHORT_FINDINGS] if short else all_findings
     omitted = len(all_findings) - len(listed)
@@ -203,7 +210,7 @@ def _caveat(finding: FindingParts) -> Markup | None:
 
 
 def _fixes(finding: FindingParts, kind: str) -> Iterator[Markup]:
-    """Yields the best fix, then its alternatives, folded away."""
+    """Yields the best fix, then the alternatives in a closed element."""
     fixes = [_fix(kind, heading, parameters) for heading, parameters in finding.alternatives]
     yield from fixes[:1]
     if alternatives := fixes[1:]:
@@ -213,7 +220,7 @@ def _fixes(finding: FindingParts, kind: str) -> Iterator[Markup]:
 
 
 def _fix(kind: str, heading: str, parameters: Sequence[FixDocument]) -> Markup:
-    """Returns the parameters, then the code; the script shows one dialect at a time."""
+    """Returns the fix's parameters, then its code; the script shows one dialect at a time."""
     changes = (
         tag(
             "li",

@@ -35,23 +35,23 @@ _TITLES = {
     Metric.MEMORY: "Memory, % of a host's total",
     Metric.DISK: "Disk, % of a host's volume",
 }
-"""In the order in which they are shown."""
+"""The titles of the charts by metric, in the order in which they are shown."""
 _HEIGHT = 130
 _SHORT_HEIGHT = 60
 _MAX_POINTS = 360
 _SHORT_MAX_POINTS = 72
 _MAX_LINES = 6
-"""Lines in one chart (classes h0 to h5). A chart of more hosts has their mean and range."""
+"""The most lines in one chart (classes h0 to h5). More hosts are drawn as their mean and range."""
 _FULL_PERCENT = 100.0
 _P95 = 95
 
 
 _IdlePeriod = tuple[range, str]
-"""The metric periods of an idle time, and its label."""
+"""The periods of an idle time, and its label."""
 
 
 def usage_charts(job: JobReport, *, short: bool) -> Markup | None:
-    """Returns a chart for each recorded metric; None without any.
+    """Returns a chart for each recorded metric; None without metrics.
 
     With `short` the charts are small and have no table.
     """
@@ -76,11 +76,11 @@ def _idle_periods(usage: Measurements) -> list[_IdlePeriod]:
 def _idle_note(usage: Measurements, idle_periods: Sequence[_IdlePeriod]) -> Markup | None:
     if not idle_periods:
         return None
-    durations = ", ".join(
+    durations_text = ", ".join(
         f"{label} {_periods_text(usage, len(periods))}" for periods, label in idle_periods
     )
     shade = tag("i", class_="shade")
-    return tag("p", shade, f"Idle periods, shaded in each chart: {durations}.", class_="note")
+    return tag("p", shade, f"Idle periods, shaded in each chart: {durations_text}.", class_="note")
 
 
 def _periods_text(usage: Measurements, periods: int) -> str:
@@ -127,10 +127,10 @@ def _chart(
 
 
 def _lines(hosts: Mapping[str, Series], max_points: int) -> tuple[int, list[Markup]]:
-    """Returns the number of points, and a line for each host.
+    """Returns the number of points, and the lines of a chart.
 
-    More than `_MAX_LINES` hosts have one line, their mean, and the area between the lowest and the
-    highest host.
+    Up to `_MAX_LINES` hosts have a line each. More hosts have one line, their mean, and an area
+    from the lowest to the highest host.
     """
     sampled = [_downsample(series.values, max_points) for series in hosts.values()]
     points = max(map(len, sampled), default=0)
@@ -145,7 +145,7 @@ def _lines(hosts: Mapping[str, Series], max_points: int) -> tuple[int, list[Mark
 
 
 def _downsample(values: Sequence[float | None], max_points: int) -> list[float | None]:
-    """Returns at most `max_points` points, each the mean of the same number of periods."""
+    """Returns at most `max_points` points, each the mean of equally many periods."""
     width = max(-(-len(values) // max_points), 1)
     points: list[float | None] = []
     for start in range(0, len(values), width):
@@ -155,7 +155,7 @@ def _downsample(values: Sequence[float | None], max_points: int) -> list[float |
 
 
 def _path(values: Sequence[float | None], css_class: str) -> Markup:
-    """Returns a line with gaps for missing points; a single point is a short dash."""
+    """Returns a line with gaps at missing points; a single point becomes a short dash."""
     commands: list[str] = []
     has_previous = False
     for x, value in enumerate(values):
@@ -169,7 +169,7 @@ def _path(values: Sequence[float | None], css_class: str) -> Markup:
 
 
 def _area(ranges: Sequence[tuple[float, float] | None]) -> Markup:
-    """Returns the area between the lowest and the highest host, with gaps for missing points."""
+    """Returns the area from the lowest to the highest host, with gaps at missing points."""
     numbered = enumerate(ranges)
     areas = [
         [(x, low_high) for x, low_high in group if low_high is not None]
@@ -180,14 +180,14 @@ def _area(ranges: Sequence[tuple[float, float] | None]) -> Markup:
 
 
 def _closed_path(points: Sequence[tuple[int, tuple[float, float]]]) -> str:
-    """Returns a path along the highest values and back along the lowest."""
+    """Returns an SVG path along the highest values and back along the lowest."""
     upper = [f"{x} {_y(high)}" for x, (_, high) in points]
     lower = [f"{x} {_y(low)}" for x, (low, _) in reversed(points)]
     return f"M{'L'.join([*upper, *lower])}Z"
 
 
 def _y(value: float) -> str:
-    """Returns the distance from the top, in percent of the height."""
+    """Returns the distance from the chart's top, in percent of its height."""
     return f"{_FULL_PERCENT - min(max(value, 0.0), _FULL_PERCENT):.1f}".removesuffix(".0")
 
 
@@ -199,7 +199,7 @@ def _shade(idle_period: _IdlePeriod, points: int, height: int) -> Markup:
 
 
 def _idle_below_percent(usage: Measurements, metric: Metric) -> float | None:
-    """Returns the percentage below which a host is idle; None for a metric without one."""
+    """Returns the percentage under which a host is idle; None if the metric has no such limit."""
     if metric is Metric.GPU:
         return IDLE_MAX_GPU_PERCENT / (usage.gpus or 1)
     return IDLE_BELOW_CORES * 100 / usage.vcpu if metric is Metric.CPU and usage.vcpu else None
@@ -249,9 +249,9 @@ def _host_table(hosts: Mapping[str, Series], metric: Metric) -> Markup:
 
 
 def _time_labels(usage: Measurements) -> tuple[str, ...]:
-    """Returns labels for the start, the middle and the end of the chart.
+    """Returns labels for the start, the middle and the end of the chart's time axis.
 
-    The start is a clock time if it is known; the others are relative to it.
+    The start is a clock time if it is known. The other labels are times since the start.
     """
     seconds = usage.seconds
     if usage.begins_at is None:

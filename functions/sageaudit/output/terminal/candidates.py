@@ -75,8 +75,8 @@ def show(document: Mapping[str, Any], console: Console) -> None:
     if unpriced:
         omitted = len(unpriced) - _MAX_UNPRICED
         more_text = f" +{omitted}" if omitted > 0 else ""
-        names = ", ".join(unpriced[:_MAX_UNPRICED])
-        print_line(console, f"Fits, but has no known price: {names}{more_text}", "yellow")
+        names_text = ", ".join(unpriced[:_MAX_UNPRICED])
+        print_line(console, f"Fits, but has no known price: {names_text}{more_text}", "yellow")
     if refused:
         print_heading(console, f"Does not fit: {count_text(len(refused), 'type')}")
         console.print(Padding(_refusals_table(refused), (0, 0, 0, 2)))
@@ -95,7 +95,7 @@ def _print_header(document: Mapping[str, Any], console: Console) -> None:
     console.print(
         Text.assemble((for_terminal(job["name"]), "bold"), f"  {job['kind']} job, {job['region']}")
     )
-    hours = None if today["hours"] is None else today["hours"] * _HOUR_S
+    billed_s = None if today["hours"] is None else today["hours"] * _HOUR_S
     instances = today["instances"] or "no instances"
     gaps = [missing for missing in today["missing"] if missing not in today["estimated"]]
     doubts = Uncertainty(
@@ -104,7 +104,7 @@ def _print_header(document: Mapping[str, Any], console: Console) -> None:
         estimated=bool(today["estimated"]),
     )
     cost = spend_figure(today["usd"], doubts)
-    print_line(console, f"Today: {instances}, {duration_text(hours)} billed, {cost}")
+    print_line(console, f"Today: {instances}, {duration_text(billed_s)} billed, {cost}")
     for note in (*today["estimated"], *(f"Bill incomplete: {gap}" for gap in gaps)):
         print_line(console, note, "yellow")
     needs = document["needs"]
@@ -121,7 +121,7 @@ def _print_header(document: Mapping[str, Any], console: Console) -> None:
 
 
 def _needs_text(needs: Mapping[str, Any], headroom_percent: Decimal) -> str:
-    """Returns the peaks with headroom, then those without: GPU memory and mean GPU use."""
+    """Returns the vCPU and memory peaks with headroom, then the needs without headroom."""
     peaks = [_need_text(needs, key) for key in ("vcpu", "memory_gib") if needs[key]]
     texts = []
     if peaks:
@@ -146,19 +146,19 @@ _COLUMNS = tuple(
     for title in ("Type", "vCPU", "GiB", "GPU", *_AMOUNT_TITLES, "Why")
 )
 _DROP_ORDER = ("GPU", "GiB", "vCPU", "Saves up to", "Takes")
-"""Columns that a narrow terminal leaves out, the first one first."""
+"""Columns that a narrow terminal omits, in this order."""
 
 
 def _candidates_table(
     rows: Iterable[CandidateRow], today: Mapping[str, Any], reasons: list[str], console: Console
 ) -> Table:
-    cells = [
+    row_cells = [
         (
             for_terminal(row["type"]),
             str(row["vcpu"]),
             format_number(row["memory_gib"]),
             f"{row['gpus']} x {row['gpu']}" if row["gpus"] else "-",
-            _duration_text(row),
+            _run_time_factor_text(row),
             str(Figure(row["usd"], estimated=row["estimated"])),
             _saving_text(row, today),
             _best_saving_text(row, today),
@@ -166,22 +166,22 @@ def _candidates_table(
         )
         for row in rows
     ]
-    return fit_table(_COLUMNS, cells, _DROP_ORDER, console.width)
+    return fit_table(_COLUMNS, row_cells, _DROP_ORDER, console.width)
 
 
-def _duration_text(row: CandidateRow) -> str:
+def _run_time_factor_text(row: CandidateRow) -> str:
     times = row["times_as_long"]
     return "the same" if times == 1 else f"{times:.2f} x"
 
 
 def _saving_text(row: CandidateRow, today: Mapping[str, Any]) -> Text:
-    """Returns the counted end of the saving, in green if it is certain."""
+    """Returns the counted saving, in green if no rate is estimated."""
     saving = row["saving_usd"]
     text = _difference_text(saving, row, today)
     if saving is None or saving <= 0:
         return Text(text, "dim")
-    percent = f" ({percent_text(saving, today['usd'])})" if today["usd"] else ""
-    return Text(f"{text}{percent}", "" if row["estimated"] else "green")
+    share_text = f" ({percent_text(saving, today['usd'])})" if today["usd"] else ""
+    return Text(f"{text}{share_text}", "" if row["estimated"] else "green")
 
 
 def _best_saving_text(row: CandidateRow, today: Mapping[str, Any]) -> Text:
@@ -189,21 +189,27 @@ def _best_saving_text(row: CandidateRow, today: Mapping[str, Any]) -> Text:
     return Text(_difference_text(range_usd[1], row, today) if range_usd else "-", "dim")
 
 
-def _difference_text(saving: Decimal | None, row: CandidateRow, today: Mapping[str, Any]) -> str:
-    """Returns `$0.11`, or `$0.28 more` if the type costs more; "about" if a rate is estimated."""
+def _difference_text(
+    saving_usd: Decimal | None, row: CandidateRow, today: Mapping[str, Any]
+) -> str:
+    """Returns `$0.11`, or `$0.28 more` if the type costs more; with "about" if a rate is
+    estimated.
+    """
     estimated = bool(row["estimated"] or today["estimated"])
-    size = Figure(None if saving is None else abs(saving), estimated=estimated)
-    return f"{size} more" if saving is not None and saving < 0 else str(size)
+    amount = Figure(None if saving_usd is None else abs(saving_usd), estimated=estimated)
+    return f"{amount} more" if saving_usd is not None and saving_usd < 0 else str(amount)
 
 
 def _refusals_table(refused: list[CandidateRow]) -> Table:
-    """Returns a row for each constraint: how many types it excludes, and the cheapest one."""
+    """Returns a row for each constraint: how many types it excludes, and the cheapest of these
+    types.
+    """
     counts = Counter(str(row["constraint"]) for row in refused)
-    cheapest = {str(row["constraint"]): row for row in reversed(refused)}
+    cheapest_by_constraint = {str(row["constraint"]): row for row in reversed(refused)}
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(justify="right")
     for constraint, count in counts.most_common():
-        reason = str(cheapest[constraint]["reason"]).removeprefix(f"{constraint}: ")
-        example = f"{cheapest[constraint]['type']}: {reason}"
-        table.add_row(str(count), constraint, Text(for_terminal(example), "dim"))
+        reason = str(cheapest_by_constraint[constraint]["reason"]).removeprefix(f"{constraint}: ")
+        example_text = f"{cheapest_by_constraint[constraint]['type']}: {reason}"
+        table.add_row(str(count), constraint, Text(for_terminal(example_text), "dim"))
     return table

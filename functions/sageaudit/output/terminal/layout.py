@@ -1,7 +1,7 @@
 """The console, tables and lines that all terminal views use.
 
-All texts of a document pass through `for_terminal`, which removes control characters. None is read
-as rich markup.
+All texts of a document pass through `for_terminal`, which removes control characters, and no text
+is parsed as rich markup.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from sageaudit.output.text.untrusted import ELLIPSIS, cut_middle, for_terminal
 from sageaudit.structs import replace
 
 SEVERITY_STYLES = ("dim", "cyan", "bold yellow", "bold red")
-"""The styles by `Severity.rank`, the least severe first."""
+"""The rich styles by `Severity.rank`, the least severe first."""
 _GAP = 2
 _MIN_WIDTH = 10
 _LINE_ENDS = re.compile(r" +$", re.MULTILINE)
 
 
 class _Console(Console):
-    """A console that does not pad lines, and raises for a closed pipe; rich's own console exits."""
+    """A console that does not pad lines, and raises on a closed pipe (rich's own console exits)."""
 
     def print(self, *objects: Any, **settings: Any) -> None:
-        """Prints; lines in a file or pipe do not end in spaces."""
+        """Prints the objects; in a file or pipe, no line ends in spaces."""
         if self.is_terminal:
             super().print(*objects, **settings)
             return
@@ -41,17 +41,19 @@ class _Console(Console):
         self.file.write(_LINE_ENDS.sub("", captured.get()))
 
     def on_broken_pipe(self) -> None:
-        """Raises the handled BrokenPipeError again, for `cli/main.py`."""
+        """Raises the current BrokenPipeError again, because `cli/main.py` handles it."""
         raise  # noqa: PLE0704 - the caller's handler is around this call
 
 
 def make_console(*, no_color: bool = False) -> Console:
-    """Returns a console on stdout; without `no_color`, terminal and NO_COLOR decide on colours."""
+    """Returns a console on stdout; `no_color` turns colours off, else the terminal and NO_COLOR
+    decide.
+    """
     return _Console(no_color=no_color or None)
 
 
 def print_line(console: Console, text: str, style: str = "", *, indent: int = 0) -> None:
-    """Prints an untrusted text."""
+    """Prints an untrusted text, indented by `indent` columns."""
     line = Text(for_terminal(text), style)
     console.print(indented(line, indent) if indent else line)
 
@@ -70,7 +72,7 @@ def print_heading(console: Console, text: str) -> None:
 def plain_table(*columns: str, right: Container[str] = (), unbroken: Container[str] = ()) -> Table:
     """Returns a table without borders.
 
-    The columns in `right` are right-aligned; those in `unbroken` do not wrap.
+    The columns titled in `right` are right-aligned; those in `unbroken` do not wrap.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column in columns:
@@ -83,12 +85,12 @@ def plain_table(*columns: str, right: Container[str] = (), unbroken: Container[s
 
 
 def signed_percent(percent: Decimal | None) -> str:
-    """Returns a difference as `+1.5%`; "-" if it is unknown."""
+    """Returns a difference as `+1.5%`; "-" for None."""
     return "-" if percent is None else f"{percent:+.1f}%"
 
 
 class FittedColumn(Struct, frozen=True):
-    """A column whose cells may be cut to `min_width` characters; 0 means that they are not cut.
+    """A column whose cells may be cut to `min_width` characters; 0 means never.
 
     A name is cut in the middle, a sentence (`is_sentence`) at the end.
     """
@@ -106,12 +108,13 @@ def fit_table(
     droppable: Sequence[str] | None,
     width: int,
 ) -> Table:
-    """Returns the table in at most `width` characters, if the minimum widths allow it.
+    """Returns the table in at most `width` characters, as far as the minimum widths allow.
 
-    If it is too wide, the widest column that may be cut loses one character at a time, down to its
-    minimum. Then columns are dropped in the order of `droppable`, one at a time. At last names are
-    cut below their minimum; amounts are never cut. If `droppable` is None, all columns stay, no
-    name is cut below its minimum, and lines may be longer than `width`.
+    First the widest columns are cut to their minimum, then the columns in `droppable` are dropped
+    in order, at last names are cut further. Amounts are never cut.
+
+    If `droppable` is None, all columns stay, no name is cut below its minimum, and lines may be
+    longer than `width`.
     """
     indexes = list(range(len(columns)))
     full_widths = [
@@ -149,7 +152,7 @@ def _shrink_widths(
     indexes: Sequence[int],
     width: int,
 ) -> list[int]:
-    """Returns the widths after cutting the widest columns, as far as their minimum allows."""
+    """Returns the column widths after cutting the widest columns as far as their minimum allows."""
     widths = list(full_widths)
     while _total_width(widths, indexes) > width:
         shrinkable = [
@@ -174,7 +177,7 @@ def _fit_cell(cell: str | Text, width: int, column: FittedColumn) -> Text:
 
 
 def _shorten(text: str, width: int, column: FittedColumn) -> str:
-    """Returns the text cut to `width` columns of a terminal; some characters take two."""
+    """Returns the text cut to `width` columns of a terminal; a character may take two columns."""
     length, short_text = width, text
     while cell_len(short_text) > width:
         if column.is_sentence:

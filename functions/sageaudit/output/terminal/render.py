@@ -50,7 +50,7 @@ _MAX_NAME_LENGTH = 40
 _CHILD_COLUMNS = ("Job", "Status", "Spend", "Avoidable", "Lost", "Top finding")
 _AMOUNT_COLUMNS = {"Spend", "Avoidable", "Lost"}
 _WIDE_ONLY_COLUMNS = {"Status", "Lost"}
-"""Columns that a narrow terminal leaves out."""
+"""The titles of columns that a narrow terminal omits."""
 
 
 def render(document: AuditDocument, console: Console) -> None:
@@ -77,8 +77,8 @@ def _print_header(document: AuditDocument, console: Console) -> None:
     status = (for_terminal(job["status"]), _STATUS_STYLES.get(job["status"], "bold"))
     name = (for_terminal(job["name"]), "bold")
     console.print(Text.assemble(name, f"  {job['kind']} job, ", status))
-    instances = notes.instances_text(job)
-    instances_line = ", ".join(filter(None, (instances, notes.account_region_text(job))))
+    instances_text = notes.instances_text(job)
+    instances_line = ", ".join(filter(None, (instances_text, notes.account_region_text(job))))
     lines = (instances_line, notes.owner_family_text(job), notes.times_text(job))
     for line in filter(None, lines):
         print_line(console, line)
@@ -119,26 +119,28 @@ def _print_section(console: Console, title: str, content: RenderableType | None)
 
 
 def _phases(document: AuditDocument, console: Console) -> Group | None:
-    """Returns a bar for each phase, in order of time; lighter if the phase is not billed."""
+    """Returns a bar for each phase, in order of time; lighter for a phase that is not billed."""
     rows = document["phases"]
     if not rows:
         return None
     longest = max(row["seconds"] or Decimal(0) for row in rows)
     table = _grid("left", "right", "left", "right")
     for row in rows[:_MAX_PHASES]:
-        cost = notes.phase_cost_text(row, document["bill"])
+        cost_text = notes.phase_cost_text(row, document["bill"])
         table.add_row(
             Text(for_terminal(row["name"])),
             duration_text(row["seconds"]),
             _phase_bar(row, longest, console),
-            Text(cost, "" if row["billed"] and document["bill"]["basis"] != "prepaid" else "dim"),
+            Text(
+                cost_text, "" if row["billed"] and document["bill"]["basis"] != "prepaid" else "dim"
+            ),
         )
     _add_omitted_row(table, len(rows) - _MAX_PHASES)
     return Group(table, *map(for_terminal, notes.phase_notes(rows)))
 
 
 def _bill(document: AuditDocument) -> Group | None:
-    """Returns the bill's lines; below them the usage type, price and note of each line."""
+    """Returns the bill's lines, then each line's usage type, price and note; None without lines."""
     if not document["bill"]["lines"]:
         return None
     cells = [
@@ -162,7 +164,7 @@ def _bill(document: AuditDocument) -> Group | None:
 
 
 def _waterfall(document: AuditDocument, console: Console) -> Table | None:
-    """Returns the slices of the bill with their bars, then the three totals."""
+    """Returns the parts of the bill with their bars, then the three totals; None without parts."""
     slices, amounts = document["waterfall"], document_amounts(document)
     if not slices or (len(slices) == 1 and not amounts.possible.usd):
         return None
@@ -184,7 +186,9 @@ def _waterfall(document: AuditDocument, console: Console) -> Table | None:
 
 
 def _children(document: AuditDocument, console: Console) -> Table | None:
-    """Returns the jobs of a roll-up, the most avoidable and lost dollars first."""
+    """Returns the jobs of a roll-up, the most avoidable and lost dollars first; None for other
+    jobs.
+    """
     audits: Sequence[AuditDocument] = document["children"] or ()
     if not audits:
         return None
@@ -237,7 +241,7 @@ def _full_block(console: Console) -> str:
 
 
 def _bar_length(value: Decimal, longest: Decimal, console: Console) -> int:
-    """Returns the characters of a bar, at least one for a positive value."""
+    """Returns a bar's length in characters, at least 1 for a positive value."""
     max_length = _BAR_WIDTH["wide" if console.width >= _WIDE_BARS_MIN_WIDTH else "narrow"]
     if longest <= 0 or value <= 0:
         return 0
@@ -245,7 +249,7 @@ def _bar_length(value: Decimal, longest: Decimal, console: Console) -> int:
 
 
 def _print_findings(document: AuditDocument, console: Console) -> None:
-    """Prints the findings: those counted in the totals first, by saving."""
+    """Prints the findings: counted ones first, by saving."""
     findings, repeated = finding_parts(document)
     for position, finding in enumerate(findings):
         if position:
@@ -258,13 +262,15 @@ def _print_findings(document: AuditDocument, console: Console) -> None:
 
 
 def show_finding(finding: FindingParts, console: Console) -> None:
-    """Prints a finding; one that is not counted has only its summary and the reason."""
+    """Prints a finding; for a finding that is not counted, only the summary and the reason."""
     style = (
         "dim" if finding.not_counted_because else SEVERITY_STYLES[Severity(finding.severity).rank]
     )
-    dollars = f"  {finding.dollars}" if finding.dollars else ""
+    dollars_text = f"  {finding.dollars}" if finding.dollars else ""
     # the "x" keeps the leading spaces, which `for_terminal` would strip
-    title = for_terminal(f"x{dollars}  {finding.rule} ({finding.id}, {finding.confidence})")[1:]
+    title = for_terminal(f"x{dollars_text}  {finding.rule} ({finding.id}, {finding.confidence})")[
+        1:
+    ]
     console.print(indented(Text.assemble((finding.severity.upper(), style), title), 2))
     console.print(indented(Text(for_terminal(finding.summary)), 4))
     if finding.not_counted_because:
@@ -280,7 +286,7 @@ def show_finding(finding: FindingParts, console: Console) -> None:
 
 
 def _print_parameter(parameter: FixDocument, console: Console) -> None:
-    """Prints a line to paste without line breaks: only the terminal may wrap it."""
+    """Prints a parameter as a line to paste, which only the terminal may wrap."""
     line = Text.assemble(
         "      ",
         (for_terminal(assignment_line(parameter)), "green"),
@@ -290,7 +296,7 @@ def _print_parameter(parameter: FixDocument, console: Console) -> None:
 
 
 def show_code(document: AuditDocument, console: Console, dialect: Dialect) -> None:
-    """Prints the fix of each standing finding, at the left margin and without line breaks."""
+    """Prints the fix of each standing finding as code, unindented and without added line breaks."""
     findings = [
         finding for finding in document["findings"] if is_standing(finding) and finding["fix"]
     ]

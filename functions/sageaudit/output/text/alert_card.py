@@ -1,8 +1,8 @@
-"""The messages about one audit: the card of an alert, and the line about a job that ended.
+"""The messages about one audit: an alert's card, and the line about a job that ended.
 
-A card has the headline, the reason, the change, and the command that snoozes it. A line, for
-channels with `every_job`, has the job's cost, its waste and the first change. The evidence is in
-the full audit.
+A card has the headline, the reason, the change, and the command that snoozes the recommendation. A
+line, for channels with `every_job`, has the job's cost, its waste and the first change. The
+evidence is only in the full audit.
 """
 
 from __future__ import annotations
@@ -50,27 +50,27 @@ _PARENTHESES = re.compile(r" \([^()]*\)")
 _PLACEHOLDER = re.compile(r"<.*")
 _REST_OF_PARENTHESES = re.compile(r"[:,;] [^()]*(?=\))")
 _MAX_REASON_LENGTH = 120
-"""Characters of the reason why a job could not be judged."""
+"""The most characters of the reason why a job could not be judged."""
 _MAX_PARAMETERS = 3
-"""Parameters of a fix that a card shows."""
+"""The most parameters of a fix that a card shows."""
 _MAX_FINDING_ROWS = 3
-"""A finding's sentence with more rows loses its parentheses."""
+"""The most rows of a finding's sentence; a longer sentence loses its parentheses."""
 _NOTHING_TO_CHANGE = "nothing to change"
 _LOOK_AT_CHANGES = "look at what changed"
-"""What to do about a cost spike."""
+"""The next step of a message about a cost spike."""
 
 
 def alert_card(
     audit: MessageAudit, decision: AlertDecision, history: HistoryLocation
 ) -> MessageCard:
-    """Returns the card of an audit about the recommendation that its message is due for.
+    """Returns the card of an audit, about the recommendation for which the message is due.
 
     `decision` must have its details (`with_details`). The card's commands read `history`.
     """
     job, findings = audit.job, _findings(audit, decision)
     top = findings[0] if findings else None
     reason, first_step, caveat = _finding_texts(top)
-    other_steps = other_steps_text(decision.other_steps)
+    steps_text = other_steps_text(decision.other_steps)
     is_monthly = not decision.is_run_only
     name = subject_name(job["family"]) if is_monthly else short_name(job["family"])
     card = MessageCard(
@@ -84,7 +84,7 @@ def alert_card(
             *([] if decision.spike or top else [_cost_line(audit)]),
             *([CardLine(without_paths(caveat), "Caveat")] if caveat else []),
             *_uncounted_lines(audit, top),
-            *([CardLine(other_steps, "Other steps")] if other_steps else []),
+            *([CardLine(steps_text, "Other steps")] if steps_text else []),
         ),
         owner=job["owner"],
         account_region=place_words(job["account"], job["region"]),
@@ -97,7 +97,9 @@ def alert_card(
 
 
 def _findings(audit: MessageAudit, decision: AlertDecision) -> list[FindingDocument]:
-    """Returns the finding that the message is about, then the other findings of its kind."""
+    """Returns the findings of the message's amount kind, the one that the message is about
+    first.
+    """
     if decision.amount_kind is AmountKind.POSSIBLE:
         findings = list(audit.trial_findings)
     else:
@@ -107,7 +109,7 @@ def _findings(audit: MessageAudit, decision: AlertDecision) -> list[FindingDocum
 
 
 def _next_step(audit: MessageAudit, top: FindingDocument | None, decision: AlertDecision) -> str:
-    """Returns what to do in a few words; "" for a correction."""
+    """Returns the next step in a few words; "" for a correction."""
     if decision.is_correction:
         return ""
     if decision.spike:
@@ -117,7 +119,7 @@ def _next_step(audit: MessageAudit, top: FindingDocument | None, decision: Alert
 
 
 def _finding_texts(finding: FindingDocument | None) -> tuple[str, str, str]:
-    """Returns the reason, the first step in words and the caveat; "" for each that is missing."""
+    """Returns the finding's reason, first step in words and caveat; "" for a missing text."""
     if finding is None:
         return "", "", ""
     first_sentence, *other_sentences = SENTENCE_END.split(finding["summary"])
@@ -143,9 +145,9 @@ def _change_lines(
     if first_step:
         yield CardLine(first_step, f"{label} first")
     if top and not decision.spike:
-        saving = _saving_text(audit, top, decision)
+        saving_text = _saving_text(audit, top, decision)
         has_label = parameters and not (first_step or is_lost)
-        yield CardLine(saving, label) if has_label else CardLine(capitalised(saving))
+        yield CardLine(saving_text, label) if has_label else CardLine(capitalised(saving_text))
     for index, parameter in enumerate(parameters[:_MAX_PARAMETERS]):
         line_label = "" if index or not is_lost else "Then" if first_step else label
         yield CardLine(
@@ -156,9 +158,9 @@ def _change_lines(
 
 
 def _short_assignment(parameter: FixDocument) -> str:
-    """Returns the line to paste, without the parameter's path if the line is too long.
+    """Returns the line to paste; without the parameter's path if the line is too long.
 
-    A value with a placeholder, such as `s3://<bucket>/<prefix>`, is cut before it.
+    A value with a placeholder, such as `s3://<bucket>/<prefix>`, is cut at the placeholder.
     """
     if isinstance(parameter["new"], str):
         parameter = {**parameter, "new": _PLACEHOLDER.sub(ELLIPSIS, parameter["new"])}
@@ -167,7 +169,7 @@ def _short_assignment(parameter: FixDocument) -> str:
 
 
 def _saving_text(audit: MessageAudit, top: FindingDocument, decision: AlertDecision) -> str:
-    """Returns what the change saves of the run's cost and in a month, or what was lost."""
+    """Returns what was lost, or what the change saves in this run and in a month."""
     bucket, saving, month = Bucket(top["bucket"]), saving_figure(top), decision.saves
     is_unknown = saving.usd is None or not saving.upper_end
     if bucket is Bucket.LOST:
@@ -179,12 +181,12 @@ def _saving_text(audit: MessageAudit, top: FindingDocument, decision: AlertDecis
         text = f"{verb} {_share_of_run(audit, saving)}"
     if month is None or not month.projected or month.is_single_occurrence or audit.is_rollup:
         return text
-    monthly = str(Figure(month.projected, rounding=ROUND_NEAREST)).removeprefix("about ")
-    return f"{text}; {monthly} a month"
+    month_text = str(Figure(month.projected, rounding=ROUND_NEAREST)).removeprefix("about ")
+    return f"{text}; {month_text} a month"
 
 
 def _share_of_run(audit: MessageAudit, amount: Figure) -> str:
-    """Returns `$10.38 of this run's $14.67`; the amount alone if the cost is unknown."""
+    """Returns `$10.38 of this run's $14.67`; `$10.38 a run` if the cost is unknown."""
     spend = document_amounts(audit.document).spend
     if not spend.upper_end:
         return f"{amount} a run"
@@ -199,7 +201,7 @@ def _run_label(audit: MessageAudit) -> str:
 
 
 def _spend_text(audit: MessageAudit) -> str:
-    """Returns the run's cost as text."""
+    """Returns the run's cost for the end of a sentence, also if it is prepaid or unknown."""
     spend = document_amounts(audit.document).spend
     if audit.bill["basis"] == "prepaid":
         return "nothing per hour: its capacity is prepaid"
@@ -207,12 +209,12 @@ def _spend_text(audit: MessageAudit) -> str:
 
 
 def _cost_line(audit: MessageAudit) -> CardLine:
-    """Returns the run's cost, for a card that does not have it in another line."""
+    """Returns the line with the run's cost, for a card that shows the cost nowhere else."""
     return CardLine(capitalised(f"{_run_label(audit)} cost {_spend_text(audit)}"), drop_priority=1)
 
 
 def _uncounted_lines(audit: MessageAudit, top: FindingDocument | None) -> Iterator[CardLine]:
-    """Yields a line of possible savings, and of what is missing from the audit's sums."""
+    """Yields a line about possible savings and about what the audit's sums lack; else nothing."""
     document = audit.document
     texts = [
         f"{finding['rule']} {saving_figure(finding)}"
@@ -232,7 +234,7 @@ def _uncounted_lines(audit: MessageAudit, top: FindingDocument | None) -> Iterat
 
 
 def _pipeline_step_lines(family: str) -> Iterator[CardLine]:
-    """Yields the name of the pipeline's step that the message is about."""
+    """Yields a line with the pipeline step's name, if the message is about a pipeline's step."""
     if subject_name(family) != short_name(family):
         yield CardLine(short_name(family, with_group=False), "Step")
 
@@ -247,21 +249,21 @@ def _command_lines(
 
 
 def job_line_card(audit: MessageAudit, child_count: int | None = None) -> MessageCard:
-    """Returns `train-bert-0412 completed: $4.55, $2.04 avoidable: use 1 x ml.g4dn.xlarge`.
+    """Returns the card about a job that ended: `train-bert-0412 completed: $4.55, $2.04 avoidable`.
 
-    `child_count` is the number of jobs in a roll-up's cost; None for other jobs.
+    `child_count`: the number of jobs in a roll-up's cost; None for other jobs.
     """
     document, job, attributes = audit.document, audit.job, message_attributes(audit)
     attributes |= text_attributes({"message_kind": "job"})
-    subject = f"{job['name']} {job['status'].lower()}"
+    subject_text = f"{job['name']} {job['status'].lower()}"
     if document["unauditable"] is not None:
         reason = _short_reason(document["unauditable"])
-        return MessageCard(f"{subject}: could not be audited", reason, attributes=attributes)
+        return MessageCard(f"{subject_text}: could not be audited", reason, attributes=attributes)
     amounts = document_amounts(document)
     texts = [*_child_texts(audit, child_count), _cost_text(audit, amounts.spend)]
     step = _job_line_step(audit)
     texts += [*_waste_texts(audit, amounts)] or ([] if step else [_no_change_text(document)])
-    return MessageCard(f"{subject}: {', '.join(texts)}", step, attributes=attributes)
+    return MessageCard(f"{subject_text}: {', '.join(texts)}", step, attributes=attributes)
 
 
 def _child_texts(audit: MessageAudit, child_count: int | None) -> Iterator[str]:
@@ -277,7 +279,7 @@ def _cost_text(audit: MessageAudit, spend: Figure) -> str:
 
 
 def _waste_texts(audit: MessageAudit, amounts: Amounts) -> Iterator[str]:
-    """Yields what was avoidable and lost, or may be saved by a trial; then idle capacity."""
+    """Yields the avoidable and lost amounts, else what a trial may save; then the idle capacity."""
     bill = audit.bill
     for figure, word in ((amounts.avoidable, "avoidable"), (amounts.lost, "lost")):
         if figure.upper_end:
@@ -292,7 +294,7 @@ def _waste_texts(audit: MessageAudit, amounts: Amounts) -> Iterator[str]:
 
 
 def _job_line_step(audit: MessageAudit) -> str:
-    """Returns what to do first; "" if the audit names nothing."""
+    """Returns the first step; "" if the audit has no finding to act on."""
     if audit.run_findings:
         return short_step(audit.run_findings[0], audit.job["instances"])
     if audit.trial_findings:
@@ -301,7 +303,7 @@ def _job_line_step(audit: MessageAudit) -> str:
 
 
 def _no_change_text(document: AuditDocument) -> str:
-    """Returns why there is nothing to change."""
+    """Returns why there is nothing to change: nothing was found, or why the job was not judged."""
     if document["judged"] != Judged.NO:
         is_partly = document["judged"] == Judged.PARTLY
         return f"{_NOTHING_TO_CHANGE}, but only partly judged" if is_partly else _NOTHING_TO_CHANGE

@@ -1,7 +1,7 @@
 """The five amounts of a job, or of many jobs, in the order in which every view shows them.
 
-The fifth, idle capacity, also has a sentence, which views show from a minimum amount. The JSON
-always has the amount.
+Views show the fifth, idle capacity, as a sentence if it is large enough. The JSON always has the
+amount.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sageaudit.output.text.words import format_number
 from sageaudit.structs import replace
 
 COUNTED_IN_JOBS = Figure(None, absent="in its jobs")
-"""The spend of a roll-up: the rows of its jobs have it, so that rows add up."""
+"""The spend of a roll-up in tables: its jobs have their own rows, so that rows add up."""
 IDLE_LABEL = "Idle capacity"
 UNIT_WORDS: dict[Unit, str] = {"gpu_hours": "GPU-hours", "vcpu_hours": "vCPU-hours"}
 _PLACES_TO_LOOK: dict[IdleCause, str] = {
@@ -44,7 +44,9 @@ _PLACES_TO_LOOK: dict[IdleCause, str] = {
     "batch_size": "a larger batch (GPU memory was free)",
     "parallel_work": "whether the code uses every vCPU",
 }
-"""What to look at for each likely cause, except for a profile, which is always mentioned last."""
+"""Where to look for each likely cause of idle capacity, without the profile that is always named
+last.
+"""
 _TEN = Decimal(10)
 COLUMN_TITLES = ("Spend", "Avoidable", "Lost", "Possible", IDLE_LABEL)
 
@@ -60,12 +62,12 @@ class Amounts(NamedTuple):
 
     @property
     def waste(self) -> Figure:
-        """Avoidable and lost dollars together."""
+        """The sum of avoidable and lost dollars."""
         return sum_figures((self.avoidable, self.lost))
 
 
 UNKNOWN_AMOUNTS = Amounts(*[Figure(None)] * 5)
-"""The amounts of days that the history does not cover."""
+"""The amounts of a period that the history does not cover."""
 
 
 class Uncertainty(Struct, frozen=True):
@@ -96,12 +98,15 @@ def make_amounts(
     possible_usd: Decimal | None,
     idle_usd: Decimal | None,
 ) -> Amounts:
-    """Returns the amounts with how exactly `doubts` says they are known."""
+    """Returns the amounts, qualified by `doubts`.
+
+    `lost_up_to_usd`: the upper end of the lost amount. None stands for an unknown amount.
+    """
     estimated = doubts.estimated
-    absent = "not judged" if doubts.nothing_judged else UNKNOWN
+    absent_text = "not judged" if doubts.nothing_judged else UNKNOWN
     return Amounts(
         spend_figure(total_usd, doubts),
-        Figure(avoidable_usd, estimated=estimated, at_least=doubts.avoidable, absent=absent),
+        Figure(avoidable_usd, estimated=estimated, at_least=doubts.avoidable, absent=absent_text),
         Figure(lost_usd, lost_up_to_usd, estimated=estimated, at_least=doubts.lost),
         Figure(possible_usd, at_least=doubts.possible, rounding=ROUND_DOWN),
         Figure(idle_usd, at_least=doubts.idle, rounding=ROUND_NEAREST),
@@ -109,7 +114,7 @@ def make_amounts(
 
 
 def spend_figure(total_usd: Decimal | None, doubts: Uncertainty) -> Figure:
-    """Returns the spend of one job or of many."""
+    """Returns the spend of one job or many jobs, qualified by `doubts`."""
     return Figure(
         total_usd,
         estimated=doubts.estimated,
@@ -139,7 +144,7 @@ def document_amounts(document: AuditDocument) -> Amounts:
 
 
 def summary_amounts(summary: AuditSummary) -> Amounts:
-    """Returns the amounts of one audit. A roll-up's are what it adds to those of its jobs."""
+    """Returns the amounts of one audit. For a roll-up they exclude the amounts of its jobs."""
     amounts = sums_amounts(summary.sums)
     return amounts._replace(spend=COUNTED_IN_JOBS) if summary.rollup else amounts
 
@@ -147,7 +152,7 @@ def summary_amounts(summary: AuditSummary) -> Amounts:
 def sums_amounts(sums: Sums) -> Amounts:
     """Returns the amounts of many jobs.
 
-    An amount is unknown if it is unknown for all jobs, and "or more" if it is unknown for some.
+    An amount is unknown if it is unknown for all jobs, and a lower bound if it is unknown for some.
     """
     return make_amounts(
         sums_doubts(sums),
@@ -189,7 +194,7 @@ def rule_amounts(sums: RuleSums) -> tuple[Figure, Figure, Figure]:
 
 
 def idle_sentence(document: AuditDocument) -> str | None:
-    """Returns sentences on the idle capacity; None if it is unknown or too small to show."""
+    """Returns sentences about the idle capacity; None if it is unknown or too small to show."""
     idle = document["idle_capacity"]
     if idle is None or not should_show_idle(idle):
         return None
@@ -205,22 +210,22 @@ def idle_headline(document: AuditDocument) -> str:
     hours_text = f"{_idle_hours_text(document, idle)} not used"
     if idle["list_usd"] is None:
         return f"{hours_text}, price unknown"
-    prepaid = ", prepaid" if document["bill"]["basis"] == "prepaid" else ""
-    return f"{hours_text}, worth {Figure(idle['list_usd'], rounding=ROUND_NEAREST)}{prepaid}"
+    prepaid_text = ", prepaid" if document["bill"]["basis"] == "prepaid" else ""
+    return f"{hours_text}, worth {Figure(idle['list_usd'], rounding=ROUND_NEAREST)}{prepaid_text}"
 
 
 def _idle_hours_text(document: AuditDocument, idle: IdleCapacityDocument) -> str:
-    share = percent_text(idle["idle"], idle["paid"])
-    bound = "up to " if document["bill"]["basis"] == "upper_bound" else ""
-    idle_hours, paid_hours = _hours_text(idle["idle"]), _hours_text(idle["paid"])
+    share_text = percent_text(idle["idle"], idle["paid"])
+    bound_text = "up to " if document["bill"]["basis"] == "upper_bound" else ""
+    idle_text, paid_text = _hours_text(idle["idle"]), _hours_text(idle["paid"])
     # "145 of 145" would mean that every hour was idle
-    is_nearly_all = idle_hours == paid_hours
-    hours = f"nearly all of {paid_hours}" if is_nearly_all else f"{idle_hours} of {paid_hours}"
-    return f"{bound}{hours} {UNIT_WORDS[idle['unit']]} ({share})"
+    is_nearly_all = idle_text == paid_text
+    hours_text = f"nearly all of {paid_text}" if is_nearly_all else f"{idle_text} of {paid_text}"
+    return f"{bound_text}{hours_text} {UNIT_WORDS[idle['unit']]} ({share_text})"
 
 
 def _idle_value_text(document: AuditDocument, idle: IdleCapacityDocument) -> str:
-    """Returns the value of the idle hours, and how much of it is counted as avoidable or lost."""
+    """Returns the value of the idle hours, and the part that is counted as avoidable or lost."""
     if idle["list_usd"] is None:
         return "; their cost is unknown."
     value = Figure(idle["list_usd"], rounding=ROUND_NEAREST)
@@ -240,7 +245,7 @@ def _idle_value_text(document: AuditDocument, idle: IdleCapacityDocument) -> str
 
 
 def is_value_estimated(document: AuditDocument) -> bool:
-    """Whether the value of a job's hours, billed or prepaid, rests on an estimate."""
+    """Whether the value of a job's hours, billed or prepaid, is estimated."""
     bill = document["bill"]
     is_prepaid_estimate = any(note.startswith(PREPAID_ESTIMATE_PREFIX) for note in bill["notes"])
     return is_prepaid_estimate or bool(bill["estimated"])
@@ -253,7 +258,7 @@ def _price_label(document: AuditDocument) -> str:
 
 
 def _can_have_fix(document: AuditDocument) -> bool:
-    """Whether a counted finding has a fix, or one may be missing because not all was judged."""
+    """Whether a counted finding has a fix, or may be missing because not everything was judged."""
     has_fix = any(
         Bucket(finding["bucket"]).is_counted and finding["fix"] for finding in document["findings"]
     )
@@ -261,7 +266,7 @@ def _can_have_fix(document: AuditDocument) -> bool:
 
 
 def _look_at_text(idle: IdleCapacityDocument) -> str:
-    """Returns what to look at, the most likely cause first."""
+    """Returns where to look for the cause, the most likely cause first."""
     causes = idle["likely_causes"]
     places = [_PLACES_TO_LOOK[cause] for cause in causes if cause in _PLACES_TO_LOOK]
     if not places:
@@ -270,5 +275,5 @@ def _look_at_text(idle: IdleCapacityDocument) -> str:
 
 
 def _hours_text(hours: Decimal) -> str:
-    """Returns hours with one decimal, from ten hours with none."""
+    """Returns hours with one decimal, or without decimals from ten hours on."""
     return format_number(hours, 0 if hours >= _TEN else 1)

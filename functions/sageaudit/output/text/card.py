@@ -1,9 +1,12 @@
-"""Cards, which fit a phone's screen, and notices, which carry a channel's payload to `deliver`.
+"""Message cards, which fit a phone's screen, and notices, which carry a channel's payload to
+`deliver`.
 
-The module also makes the card of messages held in an hour, and the attributes by which SNS
-subscriptions filter. A card has at most `MAX_ROWS` rows of `ROW_WIDTH` characters. Its texts are
-not escaped: each channel must pass them through a function of `untrusted`. A notice is one JSON
-object, the SQS message from `notify` to `deliver`.
+A card has at most `MAX_ROWS` rows of `ROW_WIDTH` characters. Its texts are not escaped: each
+channel must pass them through a function of `untrusted`. A notice is one JSON object, the SQS
+message from `notify` to `deliver`.
+
+The module also makes the card of held messages, and the attributes by which SNS subscriptions
+filter.
 """
 
 from __future__ import annotations
@@ -37,16 +40,18 @@ MAX_ROWS = 18
 LINK_SEPARATOR = "  "
 MAX_FAMILY_LENGTH = 30
 MAX_CODE_LENGTH = 120
-"""Characters of a line to paste."""
+"""The most characters of a line to paste."""
 MAX_COMMAND_LENGTH = 400
-"""Characters of a command to copy: the longest names of a job and a table fit."""
+"""The most characters of a command, enough for the longest names of a job and a table."""
 SCHEMA = 1
 """The schema version of a notice's body."""
 REPEAT_PREFIX = "(possible repeat) "
 """The prefix of a payload that may have been posted before."""
 _MAX_TEXT_LENGTH = 1000
 _MIN_CLEAR_LENGTH = 8
-"""A parameter's name with this many letters is clear without its path; `S3Uri` is not."""
+"""The fewest letters with which a parameter's name is clear without its path; `S3Uri` has too
+few.
+"""
 _NUMBER_LIMIT = Decimal(10**9)
 _NUMBER_PLACES = Decimal("0.00001")
 _MAX_ATTRIBUTE_LENGTH = 256
@@ -55,7 +60,7 @@ _HOUR = "%Y-%m-%dT%H"
 
 
 class Attribute(TypedDict):
-    """A message attribute; `type` is String, Number or String.Array."""
+    """An SNS message attribute; `type` is String, Number or String.Array."""
 
     type: str
     value: str
@@ -67,7 +72,8 @@ _HELD_ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", 
 class CardLine(NamedTuple):
     """A line of a card, with an optional label; `is_code` marks a text to copy.
 
-    A card that is full drops the line with the highest `drop_priority` first; 0 is never dropped.
+    A full card first drops the line with the highest `drop_priority`. A line with 0 is never
+    dropped.
     """
 
     text: str
@@ -82,9 +88,9 @@ class CardLine(NamedTuple):
 
 
 class MessageCard(Struct, frozen=True):
-    """The content of a message, in the order in which it is shown.
+    """The content of a message; the fields are in the order in which they are shown.
 
-    The first line is `headline` and, after a colon, `next_step`, if there is one. `owner` and
+    The first line is `headline` and, after a colon, `next_step` if there is one. `owner` and
     `account_region` share a line, and so do `links` and `rule`. A card that is not about a single
     run has no `account_region`. SNS subscriptions can filter by `attributes`.
     """
@@ -101,7 +107,9 @@ class MessageCard(Struct, frozen=True):
 
     @property
     def short_owner(self) -> str:
-        """The owner's name, cut to share a row with the account and region if it can."""
+        """The owner's name, shortened if the line with account and region would otherwise be too
+        long.
+        """
         room = max(ROW_WIDTH - len(self.account_region) - len(", "), len(NO_OWNER_LABEL))
         return cut_middle(for_terminal(self.owner or NO_OWNER_LABEL), room)
 
@@ -112,12 +120,12 @@ class MessageCard(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The first line."""
+        """The first line: the headline and the next step."""
         return f"{self.headline}: {self.next_step}" if self.next_step else self.headline
 
     @property
     def body(self) -> tuple[CardLine, ...]:
-        """All lines below the title, for channels that show them as separate lines."""
+        """All lines below the title, for channels that show lines separately."""
         owner = [CardLine(self.owner_line)] if self.owner_line else []
         rule = [CardLine(f"sageaudit rules {self.rule}", "Rule", is_code=True)] if self.rule else []
         return (*self.lines, *owner, *rule, *self.commands)
@@ -131,7 +139,7 @@ def row_count(text: str) -> int:
 def fit_card(card: MessageCard, max_rows: int) -> MessageCard:
     """Returns the card in at most `max_rows` rows, as far as its commands allow.
 
-    It drops lines by their `drop_priority`, then cuts the longest texts.
+    Lines are dropped by their `drop_priority`, then the longest texts are cut.
     """
     lines = [*card.lines, *card.commands]
     link_line = LINK_SEPARATOR.join([*(link.label for link in card.links), card.rule])
@@ -157,7 +165,9 @@ def fit_card(card: MessageCard, max_rows: int) -> MessageCard:
 
 
 def _cut_to_rows(line: CardLine, max_rows: int) -> str:
-    """Returns the line's text cut to `max_rows` rows with its label, as in an e-mail."""
+    """Returns the line's text, cut so that label and text take at most `max_rows` rows of an
+    e-mail.
+    """
     text = for_plain_text(line.labelled_text, _MAX_TEXT_LENGTH)
     rows = textwrap.wrap(text, ROW_WIDTH, max_lines=max_rows, placeholder=f" {ELLIPSIS}")
     return " ".join(rows).removeprefix(f"{line.label}: ")
@@ -166,21 +176,21 @@ def _cut_to_rows(line: CardLine, max_rows: int) -> str:
 def held_messages_card(
     hour: ChannelHour, history: HistoryLocation = DEFAULT_HISTORY
 ) -> MessageCard:
-    """Returns the card about an hour's held messages: their number and the largest ones.
+    """Returns the card about an hour's held messages: their number and the largest amounts.
 
-    Its commands read `history`.
+    The card's commands read `history`.
     """
-    others, since = hour.held - len(hour.largest_messages), f"{hour.began_at:%Y-%m-%d}"
+    other_count, since_text = hour.held - len(hour.largest_messages), f"{hour.began_at:%Y-%m-%d}"
     return MessageCard(
         headline=f"And {count_text(hour.held, 'more message')} since {hour.began_at:%H:%M} UTC",
         lines=(
             *(CardLine(headline) for headline, _ in hour.largest_messages),
-            *([CardLine(f"and {count_text(others, 'other')}")] if others else []),
+            *([CardLine(f"and {count_text(other_count, 'other')}")] if other_count else []),
         ),
         attributes=_HELD_ATTRIBUTES,
         commands=(
             CardLine(history.command("advice"), "All open recommendations", is_code=True),
-            CardLine(history.command("history", "--since", since), "All jobs", is_code=True),
+            CardLine(history.command("history", "--since", since_text), "All jobs", is_code=True),
         ),
     )
 
@@ -188,14 +198,14 @@ def held_messages_card(
 def short_name(family: str, *, with_group: bool = True) -> str:
     """Returns the last part of a family's name.
 
-    A pipeline's step has its pipeline's name before it, unless `with_group` is False.
+    For a pipeline step the pipeline's name comes first, unless `with_group` is False.
     """
     parents = (alert_subject(family) if with_group else family).rpartition("/")[0]
     return cut_middle(for_terminal(family.removeprefix(f"{parents}/")), MAX_FAMILY_LENGTH)
 
 
 def subject_name(family: str) -> str:
-    """Returns the short name of a family, or of the pipeline that it is a step of."""
+    """Returns the short name of a family, or of its pipeline if the family is a pipeline step."""
     return short_name(alert_subject(family))
 
 
@@ -215,7 +225,7 @@ def short_path(parameter: str, line_length: int) -> str:
 def message_attributes(
     audit: MessageAudit, decision: AlertDecision = FIRST_ALERT
 ) -> dict[str, Attribute]:
-    """Returns message attributes for subscription filters; an unknown value has none."""
+    """Returns message attributes for subscription filters; an unknown value has no attribute."""
     document, job = audit.document, audit.job
     texts = {
         "month_severity": decision.month_severity,
@@ -250,7 +260,7 @@ def text_attributes(texts: Mapping[str, str | None]) -> dict[str, Attribute]:
 
 
 def _number(amount: Decimal) -> str:
-    """Returns a number that SNS can filter: within ±1,000,000,000, at most five decimals."""
+    """Returns a number that SNS can filter: within ±1,000,000,000, with at most five decimals."""
     bounded = max(min(amount, _NUMBER_LIMIT), -_NUMBER_LIMIT)
     return f"{bounded.quantize(_NUMBER_PLACES, ROUND_HALF_UP).normalize():f}"
 
@@ -258,17 +268,17 @@ def _number(amount: Decimal) -> str:
 Payload = dict[str, Any]
 NO_OWNER_IDS: Mapping[str, str] = {}
 Writer = Callable[[MessageCard, Mapping[str, str]], Payload]
-"""Makes a channel's payload, within its size limits, from a card and the ids of owners."""
+"""A function that makes a channel's payload, within its size limits, from a card and owner ids."""
 Check = Callable[[Payload], None]
-"""Raises MalformedData with the key's name for a payload that its channel cannot post."""
+"""A function that raises MalformedData for a payload that its channel cannot post."""
 NO_CHECKS: Mapping[str, Check] = {}
 
 
 class Notice(Struct, frozen=True):
     """A payload for one channel to post.
 
-    With `held_hour`, the start of an hour, it stands for the messages held in that hour. Its
-    payload is then written after the hour.
+    `held_hour`: the start of the hour whose held messages the notice stands for; None for a single
+    message. The payload for an hour is made after the hour.
     """
 
     notice_id: str
@@ -292,9 +302,9 @@ def to_json(notice: Notice) -> str:
 
 
 def parse_notice(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
-    """Parses a message body. Raises MalformedData.
+    """Parses the body of an SQS message. Raises MalformedData.
 
-    `checks` has the payload checks by channel name; the payload of another channel is not checked.
+    `checks`: the payload checks by channel name. Payloads of other channels are not checked.
     """
     try:
         message = json.loads(body)
@@ -320,7 +330,7 @@ def parse_notice(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
 
 
 def check_key_types(payload: Payload, types: Mapping[str, type]) -> None:
-    """Raises MalformedData for the first key that is missing or has the wrong type."""
+    """Raises MalformedData for the first key that is missing or has a value of the wrong type."""
     for key, kind in types.items():
         _require(isinstance(payload.get(key), kind), f"payload.{key}", f"is not a {kind.__name__}")
 

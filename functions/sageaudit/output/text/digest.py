@@ -1,4 +1,4 @@
-"""The weekly digest as a card: spend, waste, open recommendations, and outcomes of others."""
+"""The weekly digest as a card: spend, waste, open recommendations, and results of followed ones."""
 
 from __future__ import annotations
 
@@ -39,22 +39,24 @@ from sageaudit.output.text.words import count_text
 from sageaudit.structs import replace
 
 DIGEST_ROWS = 30
-"""Two screens of a phone."""
+"""The most rows of a digest's card, which fill two screens of a phone."""
 _ALL_JOBS_OWNER = "All jobs"
 _ROUTE_OWNER = "One route"
-"""Shown in place of an owner."""
+"""The owner in the digest of one route."""
 _ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "digest"}}
 _MAX_RECOMMENDATIONS = 5
 _MAX_CHANGES = 3
 _OLD_DAYS = 60
-"""Open recommendations of at least this age are counted in a line of their own."""
+"""The age in days from which open recommendations are counted in a separate line."""
 _GROWTH_FACTOR = Decimal("1.5")
 _MIN_GROWTH_USD = Decimal(20)
-"""Growth by both this factor and this amount is in the headline. Our choice."""
+"""The smallest growth in USD that is in the headline; it must also reach `_GROWTH_FACTOR`. Our
+choice.
+"""
 _MIN_CHANGE_USD = Decimal(1)
-"""Families whose spend changed by less are not listed. Our choice."""
+"""The smallest change of spend, in USD, with which a family is listed. Our choice."""
 _MIN_IDLE_USD = Decimal(10)
-"""A week's idle capacity has a line from this amount. Our choice."""
+"""The smallest idle capacity of a week, in USD, that has a line. Our choice."""
 _ZERO = Decimal(0)
 
 
@@ -71,18 +73,21 @@ NO_REPORT = DigestReport()
 def digest_card(
     digest: Digest, report: DigestReport = NO_REPORT, history: HistoryLocation = DEFAULT_HISTORY
 ) -> MessageCard:
-    """Returns the digest's card, one line for a week without jobs. Its command reads `history`."""
-    week = f"Week to {digest.until}"
+    """Returns the digest's card; a headline alone for a week without jobs.
+
+    The card's command reads `history`.
+    """
+    week_text = f"Week to {digest.until}"
     if not digest.total.jobs:
         route_text = f" for {digest.route}" if digest.route else ""
-        return MessageCard(f"{week}{route_text}: no job was audited", attributes=_ATTRIBUTES)
+        return MessageCard(f"{week_text}{route_text}: no job was audited", attributes=_ATTRIBUTES)
     listed = [
         recommendation
         for recommendation in _open_recommendations(digest.recommendations)
         if _should_list(recommendation, digest)
     ]
     card = MessageCard(
-        headline=f"{week}: {sums_amounts(digest.total).spend}{_headline_end(digest)}",
+        headline=f"{week_text}: {sums_amounts(digest.total).spend}{_headline_end(digest)}",
         next_step=_growth_text(digest),
         lines=(
             *([CardLine(str(digest.route), "Filter")] if digest.route else []),
@@ -117,27 +122,25 @@ def _open_recommendations(
 
 
 def _should_list(recommendation: FamilyRecommendation, digest: Digest) -> bool:
-    """Whether it has dollars in the last `MONTH_DAYS`, or its amount is unknown."""
+    """Whether the recommendation has dollars in the last `MONTH_DAYS`, or its amount is unknown."""
     return recommendation.amount is None or recommendation.recent_total(digest.now, MONTH_DAYS) > 0
 
 
 def _headline_end(digest: Digest) -> str:
-    """Returns the part of the headline after the spend: a large growth, or the waste."""
+    """Returns the headline's end: a large growth of the spend, or the waste."""
     if _growth_text(digest) and digest.previous_total:
-        times = f"{digest.total.total_usd / digest.previous_total.total_usd:.1f} times"
-        return f", {_ratio_text(times, digest)} the week before"
+        times_text = f"{digest.total.total_usd / digest.previous_total.total_usd:.1f} times"
+        return f", {_ratio_text(times_text, digest)} the week before"
     amounts = sums_amounts(digest.total)
     if amounts.waste.usd is None:
         return f", avoidable: {amounts.waste}"
     figures = ((amounts.avoidable, "avoidable"), (amounts.lost, "lost"))
-    waste_words = " or ".join(word for figure, word in figures if figure.upper_end)
-    return (
-        f", {amounts.waste} of it {waste_words}" if waste_words else ", none of it found avoidable"
-    )
+    waste_text = " or ".join(word for figure, word in figures if figure.upper_end)
+    return f", {amounts.waste} of it {waste_text}" if waste_text else ", none of it found avoidable"
 
 
 def _growth_text(digest: Digest) -> str:
-    """Returns the family with at least half of a large growth; "" without one."""
+    """Returns the family that has at least half of a large growth; "" if there is none."""
     previous_usd = digest.previous_total.total_usd if digest.previous_total else _ZERO
     growth_usd = digest.total.total_usd - previous_usd
     top = digest.changed_families[0] if digest.changed_families else None
@@ -166,7 +169,7 @@ def _spend_texts(digest: Digest) -> Iterator[str]:
 
 
 def _ratio_text(ratio: str, digest: Digest) -> str:
-    """Returns a ratio to the week before, with "about" unless both weeks are exact."""
+    """Returns a ratio to the previous week, with "about" unless both weeks are exact."""
     weeks = filter(None, (digest.total, digest.previous_total))
     is_exact = all(week.spend_qualifier is SpendQualifier.EXACT for week in weeks)
     return about_text(ratio, estimated=not is_exact)
@@ -178,7 +181,9 @@ def _waste_text(total: Sums) -> str:
 
 
 def _idle_lines(total: Sums) -> Iterator[CardLine]:
-    """Yields the idle capacity at list price that is not counted as avoidable or lost."""
+    """Yields a line about idle capacity that is not counted as avoidable or lost, if it is large
+    enough.
+    """
     idle = sums_amounts(total).idle
     uncounted_usd = (idle.usd or _ZERO) - total.idle_counted_usd
     if uncounted_usd >= _MIN_IDLE_USD:
@@ -197,14 +202,16 @@ def _change_lines(changes: Iterable[ChangedFamily]) -> Iterator[CardLine]:
 def _change_text(family: ChangedFamily) -> str:
     """Returns `train-bert +$120.50`, or `train-bert +$64.00 (new)`."""
     amount = format_signed_usd(family.change_usd, family.qualifier)
-    suffix = f" ({family.change})" if family.change in {"new", "gone"} else ""
-    return f"{short_name(family.family or 'unknown')} {amount}{suffix}"
+    suffix_text = f" ({family.change})" if family.change in {"new", "gone"} else ""
+    return f"{short_name(family.family or 'unknown')} {amount}{suffix_text}"
 
 
 def _recommendation_lines(
     recommendations: Iterable[FamilyRecommendation], digest: Digest
 ) -> Iterator[CardLine]:
-    """Yields a heading and the recommendations. A full card drops the last ones first."""
+    """Yields a heading and the recommendations. A full card drops the last recommendations
+    first.
+    """
     for index, recommendation in enumerate(recommendations):
         change = recommendation.rule
         if recommendation.parameter:
@@ -226,9 +233,9 @@ def _amount_text(recommendation: FamilyRecommendation, digest: Digest) -> str:
 
 
 def _outcome_lines(digest: Digest) -> Iterator[CardLine]:
-    """Yields lines on recommendations that were followed, are silenced, old or had no message.
+    """Yields lines about recommendations that were followed, silenced, are old, or had no message.
 
-    The last line counts jobs that could not be audited. Empty lines are omitted.
+    The last line counts jobs that could not be audited. A line without content is omitted.
     """
     followed = [
         recommendation
@@ -289,7 +296,7 @@ def _followed_text(recommendations: list[FamilyRecommendation]) -> str:
 def _recent_usd_text(
     recommendations: Iterable[FamilyRecommendation], digest: Digest, days: int
 ) -> str:
-    """Returns the avoidable and lost dollars of the last `days` days."""
+    """Returns the avoidable and lost dollars of the recommendations in the last `days` days."""
     amounts = (
         recommendation.recent_amounts(digest.now, days)
         for recommendation in recommendations

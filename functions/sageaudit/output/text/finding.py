@@ -22,12 +22,12 @@ from sageaudit.output.text.untrusted import ELLIPSIS, cut_middle, without_paths
 from sageaudit.output.text.words import assignment_line, key_label, setting_text, value_text
 
 NO_STEP = "look at it"
-"""The step for a finding that names nothing to change."""
+"""The step for a finding that has nothing to change."""
 _MAX_FIX_LENGTH = 400
-"""Characters of a fix in one line, without the count of omitted parameters."""
+"""The most characters of a fix in one line, without the count of omitted parameters."""
 _MAX_STEP_LENGTH = 60
 _MAX_VALUE_LENGTH = 24
-"""Characters of a path or value in a short step."""
+"""The most characters of a path or value in a short step."""
 _SAVING_UNKNOWN = "saving unknown"
 SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
 _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
@@ -40,10 +40,12 @@ _TENTH = Decimal("0.1")
 class FindingParts(Struct, frozen=True):
     """The texts of a finding.
 
-    `dollars` is its amount, or None. `not_counted_because` says why it is not counted; the finding
-    that covers it has the fix and the amount. `alternatives` are titles with the parameters that
-    change together, the best first; a first step in words has no parameters. `facts` are labels
-    and values of the evidence.
+    `dollars`: the amount; None for a finding without an amount, or one that is not counted.
+    `not_counted_because`: the reason if the finding is exempt or another finding covers it; else
+    None. `saving_text`: what the fix saves, or None.
+
+    `alternatives`: titles, each with the parameters that change together, the best first; a first
+    step in words has no parameters. `facts`: labels and values of the evidence.
     """
 
     rule: str
@@ -60,20 +62,19 @@ class FindingParts(Struct, frozen=True):
 
 
 def finding_parts(document: AuditDocument) -> tuple[list[FindingParts], str | None]:
-    """Returns the findings and a sentence that names findings of an earlier run.
+    """Returns the findings, and a sentence about findings that were reported for an earlier run.
 
-    Findings in the totals come first, by saving; findings that are not counted come last. A
-    finding that was reported for an earlier run of the family is only in the sentence, which is
-    None without any.
+    The sentence is None if there are no such findings; they are only in the sentence. Findings in
+    the totals come first, by saving. Findings that are not counted come last.
     """
     findings = sorted(document["findings"], key=_order)
     repeated = [finding for finding in findings if finding["reported_for_run"]]
     sentence = None
     if repeated:
-        rules = ", ".join(finding["rule"] for finding in repeated)
+        rules_text = ", ".join(finding["rule"] for finding in repeated)
         sentence = (
             f"Already reported for {repeated[0]['reported_for_run']}, an earlier run of the family:"
-            f" {rules}"
+            f" {rules_text}"
         )
     return [
         make_finding_parts(finding) for finding in findings if not finding["reported_for_run"]
@@ -82,15 +83,15 @@ def finding_parts(document: AuditDocument) -> tuple[list[FindingParts], str | No
 
 def make_finding_parts(finding: FindingDocument) -> FindingParts:
     """Returns the texts of one finding."""
-    not_counted, saving_text = _not_counted_text(finding), describe_saving(finding)
+    not_counted_text, saving_text = _not_counted_text(finding), describe_saving(finding)
     return FindingParts(
         rule=finding["rule"],
         id=finding["id"],
         severity=finding["severity"],
         confidence=finding["confidence"],
         summary=finding["summary"],
-        dollars=None if not_counted else dollars_text(finding),
-        not_counted_because=not_counted,
+        dollars=None if not_counted_text else dollars_text(finding),
+        not_counted_because=not_counted_text,
         saving_text=saving_text,
         alternatives=tuple(_alternatives(finding, saving_text)),
         caveat=finding["caution"],
@@ -105,7 +106,9 @@ def make_finding_parts(finding: FindingDocument) -> FindingParts:
 def _alternatives(
     finding: FindingDocument, fix_saving_text: str | None
 ) -> Iterator[tuple[str, Sequence[FixDocument]]]:
-    """Yields titles with parameters: the first step, the fix, each alternative with its saving."""
+    """Yields titles with parameters: the first step, the fix, then each alternative with its
+    saving.
+    """
     if step := finding.get("first_step"):
         yield f"First step: {step}.", ()
     bucket, estimated = Bucket(finding["bucket"]), finding["estimated"]
@@ -127,8 +130,8 @@ def _alternatives(
 def fix_text(finding: FindingDocument) -> str | None:
     """Returns what to change in one line: `ResourceConfig.InstanceType = "ml.g4dn.2xlarge"`.
 
-    Parameters that change together are joined by "; ". Without a fix it is the first alternative,
-    or the first step in words; None without any.
+    "; " joins parameters that change together. Without a fix it is the first alternative, or the
+    first step in words; None if the finding has neither.
     """
     fixes = (fix for fix in (finding["fix"], *finding["alternatives"]) if fix)
     lines = [assignment_line(parameter) for parameter in next(fixes, ())]
@@ -162,49 +165,49 @@ def saving_figure(finding: FindingDocument) -> Figure:
 def dollars_text(finding: FindingDocument) -> str | None:
     """Returns `$42.50 avoidable`, or `up to $9.20 avoidable, not counted`; None without dollars."""
     bucket, counted_usd = finding["bucket"], finding["saving_usd"]
-    alone_usd, counted = finding["saving_alone_usd"], saving_figure(finding)
+    alone_usd, counted_figure = finding["saving_alone_usd"], saving_figure(finding)
     if Bucket(bucket) is Bucket.NONE:
         return None
     if counted_usd is None:
         return f"{bucket}, amount unknown"
-    if not (counted_usd or alone_usd or counted.upper_end):
+    if not (counted_usd or alone_usd or counted_figure.upper_end):
         return None
     if counted_usd:
-        return f"{counted} {bucket}"
-    if counted.upper_end:
-        return f"{counted} {bucket}, not counted"
-    saving_alone = Figure(alone_usd, estimated=finding["estimated"])
-    return f"{saving_alone} {bucket}, counted by other findings"
+        return f"{counted_figure} {bucket}"
+    if counted_figure.upper_end:
+        return f"{counted_figure} {bucket}, not counted"
+    alone_figure = Figure(alone_usd, estimated=finding["estimated"])
+    return f"{alone_figure} {bucket}, counted by other findings"
 
 
 def describe_saving(finding: FindingDocument) -> str | None:
     """Returns `saves $42.50 per run`, or `may save about $700 to $830 per run`.
 
-    If other fixes save a part of it, the rest comes first, as it is in the totals. None if the
-    saving is unknown or 0.
+    If other fixes save a part of the amount, the text begins with what is left for this fix. None
+    if the saving is unknown or 0.
     """
     counted_usd, alone_usd = finding["saving_usd"], finding["saving_alone_usd"]
     if alone_usd is None:
         return None
-    bucket, counted = Bucket(finding["bucket"]), saving_figure(finding)
+    bucket, counted_figure = Bucket(finding["bucket"]), saving_figure(finding)
     range_usd = finding["saving_range_usd"]
-    saving_alone = Figure(
+    alone_figure = Figure(
         alone_usd,
         range_usd[-1] if range_usd else None,
         estimated=finding["estimated"],
-        rounding=counted.rounding,
+        rounding=counted_figure.rounding,
     )
     if bucket is Bucket.LOST:
-        has_only_range = not counted_usd and counted.upper_end
-        return f"{counted if has_only_range else saving_alone} was paid for nothing"
+        has_only_range = not counted_usd and counted_figure.upper_end
+        return f"{counted_figure if has_only_range else alone_figure} was paid for nothing"
     if bucket is Bucket.POSSIBLE and counted_usd:
-        return f"may save {counted} per run"
-    if not saving_alone.upper_end:
+        return f"may save {counted_figure} per run"
+    if not alone_figure.upper_end:
         return None
     if counted_usd is None or counted_usd == alone_usd or not alone_usd:
-        return f"saves {saving_alone} per run"
-    rest_text = f"{counted} per run" if counted_usd else "nothing more"
-    return f"saves {rest_text} with the other fixes applied; alone {saving_alone}"
+        return f"saves {alone_figure} per run"
+    rest_text = f"{counted_figure} per run" if counted_usd else "nothing more"
+    return f"saves {rest_text} with the other fixes applied; alone {alone_figure}"
 
 
 def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:
@@ -216,8 +219,8 @@ def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:
 def _not_counted_text(finding: FindingDocument) -> str | None:
     exemption = finding["exempt"]
     if exemption is not None:
-        until = f" until {exemption['until']}" if exemption["until"] else ""
-        return f"Exempt by {exemption['by']}{until}: {exemption['reason']}"
+        until_text = f" until {exemption['until']}" if exemption["until"] else ""
+        return f"Exempt by {exemption['by']}{until_text}: {exemption['reason']}"
     covering_rule = finding["superseded_by"] or finding["subsumed_by"]
     return f"Not counted: {covering_rule} covers it" if covering_rule else None
 
@@ -225,8 +228,8 @@ def _not_counted_text(finding: FindingDocument) -> str | None:
 def short_step(finding: FindingDocument, instances: str | None, *, is_trial: bool = False) -> str:
     """Returns what to do in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`.
 
-    `instances` are the job's, as in `2 x ml.g5.xlarge`. Of a first step in words, it is the first
-    clause, with a lower-case first letter.
+    `instances`: the job's instances, such as `2 x ml.g5.xlarge`. For a first step in words, the
+    first clause is returned, with a lower-case first letter.
     """
     step = without_paths(finding.get("first_step") or "")
     if not step:
@@ -256,14 +259,16 @@ def _short_fix_step(fix: Sequence[FixDocument], instances: str | None, *, is_tri
     name = cut_middle(path if is_short else path.rpartition(".")[2], _MAX_STEP_LENGTH)
     if main["new"] is None:
         return f"remove {name}"
-    value = setting_text(main["new"]).strip('"')
-    if len(value) > _MAX_VALUE_LENGTH or "<" in value:
+    new_text = setting_text(main["new"]).strip('"')
+    if len(new_text) > _MAX_VALUE_LENGTH or "<" in new_text:
         return f"{'try' if is_trial else 'set'} {name}"
-    return f"try {name} = {value}" if is_trial else f"set {name} to {value}"
+    return f"try {name} = {new_text}" if is_trial else f"set {name} to {new_text}"
 
 
 def short_caveat(finding: FindingDocument) -> str:
-    """Returns how much longer the run takes, if the caveat says so, else its first sentence."""
+    """Returns by how much the run takes longer if the caveat says so, else the caveat's first
+    sentence.
+    """
     caveat = finding["caution"] or ""
     if match := _COUNTED_AS.search(caveat) or _TIMES_AS_LONG.search(caveat):
         times = Decimal(match[2]).quantize(_TENTH, ROUND_HALF_UP)

@@ -34,7 +34,7 @@ from sageaudit.domain.job.kinds import JobKind
 Dialect = Literal["sdk-v3", "sdk-v2", "boto3"]
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 NAMES_FILE = "fix_names.json"
-"""In `sageaudit.data`."""
+"""The file in `sageaudit.data` that maps request paths to SDK paths."""
 _NOT_IN_A_DEFINITION = ("Debug", "Profiler", "Tags")
 _DEFINITION = "TrainingJobDefinition."
 ELEMENT_NAMES = {
@@ -46,9 +46,9 @@ ELEMENT_NAMES = {
     "ProcessingInputs": "InputName",
     "Tags": "Key",
 }
-"""The members that identify an element of a request's list."""
+"""The member that identifies an element, by the name of the request's list."""
 _STRING_MAPS = frozenset({"Environment", "HyperParameters", "StaticHyperParameters"})
-"""Maps of strings in a request."""
+"""Members of a request that map strings to strings."""
 _CRITERIA = "completion_criteria_config:TuningJobCompletionCriteriaConfig"
 _VALUE_TRANSLATIONS: dict[str, dict[str | None, object]] = {
     "Estimator > debugger_hook_config": {None: False},
@@ -59,14 +59,14 @@ _VALUE_TRANSLATIONS: dict[str, dict[str | None, object]] = {
         "Disabled": False,
     },
 }
-"""Argument values by request value; the key None means that the parameter is removed."""
+"""SDK argument values by SDK path and request value; None is the key for a removed parameter."""
 _NOTES = {
     "ModelTrainer > input_data_config[channel_name]:Channel > input_mode": (
         "a Channel in place of InputData, which takes no input mode"
     )
 }
 _ALWAYS_SENT = {"Estimator > volume_size", "Processor > volume_size_in_gb"}
-"""Arguments for which the SDK sends a default if they are absent."""
+"""SDK paths of arguments that the SDK sends with a default if the code has no value for them."""
 _MAPPING = "{}"
 _LIST = "[]"
 _BRACKETS = {_MAPPING: ("{", "}"), _LIST: ("[", "]")}
@@ -78,7 +78,7 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 class SdkPaths(NamedTuple):
-    """The SDK paths of one parameter; None if there is no argument."""
+    """The SDK paths of one parameter in versions 3 and 2; None if that version has no argument."""
 
     v3: str | None
     v2: str | None
@@ -87,8 +87,8 @@ class SdkPaths(NamedTuple):
 class PathStep(Struct, frozen=True):
     """One step of an SDK path.
 
-    `opener` is "" for the value itself, or `_MAPPING`, `_LIST` or the name of a call. `label` is
-    the argument that has `name` as its value, for an element of a list.
+    `opener`: the name of a call, `_MAPPING` or `_LIST`; "" for the value itself. `label`: for an
+    element of a list, the argument whose value is `name`.
     """
 
     name: str
@@ -97,7 +97,7 @@ class PathStep(Struct, frozen=True):
 
 
 class ParameterRow(Struct, frozen=True):
-    """A parameter's value and the remaining steps of its path."""
+    """A parameter's value, and the steps of its path that are not rendered yet."""
 
     path: tuple[PathStep, ...]
     value: Any
@@ -105,7 +105,10 @@ class ParameterRow(Struct, frozen=True):
 
 
 class MappedParameter(Struct, frozen=True):
-    """A parameter's row in `fix_names.json`, with the user's names that its stars matched."""
+    """A parameter's row in `fix_names.json`.
+
+    `user_names`: the names in the request path that the stars of `pattern` stand for.
+    """
 
     pattern: str
     user_names: tuple[str, ...]
@@ -113,9 +116,9 @@ class MappedParameter(Struct, frozen=True):
 
 
 def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
-    """Returns the fix as source code that parses on its own; "" for an empty fix.
+    """Returns the fix as source code that can be parsed; "" for an empty fix.
 
-    `kind` is a JobKind's value.
+    `kind`: the value of a JobKind.
     """
     job_kind = JobKind(kind)
     rows: list[ParameterRow] = []
@@ -131,7 +134,9 @@ def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
 def _row(
     kind: JobKind, fix: FixDocument, dialect: Dialect
 ) -> tuple[ParameterRow | None, str | None]:
-    """Returns the parameter's row, or None if there is no argument, and a comment or None."""
+    """Returns the parameter's row (None if there is no argument) and a comment (None without
+    one).
+    """
     mapped = mapped_parameter(kind, fix["parameter"])
     new = fix["new"]
     if mapped is None:
@@ -153,7 +158,7 @@ def _row(
 
 
 def _in_request(mapped: MappedParameter, value: Any) -> Any:
-    """Returns the value as the request takes it: a string in a map of strings."""
+    """Returns the value as it stands in a request: as a string if it is in a map of strings."""
     if value is None or _STRING_MAPS.isdisjoint(mapped.pattern.split(".")[:-1]):
         return value
     if isinstance(value, bool):
@@ -167,7 +172,7 @@ def _as_comment(fix: FixDocument) -> str:
 
 
 def _render_opened(step: PathStep, rows: list[ParameterRow], depth: int, column: int) -> str:
-    """Returns the call, list or mapping of a step, which starts at `column` of its line."""
+    """Returns the code of a call, list or mapping, which starts at `column` of its line."""
     items = [_prefix(step, PathStep(step.label)) + _python(step.name)] if step.label else []
     for inner_step, inner_rows in _group_by_first_step(rows):
         name = _prefix(step, inner_step)
@@ -187,7 +192,7 @@ def _render_opened(step: PathStep, rows: list[ParameterRow], depth: int, column:
 
 
 def _prefix(parent: PathStep, step: PathStep) -> str:
-    """Returns the text before a value: its key or argument's name; "" in a list."""
+    """Returns the text before a value: a key or the name of an argument; "" in a list."""
     if parent.opener == _LIST:
         return ""
     return f"{_python(step.name)}: " if parent.opener == _MAPPING else f"{step.name}="
@@ -209,12 +214,14 @@ def _python(value: Any) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Returns the text for a comment: characters that do not print are escaped."""
+    """Returns the text for a comment, with characters that do not print escaped."""
     return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
 def _escape(char: str) -> str:
-    """Returns the character's escape sequence; half of a surrogate pair is replaced first."""
+    """Returns the character's escape sequence; for half of a surrogate pair, of the replacement
+    character.
+    """
     code = ord(_REPLACEMENT if "\ud800" <= char <= "\udfff" else char)
     return f"\\U{code:08x}" if code > _BEYOND_16_BITS else f"\\u{code:04x}"
 
@@ -239,7 +246,10 @@ def sdk_paths(kind: JobKind) -> Mapping[str, SdkPaths]:
 
 
 def mapped_parameter(kind: JobKind, path: str) -> MappedParameter | None:
-    """Returns the row of a request path. Tuning jobs also accept the paths of training jobs."""
+    """Returns the parameter's row for a request path; None without a row.
+
+    Tuning jobs also accept the paths of training jobs.
+    """
     paths = sdk_paths(kind)
     mapped = _match(paths, path)
     if mapped is None and kind is JobKind.TUNING:
@@ -250,7 +260,7 @@ def mapped_parameter(kind: JobKind, path: str) -> MappedParameter | None:
 
 
 def parse_path(text: str, user_names: Iterable[str]) -> tuple[PathStep, ...]:
-    """Parses an SDK path, whose first step is the call. Raises ValueError for any other text."""
+    """Parses an SDK path, whose first step is the call. Raises ValueError for malformed text."""
     names = iter(user_names)
     steps: list[PathStep] = []
     for part in text.split(" > "):
@@ -271,7 +281,7 @@ def parse_path(text: str, user_names: Iterable[str]) -> tuple[PathStep, ...]:
 
 
 def _request_path(kind: JobKind, mapped: MappedParameter) -> tuple[PathStep, ...]:
-    """Returns the path in a boto3 call, which uses the request's own names."""
+    """Returns the path in a boto3 call, which has the request's own names."""
     members = mapped.pattern.split(".")
     steps = [f"client.create_{kind.spec.sdk_noun}"]
     for member, next_member in zip(members, [*members[1:], ""], strict=True):
@@ -287,7 +297,9 @@ def _request_path(kind: JobKind, mapped: MappedParameter) -> tuple[PathStep, ...
 def _group_by_first_step(
     rows: Iterable[ParameterRow],
 ) -> Iterator[tuple[PathStep, list[ParameterRow]]]:
-    """Groups rows by their first step, in order of appearance, and removes that step."""
+    """Groups rows by their first step, in order of appearance, and removes that step from the
+    rows.
+    """
     groups: dict[PathStep, list[ParameterRow]] = {}
     for row in rows:
         inner_row = ParameterRow(row.path[1:], row.value, row.is_removed)

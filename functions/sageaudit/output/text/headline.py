@@ -36,8 +36,8 @@ _MAX_NAMES = 4
 def headline(document: AuditDocument) -> str:
     """Returns the headline of an audit: `$0.51 of $0.66 (77%) was avoidable`.
 
-    An incomplete bill has no percentage. "None was found" is said only if everything was judged
-    and nothing is worth a trial. "Up to" marks what may be lost in addition.
+    There is no percentage if the bill is incomplete. "None was found" requires that everything was
+    judged and nothing is worth a trial. "Up to" marks what may be lost in addition.
     """
     amounts = document_amounts(document)
     if is_running(document):
@@ -67,8 +67,8 @@ def _share_of_cost(document: AuditDocument, spend: Figure, amount_usd: Decimal) 
         return str(amount)
     if amount_usd == bill["total_usd"] and not missing_parts(bill):
         return f"all of {spend}"
-    percent = f" ({percent_text(amount_usd, bill['total_usd'])})" if bill["complete"] else ""
-    return f"{amount} of {spend}{percent}"
+    share_text = f" ({percent_text(amount_usd, bill['total_usd'])})" if bill["complete"] else ""
+    return f"{amount} of {spend}{share_text}"
 
 
 def _no_waste_headline(document: AuditDocument, amounts: Amounts) -> str:
@@ -84,8 +84,8 @@ def _no_waste_headline(document: AuditDocument, amounts: Amounts) -> str:
         return f"{cost_text}, and what was avoidable could not be judged{trial_text}"
     sums = {"avoidable": document["avoidable_usd"], "lost": document["lost_usd"]}
     if unknown_words := [word for word, amount_usd in sums.items() if amount_usd is None]:
-        either = "" if has_cost or is_prepaid else " either"
-        unknown_text = f"what was {' or '.join(unknown_words)} is not known{either}"
+        either_text = "" if has_cost or is_prepaid else " either"
+        unknown_text = f"what was {' or '.join(unknown_words)} is not known{either_text}"
         return f"{cost_text}, and {unknown_text}{trial_text}"
     if is_prepaid:
         return f"{cost_text}, so no dollars were avoidable"
@@ -100,7 +100,7 @@ def _no_waste_headline(document: AuditDocument, amounts: Amounts) -> str:
 
 
 def _possible_figure(document: AuditDocument, possible: Figure) -> Figure | None:
-    """Returns the possible sum, or the largest range that starts at 0 if that is more.
+    """Returns the largest of the possible sum and the uncounted ranges, which start at 0.
 
     None if it is under a cent.
     """
@@ -117,7 +117,7 @@ def _possible_figure(document: AuditDocument, possible: Figure) -> Figure | None
 
 
 def _exempt_saving_text(document: AuditDocument) -> str | None:
-    """Returns the largest saving of an exempt finding; None without any."""
+    """Returns the largest saving of an exempt finding; None without such a saving."""
     savings_usd = [
         finding["saving_alone_usd"] or _ZERO
         for finding in document["findings"]
@@ -139,7 +139,7 @@ def _running_headline(document: AuditDocument, spend: Figure) -> str:
 
 
 def is_running(document: AuditDocument) -> bool:
-    """Whether the job was still running, so that no rule has judged it."""
+    """Whether the job was still running when it was audited, so that no rule judged it."""
     return any(unknown["code"] == JOB_NOT_FINISHED for unknown in document["unknown"])
 
 
@@ -171,7 +171,7 @@ def judged_text(total: Sums) -> str:
 
 
 def judged_figure(total: Sums) -> Figure:
-    """Returns the spend of the judged jobs, with the uncertainty of the total."""
+    """Returns the spend of the judged jobs, qualified like the total."""
     is_lower_bound = bool(total.incomplete)  # a job without a known total is in neither sum
     doubts = replace(sums_doubts(total), is_lower_bound=is_lower_bound)
     has_cost = total.known_total_usd is not None
@@ -186,7 +186,7 @@ def judged_jobs(total: Sums) -> str:
 
 
 def part_of_judged(figure: Figure, total: Sums) -> str:
-    """Returns `12% of the judged spend`; "" if the amount or the judged spend is 0 or unknown."""
+    """Returns `12% of the judged spend`; "" if the amount or the spend is 0 or unknown."""
     if not figure.upper_end or not total.judged_usd:
         return ""
     return f"{percent_text(figure.upper_end, total.judged_usd)} of the judged spend"
@@ -198,18 +198,18 @@ def period_text(since: date, until: date) -> str:
 
 
 def coverage_headline(coverage: Coverage) -> str:
-    """Returns one sentence on how much of the bill was audited, without a full stop."""
-    days = f"{coverage.since}..{coverage.until}"
-    audited = format_usd(coverage.audited_usd)
+    """Returns a sentence about how much of the bill was audited, without a full stop."""
+    days_text = f"{coverage.since}..{coverage.until}"
+    audited_text = format_usd(coverage.audited_usd)
     if coverage.percent is None:
-        return f"AWS shows no SageMaker bill for {days}; {audited} was audited"
-    share = percent_text(coverage.percent, _MAX_PERCENT)
-    bill_text = f"{format_usd(coverage.bill_usd)} SageMaker bill for {days}"
-    return f"{audited} of the {bill_text} was audited ({share})"
+        return f"AWS shows no SageMaker bill for {days_text}; {audited_text} was audited"
+    share_text = percent_text(coverage.percent, _MAX_PERCENT)
+    bill_text = f"{format_usd(coverage.bill_usd)} SageMaker bill for {days_text}"
+    return f"{audited_text} of the {bill_text} was audited ({share_text})"
 
 
 def outside_text(coverage: Coverage) -> str:
-    """Returns `Not audited: endpoints $300.00, notebooks $20.00.`; "" if all of it was jobs."""
+    """Returns `Not audited: endpoints $300.00, notebooks $20.00.`; "" if the bill has only jobs."""
     usages = [
         f"{usage.name} {format_usd(usage.usd)}" for usage in coverage.uncovered_usage[:_MAX_NAMES]
     ]

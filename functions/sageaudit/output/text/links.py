@@ -28,13 +28,15 @@ _DOMAINS = {
 }
 _HEX = re.compile(r"%([0-9A-F]{2})")
 _MAX_HOSTS = 2
-"""Hosts in the metrics link, whose URL must be short enough for a message."""
+"""The most hosts in a metrics link, because a message limits the length of URLs."""
 _MARGIN = timedelta(minutes=5)
-"""The metrics link shows this much time before and after the run."""
+"""The time before and after the run that the metrics link shows."""
 
 
 class HistoryLocation(Struct, frozen=True):
-    """The options by which a command names a history; without any, the reader's default."""
+    """The options with which a command finds a history; without options the reader's default is
+    used.
+    """
 
     options: tuple[str, ...] = ()
 
@@ -49,7 +51,7 @@ class HistoryLocation(Struct, frozen=True):
 
 
 DEFAULT_HISTORY = HistoryLocation()
-"""The history that commands use without options."""
+"""The history that commands read without options."""
 
 
 class Link(Struct, frozen=True):
@@ -60,7 +62,9 @@ class Link(Struct, frozen=True):
 
 
 class RunToLink(Struct, frozen=True):
-    """What the links of a run need; `hosts` is the number of hosts, or None."""
+    """The facts about a run from which its links are made; `hosts` is the number of hosts, or
+    None.
+    """
 
     kind: JobKind
     name: str
@@ -73,7 +77,7 @@ class RunToLink(Struct, frozen=True):
 
 
 def document_links(document: AuditDocument) -> tuple[Link, ...]:
-    """Returns links to the job, its metrics and its logs; a roll-up has only its own page."""
+    """Returns links to the job, its metrics and its logs; for a roll-up only a link to the job."""
     job, coverage = document["job"], document["audit"]["coverage"]
     return run_links(
         RunToLink(
@@ -90,26 +94,28 @@ def document_links(document: AuditDocument) -> tuple[Link, ...]:
 
 
 def run_links(run: RunToLink) -> tuple[Link, ...]:
-    """Returns a run's links; the metrics of a run that has not ended have no end."""
-    console, region = _console_url(run.arn, run.region), run.region
-    if console is None or region is None:
+    """Returns a run's links; the metrics link of a running job has no end time."""
+    console_url, region = _console_url(run.arn, run.region), run.region
+    if console_url is None or region is None:
         return ()
     spec = run.kind.spec
     name = quote(run.name, safe="", errors="replace")
-    links = [Link("Job", f"{console}/sagemaker/home?region={region}#/{spec.console_page}/{name}")]
+    links = [
+        Link("Job", f"{console_url}/sagemaker/home?region={region}#/{spec.console_page}/{name}")
+    ]
     if spec.metrics is not None:
-        cloudwatch = f"{console}/cloudwatch/home?region={region}"
+        cloudwatch_url = f"{console_url}/cloudwatch/home?region={region}"
         log_streams = _log_streams(spec.metrics.namespace, run.name)
         graph = _graph(run, spec.metrics)
-        links.append(Link("Metrics", f"{cloudwatch}#metricsV2?graph={graph}"))
-        links.append(Link("Logs", f"{cloudwatch}#logsV2:{log_streams}"))
+        links.append(Link("Metrics", f"{cloudwatch_url}#metricsV2?graph={graph}"))
+        links.append(Link("Logs", f"{cloudwatch_url}#logsV2:{log_streams}"))
     return tuple(links)
 
 
 def object_url(partition: str, region: str, bucket: str, key: str) -> str:
     """Returns the console page of an S3 object, whose content needs permission to read."""
-    console = f"https://{region}.{_DOMAINS.get(partition, _DOMAINS['aws'])}"
-    return f"{console}/s3/object/{bucket}?region={region}&prefix={quote(key, safe='')}"
+    console_url = f"https://{region}.{_DOMAINS.get(partition, _DOMAINS['aws'])}"
+    return f"{console_url}/s3/object/{bucket}?region={region}&prefix={quote(key, safe='')}"
 
 
 def _console_url(arn: str | None, region: str | None) -> str | None:
@@ -121,7 +127,7 @@ def _console_url(arn: str | None, region: str | None) -> str | None:
 
 
 def _log_streams(namespace: str, name: str) -> str:
-    """Returns the log search: quoted twice, with `$` for `%`.
+    """Returns the search for a job's log streams, quoted twice, with `$` for `%`.
 
     The slash after the name excludes jobs with a longer name.
     """
@@ -133,15 +139,15 @@ def _log_streams(namespace: str, name: str) -> str:
 def _graph(run: RunToLink, job_metrics: JobMetrics) -> str:
     period_s = run.period_s or 60
     if not job_metrics.has_numbered_hosts:
-        metrics = _search_metrics(job_metrics.namespace, run.name, period_s)
+        metrics_text = _search_metrics(job_metrics.namespace, run.name, period_s)
     else:
         host_numbers = range(1, min(run.hosts or 1, _MAX_HOSTS) + 1)
         hosts = [f"{run.name}/algo-{number}" for number in host_numbers]
-        metrics = "".join(_host_metrics(job_metrics.namespace, host) for host in hosts)
+        metrics_text = "".join(_host_metrics(job_metrics.namespace, host) for host in hosts)
     start = _time_argument("start", run.started_at, -_MARGIN)
     end = _time_argument("end", run.ended_at, _MARGIN)
     return (
-        f"~(view~'timeSeries~stacked~false~metrics~({metrics})~region{_text(run.region or '')}"
+        f"~(view~'timeSeries~stacked~false~metrics~({metrics_text})~region{_text(run.region or '')}"
         f"{start}{end}~stat~'Average~period~{period_s})"
     )
 
@@ -154,12 +160,14 @@ def _host_metrics(namespace: str, host: str) -> str:
 
 
 def _search_metrics(namespace: str, name: str, period_s: int) -> str:
-    """Returns a search for the metrics of a transform job, whose hosts have instance ids."""
-    search = (
+    """Returns a search for the metrics of a transform job, whose hosts are named by instance
+    ids.
+    """
+    search_text = (
         f'SEARCH(\'{{{namespace},Host}} MetricName="CPUUtilization" "{name}/"\','
         f" 'Average', {period_s})"
     )
-    return f"~(~(expression{_text(search)}))"
+    return f"~(~(expression{_text(search_text)}))"
 
 
 def _time_argument(name: str, moment: datetime | None, margin: timedelta) -> str:
@@ -169,7 +177,9 @@ def _time_argument(name: str, moment: datetime | None, margin: timedelta) -> str
 
 
 def _text(value: str) -> str:
-    """Returns a string in the syntax of console graphs: `*` and hex for special characters."""
+    """Returns a string in the console's graph syntax: special characters become `*` and their hex
+    code.
+    """
     return "~'" + _HEX.sub(
         lambda match: f"*{match[1].lower()}", quote(value, safe="", errors="replace")
     ).replace("~", "*7e")

@@ -29,9 +29,9 @@ from sageaudit.domain.audit.bill_document import (
 
 UNKNOWN = "unknown"
 ROUND_DOWN = ROUND_FLOOR
-"""Rounds possible savings, so that they do not promise more than was found."""
+"""The rounding of possible savings, so that they never promise more than was found."""
 ROUND_NEAREST = ROUND_HALF_UP
-"""Rounds other approximate amounts."""
+"""The rounding of all other approximate amounts."""
 _CENT = Decimal("0.01")
 _LESS_THAN_CENT = f"<${_CENT}"
 _MICRO = Decimal("0.000001")
@@ -40,12 +40,11 @@ _ALMOST_ALL = Decimal("0.99")
 
 
 class Figure(Struct, frozen=True):
-    """An amount in USD and how exactly it is known; `str` returns both as text.
+    """An amount in USD and how exactly it is known; `str` formats both.
 
-    `usd` is the counted amount; if it is None, the text is `absent`. `upper_usd` is the upper end
-    of a range. `estimated`: it uses an estimated rate. `at_least`: a part of it is unknown.
-    `at_most`: it is an upper bound. `rounding`, `ROUND_DOWN` or `ROUND_NEAREST`, rounds it to two
-    digits.
+    `usd`: the counted amount; if it is None, the text is `absent`. `upper_usd`: the upper end of a
+    range. `estimated`: a rate is estimated. `at_least`: a part is unknown. `at_most`: the amount is
+    an upper bound. `rounding`: `ROUND_DOWN` or `ROUND_NEAREST` to two digits; None: to the cent.
     """
 
     usd: Decimal | None
@@ -68,12 +67,14 @@ class Figure(Struct, frozen=True):
 
     @property
     def upper_end(self) -> Decimal | None:
-        """The upper end of a range, or the amount if it is not a range."""
+        """The upper end of a range; the amount itself if there is no range."""
         return self.upper_usd if self._is_range else self.usd
 
     @property
     def qualifier(self) -> SpendQualifier:
-        """How exactly the amount is known; a range changes nothing."""
+        """Whether the amount is exact, a bound, estimated or unknown; a range alone counts as
+        exact.
+        """
         return qualify_amount(
             known=self.usd is not None,
             lower_bound=self.at_least,
@@ -98,14 +99,16 @@ class Figure(Struct, frozen=True):
 
 
 def _with_bound(amount_text: str, *, at_least: bool, at_most: bool) -> str:
-    """Returns the text with its bound. An amount with both bounds has neither."""
+    """Returns the text with "or more" or "up to"; unchanged with both bounds or none."""
     if at_least == at_most:
         return amount_text
     return f"{amount_text} or more" if at_least else f"up to {amount_text}"
 
 
 def sum_figures(figures: Iterable[Figure]) -> Figure:
-    """Returns the sum. With an unknown figure it is "or more", or unknown if the rest is 0."""
+    """Returns the sum. If a figure is unknown, the sum is a lower bound; unknown if the rest is
+    0.
+    """
     summands = tuple(figures)
     known_figures = [figure for figure in summands if figure.usd is not None]
     total_usd = sum((figure.usd or Decimal(0) for figure in known_figures), Decimal(0))
@@ -133,7 +136,7 @@ def format_usd(amount: Decimal | None) -> str:
 def format_signed_usd(amount: Decimal, qualifier: SpendQualifier = SpendQualifier.EXACT) -> str:
     """Returns a difference with its sign: `+$2.00`, `-$2.00 or more`, `$0.00`.
 
-    `qualifier` applies to the absolute amount.
+    `qualifier`: how exactly the absolute amount is known.
     """
     signed_text = f"+{format_usd(amount)}" if amount >= _CENT else format_usd(amount)
     return _with_bound(
@@ -144,7 +147,7 @@ def format_signed_usd(amount: Decimal, qualifier: SpendQualifier = SpendQualifie
 
 
 def difference_text(current: Figure, previous: Figure) -> str | None:
-    """Returns the increase: `-$2.00 or more`, `$0.00 to +$4.50`; None if one is unknown."""
+    """Returns the increase: `-$2.00 or more`, `$0.00 to +$4.50`; None if an amount is unknown."""
     if current.usd is None or previous.usd is None:
         return None
     low_usd = current.usd - (previous.upper_end or previous.usd)
@@ -157,9 +160,9 @@ def difference_text(current: Figure, previous: Figure) -> str | None:
 
 
 def percent_change_text(current: Figure, previous: Figure, places: int = 1) -> str | None:
-    """Returns `+12.5%`, with "about" unless both are exact.
+    """Returns `+12.5%`, with "about" unless both amounts are exact.
 
-    None if one is unknown or the previous amount is 0.
+    None if an amount is unknown or `previous` is 0.
     """
     if current.usd is None or not previous.usd:
         return None
@@ -171,7 +174,9 @@ def percent_change_text(current: Figure, previous: Figure, places: int = 1) -> s
 
 
 def about_text(amount_text: str, *, estimated: bool) -> str:
-    """Returns `about $0.66` if it is estimated; a bound such as "<$0.01" stays as it is."""
+    """Returns `about $0.66` if the amount is estimated; a bound such as "<$0.01" stays
+    unchanged.
+    """
     is_about = estimated and not amount_text.startswith("<")
     return f"about {amount_text}" if is_about else amount_text
 

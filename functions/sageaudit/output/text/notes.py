@@ -40,15 +40,17 @@ from sageaudit.output.text.words import (
 PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
 _POLICY_REASON = "policy"
 _NOT_ACTIONABLE = frozenset({"too_few_runs", "history_unread", "too_short"})
-"""Reason codes that no reader can act on; the JSON has them under `unknown`."""
+"""Codes of reasons that a reader can do nothing about; the JSON has them under `unknown`."""
 
 
 ROLL_UP_LABELS = tuple(f"{kind.spec.label} " for kind in JobKind if kind.spec.rollup)
-"""Prefixes of a roll-up's name where its family, an ARN, would be shown."""
+"""The prefixes of roll-ups' display names, which replace the ARN that is their family."""
 
 
 def family_text(name: str) -> str:
-    """Returns a family's name; for a roll-up, whose family is an ARN, its kind and job name."""
+    """Returns a family's display name; for a roll-up, whose family is an ARN, its kind and job
+    name.
+    """
     ref = rollup_from_arn(name)
     return f"{ref.kind.spec.label} {ref.name}" if ref else name
 
@@ -82,8 +84,8 @@ def times_text(job: JobDocument) -> str | None:
     if end is None:
         return f"started {start:%Y-%m-%d %H:%M} UTC, not ended"
     seconds = Decimal(int((end - start).total_seconds()))
-    day = "" if end.date() == start.date() else f"{end:%Y-%m-%d} "
-    return f"{start:%Y-%m-%d %H:%M} to {day}{end:%H:%M} UTC ({duration_text(seconds)})"
+    end_day_text = "" if end.date() == start.date() else f"{end:%Y-%m-%d} "
+    return f"{start:%Y-%m-%d %H:%M} to {end_day_text}{end:%H:%M} UTC ({duration_text(seconds)})"
 
 
 def price_note(document: AuditDocument) -> str | None:
@@ -104,7 +106,9 @@ def price_note(document: AuditDocument) -> str | None:
 
 
 def _own_rates_note(lines: list[LineDocument]) -> str:
-    """Returns the source of own rates: a cost report with its days, or the policy."""
+    """Returns the source of the customer's own rates: a cost report with its days, or the
+    policy.
+    """
     report_periods = {
         (line["price_as_of"] or "").replace("/", " to ")
         for line in lines
@@ -114,8 +118,8 @@ def _own_rates_note(lines: list[LineDocument]) -> str:
         return "your own prices, as set in policy.toml"
     has_list_price = any(line["price_kind"] == "list" for line in lines)
     rest_text = "; the rest at list price" if has_list_price else ""
-    periods = " and ".join(sorted(report_periods))
-    return f"your own rates of {periods}, learnt from a cost report{rest_text}"
+    periods_text = " and ".join(sorted(report_periods))
+    return f"your own rates of {periods_text}, learnt from a cost report{rest_text}"
 
 
 def _dates(lines: list[LineDocument], kind: PriceKind) -> str:
@@ -138,28 +142,28 @@ def price_dates(documents: Iterable[AuditDocument]) -> str | None:
 
 
 def bill_line_cells(line: LineDocument) -> tuple[str, str, str, str, str]:
-    """Returns a line of the bill: item, quantity, rate, dollars, and the source of the price."""
+    """Returns the cells of a bill line: item, quantity, rate, dollars, and source of the price."""
     kind = line["price_kind"]
     is_estimated = kind == "estimate"
-    quantity = UNKNOWN
+    quantity_text = UNKNOWN
     if line["quantity"] is not None:
-        quantity = f"{format_number(line['quantity'], places=4)} {line['unit']}"
+        quantity_text = f"{format_number(line['quantity'], places=4)} {line['unit']}"
     # a line with dollars and no rate is a sum over several jobs
     is_sum = line["rate_usd"] is None and line["usd"] is not None
     cost = Figure(line["usd"], estimated=is_estimated)
-    source = f" ({line['price_source']})" if line["price_source"] else ""
-    price = f"{PRICE_LABELS[kind]} of {line['price_as_of']}{source}" if kind else None
+    source_text = f" ({line['price_source']})" if line["price_source"] else ""
+    price_text = f"{PRICE_LABELS[kind]} of {line['price_as_of']}{source_text}" if kind else None
     return (
         line["item"].replace("_", " "),
-        quantity,
+        quantity_text,
         "-" if is_sum else about_text(format_rate(line["rate_usd"]), estimated=is_estimated),
         str(cost),
-        ", ".join(text for text in (line["usage_type"], price, line["note"]) if text),
+        ", ".join(text for text in (line["usage_type"], price_text, line["note"]) if text),
     )
 
 
 def phase_cost_text(phase: PhaseDocument, bill: BillDocument) -> str:
-    """Returns `$3.89`, or a word for a phase that costs nothing extra."""
+    """Returns the phase's cost, `$3.89`, or a word for a phase without a cost of its own."""
     if not phase["billed"]:
         return "not charged" if phase["not_billed_because"] else "not billed"
     if bill["basis"] == "prepaid":
@@ -169,7 +173,7 @@ def phase_cost_text(phase: PhaseDocument, bill: BillDocument) -> str:
 
 
 def phase_notes(phases: Iterable[PhaseDocument]) -> list[str]:
-    """Returns `Downloading not charged: repeated after an interruption` and others, each once."""
+    """Returns each note once, such as `Downloading not charged: repeated after an interruption`."""
     reasons = [(phase["name"], phase["not_billed_because"]) for phase in phases]
     return list(
         dict.fromkeys(f"{name} not charged: {reason}" for name, reason in reasons if reason)
@@ -179,7 +183,7 @@ def phase_notes(phases: Iterable[PhaseDocument]) -> list[str]:
 def money_notes(document: AuditDocument) -> list[str]:
     """Returns notes on how certain the bill is: prices, missing parts, basis, later changes.
 
-    Missing parts come early, because a channel cuts a long list.
+    Missing parts come early, because channels cut a long list.
     """
     bill, estimated = document["bill"], is_value_estimated(document)
     missing = [part for part in missing_parts(bill) if part != UPPER_BOUND]
@@ -199,22 +203,24 @@ def money_notes(document: AuditDocument) -> list[str]:
 
 
 def pool_note(document: AuditDocument) -> str | None:
-    """Returns the note on a short run that was judged with others; None for other runs."""
+    """Returns the note about a short run that was judged together with others; None for other
+    runs.
+    """
     pool = document["audit"]["pool"]
     if pool is None:
         return None
     earlier_runs, estimated = pool["runs"] - 1, bool(document["bill"]["estimated"])
-    runs = "run" if earlier_runs == 1 else f"{earlier_runs} runs"
-    sentence = f"Short runs are judged together: this one with the last {runs} of its family"
+    runs_text = "run" if earlier_runs == 1 else f"{earlier_runs} runs"
+    sentence = f"Short runs are judged together: this one with the last {runs_text} of its family"
     avoidable = Figure(pool["avoidable_usd"], estimated=estimated)
     sum_text = f", {avoidable} avoidable in all {pool['runs']}" if avoidable.upper_end else ""
     return f"{sentence}{sum_text}."
 
 
 def unchecked_rules(document: AuditDocument) -> list[tuple[str, str]]:
-    """Returns (rule, reason) of rules that lacked data, except for reasons in `not_judged`.
+    """Returns (rule, reason) for rules that lacked data, without reasons that are in `not_judged`.
 
-    Reasons that no reader can act on, such as too few runs in the family, are left out.
+    Reasons about which a reader can do nothing are left out, such as too few runs in the family.
     """
     omitted_codes = _NOT_ACTIONABLE | (USE_CODES if document["not_judged"] else frozenset())
     return [
@@ -225,7 +231,7 @@ def unchecked_rules(document: AuditDocument) -> list[tuple[str, str]]:
 
 
 def unchecked_lines(document: AuditDocument) -> list[str]:
-    """Returns `rule, rule: reason`, then `metrics: metric: reason`; none for a running job."""
+    """Returns `rule, rule: reason`, then `metrics: metric: reason`; nothing for a running job."""
     if is_running(document):
         return []  # the headline says that nothing is judged yet
     missing = [sentence.partition(": ") for sentence in document["audit"]["coverage"]["missing"]]
@@ -237,9 +243,10 @@ def unchecked_lines(document: AuditDocument) -> list[str]:
 
 
 def not_applicable_text(rules: list[NotApplicableDocument], reasons_hint: str) -> str:
-    """Names the rules that the policy excludes, and counts those that do not apply to the job.
+    """Returns a text that names the rules excluded by the policy, and counts those that do not
+    apply.
 
-    `reasons_hint` says where the reasons of the counted rules are.
+    `reasons_hint`: where the reader finds the reasons of the counted rules.
     """
     excluded = [
         (rule["rule"], rule["reason"]) for rule in rules if _POLICY_REASON in rule["reason"]

@@ -15,12 +15,12 @@ from sageaudit.output.text.card import (
 from sageaudit.output.text.untrusted import ELLIPSIS, cut_middle, for_plain_text
 
 MAX_SUBJECT_LENGTH = 99
-"""SNS takes less than 100 characters without line breaks. Every mail reader shows ASCII."""
+"""The most characters of a subject: SNS subjects must be under 100 characters."""
 _MAX_LINE_LENGTH = 1000
 
 
 def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS) -> Payload:
-    """Returns the arguments of `sns:Publish` for a card, far below its limit of 262,144 bytes."""
+    """Returns the arguments of `sns:Publish` for a card, far below SNS's limit of 262,144 bytes."""
     del owner_ids  # e-mail mentions nobody
     return {
         "subject": _fit_subject(for_plain_text(subject_line(card), _MAX_LINE_LENGTH)),
@@ -30,7 +30,7 @@ def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS)
 
 
 def check_payload(payload: Payload) -> None:
-    """Raises MalformedData if the subject, message or attributes have a wrong type."""
+    """Raises MalformedData if the subject, the message or the attributes have a wrong type."""
     check_key_types(payload, {"subject": str, "message": str, "attributes": dict})
     if not all(_is_attribute(value) for value in payload["attributes"].values()):
         raise MalformedData("payload", "has an attribute that SNS does not accept")
@@ -42,7 +42,7 @@ def text_lines(payload: Payload) -> Iterator[str]:
 
 
 def mark_as_repeat(payload: Payload) -> Payload:
-    """Returns the payload, marked as a possible repeat in the subject and the first line."""
+    """Returns the payload, marked as a possible repeat in its subject and first line."""
     return {
         **payload,
         "subject": _fit_subject(f"{REPEAT_PREFIX}{payload['subject']}"),
@@ -56,7 +56,9 @@ def _is_attribute(value: object) -> bool:
 
 
 def _fit_subject(text: str) -> str:
-    """Returns the text in ASCII, cut in the middle to `MAX_SUBJECT_LENGTH`."""
+    """Returns the text in ASCII, which every mail reader shows, cut in the middle to
+    `MAX_SUBJECT_LENGTH`.
+    """
     return (
         cut_middle(text, MAX_SUBJECT_LENGTH)
         .replace(ELLIPSIS, "~")
@@ -66,7 +68,7 @@ def _fit_subject(text: str) -> str:
 
 
 def subject_line(card: MessageCard) -> str:
-    """Returns the card's title, or its headline if the title is too long for a subject."""
+    """Returns the card's title, or only its headline if the title is too long for a subject."""
     return next(
         (text for text in (card.title, card.headline) if len(text) <= MAX_SUBJECT_LENGTH),
         card.headline,

@@ -1,6 +1,6 @@
 """The texts of a message that do not come from its finding.
 
-They are the headline, what changed since the last message, and the amounts of a pipeline's steps.
+These are the headline, what changed since the last message, and the amounts of a pipeline's steps.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ _MAX_STEPS = 3
 
 
 class _Verbs(NamedTuple):
-    """Phrases for an amount: in a month, of a single occurrence, and as a projection."""
+    """The phrases around an amount: of a month, of a single occurrence, and as a projection.
+
+    `projected` is None if such an amount is not projected.
+    """
 
     monthly: str
     once: str
@@ -52,7 +55,7 @@ def message_headline(family: str, audit: MessageAudit, decision: AlertDecision) 
 
 
 def _correction_text(audit: MessageAudit, decision: AlertDecision) -> str:
-    """Returns `$6.00, reported as $412.00`; with the run's severities if the amounts are equal."""
+    """Returns `$6.00, reported as $412.00`, with the severities if both amounts are equal."""
     current = audit.figures
     reported = decision.previous_alert.figures if decision.previous_alert else current
     current_text, reported_text = _waste_text(current), _waste_text(reported)
@@ -63,30 +66,30 @@ def _correction_text(audit: MessageAudit, decision: AlertDecision) -> str:
 
 
 def _amount_text(audit: MessageAudit, decision: AlertDecision) -> str:
-    """Returns the headline's verb and amount: of a family's month, or of one roll-up."""
+    """Returns the headline's verb and amount, for a family's month or for one roll-up."""
     month = cast("Month", decision.month)  # every message that is sent has the details
-    figures, runs = audit.figures, count_text(month.runs, "run")
+    figures, runs_text = audit.figures, count_text(month.runs, "run")
     if audit.is_rollup and figures.at_stake_usd:  # a roll-up is not repeated
-        amount = _rough(figures.at_stake_usd)
+        amount_text = _rough(figures.at_stake_usd)
         rollup = JobKind(audit.job["kind"]).spec.label_with_article
-        return f"{_verbs(month, figures).once.format(amount)} in {rollup}"
+        return f"{_verbs(month, figures).once.format(amount_text)} in {rollup}"
     repeat_word, growth_word, previous_amount = _change_words(decision)
     if not month.projected:
-        return f"{repeat_word}wasted an unknown amount in {runs}"
+        return f"{repeat_word}wasted an unknown amount in {runs_text}"
     verbs = _verbs(month, figures)
-    start = f"{repeat_word}{growth_word}"
+    start_text = f"{repeat_word}{growth_word}"
     previous_text = f", was {previous_amount}" if previous_amount else ""
     if month.is_single_occurrence:
-        return f"{start}{verbs.once.format(_rough(month.total))} in {runs}{previous_text}"
-    amount = _rough(month.projected)
+        return f"{start_text}{verbs.once.format(_rough(month.total))} in {runs_text}{previous_text}"
+    amount_text = _rough(month.projected)
     if month.projected != month.total and verbs.projected:
-        projection = verbs.projected.format(amount.removeprefix("about "))
-        return f"is {start}heading for {projection}{previous_text}, after {runs}"
-    return f"{start}{verbs.monthly.format(amount)} ({runs}{previous_text})"
+        projection = verbs.projected.format(amount_text.removeprefix("about "))
+        return f"is {start_text}heading for {projection}{previous_text}, after {runs_text}"
+    return f"{start_text}{verbs.monthly.format(amount_text)} ({runs_text}{previous_text})"
 
 
 def other_steps_text(steps: Sequence[tuple[str, Month]]) -> str:
-    """Returns the monthly amounts of a pipeline's other steps; "" without any."""
+    """Returns the monthly amounts of a pipeline's other steps; "" without other steps."""
     texts = [
         f"{short_name(name, with_group=False)} {_monthly_amount_text(month)}"
         for name, month in steps
@@ -110,14 +113,16 @@ def _verbs(month: Month, figures: AlertFigures) -> _Verbs:
 
 
 def _change_words(decision: AlertDecision) -> tuple[str, str, str]:
-    """Returns "again " or "", "now " or "", and the monthly amount of the last message or ""."""
+    """Returns the words "again " and "now ", and the last message's monthly amount; each may be
+    "".
+    """
     repeat_word = "again " if decision.follow_up_reason is FollowUpReason.CAME_BACK else ""
     is_more = decision.kind is AlertKind.WORSE or decision.follow_up_reason is FollowUpReason.GREW
     alert = decision.previous_alert
     if not is_more or not alert or not alert.amount:
         return repeat_word, "", ""
-    amount = "" if alert.is_single_occurrence else _rough(alert.amount).removeprefix("about ")
-    return repeat_word, "now ", amount
+    amount_text = "" if alert.is_single_occurrence else _rough(alert.amount).removeprefix("about ")
+    return repeat_word, "now ", amount_text
 
 
 def _rough(amount: Decimal) -> str:
@@ -125,16 +130,16 @@ def _rough(amount: Decimal) -> str:
 
 
 def last_alert_lines(audit: MessageAudit, decision: AlertDecision) -> Iterator[tuple[str, str]]:
-    """Yields labels and sentences on the last alert; none for a first message."""
+    """Yields labels and sentences about the last message; nothing for a first message."""
     alert = decision.previous_alert
     if alert is None:
         return
-    day = f"{alert.at.astimezone(UTC):%Y-%m-%d}"
+    day_text = f"{alert.at.astimezone(UTC):%Y-%m-%d}"
     if not decision.is_correction:
-        yield "New", f"{decision.why} (last message {day})"
+        yield "New", f"{decision.why} (last message {day_text})"
         return
-    warning = "" if audit.figures.at_stake_usd else ". Do not act on it"
-    yield f"Reported on {day}", f"{_waste_text(alert.figures)}{warning}."
+    warning_text = "" if audit.figures.at_stake_usd else ". Do not act on it"
+    yield f"Reported on {day_text}", f"{_waste_text(alert.figures)}{warning_text}."
     corrected = decision.corrected_audit
     if corrected and (changes := change_clauses(corrected, audit)):
         yield "What changed", f"{'; '.join(changes)}."
@@ -153,12 +158,16 @@ def _dollars_text(figures: AlertFigures) -> str:
     wasted_usd = figures.usd or Decimal(0)
     if not figures.possible_loss_usd:
         return format_usd(wasted_usd)
-    possible_loss = f"up to {format_usd(figures.possible_loss_usd)}"
-    return f"{format_usd(wasted_usd)} and {possible_loss} more" if wasted_usd else possible_loss
+    possible_loss_text = f"up to {format_usd(figures.possible_loss_usd)}"
+    return (
+        f"{format_usd(wasted_usd)} and {possible_loss_text} more"
+        if wasted_usd
+        else possible_loss_text
+    )
 
 
 def change_clauses(previous: MessageAudit, current: MessageAudit) -> tuple[str, ...]:
-    """Returns what differs between two audits of a run, causes first; empty if nothing does."""
+    """Returns what differs between two audits of a run, causes first; empty without differences."""
     clauses = [
         *_cost_changes(previous, current),
         *_finding_changes(previous, current),
@@ -175,7 +184,7 @@ def _cost_changes(previous: MessageAudit, current: MessageAudit) -> list[str]:
 
 
 def _finding_changes(previous: MessageAudit, current: MessageAudit) -> list[str]:
-    """Returns the rules whose counted dollars changed, the largest change first."""
+    """Returns a clause for each rule whose counted amount changed, the largest change first."""
     old_savings, new_savings = _savings(previous), _savings(current)
     zero, no_saving = Decimal(0), Figure(None)
 

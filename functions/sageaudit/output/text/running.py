@@ -25,20 +25,20 @@ from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import MAX_ACCOUNT_LENGTH, count_text, place_words
 
 RUNNING_ROWS = 20
-"""One and a half screens of a phone, because commands are not cut."""
+"""The most rows of the card, one and a half screens of a phone, because commands are not cut."""
 _MAX_NAME_LENGTH = 30
 _TWO_HOURS_S = 7200
 _LOG_MARGIN = timedelta(minutes=30)
-"""The command shows the log from this long before the idle time."""
+"""The command that shows the log starts this long before the idle time."""
 _IDLE_CAVEAT = "A run that waits for a query or for another job looks the same."
 
 
 def running_card(
     kinds: Sequence[RunningKind], running: RunningJob, state: WatchState, severity: Severity
 ) -> MessageCard:
-    """Returns the card; its headline is about the first kind.
+    """Returns the card about a running job; the headline is about the first of `kinds`.
 
-    `state` is the stored state from before this message.
+    `state`: the stored state from before this message.
     """
     (first, *others), job = kinds, running.job
     has_resumed = first is RunningKind.RESUMED
@@ -83,36 +83,40 @@ def _command_lines(running: RunningJob, *, is_idle: bool) -> Iterator[CardLine]:
     job, region = running.job, shlex.quote(for_terminal(running.job.region or ""))
     name, kind, metrics = shlex.quote(for_terminal(job.name)), job.kind.value, job.kind.spec.metrics
     if metrics is not None:
-        tail = f"aws logs tail {metrics.namespace} --log-stream-name-prefix {name}/"
+        tail_command = f"aws logs tail {metrics.namespace} --log-stream-name-prefix {name}/"
         idle_since = running.idleness.idle_since if running.idleness and is_idle else None
-        log_start = "2h"
+        log_start_text = "2h"
         if idle_since:
-            log_start = f"{(idle_since - _LOG_MARGIN).astimezone(UTC):%Y-%m-%dT%H:%M:00Z}"
-        log_command = f"{tail} --since {log_start} --region {region}"
+            log_start_text = f"{(idle_since - _LOG_MARGIN).astimezone(UTC):%Y-%m-%dT%H:%M:00Z}"
+        log_command = f"{tail_command} --since {log_start_text} --region {region}"
         yield CardLine(log_command, "Look first", is_code=True, drop_priority=3)
     stop_command = f"aws sagemaker stop-{kind}-job --{kind}-job-name {name} --region {region}"
-    account = f", in account {cut_middle(job.account, MAX_ACCOUNT_LENGTH)}" if job.account else ""
-    yield CardLine(stop_command, f"Stop it{account}", is_code=True)
+    account_text = (
+        f", in account {cut_middle(job.account, MAX_ACCOUNT_LENGTH)}" if job.account else ""
+    )
+    yield CardLine(stop_command, f"Stop it{account_text}", is_code=True)
 
 
 def _job_text(running: RunningJob) -> str:
     """Returns `ml.p4d.24xlarge training job llm-7b`."""
     job = running.job
-    instances = (job.instances or "").removeprefix("1 x ")
+    instances_text = (job.instances or "").removeprefix("1 x ")
     name = cut_middle(for_terminal(job.name), _MAX_NAME_LENGTH)
-    return f"{instances} {job.kind.value} job {name}".strip()
+    return f"{instances_text} {job.kind.value} job {name}".strip()
 
 
 def _rate_text(running: RunningJob) -> str:
-    """Returns `it costs $37.69 an hour`; without a price, the number of its GPUs."""
+    """Returns `it costs $37.69 an hour`; the job's number of GPUs if the price is not known."""
     if running.usd_per_hour is None:
-        prepaid = " of prepaid capacity" if running.job.purchase is Purchase.TRAINING_PLAN else ""
-        return f"it occupies {count_text(running.gpus, 'GPU')}{prepaid}"
+        prepaid_text = (
+            " of prepaid capacity" if running.job.purchase is Purchase.TRAINING_PLAN else ""
+        )
+        return f"it occupies {count_text(running.gpus, 'GPU')}{prepaid_text}"
     return f"it costs {_usd_text(running, running.usd_per_hour)} an hour"
 
 
 def _idle_cost_text(running: RunningJob, state: WatchState) -> str:
-    """Returns what the time without work cost; "" if that is unknown."""
+    """Returns what the time without work cost; "" if that is not known."""
     seconds, usd_per_hour = _idle_seconds(running, state), running.usd_per_hour
     if seconds is None or usd_per_hour is None:
         return ""
@@ -129,12 +133,12 @@ def _idle_seconds(running: RunningJob, state: WatchState) -> Decimal | None:
 
 
 def _usd_text(running: RunningJob, amount: Decimal | None) -> str:
-    """Returns the amount, for a spot job as an upper bound."""
+    """Returns the amount as text; for a spot job as an upper bound."""
     return str(Figure(amount, estimated=running.estimated, at_most=running.is_upper_bound))
 
 
 def _duration_text(seconds: Decimal) -> str:
-    """Returns `50 min`, and from two hours `3 h 5 min`."""
+    """Returns `50 min`; from two hours on `3 h 5 min`."""
     return f"{seconds / 60:.0f} min" if seconds < _TWO_HOURS_S else duration_text(seconds)
 
 
@@ -144,10 +148,10 @@ def _time_text(moment: datetime | None) -> str:
 
 def _idle_headline(running: RunningJob, state: WatchState) -> str:
     again_word = " again" if state.idle_message_count else ""
-    bound = "at least " if running.idleness and running.idleness.is_at_least else ""
+    bound_text = "at least " if running.idleness and running.idleness.is_at_least else ""
     minutes = Decimal(running.idleness.idle_minutes if running.idleness else 0)
-    work = "no GPU work" if running.gpus else "nothing"
-    return f"has{again_word} done {work} for {bound}{_duration_text(60 * minutes)}"
+    work_text = "no GPU work" if running.gpus else "nothing"
+    return f"has{again_word} done {work_text} for {bound_text}{_duration_text(60 * minutes)}"
 
 
 def _at_work_headline(running: RunningJob, state: WatchState) -> str:
@@ -158,16 +162,18 @@ def _at_work_headline(running: RunningJob, state: WatchState) -> str:
 
 def _long_headline(running: RunningJob, _: WatchState) -> str:
     longest_s, ran_s = running.runs.longest_s or Decimal(1), running.ran_s or Decimal(0)
-    times = f"{ran_s / longest_s:.1f} times"
-    return f"has run {times} as long as its family's longest finished run on the same instances"
+    times_text = f"{ran_s / longest_s:.1f} times"
+    return (
+        f"has run {times_text} as long as its family's longest finished run on the same instances"
+    )
 
 
 def _limit_headline(running: RunningJob, _: WatchState) -> str:
     limit = running.limit
-    time_left = _duration_text(limit.left_s) if limit else "an unknown time"
+    time_left_text = _duration_text(limit.left_s) if limit else "an unknown time"
     if limit and limit.is_unlikely_to_finish:
-        return f"will probably be stopped by its limit in {time_left}"
-    return f"has {time_left} left {_limit_text(limit)}"
+        return f"will probably be stopped by its limit in {time_left_text}"
+    return f"has {time_left_text} left {_limit_text(limit)}"
 
 
 def _limit_text(limit: RunTimeLimit | None) -> str:
@@ -184,9 +190,11 @@ _HEADLINES = {
 
 def _idle_lines(running: RunningJob) -> Iterator[CardLine]:
     idle_since = running.idleness.idle_since if running.idleness else None
-    use = "no GPU worked, at most one core busy" if running.gpus else "all CPUs idle"
-    hosts = "on every host " if (running.job.instance_count or 1) > 1 else ""
-    yield CardLine(f"{hosts}{use} since {_time_text(idle_since)}", "Seen", drop_priority=1)
+    use_text = "no GPU worked, at most one core busy" if running.gpus else "all CPUs idle"
+    hosts_text = "on every host " if (running.job.instance_count or 1) > 1 else ""
+    yield CardLine(
+        f"{hosts_text}{use_text} since {_time_text(idle_since)}", "Seen", drop_priority=1
+    )
 
 
 def _at_work_lines(running: RunningJob) -> Iterator[CardLine]:
@@ -199,22 +207,22 @@ def _at_work_lines(running: RunningJob) -> Iterator[CardLine]:
 
 def _long_lines(running: RunningJob) -> Iterator[CardLine]:
     runs, longest_s = running.runs, running.runs.longest_s or Decimal(0)
-    longest_run = (
+    longest_run_text = (
         f"the longest of {len(runs.all_s)} finished runs"
         if runs.all_s[1:]
         else "the only finished run"
     )
-    ran = _duration_text(running.ran_s or Decimal(0))
-    text = f"{longest_run} took {_duration_text(longest_s)}; this one has run for {ran}"
+    ran_text = _duration_text(running.ran_s or Decimal(0))
+    text = f"{longest_run_text} took {_duration_text(longest_s)}; this one has run for {ran_text}"
     yield CardLine(text, "Seen")
 
 
 def _limit_lines(running: RunningJob) -> Iterator[CardLine]:
     limit = running.limit
     if limit and limit.is_unlikely_to_finish:
-        completed = count_text(limit.completed_runs, "completed run")
-        runs = f"{limit.slower_runs} of the last {completed} of its family"
-        yield CardLine(f"{runs} would not finish in the time that is left", "Seen")
+        completed_text = count_text(limit.completed_runs, "completed run")
+        runs_text = f"{limit.slower_runs} of the last {completed_text} of its family"
+        yield CardLine(f"{runs_text} would not finish in the time that is left", "Seen")
     source = possible_resume_source(running.job)
     loss_text = "it has no checkpoints, so all may be lost"
     if source:
@@ -237,7 +245,7 @@ _LINES = {
 
 
 def _cost_lines(running: RunningJob) -> Iterator[CardLine]:
-    """Yields what the job has cost, and what it may still cost until its limit."""
+    """Yields lines about what the job has cost, and what it may still cost until its limit."""
     ran_s, limit = running.ran_s, running.limit
     has_price = running.usd_per_hour is not None
     spent_text = f"{_usd_text(running, running.spent_usd)} " if has_price else ""

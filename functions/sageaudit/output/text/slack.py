@@ -24,11 +24,11 @@ from sageaudit.output.text.card import (
 from sageaudit.output.text.untrusted import cut_mrkdwn_middle, for_slack, slack_code, utf16_length
 
 MAX_BLOCKS = 50
-"""Blocks of a message (docs.slack.dev/reference/block-kit/blocks)."""
+"""The most blocks of a message (docs.slack.dev/reference/block-kit/blocks)."""
 MAX_SECTION_LENGTH = 3000
-"""Characters of a section (docs.slack.dev/reference/block-kit/blocks)."""
+"""The most characters of a section (docs.slack.dev/reference/block-kit/blocks)."""
 _MAX_LINKS_LENGTH = 2000
-"""Characters of all links: the rest of their section has far fewer than 1,000."""
+"""The most characters of all links; the rest of their section has far fewer than 1,000."""
 _USER_ID = re.compile(r"[UW][A-Z0-9]{2,20}\Z")
 _GROUP_ID = re.compile(r"S[A-Z0-9]{2,20}\Z")
 _TITLE_BLOCK = "headline"
@@ -41,7 +41,7 @@ Block = dict[str, Any]
 def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS) -> Payload:
     """Returns the webhook's JSON for a card, within Slack's limits.
 
-    `owner_ids` maps an owner's name in the audit to a Slack user or group id.
+    `owner_ids`: Slack user or group ids by the owner's name in the audit.
     """
     title = for_slack(card.title, _MAX_LINE_LENGTH)
     owner_line = (
@@ -49,8 +49,8 @@ def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS)
         if card.account_region
         else ""
     )
-    foot = "\n".join(filter(None, [owner_line, _links(card), _lines(card.commands)]))
-    texts = {_TITLE_BLOCK: f"*{title}*", "card": _lines(card.lines), "foot": foot}
+    foot_text = "\n".join(filter(None, [owner_line, _links(card), _lines(card.commands)]))
+    texts = {_TITLE_BLOCK: f"*{title}*", "card": _lines(card.lines), "foot": foot_text}
     blocks = [_section(name, text) for name, text in texts.items() if text]
     return {"text": title, "blocks": blocks, "unfurl_links": False, "unfurl_media": False}
 
@@ -71,13 +71,13 @@ def check_payload(payload: Payload) -> None:
 
 
 def text_lines(payload: Payload) -> Iterator[str]:
-    """Yields the lines of a message as a person reads them; links are their labels."""
+    """Yields the lines of a message as a person reads them; a link is shown as its label."""
     for block in payload["blocks"]:
         yield from _LINK.sub(r"\1", block["text"]["text"]).split("\n")
 
 
 def mark_as_repeat(payload: Payload) -> Payload:
-    """Returns the payload, marked as a possible repeat in the notification and the headline."""
+    """Returns the payload, marked as a possible repeat in its notification and headline."""
     blocks = [_mark_title_block(block) for block in payload["blocks"]]
     return {**payload, "text": f"{REPEAT_PREFIX}{payload['text']}", "blocks": blocks}
 
@@ -124,7 +124,7 @@ def _owner(card: MessageCard, owner_ids: Mapping[str, str]) -> str:
 def _links(card: MessageCard) -> str:
     """Returns the links and the rule's name.
 
-    The URLs are quoted, so that no character can end a link early.
+    URLs are quoted, so that no character in them can end a link early.
     """
     available, texts = _MAX_LINKS_LENGTH, []
     for link in card.links:

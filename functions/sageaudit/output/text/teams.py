@@ -1,8 +1,8 @@
 """Makes the payload of a Microsoft Teams workflow from a card: an Adaptive Card.
 
-Every text is in a TextRun, in which Teams reads no Markdown, unlike in a TextBlock. So no text
-becomes a format, a link or a mention. Addresses in texts are broken, so that no client links them.
-The card's own links are buttons.
+Every text is in a TextRun, which Teams shows without Markdown, so no text becomes a format, a link
+or a mention. Addresses in texts are broken, so that no client links them. The card's own links are
+buttons.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from sageaudit.output.text.card import (
 from sageaudit.output.text.untrusted import cut_middle, for_plain_text, for_terminal
 
 MAX_BYTES = 20_000
-"""The size of a posted message. Teams documents about 28 KB; others report a limit of 21 KB."""
+"""The most bytes of a posted message. Teams documents about 28 KB; others report a limit of 21
+KB.
+"""
 _CARD_TYPE = "application/vnd.microsoft.card.adaptive"
 _MAX_LINE_LENGTH = 1000
 _MAX_BUTTONS = 6
-"""Teams shows at most this many buttons on a card."""
+"""The most buttons that Teams shows on a card."""
 
 Element = dict[str, Any]
 
@@ -68,7 +70,7 @@ def mark_as_repeat(payload: Payload) -> Payload:
 
 
 def text_lines(payload: Payload) -> Iterator[str]:
-    """Yields the lines of a message as a person reads them, the buttons last."""
+    """Yields the lines of a message as a person reads them, with the buttons last."""
     for element in _body(payload):
         yield "".join(run["text"] for run in element["inlines"])
     if actions := _content(payload)["actions"]:
@@ -76,7 +78,9 @@ def text_lines(payload: Payload) -> Iterator[str]:
 
 
 def _fit_payload(body: list[Element], buttons: list[Element]) -> Payload:
-    """Returns a payload within `MAX_BYTES`: drops the last buttons, then the last lines."""
+    """Returns a payload of at most `MAX_BYTES`: the last buttons are dropped, then the last
+    lines.
+    """
     while _size(_payload(body, buttons)) > MAX_BYTES - len(REPEAT_PREFIX):
         (buttons or body).pop()
     return _payload(body, buttons)
@@ -133,5 +137,7 @@ def _code(text: str) -> str:
 
 
 def _inert(text: str) -> str:
-    """Breaks `{{`, which Adaptive Cards expand, and replaces "", which they refuse."""
+    """Returns the text with `{{` broken, which Adaptive Cards expand; a space for "", which they
+    refuse.
+    """
     return text.replace("{{", "{ {") or " "

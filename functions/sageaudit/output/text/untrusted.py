@@ -14,7 +14,9 @@ from collections.abc import Container
 
 ELLIPSIS = "…"
 _MAX_MARKS = 3
-"""Combining marks kept per letter: enough for any language, too few to draw over other lines."""
+"""The most combining marks per letter: enough for any language, too few to draw over other
+lines.
+"""
 _MARK_CATEGORIES = {"Mn", "Me"}
 """Unicode's categories of combining marks."""
 
@@ -25,23 +27,27 @@ _ANSI = re.compile(
 _SCHEME = re.compile(r"\b(https?|ftps?|file|mailto)(:)(?=//|\S+@)", re.IGNORECASE)
 _HOST = re.compile(r"(?<=\bwww)\.|(?<=[a-z0-9-])\.(?=[a-z]{2,24}/)", re.IGNORECASE)
 _WWW = re.compile(r"(?<=\bwww)\.", re.IGNORECASE)
-"""The dot after `www`: GitHub links such a host, and addresses with a scheme, by itself."""
+"""The dot after `www`, because GitHub turns such a host into a link."""
 _BARE_HOST = re.compile(
     r"(?<=[^\W_])[.。．｡](?=(xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24})(?![\w-]|[.]\w))", re.IGNORECASE
 )
-"""The last dot of what a mail program may take for a host: `evil.example`, `bob@evil.example`."""
+"""The last dot of a text that a mail program may take for a host: `evil.example`,
+`bob@evil.example`.
+"""
 _TOP_LEVEL = """
 com net org io ai app dev co info biz edu gov ru cn uk de fr eu us
 """
 _DOMAINS = frozenset(_TOP_LEVEL.split())
-"""Top-level domains, which make a host in upper, lower or mixed case."""
+"""The top-level domains with which a word counts as a host, in any case."""
 _ENDINGS = """
 py sh ipynb js ts rb jl pl json toml yaml yml xml html csv tsv txt md log cfg ini conf gz tar tgz
 bz pt pth pb bin npy npz pkl parquet jar so cc cpp cu exe png jpg jpeg large medium small micro
 nano metal xlarge off on max_mean_percent
 """
 _NO_DOMAINS = frozenset(_ENDINGS.split())
-"""Ends of file names, instance types and policy keys, which are not hosts."""
+"""Ends of file names, instance types and policy keys, with which a word does not count as a
+host.
+"""
 _FORMAT = re.compile(r"(?<![^\W_])[*_~]|[*_~](?![^\W_])|`")
 _LOOKALIKE = {"*": "∗", "_": "ˍ", "~": "∼", "`": "ˋ"}  # noqa: RUF001, RUF100
 _MENTION = re.compile(r"(?<!\w)@(?=\w)")
@@ -56,7 +62,7 @@ _TOKEN = re.compile(r"<[^<>]*>|&(?:amp|lt|gt);|`[^`]*`|.", re.DOTALL)
 
 
 def utf16_length(text: str) -> int:
-    """Returns the length in UTF-16 units, as Slack's clients count it: an emoji is two."""
+    """Returns the length in UTF-16 units, in which Slack counts; an emoji has two."""
     return len(text) + sum(char > "\uffff" for char in text)
 
 
@@ -77,7 +83,7 @@ def _only_printable(text: str) -> str:
 
 
 def for_log(text: str, limit: int = 300) -> str:
-    """Returns one line for programs: a structured log or an attribute to filter by."""
+    """Returns one line for programs, such as a structured log or a filter attribute."""
     return cut_middle(for_terminal(text), limit)
 
 
@@ -87,7 +93,9 @@ def for_plain_text(text: str, limit: int = 1000) -> str:
 
 
 def for_slack(text: str, limit: int = 1000) -> str:
-    """Returns text for Slack's mrkdwn and plain text, without format, link, mention or emoji."""
+    """Returns text for Slack's mrkdwn and plain text, without formatting, links, mentions or
+    emoji.
+    """
     safe = _break_links(for_terminal(text))
     safe = _FORMAT.sub(lambda match: _LOOKALIKE[match[0]], safe)
     safe = _EMOJI.sub("∶", _MENTION.sub("＠", safe))
@@ -97,7 +105,7 @@ def for_slack(text: str, limit: int = 1000) -> str:
 
 
 def for_markdown(text: str, limit: int = 1000) -> str:
-    """Returns text for a cell or line of Markdown, without markup, HTML, link or mention."""
+    """Returns text for a cell or line of Markdown, without markup, HTML, links or mentions."""
     safe = _SCHEME.sub(r"\1[\2]", cut_middle(for_terminal(text), limit))
     safe = _AT_SIGN.sub("＠", _WWW.sub("[.]", safe))
     safe = _REFERENCE.sub("＃", safe)
@@ -105,7 +113,7 @@ def for_markdown(text: str, limit: int = 1000) -> str:
 
 
 def slack_code(text: str, limit: int = 300) -> str:
-    """Returns a code span to copy from, in which backticks, which would end it, are replaced."""
+    """Returns a code span to copy from; backticks, which would end the span, are replaced."""
     safe = for_terminal(text).replace("`", "'") or " "
     return f"`{_join_within([_escape_cluster(cluster) for cluster in _clusters(safe)], limit - 2)}`"
 
@@ -116,21 +124,24 @@ def for_html(text: str) -> str:
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """Returns the text cut in the middle to `limit` UTF-16 units.
-
-    A name is recognised by its start and its end.
+    """Returns the text cut in the middle to `limit` UTF-16 units, because names differ at their
+    ends.
     """
     is_short = text.isascii() and len(text) <= limit
     return text if is_short else _join_within(_clusters(text), limit)
 
 
 def cut_mrkdwn_middle(mrkdwn: str, limit: int) -> str:
-    """Cuts as `cut_middle` does, but keeps entities, links and code spans whole."""
+    """Returns mrkdwn cut in the middle to `limit` UTF-16 units; entities, links and code spans stay
+    whole.
+    """
     return _join_within(_TOKEN.findall(mrkdwn), limit)
 
 
 def _limit_marks(text: str, marks: Container[str]) -> str:
-    """Returns the text without excess combining marks, and without any before the first letter."""
+    """Returns the text without excess combining marks, and without marks before the first
+    letter.
+    """
     chars: list[str] = []
     mark_count = _MAX_MARKS
     for char in text:
@@ -149,12 +160,12 @@ def _printable(char: str, category: str) -> str:
 
 
 def _break_links(text: str) -> str:
-    """Puts brackets into addresses, so that mail programs do not link them."""
+    """Returns the text with brackets in addresses, so that mail programs do not link them."""
     return _HOST.sub("[.]", _SCHEME.sub(r"\1[\2]", text))
 
 
 def _break_dot(dot: re.Match[str]) -> str:
-    """Returns the dot in brackets, or as it is before a file's ending or a name in code."""
+    """Returns the dot in brackets; unchanged before a file's ending or in a name in code."""
     ending = dot[1].lower()
     if ending in _DOMAINS:
         return "[.]"
@@ -167,7 +178,7 @@ def _escape_cluster(text: str) -> str:
 
 
 def _clusters(text: str) -> list[str]:
-    """Returns characters with their combining marks, so that a cut never separates them."""
+    """Returns the characters, each with its combining marks, so that a cut never separates them."""
     clusters: list[str] = []
     for char in text:
         if clusters and unicodedata.category(char) in _MARK_CATEGORIES:
@@ -178,7 +189,7 @@ def _clusters(text: str) -> list[str]:
 
 
 def _join_within(pieces: list[str], limit: int) -> str:
-    """Joins all pieces, or those at the start and the end that fit around an ellipsis."""
+    """Returns all pieces joined, or those at the start and the end that fit around an ellipsis."""
     if sum(map(utf16_length, pieces)) <= limit:
         return "".join(pieces)
     available = max(limit - utf16_length(ELLIPSIS), 0)
@@ -188,7 +199,7 @@ def _join_within(pieces: list[str], limit: int) -> str:
 
 
 def _first_pieces(pieces: list[str], max_length: int) -> list[str]:
-    """Returns the first pieces that have at most `max_length` UTF-16 units together."""
+    """Returns the first pieces that together have at most `max_length` UTF-16 units."""
     first_pieces: list[str] = []
     for piece in pieces:
         max_length -= utf16_length(piece)
@@ -199,5 +210,7 @@ def _first_pieces(pieces: list[str], max_length: int) -> list[str]:
 
 
 def without_paths(text: str) -> str:
-    """Removes S3 paths and role names: a channel has more readers than the account."""
+    """Returns the text without S3 paths and role names, because a channel has readers from outside
+    the account.
+    """
     return _PATHS.sub("[path]", text)

@@ -56,9 +56,9 @@ _SPELLING_BY_LOWER = {word.lower(): word for word in _NAMES.split()}
 MAX_ACCOUNT_LENGTH = 12
 _MAX_REGION_LENGTH = 20
 NO_OWNER_LABEL = "(no owner)"
-"""Shown for jobs without an owner."""
+"""The display name of jobs without an owner."""
 NO_TYPE_LABEL = "several or unknown"
-"""Shown for jobs without a single known instance type."""
+"""The display name of jobs without a single known instance type."""
 GUIDES_TITLE = "Guides: advice without dollars"
 NO_GUIDES_TEXT = "No guide applies to this job."
 
@@ -71,7 +71,7 @@ def count_text(count: int, word: str) -> str:
 def format_number(value: Decimal | float, places: int = 2) -> str:
     """Returns a number with thousands separators and at most `places` decimals.
 
-    A number below 0.1 has more decimals, so that three digits remain.
+    A number under 0.1 has more decimals, so that three digits remain.
     """
     number = Decimal(str(value))
     if not number.is_finite():
@@ -105,7 +105,7 @@ def place_words(account: str | None, region: str | None) -> str:
 
 
 def key_label(key: str) -> str:
-    """Returns the label of a key: `GPU mean` for `gpu_mean_percent`; the value has the unit."""
+    """Returns the label of a key, without its unit: `GPU mean` for `gpu_mean_percent`."""
     words = [word for word in key.split("_") if word]
     if len(words) > 1 and _unit(key):
         words.pop()
@@ -116,7 +116,7 @@ def key_label(key: str) -> str:
 
 
 def value_text(key: str, value: object) -> str:
-    """Returns a value with the unit at the end of its key."""
+    """Returns a value with the unit that the end of its key names."""
     if value is None:
         return "unknown"
     if isinstance(value, bool):
@@ -131,7 +131,7 @@ def value_text(key: str, value: object) -> str:
 
 
 def setting_text(value: object) -> str:
-    """Returns a parameter's value as JSON, as in a request."""
+    """Returns a parameter's value as JSON, as it stands in a request."""
     if isinstance(value, Decimal):
         return f"{value:f}"
     return json.dumps(value, ensure_ascii=False, default=lambda decimal: f"{decimal:f}")

@@ -1,11 +1,12 @@
 """The run cost far more than its family's earlier runs.
 
-What it checks: The bill is above the family's newest level by at least 3 times its spread (the
-    scaled median absolute deviation), and by at least 25%. The level is the median of up to 10
-    completed runs since the last change of type, count or purchase, or since the last lasting
-    change of cost. After 3 runs a new cost becomes the level; until then a run is compared with the
-    level before. A rise is shown once, and again if it grows by a quarter. If a few runs sometimes
-    use other instances, these are compared with each other. At least 5 runs must have a known cost.
+What it checks: The bill is at least 25% above the family's usual cost, and at least 3 spreads above
+    it. The usual cost is the median of up to 10 completed runs. These are the runs since the last
+    change of type, count or purchase, or since the last lasting change of cost. The spread is their
+    scaled median absolute deviation. A new cost becomes the usual one after 3 runs; until then each
+    run is compared with the older usual cost. A rise is shown once, and again if it grows by a
+    quarter. If only some runs use other instances, they are compared with each other. At least 5
+    runs must have a known cost.
 Why it costs: Each later run pays again for an unintended change of type, count, data or code.
 Saving: None. The finding is an alarm: its evidence has the dollars above the median, and other
     findings have the savings.
@@ -44,7 +45,7 @@ _MIN_COMPARED_RUNS = 5
 _MIN_PHASE_GROWTH_S = 60
 _MIN_DISK_GROWTH_GB = Decimal(1)
 _CENT_USD = Decimal("0.01")
-"""A smaller difference is shown as nothing."""
+"""The smallest rise that is reported, because less would be shown as $0.00."""
 
 
 @api.rule(
@@ -57,7 +58,9 @@ _CENT_USD = Decimal("0.01")
     not_applicable=(api.search_trial_reason, api.free_reason, api.not_completed_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Compares with completed runs only, because a failed run is cheap for another reason."""
+    """Compares the run with completed runs only, because a failed run is cheap for another
+    reason.
+    """
     total_usd = case.bill.total_usd
     if total_usd is None:
         return api.BILL_UNKNOWN
@@ -95,28 +98,33 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _reported_for_run(case: api.FamilyCase, limit_usd: Decimal, percent: Decimal) -> str | None:
-    """Returns the run for which the same rise was reported, if it has not grown since; else None.
+    """Returns the newest earlier run for which this rise was reported; None if none was.
 
-    It is one of the runs just before this one, which each cost at least `limit_usd`.
+    Only the runs directly before this one count, while each cost at least `limit_usd`. None also if
+    the cost has grown by `percent` since then.
     """
     costly_runs = takewhile(
         lambda run: (run.total_usd or 0) >= limit_usd, completed_runs(case.earlier_runs)
     )
-    reported = [
+    reported_runs = [
         (run.total_usd, run.job)
         for run in costly_runs
         if "cost-regression" in run.rules_with_findings and run.total_usd is not None
     ]
     total_usd = case.bill.total_usd
-    if not reported or total_usd is None or total_usd >= max(reported)[0] * (1 + percent / 100):
+    if (
+        not reported_runs
+        or total_usd is None
+        or total_usd >= max(reported_runs)[0] * (1 + percent / 100)
+    ):
         return None
-    return reported[0][1]
+    return reported_runs[0][1]
 
 
 def _changes(
     case: api.FamilyCase, own_summary: api.AuditSummary, completed: Sequence[api.AuditSummary]
 ) -> Iterator[tuple[str, str]]:
-    """Yields what differs from most of the earlier runs: an evidence key and a phrase."""
+    """Yields an evidence key and a phrase for each difference from most of the earlier runs."""
     job = case.job
     for key, label in (("instance_type", "type"), ("instance_count", "count")):
         usual_value, current_value = _most_common(completed, key), getattr(own_summary, key)

@@ -40,7 +40,7 @@ _REMOVED_RULES = frozenset({"maxinitializationtime", "overallframeworkmetrics", 
     required_parameters=(_OFF,),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Judges the configuration alone."""
+    """Judges only the request's Debugger parameters."""
     request = case.request
     is_disabled = request.value(_OFF) is True
     parameters = [

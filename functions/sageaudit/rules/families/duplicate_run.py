@@ -1,12 +1,12 @@
-"""An earlier run had already done the same.
+"""An earlier run had already done the same work.
 
-What it checks: An earlier run of the family completed at most 30 days before this one started, with
-    the same fingerprint: image, entry point, hyperparameters, environment and inputs. The inputs of
-    both name a version (a date, a hash, an object version), so the data is the same.
+What it checks: An earlier run of the family has the same fingerprint: image, entry point,
+    hyperparameters, environment and inputs. It completed at most 30 days before this one started.
+    The inputs of both name a version (a date, a hash, an object version), so the data is the same.
 Why it costs: The same code on the same inputs gives the same model, and is billed twice.
-Saving: Possible, never in a total: the whole run. A schedule has no figure, because its data
-    usually changes under the same name; it is reported once. A schedule is at least 4 equal runs,
-    and at least three quarters of the gaps between them are within 20% of the median.
+Saving: Possible, never in a total: the whole run. Scheduled runs are reported once, without a
+    figure, because their data usually changes under the same name. A schedule is at least 4 equal
+    runs. At least three quarters of the gaps between them are within 20% of the median gap.
 When it is wrong: The fingerprint includes the code archive only if its address has a hash of its
     content, as in pipelines. Else the SDK uploads it under a new name each time, and the same entry
     point may contain other code. A repeated run may be intended, to measure the spread between
@@ -38,7 +38,7 @@ MAX_AGE = api.Threshold("max_age_days", 30, "days", "older results are often del
     not_applicable=(api.free_reason, api.not_completed_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Names the newest earlier success with the same fingerprint."""
+    """Finds the newest earlier completed run with the same fingerprint."""
     job = case.job
     if case.family_history is None:
         return api.HISTORY_UNREAD
@@ -95,7 +95,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _cadence_h(ended_at: Sequence[datetime], min_runs: int) -> float | None:
-    """Returns the usual hours between runs that end at about equal intervals; None for others."""
+    """Returns the median hours between runs that end at regular intervals, as on a schedule.
+
+    None if the intervals are irregular, or if there are fewer than `min_runs` runs.
+    """
     gaps_h = [(later - earlier).total_seconds() / 3600 for later, earlier in pairwise(ended_at)]
     if len(ended_at) < min_runs or not gaps_h:
         return None

@@ -1,18 +1,18 @@
 """Training continued long after its objective had stopped improving.
 
 What it checks: After its last gain of more than 1%, the objective did not improve for at least 25%
-    of Training. Early stopping would wait for 10 more points, and at least 15 minutes must follow
-    these. The objective is that of the tuning job, else one of the policy's `objectives`, else one
-    of a table of names, with validation metrics before training metrics. Its direction comes from
-    the policy or the table, because AWS does not give it. The rule needs at least 20 points and
-    judges a running median of 5. The plateau ends with the last point, or when the idle tail
-    begins.
+    of Training. Early stopping would wait for 10 more points, and the run went on for at least 15
+    minutes after these. The objective is the tuning job's, else one of the policy's `objectives`,
+    else a metric with a well-known name. Of these, validation metrics come before training metrics.
+    Whether higher is better comes from the policy or the name, because AWS does not say it. The
+    rule needs at least 20 points and judges a running median of 5. The plateau ends with the last
+    point, or when the idle tail begins.
 Why it costs: The time after the best model is billed like the time before it.
 Saving: Possible, never in a total: the time after these 10 points, until the plateau ends.
-When it is wrong: Cosine and linear schedules gain late, so for these any gain above 0.1% counts. A
-    step schedule, or a loss that falls after hours on a plateau, looks the same until it falls. 1%
-    of an accuracy of 0.99 is the whole remaining error. A metric of the training data does not show
-    how good the model is on new data.
+When it is wrong: Cosine and linear schedules gain late, so for them any gain above 0.1% counts.
+    With a step schedule, the loss may fall again after hours on a plateau. 1% of an accuracy of
+    0.99 is the whole remaining error. A metric of the training data does not show how good the
+    model is on new data.
 What to do: Stop training early: use the algorithm's own parameter if it has one, else a framework
     callback that keeps the best checkpoint. MaxRuntimeInSeconds is the last resort: it leaves the
     last checkpoint, and without CheckpointConfig nothing at all.
@@ -37,7 +37,7 @@ from sageaudit.rules import api
 POINTS = api.Threshold("min_points", 20, "points", "fewer do not make a curve")
 WINDOWS_MISSING = api.Unknown("phases_missing", "when Training ran is not known")
 Windows = Sequence[tuple[datetime, datetime]]
-"""Start and end of each time that the code ran, as `work_windows` gives them."""
+"""Start and end of each stretch in which the code ran, from `work_windows`."""
 FLAT_SHARE = api.Threshold("flat_share_percent", 25, "percent of Training", "the last quarter")
 MIN_CUT = api.Threshold("min_cut_s", 900, "seconds", "less time saves cents")
 LATE_MIN_GAIN = api.Threshold(
@@ -53,11 +53,14 @@ _EARLY_STOPPING = {
     "object-detection": ("HyperParameters.early_stopping", "True"),
     "semantic-segmentation": ("HyperParameters.early_stopping", "True"),
 }
-"""By the last word of the image's repository; only for jobs without a script of the user's own."""
+"""The parameter and value that turn on early stopping, by the last word of the image's repository.
+
+Only for jobs that run no script of their own.
+"""
 
 
 def _no_metric_reason(case: api.JobCase) -> str | None:
-    """Returns why there is no curve: the container defines no algorithm metric."""
+    """Returns why there is no curve: the container defines no algorithm metric. None if it does."""
     has_metrics = case.job.metric_names or case.whole_run.curves
     return None if has_metrics else "its container defines no metric of its own"
 
@@ -70,7 +73,9 @@ def _no_metric_reason(case: api.JobCase) -> str | None:
     not_applicable=(api.serverless_reason, api.not_completed_reason, _no_metric_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Uses of the hosts' metrics only the start of the idle tail."""
+    """Judges the objective's curve. Of the hosts' metrics it needs only the start of the idle
+    tail.
+    """
     job = case.job
     gains_late = job.hints.schedule is not None
     objective = find_objective_curve(
@@ -123,10 +128,10 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _fix(job: api.Job, saved_s: Decimal) -> tuple[api.Parameter, ...]:
-    """Returns the algorithm's early stopping, else a shorter limit, with checkpoints if there are
+    """Returns the algorithm's early stopping, else a shorter limit, with checkpoints if the job has
     none.
 
-    Without checkpoints a limit would end the next run with nothing.
+    Without checkpoints a limit would leave nothing of the next run.
     """
     algorithm = (repository(job.image) or "").rpartition("/")[2].removeprefix("sagemaker-")
     if job.entry_point is None and algorithm in _EARLY_STOPPING:
@@ -149,7 +154,10 @@ def work_seconds(windows: Windows, start: datetime, end: datetime) -> Decimal:
 
 
 def work_end(windows: Windows, whole: api.Measurements) -> datetime:
-    """Returns when the idle tail begins, to the period; without one, the end of the last window."""
+    """Returns when the idle tail begins, rounded to a metric period.
+
+    Without an idle tail this is the end of the last window.
+    """
     ended_at = windows[-1][1]
     idle_periods = len(idle_tail(whole))
     if not idle_periods or not whole.period_s:

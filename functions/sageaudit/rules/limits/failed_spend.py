@@ -2,25 +2,25 @@
 
 What it checks: The job failed after it had started, or was stopped and left neither artifact nor
     checkpoints. If the failure message says that GPU memory or host memory ran out, the finding
-    says so, with how full it was. It also says if GPU memory rose steadily until then. That needs
-    at least 25 points: the median of each fifth of the active minutes is above the one before, by
-    10 percentage points in all, and memory ends at 80% or more. At most three quarters of the rise
-    come from one fifth to the second after it, and no point is half of the rise below an earlier
-    one.
+    says so, with how full the memory was. It also says if GPU memory rose steadily until then. For
+    that, the active minutes are cut into fifths, with at least 25 points in all. The median of each
+    fifth is above the one before, by 10 percentage points in total, and memory ends at 80% or more.
+    The rise is not a jump: two steps in a row bring at most three quarters of it. No point is half
+    of the rise below an earlier point.
 Why it costs: Failed and stopped jobs are billed from TrainingStartTime to TrainingEndTime like any
     other.
 Saving: The whole bill of the run counts as lost. A resumed run may keep a part of the work if there
-    is one of these: a CheckpointConfig, signs of the script's own checkpoints or outputs in S3, or
-    Continuous uploads of a processing job. How much it keeps is not recorded: the range goes from 0
-    to the whole bill, and 0 is counted. A run that failed before its training began is lost
-    completely, and so is a trial of a tuning job. If the run was idle for most of its time, or for
-    its last hour, the finding says that first.
+    is a CheckpointConfig, or a processing job with Continuous uploads. The same holds for signs of
+    the script's own checkpoints or outputs in S3. How much is kept is not recorded, so the range
+    goes from 0 to the whole bill, and 0 is counted. A run that failed before its training began is
+    lost completely, and so is a trial of a tuning job. If the run was idle for most of its time, or
+    for its last hour, the finding says that first.
 When it is wrong: A job that writes its results or its checkpoints itself (to S3, a database, a
-    tracker) may have left something. Two kinds of runs are not lost: a trial that its tuning job
-    stopped early, and a run that a time limit ended with an artifact or checkpoints. If a limit
-    ended it with nothing, limit-hit counts it. Exit code 137 says that a process was killed,
-    usually for lack of memory. CloudWatch has only the mean of a host's GPUs: if the others are
-    idle, growth on one of them does not show. A gap in the points hides growth too.
+    tracker) may have left something. A trial that its tuning job stopped early is not lost. Nor is
+    a run that left an artifact or checkpoints when a time limit ended it. If it left nothing,
+    limit-hit counts it. Exit code 137 says that a process was killed, usually for lack of memory.
+    CloudWatch has only the mean of a host's GPUs: if the others are idle, growth on one of them
+    does not show. A gap in the points hides growth too.
 What to do: Read the end of the job's log before the next run, and start that run from checkpoints
     if there are any. If GPU memory ran out, use a smaller batch with gradient accumulation, or a
     GPU with more memory. If it rose steadily, first find what keeps growing. If host memory ran
@@ -71,9 +71,7 @@ CHECKPOINTS_FROM = api.Threshold(
     can_tag_accept=False,
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Counts a failed run as lost unless a limit ended it with results; a stopped one only if it
-    left nothing.
-    """
+    """Counts the run as lost, unless it was stopped or ended by a limit and left results."""
     job = case.job
     if job.status == "Completed" or job.has_never_started:
         return api.Clear()
@@ -105,31 +103,33 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _resume_source(job: api.Job) -> str | None:
-    """Returns what may hold a part of the work; None for a trial, which is never resumed."""
+    """Returns what may hold a part of the work; None without any, or for a trial, which is never
+    resumed.
+    """
     return None if is_trial(job) else possible_resume_source(job)
 
 
 def _summary(job: api.Job, memory: MemoryFailure | None, resume_source: str | None) -> str:
     ran_s = job.ran_s if job.has_restarted else job.elapsed_s
-    duration = api.duration_text(ran_s) if ran_s is not None else "some time"
-    ending = "failed" if job.status == "Failed" else "was stopped and left no artifact"
+    duration_text = api.duration_text(ran_s) if ran_s is not None else "some time"
+    ending_text = "failed" if job.status == "Failed" else "was stopped and left no artifact"
     reason = f"{failure_class(job)}: {memory.clause}" if memory else failure_class(job)
-    part = f"; {resume_source} may hold a part of the work" if resume_source else ""
-    instances = job.instances or "an unknown type"
-    return f"The run {ending} after {duration} on {instances} ({reason}){part}."
+    part_text = f"; {resume_source} may hold a part of the work" if resume_source else ""
+    instances_text = job.instances or "an unknown type"
+    return f"The run {ending_text} after {duration_text} on {instances_text} ({reason}){part_text}."
 
 
 def _first_step(
     idle_run: IdleRun | None, memory: MemoryFailure | None, *, has_retry: bool
 ) -> str | None:
-    """Returns the first step. None if the run was not idle and a retry is the fix."""
+    """Returns the first step; None if a retry is the fix and the run was not idle."""
     if idle_run is not None:
         return f"{idle_run.first_step}. {memory.first_step}" if memory else idle_run.first_step
     return None if has_retry else memory.first_step if memory else _READ_LOG_STEP
 
 
 def _checkpoints(case: api.FamilyCase) -> tuple[api.Parameter, ...]:
-    """Returns the parameter for checkpoints, for a long failed run that has none."""
+    """Returns the parameter for checkpoints if a long failed run has none; else empty."""
     job = case.job
     has_checkpoints = job.checkpointed or job.hints.own_checkpoints or is_trial(job)
     if has_checkpoints or job.kind is not api.JobKind.TRAINING or job.status != "Failed":
@@ -138,10 +138,10 @@ def _checkpoints(case: api.FamilyCase) -> tuple[api.Parameter, ...]:
 
 
 def _caution(memory: MemoryFailure | None, resume_source: str | None) -> str:
-    first = f"{_LARGER_TYPE_CAUTION} " if memory and memory.larger_type_fix else ""
+    type_text = f"{_LARGER_TYPE_CAUTION} " if memory and memory.larger_type_fix else ""
     if resume_source:
         return (
-            f"{first}A run resumed from {resume_source} keeps that work. "
+            f"{type_text}A run resumed from {resume_source} keeps that work. "
             "If nobody resumes it, all of it is lost."
         )
-    return f"{first}This money is spent. The figure is what the same failure would cost again."
+    return f"{type_text}This money is spent. The figure is what the same failure would cost again."

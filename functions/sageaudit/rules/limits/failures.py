@@ -1,4 +1,4 @@
-"""Shared by the rules on runs that ended early: what is not lost, what a retry may fix, and how
+"""What rules on runs that ended early share: what is not lost, what a retry may fix, and how
 memory ran out.
 
 If the GPU memory of a host rose steadily until it ran out, memory leaks or the batch grows.
@@ -12,7 +12,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from sageaudit.domain.job.course import failure_class, is_trial, kept_results, limit_reached
+from sageaudit.domain.job.course import failure_class, is_trial, kept_results, reached_limit
 from sageaudit.domain.job.failure_words import AWS_ERROR, GPU_MEMORY, HOST_MEMORY
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.resize.type_choice import cheapest_type
@@ -38,18 +38,21 @@ POINTS_FROM = api.Threshold(
 )
 GROWTH_THRESHOLDS = (GROWS_BY, FULL_FROM, POINTS_FROM)
 _LAST_POINTS = 3
-"""The highest of this many last points counts: the minute in which a process dies has a lower mean.
+"""The number of last points of which the highest counts, because the minute in which a process dies
+has a lower mean.
 """
 _PARTS = 5
-"""The medians of this many equal parts of the active minutes are compared."""
+"""The active minutes are divided into this many equal parts, whose medians are compared."""
 _MAX_STEP_SHARE = 0.75
-"""A larger share of the rise, from one part to the second after it, is a step; our choice."""
+"""The largest share of the total rise that any two steps may bring; more is a jump, not growth. Our
+choice.
+"""
 _MAX_FALL_SHARE = 0.5
-"""A fall by this share of the rise or more is a sawtooth; our choice."""
+"""A fall by this share of the rise, or more, is a sawtooth and not steady growth. Our choice."""
 _NEARLY_FULL_PERCENT = 80
-"""Below this, a one-minute mean does not show that the memory ran out; our choice."""
+"""The smallest one-minute mean, in percent, that shows that memory ran out. Our choice."""
 _MAX_RATE_FACTOR = 4
-"""A type above this many times the current rate is not named; our choice."""
+"""The most times the current rate that a named type may cost. Our choice."""
 _MEMORY_STEPS = {
     GPU_MEMORY: (
         "Halve the batch and accumulate gradients over two steps, or take a GPU with more memory; "
@@ -66,12 +69,12 @@ _FIND_GROWTH_STEP = (
 
 
 def why_not_lost(job: api.Job) -> api.NotApplicable | api.Unknown | None:
-    """Returns why a run that was stopped, or reached its limit, does not count as lost; else None.
+    """Returns why a stopped run, or one that reached its limit, does not count as lost; else None.
 
     A run that failed by itself counts as lost, whatever it left.
     """
     stopped = job.status == "Stopped"
-    if not stopped and limit_reached(job) is None:
+    if not stopped and reached_limit(job) is None:
         return None
     if stopped and is_trial(job):
         return api.NotApplicable("stopped by or with its tuning job")
@@ -84,15 +87,18 @@ def why_not_lost(job: api.Job) -> api.NotApplicable | api.Unknown | None:
 
 
 def retry_fix(job: api.Job) -> tuple[api.Parameter, ...]:
-    """Returns a RetryStrategy for an internal error of AWS; only training jobs can have one."""
+    """Returns a RetryStrategy for a training job that an internal error of AWS ended; else
+    empty.
+    """
     if failure_class(job) != AWS_ERROR or job.kind is not api.JobKind.TRAINING:
         return ()
     return (api.Parameter("RetryStrategy.MaximumRetryAttempts", None, 2),)
 
 
 class MemoryFailure(Struct, frozen=True):
-    """How memory ran out: a clause for the summary, what to do first, the numbers, and a larger
-    type.
+    """How memory ran out: a clause for the summary, the first step, the evidence, and the fix.
+
+    `larger_type_fix` is empty if no type is named.
     """
 
     clause: str
@@ -102,8 +108,9 @@ class MemoryFailure(Struct, frozen=True):
 
 
 def memory_failure(case: api.FamilyCase) -> MemoryFailure | None:
-    """Returns how memory ran out; None if the failure message does not say that, or not which
-    memory.
+    """Returns how memory ran out.
+
+    None if the failure message does not say so, or does not say which memory.
     """
     failure = failure_class(case.job)
     if failure not in _MEMORY_STEPS:
@@ -140,17 +147,16 @@ def _clause(label: str, last_percent: float | None, gpus: int, growth: MemoryGro
 
 
 def _final_percent(case: api.JobCase, metric: api.Metric) -> float | None:
-    """Returns the highest of all hosts' last points, in percent; None without points."""
+    """Returns the highest last point of all hosts, in percent; None without points."""
     lines = case.whole_run.series.get(metric, {}).values()
     last_peaks = [max(line.present[-_LAST_POINTS:]) for line in lines if line.present]
     return max(last_peaks, default=None)
 
 
 def _larger_type(case: api.JobCase, *, on_gpu: bool) -> str | None:
-    """Returns the cheapest type with more of this memory that runs the same code.
+    """Returns the cheapest type with more of the memory that ran out, for the same code.
 
-    None if there is none with a known rate, or if it costs over `_MAX_RATE_FACTOR` times the
-    current one.
+    None if no such type has a known rate up to `_MAX_RATE_FACTOR` times the current one.
     """
     job, [current_type, *other_types] = case.job, case.instance_types or [None]
     if current_type is None or other_types or job.kind not in api.INSTANCE_KINDS:
@@ -171,7 +177,7 @@ def _larger_type(case: api.JobCase, *, on_gpu: bool) -> str | None:
 def _has_more_memory(current_type: InstanceType, candidate: InstanceType, *, on_gpu: bool) -> bool:
     """Whether a candidate has more of the memory, and no fewer accelerators of the same kind.
 
-    Legacy types do not count. More host memory must come with at least as many vCPUs.
+    Legacy types are excluded. More host memory must come with at least as many vCPUs.
     """
     if (
         candidate.accelerator != current_type.accelerator
@@ -185,7 +191,10 @@ def _has_more_memory(current_type: InstanceType, candidate: InstanceType, *, on_
 
 
 class MemoryGrowth(Struct, frozen=True):
-    """A steady rise of GPU memory on one host; `host` is None if the job has only one."""
+    """A steady rise of GPU memory on one host, in percent and minutes.
+
+    `host` is None if the job has only one host.
+    """
 
     host: str | None
     from_percent: float
@@ -194,14 +203,16 @@ class MemoryGrowth(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The rise, as the end of a sentence about the memory."""
+        """The end of a sentence about the memory: `rose steadily over 2 h, from about 40% to
+        95%`.
+        """
         host_text = f" on {self.host.rpartition('/')[2]}" if self.host else ""
-        rise = f"from about {self.from_percent:.0f}% to {self.to_percent:.0f}%"
-        return f"rose steadily over {api.minutes_text(self.minutes)}{host_text}, {rise}"
+        rise_text = f"from about {self.from_percent:.0f}% to {self.to_percent:.0f}%"
+        return f"rose steadily over {api.minutes_text(self.minutes)}{host_text}, {rise_text}"
 
     @property
     def evidence(self) -> dict[str, api.Scalar]:
-        """The numbers of the rise."""
+        """The rise as evidence of a finding."""
         return {
             "gpu_memory_rose_from_percent": round(self.from_percent, 1),
             "gpu_memory_rose_to_percent": round(self.to_percent, 1),
@@ -210,10 +221,10 @@ class MemoryGrowth(Struct, frozen=True):
 
 
 def memory_growth(case: api.JobCase) -> MemoryGrowth | None:
-    """Returns the steady rise on the host that was fullest at its end; None without one, or if
-    points are missing.
+    """Returns the steady rise of GPU memory on the host with the highest last value.
 
-    Only active minutes are compared: before the work the memory is empty.
+    None if no host shows such a rise, or if points are missing. Only active minutes count, because
+    memory is empty before the work.
     """
     usage = case.active_usage
     hosts = usage.series.get(api.Metric.GPU_MEMORY)
@@ -230,7 +241,7 @@ def memory_growth(case: api.JobCase) -> MemoryGrowth | None:
 
 
 def _trim_to_last_peak(line: Series) -> Series:
-    """Returns the points from the first one to the highest of the last ones."""
+    """Returns the points up to the last peak: the highest of the last `_LAST_POINTS` points."""
     positions = [position for position, value in enumerate(line.values) if value is not None]
     end = max(
         positions[-_LAST_POINTS:], key=lambda position: (line.values[position] or 0.0, position)
@@ -239,10 +250,11 @@ def _trim_to_last_peak(line: Series) -> Series:
 
 
 def _rise_start(case: api.JobCase, points: Sequence[float]) -> float | None:
-    """Returns the median of the first fifth if the memory rose steadily from there to its end.
+    """Returns the median of the first fifth of the points; None if memory did not rise steadily.
 
-    The median of each fifth must be above the one before. The second fifth after it may be at most
-    three quarters of the rise higher. No point may be half of the rise below an earlier one.
+    A steady rise has three signs. The median of each fifth is above the one before. Across any two
+    steps the median rises by at most three quarters of the total rise. No point is half of the
+    total rise below an earlier point.
     """
     if len(points) < case.threshold(POINTS_FROM) or points[-1] < case.threshold(FULL_FROM):
         return None

@@ -1,8 +1,8 @@
 """The request's run-time limit would let a hung job cost a lot.
 
-What it checks: The most that a request can cost is its limit x its instances x their rate. It is
-    above $50 for a request without a limit, which gets AWS's default, or above $200 for a limit of
-    5 days or more.
+What it checks: The most that a request can cost is its limit x its instances x their rate. With a
+    limit of 5 days or more, this is above $200. Without a limit, AWS's default counts, and this is
+    above $50.
 Why it costs: Nothing, if the job ends by itself. A hung job is billed until its limit.
 Saving: None. The finding shows the most that the job can cost.
 When it is wrong: The run needs that long. If the history has five runs of its family,
@@ -53,7 +53,7 @@ def _known_history_reason(case: api.RequestCase) -> str | None:
     required_parameters=(_LIMIT, *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Prices the limit."""
+    """Multiplies the limit by the instances and their rate."""
     limit, usd = case.cost.limit, case.cost.usd
     if limit.seconds is None or usd is None:
         return api.Unknown(

@@ -1,14 +1,14 @@
 """A time limit ended the run.
 
-What it checks: MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job: its secondary status or
-    its failure text says so, or it is a processing job that was stopped after its limit.
-Why it costs: A run that its limit ended is billed up to the limit, and all of it is lost if it left
-    neither artifact nor checkpoints.
+What it checks: MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job. Its secondary status or
+    its failure message says so. A processing job counts if it was stopped after its limit.
+Why it costs: The run is billed up to the limit. All of it is lost if it left neither artifact nor
+    checkpoints.
 Saving: None if there is an artifact or a checkpoint: the limit worked as planned. Else the whole
-    bill counts as lost. If there are signs of the script's own checkpoints, or of outputs that it
-    writes to S3, the range goes from 0 to the whole bill. failed-spend does not count the loss
-    again. If the run was idle for most of its time, or for its last hour, the finding says that
-    first, and recommends no longer limit.
+    bill counts as lost. With signs of the script's own checkpoints or outputs in S3, the range goes
+    from 0 to the whole bill. failed-spend does not count the loss again. If the run was idle for
+    most of its time, or for its last hour, the finding says that first. It then does not recommend
+    a longer limit.
 When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
     something. A trial of a tuning job is not judged: its metric is its result.
 What to do: Raise the limit if the work needs it, and keep checkpoints, so that the next run
@@ -23,8 +23,8 @@ from __future__ import annotations
 from sageaudit.domain.job.course import (
     is_trial,
     kept_results,
-    limit_reached,
     possible_resume_source,
+    reached_limit,
     seconds_until_limit,
 )
 from sageaudit.domain.job.failure_words import MAX_RUNTIME, MAX_WAIT
@@ -50,9 +50,9 @@ def _trial_reason(case: api.JobCase) -> str | None:
     subsumes={"failed-spend"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Counts the run as lost if nothing is left; else only states the limit."""
+    """Counts the run as lost if nothing is left; else only reports the limit."""
     job = case.job
-    limit = limit_reached(job)
+    limit = reached_limit(job)
     if limit is None or job.has_never_started:
         return api.Clear()
     results = kept_results(job)
@@ -107,8 +107,9 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _higher_limit_fix(job: api.Job, limit: str, limit_s: int | None) -> tuple[api.Parameter, ...]:
-    """Returns twice the limit, up to the longest one. If needed, MaxWaitTimeInSeconds rises as
-    much: it must not be below MaxRuntimeInSeconds.
+    """Returns a limit twice as long, at most the longest that AWS allows.
+
+    MaxWaitTimeInSeconds rises too if it would be below MaxRuntimeInSeconds.
     """
     longest_s = _LONGEST_LIMIT_S[job.kind]
     if not limit_s or limit_s >= longest_s:

@@ -1,13 +1,13 @@
 """AWS refuses the request: parameters exclude each other, or one is missing.
 
-What it checks: Training: both or none of TrainingImage and AlgorithmName; no instance type, or more
-    than one of InstanceType, InstanceGroups and InstancePreferences; a warm pool with instance
-    groups; a channel for an instance group that the request does not have; no VolumeSizeInGB on
-    types that all need an EBS volume. Every job with instances: VolumeKmsKeyId on types that all
-    have local NVMe storage. Transform: MaxConcurrentTransforms x MaxPayloadInMB above 100 MB.
-    Tuning: Hyperband with TrainingJobEarlyStoppingType Auto; no training job definition, or both
-    TrainingJobDefinition and TrainingJobDefinitions; more parallel training jobs than the search
-    may start in total.
+What it checks: A training request has both or neither of TrainingImage and AlgorithmName. It has no
+    instance type, or more than one of InstanceType, InstanceGroups and InstancePreferences. It has
+    a warm pool with instance groups, or a channel for an instance group that is not in the request.
+    It has no VolumeSizeInGB, and all its types need an EBS volume. A request of any kind has
+    VolumeKmsKeyId, and all its types have local NVMe storage. A transform request has
+    MaxConcurrentTransforms x MaxPayloadInMB above 100 MB. A tuning request has Hyperband with
+    TrainingJobEarlyStoppingType Auto. It has neither or both of TrainingJobDefinition and
+    TrainingJobDefinitions. Or it may run more training jobs in parallel than in total.
 Why it costs: Nothing: AWS refuses the request.
 Saving: None.
 When it is wrong: Another tool may fill in a parameter before it sends the request. Serverless jobs,
@@ -48,7 +48,7 @@ _KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
 _SINGLE_DEFINITION, _DEFINITION_LIST = "TrainingJobDefinition", "TrainingJobDefinitions"
 
 _Conflicts = Iterator[tuple[str, api.Parameter]]
-"""Reasons why AWS refuses a request, each with the parameter that removes it."""
+"""Pairs of a reason why AWS refuses the request, and the parameter that removes the conflict."""
 
 
 @api.rule(
@@ -59,13 +59,13 @@ _Conflicts = Iterator[tuple[str, api.Parameter]]
     request_severity=api.Severity.HIGH,
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Reports all conflicts at once; a value that is not known yet counts as set."""
+    """Reports all conflicts together. A value that is not known yet counts as set."""
     conflicts = [*_conflicts_by_kind(case.request), *_volume_conflicts(case)]
     if not conflicts:
         return api.Clear()
-    reasons = "; ".join(reason for reason, _ in conflicts)
+    reasons_text = "; ".join(reason for reason, _ in conflicts)
     return api.measured_fact(
-        f"AWS refuses the request: {reasons}.",
+        f"AWS refuses the request: {reasons_text}.",
         {"conflicts": len(conflicts)},
         fix=tuple(fix for _, fix in conflicts),
         caution="The job does not start.",
@@ -93,15 +93,15 @@ def _training_conflicts(request: Request) -> _Conflicts:
     if not chosen and not is_set(_TUNING):
         yield "it has no instance type", api.Parameter(_TYPE, None, "<instance type>")
     if len(chosen) > 1:
-        names = " and ".join(path.rpartition(".")[2] for path in chosen)
-        yield f"it has {names}", api.Parameter(chosen[0], "set", None)
+        names_text = " and ".join(path.rpartition(".")[2] for path in chosen)
+        yield f"it has {names_text}", api.Parameter(chosen[0], "set", None)
     if is_set(_GROUPS) and is_set(_KEEP):
         fix = api.Parameter(_KEEP, "set", None)
         yield "a warm pool cannot have instance groups", fix
 
 
 def _unknown_group_conflicts(request: Request) -> _Conflicts:
-    """Yields channels for an instance group that the request does not have."""
+    """Yields a conflict for each channel of an instance group that the request does not have."""
     groups, channels = request.value(_GROUPS), request.value("InputDataConfig")
     if not isinstance(groups, list) or not isinstance(channels, list):
         return
@@ -119,7 +119,7 @@ def _unknown_group_conflicts(request: Request) -> _Conflicts:
 
 
 def _volume_conflicts(case: api.RequestCase) -> _Conflicts:
-    """Yields a missing size of a volume, and a KMS key for local storage.
+    """Yields a conflict for a missing volume size, and for a KMS key for local storage.
 
     Processing and transform requests always give a size.
     """
@@ -128,11 +128,11 @@ def _volume_conflicts(case: api.RequestCase) -> _Conflicts:
         None if instance_type is None else instance_type.is_ebs_billed
         for instance_type in case.instance_types
     }
-    size, key = f"{config}.VolumeSizeInGB", f"{config}.VolumeKmsKeyId"
-    size_gb, is_training = case.request.value(size), case.request.kind is api.JobKind.TRAINING
+    size_path, key = f"{config}.VolumeSizeInGB", f"{config}.VolumeKmsKeyId"
+    size_gb, is_training = case.request.value(size_path), case.request.kind is api.JobKind.TRAINING
     if has_volume == {True} and is_training and not size_gb:
         reason = f"{case.job.instances} needs an EBS volume and VolumeSizeInGB is missing"
-        yield reason, api.Parameter(size, size_gb, 30)
+        yield reason, api.Parameter(size_path, size_gb, 30)
     if has_volume == {False} and case.request.value(key):
         reason = f"{case.job.instances} has local storage, which takes no VolumeKmsKeyId"
         yield reason, api.Parameter(key, "set", None)

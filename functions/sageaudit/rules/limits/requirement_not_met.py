@@ -48,7 +48,9 @@ _NO_TAGS = "not all of its tags were read"
 
 
 class _RequirementCheck(Struct, frozen=True):
-    """One requirement at one path of a job, with its value or the reason why that is not known."""
+    """One requirement at one path of a job, with the job's value or the reason why it is not
+    known.
+    """
 
     requirement: Requirement
     path: str
@@ -72,25 +74,25 @@ class _RequirementCheck(Struct, frozen=True):
             if isinstance(value, bool)
             else str(NOT_SET if value is None else value)
         )
-        subject = self.path if requirement.tag is None else f"the tag {requirement.tag}"
-        return f"{subject} is {shown_value} (required: {requirement.words})"
+        subject_text = self.path if requirement.tag is None else f"the tag {requirement.tag}"
+        return f"{subject_text} is {shown_value} (required: {requirement.words})"
 
     @property
     def fix(self) -> api.Parameter:
-        """The parameter with the required value, or with a placeholder."""
+        """The parameter to set, with the required value or a placeholder."""
         requirement = self.requirement
-        new: api.Scalar = f"<{requirement.words}>"
+        new_value: api.Scalar = f"<{requirement.words}>"
         if requirement.operator in {"==", "<=", ">="}:
-            new = (
+            new_value = (
                 int(requirement.value)
                 if isinstance(requirement.value, Decimal)
                 else requirement.value
             )
         elif requirement.operator == PRESENT:
-            new = "<your value>"
+            new_value = "<your value>"
         elif requirement.operator == NOT_SET:
-            new = None
-        return api.Parameter(self.path, self.value, new)
+            new_value = None
+        return api.Parameter(self.path, self.value, new_value)
 
 
 def _no_requirements_reason(case: api.Case) -> str | None:
@@ -120,7 +122,7 @@ def _free_reason(case: api.Case) -> str | None:
     can_tag_accept=False,
 )
 def check(case: api.Case) -> api.Outcome:
-    """Checks all requirements: one sentence, and a parameter for each one that is not met."""
+    """Checks all requirements, and reports those that are not met in one finding."""
     checks = [
         check
         for requirement in case.policy.require.values()
@@ -144,7 +146,9 @@ def check(case: api.Case) -> api.Outcome:
 
 
 def _max_wait_fix(unmet: Sequence[_RequirementCheck]) -> Iterator[api.Parameter]:
-    """Yields MaxWaitTimeInSeconds, without which AWS refuses a request for managed spot."""
+    """Yields MaxWaitTimeInSeconds if managed spot is required, because AWS refuses spot without
+    it.
+    """
     if any(check.path.endswith(_WAIT) for check in unmet):
         return
     for check in unmet:
@@ -154,8 +158,9 @@ def _max_wait_fix(unmet: Sequence[_RequirementCheck]) -> Iterator[api.Parameter]
 
 
 def _checks(case: api.Case, requirement: Requirement) -> Iterator[_RequirementCheck]:
-    """Yields the requirement at each path that the job has for it; none if its kind has no such
-    path.
+    """Yields a check for each path at which the job has the required setting.
+
+    Yields nothing if the kind of job has no such path.
     """
     if isinstance(case, api.RequestCase):
         yield from _checks_of_request(case.request, requirement)

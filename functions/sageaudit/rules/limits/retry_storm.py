@@ -1,6 +1,6 @@
 """The family fails again and again for the same reason.
 
-What it checks: This run failed. With it, at least 3 runs of its family failed in a row within 7
+What it checks: This run failed, as at least the third of its family in a row. All failed within 7
     days, for the same class of reason (memory, code, data ...). A completed run, or a failure of
     another class, ends the row. Runs that somebody stopped are skipped.
 Why it costs: Each failed run is billed until it fails. A schedule or a retry loop pays for the same
@@ -43,7 +43,7 @@ def _trial_reason(case: api.FamilyCase) -> str | None:
     not_applicable=(_trial_reason, api.free_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Counts failures back from this run. A row that cost nothing is clear."""
+    """Counts failures in a row back from this run. A row that cost nothing is clear."""
     job = case.job
     if job.status != "Failed":
         return api.Clear()
@@ -65,9 +65,9 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Clear()
     fingerprints = {job.fingerprint, *(run.fingerprint for run in earlier_failures)}
     since = earlier_failures[-1].ended_at if earlier_failures else ended_at
-    at_least = "at least " if len(known_usd) < count else ""
+    bound = "at least " if len(known_usd) < count else ""
     return api.measured_fact(
-        f"{count} runs in a row failed since {since:%Y-%m-%d %H:%M} UTC ({reason}), for {at_least}"
+        f"{count} runs in a row failed since {since:%Y-%m-%d %H:%M} UTC ({reason}), for {bound}"
         f"${so_far_usd:,.2f} so far.",
         {
             "failed_in_a_row": count,
@@ -86,9 +86,9 @@ def check(case: api.FamilyCase) -> api.Outcome:
 def _failures_in_a_row(
     runs: Iterable[api.AuditSummary], reason: str, *, ended_at: datetime, max_age: timedelta
 ) -> list[api.AuditSummary]:
-    """Returns the failures for this reason before `ended_at`, up to the first other outcome.
+    """Returns the failures for `reason` before `ended_at`, up to the first other outcome.
 
-    `runs` are newest first; those that somebody stopped are skipped.
+    `runs` are newest first. Runs that somebody stopped are skipped.
     """
     failures: list[api.AuditSummary] = []
     for run in runs:

@@ -1,17 +1,17 @@
 """A File-mode download takes a large share of the billed time.
 
 What it checks: A data channel reads S3 in File mode, which copies the data to every instance before
-    the code starts. Downloading is at least 20% of the billed phases and over 5 minutes, or it
-    costs at least $10 and takes over 10 minutes. The SDK's own channels `code` and `sm_drivers` do
+    the code starts. Downloading takes over 5 minutes and at least 20% of the billed phases. Or it
+    takes over 10 minutes and costs at least $10. The SDK's own channels `code` and `sm_drivers` do
     not count. If the phase lasts at most 30 minutes and its message names the image pull,
     image-pull-heavy judges it instead.
 Why it costs: Downloading is billed like Training: all instances wait for the copy.
-Saving: Possible, never in a total: 40 to 60% of the phase, after 5 minutes for an image pull are
-    subtracted. FastFile and Pipe move the reads into Training, and a part of them runs in parallel
-    with the work.
+Saving: Possible, never in a total: 40 to 60% of the phase, without 5 minutes for an image pull.
+    FastFile and Pipe move the reads into Training, where some of them run in parallel with the
+    work.
 When it is wrong: Since 2024 Downloading includes the image pull, which SageMaker does not report
     separately. Code that opens many small files, or reads in random order, may be slower with
-    FastFile, which also cannot read an augmented manifest. A `model` channel (incremental training)
+    FastFile. FastFile cannot read an augmented manifest. A `model` channel (incremental training)
     must stay in File mode.
 What to do: Use FastFile mode, or Pipe for RecordIO. A file system (FSx for Lustre, EFS) adds its
     own cost. If the image is large, use a smaller one.
@@ -29,7 +29,7 @@ from sageaudit.rules.phases import phase_share as phases
 
 _MODEL_CHANNEL = "model"
 _SAVED_SHARES = (Decimal("0.4"), Decimal("0.6"))
-"""The shares of the copy that a trial may save, at least and at best; our choice."""
+"""The shares of the phase that a trial may save: the counted one and the best one. Our choice."""
 
 
 def _no_copy_reason(case: api.JobCase) -> str | None:
@@ -45,13 +45,13 @@ def _no_copy_reason(case: api.JobCase) -> str | None:
     not_applicable=(api.serverless_reason, _no_copy_reason, phases.image_pull_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the phases only; needs no metrics."""
+    """Judges only the phases; needs no metrics."""
     share = phases.find_large_download(case)
     if not isinstance(share, phases.PhaseShare):
         return share
     channels = phases.copied_channels(case.job)
     has_pull = phases.has_image_pull_in_download(case.job)
-    cause = "data copy and image pull together" if has_pull else "the data copy"
+    cause_text = "data copy and image pull together" if has_pull else "the data copy"
     data_channels = [channel for channel in channels if channel.name != _MODEL_CHANNEL]
     pipe_fix = phases.input_mode_fix(data_channels, "Pipe")
     pull_s = Decimal(str(case.threshold(phases.DOWNLOAD_MIN_LENGTH))) if has_pull else Decimal(0)
@@ -60,7 +60,7 @@ def check(case: api.JobCase) -> api.Outcome:
         for share_saved in _SAVED_SHARES
     )
     return api.possible_saving(
-        f"Downloading took {share.text}: {cause}, before the code starts.",
+        f"Downloading took {share.text}: {cause_text}, before the code starts.",
         {**phases.download_evidence(share), "file_mode_channels": len(channels)},
         fix=phases.input_mode_fix(data_channels, "FastFile"),
         alternatives=(pipe_fix,) if pipe_fix else (),

@@ -35,9 +35,9 @@ def check(case: api.RequestCase) -> api.Outcome:
     channels = copied_channels(job)
     if not channels or (job.volume_gb or 0) < case.threshold(MIN_VOLUME):
         return api.Clear()
-    names = ", ".join(channel.name for channel in channels)
+    names_text = ", ".join(channel.name for channel in channels)
     return api.recommendation(
-        f"File mode will copy all of {names} before the first step; VolumeSizeInGB is "
+        f"File mode will copy all of {names_text} before the first step; VolumeSizeInGB is "
         f"{job.volume_gb}.",
         {"volume_gb": job.volume_gb, "channels": len(channels)},
         fix=input_mode_fix(channels, "FastFile"),

@@ -1,12 +1,12 @@
 """Pulling the container image, or mounting the data, takes a large share of the billed time.
 
-What it checks: Downloading is at least 20% of the billed phases and over 5 minutes, or it costs at
-    least $10 and takes over 10 minutes. The phase includes the image pull: its message says so, or
-    the job started in 2024 or later. If a data channel is copied in File mode, this rule judges the
-    phase only if it lasts up to 30 minutes and its message names the image; else download-dominates
-    does. Without such a channel, more than 30 minutes cannot be an image pull: file systems were
-    mounted, or data was fetched. The 30 minutes are those of one attempt, because a run that
-    restarts pulls its image again.
+What it checks: Downloading takes over 5 minutes and at least 20% of the billed phases. Or it takes
+    over 10 minutes and costs at least $10. The phase includes the image pull: its message says so,
+    or the job started in 2024 or later. If a data channel is copied in File mode,
+    download-dominates judges the phase. Only a phase of up to 30 minutes whose message names the
+    image is left to this rule. Without such a channel, more than 30 minutes cannot be an image
+    pull: file systems were mounted, or data was fetched. Each attempt of a run has its own 30
+    minutes, because a restart pulls the image again.
 Why it costs: The phase is billed like Training, on every instance.
 Saving: Between 0 and the whole Downloading phase, because every image must be pulled. The low end,
     0, is counted; the next run measures the rest.
@@ -15,9 +15,9 @@ When it is wrong: SageMaker also mounts file systems and copies data in this pha
     to keep it in the job's region.
 What to do: Use a smaller image (multi-stage build, no compilers, no caches, the CPU variant for CPU
     types), from a registry in the job's own region. A warm pool keeps the image too, and is billed
-    while it waits. If a mount is slow, check for a mount target in the instances' own zone,
-    security groups that let NFS (port 2049) or Lustre (988 and 1018 to 1023) pass, and enough
-    throughput.
+    while it waits. If a mount is slow, check three things. A mount target is in the instances' own
+    zone. Security groups let NFS (port 2049) or Lustre (988 and 1018 to 1023) pass. The file system
+    has enough throughput.
 Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases. Recorded jobs whose
     message says "Downloading the training image": 96 to 314 s, 13 of 14 under 300 s. 30 minutes are
     about six times the longest. EFS and FSx for Lustre guides: security groups and ports.
@@ -69,8 +69,8 @@ def check(case: api.JobCase) -> api.Outcome:
     origin = f", from {region}" if region and region != job.region else ""
     copied_channels = phases.copied_channels(job)
     mounted = [source for source in _sources(job) if source is not api.DataSource.S3]
-    pulls = f"{len(attempts)} image pulls" if attempts[1:] else "the image pull"
-    cause_text = f" and no channel copies data: {pulls}{origin}"
+    pulls_text = f"{len(attempts)} image pulls" if attempts[1:] else "the image pull"
+    cause_text = f" and no channel copies data: {pulls_text}{origin}"
     if copied_channels:
         cause_text = (
             f"; its message names the image pull{origin}, and channels in File mode copy data too"
@@ -102,7 +102,9 @@ _MOUNT_NAMES = {
     api.DataSource.FSX: "FSx for Lustre",
     api.DataSource.S3: "S3 channels",
 }
-"""What SageMaker mounts or opens in this phase, the slowest first."""
+"""The sources that SageMaker mounts or opens in Downloading, by the text for a sentence; the
+slowest first.
+"""
 _SLOW_MOUNT_CAUSES = {
     api.DataSource.EFS: "the mount of EFS: its security group must let NFS (port 2049) pass, a "
     "mount target belongs in the instances' own zone, and Elastic throughput feeds many hosts",
@@ -114,7 +116,9 @@ _SLOW_MOUNT_CAUSES = {
 
 
 def _sources(job: api.Job) -> list[api.DataSource]:
-    """Returns what the job's channels mount or open in this phase, the slowest first."""
+    """Returns the sources that the job's channels mount or open in Downloading, the slowest
+    first.
+    """
     sources = {channel.source for channel in phases.data_channels(job)}
     return [source for source in _MOUNT_NAMES if source in sources]
 
@@ -124,16 +128,22 @@ def _slow_mount_steps(sources: Sequence[api.DataSource]) -> str:
 
 
 def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection:
-    """Reports a phase longer than any image pull in which nothing was copied, with what else
-    happens in it.
+    """Reports a Downloading phase that is longer than any image pull although no channel copied
+    data.
+
+    The finding names what the channels mount.
     """
     sources = _sources(case.job)
-    mounts = " and ".join(_MOUNT_NAMES[source] for source in sources)
-    cause = f"it mounted {mounts} or fetched from there" if mounts else "the cause is not recorded"
-    longest_pull = api.duration_text(Decimal(str(case.threshold(phases.PULL_AT_MOST))))
+    mounts_text = " and ".join(_MOUNT_NAMES[source] for source in sources)
+    cause_text = (
+        f"it mounted {mounts_text} or fetched from there"
+        if mounts_text
+        else "the cause is not recorded"
+    )
+    longest_pull_text = api.duration_text(Decimal(str(case.threshold(phases.PULL_AT_MOST))))
     return api.derived_saving(
         f"Downloading took {share.text}. No channel copies data, and no image pull takes over "
-        f"{longest_pull}: {cause}.",
+        f"{longest_pull_text}: {cause_text}.",
         {
             **phases.download_evidence(share),
             "file_mode_channels": 0,
@@ -148,10 +158,10 @@ def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection
 
 
 def _fix(job: api.Job, region: str | None, *, has_copied_data: bool) -> tuple[api.Parameter, ...]:
-    """Returns the same image in the job's region, else a smaller one; none for an image outside
-    ECR.
+    """Returns the image in the job's own region, else a placeholder for a smaller image.
 
-    If data is copied too, it is not certain that the image is large: then no smaller one is named.
+    Empty if the image is not in ECR. Also empty if it is in the job's region and data was copied
+    too: the image may then be small.
     """
     if job.image is None or region is None:
         return ()

@@ -25,7 +25,10 @@ EXPENSIVE_ABOVE_S = api.Threshold(
     "about twice the longest recorded image pull",
     "recorded jobs",
 )
-"""A phase above both is long on a large cluster, even if its share is small."""
+"""The seconds above which a phase counts as long if it also costs `EXPENSIVE_ABOVE_USD`.
+
+On a large cluster the phase's share of the run can be small.
+"""
 DOWNLOAD_MIN_SHARE = api.Threshold(
     "min_share_percent", 20, "percent of billed seconds", "a fifth of the bill"
 )
@@ -43,7 +46,7 @@ PULL_AT_MOST = api.Threshold(
     "about six times the longest recorded image pull",
     "recorded jobs",
 )
-"""Of one attempt: up to here, a phase whose message names the image may be the pull alone."""
+"""The longest Downloading of one attempt that may be an image pull alone."""
 DOWNLOAD_THRESHOLDS = (
     DOWNLOAD_MIN_SHARE,
     DOWNLOAD_MIN_LENGTH,
@@ -52,17 +55,18 @@ DOWNLOAD_THRESHOLDS = (
     PULL_AT_MOST,
 )
 _IMAGE_PULL_IN_DOWNLOAD_SINCE = 2024
-"""18 of 18 recorded jobs from 2024 on say "Downloading the training image" in this phase."""
+"""The year from which Downloading includes the image pull: 18 of 18 recorded jobs say so."""
 _SDK_CHANNELS = frozenset({"code", "sm_drivers"})
-"""The channels in which ModelTrainer of the SageMaker Python SDK sends its script and drivers."""
+"""The channels with which the SageMaker Python SDK's ModelTrainer sends its script and drivers."""
 
 
 class PhaseShare(Struct, frozen=True):
-    """A phase's share of a run: its seconds, and those of all billed phases, by the clock.
+    """A phase's share of a run.
 
-    `billed_s`: the seconds that the bill counts, which are fewer on spot, for each phase alike.
-    `is_upper_bound`: how many fewer is not known. `expensive_usd`: the phase's dollars, if they are
-    what makes it large.
+    `seconds`: those of the phase. `phases_s`: those of all billed phases, by the clock. `billed_s`:
+    those that the bill counts, which are fewer on spot. `is_upper_bound`: `billed_s` is not known
+    on spot, so `phases_s` stands for it. `expensive_usd`: the phase's dollars, if the phase is
+    large because of them.
     """
 
     seconds: Decimal
@@ -78,36 +82,36 @@ class PhaseShare(Struct, frozen=True):
 
     @property
     def phase_billed_s(self) -> Decimal:
-        """The phase's part of the billed seconds."""
+        """The seconds of the phase that the bill counts."""
         return self.percent * self.billed_s / 100
 
     @property
     def text(self) -> str:
-        """A phrase such as `15 min of 1 h billed (25%)`, with dollars if these count: `(9%,
-        $41.26)`.
+        """A phrase such as `15 min of 1 h billed (25%)`; `(9%, $41.26)` if its dollars make it
+        large.
 
         On spot: `30 min, billed as 10 min of 20 min (50%)`.
         """
-        phase_time, billed_time = api.duration_text(self.seconds), api.duration_text(self.billed_s)
-        phase_billed_time = api.duration_text(self.phase_billed_s)
-        text = f"{phase_time} of {'up to ' if self.is_upper_bound else ''}{billed_time} billed"
-        if phase_billed_time != phase_time:
-            text = f"{phase_time}, billed as {phase_billed_time} of {billed_time}"
-        dollars = "" if self.expensive_usd is None else f", ${self.expensive_usd:,.2f}"
-        return f"{text} ({self.percent:.0f}%{dollars})"
+        phase_text, billed_text = api.duration_text(self.seconds), api.duration_text(self.billed_s)
+        phase_billed_text = api.duration_text(self.phase_billed_s)
+        text = f"{phase_text} of {'up to ' if self.is_upper_bound else ''}{billed_text} billed"
+        if phase_billed_text != phase_text:
+            text = f"{phase_text}, billed as {phase_billed_text} of {billed_text}"
+        dollars_text = "" if self.expensive_usd is None else f", ${self.expensive_usd:,.2f}"
+        return f"{text} ({self.percent:.0f}%{dollars_text})"
 
 
 def range_caution(reason: str) -> str:
-    """Returns the caution of a range that begins at 0; `reason` says why, without a full stop."""
+    """Returns the caution for a range from $0. `reason` is a clause without a full stop."""
     return (
         f"{reason}, so the saving is between nothing and the whole phase, and nothing is counted."
     )
 
 
 def phase_share(job: api.Job, *names: str) -> PhaseShare | None:
-    """Returns the share of the phases with these names together; None if the run has no phases.
+    """Returns the share of the phases with these names together; None if the phases are not known.
 
-    A job that never started has nothing billed, and nothing in any phase.
+    A job that never started has a share of 0.
     """
     if job.has_never_started:
         return PhaseShare(_ZERO, _ZERO, _ZERO)
@@ -122,9 +126,10 @@ def phase_share(job: api.Job, *names: str) -> PhaseShare | None:
 
 
 def phase_seconds_by_attempt(job: api.Job, *names: str) -> list[Decimal | None]:
-    """Returns the billed seconds of the phases with these names, for each attempt that has some.
+    """Returns the billed seconds of the phases with these names, for each attempt that has such a
+    phase.
 
-    Each attempt pulls the image and mounts the data again. None stands for unknown seconds.
+    None stands for unknown seconds. Each attempt pulls the image and mounts the data again.
     """
     groups = groupby(job.phases, key=lambda phase: phase.billed and phase.name in names)
     return [
@@ -143,10 +148,11 @@ def phase_usd(billed: Bill, *names: str) -> Decimal | None:
 def find_large_share(
     case: api.JobCase, *names: str, min_s: float, min_percent: float
 ) -> PhaseShare | api.Clear | api.Unknown:
-    """Returns the share of these phases if it is large, Clear if not, Unknown without phases.
+    """Returns the share of the named phases if it is large, else Clear; Unknown if phases are not
+    known.
 
-    It is large above `min_s` from `min_percent` on, or from `EXPENSIVE_ABOVE_USD` above
-    `EXPENSIVE_ABOVE_S`.
+    It is large in two cases: above `min_s` from `min_percent` on, and above `EXPENSIVE_ABOVE_S`
+    from `EXPENSIVE_ABOVE_USD` on.
     """
     share = phase_share(case.job, *names)
     if share is None:
@@ -161,7 +167,7 @@ def find_large_share(
 
 
 def data_channels(job: api.Job) -> list[api.InputChannel]:
-    """Returns the channels with data: all but those in which the SDK sends its scripts."""
+    """Returns all channels except those with which the SDK sends its scripts."""
     return [channel for channel in job.channels if channel.name not in _SDK_CHANNELS]
 
 
@@ -175,7 +181,7 @@ def copied_channels(job: api.Job) -> list[api.InputChannel]:
 
 
 def input_mode_fix(channels: Iterable[api.InputChannel], mode: str) -> tuple[api.Parameter, ...]:
-    """Returns the parameters that read these File-mode channels in another mode."""
+    """Returns the parameters that read these File-mode channels in `mode`."""
     return tuple(
         api.Parameter(f"InputDataConfig[{channel.name}].InputMode", "File", mode)
         for channel in channels
@@ -190,9 +196,10 @@ def has_image_pull_in_download(job: api.Job) -> bool:
 
 
 def can_be_image_pull_only(case: api.JobCase) -> bool:
-    """Whether the phase's message names the image, and each attempt's may be its pull alone.
+    """Whether Downloading may be the image pull alone: its message names the image, and each
+    attempt was short.
 
-    Each transition keeps only its last message, so data may have been copied as well.
+    A phase keeps only its last message, so data may have been copied as well.
     """
     attempts = phase_seconds_by_attempt(case.job, "Downloading")
     limit_s = case.threshold(PULL_AT_MOST)
@@ -201,13 +208,15 @@ def can_be_image_pull_only(case: api.JobCase) -> bool:
 
 
 def image_pull_reason(case: api.JobCase) -> str | None:
-    """Returns why a rule about data does not apply: nothing shows that a copy took the time."""
+    """Returns why a rule about data does not apply: Downloading may be the image pull alone."""
     is_pull = can_be_image_pull_only(case)
     return "its message names the image pull: see image-pull-heavy" if is_pull else None
 
 
 def find_large_download(case: api.JobCase, *names: str) -> PhaseShare | api.Clear | api.Unknown:
-    """Returns the share of Downloading and phases with these names, as `find_large_share` does."""
+    """Returns the share of Downloading and the named phases if it is large, as in
+    `find_large_share`.
+    """
     return find_large_share(
         case,
         "Downloading",
@@ -218,7 +227,7 @@ def find_large_download(case: api.JobCase, *names: str) -> PhaseShare | api.Clea
 
 
 def download_evidence(share: PhaseShare) -> dict[str, api.Scalar]:
-    """Returns the evidence that all rules about Downloading have."""
+    """Returns the evidence that all findings about Downloading contain."""
     return {
         "downloading_s": share.seconds,
         "downloading_billed_s": round(share.phase_billed_s),

@@ -1,9 +1,9 @@
 """Every instance downloads all of the training data.
 
 What it checks: A training job runs on several instances of one type, and a File-mode channel whose
-    name contains "train" is FullyReplicated. Downloading is at least 20% of the billed phases and
-    over 5 minutes, or it costs at least $10 and takes over 10 minutes. If the phase lasts at most
-    30 minutes and its message names the image pull, image-pull-heavy judges it instead.
+    name contains "train" is FullyReplicated. Downloading takes over 5 minutes and at least 20% of
+    the billed phases. Or it takes over 10 minutes and costs at least $10. If the phase lasts at
+    most 30 minutes and its message names the image pull, image-pull-heavy judges it instead.
 Why it costs: Each of n instances copies all data, and is billed meanwhile. In data-parallel
     training each instance works on 1/n of it.
 Saving: Possible, never in a total: between 0 and (n - 1)/n of the Downloading phase. How much of
@@ -71,7 +71,7 @@ def _sampler_reason(case: api.JobCase) -> str | None:
     ),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges phases and channels; needs no metrics."""
+    """Judges only phases and channels; needs no metrics."""
     job, count = case.job, case.job.instance_count
     if count is None:
         return api.Unknown("type_unknown", "the number of instances is not known")
@@ -94,12 +94,12 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _check_request(job: api.Job, count: int) -> api.Detection:
-    """Judges a request. With a sampler the fix is FastFile, without one ShardedByS3Key."""
+    """Judges a request. The fix is FastFile if a sampler splits the data, else ShardedByS3Key."""
     channels, has_sampler = _replicated_channels(job), job.hints.distributed_sampler
-    names = ", ".join(channel.name for channel in channels)
+    names_text = ", ".join(channel.name for channel in channels)
     fast_file = phases.input_mode_fix(channels, "FastFile")
     return api.recommendation(
-        f"Each of {count} instances will download all of {names}, and is billed meanwhile.",
+        f"Each of {count} instances will download all of {names_text}, and is billed meanwhile.",
         {"instances": count, "replicated_channels": len(channels)},
         fix=fast_file if has_sampler else api.sharding_fix(job, channels),
         alternatives=() if has_sampler else (fast_file,),

@@ -1,10 +1,10 @@
 """Uploading the results takes a large share of the billed time.
 
-What it checks: Uploading is at least 10% of the billed phases and over 2 minutes, or it costs at
-    least $10 and takes over 10 minutes.
-Why it costs: Uploading is billed like Training: all instances wait while /opt/ml/model and
-    /opt/ml/output/data are packed into model.tar.gz and output.tar.gz and sent to S3.
-Saving: Between 0 and the whole Uploading phase: the packing can be skipped and the artifact made
+What it checks: Uploading takes over 2 minutes and at least 10% of the billed phases. Or it takes
+    over 10 minutes and costs at least $10.
+Why it costs: Uploading is billed like Training: all instances wait. Meanwhile /opt/ml/model and
+    /opt/ml/output/data are packed into model.tar.gz and output.tar.gz, and sent to S3.
+Saving: Between 0 and the whole Uploading phase. The packing can be skipped and the artifact made
     smaller, but the final model must be sent. The low end, 0, is counted; the next run measures the
     rest.
 When it is wrong: A large model that is needed as it is, and is not packed, must be sent once.
@@ -47,7 +47,7 @@ _CHECKPOINT_CAUTION = " Checkpoints in S3 help only if the upload consists of ch
     not_applicable=(api.serverless_reason,),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the phases only; needs no metrics."""
+    """Judges only the phases; needs no metrics."""
     job, compression = case.job, case.job.output_compression
     share = phases.find_large_share(
         case,

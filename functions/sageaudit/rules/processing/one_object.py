@@ -1,7 +1,8 @@
 """Several instances share an input of one object.
 
 What it checks: A transform request asks for several instances, and its S3Uri ends like a single
-    file. Or a training request does, with such a channel that is ShardedByS3Key.
+    file. Or a training request asks for several instances, and a ShardedByS3Key channel has such an
+    S3Uri.
 Why it costs: An object is processed by one instance. The others are billed and idle.
 Saving: Derived: the run on one instance, with the run time that `sageaudit check` assumes.
 When it is wrong: A prefix may end like a file: then every object whose key begins with it is an
@@ -44,7 +45,7 @@ _FILE = re.compile(
     ),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Judges by the addresses alone."""
+    """Judges only by the inputs' addresses."""
     path = api.COUNT_PATHS[case.job.kind]
     count = case.request.value(path)
     if not isinstance(count, int) or count <= 1 or not any(_single_file_flags(case)):
@@ -60,7 +61,9 @@ def check(case: api.RequestCase) -> api.Outcome:
 
 
 def _single_file_flags(case: api.RequestCase) -> Iterator[bool]:
-    """Yields for each input that is split between the instances whether it is one file."""
+    """Yields whether an input is a single file, for each input that is split between the
+    instances.
+    """
     value = case.request.value
     if case.job.kind is api.JobKind.TRANSFORM:
         yield _is_file(value(f"{_INPUT}.S3Uri"), value(f"{_INPUT}.S3DataType"))

@@ -7,7 +7,7 @@ Why it costs: Each instance copies all data and is billed meanwhile. Unless the 
 Saving: None is counted, because it is not known whether the code splits the work.
 When it is wrong: The code may split the work by the host's number in resourceconfig.json. Spark and
     Ray containers split it themselves: images with these names are not judged.
-What to do: Set S3DataDistributionType to ShardedByS3Key for the data, and keep FullyReplicated for
+What to do: Set S3DataDistributionType to ShardedByS3Key for the data. Keep FullyReplicated for
     inputs that each instance needs as a whole, such as a model. Or use one instance.
 Sources: botocore, ProcessingS3Input.S3DataDistributionType: "whether to distribute the data from
     Amazon S3 to all processing instances with FullyReplicated, or whether the data is sharded".
@@ -24,7 +24,7 @@ _COUNT = "ProcessingResources.ClusterConfig.InstanceCount"
 _CODE_INPUTS = frozenset(
     {"code", "entrypoint", "analysis_config", "conf", "jars", "py-files", "files"}
 )
-"""Inputs with which the SDK sends code and settings."""
+"""The inputs with which the SDK sends code and settings."""
 
 
 @api.rule(
@@ -35,7 +35,7 @@ _CODE_INPUTS = frozenset(
     required_parameters=(_TYPE, _COUNT),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Judges the inputs alone."""
+    """Judges only by the request's inputs."""
     count = case.request.value(_COUNT)
     if not isinstance(count, int) or count <= 1:
         return api.Clear()

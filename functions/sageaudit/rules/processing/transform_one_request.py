@@ -36,7 +36,7 @@ MIN_VCPU = api.Threshold("min_vcpus", 32, "vCPUs per instance", "one request sel
     required_parameters=(CONCURRENT, PAYLOAD, "TransformResources.InstanceType"),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Judges by the request and the catalogue."""
+    """Judges by the request and the catalogue's instance types."""
     concurrent, payload = case.request.value(CONCURRENT), case.request.value(PAYLOAD)
     instance_type = next(iter(case.instance_types), None)
     if instance_type is None:

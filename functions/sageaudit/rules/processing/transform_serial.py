@@ -1,7 +1,7 @@
 """A transform job sends one request at a time, and its instances are hardly busy.
 
-What it checks: MaxConcurrentTransforms is 1 or not set, the mean CPU over the active minutes is
-    under 40% of at least 2 vCPUs, and no GPU is busy.
+What it checks: MaxConcurrentTransforms is 1 or not set. The type has at least 2 vCPUs, their mean
+    use over the active minutes is under 40%, and no GPU is busy.
 Why it costs: The instance is billed while it waits for the next request to be read, sent and
     stored.
 Saving: Possible, without a figure. How much faster concurrent requests are depends on the

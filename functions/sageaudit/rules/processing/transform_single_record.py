@@ -2,8 +2,8 @@
 
 What it checks: BatchStrategy is SingleRecord, the mean CPU over the active minutes is under 40% of
     all vCPUs, and no GPU is busy.
-Why it costs: Each record is a request of its own, and the instance is billed while requests are
-    sent and answered, not only while the model computes.
+Why it costs: Each record is a separate request. The instance is billed while requests are sent and
+    answered, not only while the model computes.
 Saving: Possible, without a figure. How much faster batches are depends on the records and the
     container, and only a run shows it.
 When it is wrong: The container may take only one record per request, or answer a batch in another

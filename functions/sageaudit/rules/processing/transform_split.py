@@ -1,6 +1,7 @@
 """BatchStrategy is MultiRecord without the SplitType that it needs.
 
-What it checks: BatchStrategy is MultiRecord, and TransformInput has no SplitType, or None.
+What it checks: BatchStrategy is MultiRecord, and the SplitType of TransformInput is not set, or is
+    None.
 Why it costs: Without SplitType each object is one request, whatever the strategy. Objects above
     MaxPayloadInMB fail after the instances have started, and small ones are sent one by one.
 Saving: None. It depends on the size of the objects.
@@ -26,7 +27,7 @@ _STRATEGY, _SPLIT = "BatchStrategy", "TransformInput.SplitType"
     required_parameters=(_STRATEGY, _SPLIT),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Compares two parameters."""
+    """Compares BatchStrategy with SplitType."""
     split = case.request.value(_SPLIT)
     if case.request.value(_STRATEGY) != "MultiRecord" or split not in {None, "None"}:
         return api.Clear()

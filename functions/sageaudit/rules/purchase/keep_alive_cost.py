@@ -33,7 +33,7 @@ MIN_COST = api.Threshold(
     required_parameters=(_KEEP, *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Prices the keep-alive period."""
+    """Multiplies the keep-alive period by the rate of the instances."""
     keep_s = case.request.value(_KEEP)
     if not isinstance(keep_s, int) or keep_s <= 0 or case.job.purchase is api.Purchase.SPOT:
         return api.Clear()

@@ -2,7 +2,7 @@
 
 What it checks: EnableManagedSpotTraining is set together with KeepAlivePeriodInSeconds,
     InstanceGroups, InstancePreferences, TrainingPlanArn or ServerlessJobConfig.
-Why it costs: AWS refuses the request, or one of the two settings has no effect: a warm pool is
+Why it costs: AWS refuses the request, or one of the two settings has no effect. Then a warm pool is
     never kept, or a prepaid plan stays idle.
 Saving: None.
 When it is wrong: AWS may allow a combination later: the SageMaker guide has the current list.
@@ -35,7 +35,7 @@ _CONFLICTING_SETTINGS = {
     required_parameters=(_SPOT,),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Compares spot with other settings; a value that is not known yet counts as set."""
+    """Looks for settings that exclude managed spot. A value that is not known yet counts as set."""
     request = case.request
     if request.value(_SPOT) is not True:
         return api.Clear()

@@ -5,11 +5,12 @@ What it checks: A managed spot run was interrupted and completed, but it was bil
     MaxWaitTimeInSeconds.
 Why it costs: Spot saves by billing fewer seconds. Work that an interruption destroys is done and
     billed again.
-Saving: Derived: the billed seconds above those of the run on demand. These are the median of at
-    least 3 completed on-demand runs of the family on this type and count. With fewer such runs, and
-    without checkpoints, they are those of the last attempt, which did all the work; else they are
-    unknown. A run that MaxWaitTimeInSeconds ended has no figure. If a run over an hour has no
-    checkpoints, spot-without-checkpoint has the figure instead.
+Saving: Derived: the billed seconds above the seconds that the run takes on demand. These are the
+    median of at least 3 completed on-demand runs of the family on this type and count. With fewer
+    such runs, the last attempt of a run without checkpoints stands for them, because it did all the
+    work. With fewer runs and with checkpoints there is no figure. A run that MaxWaitTimeInSeconds
+    ended has none either. If a run over an hour has no checkpoints, spot-without-checkpoint has the
+    figure instead.
 When it is wrong: Spot capacity changes by the hour, so one bad run proves little. Checkpoints make
     the next one cheaper.
 What to do: Run the job on demand, or on another type with more spare capacity. If it stays on spot,
@@ -77,7 +78,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _wait_limit_finding(job: api.Job) -> api.Detection:
-    """Reports a run that MaxWaitTimeInSeconds ended; whether its work is lost is for limit-hit."""
+    """Reports a run that MaxWaitTimeInSeconds ended. Lost dollars are left to limit-hit."""
     billed_s = job.billable_s
     billed_text = (
         "an unknown time was" if billed_s is None else f"{api.duration_text(billed_s)} was"

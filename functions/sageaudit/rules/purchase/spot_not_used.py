@@ -2,17 +2,17 @@
 
 What it checks: A completed on-demand training job took at least 30 minutes on one type. It has no
     warm pool, training plan, instance groups or the tag `sageaudit:deadline`. With the runs of its
-    family it cost $4 or more. No spot run of its family on this type was interrupted too much.
-    Several p4, p5 or p6 instances are left out: they are so scarce that AWS reserves them in
-    Capacity Blocks, and a run needs all of them at once.
+    family it cost $4 or more. No spot run of its family on this type was interrupted too much. Runs
+    on several p4, p5 or p6 instances are left out. These types are so scarce that AWS reserves them
+    in Capacity Blocks, and a run needs all of them at once.
 Why it costs: On demand, every second of a run is billed; managed spot bills fewer of them.
-Saving: SageMaker publishes no spot rate. With at least 3 completed spot runs of its family on this
-    type, the saving is derived from their worst quartile, and the range goes to the best of them.
-    Messages show it only for the first run that has it. With one or two such runs, the saving is
-    possible and in no total. Without any, it is possible too, by published figures of the instance
-    family that the finding names. There is no figure for instance families without published
-    figures, such as p4, p5 and p6. A run of an hour or more without CheckpointConfig has none
-    either, because an interruption would restart it.
+Saving: SageMaker publishes no spot rate. With at least 3 completed spot runs of the family on this
+    type, the saving is derived. Their worst quartile is counted, and the range goes to the best
+    run. Messages show this finding only for the first run that has it. With one or two such runs,
+    the saving is possible and in no total. Without any, it is possible by published figures for the
+    instance family, which the finding names. Instance families without published figures, such as
+    p4, p5 and p6, have no figure. Without a spot run of its family, a run of an hour or more
+    without CheckpointConfig has none either: an interruption would restart it.
 When it is wrong: EC2 spot prices are between 90% below and 62% above on demand. A job on a scarce
     type may wait for hours.
 What to do: Set EnableManagedSpotTraining with a MaxWaitTimeInSeconds above MaxRuntimeInSeconds, and
@@ -45,22 +45,24 @@ MIN_OWN_RUNS = api.Threshold(
 )
 DEADLINE_TAG = "sageaudit:deadline"
 _MAX_EXTRA_WAIT_S = 86_400
-"""A day of waiting for capacity in addition to the run itself; our choice."""
+"""The longest wait for capacity that the fix adds to the run, a day; our choice."""
 _EC2_MEAN = "EC2's spot prices of {} were {}% below on demand on average (us-east-1, July 2025)"
 _EC2_PERCENT = {"g4dn": 66, "g5": 60, "g6e": 64, "m5": 65, "p3": 83, "trn1": 76}
 _PUBLISHED = {
     "m5": ("ml.m5.4xlarge", Decimal(14683) / 37026),
     "p3": ("ml.p3.2xlarge", Decimal(262) / 874),
 }
-"""By instance family: the type of a published managed spot run, and the share of its seconds that
-was billed.
+"""Published managed spot runs by instance family: the type, and the billed share of the run's
+seconds.
 """
 
 
 class _BilledShare(Struct, frozen=True):
-    """Billed seconds / seconds on demand: the counted and the best share, with their source.
+    """The share of its on-demand seconds that a run on spot is billed for.
 
-    `own_runs`: the family's spot runs behind it, newest first; none for a published figure.
+    `counted`: the share that is counted. `best`: the lowest share. `source`: a clause that names
+    the source. `own_runs`: the family's spot runs behind the shares, newest first; empty for
+    published figures.
     """
 
     counted: Decimal
@@ -70,7 +72,7 @@ class _BilledShare(Struct, frozen=True):
 
     @property
     def savings_text(self) -> str:
-        """The saving in percent, from the counted end to the best."""
+        """The saving in percent, from the counted one to the best: `40 to 65`."""
         low, high = (f"{100 * (1 - share):.0f}" for share in (self.counted, self.best))
         return low if low == high else f"{low} to {high}"
 
@@ -95,7 +97,7 @@ def _interruptions_reason(case: api.FamilyCase) -> str | None:
 
 
 def _is_comparable_spot_run(case: api.FamilyCase, run: api.AuditSummary) -> bool:
-    """Whether a run was on managed spot, with the type of this job."""
+    """Whether the run was on managed spot with this job's type."""
     types = {group.instance_type for group in case.job.groups}
     return run.purchase is api.Purchase.SPOT and types == {run.instance_type}
 
@@ -143,9 +145,9 @@ def check(case: api.FamilyCase) -> api.Outcome:
         if own_runs
         else api.possible_saving
     )
-    checkpoints = ", with checkpoints" if job.checkpointed else ""
+    checkpoints_text = ", with checkpoints" if job.checkpointed else ""
     return build_finding(
-        f"{api.duration_text(job.elapsed_s)} on demand{checkpoints}:"
+        f"{api.duration_text(job.elapsed_s)} on demand{checkpoints_text}:"
         f" {_benefit_text(known_share, is_safe=is_safe)}.",
         {
             "elapsed_s": job.elapsed_s,
@@ -164,14 +166,14 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _has_enough_spend(case: api.FamilyCase) -> bool:
-    """Whether the family spends enough to change its request; an unknown bill may be enough."""
+    """Whether the family spends enough for a change to pay off; True if the bill is unknown."""
     own_usd = case.bill.total_usd
     earlier_usd = [run.total_usd for run in case.earlier_runs if run.total_usd is not None]
     return own_usd is None or float(sum(earlier_usd, own_usd)) >= case.threshold(MIN_SPEND)
 
 
 def _benefit_text(share: _BilledShare | None, *, is_safe: bool) -> str:
-    """Returns how much spot may save, and by which source."""
+    """Returns a clause about how much managed spot may save, with the source."""
     if not is_safe:
         return "write checkpoints first, then managed spot is worth a trial"
     if share is None:
@@ -181,9 +183,9 @@ def _benefit_text(share: _BilledShare | None, *, is_safe: bool) -> str:
 
 
 def _share_from_own_runs(case: api.FamilyCase) -> _BilledShare | None:
-    """Returns the share of the family's spot runs; None without any.
+    """Returns the billed share of the family's spot runs; None without spot runs.
 
-    The lowest share of the worst quartile counts: with three runs, the worst of all.
+    The lowest share of the worst quartile is counted. With three runs this is the worst run.
     """
     own_runs = [
         (run, share) for run in case.earlier_runs if (share := _billed_share(case, run)) is not None
@@ -193,21 +195,20 @@ def _share_from_own_runs(case: api.FamilyCase) -> _BilledShare | None:
     shares = sorted(share for _, share in own_runs)
     worst_quartile = -(-len(shares) // 4)
     counted_share = shares[-worst_quartile]
-    runs = "1 spot run" if len(own_runs) == 1 else f"{len(own_runs)} spot runs"
+    runs_text = "1 spot run" if len(own_runs) == 1 else f"{len(own_runs)} spot runs"
     percent_text = _BilledShare(counted_share, shares[0], "").savings_text
     median_text = (
         f", {100 * (1 - median(shares)):.0f}% at the median" if " to " in percent_text else ""
     )
-    source = f"{runs} of its family on this type saved {percent_text}%{median_text}"
+    source = f"{runs_text} of its family on this type saved {percent_text}%{median_text}"
     return _BilledShare(counted_share, shares[0], source, tuple(run for run, _ in own_runs))
 
 
 def _billed_share(case: api.FamilyCase, run: api.AuditSummary) -> Decimal | None:
-    """Returns the share of a completed spot run on this type that was billed; None if it does not
-    compare.
+    """Returns the billed share of a completed spot run on this type; None for any other run.
 
-    An interrupted run takes longer than on demand, so it is compared with the job's duration. If it
-    took less than half as long, it did less work, and is left out.
+    An interrupted run takes longer than on demand, so its billed seconds are compared with this
+    job's duration. An interrupted run under half of that duration did less work and is left out.
     """
     own_s, needed_s = case.job.elapsed_s, run.elapsed_s
     if "Interrupted" in run.phase_s:
@@ -218,7 +219,7 @@ def _billed_share(case: api.FamilyCase, run: api.AuditSummary) -> Decimal | None
 
 
 def _published_share(case: api.FamilyCase) -> _BilledShare | None:
-    """Returns the published share of the job's instance family; None without one."""
+    """Returns the published share for the job's instance family; None without one."""
     current_type = next(iter(case.instance_types), None)
     family = current_type.family if current_type else ""
     percent = _EC2_PERCENT.get(family)
@@ -233,8 +234,8 @@ def _published_share(case: api.FamilyCase) -> _BilledShare | None:
 
 
 def _reported_for_run(case: api.FamilyCase, own_runs: tuple[api.AuditSummary, ...]) -> str | None:
-    """Returns the newest run with the same finding and enough spot runs before it; None without
-    one.
+    """Returns the newest earlier run that reported this finding with enough spot runs before it;
+    else None.
     """
     since = own_runs[-max(int(case.threshold(MIN_OWN_RUNS)), 1)].ended_at
     runs_with_finding = (

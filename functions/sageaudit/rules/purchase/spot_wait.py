@@ -24,7 +24,7 @@ _SPOT = "EnableManagedSpotTraining"
 _WAIT = "StoppingCondition.MaxWaitTimeInSeconds"
 _RUN = "StoppingCondition.MaxRuntimeInSeconds"
 _MAX_EXTRA_WAIT_S = 86_400
-"""The longest wait that the fix adds to the run; our choice."""
+"""The longest wait for capacity that the fix adds to the run; our choice."""
 
 _BUILT_IN_MAX_WAIT_S = 3600
 """The longest MaxWaitTimeInSeconds of a built-in algorithm without checkpoints."""
@@ -38,7 +38,7 @@ _BUILT_IN_MAX_WAIT_S = 3600
     required_parameters=(_SPOT, _WAIT, _RUN, "CheckpointConfig"),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Compares three parameters."""
+    """Compares EnableManagedSpotTraining, MaxWaitTimeInSeconds and MaxRuntimeInSeconds."""
     is_spot = case.request.value(_SPOT) is True
     wait_s, run_s = case.request.value(_WAIT), case.request.value(_RUN)
     limit_s = run_s if isinstance(run_s, int) and run_s > 0 else DEFAULT_LIMIT_S

@@ -7,10 +7,9 @@ Why it costs: An interruption ends the containers. Without checkpoints the run s
     beginning, and what was billed before is wasted.
 Saving: Derived, if a run was interrupted and completed. The last attempt did all the work, so with
     checkpoints the training of the earlier attempts would not have been needed. The seconds billed
-    above those of the last attempt are counted. The high end of the range is what the earlier
-    attempts' Training cost, because AWS does not state how an interrupted run is billed. Downloads
-    and the upload are left out, because a resumed run needs them too. Without an interruption there
-    is no figure.
+    above those of the last attempt are counted. AWS does not state how an interrupted run is
+    billed, so the range goes up to the Training of all earlier attempts. Downloads and the upload
+    are left out, because a resumed run needs them too. Without an interruption there is no figure.
 When it is wrong: The code may write checkpoints to S3 under a name that does not show it.
 What to do: Set CheckpointConfig.S3Uri, write to its LocalPath (default /opt/ml/checkpoints), and
     load from there at the start. SageMaker copies both ways. If a run with checkpoints is still
@@ -85,7 +84,10 @@ def _check_request(job: api.Job) -> api.Outcome:
 
 
 def _repeated_work_finding(job: api.Job, attempts: Attempts) -> api.Detection:
-    """Reports what the interruptions cost, from what is certain to all of the earlier attempts."""
+    """Reports the work that interruptions repeated.
+
+    The range goes from the share that was certainly billed to all of the earlier attempts.
+    """
     interrupted_text = (
         "Interrupted once" if job.interruptions == 1 else f"Interrupted {job.interruptions} times"
     )
@@ -109,5 +111,5 @@ def _repeated_work_finding(job: api.Job, attempts: Attempts) -> api.Detection:
 
 
 def _cut_share(job: api.Job, share: Decimal) -> api.CutPhase:
-    """Returns the change that cuts a share of the run's billed seconds."""
+    """Returns the change that cuts this share (0..1) of the run's billed seconds."""
     return api.CutPhase("Training", share * (job.billed_phases_s or Decimal(0)))

@@ -3,14 +3,14 @@
 What it checks: The family's last runs on the same instances (4 to 10 of them) kept no warm pool.
     With the best keep-alive for the times between them (gaps), warm pools would have avoided
     starts. The avoided waiting and image pulls are at least 10 minutes, and at least a tenth of
-    these runs' working time. The best keep-alive is computed as for warm-pool-idle: a second of a
-    start counts as much as a second of pool. The pool of the last run counts as never used.
+    these runs' working time. The best keep-alive is computed as for warm-pool-idle: a second of
+    start counts as much as a second of pool. The last run's pool counts as never used.
 Why it costs: An image pull is billed on every instance. Waiting for instances is not billed, but
     people wait. A pool and its volumes are billed at the job's rate while it waits.
-Saving: Possible, if the pulls cost more than the pool: the billed pulls of the avoided starts minus
-    the pool, both as a mean over these runs. If the pool costs more, there are no dollars, and the
-    finding says what less waiting would have cost. If channels copy or mount data, the time of the
-    pull alone is not known, and only the waiting counts.
+Saving: Possible, if the image pulls cost more than the pool: the billed pulls of the avoided starts
+    minus the pool. Both are means over these runs. If the pool costs more, there is no saving, and
+    the finding says what the shorter waits would have cost. If channels copy or mount data, the
+    time of the pull alone is not known, and only the waiting counts.
 When it is wrong: Only a job with the same role, instances, volume, network and encryption can use a
     pool; the history has only the instances. A changed image is pulled again. If nobody waits for a
     run, less waiting has no value.
@@ -46,12 +46,14 @@ MIN_SAVED_START = api.Threshold(
 )
 MIN_SHARE = api.Threshold("min_share_percent", 10, "percent of the work", "less is hardly noticed")
 _MAX_RUNS = 10
-"""Older runs say little about how closely the next ones follow; our choice."""
+"""The number of runs that are judged; older ones say little about the next gaps. Our choice."""
 _ZERO = Decimal(0)
 
 
 class _StartTimes(Struct, frozen=True):
-    """One run: its times, its billed image pull (0 if not known), and its working time."""
+    """One run: its times, the seconds of its billed image pull (0 if not known), and its working
+    seconds.
+    """
 
     times: RunTimes
     pull_s: Decimal
@@ -59,7 +61,7 @@ class _StartTimes(Struct, frozen=True):
 
     @property
     def total_s(self) -> Decimal:
-        """Seconds from the request until the work begins."""
+        """The seconds from the request until the work begins."""
         return self.times.waited_s + self.pull_s
 
 
@@ -90,7 +92,7 @@ def _spot_reason(case: api.FamilyCase) -> str | None:
     report_once_per_family=True,
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Compares the minutes that a pool would have saved with what it would have cost."""
+    """Compares the start time that a pool would have saved with what the pool would have cost."""
     if case.job.groups_unknown or not case.job.groups:
         return api.Unknown("instances_unknown", "its instances are not known")
     starts = _starts(case)
@@ -143,13 +145,13 @@ def _finding(
     fix = (api.Parameter("ResourceConfig.KeepAlivePeriodInSeconds", None, keep_s),)
     quota_text = "The quota for warm pools is 0 until you request one."
     if pulled_s <= pool_s:
-        extra_cost = _cost_text(case, pool_s - pulled_s).strip(" ()")
+        extra_text = _cost_text(case, pool_s - pulled_s).strip(" ()")
         return api.recommendation(
             summary,
             evidence,
             fix=fix,
             caution=(
-                f"The pool costs {f'{extra_cost} more' if extra_cost else 'more'} than the pulls "
+                f"The pool costs {f'{extra_text} more' if extra_text else 'more'} than the pulls "
                 f"that it avoids: it saves waiting, not dollars. {quota_text}"
             ),
         )
@@ -166,8 +168,9 @@ def _finding(
 
 
 def _starts(case: api.FamilyCase) -> list[_StartTimes]:
-    """Returns the times of this run and the earlier ones on the same instances without a pool,
-    newest first.
+    """Returns the times of this run and of earlier runs on the same instances, newest first.
+
+    Earlier runs with a warm pool are left out.
     """
     is_pull_known = _is_pull_time_known(case)
     job = case.job
@@ -188,7 +191,7 @@ def _starts(case: api.FamilyCase) -> list[_StartTimes]:
 
 
 def _is_pull_time_known(case: api.FamilyCase) -> bool:
-    """Whether Downloading is the image pull alone: no channel copies or mounts data."""
+    """Whether Downloading is the image pull alone, because no channel copies or mounts data."""
     is_streaming = all(
         channel.source is api.DataSource.S3 and channel.mode in {"FastFile", "Pipe"}
         for channel in case.job.channels
@@ -197,7 +200,7 @@ def _is_pull_time_known(case: api.FamilyCase) -> bool:
 
 
 def _cost_text(case: api.FamilyCase, seconds: Decimal) -> str:
-    """Returns the cost of these seconds on all instances: ` ($1.20)`; empty without a rate."""
+    """Returns ` ($1.20)`, the cost of `seconds` on all instances; empty if the rate is unknown."""
     group = case.job.groups[0]
     rates = [line.rate for line in case.bill.lines if line.item == "compute"]
     if not rates or rates[0] is None:

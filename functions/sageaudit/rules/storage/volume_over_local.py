@@ -25,7 +25,7 @@ from sageaudit.rules import api
     required_parameters=(*api.VOLUME_PATHS.values(), *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Compares the request with the catalogue."""
+    """Compares VolumeSizeInGB with the local storage of the types in the catalogue."""
     job, path = case.job, api.VOLUME_PATHS[case.job.kind]
     sizes = [
         (instance_type.local_gb if instance_type else None) or 0
@@ -35,10 +35,10 @@ def check(case: api.RequestCase) -> api.Outcome:
     if not local_gb or job.volume_gb is None or job.volume_gb <= local_gb:
         return api.Clear()
     is_processing = job.kind is api.JobKind.PROCESSING
-    consequence = "AWS refuses the request" if is_processing else "SageMaker adds no volume"
+    consequence_text = "AWS refuses the request" if is_processing else "SageMaker adds no volume"
     return api.measured_fact(
         f"VolumeSizeInGB is {job.volume_gb}, and each of {job.instances} has {local_gb} GB "
-        f"of local storage: {consequence}.",
+        f"of local storage: {consequence_text}.",
         {"volume_gb": job.volume_gb, "local_gb": local_gb},
         fix=(api.Parameter(path, job.volume_gb, local_gb),),
         caution=(

@@ -1,4 +1,4 @@
-"""Shared by the tuning rules: sums over the trials of a tuning job, and paths in its request."""
+"""What the tuning rules share: sums over the trials of a tuning job, and paths in its request."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ EARLY_STOPPING = f"{CONFIG}.TrainingJobEarlyStoppingType"
 
 
 def total_usd(trials: Sequence[Trial]) -> Decimal | None:
-    """Returns the cost of these trials together; None if the cost of one is not known."""
+    """Returns the cost of these trials together; None if the cost of a trial is not known."""
     return api.sum_if_complete(trial.total_usd for trial in trials)
 
 
 def cost_text(usd: Decimal | None) -> str:
-    """Returns an amount for a sentence."""
+    """Returns `$12.30`, or `an unknown sum` for None."""
     return "an unknown sum" if usd is None else f"${usd:,.2f}"
 
 
 def last_improving_trial(
     trials: Sequence[Trial], direction: Direction, tolerance_percent: Decimal
 ) -> Trial | None:
-    """Returns the last trial that gained more than the tolerance; None if no trial has an
-    objective.
+    """Returns the last trial that improved the best objective by more than `tolerance_percent`.
+
+    None if no trial has an objective.
     """
     trials_with_objective = [trial for trial in trials if trial.objective is not None]
     values = [trial.objective for trial in trials_with_objective if trial.objective is not None]

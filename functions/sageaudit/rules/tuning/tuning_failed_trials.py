@@ -7,8 +7,8 @@ Saving: Lost: what the failed trials cost. The finding of a trial's own audit co
 When it is wrong: A range may include values with which training fails, on purpose, to find the
     limit.
 What to do: Read the failure message of one trial. If all trials fail the same way, first run one
-    training job alone. If some fail, narrow the hyperparameter range that they share (memory grows
-    with batch size and depth, loss diverges at a high learning rate).
+    training job alone. If some fail, narrow the hyperparameter range that they share. Memory grows
+    with batch size and depth, and loss diverges at a high learning rate.
 Sources: botocore, DescribeTrainingJob.TrainingEndTime: failed jobs are billed up to their end. The
     20% is our choice.
 """
@@ -24,7 +24,7 @@ SHARE = api.Threshold("min_failed_percent", 20, "percent of trials", "a fifth of
 
 @api.rule(id="SA903", scope=api.RollUpCase, kinds={api.JobKind.TUNING}, thresholds=(TRIALS, SHARE))
 def check(case: api.RollUpCase) -> api.Outcome:
-    """Judges the trials alone, without the tuning job's own description."""
+    """Judges only the trials; needs no description of the tuning job."""
     failed = [trial for trial in case.trials if trial.status == "Failed"]
     if not failed or len(failed) < case.threshold(TRIALS):
         return api.Clear()

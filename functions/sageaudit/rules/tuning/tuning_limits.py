@@ -31,7 +31,7 @@ MIN_EXPOSURE = api.Threshold("min_exposed_usd", 1000, "USD for all trials", "a l
     required_parameters=(MAX_TRIALS, _TIME),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Judges the cost that follows from the definitions of its training jobs."""
+    """Judges the most that the trials can cost, by the request's definitions."""
     trials, time_s = case.request.value(MAX_TRIALS), case.request.value(_TIME)
     is_grid = case.request.value(f"{CONFIG}.Strategy") == "Grid"
     if trials is None and time_s is None and not is_grid:

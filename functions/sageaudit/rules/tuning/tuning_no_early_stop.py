@@ -3,8 +3,8 @@
 What it checks: TrainingJobEarlyStoppingType is Off, at least 10 trials completed, and their median
     run time is at least 10 minutes. Hyperband is not judged: it stops trials itself, and allows no
     other early stopping.
-Why it costs: A trial that is worse than the median of the others at the same epoch seldom becomes
-    the best one, but is billed to its end.
+Why it costs: If a trial is worse than the median of the others at the same epoch, it seldom becomes
+    the best. It is still billed to its end.
 Saving: Possible, without a figure. It is not known at which epoch each trial would have been
     stopped.
 When it is wrong: Early stopping needs an algorithm that reports the objective each epoch. A trial
@@ -43,7 +43,7 @@ def _early_stopping_refusal(case: api.RollUpCase) -> str | None:
     required_parameters=(trials.EARLY_STOPPING, f"{trials.CONFIG}.Strategy", trials.MAX_TRIALS),
 )
 def check(case: api.RollUpCase) -> api.Outcome:
-    """Judges by settings and run times."""
+    """Judges by the settings and the trials' run times."""
     tuning = case.tuning
     if tuning is None:
         return trials.TUNING_UNREAD
@@ -73,7 +73,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _check_request(case: api.RollUpCase, tuning: TuningSettings) -> api.Outcome:
-    """Judges a request by its number of trials; without a value AWS's default is Off."""
+    """Judges a request by its number of trials. A missing value counts as Off, AWS's default."""
     if tuning.early_stopping not in {None, _OFF} or (tuning.max_jobs or 0) < case.threshold(TRIALS):
         return api.Clear()
     return api.recommendation(

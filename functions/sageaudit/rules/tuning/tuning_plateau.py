@@ -1,13 +1,13 @@
 """Many trials started after the objective had stopped improving.
 
-What it checks: In the order in which trials ended, at least 10 of them started after the best
-    objective had improved by more than 1% for the last time.
+What it checks: The rule finds the last trial that improved the best objective by more than 1%, in
+    the order in which trials ended. At least 10 trials started after that trial had ended.
 Why it costs: Each trial is a training job at full price.
 Saving: Possible, never in a total: the cost of the later trials, without the dollars that their own
     findings count.
-When it is wrong: It also depends on luck: random search can find the best result in its last trial.
-    1% of an accuracy of 0.99 is the whole remaining error. The trials may be meant to map the
-    search space, not to find its best point.
+When it is wrong: The result also depends on luck: random search can find the best result in its
+    last trial. 1% of an accuracy of 0.99 is the whole remaining error. The trials may be meant to
+    map the search space, not to find its best point.
 What to do: Run fewer trials, or set a completion criterion, which stops the search only if nothing
     improves.
 Sources: AWS, API reference: BestObjectiveNotImproving counts jobs that fail "to improve model
@@ -33,7 +33,7 @@ MIN_TRIALS_AFTER = api.Threshold("min_trials_after", 10, "trials", "a few may be
     thresholds=(api.NO_GAIN, MIN_TRIALS_AFTER),
 )
 def check(case: api.RollUpCase) -> api.Outcome:
-    """Counts trials that started later than the best one ended: its result was known by then."""
+    """Counts the trials that started after the last improving trial had ended."""
     tuning = case.tuning
     if tuning is None:
         return trials.TUNING_UNREAD
@@ -80,12 +80,15 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _criteria(not_improving: int) -> tuple[tuple[api.Parameter, ...], ...]:
-    """Returns the two completion criteria, each of which ends the search; `not_improving` is at
-    least 3.
+    """Returns two alternative completion criteria, each of which ends the search.
+
+    `not_improving`: the number of trials without improvement, at least 3.
     """
-    criteria = f"{trials.CONFIG}.TuningJobCompletionCriteria"
-    not_improving_path = f"{criteria}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving"
-    convergence_path = f"{criteria}.ConvergenceDetected.CompleteOnConvergence"
+    criteria_path = f"{trials.CONFIG}.TuningJobCompletionCriteria"
+    not_improving_path = (
+        f"{criteria_path}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving"
+    )
+    convergence_path = f"{criteria_path}.ConvergenceDetected.CompleteOnConvergence"
     return (
         (api.Parameter(not_improving_path, None, not_improving),),
         (api.Parameter(convergence_path, None, "Enabled"),),

@@ -1,9 +1,9 @@
 """The tuning job's strategy learns little from its trials.
 
-What it checks: Rounds are trials divided by parallel trials. Grid search ran at least 20 trials. Or
-    Random search ran at least 20 trials in at least 10 rounds, from which another strategy could
-    have learned. Or Bayesian search ran at least 10 trials in fewer than 3 rounds, and had hardly
-    anything to learn from.
+What it checks: The number of rounds is the number of trials divided by the parallel trials. Grid
+    search ran at least 20 trials. Or Random search ran at least 20 trials in at least 10 rounds,
+    from which another strategy could have learned. Or Bayesian search ran at least 10 trials in
+    fewer than 3 rounds, too few to learn from.
 Why it costs: A search that learns needs fewer trials for the same objective.
 Saving: Possible, without a figure. How many fewer trials are enough is not known in advance.
 When it is wrong: Grid covers the whole space and can be repeated exactly. Random can run any number
@@ -38,16 +38,21 @@ _STRATEGY = f"{trials.CONFIG}.Strategy"
     required_parameters=(_STRATEGY, trials.MAX_TRIALS, trials.MAX_PARALLEL),
 )
 def check(case: api.RollUpCase) -> api.Outcome:
-    """Judges by strategy and rounds alone. The settings that it recommends give no finding."""
+    """Judges by the strategy and the number of rounds. Settings that this rule recommends are
+    clear.
+    """
     tuning = case.tuning
     if tuning is None:
         return trials.TUNING_UNREAD
     if tuning.strategy is None:
         return api.Unknown("strategy_unknown", "the tuning job names no strategy")
-    trial_count, verb = _trial_count(case), "ran" if case.duration_basis is None else "will run"
-    learned = "learned" if case.duration_basis is None else "learn"
+    trial_count, verb = (
+        _trial_count(case),
+        "ran" if case.duration_basis is None else "will run",
+    )
+    learned_text = "learned" if case.duration_basis is None else "learn"
     if tuning.strategy == "Grid" and trial_count >= case.threshold(MIN_TRIALS):
-        summary = f"Grid search {verb} {trial_count} trials and {learned} nothing from them."
+        summary = f"Grid search {verb} {trial_count} trials and {learned_text} nothing from them."
         return _finding(case, tuning, summary)
     if tuning.strategy not in {"Random", "Bayesian"} or not trial_count:
         return api.Clear()
@@ -58,7 +63,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
         if trial_count < case.threshold(MIN_TRIALS) or rounds < case.threshold(MIN_ROUNDS):
             return api.Clear()
         summary = (
-            f"Random search {verb} {trial_count} trials in {rounds:.0f} rounds and {learned} "
+            f"Random search {verb} {trial_count} trials in {rounds:.0f} rounds and {learned_text} "
             "nothing from them."
         )
         return _finding(case, tuning, summary)
@@ -72,7 +77,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _trial_count(case: api.RollUpCase) -> int:
-    """Returns how many trials there were; for a request, how many there may be."""
+    """Returns the number of trials; for a request, the largest number."""
     if case.duration_basis is None:
         return len(case.trials)
     return (case.tuning.max_jobs if case.tuning else None) or 0
@@ -103,9 +108,7 @@ def _finding(case: api.RollUpCase, tuning: TuningSettings, summary: str) -> api.
 def _lower_parallelism_fix(
     case: api.RollUpCase, tuning: TuningSettings
 ) -> tuple[api.Parameter, ...]:
-    """Returns a MaxParallelTrainingJobs with which the next job has the rounds that this rule asks
-    for.
-    """
+    """Returns the MaxParallelTrainingJobs that gives the next tuning job enough rounds."""
     rounds = max(case.threshold(MIN_ROUNDS), case.threshold(FEW_ROUNDS), 1)
     parallel = max(int(_trial_count(case) / rounds), 1)
     if tuning.max_parallel is not None and tuning.max_parallel <= parallel:

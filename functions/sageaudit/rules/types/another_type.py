@@ -17,7 +17,7 @@ from sageaudit.rules import api
 
 HIDDEN_PEAKS_CAUTION = "Means of a minute hide short peaks: try it once."
 _MAX_NAMED_TYPES = 3
-"""How many types without a price a sentence names; the others are counted."""
+"""The most types without a price that a sentence names; the others are counted."""
 _CAPACITY_CONSTRAINTS = frozenset(
     {
         Constraint.VCPU,
@@ -29,14 +29,16 @@ _CAPACITY_CONSTRAINTS = frozenset(
         Constraint.NOT_RECORDED,
     }
 )
-"""Refusals by what the run needs, which say more than those by what a type is."""
+"""The constraints that follow from what the run needs. They explain more than those that follow
+from what a type is.
+"""
 
 
 class TypeRecommendation(Struct, frozen=True):
-    """The candidate that certainly saves most, the second best, and the reason; `resize` has all
-    types.
+    """The types to recommend to a run: `first` certainly saves most, `second` is the next best.
 
-    Without a candidate, `reason` says what keeps the run on its type, without a full stop.
+    Without a type, `reason` says what keeps the run on its type, without a full stop; else it
+    explains `first`. `resize` has the results for all types; None if none was tried.
     """
 
     first: Candidate | None
@@ -54,8 +56,10 @@ class TypeRecommendation(Struct, frozen=True):
         )
 
     def details(self, case: api.JobCase, hint: str = "") -> api.DetectionDetails:
-        """Returns the fix, counted and at best, with the second best as an alternative; without a
-        type a caution.
+        """Returns the parts of a finding: the fix, its counted and best saving, and the second best
+        type.
+
+        Without a type to recommend, only a caution.
         """
         if self.first is None:
             return {"caution": f"Nothing is counted: {self.reason}. {hint}".strip()}
@@ -71,9 +75,9 @@ class TypeRecommendation(Struct, frozen=True):
 
 
 def best_type(case: api.JobCase, *, include_legacy: bool = True) -> TypeRecommendation:
-    """Ranks all types together: the same GPU, fewer GPUs, another GPU, none.
+    """Returns the best of all types: with the same GPU, fewer GPUs, another GPU or no GPU.
 
-    `include_legacy=False` leaves out those of an old generation.
+    `include_legacy=False` leaves out types of an old generation.
     """
     if reason := _move_refusal(case):
         return TypeRecommendation(None, None, reason)
@@ -113,8 +117,8 @@ def best_type(case: api.JobCase, *, include_legacy: bool = True) -> TypeRecommen
 
 
 def _former_type_sentence(resize: Resize, candidate: Candidate) -> str:
-    """Returns a sentence about a more expensive type that the runs left, if another type certainly
-    saves.
+    """Returns a sentence that suggests a trial of a type on which the family's runs cost less,
+    although its hourly rate is higher.
     """
     saving_usd = resize.saving_usd(candidate)
     amount_text = "" if saving_usd is None else f" (about ${saving_usd:,.2f} per run)"
@@ -125,20 +129,20 @@ def _former_type_sentence(resize: Resize, candidate: Candidate) -> str:
 
 
 def _move_refusal(case: api.JobCase) -> str | None:
-    """Returns why no other type can be named for a run at all, or None."""
+    """Returns why no other type can be recommended for the run; None if one can."""
     if case.job.purchase is api.Purchase.TRAINING_PLAN:
         return "its training plan is prepaid, for this type"
     return resize_refusal(case.job, case.market)
 
 
 def type_fixed_reason(case: api.JobCase) -> str | None:
-    """Returns why no other type is tried, for cards; None if one is."""
+    """Returns why the job cannot change its type, for rule cards; None if it can."""
     return type_change_refusal(case.job)
 
 
 def _is_smaller(resize: Resize, candidate: Candidate) -> bool:
-    """Whether a candidate that was not tried has fewer vCPUs or less memory, whose peaks may be
-    hidden.
+    """Whether an untried candidate has fewer vCPUs or less memory, so that hidden peaks may not
+    fit.
     """
     current, new = resize.current_type, candidate.type
     if candidate.runtime_factor is not None and candidate.runtime_factor.is_measured:
@@ -147,8 +151,9 @@ def _is_smaller(resize: Resize, candidate: Candidate) -> bool:
 
 
 def _no_type_reason(resize: Resize, *, legacy: bool) -> str:
-    """Returns what keeps the run from the most expensive of the cheaper types, if possible one with
-    its GPU.
+    """Returns what excludes the most expensive of the types with a lower hourly rate.
+
+    A type with the run's GPU is preferred. `legacy=False` leaves out types of an old generation.
     """
     if resize.rate is None:
         return f"no price of {resize.current_type.name} is known here"
@@ -188,7 +193,9 @@ def _no_type_reason(resize: Resize, *, legacy: bool) -> str:
 
 
 def _unpriced_text(resize: Resize) -> str:
-    """Returns a clause that names types that fit the run and have no price here, or nothing."""
+    """Returns a clause that names the types that fit the run and have no known price; empty without
+    any.
+    """
     names = [instance_type.name for instance_type in resize.feasible_unpriced_by_size]
     if not names:
         return ""
@@ -199,16 +206,16 @@ def _unpriced_text(resize: Resize) -> str:
 
 
 def _refusal_text(instance_type: InstanceType, refusal: TypeRefusal) -> str:
-    """Returns why a type cannot be recommended, as a clause."""
+    """Returns a clause about why a type cannot be recommended."""
     if refusal.constraint is Constraint.NOT_RECORDED:
         return f"whether {instance_type.name} fits is not known ({refusal.reason})"
     return f"the nearest cheaper type, {instance_type.name}, does not fit ({refusal.reason})"
 
 
 def next_size_by_vcpu(case: api.JobCase) -> InstanceType | None:
-    """Returns the smallest size with the same GPUs and more vCPUs, of those with a price here.
+    """Returns the smallest type with the same GPUs and more vCPUs; None without one.
 
-    If no price is known at all, of all of them. A type without a price may not be sold here.
+    A type with a known price comes first, because a type without one may not be sold in the region.
     """
     current_type = case.market.types.get(case.job.groups[0].instance_type)
     is_prepaid = case.job.purchase is api.Purchase.TRAINING_PLAN
@@ -235,8 +242,9 @@ def next_size_by_vcpu(case: api.JobCase) -> InstanceType | None:
 
 
 def price_ratio(case: api.JobCase, current_type: str, other_type: str) -> Decimal | None:
-    """Returns the hourly price of another type over the current one; None without two comparable
-    known prices.
+    """Returns the hourly price of `other_type` divided by that of `current_type`.
+
+    None if a price is unknown or estimated, or if the two are not comparable.
     """
     region, kind = case.job.region, case.job.kind
     current_rate, other_rate = (
@@ -255,14 +263,12 @@ def price_ratio(case: api.JobCase, current_type: str, other_type: str) -> Decima
 
 
 def hourly_rate(case: api.JobCase | api.RequestCase, instance_type: InstanceType) -> Rate | None:
-    """Returns the type's rate in the region and for the kind of the job."""
+    """Returns the type's hourly rate for the job's region and kind; None if it is not known."""
     return case.market.hourly(case.job.region, case.job.kind, instance_type.name)
 
 
 def rate_text(rate: Rate) -> str:
-    """Returns a text such as `$0.230`, or `about $0.230 (estimated)` for a rate that nobody has
-    read.
-    """
+    """Returns `$0.230`, or `about $0.230 (estimated)` for an estimated rate."""
     return f"about ${rate.usd:.3f} (estimated)" if rate.is_estimate else f"${rate.usd:.3f}"
 
 
@@ -271,8 +277,8 @@ def successors_sentence(
 ) -> str:
     """Returns a sentence that names the successors that the job could use; empty without any.
 
-    `refused_types`: types on which the run is known not to fit. A successor without a price may
-    not be sold there, so the sentence says so.
+    `refused_types`: the types on which the run does not fit. A successor without a known price is
+    marked, because it may not be sold in the region.
     """
     names = [
         successor.name
@@ -286,7 +292,7 @@ def successors_sentence(
 
 
 def is_image_unfit_for_successors(case: api.JobCase, current_type: InstanceType) -> bool:
-    """Whether there are successors, and the run's image works on none of their GPUs."""
+    """Whether the type has successors, and the run's image works on none of them."""
     successors = _current_successors(case, current_type)
     return bool(successors) and all(
         image_refusal(case.job, current_type, successor) for successor in successors
@@ -294,9 +300,7 @@ def is_image_unfit_for_successors(case: api.JobCase, current_type: InstanceType)
 
 
 def _current_successors(case: api.JobCase, current_type: InstanceType) -> list[InstanceType]:
-    """Returns the successors of the catalogue that are of a current generation and sold for the
-    kind of job.
-    """
+    """Returns the type's successors of a current generation that are sold for the job's kind."""
     successors = (case.market.types.get(name) for name in current_type.successors)
     return [
         successor

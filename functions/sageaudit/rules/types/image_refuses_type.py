@@ -27,7 +27,7 @@ from sageaudit.rules import api
     required_parameters=(*api.IMAGE_PATHS.values(), *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Compares the image's name with the catalogue."""
+    """Compares the image's name with the GPU of the type in the catalogue."""
     types = case.instance_types
     if not types or None in types:
         return api.Unknown("type_unknown", "the instance type is not in the catalogue")

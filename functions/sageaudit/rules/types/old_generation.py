@@ -4,14 +4,13 @@ What it checks: The catalogue marks the type's family as legacy: m4, c4, p2, p3,
 Why it costs: A newer generation has faster vCPUs or GPUs, usually at a lower hourly rate.
 Saving: Derived, if prices are known: the run on the type that certainly saves most. A CPU type
     takes the same time. A GPU type may take longer, by the ratio that was measured on training work
-    (docs/evidence/gpu-throughput.md); the longest run time is counted, and the range is shown. A
-    resource needs a metric only if the new type has less of it.
-When it is wrong: Code that was built for the old GPU must be built again for the new one. In four
-    cases, newer types that may fit are named without a figure: the old GPUs have NVLink and the new
-    ones do not; the run has several instances that may exchange data; no ratio was measured; the
-    new type has less of a resource that was not recorded. There is no finding if the image works on
-    none of them, because its CUDA is older than their GPUs, or its algorithm is not documented for
-    them.
+    (docs/evidence/gpu-throughput.md). The longest run time is counted, and the range is shown.
+    Metrics are needed only for resources of which the new type has less.
+When it is wrong: Code that was built for the old GPU must be built again for the new one. Newer
+    types that may fit are named without a figure if one of four things holds. The old GPUs have
+    NVLink and the new ones do not. The run has several instances that may exchange data. No ratio
+    was measured. Or the new type has less of a resource that was not recorded. There is no finding
+    if the image works on no newer type, because of its CUDA version or its algorithm.
 What to do: Try a current type that the run fits. An image with a recent framework runs on it
     without changes.
 Sources: The catalogue's own table of legacy families and their successors (`legacy_family`,
@@ -47,7 +46,7 @@ from sageaudit.rules.types.another_type import (
     required_parameters=api.TYPE_PARAMETERS,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Finds old types by the catalogue, and values a successor by prices and recorded use."""
+    """Finds old types by the catalogue, and judges successors by prices and recorded use."""
     groups = case.job.groups
     name = groups[0].instance_type if groups else None
     current_type = case.market.types.get(name) if name else None
@@ -70,7 +69,7 @@ def check(case: api.JobCase) -> api.Outcome:
         hourly_rate(case, current_type),
         hourly_rate(case, new_type) if new_type else None,
     )
-    verb = "It ran on" if case.duration_basis is None else "It asks for"
+    verb_text = "It ran on" if case.duration_basis is None else "It asks for"
     rates_text = (
         f"{rate_text(new_rate)} instead of {rate_text(current_rate)} an hour"
         if current_rate and new_rate
@@ -84,7 +83,7 @@ def check(case: api.JobCase) -> api.Outcome:
         gpu_text = f"a cheaper GPU, not a faster one (counted as {time_factor:.2f} times as long)"
         generation_text = f": {new_type.name} has {gpu_text}, at {rates_text}"
     return api.derived_saving(
-        f"{verb} {case.job.instances}{generation_text}.",
+        f"{verb_text} {case.job.instances}{generation_text}.",
         {
             "instance_type": current_type.name,
             "successor": new_type.name if new_type else None,
@@ -96,8 +95,8 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _short_run_text(case: api.JobCase, recommendation: TypeRecommendation) -> str:
-    """Returns what was recorded of the GPU in a run too short to choose a smaller type by; else
-    empty.
+    """Returns a sentence on the mean GPU use of a run that is too short to choose a smaller type;
+    else "".
     """
     lines = case.active_usage.series.get(api.Metric.GPU, {}).values()
     points = [value for line in lines for value in line.present]

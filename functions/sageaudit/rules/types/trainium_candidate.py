@@ -1,8 +1,8 @@
 """Trainium may do this long deep-learning run on NVIDIA GPUs for less.
 
 What it checks: A completed run took at least 4 hours on g5, p4d or p4de, in AWS's PyTorch or
-    Hugging Face training container, in a region with a known price of a trn1 type. Off by default:
-    the policy lists the rule under `rules.on` if the team would port its code to Neuron.
+    Hugging Face training container. A price of a trn1 type is known in its region. The rule is off
+    by default. The policy can list it under `rules.on` if the team would port its code to Neuron.
 Why it costs: AWS states up to 50% lower cost to train on Trn1 than on comparable GPU instances.
 Saving: None is counted. Only a training run shows how fast a model is there. The finding says how
     much faster it must be.
@@ -38,9 +38,9 @@ def _other_family_reason(case: api.JobCase) -> str | None:
 
 
 def _other_image_reason(case: api.JobCase) -> str | None:
-    """Returns why the image does not count as AWS's own.
+    """Returns why the image does not count as AWS's own; None if it does.
 
-    An image in a registry of the job's account may be changed.
+    An image in the registry of the job's own account may be a changed copy.
     """
     job = case.job
     is_own_image = job.account is not None and (job.image or "").startswith(f"{job.account}.")
@@ -63,7 +63,7 @@ def _other_image_reason(case: api.JobCase) -> str | None:
     on=False,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Needs only the job's image, duration and type, and both prices."""
+    """Judges by the job's image, duration and type, and the prices of both types."""
     job = case.job
     if job.elapsed_s is None:
         return api.TIMES_MISSING
@@ -72,24 +72,24 @@ def check(case: api.JobCase) -> api.Outcome:
     current_type = case.market.types.get(job.groups[0].instance_type)
     if current_type is None:
         return api.Unknown("type_unknown", f"{job.groups[0].instance_type} is not in the catalogue")
-    target = "ml.trn1.2xlarge" if current_type.gpus == 1 else "ml.trn1.32xlarge"
-    ratio = price_ratio(case, current_type.name, target)
+    target_type = "ml.trn1.2xlarge" if current_type.gpus == 1 else "ml.trn1.32xlarge"
+    ratio = price_ratio(case, current_type.name, target_type)
     if ratio is None:
-        reason = f"{target} or {current_type.name} has no price in {job.region}"
+        reason = f"{target_type} or {current_type.name} has no price in {job.region}"
         return api.Unknown("price_unknown", reason)
     image = job.image or ""
     container = repository(image) or ""
     neuron = image.split(container, 1)[0] + f"{container}-neuronx:<tag>"
     return api.possible_saving(
         f"{api.duration_text(job.elapsed_s)} of deep learning on {job.instances}: try "
-        f"{target}, which costs less if it is over {ratio:.2f} times as fast.",
+        f"{target_type}, which costs less if it is over {ratio:.2f} times as fast.",
         {
             "elapsed_s": job.elapsed_s,
             "break_even_times_as_fast": round(ratio, 2),
             "flash_attention": job.hints.flash_attention,
         },
         fix=(
-            api.Parameter("ResourceConfig.InstanceType", current_type.name, target),
+            api.Parameter("ResourceConfig.InstanceType", current_type.name, target_type),
             api.Parameter("AlgorithmSpecification.TrainingImage", image, neuron),
         ),
         caution=(

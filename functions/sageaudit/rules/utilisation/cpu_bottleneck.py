@@ -1,12 +1,12 @@
 """The CPU is at its limit, and the GPU waits for it.
 
-What it checks: In at least 50% of the active minutes of all hosts, a host's CPU is at 90% or more
-    while its GPU is at 50% or less. Or, as a milder case, mean CPU is over 60% and mean GPU under
-    10%. Only minutes with points of both count. If no GPU works for half an hour or more at the
-    start or at the end, these minutes are left to idle-start and idle-tail.
+What it checks: In at least half of all hosts' active minutes, the host's CPU is at 90% or more and
+    its GPU at 50% or less. Or, as a milder case, mean CPU is over 60% and mean GPU under 10%. Only
+    minutes with points of both count. If no GPU works for half an hour or more at the start or end,
+    idle-start and idle-tail judge these minutes.
 Why it costs: The GPU is most of the price, and is billed while the CPU prepares its next batch.
-Saving: None is counted. Only a trial shows how much shorter the run is if the GPU does not wait,
-    and types with more vCPUs cost more per hour.
+Saving: None is counted. Only a trial shows how much shorter the run is if the GPU does not wait.
+    Types with more vCPUs cost more per hour.
 When it is wrong: Code that computes on the CPU by design, with little GPU work in between, looks
     the same: it may need a CPU type. One-minute means may hide that the data loader sometimes waits
     for the GPU too. `num_workers` is a placeholder, because names and values of hyperparameters are
@@ -53,7 +53,7 @@ GPU_MEAN_BELOW = api.Threshold(
     max_period_s=300,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the minutes of all hosts together, each minute with its host's CPU and GPU."""
+    """Judges the minutes of all hosts together, each by the CPU and GPU of its own host."""
     # minutes of several runs have no order, so they have no start and no end
     usage = case.active_usage if case.is_pooled else trim_to_gpu_work(case.active_usage)
     if usage.minutes < MIN_ACTIVE_MINUTES and not case.is_pooled:

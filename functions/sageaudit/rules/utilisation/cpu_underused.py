@@ -1,12 +1,12 @@
 """CPU and memory use stay low on a CPU type: a smaller instance is enough.
 
 What it checks: On a type without GPU, the P95 of CPU and of memory over the active minutes are
-    under 40% of the instance, and the run fits a cheaper type.
+    under 40%. The run fits a cheaper type.
 Why it costs: A vCPU-hour costs the same whether it is used or not.
 Saving: Derived: the run on the type that saves most. Its memory has room for the busiest host's
-    P99.5 plus 20%. A minute in which more cores were busy than 80% of its cores counts as longer. A
-    type on which the run takes over 1.25 times as long is excluded. The saving is never (1 -
-    utilisation) x cost.
+    P99.5 plus 20%. A minute in which more cores were busy than 80% of the new type's cores counts
+    as longer. A type on which the run takes over 1.25 times as long is excluded. The saving is
+    never (1 - utilisation) x cost.
 When it is wrong: One-minute means hide short peaks. Reads through the page cache benefit from
     memory that no metric shows as used.
 What to do: Take the smaller type. If several hosts each do little, fewer hosts may be enough
@@ -37,7 +37,7 @@ MEMORY_BELOW = api.Threshold(
     subsumes={"cheaper-type", "memory-oversized"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the busiest host, because every host must fit."""
+    """Judges the busiest host, because the type must fit every host."""
     cpu, memory = (
         case.active_usage.busiest_percentile(metric, 95)
         for metric in (api.Metric.CPU, api.Metric.MEMORY)

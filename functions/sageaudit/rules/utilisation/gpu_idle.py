@@ -1,13 +1,14 @@
 """The GPU did nothing, or almost nothing.
 
-What it checks: The GPU did nothing if no host has a point of GPUUtilization above 1% of one GPU
-    over at least 15 minutes, including an idle start and end. It did almost nothing if, over at
-    least 15 active minutes, the GPUs of each host together average under 5% of one GPU, with a P95
-    of at most 10%. If the CPUs were at their limit meanwhile, cpu-bottleneck reports that instead.
+What it checks: The GPU did nothing if GPUUtilization is never above 1% of one GPU on any host. At
+    least 15 minutes must be recorded, including an idle start and end. The GPU did almost nothing
+    if the GPUs of each host together average under 5% of one GPU, with a P95 of at most 10%. For
+    this, at least 15 active minutes count. If the CPUs were at their limit meanwhile,
+    cpu-bottleneck reports that instead.
 Why it costs: The GPU is most of the instance's price.
-Saving: Derived. If the GPU did nothing: the same run time on the cheapest type, usually without
-    GPU, that has room for the P99.5 of vCPU and host memory use plus 20%. If one of the two was not
-    recorded, that type has at least as much of it. If the GPU did almost nothing: the run on a GPU
+Saving: Derived. If the GPU did nothing: the same run time on the cheapest type with room for the
+    P99.5 of vCPUs and host memory plus 20%. This type usually has no GPU. If one of the two was not
+    recorded, the type has at least as much of it. If the GPU did almost nothing: the run on a GPU
     type that it certainly fits, at its longest run time. Without such a type there is no figure.
 When it is wrong: A short burst may be rounded to 0 in one-minute means, or points may be missing
     during it. If the code should use the GPU and fell back to the CPU, correct the code instead.
@@ -51,7 +52,9 @@ from sageaudit.rules.utilisation.gpus import (
     },
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the whole run for no use, and its active minutes for almost none."""
+    """Judges the whole run for a GPU that did nothing, and the active minutes for one that did
+    almost nothing.
+    """
     is_idle = is_gpu_idle(case.whole_run)
     usage = case.whole_run if is_idle else case.active_usage
     if usage.minutes < case.threshold(MIN_ACTIVE) or not (is_idle or is_gpu_hardly_used(case)):
@@ -84,7 +87,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _small_percent_text(gpus: int, mean: float) -> str:
-    """Returns the average as a sentence's start, never "0%": a GPU that works a little works."""
+    """Returns the start of a sentence with the mean GPU use, `under 1%` instead of 0%."""
     percent = f"{mean:.0f}%" if mean >= 1 else "under 1%"
     if gpus == 1:
         return f"The GPU averaged {percent}"

@@ -1,9 +1,9 @@
 """The GPU works in bursts and waits between them.
 
 What it checks: Over the active minutes a host's GPU use has a P95 over 70% and a P5 under 10%. It
-    is under 10% in at least a tenth of the minutes, and at least 3 times it falls there and comes
-    back above 70%. In those minutes the CPU is under 90% on average, so the GPU does not wait for
-    the CPU.
+    is under 10% in at least a tenth of the minutes. At least 3 times it falls from above 70% to
+    under 10% and comes back. In the low minutes the CPU is under 90% on average, so the GPU does
+    not wait for the CPU.
 Why it costs: A waiting GPU is billed like a busy one.
 Saving: None is counted. Only a run shows what the GPU waits for, and how much of the wait can
     overlap with work.
@@ -47,7 +47,7 @@ MIN_WAITS = api.Threshold("min_waits", 3, "times", "one may be a start or an end
     max_period_s=300,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Reports the host that waits longest."""
+    """Reports the host with the largest share of waiting minutes."""
     hosts = case.active_usage.series[api.Metric.GPU]
     waits = [wait for host in hosts if (wait := _host_waits(case, host))]
     if not waits:
@@ -76,7 +76,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _host_waits(case: api.JobCase, host: str) -> GpuWaits | None:
-    """Returns a host's waits; None if there are too few, or if the host may wait for its CPU."""
+    """Returns a host's GPU waits; None if they are rare, or if the CPU may cause them."""
     gpu = case.active_usage.series[api.Metric.GPU][host]
     cpu = case.active_usage.series[api.Metric.CPU].get(host)
     waits = _gpu_waits(gpu, cpu, low=case.threshold(P5_BELOW), high=case.threshold(MIN_P95))
@@ -89,7 +89,10 @@ def _host_waits(case: api.JobCase, host: str) -> GpuWaits | None:
 
 
 class GpuWaits(Struct, frozen=True):
-    """One host's waits: the share of points (0..100), how often, and the mean CPU meanwhile."""
+    """The waits of one host's GPU.
+
+    `waiting_percent`: the percent of points in a wait. `cpu_percent`: the mean CPU in those points.
+    """
 
     p95: float
     waiting_percent: float
@@ -98,9 +101,9 @@ class GpuWaits(Struct, frozen=True):
 
 
 def _gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> GpuWaits | None:
-    """Returns the waits: each begins under `low` and ends when the GPU is above `high` again.
+    """Returns the waits; a wait begins under `low` and ends when the GPU is above `high` again.
 
-    None if the GPU is steadily low or high, or if no CPU was recorded while it waited.
+    None if the GPU's use is steadily low or high, or if no CPU point was recorded in a wait.
     """
     points = gpu.present
     if gpu.highest <= high:
@@ -120,7 +123,7 @@ def _gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> G
 
 
 def _count_waits(points: Sequence[float], low: float, high: float) -> int:
-    """Returns how often the GPU went from high to low and back."""
+    """Returns how many times the GPU fell from above `high` to under `low` and came back."""
     count, was_high, has_fallen = 0, False, False
     for value in points:
         if value > high:

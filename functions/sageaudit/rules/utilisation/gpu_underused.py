@@ -66,7 +66,7 @@ def check(case: api.JobCase) -> api.Outcome:
     hint = "" if recommendation.first else "First feed the GPU faster."
     if _can_take_larger_batch(case, use):
         hint = f"A larger batch may help: the P95 of GPU memory was {use.memory_p95:.0f}%."
-    level = "amber" if has_low_mean else "below target"
+    level_text = "amber" if has_low_mean else "below target"
     return api.derived_saving(
         f"The GPU averaged {use.mean:.0f}% (P95 {use.p95:.0f}%) over "
         f"{case.minutes_text(usage.minutes)} on {case.job.instances}.",
@@ -74,7 +74,7 @@ def check(case: api.JobCase) -> api.Outcome:
             "gpu_mean_percent": round(use.mean, 1),
             "gpu_p95_percent": round(use.p95, 1),
             "gpu_max_percent": round(use.max, 1),
-            "jobstats": "red" if use.mean <= case.threshold(RED_MAX) else level,
+            "jobstats": "red" if use.mean <= case.threshold(RED_MAX) else level_text,
             "gpu_memory_p95_percent": None if use.memory_p95 is None else round(use.memory_p95, 1),
             "cpu_p95_percent": round(use.cpu_p95, 1),
             "cpu_mean_cores": round(use.mean_cpu_cores, 2),
@@ -87,7 +87,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _can_take_larger_batch(case: api.JobCase, use: GpuUse) -> bool:
-    """Whether a larger batch is known to fit, and the CPUs could feed it."""
+    """Whether a larger batch is known to fit the GPU memory, and the CPUs could feed it."""
     return (
         use.p95 < case.threshold(P95_BELOW)
         and use.cpu_p95 < case.threshold(CPU_BELOW)

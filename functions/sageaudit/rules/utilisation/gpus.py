@@ -1,4 +1,6 @@
-"""How much a run used its GPUs and the CPUs that feed them, and when gpu-idle judges it instead."""
+"""How much a run used its GPUs and the CPUs that feed them, and when gpu-idle covers a run instead
+of other GPU rules.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,12 @@ CPU_LIMIT = api.Threshold(
     "min_cpu_percent", 90, "percent of all vCPUs", "at its limit", "Debugger CPUBottleneck"
 )
 _MIN_WORKERS_PER_CORE = 0.7
-"""The min_threshold of 70% of Debugger's Dataloader rule."""
+"""The fewest data-loader workers per core: Debugger's Dataloader rule, min_threshold 70%."""
 _MAX_WORKERS_PER_CORE = 2.0
-"""The max_threshold of 200% of Debugger's Dataloader rule."""
+"""The most data-loader workers per core: Debugger's Dataloader rule, max_threshold 200%."""
 _GPU_IDLE = "gpu-idle"
 _CPU_BOTTLENECK_PERCENT = 50
-"""From this percent of minutes with the CPU at its limit, cpu-bottleneck has a finding."""
+"""The percent of minutes with the CPU at its limit from which cpu-bottleneck has a finding."""
 MIN_ACTIVE = api.Threshold(
     "min_active_minutes", 15, "minutes", "by then the start-up is over and points have arrived"
 )
@@ -32,16 +34,16 @@ _HARDLY_WORKED = api.NotApplicable("the GPU did almost nothing: see gpu-idle")
 
 
 def outcome_if_gpu_idle(case: api.JobCase) -> api.NotApplicable | None:
-    """Returns the answer of other GPU rules if gpu-idle reports this run; else None."""
+    """Returns the answer of other GPU rules if gpu-idle covers this run; else None."""
     if is_gpu_idle(case.whole_run):
         return COVERED_BY_GPU_IDLE
     return _HARDLY_WORKED if is_gpu_hardly_used(case) else None
 
 
 def is_gpu_hardly_used(case: api.JobCase) -> bool:
-    """Whether all GPUs of a host together hardly worked in the active minutes, on each host.
+    """Whether all GPUs of each host together hardly worked in the active minutes.
 
-    The limits are those of gpu-idle. GPUs that wait for a CPU at its limit do not count.
+    The thresholds are those of gpu-idle. False if the GPUs wait for CPUs at their limit.
     """
     usage = case.active_usage
     hosts = usage.series.get(api.Metric.GPU, {}).values()
@@ -56,14 +58,14 @@ def is_gpu_hardly_used(case: api.JobCase) -> bool:
 
 
 def _gpu_idle_threshold(case: api.JobCase, threshold: api.Threshold) -> float:
-    """Returns the threshold's value for gpu-idle, whichever rule is judged."""
+    """Returns the threshold's value for gpu-idle, also if another rule is judged."""
     return case.policy.thresholds.get(_GPU_IDLE, {}).get(threshold.key, threshold.value)
 
 
 class GpuUse(Struct, frozen=True):
-    """GPU and CPU use in percent: means over all hosts, and the P95 of the busiest host.
+    """GPU and CPU use in percent: means over all hosts, and the percentiles of the busiest host.
 
-    None: not recorded.
+    `mean_cpu_cores` is in cores. `memory_p95` is of GPU memory; None if it was not recorded.
     """
 
     mean: float
@@ -75,7 +77,7 @@ class GpuUse(Struct, frozen=True):
 
 
 def gpu_use(usage: api.Measurements) -> GpuUse:
-    """Returns the use over the active minutes of a run whose GPU and CPU were recorded."""
+    """Returns the use over the active minutes; GPU and CPU must be recorded."""
     has_memory = api.Metric.GPU_MEMORY in usage.series
     return GpuUse(
         mean=usage.mean(api.Metric.GPU),
@@ -88,10 +90,10 @@ def gpu_use(usage: api.Measurements) -> GpuUse:
 
 
 def cpu_limited_percent(usage: api.Measurements, cpu_from: float, gpu_to: float = 100) -> float:
-    """Returns the percent of all hosts' minutes with the CPU at `cpu_from` or more and the GPU at
-    `gpu_to` or less.
+    """Returns the percent of all hosts' minutes with busy CPUs and waiting GPUs.
 
-    0 without points of both.
+    The CPU is at `cpu_from` percent or more, the GPU at `gpu_to` percent or less. 0 if no minute
+    has points of both.
     """
     cpus, gpus = (usage.series.get(metric, {}) for metric in (api.Metric.CPU, api.Metric.GPU))
     if all(line.highest < cpu_from for line in cpus.values()):
@@ -102,7 +104,9 @@ def cpu_limited_percent(usage: api.Measurements, cpu_from: float, gpu_to: float 
 
 
 def loader_fix(case: api.JobCase) -> tuple[api.Parameter, ...]:
-    """Returns a data-loader worker for each vCPU, if the job sets a number far from that."""
+    """Returns the parameters for one data-loader worker per vCPU; empty if the job's number is near
+    that or unknown.
+    """
     workers, job = case.job.hints.loader_workers, case.job
     if workers is None or not case.active_usage.vcpu or job.kind is not api.JobKind.TRAINING:
         return ()

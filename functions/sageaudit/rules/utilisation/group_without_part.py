@@ -2,9 +2,9 @@
 
 What it checks: A training job runs on GPU and CPU types together. Only hosts with GPUs have points
     of GPUUtilization, which distinguishes the hosts of one GPU type from those of one CPU type.
-    After the first 6 minutes, hosts of one type are idle (under 0.2 cores and 1% of the GPUs), or
-    have idle GPUs and at most one busy core. A host of the other type keeps a core or 5% of its
-    GPUs busy.
+    After the first 6 minutes, hosts of one type are idle (under 0.2 cores and 1% of the GPUs). Or
+    their GPUs are idle and at most one core is busy. A host of the other type keeps a core or 5% of
+    its GPUs busy.
 Why it costs: All instances are billed for the whole run.
 Saving: Derived: the run without these instances and their volumes, with the same run time.
 When it is wrong: Hosts that only keep data in memory, or serve a little of it, may be needed. If
@@ -62,21 +62,23 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _unknown_outcome(usage: api.Measurements) -> api.Unknown | None:
-    """Returns why it is not known what the hosts of one type did, or None."""
+    """Returns why the work of one type's hosts is not known; None if it is known."""
     if missing := gpu_recording_gap(usage) or usage.missing.get(api.Metric.CPU):
         return api.unknown_from_missing(missing)
     if (usage.period_s or 0) > COARSEST_PERIOD_S:
         return api.Unknown("period_too_coarse", f"one point every {usage.period_s} s")
     if usage.minutes < MIN_ACTIVE_MINUTES:
-        why = f"{usage.minutes:.0f} minutes, the rule needs {MIN_ACTIVE_MINUTES}"
-        return api.Unknown("too_short", why)
+        reason = f"{usage.minutes:.0f} minutes, the rule needs {MIN_ACTIVE_MINUTES}"
+        return api.Unknown("too_short", reason)
     metrics = (api.Metric.CPU, *([api.Metric.GPU] if usage.gpus else []))
     gap = next(filter(None, map(usage.find_gap, metrics)), None)
     return api.unknown_from_missing(gap) if gap else None
 
 
 def _is_working(usage: api.Measurements, gpu_percent: float) -> bool:
-    """Whether a host keeps this much of its GPUs busy on average, or a core if it has no GPUs."""
+    """Whether a host's GPUs average at least `gpu_percent`, or its CPU at least a core if it has no
+    GPU.
+    """
     gpus = usage.series.get(api.Metric.GPU, {}).values()
     cpus = usage.series[api.Metric.CPU].values()
     one_core = 100 / (usage.vcpu or 1)
@@ -85,37 +87,39 @@ def _is_working(usage: api.Measurements, gpu_percent: float) -> bool:
     )
 
 
-def _finding(case: api.JobCase, name: str, other_name: str, idle: int) -> api.Outcome:
-    """Reports that hosts of this type did nothing while those of the other one worked."""
+def _finding(case: api.JobCase, name: str, other_name: str, idle_count: int) -> api.Outcome:
+    """Reports that `idle` hosts of type `name` did no work while hosts of type `other_name`
+    worked.
+    """
     usage, other_usage = case.whole_run.by_type[name], case.whole_run.by_type[other_name]
     groups = [group for group in case.job.groups if group.instance_type == name]
-    names = ", ".join(group.name for group in groups if group.name)
-    remaining = sum(group.count for group in groups) - idle
-    if remaining and len(groups) > 1:
-        reason = f"{idle} hosts of {name} did no work, but their group is not known"
+    names_text = ", ".join(group.name for group in groups if group.name)
+    remaining_count = sum(group.count for group in groups) - idle_count
+    if remaining_count and len(groups) > 1:
+        reason = f"{idle_count} hosts of {name} did no work, but their group is not known"
         return api.Unknown(api.HOSTS_UNMAPPED.code, reason)
     metric = api.Metric.GPU if other_usage.gpus else api.Metric.CPU
     busy_percent = other_usage.mean(metric)
-    count = api.Parameter(_GROUP_COUNT.format(names), groups[0].count, remaining)
+    count = api.Parameter(_GROUP_COUNT.format(names_text), groups[0].count, remaining_count)
     return api.derived_saving(
-        f"{idle} x {name} did no work in {api.minutes_text(usage.minutes)}, while "
+        f"{idle_count} x {name} did no work in {api.minutes_text(usage.minutes)}, while "
         f"the {metric.name} of the {other_name} averaged {busy_percent:.0f}%.",
         {
-            "hosts_without_part": idle,
-            "hosts_of_the_type": idle + remaining,
+            "hosts_without_part": idle_count,
+            "hosts_of_the_type": idle_count + remaining_count,
             "others_mean_percent": round(busy_percent, 1),
             "minutes": round(usage.minutes),
             "period_s": usage.period_s,
         },
-        fix=(count,) if remaining and names else (),
-        change=api.SetTypeCount(name, remaining),
-        first_step=None if remaining else _removal_step(names),
+        fix=(count,) if remaining_count and names_text else (),
+        change=api.SetTypeCount(name, remaining_count),
+        first_step=None if remaining_count else _removal_step(names_text),
         caution=IDLE_HOSTS_UNNEEDED_CAUTION,
     )
 
 
 def _removal_step(names: str) -> str:
-    """Returns the first step, which names the group if its name is known."""
+    """Returns the step that removes the idle group, by name if `names` is not empty."""
     group_text = f"the group {names}" if names else "the idle group"
     return (
         f"Remove {group_text} from ResourceConfig.InstanceGroups, or correct what should give it "

@@ -1,15 +1,15 @@
 """The GPUs are idle in the middle of the run.
 
-What it checks: After the first GPU work, no GPU of any host is above 1% for half an hour or more,
-    and some host works again after that. The time is counted if no host keeps more than a core busy
-    (1.2 cores with its system), because a waiting process sleeps or busy-waits on one core. If a
-    CPU works more, or another host's GPU works, the time is shown in GPU-hours only. Two or more
-    waits of similar length with one busy core may be a phase of the program, such as an evaluation.
+What it checks: After the first GPU work, no GPU of any host is above 1% for half an hour or more.
+    Some host works again later. The time is counted if no host keeps more than one core busy (1.2
+    with the system). A waiting process sleeps, or busy-waits on one core. If a CPU works more, or
+    another host's GPU works, the time is shown in GPU-hours only. Two or more waits of similar
+    length with one busy core may be a phase of the program, such as an evaluation.
 Why it costs: All GPUs are billed while nothing uses them.
-Saving: The minutes in which the GPUs of every host were idle. It is measured if all hosts were idle
-    (under 0.2 cores), else derived, because one core may have worked. There is none if more than a
-    core worked. For a phase of the program the saving is only possible: the phase may be needed
-    there, and elsewhere it costs something too.
+Saving: The minutes in which the GPUs of every host were idle. The saving is measured if all hosts
+    were idle (under 0.2 cores), else derived, because one core may have worked. There is none if
+    more than one core worked. For a phase of the program the saving is only possible. The phase may
+    be needed there, and it also costs something elsewhere.
 When it is wrong: A run that waits for a query, a file system or another job looks the same. GPU
     kernels that busy-wait (for a lost peer in NCCL) look like work, so these metrics do not show
     that wait. Waits that always end by the same timeout look like a phase of the program.
@@ -17,9 +17,9 @@ What to do: Set timeouts, so that waits fail: `timeout` of `init_process_group`,
     DataLoader, and time limits on mounts and requests. The first is 10 minutes by default for NCCL
     since PyTorch 2.2; TORCH_NCCL_ASYNC_ERROR_HANDLING=0 disables it. A run with checkpoints then
     continues from the last one. For other waits, set a CloudWatch alarm on GPUUtilization of the
-    job's hosts, and an EventBridge rule on that alarm with a Lambda function that calls
-    StopTrainingJob. Move long work of the CPU alone (evaluation, data for the next epoch) to a
-    processing job on a CPU type, or do it less often.
+    job's hosts. An EventBridge rule on that alarm can start a Lambda function that calls
+    StopTrainingJob. Move long CPU-only work (evaluation, data for the next epoch) to a processing
+    job on a CPU type, or do it less often.
 Sources: gpu-pruner: 30 minutes at zero GPU. PyTorch, ProcessGroupNCCL environment variables and
     pull request 110947. In recorded jobs a busy core reads up to 100.8%, an idle host up to 19% of
     a core.
@@ -74,7 +74,7 @@ OTHER_HOSTS_WORKED_CAUTION = (
     compares_hosts=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the whole run between its first GPU work and its end."""
+    """Judges the whole run from its first GPU work to its end."""
     usage, period_s = case.whole_run, case.whole_run.period_s or 0
     stretches, pauses = idle_middle(usage), _gpu_pauses(usage)
     recurring = recurring_standstills(usage)
@@ -118,7 +118,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _recurring_finding(case: api.JobCase, recurring: tuple[range, ...]) -> api.Outcome:
-    """Reports recurring waits as a possible saving, because the program does something in them."""
+    """Reports recurring waits as a possible saving, because the program may need them."""
     usage, period_s = case.whole_run, case.whole_run.period_s or 0
     recurring_s = sum(map(len, recurring)) * period_s
     first, second, *_ = recurring
@@ -145,8 +145,10 @@ def _recurring_finding(case: api.JobCase, recurring: tuple[range, ...]) -> api.O
 
 def _summary(case: api.JobCase, stretches: tuple[range, ...], standstill_s: int) -> str:
     run_text = f"{api.minutes_text(case.whole_run.minutes)} on {case.job.instances}"
-    duration = api.duration_text(Decimal(standstill_s))
-    idle_text = f"{duration} in {len(stretches)} stretches" if len(stretches) > 1 else duration
+    duration_text = api.duration_text(Decimal(standstill_s))
+    idle_text = (
+        f"{duration_text} in {len(stretches)} stretches" if len(stretches) > 1 else duration_text
+    )
     core_text = (
         "" if is_all_idle(case.whole_run, stretches) else ", and no host used more than one core"
     )
@@ -159,7 +161,7 @@ def _summary(case: api.JobCase, stretches: tuple[range, ...], standstill_s: int)
 
 
 def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
-    """Reports GPU-hours without dollars, because another GPU or a CPU worked."""
+    """Reports GPU-hours without dollars, because a CPU or another host's GPU worked."""
     hosts = len(case.whole_run.series[api.Metric.GPU])
     gpus_text = (
         "GPUs" if pauses.host_count == hosts else f"GPUs of {pauses.host_count} of {hosts} hosts"
@@ -169,13 +171,13 @@ def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
         if pauses.busiest_mean_cores is None
         else f"{pauses.busiest_mean_cores:.1f} of {case.whole_run.vcpu} cores worked"
     )
-    meanwhile = (
+    meanwhile_text = (
         "GPUs of other hosts worked" if pauses.has_other_work else cores_text or "a CPU worked"
     )
     return api.measured_fact(
         f"The {gpus_text} did nothing for {api.duration_text(Decimal(pauses.seconds))} in the "
         f"middle of {api.minutes_text(case.whole_run.minutes)} on {case.job.instances} "
-        f"({pauses.gpu_hours:.1f} GPU-hours), while {meanwhile}.",
+        f"({pauses.gpu_hours:.1f} GPU-hours), while {meanwhile_text}.",
         {
             "gpu_hours_not_counted": round(pauses.gpu_hours, 1),
             "hosts_that_paused": pauses.host_count,
@@ -190,11 +192,11 @@ def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
 
 
 class GpuPauses(Struct, frozen=True):
-    """GPU hours of all pausing hosts, their number, and the seconds of the host that paused
-    longest.
+    """The pauses of all hosts: GPU-hours, the number of hosts, and the seconds of the
+    longest-paused host.
 
-    `has_other_work`: a GPU of another host worked meanwhile. `busiest_mean_cores`: the mean of the
-    host whose CPU was busiest in all these minutes; None without points.
+    `has_other_work`: a GPU of another host worked meanwhile. `busiest_mean_cores`: the mean cores
+    in these minutes of the host with the busiest CPU; None without points.
     """
 
     gpu_hours: float
@@ -205,8 +207,9 @@ class GpuPauses(Struct, frozen=True):
 
 
 def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
-    """Returns the pauses; None if there are none, without GPUs, or if the type of the hosts is not
-    known.
+    """Returns the pauses of all hosts.
+
+    None without pauses or GPUs, or if the type of the hosts is not known.
     """
     states, period_s = list(usage.gpu_states.values()), usage.period_s or 0
     if not usage.gpus or not period_s or not states:
@@ -234,8 +237,9 @@ def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
 def _paused_periods(
     states: Sequence[bool | None], standstill_periods: Collection[int], min_periods: int
 ) -> list[int]:
-    """Returns the periods of one host's pauses of at least `min_periods`, without standstills of
-    all hosts.
+    """Returns the periods of one host's pauses that last at least `min_periods`.
+
+    Periods in which all hosts stood still are left out.
     """
     active = [period for period, works in enumerate(states) if works] if False in states else []
     if not active:

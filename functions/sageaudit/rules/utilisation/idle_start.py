@@ -1,14 +1,14 @@
 """The instances are idle before the work begins.
 
-What it checks: On CPU types, all hosts are known to be idle (under 0.2 cores) before the first
-    work, for at least 10 minutes and 2% of the run. On GPU types, each minute before the first GPU
-    work is judged separately. It is idle, or it is calm if each host keeps at most 1.25 cores busy,
-    for example by a download. Minutes in which memory fills up (weights are loaded) do not count.
-    If a GPU works later, the first 20 minutes do not count either.
+What it checks: On CPU types, all hosts are idle (under 0.2 cores) before the first work, for at
+    least 10 minutes and 2% of the run. On GPU types, each minute before the first GPU work is
+    judged separately. A minute is idle if all hosts are. It is calm if each host keeps at most 1.25
+    cores busy, for example by a download. Minutes in which memory fills up (weights are loaded) do
+    not count. If a GPU works later, the first 20 minutes do not count either.
 Why it costs: Every instance is billed from its first second, with all its GPUs.
 Saving: Measured, for idle minutes: they were billed and produced nothing. Derived, for calm
-    minutes: the difference to the price of a small CPU type. Minutes in which more cores worked, or
-    memory use is not known, are only in the high end of the range.
+    minutes: the difference to the price of a small CPU type. Other minutes, with more busy cores or
+    unknown memory use, are only in the high end of the range.
 When it is wrong: A start that waits for a queue, a licence or another job looks the same. The first
     points come 3 to 6 minutes late: a minute without a point counts as idle only between idle ones.
 What to do: Look in the job's log for what it did in these minutes. Prepare data in a processing job
@@ -66,14 +66,14 @@ FIND_WAIT_STEP = (
     "Look in the job's log for what it waited for in these minutes: another job, a query, or a "
     "download by its own code. Start the job when that is done"
 )
-"""The first step if no GPU worked later, so that a CPU type would not help."""
+"""The first step if no GPU worked later. A CPU type would not help such a run."""
 WAITING_START_CAUTION = "A start that waits for another job or for a queue looks the same."
 _RISE_INTERVAL_S = 120
-"""Memory fills up if it gets fuller within this time, several times in a row; our choice."""
+"""The interval at which memory points are compared. Our choice."""
 _MIN_RISE_POINTS = 0.3
-"""By this many points (of 100) it then gets fuller; the noise of idle hosts is smaller."""
+"""The smallest rise, in percentage points, for memory that gets fuller; idle hosts vary less."""
 _MIN_RISES = 2
-"""How often in a row: a single step does not mean that weights are loaded."""
+"""The rises in a row that mean that weights are loaded; a single one does not."""
 
 
 @api.rule(
@@ -88,7 +88,7 @@ _MIN_RISES = 2
     uses_whole_run=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the first minutes of the whole run."""
+    """Judges the minutes before the first work, including the idle ones."""
     usage = case.whole_run
     if missing := gpu_recording_gap(usage):
         return api.unknown_from_missing(missing)
@@ -130,10 +130,10 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 class IdleStart(Struct, frozen=True):
-    """How much longer than needed the start was, and what of that is counted, and saved at most.
+    """An idle start, in seconds.
 
     `idle_s`: all hosts were idle. `one_core_busy_s`: no host kept more than one process's core
-    busy.
+    busy. `counted_s`: the counted saving. `max_saving_s`: the most that may be saved.
     """
 
     idle_s: Decimal
@@ -143,7 +143,7 @@ class IdleStart(Struct, frozen=True):
 
 
 def _idle_start(case: api.JobCase, wait: range) -> IdleStart | None:
-    """Returns the idle start; None if it could save too little.
+    """Returns the idle start; None if its saving is too small.
 
     `wait`: the periods before the first GPU work.
     """
@@ -153,9 +153,9 @@ def _idle_start(case: api.JobCase, wait: range) -> IdleStart | None:
 
 
 def _start_without_gpu_work(case: api.JobCase) -> IdleStart:
-    """Returns the idle start of a run on CPU types, or whose GPUs never worked.
+    """Returns the idle start of a run on CPU types, or of a run whose GPUs never worked.
 
-    Only a run whose GPUs work later gets the allowance for a start.
+    Only a run whose GPUs work later is allowed START_ALLOWANCE without work.
     """
     has_gpu_work = any(True in host for host in case.whole_run.gpu_states.values())
     seconds = len(idle_head(case.whole_run)) * (case.whole_run.period_s or 0)
@@ -165,7 +165,9 @@ def _start_without_gpu_work(case: api.JobCase) -> IdleStart:
 
 
 def _start_before_gpu(case: api.JobCase, wait: range) -> IdleStart:
-    """Judges the periods before the first GPU work, after those that every start may take."""
+    """Returns the idle start from the periods before the first GPU work, without
+    START_ALLOWANCE.
+    """
     usage, period_s = case.whole_run, case.whole_run.period_s or 0
     judged_periods = wait[int(case.threshold(START_ALLOWANCE)) // period_s :]
     max_cores = case.threshold(CORES_AT_MOST)
@@ -189,11 +191,12 @@ def _start_before_gpu(case: api.JobCase, wait: range) -> IdleStart:
 
 
 class GpuWaitPeriods(Struct, frozen=True):
-    """How many periods before the first GPU work were of each kind; some are of none.
+    """Counts of periods before the first GPU work; a period in which memory fills up is in no
+    count.
 
-    `all_idle`: every host is known to be idle. `one_core_busy`: no host keeps more than one
-    process's core busy, and no memory fills up, as with weights. `more_busy`: any others with known
-    CPU.
+    `all_idle`: every host is idle. `one_core_busy`: each host keeps at most one process's core
+    busy, and memory does not grow as when weights load. `more_busy`: more cores work, or whether
+    memory grows is not known.
     """
 
     all_idle: int
@@ -202,11 +205,11 @@ class GpuWaitPeriods(Struct, frozen=True):
 
 
 _PERIOD_KIND_BY_FILLING = {False: "calm", True: "loading", None: "busy"}
-"""How a period with at most one busy core counts, by whether memory fills up in it."""
+"""The kind of a period with at most one busy core, by whether memory fills up; None: not known."""
 
 
 def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) -> GpuWaitPeriods:
-    """Judges each of these periods separately; `calm_cores` is the most that one process keeps
+    """Counts the periods in `wait` by kind; `calm_cores` is the most that one process keeps
     busy.
     """
     limit = calm_cores * 100 / (usage.vcpu or 1)
@@ -215,7 +218,7 @@ def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) 
     counts = Counter[str]()
     for period in wait:
         is_busy = any_active([host[period] for host in hosts])
-        if usage.idle(period):
+        if usage.is_idle(period):
             counts["idle"] += 1
         elif is_busy:
             counts["busy"] += 1
@@ -225,9 +228,7 @@ def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) 
 
 
 def _is_memory_filling(usage: api.Measurements, period: int) -> bool | None:
-    """Returns whether memory of a host or its GPUs gets fuller before and after a period; None: not
-    known.
-    """
+    """Whether host or GPU memory gets fuller before and after a period; None if not known."""
     interval = max(_RISE_INTERVAL_S // (usage.period_s or _RISE_INTERVAL_S), 1)
     lines = [usage.series.get(metric, {}) for metric in (api.Metric.MEMORY, api.Metric.GPU_MEMORY)]
     hosts = len(usage.series.get(api.Metric.CPU, {}))

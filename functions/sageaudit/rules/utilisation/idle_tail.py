@@ -1,22 +1,22 @@
 """The instances are idle after their work is done.
 
-What it checks: For at least 10 minutes at the end of the work phase, all hosts are known to be idle
-    (under 0.2 cores and 1% of the GPUs). On GPU jobs one busy core per host (1.2 with the system)
-    also counts as idle, if no GPU works for half an hour or more. An example is a hung process that
-    busy-waits. Or one of several hosts is idle for at least 10 minutes before the last one ends. A
-    run in which no host ever worked is idle throughout. If a CPU works for half an hour or more
-    after the last GPU work, the time is shown without dollars.
-Why it costs: A job is billed on all its instances until its last process ends. Usual causes are a
-    hung exit, a thread that is never joined, a process group that waits for a peer, or hosts that
-    finish early.
+What it checks: For at least 10 minutes at the end of the work phase, all hosts are idle (under 0.2
+    cores and 1% of the GPUs). If no GPU works for half an hour or more, one busy core per host (1.2
+    with the system) also counts as idle. An example is a hung process that busy-waits. Or one of
+    several hosts is idle for at least 10 minutes before the last one ends. A run in which no host
+    ever worked is idle throughout. If a CPU works for half an hour or more after the last GPU work,
+    the time is shown without dollars.
+Why it costs: A job is billed on all its instances until its last process ends. Usual causes: a hung
+    exit, a thread that is never joined, a process group that waits for a peer, hosts that finish
+    early.
 Saving: Measured: the minutes in which every host was idle, which were billed and produced nothing.
-    If one core was busy it is derived, because that core needed no GPU. For hosts that finished
-    early, 0 is counted: they save only if they take over work from the others, or if equal shares
-    make all finish together. One case is counted: in a failed job with a process for each GPU, the
-    other hosts waited for the one that was gone. The time after the first 30 minutes counts.
+    If one core was busy, the saving is derived, because that core needed no GPU. For hosts that
+    finished early, 0 is counted: only equal shares of the work would end the run earlier. One case
+    is counted: a failed job with a process for each GPU, in which hosts waited for one that was
+    gone. The waiting after the first 30 minutes counts.
 When it is wrong: A run that waits for a query, another job or an upload by its own code looks the
     same. One core may write the model or run an evaluation. Up to 3 minutes in a row without a
-    point, between idle ones or at the end, count as idle; a host without any point does not.
+    point count as idle, between idle minutes or at the end. A host without any point does not.
 What to do: Exit when the work is done: join threads, close data loaders, destroy the process group,
     and set timeouts on barriers and on the run. Run evaluations that need no GPU in a processing
     job on a CPU type. If hosts finish early, spread the data evenly.
@@ -47,7 +47,7 @@ HOST_DIED_CAUTION = (
     "30 minutes of waiting are not counted."
 )
 _TIMEOUT_S = 1800
-"""PyTorch's default `timeout` for process groups other than NCCL, the longest in common use."""
+"""PyTorch's default `timeout` for process groups without NCCL, the longest in common use."""
 CLEAN_EXIT_STEP = (
     "Close data loaders, join threads and destroy the process group when the work is done."
 )
@@ -68,7 +68,7 @@ MIN_IDLE = api.Threshold(
     uses_whole_run=True,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the end of the whole run."""
+    """Judges the end of the whole run, including idle minutes."""
     usage = case.whole_run
     if missing := gpu_recording_gap(usage):
         return api.unknown_from_missing(missing)
@@ -130,20 +130,24 @@ def _uncounted_caution(job: api.Job) -> str:
 
 
 def _waited_for_dead_host_s(case: api.JobCase, tail: IdleEnds) -> Decimal:
-    """Returns how long the hosts of a failed run waited for one that was gone; 0 if none waited."""
+    """Returns the seconds that a failed run's hosts waited for a host that was gone; 0 without a
+    wait.
+    """
     if case.job.status != "Failed" or not case.job.hints.has_gpu_ranks:
         return Decimal(0)
     return Decimal(max(tail.idle_s + tail.early_hosts[0][1] - _TIMEOUT_S, 0))
 
 
 def _summary(case: api.JobCase, tail: IdleEnds, counted_s: int) -> str:
-    minutes, instances = f"{api.minutes_text(case.whole_run.minutes)}", case.job.instances
+    minutes_text, instances = f"{api.minutes_text(case.whole_run.minutes)}", case.job.instances
     if tail.is_idle_throughout:
-        return f"No host worked in {minutes} on {instances}."
-    idle_time = api.duration_text(Decimal(counted_s))
-    idle_text = f"All hosts were idle for the last {idle_time} of {minutes} on {instances}"
+        return f"No host worked in {minutes_text} on {instances}."
+    idle_time_text = api.duration_text(Decimal(counted_s))
+    idle_text = (
+        f"All hosts were idle for the last {idle_time_text} of {minutes_text} on {instances}"
+    )
     if not tail.is_all_idle:
-        gpu_text = f"No GPU worked in the last {idle_time} of {minutes} on {instances}"
+        gpu_text = f"No GPU worked in the last {idle_time_text} of {minutes_text} on {instances}"
         idle_text = f"{gpu_text}, and no host used more than one core"
     if not tail.early_hosts:
         return f"{idle_text}."
@@ -153,17 +157,15 @@ def _summary(case: api.JobCase, tail: IdleEnds, counted_s: int) -> str:
     )
     if counted_s:
         return f"{idle_text}; {early_text} that."
-    return f"{early_text} the last one ended, in {minutes} on {instances}."
+    return f"{early_text} the last one ended, in {minutes_text} on {instances}."
 
 
 def _cpu_work_sentence(tail: IdleEnds) -> str:
-    """Returns a sentence about half an hour or more of CPU work between the last GPU work and the
-    tail.
-    """
+    """Returns a sentence about long CPU work after the last GPU work; empty without any."""
     if not tail.without_gpu_s:
         return ""
-    duration = api.duration_text(Decimal(tail.without_gpu_s))
-    return f" No GPU worked in the last {duration}; the minutes of CPU work in it are not counted."
+    time_text = api.duration_text(Decimal(tail.without_gpu_s))
+    return f" No GPU worked in the last {time_text}; the minutes of CPU work in it are not counted."
 
 
 def _unpriced_fact(case: api.JobCase, tail: IdleEnds) -> api.Outcome:

@@ -1,8 +1,8 @@
 """Most of the memory of an m or r type stays unused: a type with less memory per vCPU is enough.
 
 What it checks: On a general-purpose or memory-optimized type, the P95 of memory over the active
-    minutes is under 35% of the instance. The type that saves most has less memory per vCPU: a c
-    type, or an m type instead of an r type.
+    minutes is under 35%. The type that saves most has less memory per vCPU: a c type, or an m type
+    instead of an r type.
 Why it costs: A vCPU with 4 or 8 GiB costs more than one with 2.
 Saving: Derived: the run on that type, whose vCPUs and memory have room for the busiest host's P99.5
     plus 20%.
@@ -52,7 +52,7 @@ def _other_category_reason(case: api.JobCase) -> str | None:
     subsumes={"cheaper-type"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the busiest host, because every host must fit."""
+    """Judges the busiest host, because the type must fit every host."""
     memory = case.active_usage.busiest_percentile(api.Metric.MEMORY, 95)
     if memory >= case.threshold(MEMORY_BELOW):
         return api.Clear()

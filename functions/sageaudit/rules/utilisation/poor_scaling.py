@@ -2,15 +2,14 @@
 
 What it checks: By the family: the median run on this number of instances costs at least 10% more
     than on a smaller number. Both numbers have at least 2 completed runs with the same fingerprint,
-    type and purchase option. Or, by this run: every host uses under 25% of its GPUs on average, and
-    the work of all fits on fewer hosts at 50% each. Without GPU the limits are 40% and 80% of the
-    CPUs. If the family has followed this recommendation before, only the cost of its runs is
-    judged.
+    type and purchase option. By this run: every host uses under 25% of its GPUs on average, and all
+    work fits on fewer hosts at 50% each. Without GPU the limits are 40% and 80% of the CPUs. If the
+    family has followed this recommendation before, only the cost of its runs is judged.
 Why it costs: All instances are billed for the whole run, whether they work or wait for each other.
-Saving: By the family: the run takes as long as the slowest run on the smaller number of instances,
-    and the range goes to the median. If the data may have changed between the runs, the difference
-    of the medians is a possible saving, and in no total. By this run: 0 is counted, because the
-    same work on m of n hosts may take n/m times as long.
+Saving: By the family: the run on fewer instances, as long as the slowest run there; the range goes
+    to the median run. If the data may have changed between the runs, the difference of the medians
+    is a possible saving, and in no total. By this run: 0 is counted, because the same work on m of
+    n hosts may take n/m times as long.
 When it is wrong: A deadline may justify the higher price. Data or a model that is split over all
     hosts may need the memory of all of them. Fewer hosts change the global batch size, and with it
     the training result.
@@ -64,7 +63,7 @@ CPU_TARGET = api.Threshold(
     not_applicable=(api.one_instance_reason, api.mixed_types_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Judges by the cost of the family's runs; else by the use of this run."""
+    """Judges by the cost of the family's runs, else by the use of this run."""
     if finding := _finding_from_family(case):
         return finding
     count = case.job.groups[0].count
@@ -146,20 +145,24 @@ def _finding_from_use(case: api.FamilyCase) -> api.Outcome:
 
 
 def _fewer_instances_fix(
-    case: api.FamilyCase, count: int, worst: Decimal, best: Decimal, caution: str
+    case: api.FamilyCase, count: int, worst_factor: Decimal, best_factor: Decimal, caution: str
 ) -> api.DetectionDetails:
-    """Returns the fix, with the factors of the run time at worst and, if it differs, at best."""
+    """Returns the fix with `count` instances; with the two factors of the run time."""
     fix = api.Parameter(api.COUNT_PATHS[case.job.kind], case.job.groups[0].count, count)
     return {
         "fix": (fix,),
-        "change": api.SetCount(count, worst),
-        "best": None if best == worst else api.SetCount(count, best),
+        "change": api.SetCount(count, worst_factor),
+        "best": None if best_factor == worst_factor else api.SetCount(count, best_factor),
         "caution": caution,
     }
 
 
 class HostUse(Struct, frozen=True):
-    """Each host's mean over the active minutes: percent of its GPUs, or without GPU of its CPUs."""
+    """Each host's mean over the active minutes, in percent: of its GPUs, or of its CPUs if it has
+    no GPU.
+
+    `hosts`: the number of hosts of the job.
+    """
 
     metric: api.Metric
     hosts: int
@@ -167,19 +170,20 @@ class HostUse(Struct, frozen=True):
 
     @property
     def busiest(self) -> float:
-        """The highest of the means."""
+        """The highest of the hosts' means, in percent."""
         return max(self.means)
 
     def hosts_needed(self, target_percent: float, usage: api.Measurements) -> int:
-        """Returns the fewest hosts with room for all the work at the target, and for the memory if
-        it is known.
+        """Returns the fewest hosts that have room for all work at `target_percent` each.
+
+        They also have room for the memory in use, if that is known.
         """
         by_work = sum(self.means) / target_percent
         return max(math.ceil(by_work), _hosts_by_memory(usage, self.hosts), 1)
 
 
 def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.Missing:
-    """Returns the use of `count` hosts of one type, or why it is not known."""
+    """Returns the use of `count` hosts of one type, or the measurement that is missing."""
     metric = work_metric(usage)
     if isinstance(metric, api.Missing):
         return metric
@@ -190,16 +194,16 @@ def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.Missing:
 
 
 def _has_worked(usage: api.Measurements, metric: api.Metric) -> bool:
-    """Whether there was work: false for idle GPUs and idle runs, which other rules report."""
+    """Whether the hosts did any work. Idle GPUs and idle runs are left to other rules."""
     if metric is api.Metric.CPU:
-        return any(usage.worked(minute) for minute in range(usage.points))
+        return any(usage.is_active(minute) for minute in range(usage.points))
     return not is_gpu_idle(usage)
 
 
 def _hosts_by_memory(usage: api.Measurements, count: int) -> int:
-    """Returns how many hosts have room for the P99.5 of all memory in use; 0: not known.
+    """Returns the fewest hosts with room for the P99.5 of all memory plus headroom; 0 if not known.
 
-    Includes the headroom. A host whose memory is not known counts as the mean of the others.
+    A host whose memory is not known counts as the mean of the others.
     """
     lines = usage.series.get(api.Metric.MEMORY, {}).values()
     peaks = [api.percentile(line.present, PEAK_PERCENTILE) for line in lines]
@@ -208,7 +212,9 @@ def _hosts_by_memory(usage: api.Measurements, count: int) -> int:
 
 
 class RunsOnCount(Struct, frozen=True):
-    """The runs on one number of instances: medians, and the slowest of them."""
+    """The runs on one number of instances: medians of dollars and seconds, and the slowest run's
+    seconds.
+    """
 
     count: int
     run_count: int
@@ -218,9 +224,9 @@ class RunsOnCount(Struct, frozen=True):
 
 
 class CheaperInstanceCount(Struct, frozen=True):
-    """The runs on the current number of instances, and on the cheapest smaller one.
+    """The runs on the current number of instances, and on the cheapest smaller number.
 
-    `has_same_data`: all of them are known to have read the same data.
+    `has_same_data`: all runs are known to have read the same data.
     """
 
     current: RunsOnCount
@@ -229,12 +235,16 @@ class CheaperInstanceCount(Struct, frozen=True):
 
     @property
     def excess_percent(self) -> Decimal:
-        """How much more the median run costs on the current number."""
+        """How much more, in percent, the median run costs on the current number of instances."""
         return 100 * (self.current.usd / self.fewer.usd - 1)
 
 
 def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCount | None:
-    """Compares the family's runs of the same work; None without `min_runs` on both numbers."""
+    """Compares the costs of the family's runs of the same work, by their number of instances.
+
+    None if this run did not complete, or if fewer than `min_runs` runs are known for the current
+    number or for every smaller one.
+    """
     job, count = case.job, case.job.groups[0].count
     if job.status != "Completed" or not job.elapsed_s:
         return None
@@ -255,17 +265,18 @@ def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCoun
     fewer = next((runs for runs in counts if runs.count < count), None)
     if current is None or fewer is None:
         return None
-    same_data = all(
+    has_same_data = all(
         [job.is_data_pinned is True, *(run.is_data_pinned is True for run in comparable)]
     )
-    return CheaperInstanceCount(current, fewer, same_data)
+    return CheaperInstanceCount(current, fewer, has_same_data)
 
 
 def _by_count(
     samples: Iterable[tuple[int, Decimal, Decimal]], min_runs: float
 ) -> list[RunsOnCount]:
-    """Groups runs (count, dollars, seconds) by count, the cheapest first; counts with fewer than
-    `min_runs` are left out.
+    """Groups samples (count, dollars, seconds) by count, the cheapest first.
+
+    Counts with fewer than `min_runs` samples are left out.
     """
     runs = defaultdict[int, list[tuple[Decimal, Decimal]]](list)
     for count, usd, seconds in samples:

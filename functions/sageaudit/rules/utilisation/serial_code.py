@@ -1,9 +1,9 @@
 """The code uses one core of many, throughout the run or for a long step.
 
-What it checks: On a CPU type with at least 4 vCPUs, each host uses 0.85 to 1.2 cores on average,
-    and under 1.5 cores for 95% of the active minutes. Or in a fifth or more of the active minutes
-    some host works, and none uses more than 1.2 cores. For this, only steps of at least half an
-    hour count.
+What it checks: A CPU type has at least 4 vCPUs, and each host uses 0.85 to 1.2 cores on average,
+    with a P95 under 1.5 cores. Or one core is enough for a long step: some host works, and none
+    uses more than 1.2 cores. Such steps last at least half an hour each, and a fifth of the active
+    minutes together.
 Why it costs: All vCPUs are billed, but only one works.
 Saving: Derived: the run on the type that saves most, with room for the P99.5 of memory plus 20%.
     Minutes in which more cores were busy than the new type has count as longer. If memory was not
@@ -51,7 +51,7 @@ SEPARATE_JOB_STEP = (
     "Or run the step in a separate job on a small CPU type, if the rest can read what it writes."
 )
 _NEARLY_ALL_PERCENT = 90
-"""From this percent on it is not a step: rules about the use of the whole run judge it."""
+"""The percent of minutes from which a step counts as the whole run, which other rules judge."""
 MIN_VCPU = api.Threshold("min_vcpus", 4, "vCPUs", "the smallest types have 2", "SageMaker's types")
 
 
@@ -100,7 +100,7 @@ def _is_serial(case: api.JobCase, cores: list[float]) -> bool:
 def _check_long_step(case: api.JobCase) -> api.Outcome:
     """Judges long steps on one core.
 
-    The range goes from a smaller type for the whole run to a small one for the step.
+    The range goes from a smaller type for the whole run to a small type for the step alone.
     """
     usage, current_type = case.active_usage, case.current_type
     step_s = Decimal(sum(map(len, _serial_steps(case))) * (usage.period_s or 0))
@@ -131,7 +131,9 @@ def _check_long_step(case: api.JobCase) -> api.Outcome:
 
 
 def _serial_steps(case: api.JobCase) -> list[range]:
-    """Returns stretches of half an hour in which a host worked, and none on more than one core."""
+    """Returns stretches of half an hour or more in which some host worked, and no host on more than
+    one core.
+    """
     usage, period_s = case.active_usage, case.active_usage.period_s or 0
     hosts, cores_per_percent = usage.series[api.Metric.CPU].values(), case.current_type.vcpu / 100
     if any(line.lowest * cores_per_percent > case.threshold(MAX_CORES) for line in hosts):

@@ -1,14 +1,14 @@
 """The GPU work of an instance fits on fewer of its GPUs.
 
-What it checks: On an instance with several GPUs, the busiest host's P99.5 of GPU use and of GPU
-    memory, each summed over its GPUs, fit on at most half of them.
+What it checks: The rule sums GPU use, and GPU memory, over the GPUs of each instance. The P99.5 of
+    both sums on the busiest host fits on at most half of its GPUs.
 Why it costs: All GPUs are billed, but code that is not distributed uses only the first one.
-Saving: Derived: the run on the type that certainly saves most. Work of k GPUs, each busy for a
-    share u of the time, takes at most 1 + u (k - 1) times as long on one GPU. This time is counted.
-    If the sum never exceeds one GPU and the job shows no sign of distribution, one GPU did the
-    work, and the same run time is counted. If the job is known to use all GPUs (DDP, Horovod, SMP
-    and others), such a move is only a possible saving. Without a type that certainly saves there is
-    no figure.
+Saving: Derived: the run on the type that certainly saves most. Let one GPU take over the work of k
+    GPUs, each busy for a share u of the time. It takes at most 1 + u (k - 1) times as long, and
+    this time is counted. If the sum never exceeds one GPU and the job shows no sign of
+    distribution, one GPU did the work. Then the same run time is counted. If the job is known to
+    use all GPUs (DDP, Horovod, SMP and others), such a move is only a possible saving. Without a
+    type that certainly saves there is no figure.
 When it is wrong: CloudWatch has only the sum of an instance's GPUs: one at 80% and four at 20% look
     the same. So the finding says that the work fits on fewer GPUs, never that one was unused.
     One-minute means hide peaks. Work that is spread over all GPUs may take longer on fewer.
@@ -58,7 +58,7 @@ def _one_gpu_reason(case: api.JobCase) -> str | None:
     subsumes={"cheaper-type", "gpu-underused", "trainium-candidate"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Counts the GPUs that the use and the memory need."""
+    """Computes how many GPUs have room for the GPU use and the GPU memory."""
     if idle_outcome := outcome_if_gpu_idle(case):
         return idle_outcome
     current_type = case.current_type
@@ -100,14 +100,15 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _gpus_text(needed: float) -> str:
-    """Returns one decimal, never "0.0": a GPU that works a little works."""
-    tenths = f"{needed:.1f}"
-    return "under 0.1" if tenths == "0.0" else tenths
+    """Returns the number with one decimal, `under 0.1` instead of "0.0"."""
+    number_text = f"{needed:.1f}"
+    return "under 0.1" if number_text == "0.0" else number_text
 
 
 def _distribution_fix(job: api.Job, current_type: InstanceType) -> tuple[api.Parameter, ...]:
-    """Returns the hyperparameters that start one process per GPU in AWS's PyTorch containers, if
-    none is set.
+    """Returns the hyperparameters that start one process per GPU in AWS's PyTorch containers.
+
+    Empty if the job already distributes its work.
     """
     is_pytorch = "pytorch" in (repository(job.image) or "")
     if job.kind is not api.JobKind.TRAINING or job.hints.distribution or not is_pytorch:

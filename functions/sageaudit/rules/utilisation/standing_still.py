@@ -1,7 +1,6 @@
-"""Shared by the rules on idle starts, middles and ends: durations, evidence and cautions.
+"""What the rules on idle starts, middles and ends share: durations, evidence and cautions.
 
-Also the sentence with which the rules on lost runs begin, if a run was idle for most of its time or
-at its end.
+The rules on lost runs also use the sentence about a run that was idle for long.
 """
 
 from __future__ import annotations
@@ -34,37 +33,35 @@ WAITING_RUN_CAUTION = "A run that waits for a query or for another job looks the
 IDLE_HOSTS_UNNEEDED_CAUTION = (
     "Assumes that the other hosts need nothing from them, such as data in their memory."
 )
-"""The caution of fixes that remove hosts which did no work."""
+"""The caution of a fix that removes hosts without work."""
 NO_GPU_NEEDED_CAUTION = "Assumes that whatever one core did meanwhile needs none of these GPUs."
 CPU_WORKED_CAUTION = (
     "No dollars are counted, because a CPU worked meanwhile. Long work without the GPU costs less "
     "in a processing job on a CPU type."
 )
 _MIN_STRETCH_S = 600
-"""Shorter idle stretches are ordinary: 10 minutes, as for an idle end."""
+"""The shortest idle stretch that counts, 10 minutes as for an idle end."""
 _MIN_HANG_S = 3600
-"""If a run was idle this long until it was ended, it waited for something; our choice."""
+"""The idle time before its end from which a run is known to have waited. Our choice."""
 _MAX_MINUTE_NUMBER = 100
-"""Below this, a time is given as a minute of the run."""
+"""The first minute of a run that a sentence no longer gives as `minute 42`."""
 
 
 def run_evidence(whole: api.Measurements) -> dict[str, api.Scalar]:
-    """Returns the evidence about the run that all these rules have."""
+    """Returns the evidence about the run that findings on idle time contain."""
     return {"vcpu": whole.vcpu, "minutes": round(whole.minutes), "period_s": whole.period_s}
 
 
 def is_all_idle(whole: api.Measurements, stretches: Iterable[range]) -> bool:
-    """Whether every host is known to be idle in all these periods, so that none kept even a core
-    busy.
-    """
-    return all(whole.idle(minute) for stretch in stretches for minute in stretch)
+    """Whether every host is known to be idle in all these periods, without even one busy core."""
+    return all(whole.is_idle(minute) for stretch in stretches for minute in stretch)
 
 
 def hosts_without_work(whole: api.Measurements, ends: Iterable[HostActivity]) -> set[str]:
     """Returns the hosts that did no work.
 
-    By `ends` they were idle after their start. Or their GPUs did nothing and at most a core was
-    busy, as in a process that only waits.
+    By `ends`, such a host was idle after its start. Or its GPUs were idle and it kept at most one
+    core busy, as a waiting process does.
     """
     hosts = {end.host for end in ends if not end.has_worked}
     cpu, vcpu = whole.series.get(api.Metric.CPU, {}), whole.vcpu or 0
@@ -78,11 +75,14 @@ def hosts_without_work(whole: api.Measurements, ends: Iterable[HostActivity]) ->
 
 
 class IdleEnds(Struct, frozen=True):
-    """Idle seconds at the end: of all hosts, and of each early host before those, longest first.
+    """The idle seconds at the end of a run.
 
-    `is_idle_throughout`: no host ever worked. `is_all_idle`: no host kept even a core busy in
-    `idle_s`. `without_gpu_s`: the time after the last GPU work, if it is half an hour longer than
-    `idle_s` and a CPU worked; else 0. `cores_after_gpu`: the mean of the busiest host in that time.
+    `idle_s`: of all hosts. `early_hosts`: each host that ended early, with its additional idle
+    seconds, longest first. `is_idle_throughout`: no host ever worked. `is_all_idle`: no host kept
+    even a core busy in `idle_s`.
+
+    `without_gpu_s`: the seconds after the last GPU work, if a CPU then worked for half an hour or
+    more; else 0. `cores_after_gpu`: the mean cores of the busiest host in these seconds.
     """
 
     idle_s: int
@@ -95,17 +95,17 @@ class IdleEnds(Struct, frozen=True):
 
     @property
     def saving_if_shared_s(self) -> Decimal:
-        """Seconds by which the run would be shorter if early hosts had shared the others' work."""
+        """The seconds by which the run is shorter if early hosts share the others' work."""
         return (
             self.idle_s + Decimal(sum(seconds for _, seconds in self.early_hosts)) / self.host_count
         )
 
 
 def idle_ends(case: api.JobCase, min_s: float) -> IdleEnds:
-    """Returns the idle ends. A host is early if it ended at least `min_s` seconds before the last
-    one.
+    """Returns the idle ends. A host is early if it ends at least `min_s` seconds before the last
+    host.
 
-    If the hosts are of several types, none counts as early.
+    If the hosts are of several types, no host counts as early.
     """
     usage = case.whole_run
     tail = idle_tail(usage)
@@ -117,7 +117,7 @@ def idle_ends(case: api.JobCase, min_s: float) -> IdleEnds:
         if end.has_worked
         and (seconds := (end.idle_tail_periods - tail_periods) * period_s) >= min_s
     ]
-    has_worked = any(usage.worked(minute) for minute in range(tail.start))
+    has_worked = any(usage.is_active(minute) for minute in range(tail.start))
     periods_without_gpu = periods_after_gpu(usage)
     on_cpu_s = (len(periods_without_gpu) - tail_periods) * period_s
     return IdleEnds(
@@ -132,11 +132,11 @@ def idle_ends(case: api.JobCase, min_s: float) -> IdleEnds:
 
 
 class IdleRun(Struct, frozen=True):
-    """Idle stretches that together are more than half of a run, or the last one of an hour.
+    """A run that was idle for more than half of its time, or for its last hour.
 
-    `idle_s`: their seconds. `idle_from_s`: seconds from the first point until the run stayed idle;
-    None if it worked again after most of the stretches. `is_all_idle`: no host kept even one core
-    busy in any of them.
+    `idle_s`: the idle seconds. `idle_from_s`: the seconds from the first point until the run stayed
+    idle; None if most of the idle time was earlier. `is_all_idle`: no host kept even a core busy
+    meanwhile.
     """
 
     idle_s: int
@@ -145,29 +145,29 @@ class IdleRun(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """How long the run was idle, with a full stop."""
+        """A sentence about how long the run was idle."""
         idle_text = (
             "was idle" if self.is_all_idle else "used no GPU, and at most one core of a host,"
         )
-        duration = api.duration_text(Decimal(self.idle_s))
+        duration_text = api.duration_text(Decimal(self.idle_s))
         if self.idle_from_s is None:
-            return f"The run {idle_text} for {duration}."
+            return f"The run {idle_text} for {duration_text}."
         if self._minutes < _MAX_MINUTE_NUMBER:
-            return f"The run {idle_text} from minute {self._minutes} on, for {duration}."
+            return f"The run {idle_text} from minute {self._minutes} on, for {duration_text}."
         return (
             f"The run {idle_text} after its first {api.minutes_text(self._minutes)}, for "
-            f"{duration}."
+            f"{duration_text}."
         )
 
     @property
     def first_step(self) -> str:
-        """What to do first, without a full stop."""
+        """The first step to take, without a full stop."""
         time_text = "" if self.idle_from_s is None else f" after {api.minutes_text(self._minutes)}"
         return f"Read its log{time_text} to see what it waited for, and set a timeout there"
 
     @property
     def evidence(self) -> dict[str, api.Scalar]:
-        """The numbers of the sentence."""
+        """The idle seconds as evidence of a finding."""
         start = {} if self.idle_from_s is None else {"idle_from_s": self.idle_from_s}
         return {"idle_s": self.idle_s, **start}
 
@@ -177,8 +177,10 @@ class IdleRun(Struct, frozen=True):
 
 
 def idle_run(case: api.JobCase) -> IdleRun | None:
-    """Returns the idle stretches; None if the run worked for half of its time and until its end, or
-    if that is unknown.
+    """Returns the idle time of a run that was idle for more than half of its time or for its last
+    hour.
+
+    None for any other run, or if that is not known.
     """
     usage, period_s = case.whole_run, case.whole_run.period_s or 0
     if not period_s or period_s > COARSEST_PERIOD_S or not case.job.elapsed_s:
@@ -189,7 +191,9 @@ def idle_run(case: api.JobCase) -> IdleRun | None:
         return None
     tail = idle_tail(usage)
     standstill_periods = {period for stretch in (tail, *idle_middle(usage)) for period in stretch}
-    is_idle = [period in standstill_periods or usage.idle(period) for period in range(usage.points)]
+    is_idle = [
+        period in standstill_periods or usage.is_idle(period) for period in range(usage.points)
+    ]
     stretches = [
         stretch for stretch in true_ranges(is_idle) if len(stretch) * period_s >= _MIN_STRETCH_S
     ]

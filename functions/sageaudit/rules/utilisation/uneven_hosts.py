@@ -1,11 +1,12 @@
 """Some hosts do far less work than others.
 
-What it checks: The rule compares the minutes after all hosts have begun their work and before any
-    has ended it, at least 15. The mean utilisation (GPU, else CPU) of the busiest and the least
-    busy host differs by 20 percentage points, and by 30% of the higher one. The distance between
-    their histograms is over 0.5. Or a host does no work: after its first 6 minutes it is idle, or
-    has idle GPUs and at most one busy core, while another keeps a core or 5% of its GPUs busy. In a
-    processing job the first host may be a driver, as in Spark; then it is not compared.
+What it checks: The rule compares the minutes in which all hosts have begun their work and none has
+    ended it, at least 15. The mean utilisation (GPU, else CPU) of the busiest and the least busy
+    host differs by at least 20 percentage points, and by at least 30% of the higher mean. The
+    distance between their histograms is over 0.5. Or a host does no work after its first 6 minutes:
+    it is idle, or has idle GPUs and at most one busy core. Meanwhile another host keeps a core or
+    5% of its GPUs busy. In a processing job the first host may be a driver, as in Spark; then it is
+    not compared.
 Why it costs: All hosts are billed for as long as the busiest one works.
 Saving: Between 0 and the time that a balanced load would save; 0 is counted. Hosts that did no work
     are counted (derived), because the others did all the work in the same time.
@@ -47,9 +48,9 @@ MIN_SHORTFALL = api.Threshold(
     "more than a leader's additional work",
 )
 _MIN_OTHER_HOSTS = 2
-"""In a processing job with more hosts than this, the first one may be a driver."""
+"""The number of hosts above which the first host of a processing job may be a driver."""
 _MIN_SECONDS = 900
-"""Fewer shared minutes may not be typical; our choice."""
+"""The fewest seconds in which all hosts work; fewer may not be typical. Our choice."""
 
 
 @api.rule(
@@ -75,15 +76,15 @@ def check(case: api.JobCase) -> api.Outcome:
     if load is None:
         return api.Clear()
     driver = _driver(case.job, load)
-    excluded_hosts = len({*load.idle_while_others_work(case.whole_run.vcpu)} - {driver})
-    if not excluded_hosts:
+    excluded_count = len({*load.idle_while_others_work(case.whole_run.vcpu)} - {driver})
+    if not excluded_count:
         load = load.without_host(driver)
         if not _is_uneven(case, load):
             return api.Clear()
     lazy_hosts = load.hosts_below_busiest(case.threshold(MIN_SHORTFALL))
     idle_percent = _idle_percent(case.active_usage, lazy_hosts)
     return api.derived_saving(
-        _summary(case, load, excluded_hosts),
+        _summary(case, load, excluded_count),
         {
             "busiest_mean_percent": round(load.busiest[1], 1),
             "laziest_mean_percent": round(load.least_busy[1], 1),
@@ -92,20 +93,21 @@ def check(case: api.JobCase) -> api.Outcome:
             "hosts": len(load.use_by_host),
             "lazy_hosts": len(lazy_hosts),
             "lazy_hosts_idle_percent": None if idle_percent is None else round(idle_percent, 1),
-            "hosts_without_part": excluded_hosts,
+            "hosts_without_part": excluded_count,
         },
         **(
-            _fewer_hosts_fix(case.job, excluded_hosts)
-            if excluded_hosts
+            _fewer_hosts_fix(case.job, excluded_count)
+            if excluded_count
             else _balancing_fix(case.job, load)
         ),
     )
 
 
 def _driver(job: api.Job, load: HostLoad) -> str | None:
-    """Returns the first host of a processing job if it may be a driver.
+    """Returns the first host of a processing job if it may be a driver; else None.
 
-    That is so if a framework splits the work, or with more than `_MIN_OTHER_HOSTS` hosts.
+    A host may be a driver if a framework such as Spark splits the work, or if there are more than
+    `_MIN_OTHER_HOSTS` hosts.
     """
     framework = cluster_framework(job.image, job.entry_point)
     if job.kind is not api.JobKind.PROCESSING or not (
@@ -124,23 +126,23 @@ def _is_uneven(case: api.JobCase, load: HostLoad) -> bool:
     )
 
 
-def _summary(case: api.JobCase, load: HostLoad, excluded_hosts: int) -> str:
-    (busiest, busiest_percent), (laziest, laziest_percent) = load.busiest, load.least_busy
+def _summary(case: api.JobCase, load: HostLoad, excluded_count: int) -> str:
+    (busiest, busiest_percent), (least_busy, least_busy_percent) = load.busiest, load.least_busy
     busy_text = (
         f"the {load.metric.name} of {busiest.rpartition('/')[2]} averaged {busiest_percent:.0f}%"
     )
     minutes_text = f"over {api.minutes_text(load.seconds / 60)} on {case.job.instances}"
-    if excluded_hosts:
+    if excluded_count:
         return (
-            f"{excluded_hosts} of {len(load.use_by_host)} hosts did no work, while {busy_text} "
+            f"{excluded_count} of {len(load.use_by_host)} hosts did no work, while {busy_text} "
             f"{minutes_text}."
         )
-    low_text = f"that of {laziest.rpartition('/')[2]} {laziest_percent:.0f}%"
+    low_text = f"that of {least_busy.rpartition('/')[2]} {least_busy_percent:.0f}%"
     return f"While all hosts worked, {busy_text} and {low_text}, {minutes_text}."
 
 
-def _fewer_hosts_fix(job: api.Job, excluded_hosts: int) -> api.DetectionDetails:
-    count, sharding = (job.instance_count or 0) - excluded_hosts, api.sharding_fix(job)
+def _fewer_hosts_fix(job: api.Job, excluded_count: int) -> api.DetectionDetails:
+    count, sharding = (job.instance_count or 0) - excluded_count, api.sharding_fix(job)
     return {
         "fix": (api.Parameter(api.COUNT_PATHS[job.kind], job.groups[0].count, count),),
         "alternatives": (sharding,) if sharding else (),
@@ -163,10 +165,10 @@ def _balancing_fix(job: api.Job, load: HostLoad) -> api.DetectionDetails:
 
 
 class HostLoad(Struct, frozen=True):
-    """The use (0..100) of each host in the same minutes.
+    """The use of each host in the same minutes, in percent.
 
-    `idle_hosts`: hosts that were idle after their start, or did no GPU work and no more than wait.
-    `busiest` and `least_busy` are hosts with their means, in percent.
+    `idle_hosts`: the hosts that did no work, from `hosts_without_work`. `busiest` and `least_busy`:
+    a host with its mean.
     """
 
     metric: api.Metric
@@ -178,39 +180,42 @@ class HostLoad(Struct, frozen=True):
 
     @property
     def histogram_distance(self) -> float:
-        """The distance between the histograms of the two, in steps of 10%: 0 the same, 1 nothing in
-        common.
+        """The distance between the use histograms of `busiest` and `least_busy`, in steps of 10%.
+
+        0: equal; 1: nothing in common.
         """
-        busy, lazy = (
+        busiest, least_busy = (
             _tenths(self.use_by_host[host].present) for host, _ in (self.busiest, self.least_busy)
         )
         return (
             sum(
-                abs(busy_share - lazy_share)
-                for busy_share, lazy_share in zip(busy, lazy, strict=True)
+                abs(busiest_share - least_busy_share)
+                for busiest_share, least_busy_share in zip(busiest, least_busy, strict=True)
             )
             / 2
         )
 
     @property
     def balancing_gain_share(self) -> float:
-        """The share (0..1) of the time that an even load would save at most."""
+        """The largest share (0..1) of the time that an even load could save."""
         average = api.mean([line.mean for line in self.use_by_host.values()])
         return 1 - average / self.busiest[1] if self.busiest[1] else 0.0
 
     def without_host(self, host: str | None) -> HostLoad:
-        """Returns the load of the other hosts; None leaves out no host."""
+        """Returns the load of all hosts except `host`; of all hosts if `host` is None."""
         use_by_host = {name: line for name, line in self.use_by_host.items() if name != host}
         means = _by_mean(use_by_host)
         return replace(self, use_by_host=use_by_host, busiest=means[-1], least_busy=means[0])
 
     def idle_while_others_work(self, vcpu: int | None) -> tuple[str, ...]:
-        """Returns the idle hosts if another one does real work: a core, or 5% of its GPUs."""
+        """Returns the idle hosts if the busiest host uses at least one core, or 5% of its GPUs;
+        else empty.
+        """
         min_percent = 100 / (vcpu or 1) if self.metric is api.Metric.CPU else 5.0
         return self.idle_hosts if self.busiest[1] >= min_percent else ()
 
     def hosts_below_busiest(self, percent: float) -> set[str]:
-        """Returns the hosts whose mean is at least this many percent under that of the busiest
+        """Returns the hosts whose mean is at least `percent` percent under that of the busiest
         host.
         """
         limit = (1 - percent / 100) * self.busiest[1]
@@ -218,11 +223,10 @@ class HostLoad(Struct, frozen=True):
 
 
 def _host_load(usage: api.Measurements, metric: api.Metric) -> HostLoad | api.Missing | None:
-    """Returns the load of hosts of one type, or why it is not known; None if no host worked after
-    its first minutes.
+    """Returns the load of hosts of one type, or the missing measurement; None if no host worked.
 
-    It covers the periods from the one in which all working hosts have begun to the last busy one of
-    the host that ends first.
+    It covers the periods in which each host that ever worked was between its first and its last
+    work.
     """
     if missing := usage.missing_hosts(metric):
         return missing
@@ -260,7 +264,9 @@ def _by_mean(use_by_host: Mapping[str, Series]) -> list[tuple[str, float]]:
 
 
 def _idle_percent(usage: api.Measurements, hosts: Collection[str]) -> float | None:
-    """Returns how much of the time these hosts were known to be idle, 0..100; None if unknown."""
+    """Returns the percent of their time for which these hosts are known to be idle; None if
+    unknown.
+    """
     states = [
         is_active
         for host, activity in activity_by_host(usage).items()
@@ -271,7 +277,7 @@ def _idle_percent(usage: api.Measurements, hosts: Collection[str]) -> float | No
 
 
 def _tenths(values: Sequence[float]) -> list[float]:
-    """Returns the share (0..1) of values in each tenth of 0..100."""
+    """Returns the share (0..1) of the values in each tenth of the range 0..100."""
     counts = [0] * 10
     for value in values:
         counts[min(int(value // 10), 9)] += 1

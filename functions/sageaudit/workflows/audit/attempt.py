@@ -1,7 +1,7 @@
 """One attempt to audit a run: its trigger, dependencies, waits and outcomes.
 
-The message carries a counter for each wait reason. So a stale Describe answer never uses up the
-waits for late metrics.
+The message counts the waits for each reason separately. So waits for a stale Describe answer do not
+use up the waits for late metrics.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from sageaudit.ports import History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
 
 _MAX_DELAY_S = 900
-"""The longest delay of a message in SQS."""
+"""The longest delay of an SQS message."""
 
 
 class AuditTrigger(enum.Enum):
-    """What triggers an audit. The sweep's events are deliveries, like SageMaker's."""
+    """What triggers an audit. Events from the sweep count as DELIVERY, like SageMaker's."""
 
     DELIVERY = enum.auto()
-    """A message of the queue; it can be sent again later."""
+    """A message's first delivery; the event can be sent again later."""
     REDELIVERY = enum.auto()
-    """The same message again: an earlier delivery may have stopped after recording the audit."""
+    """A repeated delivery: an earlier delivery may have stopped after it recorded the audit."""
     PERSON = enum.auto()
-    """A command: it uses the data available now, and never waits."""
+    """A command: the audit uses the data available now and never waits."""
 
 
 class WaitReason(enum.StrEnum):
-    """Reasons for which an audit waits."""
+    """Why an audit waits. The values are in the attributes of waiting messages."""
 
     NOT_FOUND = "not_found"
     """Describe does not find the run yet, or its answer cannot be read."""
     DESCRIBE_STALE = "describe_stale"
-    """Describe still says that the job runs. Waiting messages have the value in an attribute."""
+    """Describe still reports that the job runs."""
     LATE_METRICS = "late_metrics"
     CHILDREN = "children"
-    """Jobs that a roll-up launched are not audited yet."""
+    """Some jobs that a roll-up launched have no audit yet."""
     TAGS = "tags"
     """ListTags was throttled or did not answer."""
 
@@ -59,11 +59,11 @@ DELAYS_S: Mapping[WaitReason, tuple[int, ...]] = {
     # Tags decide family and owner, so an audit waits out an hour of throttling.
     WaitReason.TAGS: (60, 120, 240, 480, *[_MAX_DELAY_S] * 5),
 }
-"""Seconds of each wait, by reason; after the last wait the job is audited without the data."""
+"""The seconds of each wait, by reason. After the last wait, the job is audited without the data."""
 
 
 class AuditDeferred(Struct, frozen=True):
-    """The audit must wait: deliver the same event again after `delay_s` seconds."""
+    """The audit must wait: the event must be delivered again after `delay_s` seconds."""
 
     delay_s: int
     wait_reason: WaitReason
@@ -71,7 +71,7 @@ class AuditDeferred(Struct, frozen=True):
 
 
 class AuditDependencies(Struct, frozen=True):
-    """What an audit reads from, writes to and is judged by."""
+    """The ports, policy and rules that an audit uses."""
 
     jobs: Jobs
     metrics: Metrics
@@ -81,24 +81,25 @@ class AuditDependencies(Struct, frozen=True):
     ruleset: Ruleset
     fingerprint_key: Callable[[], bytes | None]
     is_history_persistent: bool = True
-    """False for a temporary history: it lacks a family's runs, and no audit is repeated."""
+    """False for a temporary history: it lacks the family's earlier runs, and audits are not
+    repeated."""
     can_metrics_arrive: bool = True
     """False for a recording, which gets no further metrics."""
     has_all_tags: bool = True
-    """False for a recording that may lack tags of the job."""
+    """False for a recording that may lack some of the job's tags."""
     notes: tuple[str, ...] = ()
-    """What could not be read when the job was recorded."""
+    """Sentences about data that could not be read when the job was recorded."""
 
 
 class Attempt(Struct, frozen=True):
-    """One attempt to audit the run of `ended`, as of `now`.
+    """One attempt to audit the run of `end_event`, as of `now`.
 
     `wait_counts`: how often this event has waited, by reason. `force`: record the audit even if
-    nothing about the run changed. `latest_summary`: the newest audit of the run; None with `force`,
-    so that such an attempt is not a reaudit.
+    nothing about the run changed. `latest_summary`: the run's newest audit; None if there is none,
+    or with `force`.
     """
 
-    ended: JobEndEvent
+    end_event: JobEndEvent
     deps: AuditDependencies
     now: datetime
     caller: AuditTrigger
@@ -108,13 +109,14 @@ class Attempt(Struct, frozen=True):
 
     @property
     def is_reaudit(self) -> bool:
-        """Whether the run's audit is due to be repeated."""
+        """Whether this attempt repeats an audit that is due."""
         return self.latest_summary is not None and self.latest_summary.is_due(self.now)
 
     def next_wait(self, reason: WaitReason, explanation: str) -> AuditDeferred | None:
-        """Returns the next wait for this reason; None if this attempt cannot wait.
+        """Returns the next wait for this reason; None if this attempt may not wait.
 
-        All waits may be used up. A reaudit never waits: it is due again later if data is missing.
+        Attempts by a person, reaudits, and events whose waits for the reason are used up do not
+        wait.
         """
         if self.caller is AuditTrigger.PERSON or self.is_reaudit:
             return None
@@ -122,22 +124,22 @@ class Attempt(Struct, frozen=True):
         return AuditDeferred(delays_s[0], reason, explanation) if delays_s else None
 
     def is_already_audited(self, modified_at: datetime | None) -> bool:
-        """Whether the history already has this state of the run, and its audit is not due.
+        """Whether the stored audit is of this state of the run, and need not be repeated.
 
-        If a person requests the audit, it is repeated even before it is due, unless it is final.
+        An audit that is not final is repeated when it is due, or earlier if a person requests it.
         """
         summary = self.latest_summary
         if summary is None or summary.last_modified_at != modified_at or self.is_reaudit:
             return False
-        is_requested = self.ended.is_replayed or self.caller is AuditTrigger.PERSON
+        is_requested = self.end_event.is_replayed or self.caller is AuditTrigger.PERSON
         return summary.settled or (summary.due_at is not None and not is_requested)
 
 
 class AuditRecorded(Struct, frozen=True):
-    """The audit is in the history: recorded now, or by an earlier delivery.
+    """The audit is in the history: this attempt or an earlier delivery recorded it.
 
-    `audit` is None if the stored audit was only made final. `notes`: what could not be read or
-    stored.
+    `audit` is None if the stored audit was only made final. `notes`: sentences about data that
+    could not be read or stored.
     """
 
     result: RecordResult
@@ -149,13 +151,13 @@ class AuditRecorded(Struct, frozen=True):
 
 
 class AlreadyAudited(Struct, frozen=True):
-    """The history already has this state of the run: only Describe and `summary` were read."""
+    """The history already has an audit of this state of the run: `summary`."""
 
     summary: AuditSummary
 
 
 class EventDropped(Struct, frozen=True):
-    """A person's replayed event names no finished run, so nothing is recorded."""
+    """A replayed event names no finished run, so nothing is recorded."""
 
     reason: str
 

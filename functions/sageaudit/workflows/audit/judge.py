@@ -36,7 +36,7 @@ from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
 
 _AFTER_ALL_DATES = "9999"
-"""Sorts trials without an end time last."""
+"""The sort key of trials without an end time; it sorts after all dates."""
 
 
 def audit_job(
@@ -52,28 +52,29 @@ def audit_job(
 ) -> Audit:
     """Bills one job, applies the rules and computes the savings.
 
-    `market` has AWS's list prices; the policy's discounts are applied here. `earlier_runs`: the
-    family's, newest first; None if no history was read. `pool`: the minutes of the newest runs, to
-    judge a run that is too short alone. Each run still counts only its own dollars.
+    `market` has AWS's list prices; this function applies the policy's discounts. `earlier_runs`:
+    the family's earlier runs, newest first; None if no history was read. `pool`: the minutes of
+    this short run and of earlier runs, to judge them together. Each run still counts only its own
+    dollars.
     """
     market = with_own_prices(market, policy.discounts, pricing_day(job, now)).relative_to(job)
-    billed = bill(job, market)
+    job_bill = bill(job, market)
     has_savings_plan = policy.discounts.savings_plan
     family_name = family(job, policy.family_tag)
     policy = policy.for_job(job.account, family_name, job.tags)
     exemption_by_rule, warnings = exemptions(
-        policy, family_name, job.tags, _names(ruleset), now.date()
+        policy, family_name, job.tags, _rule_infos(ruleset), now.date()
     )
     active_usage = usage.active_part()
     case = FamilyCase(
-        job, active_usage, usage, billed, market, earlier_runs, policy=policy, pool=pool
+        job, active_usage, usage, job_bill, market, earlier_runs, policy=policy, pool=pool
     )
     outcomes = judge(case, ruleset.rules)
-    is_estimated = bool(billed.estimated) or any(run.estimated for run in earlier_runs or ())
-    detections = _detections(outcomes, allow_estimates=is_estimated)
+    is_estimated = bool(job_bill.estimated) or any(run.estimated for run in earlier_runs or ())
+    detections = _detections(outcomes, as_estimates=is_estimated)
     savings = allocate_savings(
         job,
-        billed,
+        job_bill,
         detections,
         market,
         _severities(policy),
@@ -81,18 +82,18 @@ def audit_job(
         has_savings_plan=has_savings_plan,
     )
     savings = _mark_reported_earlier(savings, ruleset, earlier_runs or ())
-    idle = idle_capacity(job, usage, billed, market, savings)
-    if isinstance(idle, Missing) and job.finished:
-        warnings = [*warnings, f"idle capacity: {idle.reason}"]
+    idle_capacity_result = idle_capacity(job, usage, job_bill, market, savings)
+    if isinstance(idle_capacity_result, Missing) and job.finished:
+        warnings = [*warnings, f"idle capacity: {idle_capacity_result.reason}"]
     waste = _waste_outcomes(outcomes, ruleset, policy, usage)
-    judged = judgement(job, billed, usage, waste, savings, pool)
+    judged = judgement(job, job_bill, usage, waste, savings, pool)
     warm_pool_ends_at = _warm_pool_ends_at(job, now)
     return Audit(
         job=job,
         family=family_name,
         owner=policy.owner(job.tags),
-        bill=billed,
-        bill_facts=facts(job, billed, market, savings_plan=has_savings_plan),
+        bill=job_bill,
+        bill_facts=facts(job, job_bill, market, savings_plan=has_savings_plan),
         usage=usage,
         outcomes=tuple(outcomes),
         savings=judged.without_unknown_sums(savings),
@@ -102,7 +103,7 @@ def audit_job(
         ruleset=ruleset.version,
         policy=policy.version,
         notes=tuple(warnings),
-        idle_capacity=None if isinstance(idle, Missing) else idle,
+        idle_capacity=None if isinstance(idle_capacity_result, Missing) else idle_capacity_result,
         pool=pool if pool and pool.has_enough_minutes else None,
         pool_avoidable_usd=_pooled_usd(pool, earlier_runs),
         tags=policy.cost_tags(job.tags),
@@ -114,7 +115,9 @@ def audit_job(
 def _pooled_usd(
     pool: PooledRuns | None, earlier_runs: Sequence[AuditSummary] | None
 ) -> Decimal | None:
-    """Returns the avoidable dollars of a pool's earlier runs; unjudged runs count as 0."""
+    """Returns the avoidable dollars of a pool's earlier runs; unjudged runs count as 0. None
+    without a pool or a history.
+    """
     if pool is None or earlier_runs is None:
         return None
     amounts = [run.avoidable_usd for run in earlier_runs if run.job in pool.names]
@@ -126,8 +129,7 @@ def _mark_reported_earlier(
 ) -> Savings:
     """Marks findings that were reported for an earlier run of the family.
 
-    Findings with counted dollars are reported for every run, unless the rule itself names an
-    earlier run.
+    Of the findings with counted dollars, only those whose rule names an earlier run are marked.
     """
     rules_reported_once = {rule.info.name for rule in ruleset.rules if rule.report_once_per_family}
     findings = tuple(
@@ -149,9 +151,9 @@ def _reported_for_run(
 
 
 def _oldest_run_with_rule(rule: str, earlier_runs: Sequence[AuditSummary]) -> str | None:
-    """Returns the oldest run with the rule, whose audit has the full text.
+    """Returns the oldest run with a finding of the rule; None if there is none.
 
-    `earlier_runs` has the newest first.
+    `earlier_runs` are sorted newest first.
     """
     return next(
         (run.job for run in reversed(earlier_runs) if rule in run.rules_with_findings), None
@@ -165,10 +167,10 @@ def _can_see_gpus(rule: Rule, usage: Measurements) -> bool:
 def _waste_outcomes(
     outcomes: Outcomes, ruleset: Ruleset, policy: Policy, usage: Measurements
 ) -> list[WasteOutcome]:
-    """Returns the outcomes of enabled rules that look for waste in the use of the hosts.
+    """Returns the outcomes of enabled rules that look for waste in the hosts' utilisation.
 
-    On hosts with GPUs, only rules that read GPUUtilization see the expensive devices. A rule for
-    hosts of several types requires no common metric, but reads those of each type.
+    `sees_devices`: on hosts with GPUs, whether the rule reads GPUUtilization. A rule for hosts of
+    several types requires no common metric, but reads each type's metrics.
     """
     rules = {rule.info.name: rule for rule in ruleset.rules if rule.finds_waste}
     return [
@@ -181,7 +183,7 @@ def _waste_outcomes(
 
 
 def run_summary(audit: Audit) -> AuditSummary:
-    """Returns the summary that later runs of the family are compared with."""
+    """Returns the run's summary, with which later runs of the family are compared."""
     findings, job = audit.savings.findings, audit.job
     rules = [
         finding.rule.name for finding in findings if finding.is_standing and finding.rule.compared
@@ -201,7 +203,7 @@ def run_summary(audit: Audit) -> AuditSummary:
 
 
 class Child(Struct, frozen=True):
-    """A job that a roll-up launched: its audit and the last value of each of its metrics."""
+    """A job that a roll-up launched: its audit and the final values of its training metrics."""
 
     document: AuditDocument
     final_metrics: Mapping[str, Decimal]
@@ -218,10 +220,10 @@ def audit_roll_up(
 ) -> Audit:
     """Sums the audits of a roll-up's children and applies the rules for roll-ups.
 
-    `job` is None for a recording without the roll-up's own Describe answer; its name and family
-    then come from the children. `launched_count`: how many children it launched; None if not known.
+    `job` is None for a recording without the roll-up's Describe answer; then the children supply
+    its name and family. `launched_count`: the number of jobs it launched; None if unknown.
     """
-    documents = [first_job.document for first_job in children]
+    documents = [child.document for child in children]
     rollup_job = job or rollup.rollup_job_from_children(documents)
     family, owner = rollup_job.arn or rollup_job.name, policy.owner(rollup_job.tags)
     tags = policy.cost_tags(rollup_job.tags)
@@ -230,20 +232,19 @@ def audit_roll_up(
         family, owner, tags = first_job["family"], first_job["owner"], first_job["tags"]
     policy = policy.for_job(rollup_job.account, family, rollup_job.tags)
     exemption_by_rule, warnings = exemptions(
-        policy, family, rollup_job.tags, _names(ruleset), now.date()
+        policy, family, rollup_job.tags, _rule_infos(ruleset), now.date()
     )
     severities = _severities(policy)
     objective = rollup_job.tuning.objective if rollup_job.tuning else None
     trials = [
-        trial_from_document(first_job.document, first_job.final_metrics, objective)
-        for first_job in children
+        trial_from_document(child.document, child.final_metrics, objective) for child in children
     ]
     trials.sort(
         key=lambda trial: trial.ended_at.isoformat() if trial.ended_at else _AFTER_ALL_DATES
     )
     case = RollUpCase(job, tuple(trials), kind=rollup_job.kind, policy=policy)
     outcomes = judge(case, ruleset.rules)
-    detections = _detections(outcomes, allow_estimates=any(trial.estimated for trial in trials))
+    detections = _detections(outcomes, as_estimates=any(trial.estimated for trial in trials))
     audit = rollup.roll_up(
         rollup_job,
         documents,
@@ -260,7 +261,7 @@ def audit_roll_up(
 
 
 class AccountAudit(Struct, frozen=True):
-    """The outcomes and findings of the account rules, which belong to no single job's bill."""
+    """The outcomes and findings of the account rules, which belong to no single job."""
 
     outcomes: Outcomes
     findings: tuple[Finding, ...]
@@ -269,7 +270,7 @@ class AccountAudit(Struct, frozen=True):
 def audit_account(
     runs: Sequence[AuditSummary], days: int, policy: Policy, ruleset: Ruleset
 ) -> AccountAudit:
-    """Applies the account rules to the runs of the last `days` days, newest first."""
+    """Applies the account rules to `runs`: the runs of the last `days` days, newest first."""
     outcomes = judge(AccountCase(tuple(runs), days, policy=policy), ruleset.rules)
     severities = _severities(policy)
     is_estimated = any(run.estimated for run in runs)
@@ -285,15 +286,15 @@ def audit_account(
             range_usd=None,
             estimated=is_estimated,
         )
-        for rule_info, detection in _detections(outcomes, allow_estimates=is_estimated)
+        for rule_info, detection in _detections(outcomes, as_estimates=is_estimated)
     ]
     return AccountAudit(outcomes, tuple(findings))
 
 
-def _detections(outcomes: Outcomes, *, allow_estimates: bool) -> list[tuple[RuleInfo, Detection]]:
+def _detections(outcomes: Outcomes, *, as_estimates: bool) -> list[tuple[RuleInfo, Detection]]:
     """Returns the detections among the outcomes.
 
-    `allow_estimates`: marks their dollars as estimates.
+    `as_estimates`: marks the detections' dollars as estimates.
     """
     detections = [
         (rule_info, detection)
@@ -302,7 +303,7 @@ def _detections(outcomes: Outcomes, *, allow_estimates: bool) -> list[tuple[Rule
     ]
     return (
         [(rule_info, mark_estimated(detection)) for rule_info, detection in detections]
-        if allow_estimates
+        if as_estimates
         else detections
     )
 
@@ -311,12 +312,12 @@ def _severities(policy: Policy) -> Severities:
     return Severities(policy.severity, policy.severities)
 
 
-def _names(ruleset: Ruleset) -> list[RuleInfo]:
+def _rule_infos(ruleset: Ruleset) -> list[RuleInfo]:
     return [rule.info for rule in ruleset.rules]
 
 
 def _warm_pool_ends_at(job: Job, now: datetime) -> datetime | None:
-    """Returns when the warm pool ends, if its retained seconds may still grow; None otherwise.
+    """Returns when the job's warm pool ends; None if its billed seconds cannot grow any more.
 
     A requested pool that has no status after its keep-alive never existed (a quota of 0).
     """

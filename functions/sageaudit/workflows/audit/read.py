@@ -1,4 +1,4 @@
-"""Reads one run for its audit: Describe, its tags, what it used, and how many jobs it launched.
+"""Reads one run for its audit: its Describe answer, tags, usage and number of launched jobs.
 
 Anyone who may write to the event bus can name any job. So an answer is used only if its kind, name,
 account, region and creation time match the event's.
@@ -37,13 +37,14 @@ from sageaudit.workflows.audit.stored import RunUsage, stored_usage
 _DETAILED_METRICS_KEPT = timedelta(days=15)
 """CloudWatch keeps one-minute points for this long, then only five-minute averages."""
 _SHORT_CODE_S = 120
-"""Code that ran for less leaves one or two points, so one further read is enough."""
+"""Code that runs for less leaves only one or two points, so its metrics are read once more at most.
+"""
 _LATE_METRICS_WITHIN = timedelta(minutes=20)
-"""Metrics are expected this soon after a job's end; a later event does not wait for them."""
+"""Metrics are expected within this time after a job's end; a later event does not wait for them."""
 
 
 class DescribedJob(Struct, frozen=True):
-    """Describe's answer. `event` has the ARN and creation time from Describe."""
+    """A run that Describe returned. `event` has the ARN and creation time of the answer."""
 
     event: JobEndEvent
     response: Mapping[str, Any]
@@ -53,8 +54,8 @@ class DescribedJob(Struct, frozen=True):
 class DescribeFailure(Struct, frozen=True):
     """Why the run of `event` cannot be audited.
 
-    `did_exist`: SageMaker's event or Describe shows that the run existed; a replayed event does
-    not. `can_appear_later`: a later Describe may answer with it.
+    `did_exist`: a SageMaker event (not a replayed event) or a Describe answer proves that the run
+    existed. `can_appear_later`: a later Describe may find the run.
     """
 
     event: JobEndEvent
@@ -66,7 +67,7 @@ class DescribeFailure(Struct, frozen=True):
 class Tags(Struct, frozen=True):
     """A job's tags.
 
-    `notes`: why some were not read; `can_arrive_later`: whether a retry may read them.
+    `notes`: why some tags were not read. `can_arrive_later`: whether a retry may read them.
     """
 
     tags: Mapping[str, str]
@@ -74,40 +75,44 @@ class Tags(Struct, frozen=True):
     can_arrive_later: bool = False
 
 
-def describe(ended: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
+def describe(end_event: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
     """Asks Describe for the run that ended.
 
-    Raises RejectedEvent if it answers with another job, or AccessDenied, Throttled, Unavailable.
+    Raises RejectedEvent if the answer is about another job, or AccessDenied, Throttled or
+    Unavailable.
     """
-    is_from_aws = not ended.is_replayed
+    is_from_aws = not end_event.is_replayed
     try:
-        answer = jobs.describe(ended.ref)
+        answer = jobs.describe(end_event.ref)
     except JobNotFound as error:
         return DescribeFailure(
-            ended, str(error), did_exist=is_from_aws, can_appear_later=is_from_aws
+            end_event, str(error), did_exist=is_from_aws, can_appear_later=is_from_aws
         )
     try:
-        run = parse_described_run(ended.ref, answer)
+        run = parse_described_run(end_event.ref, answer)
     except MalformedData as error:
-        return _unreadable(ended, error)
-    if not is_same_run(ended.created_at, run.created_at):
-        return _wrong_run_failure(ended, run)
+        return _unreadable(end_event, error)
+    if not is_same_run(end_event.created_at, run.created_at):
+        return _wrong_run_failure(end_event, run)
     event_of_run = replace(
-        ended,
-        ref=replace(ended.ref, arn=run.arn),
-        created_at=run.created_at or ended.created_at,
+        end_event,
+        ref=replace(end_event.ref, arn=run.arn),
+        created_at=run.created_at or end_event.created_at,
     )
     return DescribedJob(event_of_run, answer, run.modified_at)
 
 
-def _wrong_run_failure(ended: JobEndEvent, run: DescribedRun) -> DescribeFailure:
-    """Returns the failure for an answer about another run of the name.
+def _wrong_run_failure(end_event: JobEndEvent, run: DescribedRun) -> DescribeFailure:
+    """Returns the failure for an answer about another run with the same name.
 
-    A later run replaced this one for good; an earlier run means that Describe is stale.
+    A run created later has replaced this run for good. An earlier run means that the answer is
+    stale.
     """
-    is_from_aws, created_at = not ended.is_replayed, run.created_at
+    is_from_aws, created_at = not end_event.is_replayed, run.created_at
     is_later_run = (
-        created_at is not None and ended.created_at is not None and created_at > ended.created_at
+        created_at is not None
+        and end_event.created_at is not None
+        and created_at > end_event.created_at
     )
     run_text = (
         f"the run that was created at {created_at:%Y-%m-%d %H:%M:%S} UTC"
@@ -120,26 +125,30 @@ def _wrong_run_failure(ended: JobEndEvent, run: DescribedRun) -> DescribeFailure
         else f"Describe still answers with {run_text}"
     )
     return DescribeFailure(
-        ended, reason, did_exist=is_from_aws, can_appear_later=is_from_aws and not is_later_run
+        end_event, reason, did_exist=is_from_aws, can_appear_later=is_from_aws and not is_later_run
     )
 
 
-def _unreadable(ended: JobEndEvent, error: MalformedData) -> DescribeFailure:
+def _unreadable(end_event: JobEndEvent, error: MalformedData) -> DescribeFailure:
     reason = f"its Describe answer cannot be read: {error}"
-    return DescribeFailure(ended, reason, did_exist=True, can_appear_later=True)
+    return DescribeFailure(end_event, reason, did_exist=True, can_appear_later=True)
 
 
 def read_tags(attempt: Attempt) -> Tags:
     """Returns the job's tags.
 
-    For a first audit these are the tags of SageMaker's event, if it has any. Otherwise asks
-    SageMaker. If that fails, uses the tags of an earlier audit, else those of the event.
+    A first audit uses the tags of SageMaker's event, if the event has any. Otherwise ListTags is
+    called. If the call fails, the last audit's tags are used, or else the event's.
     """
-    ended, summary, tag_names = attempt.ended, attempt.latest_summary, attempt.deps.policy.tag_names
-    if ended.tags and summary is None and not attempt.force:
-        return _select_tags(ended.tags, tag_names)
+    end_event, summary, tag_names = (
+        attempt.end_event,
+        attempt.latest_summary,
+        attempt.deps.policy.tag_names,
+    )
+    if end_event.tags and summary is None and not attempt.force:
+        return _select_tags(end_event.tags, tag_names)
     try:
-        tags = attempt.deps.jobs.tags(ended.ref)
+        tags = attempt.deps.jobs.tags(end_event.ref)
         return _select_tags(tags, tag_names, all_read=attempt.deps.has_all_tags)
     except AccessDenied as error:
         reason, can_arrive_later = f"{error.action} is not permitted", False
@@ -147,7 +156,7 @@ def read_tags(attempt: Attempt) -> Tags:
         reason, can_arrive_later = str(error).rstrip("."), True
     notes = (f"tags: {reason}",)
     detail = attempt.deps.history.detail(summary.key) if summary is not None else None
-    last_tags = ended.tags if detail is None else detail.tags
+    last_tags = end_event.tags if detail is None else detail.tags
     return Tags(tags_to_store(last_tags, tag_names, is_complete=False), notes, can_arrive_later)
 
 
@@ -160,7 +169,7 @@ def _select_tags(tags: Mapping[str, str], tag_names: TagNames, *, all_read: bool
 
 
 def read_job(described: DescribedJob, tags: Tags, attempt: Attempt) -> Job | DescribeFailure:
-    """Returns the described job as of the attempt, or why it cannot be audited."""
+    """Returns the described job as of the attempt, or why the job cannot be audited."""
     event, ref = described.event, described.event.ref
     account, region = (None if name == UNKNOWN_NAME else name for name in (ref.account, ref.region))
     key = attempt.deps.fingerprint_key()
@@ -177,24 +186,24 @@ def read_job(described: DescribedJob, tags: Tags, attempt: Attempt) -> Job | Des
 def count_launched(
     job: Job, rollup: RollUp, audited: Sequence[AuditSummary], attempt: Attempt
 ) -> int | None:
-    """Returns how many jobs a roll-up launched; None if it is not known.
+    """Returns how many jobs a roll-up launched; None if the number is unknown.
 
-    That is Describe's count, or the number of listed and audited jobs. A list may lack audited
-    jobs: that of an AutoML job has only the steps of its candidates. An audited job may have been
-    deleted since.
+    The number is Describe's count if the kind has one, else the number of distinct listed and
+    audited jobs. A list may lack audited jobs: deleted jobs, and an AutoML job's jobs that are not
+    candidate steps.
     """
     if rollup.has_child_count:
         return job.tuning.launched_count if job.tuning else None
-    listed_jobs = attempt.deps.jobs.children(attempt.ended.ref)
+    listed_jobs = attempt.deps.jobs.children(attempt.end_event.ref)
     if listed_jobs is None:
         return None
     return len({child.arn for child in listed_jobs} | {summary.key.arn for summary in audited})
 
 
 def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
-    """Returns what the run used, from CloudWatch or the history.
+    """Returns the run's usage, from CloudWatch or the history.
 
-    Raises Throttled or Unavailable if it asks CloudWatch and gets no answer.
+    Raises Throttled or Unavailable if CloudWatch does not answer.
     """
     now, has_waited = (
         attempt.now,
@@ -210,11 +219,11 @@ def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) ->
 
 
 def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
-    """Returns what the run used: never less than the history has.
+    """Returns the run's usage, never with less than the history has.
 
-    Does not ask CloudWatch if it has nothing more: every metric was complete, only averages are
-    left, or the run's code ran briefly and its audit is final. An audit from before the run's end
-    does not count, as it lacks the end.
+    CloudWatch is not asked if nothing new can come: every metric was complete, only averages are
+    left, or the code ran briefly and the audit is final. An audit from before the run's end does
+    not count, as its usage lacks the end.
     """
     summary, ended_at, now = attempt.latest_summary, job.ended_at, attempt.now
     stored: RunUsage | None = None
@@ -242,9 +251,9 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
 
 
 def _read_error(usage: Measurements, stored: RunUsage | None) -> str | None:
-    """Returns why the answer is incomplete; None if it is complete.
+    """Returns why the metrics just read are incomplete; None if they are complete.
 
-    It is incomplete if access was denied, or if it has fewer points than the history.
+    They are incomplete if access was denied, or if they have fewer points than `stored`.
     """
     denial_reasons = [
         gap.reason for gap in usage.missing.values() if gap.code == METRIC_DENIED_CODE
@@ -261,7 +270,7 @@ def _count_points(usage: Measurements) -> int:
 
 
 def _has_enough_points(usage: Measurements) -> bool:
-    """Whether the hosts' main metrics have enough points to judge by."""
+    """Whether the hosts' main metrics have enough points for the rules."""
     metrics = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
     return all((usage.share(metric) or 0.0) >= MIN_COVERAGE for metric in metrics)
 
@@ -274,10 +283,9 @@ def _has_run_briefly(job: Job) -> bool:
 def _are_metrics_late(
     job: Job, usage: Measurements, *, now: datetime, has_waited: bool = False
 ) -> bool:
-    """Whether metrics are incomplete and may still arrive, or the audit has waited for them.
+    """Whether the audit must be repeated since metrics are incomplete and may still arrive.
 
-    Another audit follows as long as metrics may arrive, however late the first one is. A run whose
-    code ran briefly gets only one more.
+    A run whose code ran briefly gets only one further audit.
     """
     if has_waited and _has_run_briefly(job):
         return False

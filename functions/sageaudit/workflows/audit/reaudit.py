@@ -1,8 +1,8 @@
-"""Repeats audits: when one is due again, what a reaudit records, and which others become due.
+"""Decides when an audit is repeated, what a reaudit records, and which other audits become due.
 
-An audit is due again while a figure may still change: a warm pool has not ended, metrics were late,
-jobs of a roll-up were not audited, or a run of the family was audited later. Reaudits stop a day
-after the job's end, so that no audit stays due for ever.
+An audit stays due while a figure may still change: a warm pool has not ended, metrics were late,
+jobs of a roll-up were not audited, or an earlier run of the family was audited later. Reaudits stop
+a day after the job's end, so that no audit stays due for ever.
 """
 
 from __future__ import annotations
@@ -23,31 +23,33 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.stored import is_child, iterate_family_runs
 
 LAST_REAUDIT_AFTER = METRIC_ARRIVAL_TIMEOUT
-"""A day after the end, missing metrics and jobs of a roll-up are no longer expected: our choice. A
-warm pool lasts 6 hours at most."""
+"""The time after the end at which missing metrics and jobs of a roll-up are no longer expected: our
+choice. A warm pool lasts 6 hours at most."""
 RECHECK_AFTER = timedelta(hours=1)
-"""The shortest pause before an audit is repeated; a longer pause is as long as the time since the
-job's end."""
+"""The shortest pause before an audit is repeated; a longer pause equals the time since the job's
+end."""
 _WARM_POOL_RECHECK_AFTER = timedelta(minutes=30)
-"""SageMaker may report the end of a pool some minutes late."""
+"""The shortest pause before a reaudit reads a warm pool again: SageMaker may report its end some
+minutes late."""
 _ROLL_UP_FINAL_AFTER = timedelta(hours=1)
 _NEWEST_RUNS = 10
-"""The newest runs of a roll-up's family include the roll-up, which ends after its jobs or together
-with the last of them."""
+"""The number of a family's newest runs that are searched for its roll-up, which ends after its jobs
+or together with the last of them."""
 _FINALIZED_PREFIX = "closed: "
-"""Prefix of the note of an audit that is final although something was missing."""
+"""The prefix of the note of an audit that is final although data was missing."""
 _TOLERANCE_USD = Decimal("0.01")
 _TOLERANCE_SHARE = Decimal("0.01")
-"""Amounts that differ by less count as equal, since series are stored to a tenth of a percent."""
+"""Amounts that differ by less than this share or $0.01 count as equal, since series are stored to a
+tenth of a percent."""
 
 
 def schedule_recheck(
     audit: Audit, now: datetime, *, is_reaudit: bool, metrics_error: str | None = None
 ) -> Audit:
-    """Sets the time of the next reaudit of an audit that is not final, or makes it final.
+    """Sets the time of the next reaudit of an audit that is not final, or makes the audit final.
 
     `metrics_error`: why a reaudit could not read metrics. The pauses grow with the time since the
-    job's end. A job that has not ended is audited each hour, until it is older than a job can be.
+    job's end. A job that has not ended is audited each hour, for up to 31 days.
     """
     if audit.is_settled:
         return audit
@@ -70,7 +72,7 @@ def schedule_recheck(
 
 
 def finalize(audit: Audit, reason: str) -> Audit:
-    """Makes an audit final, with the reason as its note."""
+    """Makes an audit final and adds the reason to its notes."""
     return replace(
         audit, is_settled=True, due_at=None, notes=(*audit.notes, f"{_FINALIZED_PREFIX}{reason}")
     )
@@ -85,7 +87,9 @@ def _finalize_document(document: AuditDocument, *notes: str) -> AuditDocument:
 
 
 def finalize_stored(document: AuditDocument, reason: str) -> AuditDocument:
-    """Makes a stored audit final, with the reason as its note, unless it already is."""
+    """Makes a stored audit final and adds the reason to its notes, unless the audit already is
+    final.
+    """
     is_final = document["audit"]["settled"]
     return document if is_final else _finalize_document(document, f"{_FINALIZED_PREFIX}{reason}")
 
@@ -98,9 +102,8 @@ def merge_with_stored(
 ) -> AuditDocument:
     """Returns what a reaudit records: the stored audit, unless one of its figures has changed.
 
-    Differences from the rounding of stored series do not count. If this reaudit is the last one,
-    the stored audit becomes final. `keep_figures`: the reaudit had no metrics, so the stored
-    figures stay.
+    Differences from the rounding of stored series do not count. If the new audit is final, so is
+    the recorded audit. `keep_figures`: keep the stored figures, since the reaudit had no metrics.
     """
     if stored_document is None or not (
         keep_figures or has_same_figures(stored_document, new_document)
@@ -139,7 +142,7 @@ def _compared_facts(document: AuditDocument) -> tuple[object, ...]:
 
 
 def _has_same_findings(first: list[FindingDocument], second: list[FindingDocument]) -> bool:
-    """Whether both lists have the same findings. A cent may swap two of them."""
+    """Whether both lists have the same findings, in any order."""
     first_sorted, second_sorted = (sorted(rows, key=_identity) for rows in (first, second))
     return len(first_sorted) == len(second_sorted) and all(
         _identity(a) == _identity(b) and _is_same_usd(a["saving_usd"], b["saving_usd"])
@@ -165,13 +168,13 @@ def recheck_dependents(
 ) -> None:
     """Makes the audits due, as of `now`, that this recorded run would change.
 
-    Those are runs of its family that were judged without it, and the run itself if it was judged
-    without an earlier one. A new version also makes the final sum of its roll-up due, unless it is
-    a first audit soon after the job's end, when no sum can be final. A final sum makes itself due,
-    since one of its jobs may have been audited meanwhile.
+    These are the audits of family runs that were judged without this run, and its own if it was
+    judged without an earlier run. A new version also makes its final roll-up due, except a first
+    audit within an hour of the job's end. A final roll-up makes itself due, since one of its jobs
+    may have been audited meanwhile.
 
-    A process can stop, or the table can fail, between the record and this call. So the call is
-    repeated if the message is redelivered; a second call changes nothing.
+    A process may stop between recording the run and this call. So a redelivered message repeats the
+    call; a second call changes nothing.
     """
     if run.stamp is not None and not run.rollup:  # otherwise no run is compared with it
         history.recheck_family(
@@ -189,7 +192,7 @@ def recheck_dependents(
 def _final_sums(
     run: AuditSummary, history: History, *, now: datetime, is_new_version: bool
 ) -> list[JobKey]:
-    """Returns the final roll-ups with this run, or the run itself if it is one."""
+    """Returns the final roll-ups that launched this run; the run itself if a final roll-up."""
     if run.rollup:
         return [run.key] if run.settled else []
     is_first_audit = run.version == 1 and now - run.ended_at < _ROLL_UP_FINAL_AFTER

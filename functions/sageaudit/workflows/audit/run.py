@@ -90,11 +90,11 @@ from sageaudit.workflows.audit.stored import (
 )
 
 NO_WAITS: Mapping[WaitReason, int] = MappingProxyType({})
-"""An event that has not waited yet."""
+"""The wait counts of an event that has not waited yet."""
 
 
 def audit_finished_job(
-    ended: JobEndEvent,
+    end_event: JobEndEvent,
     deps: AuditDependencies,
     *,
     now: datetime,
@@ -105,16 +105,16 @@ def audit_finished_job(
     """Audits one ended job and records the audit; a second delivery changes nothing.
 
     `wait_counts`: how often the event has waited, by reason. `force`: record the audit even if
-    nothing about the job changed, as if it were due. Raises RejectedEvent if Describe answers with
-    another job; AccessDenied, Throttled or Unavailable if it does not answer.
+    nothing about the job changed. Raises RejectedEvent if Describe answers with another job;
+    AccessDenied, Throttled or Unavailable if Describe does not answer.
     """
-    described = describe(ended, deps.jobs)
-    latest = None if force else _newest_audit(described.event, deps.history)
-    attempt = Attempt(described.event, deps, now, caller, wait_counts, force, latest)
+    described = describe(end_event, deps.jobs)
+    latest_summary = None if force else _newest_audit(described.event, deps.history)
+    attempt = Attempt(described.event, deps, now, caller, wait_counts, force, latest_summary)
     if isinstance(described, DescribeFailure):
         return _audit_undescribed(described, attempt)
-    if latest is not None and attempt.is_already_audited(described.modified_at):
-        return _already_audited(latest, attempt)
+    if latest_summary is not None and attempt.is_already_audited(described.modified_at):
+        return _already_audited(latest_summary, attempt)
     tags = read_tags(attempt)
     if tags.can_arrive_later and (deferred := attempt.next_wait(WaitReason.TAGS, tags.notes[0])):
         return deferred
@@ -123,7 +123,7 @@ def audit_finished_job(
         return _audit_undescribed(job, attempt)
     if not job.finished:
         stale_text = f"Describe still says {job.status}"
-        if ended.is_replayed and caller is not AuditTrigger.PERSON:
+        if end_event.is_replayed and caller is not AuditTrigger.PERSON:
             return EventDropped(f"{stale_text}: it is audited when it has ended")
         if deferred := attempt.next_wait(WaitReason.DESCRIBE_STALE, stale_text):
             return deferred
@@ -144,16 +144,16 @@ def audit_finished_job(
     )
 
 
-def _newest_audit(ended: JobEndEvent, history: History) -> AuditSummary | None:
-    if ended.created_at is None:
+def _newest_audit(end_event: JobEndEvent, history: History) -> AuditSummary | None:
+    if end_event.created_at is None:
         return None
-    return history.summary(JobKey(ended.ref.arn, ended.created_at))
+    return history.summary(JobKey(end_event.ref.arn, end_event.created_at))
 
 
 def _judge_run(
     job: Job, usage: Measurements, market: Market, deps: AuditDependencies, *, now: datetime
 ) -> tuple[Audit, tuple[AuditSummary, ...] | None]:
-    """Returns the audit of a run, and the earlier runs of its family that it was judged with.
+    """Returns the audit of a run, and the earlier family runs with which the run was judged.
 
     The earlier runs are None for a temporary history, which may lack some of them.
     """
@@ -194,8 +194,8 @@ def _record_run(
         audit.is_settled and audit.job.finished and not (run_usage.is_late or tags.can_arrive_later)
     )
     audit = replace(audit, notes=(*audit.notes, *notes), is_settled=is_final)
-    recorded = _record(audit, attempt, detail=detail, usage=run_usage, earlier_runs=earlier_runs)
-    return replace(recorded, notes=notes)
+    outcome = _record(audit, attempt, detail=detail, usage=run_usage, earlier_runs=earlier_runs)
+    return replace(outcome, notes=notes)
 
 
 def _record(
@@ -206,20 +206,20 @@ def _record(
     usage: RunUsage | None = None,
     earlier_runs: tuple[AuditSummary, ...] | None = None,
 ) -> AuditRecorded:
-    """Writes an audit under the job's ARN and creation time.
+    """Records an audit under the job's ARN and creation time.
 
-    `usage`: what the run used; None for a roll-up or an unauditable run, which no run is compared
-    with. `earlier_runs`: the runs that it was judged with.
+    `usage`: the run's usage; None for a roll-up or an unauditable run, with which no run is
+    compared. `earlier_runs`: the runs with which this run was judged.
     """
     if attempt.deps.is_history_persistent or attempt.deps.can_metrics_arrive:
         error = usage.metrics_error if usage else None
         audit = schedule_recheck(
             audit, attempt.now, is_reaudit=attempt.is_reaudit, metrics_error=error
         )
-    job, ended = audit.job, attempt.ended
-    created_at = job.created_at or job.started_at or ended.created_at or NO_CREATION_TIME
+    job, end_event = audit.job, attempt.end_event
+    created_at = job.created_at or job.started_at or end_event.created_at or NO_CREATION_TIME
     modified_at = job.last_modified_at or job.ended_at or created_at
-    key = JobKey(job.arn or ended.ref.arn, created_at)
+    key = JobKey(job.arn or end_event.ref.arn, created_at)
     recorded_document, run = _merge_with_stored(audit, key, usage, attempt)
     entry = AuditEntry(
         key=key,
@@ -239,7 +239,7 @@ def _record(
 def _merge_with_stored(
     audit: Audit, key: JobKey, run_usage: RunUsage | None, attempt: Attempt
 ) -> tuple[AuditDocument, AuditSummary | None]:
-    """Returns the document and summary to record.
+    """Returns the document and the run's summary to record.
 
     A reaudit without changed figures keeps the stored document.
     """
@@ -265,20 +265,20 @@ def _merge_with_stored(
 
 
 def _write(entry: AuditEntry, attempt: Attempt, *, should_recheck: bool) -> RecordResult:
-    """Writes an entry. `should_recheck`: then makes the audits due that this run would change."""
-    recorded = attempt.deps.history.record(entry)
+    """Writes an entry. `should_recheck`: also makes the audits due that this run would change."""
+    result = attempt.deps.history.record(entry)
     if (
         should_recheck
-        and recorded.summary is not None
-        and recorded.outcome is not RecordOutcome.OUTDATED
+        and result.summary is not None
+        and result.outcome is not RecordOutcome.OUTDATED
     ):
         is_new_version = (
-            recorded.outcome is RecordOutcome.RECORDED or attempt.caller is AuditTrigger.REDELIVERY
+            result.outcome is RecordOutcome.RECORDED or attempt.caller is AuditTrigger.REDELIVERY
         )
         recheck_dependents(
-            recorded.summary, attempt.deps.history, now=attempt.now, is_new_version=is_new_version
+            result.summary, attempt.deps.history, now=attempt.now, is_new_version=is_new_version
         )
-    return recorded
+    return result
 
 
 def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> AuditRecorded | AuditDeferred:
@@ -304,22 +304,22 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> AuditRecorded 
         audit = audit_roll_up(
             job, children, deps.policy, deps.ruleset, now=now, launched_count=launched_count
         )
-    recorded = _record(audit, attempt)
+    outcome = _record(audit, attempt)
     if version_keys(read_children(job, history)) != version_keys(
         children_summaries
     ):  # another process audited a child meanwhile
-        history.schedule_reaudit(recorded.key, now)
-    return recorded
+        history.schedule_reaudit(outcome.key, now)
+    return outcome
 
 
 def _audit_undescribed(failure: DescribeFailure, attempt: Attempt) -> AuditOutcome:
-    """Handles a run that Describe does not return: keeps its audit, or records it as unauditable.
+    """Keeps the audit of a run that Describe does not return, or records the run as unauditable.
 
-    Records nothing if only a person's event names the run.
+    Records nothing if only a replayed event names the run.
     """
     if attempt.latest_summary is not None:
         if attempt.is_reaudit:
-            return _close(attempt, attempt.latest_summary, failure.reason)
+            return _finalize_missing_run(attempt, attempt.latest_summary, failure.reason)
         return _already_audited(attempt.latest_summary, attempt)
     if failure.can_appear_later and (
         deferred := attempt.next_wait(WaitReason.NOT_FOUND, failure.reason)
@@ -328,27 +328,29 @@ def _audit_undescribed(failure: DescribeFailure, attempt: Attempt) -> AuditOutco
     if not failure.did_exist:
         return EventDropped(failure.reason)
     policy, ruleset = attempt.deps.policy, attempt.deps.ruleset.version
-    ended = replace(failure.event, tags=filter_tags(failure.event.tags, policy.tag_names.values))
-    return _record(unauditable_audit(ended, failure.reason, policy, ruleset), attempt)
+    end_event = replace(
+        failure.event, tags=filter_tags(failure.event.tags, policy.tag_names.values)
+    )
+    return _record(unauditable_audit(end_event, failure.reason, policy, ruleset), attempt)
 
 
 def _already_audited(latest_summary: AuditSummary, attempt: Attempt) -> AlreadyAudited:
-    """Reports the stored audit.
+    """Returns the stored audit as the outcome.
 
-    A redelivery repeats the recheck, as the earlier delivery may have stopped before it.
+    A redelivery also repeats the recheck, as the earlier delivery may have stopped before it.
     """
     if attempt.caller is AuditTrigger.REDELIVERY:
         recheck_dependents(latest_summary, attempt.deps.history, now=attempt.now)
     return AlreadyAudited(latest_summary)
 
 
-def _close(
+def _finalize_missing_run(
     attempt: Attempt, latest_summary: AuditSummary, reason: str
 ) -> AuditRecorded | AlreadyAudited:
-    """Makes the audit final of a run that Describe no longer returns.
+    """Makes the run's audit final, since Describe no longer returns the run.
 
-    Judges the run again by its stored details; without them keeps the audit's figures. `reason`:
-    the reason, for the audit's note.
+    Judges the run again by its stored details; without details, keeps the audit's figures.
+    `reason`: the text for the audit's note.
     """
     history = attempt.deps.history
     stored_document = history.audit(latest_summary.key)
@@ -376,14 +378,16 @@ def _close(
         run_summary=summary,
         earlier_runs=None if latest_summary.rollup else earlier_runs,
     )
-    recorded = _write(entry, attempt, should_recheck=not latest_summary.rollup)
-    return AuditRecorded(recorded, latest_summary.key, new_document, None, is_reaudit=True)
+    result = _write(entry, attempt, should_recheck=not latest_summary.rollup)
+    return AuditRecorded(result, latest_summary.key, new_document, None, is_reaudit=True)
 
 
 def _judge_stored_run(
     summary: AuditSummary, attempt: Attempt
 ) -> tuple[Audit, tuple[AuditSummary, ...] | None] | None:
-    """Judges a run by its stored details; None for a roll-up, or if they have expired."""
+    """Judges a run by its stored details; None for a roll-up or an unfinished run, or if the
+    details have expired.
+    """
     deps, now = attempt.deps, attempt.now
     if summary.rollup or (stored_job := stored_run(summary, deps.history)) is None:
         return None

@@ -1,7 +1,7 @@
 """Reads a run from the history: its audit, details, jobs, and the earlier runs of its family.
 
-A run is judged by the runs that ended before it, whichever was audited first: an audit that was
-made without one of them is repeated (`recheck_dependents` of `reaudit`).
+A run is judged by the family runs that ended earlier, in whatever order runs are audited: an audit
+made without an earlier run is repeated (`recheck_dependents` of `reaudit`).
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ if TYPE_CHECKING:
 MAX_DETAIL_BYTES = 200 * 1024
 """The most bytes of a run's packed series in its details."""
 _POOL_RUNS = 9
-"""The most earlier runs that are read to judge a short one, each about 3 KB: our choice."""
+"""The most earlier runs that are read to judge a short run, each about 3 KB: our choice."""
 _POOL_WITHIN = timedelta(days=30)
-"""Older runs may have run other code: our choice, the same as for dollars in messages."""
+"""Only earlier runs within this time are pooled, as older ones may have run other code: our choice,
+the same as for dollars in messages."""
 _POOLED_STATUSES = frozenset({"Completed", "Stopped"})
-"""A failed run says little about one that works."""
+"""The statuses of runs that are pooled; a failed run says little about a working one."""
 
 
 def read_audit(history: History, key: JobKey, version: int | None = None) -> AuditDocument | None:
-    """Returns a version's document, by default the newest; None if it cannot be read."""
+    """Returns an audit's document, of the newest version by default; None if it cannot be read."""
     try:
         document = history.audit(key, version)
     except BadHistory:
@@ -57,7 +58,7 @@ def make_detail(
 ) -> Detail:
     """Returns the detail to store, with at most 200 KB of series; its note says what was left out.
 
-    Keeps the series of `stored_detail`, if it is given.
+    `stored_detail`: if given, its series are kept.
     """
     if stored_detail is not None:
         return replace(stored_detail, describe=sanitize_answer(answer), tags=filter_tags(tags))
@@ -76,10 +77,9 @@ def make_detail(
 class RunUsage(Struct, frozen=True):
     """What a run used.
 
-    `stored_detail`: the stored details with it; None if it was read from CloudWatch.
-    `metrics_error`: why CloudWatch could not be read again. Then `usage` is from `stored_detail`,
-    or stored figures are kept. `is_late`: metrics may still arrive; `should_wait`: they may arrive
-    so soon that the audit should wait for them.
+    `stored_detail`: the stored details from which `usage` was read; None if CloudWatch was read.
+    `metrics_error`: why CloudWatch could not be read again. `is_late`: metrics may still arrive.
+    `should_wait`: they may arrive so soon that the audit should wait for them.
     """
 
     usage: Measurements
@@ -95,14 +95,14 @@ class RunUsage(Struct, frozen=True):
 
     @property
     def has_all_hosts(self) -> bool:
-        """Whether the stored details have the series of all hosts."""
+        """Whether `usage` has the series of all hosts."""
         return self.stored_detail is None or self.stored_detail.note is None
 
 
 def stored_usage(
     key: JobKey, job: Job, types: Mapping[str, InstanceType], history: History
 ) -> RunUsage | None:
-    """Returns what a run used, from the history; None if no series are stored."""
+    """Returns a run's usage from the history; None if no series are stored."""
     detail = _detail_with_series(key, history)
     return RunUsage(unpack(detail.series, job, types), detail) if detail else None
 
@@ -129,14 +129,14 @@ def stored_run(summary: AuditSummary, history: History) -> tuple[Job, Detail] | 
 
 
 def read_earlier_runs(summary: AuditSummary, history: History) -> tuple[AuditSummary, ...]:
-    """Returns the runs of a run's family that ended before it, newest first, in one query."""
+    """Returns the runs of a run's family that ended before the run, newest first, in one query."""
     return runs_before(summary.ended_at, history, summary.account, summary.region, summary.family)
 
 
 def runs_before(
     moment: datetime, history: History, account: str, region: str, family: str
 ) -> tuple[AuditSummary, ...]:
-    """Returns the last runs of a family that ended before a moment, newest first, in one query."""
+    """Returns the last runs of a family that ended before `moment`, newest first, in one query."""
     runs = iterate_family_runs(
         history, account, region, family, before=moment, page_size=MAX_EARLIER_RUNS
     )
@@ -152,13 +152,13 @@ def iterate_family_runs(
     before: datetime | None = None,
     page_size: int | None = None,
 ) -> Iterator[AuditSummary]:
-    """Yields a family's runs, newest first, with `page_size` runs a query."""
+    """Yields a family's runs, newest first. `page_size`: the number of runs in a query."""
     query = RunQuery.for_family(account, region, family)
     return history.runs(query, before=before, page_size=page_size)
 
 
 def comparable_runs(summaries: Sequence[AuditSummary]) -> tuple[AuditSummary, ...]:
-    """Returns the runs that a rule may compare with: finished runs that are not roll-ups."""
+    """Returns the runs with which a rule may compare: finished runs that are not roll-ups."""
     finished = (summary for summary in summaries if summary.status in FINISHED)
     return tuple(summary for summary in finished if summary.is_comparable)
 
@@ -182,7 +182,7 @@ def pool_of(
 
 
 def _can_pool(job: Job, earlier_run: AuditSummary) -> bool:
-    """Whether a short run may be judged with an earlier run of its family."""
+    """Whether the minutes of an earlier run may be pooled with the job's."""
     if job.ended_at is None or len(job.groups) != 1 or earlier_run.use_digest is None:
         return False
     group = job.groups[0]
@@ -199,14 +199,16 @@ def _can_pool(job: Job, earlier_run: AuditSummary) -> bool:
 def _iterate_usages(
     runs: Sequence[AuditSummary], job: Job, market: Market, history: History
 ) -> Iterator[tuple[str, Measurements]]:
-    """Yields what each run used; leaves out runs whose details have expired."""
+    """Yields each run's job name and usage; leaves out runs whose details have expired."""
     for run in runs:
         if run_usage := stored_usage(run.key, job, market.types, history):
             yield run.job, run_usage.usage
 
 
 def read_children(job: Job, history: History) -> list[AuditSummary]:
-    """Returns the audited jobs of this roll-up, without those of another roll-up with its name."""
+    """Returns the audited jobs of a roll-up, without the jobs of an earlier roll-up with the same
+    name.
+    """
     key = JobKey(job.arn or "", job.created_at) if job.created_at else None
     return [
         summary
@@ -241,7 +243,7 @@ def version_keys(summaries: Sequence[AuditSummary]) -> set[tuple[JobKey, int]]:
 def read_guides(
     history: History, document: AuditDocument, types: Mapping[str, InstanceType]
 ) -> list[GuideDocument]:
-    """Returns the guides of an audit, chosen by the stored run and its family. Raises AwsError."""
+    """Returns the guides for an audit, chosen by the stored run and its family. Raises AwsError."""
     from sageaudit.domain.guides import select_guides, traits_of_audit  # noqa: PLC0415 - Lambda needs none
 
     job = document["job"]
@@ -257,7 +259,9 @@ def read_guides(
 
 
 def _described_job(summary: AuditSummary, history: History) -> Job | None:
-    """Returns the job as Describe returned it; None after 90 days, or if it cannot be read."""
+    """Returns the job as Describe returned it; None after 90 days, or if its details cannot be
+    read.
+    """
     try:
         detail = history.detail(summary.key)
         if detail is None:

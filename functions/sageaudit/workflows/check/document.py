@@ -34,8 +34,8 @@ LineNumbers = Mapping[Path, int]
 class CheckFinding(Struct, frozen=True, kw_only=True):
     """One finding. `source`: `api` (AWS's service model), `rules`, or `history`.
 
-    `refused`: AWS would reject the request. `not_counted`: why --fail-on ignores the finding: it is
-    exempt, or another finding covers it.
+    `refused`: AWS would reject the request. `not_counted`: why --fail-on ignores the finding: an
+    exemption, or another finding that covers it.
     """
 
     rule: str
@@ -59,7 +59,9 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
 
     @property
     def sort_key(self) -> tuple[bool, bool, Decimal, int, int, str]:
-        """Sorts counted findings first, then rejected ones, then by saving, severity and line."""
+        """The sort key: counted findings first, then rejected findings, then by saving, severity
+        and line.
+        """
         severity = -Severity(self.severity).rank
         usd = -(self.saving_usd or Decimal(0))
         is_not_counted = self.not_counted is not None
@@ -67,7 +69,7 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
 
     @property
     def types(self) -> dict[str, Any]:
-        """The instance types that its fix names, by parameter."""
+        """The instance types that the finding's fix sets, by parameter."""
         new_values = {fix["parameter"]: fix["new"] for fix in self.fix}
         return {path: new for path, new in new_values.items() if path.endswith("InstanceType")}
 
@@ -94,7 +96,7 @@ def document(
     checked: Sequence[CheckedRequest],
     lines: LineNumbers,
 ) -> CheckedFile:
-    """Returns the document of one file. `lines`: the lines of its keys."""
+    """Returns the document of one file. `lines`: the line of each key in the file."""
     return {
         "schema": SCHEMA,
         "file": name,
@@ -134,8 +136,12 @@ def _job(checked: CheckedRequest, lines: LineNumbers) -> dict[str, Any]:
 
 
 def _cost(cost: MaxCost | None, checked: CheckedRequest) -> dict[str, Any]:
-    billed = cost.bill_at_limit if cost else None
-    rates = [line.rate for line in billed.lines if line.rate is not None] if billed else []
+    bill_at_limit = cost.bill_at_limit if cost else None
+    rates = (
+        [line.rate for line in bill_at_limit.lines if line.rate is not None]
+        if bill_at_limit
+        else []
+    )
     return {
         "at_most_usd": round_usd(cost.usd) if cost else None,
         "why_not_known": cost.unknown_because if cost else checked.unreadable,
@@ -143,8 +149,8 @@ def _cost(cost: MaxCost | None, checked: CheckedRequest) -> dict[str, Any]:
         "limit_s": cost.limit.seconds if cost else None,
         "limit_is_default": cost.limit.is_default if cost else False,
         "jobs": cost.job_count if cost else 1,
-        "missing": list(billed.gaps) if billed else [],
-        "estimated": list(billed.estimated) if billed else [],
+        "missing": list(bill_at_limit.gaps) if bill_at_limit else [],
+        "estimated": list(bill_at_limit.estimated) if bill_at_limit else [],
         "price_as_of": min((rate.as_of for rate in rates if rate.as_of), default=None),
         "price_source": rates[0].source if rates else None,
     }
@@ -184,7 +190,7 @@ def _findings(checked: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFind
         )
     for finding in checked.findings:
         yield _rule_finding(finding, checked, lines)
-    for unfollowed in checked.ignored:
+    for unfollowed in checked.unfollowed:
         stored_finding = unfollowed.finding
         path = stored_finding["fix"][0]["parameter"]
         fix = [Parameter(row["parameter"], row["old"], row["new"]) for row in stored_finding["fix"]]
@@ -213,7 +219,7 @@ def _findings(checked: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFind
 def sort_findings(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
     """Returns the findings in order.
 
-    If several name different types for one path, only the first one counts.
+    If several findings name different types for the same parameter, only the first one counts.
     """
     type_and_rule_by_path: dict[str, tuple[Any, str]] = {}
     sorted_findings = []
@@ -236,7 +242,9 @@ def sort_findings(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
 def _rule_with_other_type(
     finding: CheckFinding, type_and_rule_by_path: Mapping[str, tuple[Any, str]]
 ) -> str | None:
-    """Returns the rule of an earlier finding with another type for the same path."""
+    """Returns the rule of an earlier finding that names another type for the same parameter; None
+    if there is none.
+    """
     for path, instance_type in finding.types.items():
         earlier_type, rule = type_and_rule_by_path.get(path, (instance_type, ""))
         if earlier_type != instance_type:
@@ -281,14 +289,18 @@ def _rule_finding(finding: Finding, checked: CheckedRequest, lines: LineNumbers)
 
 
 def _basis(finding: Finding, checked: CheckedRequest) -> str | None:
-    """Returns the basis of a finding's dollars: an earlier run, if only the run has them."""
+    """Returns the basis of a finding's dollars: EARLIER if no change of the request was billed;
+    None without dollars.
+    """
     if finding.alone_usd is None:
         return None
     return (DurationBasis.EARLIER if finding.detection.change is None else checked.basis).value
 
 
 def _read_path(finding: Finding, request: Request) -> str:
-    """Returns the first parameter that the rule reads and the request has."""
+    """Returns the first parameter that the rule reads and the request has; an empty text if there
+    is none.
+    """
     required_parameters = next(
         (rule.required_parameters for rule in catalogue.load() if rule.info == finding.rule), ()
     )
@@ -336,7 +348,7 @@ def _full_path(request: Request, path: str) -> str:
 
 
 def _line(request: Request, request_path: Path, lines: LineNumbers) -> int | None:
-    """Returns the line of a path, or of the nearest enclosing part that has one."""
+    """Returns the line of a path, or of the nearest enclosing part that has a line."""
     path = request.origin.path_in_file(request_path)
     while path and path not in lines:
         path = path[:-1]

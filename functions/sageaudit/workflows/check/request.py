@@ -45,15 +45,17 @@ from sageaudit.rules.judge import judge_request
 from sageaudit.structs import replace
 
 _EXPOSURE_MEDIUM_USD = Decimal(100)
-"""A finding about a missing run limit is medium if a hung job would cost at least this much."""
+"""A finding about a missing run limit has medium severity if a hung job could cost at least this
+much."""
 _EXPOSURE_HIGH_USD = Decimal(1000)
-"""The finding is high if a hung job would cost at least this much."""
+"""A finding about a missing run limit has high severity if a hung job could cost at least this
+much."""
 REJECTED_PREFIX = "AWS refuses"
 _HAS_NOT_RUN = Missing("not_run", "the job has not run")
 
 
 class PlannedJob(Struct, frozen=True):
-    """The job that a request would start, and the family whose history is read for it."""
+    """The job that a request would start, and the job's family."""
 
     request: Request
     job: Job
@@ -61,18 +63,20 @@ class PlannedJob(Struct, frozen=True):
 
 
 class FamilyHistory(Struct, frozen=True):
-    """A family's earlier runs, newest first, and its last audits, same instances first."""
+    """A family's earlier runs, newest first, and the documents of its last audits, same instances
+    first.
+    """
 
     runs: tuple[AuditSummary, ...]
     audits: tuple[AuditDocument, ...]
 
 
 class CheckedRequest(Struct, frozen=True):
-    """One checked request. `unreadable`: why it could not be checked, or None.
+    """One checked request. `unreadable`: why the request could not be checked; None if it was.
 
-    `forecast` is None if no history was read. `ignored`: earlier findings that the request does not
-    follow. `basis`: the run time that the findings' dollars are computed from. `guides` is None if
-    they were not requested.
+    `forecast` is None if no history was read. `unfollowed`: earlier findings that the request does
+    not follow. `basis`: the run time from which the findings' dollars are computed. `guides` is
+    None if no guides were requested.
     """
 
     request: Request
@@ -81,7 +85,7 @@ class CheckedRequest(Struct, frozen=True):
     family: str | None = None
     outcomes: Outcomes = ()
     findings: tuple[Finding, ...] = ()
-    ignored: tuple[UnfollowedFinding, ...] = ()
+    unfollowed: tuple[UnfollowedFinding, ...] = ()
     basis: DurationBasis = DurationBasis.HOUR
     cost: MaxCost | None = None
     forecast: FamilyForecast | None = None
@@ -91,7 +95,7 @@ class CheckedRequest(Struct, frozen=True):
 
 
 def find_problems(request: Request, model: ApiModel) -> tuple[Problem, ...]:
-    """Returns what AWS would reject according to its service model.
+    """Returns the parts of a request that AWS's service model rejects.
 
     The problems of a trial are found in its tuning job's request.
     """
@@ -148,14 +152,14 @@ def check_request(
         job = replace(job, max_runtime_s=DEFAULT_LIMIT_S)
     job_at_limit = job_lasting(limit.seconds, now) if limit.seconds is not None else None
     cost = _cost(request, job_at_limit, job, market, trial_costs)
-    billed = bill(job, market)
+    job_bill = bill(job, market)
     job_policy = policy.for_job(job.account, planned_job.family, job.tags)
     rule_infos = [rule.info for rule in ruleset.rules]
     exemption_by_rule, warnings = exemptions(
         job_policy, planned_job.family, job.tags, rule_infos, now.date()
     )
     request_case = RequestCase(
-        request, job, billed, market, cost, runs, policy=job_policy, duration_basis=basis
+        request, job, job_bill, market, cost, runs, policy=job_policy, duration_basis=basis
     )
     outcomes = judge_request(request_case, _case(request_case), ruleset.rules)
     findings = _findings(request_case, outcomes, exemption_by_rule, ruleset)
@@ -176,7 +180,7 @@ def check_request(
             _with_earlier_run(finding, unfollowed_by_rule.get(finding.rule.name))
             for finding in findings
         ),
-        ignored=tuple(item for item in unfollowed if item.finding["rule"] not in judged_rules),
+        unfollowed=tuple(item for item in unfollowed if item.finding["rule"] not in judged_rules),
         basis=basis,
         cost=cost,
         forecast=forecast,
@@ -187,7 +191,7 @@ def check_request(
 def request_guides(
     planned_job: PlannedJob, history: FamilyHistory | None, types: Mapping[str, InstanceType]
 ) -> list[GuideDocument]:
-    """Returns the guides of a request, chosen by its settings and its family's runs."""
+    """Returns the guides for a request, chosen by its settings and its family's runs."""
     runs, audits = (history.runs, history.audits) if history else ((), ())
     newest_audit = max(audits, key=lambda audit: audit["job"]["ended_at"] or "", default=None)
     is_isolated = _is_network_isolated(planned_job.request)
@@ -199,7 +203,7 @@ def request_guides(
 def _is_network_isolated(request: Request) -> bool | None:
     """Whether the request sets EnableNetworkIsolation; AWS's default is false.
 
-    None if not known yet.
+    None if the value is not known yet.
     """
     path = setting_path(request.kind, "EnableNetworkIsolation")
     value = request.value(path) if path else None
@@ -213,7 +217,7 @@ def _cost(
     market: Market,
     trial_costs: Sequence[MaxCost],
 ) -> MaxCost:
-    """Returns the maximum cost, on the most expensive of the preferred types."""
+    """Returns the maximum cost of a request, on the most expensive of its preferred types."""
     if request.kind.spec.rollup:
         return max_search_cost(request, trial_costs)
     costliest_job_at_limit = (
@@ -225,7 +229,7 @@ def _cost(
 
 
 def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[DurationBasis, Decimal]:
-    """Returns the basis and the job's duration: by history, else by limit, else an hour."""
+    """Returns the basis and seconds of a job's duration: by history, else limit, else an hour."""
     if forecast is not None and forecast.seconds is not None and forecast.seconds.median > 0:
         return DurationBasis.HISTORY, forecast.seconds.median
     if limit.seconds is not None:
@@ -234,7 +238,7 @@ def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[DurationBa
 
 
 def _case(request_case: RequestCase) -> FamilyCase | RollUpCase:
-    """Returns the request as the case of a job that ran, for rules that judge both."""
+    """Returns the request as a case for rules that also judge jobs that ran."""
     job, policy, basis = request_case.job, request_case.policy, request_case.duration_basis
     if job.kind.spec.rollup:
         return RollUpCase(job, (), policy=policy, duration_basis=basis)
@@ -258,8 +262,8 @@ def _findings(
 ) -> tuple[Finding, ...]:
     """Returns the findings of the rules, each with the saving of its fix alone.
 
-    The severity is the rule's, unless the policy sets one or the dollars are computed from earlier
-    runs.
+    The severity is the rule's severity for requests, unless the policy sets one, or the dollars are
+    computed from earlier runs.
     """
     detections = [
         (rule_info, detection)
@@ -298,12 +302,14 @@ def _with_earlier_run(finding: Finding, unfollowed: UnfollowedFinding | None) ->
 
 
 def is_rejected_by_aws(finding: Finding) -> bool:
-    """Whether AWS rejects the request: a high finding's summary then says so."""
+    """Whether AWS rejects the request because of a high finding, whose summary then says so."""
     return finding.severity is Severity.HIGH and REJECTED_PREFIX in finding.detection.summary
 
 
 def _severity_by_exposure(finding: Finding) -> Severity | None:
-    """Returns the severity by maximum cost; None if the finding is not about it."""
+    """Returns the severity by the dollars that a hung job could cost; None if the finding has no
+    such amount.
+    """
     usd = finding.detection.evidence.get("exposed_usd")
     if not isinstance(usd, Decimal):
         return None

@@ -1,4 +1,4 @@
-"""The pure core of `sageaudit check`: finds the requests of a file and judges each."""
+"""The core of `sageaudit check`: finds the requests of a file and judges each of them."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from sageaudit.workflows.check.request import (
     request_guides,
 )
 
-_AUDITS = 3
-"""How many of the newest audits a request is compared with: older recommendations may be
+_MAX_AUDITS = 3
+"""The number of newest audits with which a request is compared; older recommendations may be
 outdated."""
 FileLines = tuple[Mapping[Path, int], Sequence[Path]]
-"""The line of each path in a file, and the keys that occur twice."""
+"""The line of each path in a file, and the paths of keys that occur twice."""
 
 
 class RequestChecker(Struct, frozen=True):
     """Checks the requests of files.
 
     `region` and `account` are the user's options. `default_region` returns the region of the user's
-    AWS settings; it is called only if no region is given and the file has none.
+    AWS settings; it is called only if neither the options nor the file name a region.
     """
 
     policy: Policy
@@ -62,27 +62,29 @@ class RequestChecker(Struct, frozen=True):
     def check_file(
         self, name: str, document: Any, parse_lines: Callable[[], FileLines]
     ) -> CheckedFile:
-        """Checks all requests of a file's document. Raises MalformedData if it has none."""
-        parsed = recognise(document, self.model, form=self.form, pipeline=self.pipeline)
-        checked = self._check_all(parsed.requests)
+        """Checks all requests of a file's document. Raises MalformedData if there are none."""
+        parsed_file = recognise(document, self.model, form=self.form, pipeline=self.pipeline)
+        checked_requests = self._check_all(parsed_file.requests)
         lines, repeated_paths = parse_lines()
         repeated_key_sentences = [
             f"{path_text(document, path)} occurs twice (line {lines[path]}): only the last one"
             " counts"
             for path in repeated_paths
         ]
-        parsed = replace(
-            parsed, unchecked_sentences=(*parsed.unchecked_sentences, *repeated_key_sentences)
+        parsed_file = replace(
+            parsed_file,
+            unchecked_sentences=(*parsed_file.unchecked_sentences, *repeated_key_sentences),
         )
-        return file_document(name, parsed, self.model.version, checked, lines)
+        return file_document(name, parsed_file, self.model.version, checked_requests, lines)
 
     def _check_all(self, requests: Sequence[Request]) -> list[CheckedRequest]:
-        """Checks each request, a tuning job after its definitions, whose costs it needs.
+        """Checks each request and returns the results in the order of `requests`.
 
-        Returns the results in the order of `requests`.
+        A tuning job is checked after its training job definitions, since its cost is computed from
+        theirs.
         """
         problems = {id(request): find_problems(request, self.model) for request in requests}
-        checked: dict[int, CheckedRequest] = {}
+        checked_by_id: dict[int, CheckedRequest] = {}
         regions = {request.image_region for request in requests} - {None}
         file_region = regions.pop() if len(regions) == 1 else None
         for request in reversed(requests):
@@ -96,12 +98,12 @@ class RequestChecker(Struct, frozen=True):
                 cost
                 for definition in requests
                 if definition.tuning_request is request
-                and (cost := checked[id(definition)].cost) is not None
+                and (cost := checked_by_id[id(definition)].cost) is not None
             ]
-            checked[id(request)] = self._check_one(
+            checked_by_id[id(request)] = self._check_one(
                 request, own_problems, problems_to_remove, trial_costs, file_region
             )
-        return [checked[id(request)] for request in requests]
+        return [checked_by_id[id(request)] for request in requests]
 
     def _check_one(
         self,
@@ -118,15 +120,15 @@ class RequestChecker(Struct, frozen=True):
         region = self.region or request.region or request.image_region
         region = region or file_region or self.default_region()
         try:
-            planned = plan_job(request, problems_to_remove, region, self.policy)
+            planned_job = plan_job(request, problems_to_remove, region, self.policy)
         except MalformedData as error:
             return CheckedRequest(request, tuple(problems), unreadable=str(error))
-        if self.account and planned.job.account is None:
-            planned = replace(planned, job=replace(planned.job, account=self.account))
-        market = self.markets.market(planned.job, self.now)
-        history, note = self._history(planned)
-        checked = check_request(
-            planned,
+        if self.account and planned_job.job.account is None:
+            planned_job = replace(planned_job, job=replace(planned_job.job, account=self.account))
+        market = self.markets.market(planned_job.job, self.now)
+        history, notes = self._history(planned_job)
+        checked_request = check_request(
+            planned_job,
             problems,
             market,
             self.policy,
@@ -135,12 +137,12 @@ class RequestChecker(Struct, frozen=True):
             history=history,
             trial_costs=trial_costs,
         )
-        guides = request_guides(planned, history, market.types) if self.with_guides else None
-        return replace(checked, notes=(*checked.notes, *note), guides=guides)
+        guides = request_guides(planned_job, history, market.types) if self.with_guides else None
+        return replace(checked_request, notes=(*checked_request.notes, *notes), guides=guides)
 
-    def _history(self, planned: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
-        """Returns the family's history, or a note why it was not read."""
-        request, job = planned.request, planned.job
+    def _history(self, planned_job: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
+        """Returns the family's history, or None and a note why the history was not read."""
+        request, job = planned_job.request, planned_job.job
         if self.read_family is None or request.tuning_request is not None:
             return None, ()
         if request.kind.spec.rollup:
@@ -157,17 +159,17 @@ class RequestChecker(Struct, frozen=True):
         ]
         if missing:
             return None, (f"The history cannot be read without {' and '.join(missing)}.",)
-        return self.read_family(planned), ()
+        return self.read_family(planned_job), ()
 
 
-def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
-    """Reads the family of a job that has not run: its newest runs and last audits.
+def read_family(history: History, planned_job: PlannedJob) -> FamilyHistory:
+    """Reads the newest runs and last audits of a planned job's family, in one query.
 
-    The runs are read in one query; audits on the same instances come first. Raises AwsError.
+    Audits on the same instances come first. Raises AwsError.
     """
-    job = planned.job
+    job = planned_job.job
     query = RunQuery.for_family(
-        job.account or UNKNOWN_NAME, job.region or UNKNOWN_NAME, planned.family
+        job.account or UNKNOWN_NAME, job.region or UNKNOWN_NAME, planned_job.family
     )
     summaries = tuple(islice(history.runs(query, page_size=MAX_EARLIER_RUNS), MAX_EARLIER_RUNS))
     group = job.groups[0] if len(job.groups) == 1 else None
@@ -178,7 +180,7 @@ def read_family(history: History, planned: PlannedJob) -> FamilyHistory:
 
     documents = (
         read_audit(history, summary.key)
-        for summary in sorted(summaries, key=ran_on_other_instances)[:_AUDITS]
+        for summary in sorted(summaries, key=ran_on_other_instances)[:_MAX_AUDITS]
     )
     return FamilyHistory(
         comparable_runs(summaries), tuple(audit for audit in documents if audit is not None)

@@ -1,4 +1,4 @@
-"""The checks of `sageaudit doctor`: each is one line with what to do next."""
+"""The checks of `sageaudit doctor`. Each check is one line, with the next step if it failed."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class CheckState(enum.StrEnum):
 
 
 class Check(Struct, frozen=True):
-    """One line of the command.
+    """One line of the output of `doctor`.
 
-    `found`: what the check found; `next`: what to do about it; `code`: the exit code of a failed
+    `found`: what the check found. `next`: what to do about it. `code`: the exit code of a failed
     check.
     """
 
@@ -86,7 +86,10 @@ def passed(name: str, detail: str) -> Check:
 def failed(
     name: str, error: SageauditError | str, next_step: str | None = None, code: Exit = Exit.FAILURE
 ) -> Check:
-    """Returns a check that failed. `code` is used for a text; an error has its own exit code."""
+    """Returns a check that failed.
+
+    `code` is the exit code if `error` is a text; an exception has its own exit code.
+    """
     if isinstance(error, SageauditError):
         code = exit_for(error)
     return Check(name, CheckState.FAILED, str(error).rstrip("."), next_step, code)
@@ -97,14 +100,14 @@ def not_checked(name: str, detail: str, next_step: str | None = None) -> Check:
     return Check(name, CheckState.NOT_CHECKED, detail, next_step)
 
 
-def versions() -> Check:
+def check_versions() -> Check:
     """Returns a check with the versions of sageaudit, Python and boto3."""
     parts = ", ".join(f"{name} {version(name)}" for name in ("boto3", "botocore"))
     version_text = f"sageaudit {__version__}, Python {platform.python_version()}, {parts}"
     return passed("versions", version_text)
 
 
-def prices(today: date) -> Check:
+def check_prices(today: date) -> Check:
     """Returns a check with the date and age of the packaged price tables."""
     as_of = packaged.packaged_prices().as_of
     age = (today - date.fromisoformat(as_of)).days
@@ -113,7 +116,7 @@ def prices(today: date) -> Check:
     return Check("prices", CheckState.OK, age_text, remedy)
 
 
-def file(path: Path | None, warn: Callable[[str], None]) -> Check:
+def check_file(path: Path | None, warn: Callable[[str], None]) -> Check:
     """Checks that the history's file exists, has this version, and is readable and writable."""
     name = f"history {path or histories.default_path()}"
     try:
@@ -141,8 +144,8 @@ def region(name: str | None) -> Check:
     return passed("region", name)
 
 
-def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]:
-    """Checks the credentials; also returns their account and ARN, or None."""
+def check_credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]:
+    """Checks the credentials. Also returns their account and ARN; None if the check failed."""
     try:
         own_identity = identity(session, region_name)
     except AwsError as error:
@@ -154,10 +157,10 @@ def credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]
     ), own_identity
 
 
-def actions(
+def check_actions(
     names: Sequence[str], session: Any, region_name: str, own_identity: Identity
 ) -> Iterator[Check]:
-    """Yields a check for each IAM action. Makes a harmless call, if the action has one."""
+    """Yields a check of each IAM action; makes a harmless call, if there is one for the action."""
     for name in names:
         if name == _COSTS:
             yield not_checked(
@@ -178,8 +181,8 @@ def _next_step(error: AwsError) -> str:
     return _ALLOW_NEXT_STEP if exit_for(error) is Exit.DENIED else "try again later"
 
 
-def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check]:
-    """Checks for each other account that its role can be assumed and allows a scan."""
+def check_roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check]:
+    """Yields a check of each other account: its role can be assumed and allows a scan."""
     clients = listed.make_clients(session, region_name)
     if listed.role is None:
         return
@@ -197,10 +200,10 @@ def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check
         def client_for(service: str, region: str, account: str = account) -> Any:
             return clients.client_factory(service)(account, region)
 
-        actions = permissions.ACCOUNT_ACTIONS
+        probed_actions = permissions.ACCOUNT_ACTIONS
         missing = {
             action: refusal
-            for action in actions
+            for action in probed_actions
             if (refusal := check_permission(action, client_for, region_name, account))
         }
         if missing:
@@ -212,7 +215,7 @@ def roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check
 
 
 def table(name: str, session: Any, region: str) -> Iterator[Check]:
-    """Checks that the table exists, is sageaudit's, and is readable by key and by index."""
+    """Yields the checks that the table exists, is sageaudit's, and is readable by key and index."""
     check_name = f"table {name}"
     history = DynamoHistory(client(session, "dynamodb", region, CONFIG), name)
     empty_list = history.runs(RunQuery.for_name(_ABSENT_RUN.arn), page_size=1)
@@ -237,8 +240,8 @@ _DEAD_LETTER_QUEUES = {
     "sweep": "SweepDeadLettersUrl",
     "digest": "DigestDeadLettersUrl",
 }
-"""The stack's outputs with the queues' URLs, by name. `sageaudit redrive` cannot send letters of
-sweep and digest again."""
+"""The names of the stack's outputs with the URLs of dead-letter queues, by kind of letter.
+`sageaudit redrive` cannot send letters of sweep and digest again."""
 _PENDING = "PendingConfirmation"
 
 
@@ -298,16 +301,16 @@ def _check_alarm_subscribers(session: Any, region: str, topic: str) -> Check:
 
 
 def _subscribers(session: Any, region: str, topic: str) -> tuple[str, bool]:
-    """Returns the subscribers of a topic as text, and whether any is confirmed."""
+    """Returns the subscribers of a topic as text, and whether any subscriber is confirmed."""
     with aws_errors("sns", topic):
         pages = client(session, "sns", region).get_paginator("list_subscriptions_by_topic")
         rows = [row for page in pages.paginate(TopicArn=topic) for row in page["Subscriptions"]]
     confirmed = [row for row in rows if row["SubscriptionArn"].startswith("arn:")]
     pending_count = sum(row["SubscriptionArn"] == _PENDING for row in rows)
-    unconfirmed = f", {pending_count} not confirmed yet" if pending_count else ""
+    unconfirmed_text = f", {pending_count} not confirmed yet" if pending_count else ""
     protocols = ", ".join(sorted({row["Protocol"] for row in confirmed}))
     text = f"{count_text(len(confirmed), 'subscriber')} ({protocols})" if confirmed else ""
-    return f"{text}{unconfirmed}", bool(confirmed)
+    return f"{text}{unconfirmed_text}", bool(confirmed)
 
 
 def _check_channel(session: Any, region: str, name: str, service_and_address: str) -> Check:
@@ -348,7 +351,7 @@ def _check_channel(session: Any, region: str, name: str, service_and_address: st
 
 
 def _check_concurrency(session: Any, region: str, audits_at_once: int) -> Check:
-    """Checks that the audits need at most half of the account's concurrency."""
+    """Checks that the audits need at most half of the account's Lambda concurrency."""
     with aws_errors("lambda"):
         limits = client(session, "lambda", region).get_account_settings()["AccountLimit"]
     limit = int(limits["UnreservedConcurrentExecutions"])

@@ -22,6 +22,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import region_partition
 from sageaudit.domain.policy.routes import CHANNEL_SECRETS
 
+# Options with which a command needs more actions.
 TABLE = "--table"
 ROLE = "--role"
 ORGANIZATION = "--organization"
@@ -30,7 +31,6 @@ STACK_OPTION = "--stack"
 MEMBERS_OPTION = "--members"
 SEND = "--send"
 FROM_HISTORY = "--from-history"
-"""Options with which a command needs more actions."""
 ACCOUNT_SETTINGS = "lambda:GetAccountSettings"
 STACK_CHECKS = (
     *stack_outputs.CLI_PERMISSIONS,
@@ -52,7 +52,10 @@ _TABLE = {TABLE: dynamo_history.READ_PERMISSIONS}
 
 
 class CommandActions(Struct, frozen=True):
-    """The IAM actions that a command calls: always (`required`), and with an option."""
+    """The IAM actions that a command calls.
+
+    `required`: the actions of every call. `with_option`: the additional actions, by option.
+    """
 
     required: tuple[str, ...] = ()
     with_option: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -91,7 +94,8 @@ READ_ONLY_COMMANDS: Mapping[str, CommandActions] = {
     "report": CommandActions((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
     "doctor": CommandActions((), {STACK_OPTION: STACK_CHECKS, MEMBERS_OPTION: MEMBER_CHECKS}),
 }
-"""`doctor` itself needs no other permission: it reports the calls that are not permitted."""
+"""The commands that change nothing in AWS, with their actions. `doctor` reports calls that are not
+permitted, so it needs no actions without an option."""
 
 WRITING_COMMANDS: Mapping[str, CommandActions] = {
     "advice": CommandActions(
@@ -123,17 +127,19 @@ WRITING_COMMANDS: Mapping[str, CommandActions] = {
         (*stack_outputs.CLI_PERMISSIONS, *sqs.CLI_PERMISSIONS, *sqs.SEND_PERMISSIONS)
     ),
 }
-"""Commands that change something in AWS. They are checked only if the user names them."""
+"""The commands that change something in AWS, with their actions. `doctor` checks them only if the
+user names them."""
 ALL_COMMANDS: Mapping[str, CommandActions] = {**READ_ONLY_COMMANDS, **WRITING_COMMANDS}
 DEFAULT_STACK = "SageAudit"
-"""The stack's name, with which the names of its queues begin."""
+"""The default name of a stack; the names of its queues begin with this name."""
 
 
 _DECISION_ACTIONS = frozenset(dynamo_history.SAVE_DECISION_PERMISSIONS)
 _DECISIONS_CONDITION = {
     "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [keys.RECOMMENDATIONS_PK]}}
 }
-"""A user who decides about recommendations may write only these items of the table."""
+"""The condition that a user who decides about recommendations may write only their items of the
+table."""
 ACCOUNT_ACTIONS = MEMBER_ACTIONS
 """The actions of the role of `scan --role`. Prices are read with the user's own credentials."""
 
@@ -147,7 +153,7 @@ def actions_of_commands(commands: Iterable[str], options: Iterable[str]) -> list
 
 
 class PolicyScope(Struct, frozen=True):
-    """The resources that a policy is limited to; None if not known."""
+    """The resources to which a policy is limited. A field is None if the resource is unknown."""
 
     region: str | None = None
     table: str | None = None
@@ -155,7 +161,9 @@ class PolicyScope(Struct, frozen=True):
     stack: str | None = None
 
     def resources(self, action: str) -> tuple[str, ...]:
-        """Returns the ARNs on which an action is allowed; `*` if IAM has no resource for it."""
+        """Returns the ARNs on which an action is allowed; `*` if IAM has no resource for the
+        action.
+        """
         partition = region_partition(self.region or "us-east-1")
         region_and_account = f"{self.region or '*'}:*"
         if action.startswith("sagemaker:") and action not in _UNSCOPED_ACTIONS:

@@ -1,7 +1,7 @@
-"""Runs the checks of `sageaudit doctor`: what commands need, a stack, and each account it audits.
+"""Runs the checks of `sageaudit doctor`: of commands' needs, a stack, and the accounts it audits.
 
-The deployed function itself checks the members, since only it may assume their roles. The history
-shows whether their events arrive.
+The deployed sweep function checks the members, since only this function may assume their roles. The
+history shows whether their events arrive.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from sageaudit.workflows.doctor import checks
 from sageaudit.workflows.doctor.checks import Check, CheckState, failed, not_checked, passed
 
 _CONFIG = CONFIG.merge(Config(read_timeout=150, retries={"total_max_attempts": 1}))
-"""The sweep function answers within 40 seconds, plus the time-out of its last member."""
+"""The sweep function answers within 40 seconds, plus the timeout of its last member."""
 _EVENTS_LOOK_BACK = timedelta(days=20)
-"""Shorter than the 30 days for which the history stores that an event was sent."""
+"""The age up to which runs are read, shorter than the 30 days for which the history stores that an
+event was sent."""
 _MAX_RUNS = 20
 
 
@@ -55,11 +56,11 @@ class DoctorScope(Struct, frozen=True):
 
 
 def check_all(scope: DoctorScope, now: datetime, warn: Callable[[str], None]) -> Iterator[Check]:
-    """Yields the checks. `warn` is called if others may write the history's file."""
-    yield checks.versions()
-    yield checks.prices(now.date())
+    """Yields all checks. `warn` is called if other users may write the history's file."""
+    yield checks.check_versions()
+    yield checks.check_prices(now.date())
     if scope.history is not None or not scope.table:
-        yield checks.file(scope.history, warn)
+        yield checks.check_file(scope.history, warn)
     yield from _check_aws(scope)
     if scope.stack is not None:
         yield from _check_stack(scope, scope.stack, now)
@@ -68,8 +69,8 @@ def check_all(scope: DoctorScope, now: datetime, warn: Callable[[str], None]) ->
 def _check_aws(scope: DoctorScope) -> Iterator[Check]:
     """Checks the AWS settings.
 
-    Credentials need a region, and permissions need credentials: if one check fails, those that need
-    it are not made.
+    Credentials need a region, and permissions need credentials. If one check fails, the checks that
+    need its result are not made.
     """
     try:
         session = open_session(scope.profile, scope.region)
@@ -79,7 +80,7 @@ def _check_aws(scope: DoctorScope) -> Iterator[Check]:
     region_check = checks.region(session.region_name)
     yield region_check
     region = session.region_name if region_check.state is CheckState.OK else "us-east-1"
-    credentials_check, own_identity = checks.credentials(session, region)
+    credentials_check, own_identity = checks.check_credentials(session, region)
     yield credentials_check
     if own_identity is None or region_check.state is not CheckState.OK:
         needed = "the region" if own_identity else "credentials"
@@ -90,7 +91,7 @@ def _check_aws(scope: DoctorScope) -> Iterator[Check]:
         for action in scope.actions
         if not action.startswith("dynamodb:") and action != "sts:AssumeRole"
     ]
-    yield from checks.actions(probed_actions, session, region, own_identity)
+    yield from checks.check_actions(probed_actions, session, region, own_identity)
     if scope.table is not None:
         yield from checks.table(scope.table, session, region)
     if scope.list_accounts is not None:
@@ -101,16 +102,16 @@ def _check_accounts(
     list_accounts: Callable[[Any, str], AccountList], session: Any, region: str
 ) -> Iterator[Check]:
     try:
-        listed = list_accounts(session, region)
+        account_list = list_accounts(session, region)
     except SageauditError as error:
         yield failed("accounts", error)
         return
-    yield passed("accounts", f"{len(listed.accounts)} to check")
-    yield from checks.roles(listed, session, region)
+    yield passed("accounts", f"{len(account_list.accounts)} to check")
+    yield from checks.check_roles(account_list, session, region)
 
 
 def _check_stack(scope: DoctorScope, name: str, now: datetime) -> Iterator[Check]:
-    """Checks the stack if there is a region; earlier checks report a missing one."""
+    """Checks the stack if there is a region; earlier checks report a missing region."""
     with suppress(SageauditError):
         session = open_session(scope.profile, scope.region)
         if session.region_name is not None:
@@ -122,7 +123,7 @@ def _check_stack(scope: DoctorScope, name: str, now: datetime) -> Iterator[Check
 
 
 def check_members(name: str, session: Any, region: str, now: datetime) -> Iterator[Check]:
-    """Checks each account and region, and whether its events arrive."""
+    """Checks the role of each member account and region, and whether the member's events arrive."""
     try:
         outputs = read_stack_outputs(client(session, "cloudformation", region), name)
         function, table = outputs["SweepFunctionName"], outputs["TableName"]
@@ -181,7 +182,7 @@ def _check_events_arrive(
 ) -> Check:
     """Checks that events arrive, by the newest runs of an account and region.
 
-    It fails if the sweep sent the events of all these runs.
+    The check fails if the sweep sent the events of all these runs.
     """
     name = f"events of {account} in {region}"
     runs = list(islice(_runs(history, account, region, now), _MAX_RUNS))

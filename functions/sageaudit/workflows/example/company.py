@@ -1,7 +1,7 @@
 """The jobs that the example company ran in eight weeks. The company and its jobs are made up.
 
 The company is a small team with two accounts. A comment describes each workload, but not what an
-audit finds in it. A run of a workload has phases, which have SageMaker's names.
+audit finds. The phases of a run have SageMaker's names.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Team(Struct, frozen=True):
 class Workload(Struct, frozen=True, kw_only=True):
     """A workload that runs repeatedly.
 
-    `days`: when it runs, counted back from the last day, which is 0; each run begins in the `hour`
-    (UTC). `changes`: first day, last day, and the fields that have other values on these days.
-    `has_numbered_names`: the names of its runs end in a number, not in a time. `objectives`: the
-    objective of each trial of a tuning job. `answer`: additional fields of its Describe* answer.
+    `days`: when the workload runs, counted back from the last day, which is 0. Each run begins in
+    the `hour` (UTC). `changes`: first day, last day, and the fields that have other values on these
+    days. `has_numbered_names`: its runs' names end in a number, not in a time. `objectives`: the
+    objective of each trial of a tuning job. `answer`: additional fields of the Describe answer.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Workload(Struct, frozen=True, kw_only=True):
 
     @property
     def minutes(self) -> float:
-        """The duration of its work."""
+        """The duration of the workload's computation in minutes."""
         return sum(load.minutes for load in self.work)
 
 
@@ -95,7 +95,7 @@ class WorkPhase(Struct, frozen=True):
 
 
 class WorkRun(Struct, frozen=True):
-    """One run of a workload. The seed of its noise does not depend on the company's last day."""
+    """One run of a workload. Its noise does not depend on the company's last day."""
 
     workload: Workload
     name: str
@@ -115,7 +115,7 @@ class WorkRun(Struct, frozen=True):
 
     @property
     def phases(self) -> list[WorkPhase]:
-        """Its phases; one spot run in three is interrupted once."""
+        """The run's phases; one spot run in three is interrupted once."""
         phases, moment = [], self.begin
         for name, seconds in self._spans(self.noise_source):
             phases.append(WorkPhase(name, moment, moment + timedelta(seconds=seconds)))
@@ -145,9 +145,9 @@ class WorkRun(Struct, frozen=True):
 
 DAYS = 56
 HOME = AccountRegion("111122223333", "us-east-1")
-"""An account number that AWS's documents use for a fictitious account."""
+"""The first account and its region. AWS's documents use this number for a fictitious account."""
 EUROPE = AccountRegion("444455556666", "eu-west-1")
-"""Another fictitious account."""
+"""The second account and its region. AWS's documents use this number for a fictitious account."""
 _PYTORCH = "pytorch-training:2.5.1-gpu-py311-cu124-ubuntu22.04-sagemaker"
 PYTORCH = f"763104351884.dkr.ecr.{HOME.region}.amazonaws.com/{_PYTORCH}"
 PYTORCH_EU = f"763104351884.dkr.ecr.{EUROPE.region}.amazonaws.com/{_PYTORCH}"
@@ -293,7 +293,7 @@ def generate_runs(last_day: date) -> Iterator[WorkRun]:
 
 
 def _run(workload: Workload, day: int, number: int, last_day: date) -> WorkRun:
-    """Returns the run of a day, which is counted back from the last one."""
+    """Returns a workload's run of a day. `day` is counted back from the last day."""
     seed = f"{workload.name} {day} {workload.hour}"
     checksum = sum(seed.encode())  # differs between runs, but does not depend on the last day
     midnight = datetime.combine(last_day - timedelta(days=day), time(), UTC)
@@ -306,7 +306,7 @@ def _run(workload: Workload, day: int, number: int, last_day: date) -> WorkRun:
 
 
 def _name(workload: Workload, begin: datetime, number: int, milliseconds: int) -> str:
-    """Returns a job name like SageMaker's Python SDK's, or a numbered one."""
+    """Returns a job name: a numbered name, or a name with the time, like SageMaker's Python SDK."""
     if workload.has_numbered_names:
         return f"{workload.name}-{number}"
     if workload.kind is JobKind.TUNING:

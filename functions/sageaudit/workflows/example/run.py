@@ -39,7 +39,8 @@ from sageaudit.workflows.recordings.jobs import RecordedJob, all_recordings
 from sageaudit.workflows.recordings.run import audit_order, audit_recorded_job
 
 POLICY = Policy(cost_tag_names=("project",), version="example-company")
-"""Its version marks the audits of the example company: no policy file has this version."""
+"""The policy of the example. Its version marks the example's audits: no policy file has this
+version."""
 Json = dict[str, Any]
 OBJECTIVE = "validation:rmse"
 _SPOT_SHARE = 0.36
@@ -48,7 +49,8 @@ _BILLED_PHASES = frozenset({"Downloading", "Training", "Uploading"})
 _VOLUME_GB = 100
 _PARALLEL_TRIALS = 2
 _MINUTELY_UP_TO_MIN = 240
-"""Longer runs have a point every 5 minutes, so that making the history takes only seconds."""
+"""The most minutes of a run with a point for each minute. Longer runs have a point every 5 minutes,
+so that making the history takes only seconds."""
 _COPY_LOAD = WorkPhaseLoad(1, cores=0.4, gib=2)
 """The load of a minute of Downloading or Uploading."""
 _NOISE_SHARES = {
@@ -67,7 +69,7 @@ def default_path() -> Path:
 
 
 def example_jobs(last_day: date) -> list[RecordedJob]:
-    """Returns the jobs of the eight weeks that end with this day, in the order of their ends."""
+    """Returns the jobs of the eight weeks that end with this day, ordered by their ends."""
     parsed_files = (parse(document) for document in generate_recordings(last_day))
     jobs = [
         RecordedJob.from_recording(recorded, partial(_return_recording, recorded))
@@ -91,7 +93,8 @@ def record_example(history: History, last_day: date) -> Iterator[RecordedJob]:
 def remove_example(path: Path) -> None:
     """Removes an earlier example from this path, if there is one.
 
-    Raises BadUsage for a history with other audits, HistoryFileError if it is not a history.
+    Raises BadUsage for a history with other audits, HistoryFileError for a file that is not a
+    history.
     """
     with suppress(NoHistory):
         with SqliteHistory(path, create=False) as history:
@@ -116,7 +119,7 @@ def generate_recordings(last_day: date) -> Iterator[Json]:
 
 
 def make_recording(run: WorkRun) -> Json:
-    """Returns the recording of a run; for a tuning job, the set with its trials."""
+    """Returns the recording of a run; for a tuning job, the set of recordings with its trials."""
     kind = run.workload.kind
     if kind is JobKind.TUNING:
         return _tuning_set(run)
@@ -167,7 +170,7 @@ def _training(run: WorkRun) -> Json:
 
 
 def _billable_seconds(phases: list[WorkPhase]) -> int:
-    """Returns the maximum number of billed seconds: a repeated download is billed once."""
+    """Returns the billed seconds without spot's discount: a repeated download is billed once."""
     download_s = [phase.seconds for phase in phases if phase.name == "Downloading"]
     billed_s = sum(phase.seconds for phase in phases if phase.name in _BILLED_PHASES)
     return billed_s - sum(download_s[1:])
@@ -206,7 +209,7 @@ def _common_fields(run: WorkRun) -> Json:
 
 
 def _transitions(run: WorkRun) -> list[Json]:
-    """Returns the phases, and the state in which the run ended."""
+    """Returns the status transitions: the run's phases and its final status."""
     phases = run.phases
     end_phase = WorkPhase(run.workload.status, phases[-1].end, phases[-1].end)
     return [
@@ -235,7 +238,7 @@ def _stamp(moment: datetime) -> str:
 
 
 def _tuning_set(run: WorkRun) -> Json:
-    """Returns a tuning job with its trials, two of which run at a time."""
+    """Returns the recordings of a tuning job and its trials, two of which run at a time."""
     workload, spec = run.workload, run.workload.kind.spec
     trials = [_trial(run, number) for number in range(len(workload.objectives))]
     ends = [trial["describe"]["TrainingEndTime"] for trial in trials]
@@ -301,7 +304,7 @@ def _host(kind: JobKind, number: int) -> str:
 
 
 def _minute_loads(run: WorkRun) -> Iterator[WorkPhaseLoad | None]:
-    """Yields the load of each minute since the first download; None while there is no instance."""
+    """Yields the load of each minute since the first download; None if the run has no instance."""
     phases, work_loads = run.phases[1:], run.workload.work
     work_s = sum(phase.seconds for phase in phases if phase.name == "Training")
     stretch = work_s / (60 * run.workload.minutes)
@@ -321,7 +324,7 @@ def _values(
 ) -> dict[str, list[float | None]]:
     """Returns the points of one host, by metric.
 
-    CPU and GPU are sums: 100 for each core and each GPU.
+    CPU and GPU utilisation are sums: 100 for each core and each GPU.
     """
     instance_type = packaged.instance_types()[workload.instance]
     max_values = {"CPUUtilization": 100 * instance_type.vcpu, "MemoryUtilization": 100}

@@ -1,4 +1,4 @@
-"""Recorded jobs, which answer in place of AWS: the workflow of live jobs audits them offline."""
+"""Recorded jobs answer in place of AWS, so that the workflow of live jobs audits them offline."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ _CACHED_FILES = 64
 class RecordedJob(Struct, frozen=True):
     """One recorded job. Implements Jobs, Metrics and Markets for its audit.
 
-    `load` reads its recording again at each call, since a scan has thousands. `list_row`: the job
-    as a row of List*. `read_at`: when a live job was recorded; otherwise the job's end, or the
+    `load` reads the job's recording again at each call, since a scan has thousands. `list_row`: the
+    job as a row of List*. `read_at`: when a live job was recorded; otherwise the job's end, or the
     latest time in the recording of a running job.
     """
 
@@ -57,8 +57,8 @@ class RecordedJob(Struct, frozen=True):
     list_row: ListedJob
     read_at: datetime
     launched_jobs: tuple[JobRef, ...] | None = None
-    """The jobs that a roll-up launched: those in its file, and those that were deleted before it
-    was written. None for a file without its jobs."""
+    """The jobs that a roll-up launched: those in its file, and those that were deleted before the
+    recording. None for a file without its jobs."""
 
     @classmethod
     def from_recording(cls, recorded: Recording, load: Callable[[], Recording]) -> Self:
@@ -68,18 +68,18 @@ class RecordedJob(Struct, frozen=True):
 
     @property
     def key(self) -> JobKey:
-        """The run's key, since a later run may have the same name."""
+        """The run's key; a later run with the same name has another key."""
         return JobKey(self.list_row.ref.arn, self.list_row.created_at)
 
     @property
     def final_at(self) -> datetime:
-        """When its audit in a persistent history is final: a day after the job's end."""
+        """When the job's audit in a persistent history is final: a day after the job's end."""
         has_ended = self.read_at == self.list_row.ended_at
         return self.read_at + METRIC_ARRIVAL_TIMEOUT if has_ended else self.read_at
 
     @property
     def is_rollup(self) -> bool:
-        """Whether it is a roll-up, which is summed after the jobs that it launched."""
+        """Whether the job is a roll-up, which is summed after the jobs that it launched."""
         return self.list_row.ref.kind.spec.rollup is not None
 
     def describe(self, _: JobRef) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class RecordedJob(Struct, frozen=True):
         return dict(self.load().tags)
 
     def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
-        """Returns the jobs that it launched, if its file has them."""
+        """Returns the jobs that the job launched; None if its file does not have them."""
         return self.launched_jobs
 
     def read(self, job: Job, _: datetime) -> Measurements:
@@ -99,13 +99,13 @@ class RecordedJob(Struct, frozen=True):
         return recorded_measurements(self.load(), job, packaged.instance_types())
 
     def market(self, job: Job, now: datetime) -> Market:
-        """Returns the recorded price list, with the packaged prices after it."""
+        """Returns a market with the recorded price list, then the packaged prices."""
         return recorded_market(self.load(), job, now)
 
     def dependencies(
         self, history: History, policy: Policy, *, is_history_persistent: bool = True
     ) -> AuditDependencies:
-        """Returns the dependencies of its audit."""
+        """Returns the dependencies of the job's audit."""
         recorded = self.load()
         read_context = recorded.read_context
         return AuditDependencies(
@@ -134,7 +134,9 @@ def recorded_jobs(path: Path) -> list[RecordedJob]:
 
 
 def _recording(path: Path, index: int) -> Recording:
-    """Reads one recording. Raises JobNotFound if the file has changed or vanished."""
+    """Reads one recording of a file by its index. Raises JobNotFound if the file has changed or
+    vanished.
+    """
     try:
         return all_recordings(_parse_file(path))[index]
     except (BadRecording, IndexError) as error:
@@ -146,8 +148,8 @@ def recorded_jobs_in_folder(
 ) -> list[RecordedJob]:
     """Returns the jobs of all recordings below a folder.
 
-    A run that is in two files is read from one. Calls `on_refused` for a file that no history can
-    store, and leaves it out. Raises BadUsage if there is no JSON file.
+    If two files have the same run, one of them is used. Calls `on_refused` for each file that no
+    history can store, and leaves the file out. Raises BadUsage if there is no JSON file.
     """
     paths = sorted(folder.rglob("*.json")) if folder.is_dir() else [folder]
     if not paths:
@@ -164,7 +166,7 @@ def recorded_jobs_in_folder(
 def recorded_jobs_with_arns(path: Path) -> list[RecordedJob]:
     """Returns the jobs of a file for a persistent history.
 
-    Raises BadRecording if an ARN is not a job's.
+    Raises BadRecording if an ARN is not the ARN of a job.
     """
     jobs = recorded_jobs(path)
     for job in jobs:
@@ -200,7 +202,7 @@ def all_recordings(recorded: Recording | RecordedSet) -> tuple[Recording, ...]:
 
 
 def _parse_file(path: Path) -> Recording | RecordedSet:
-    """Parses a file, from the cache if it has not changed. Raises BadRecording."""
+    """Parses a file, from the cache if the file has not changed. Raises BadRecording."""
     try:
         stat = path.stat()
     except OSError as error:
@@ -225,7 +227,7 @@ class MeasuredJob(Struct, frozen=True):
 def measure_recording(recorded: Recording) -> MeasuredJob:
     """Returns the run in a recording, as of the recording's time and at its prices.
 
-    A recording without them is measured as of the job's end, at packaged prices. Raises
+    A recording without time and prices is measured as of the job's end, at packaged prices. Raises
     MalformedData.
     """
     job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
@@ -236,7 +238,7 @@ def measure_recording(recorded: Recording) -> MeasuredJob:
 
 
 def recorded_market(recorded: Recording, job: Job, now: datetime) -> Market:
-    """Returns the market: the recorded price list, with the packaged prices after it."""
+    """Returns a market with the recorded price list, then the packaged prices."""
     read_context = recorded.read_context
     return sources.offline_markets().market(job, now, read_context.prices if read_context else None)
 
@@ -263,9 +265,9 @@ def _list_row(job: Job) -> ListedJob:
 
 
 def _recording_time(job: Job, recorded: Recording) -> datetime:
-    """Returns when a live job was recorded, otherwise the job's end.
+    """Returns when a live job was recorded; otherwise the job's end.
 
-    For a running job it is the latest time in the recording.
+    For a running job without that time, returns the latest time in the recording.
     """
     if recorded.read_context is not None:
         return recorded.read_context.read_at

@@ -1,4 +1,4 @@
-"""Audits recorded jobs like live ones, in the order of their ends, and records the audits."""
+"""Audits recorded jobs like live jobs, in the order of their ends, and records the audits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from sageaudit.workflows.recordings.jobs import (
 class _RecordedFile(Struct):
     """The jobs of one file and their audits, in the file's order.
 
-    `is_set`: the jobs belong to a roll-up.
+    `is_set`: the file is a set of recordings: a roll-up and its jobs.
     """
 
     name: str
@@ -52,19 +52,19 @@ class _RecordedFile(Struct):
     ) -> None:
         """Audits the job at this index, and records the audit.
 
-        Raises HistoryFileError. Stores any other error as the result of this job.
+        Raises HistoryFileError. Any other error is stored as the result of this job.
         """
         job, reason = self.jobs[index], "it cannot be audited"
         try:
-            audited = audit_recorded_job(
+            recorded_audit = audit_recorded_job(
                 job, policy, history, is_history_persistent=is_history_persistent
             )
         except HistoryFileError:
             raise
         except SageauditError as error:
-            audited, reason = None, str(error)
-        failed = BadRecording(f"{self.name}: {job.list_row.ref.name}: {reason}")
-        self.audits[index] = failed if audited is None else audited
+            recorded_audit, reason = None, str(error)
+        failure = BadRecording(f"{self.name}: {job.list_row.ref.name}: {reason}")
+        self.audits[index] = failure if recorded_audit is None else recorded_audit
 
     def document(self, policy: Policy) -> AuditDocument:
         """Returns the audit of the file's job, or of a roll-up with its jobs.
@@ -95,23 +95,23 @@ class _RecordedFile(Struct):
 def audit_recorded_job(
     job: RecordedJob, policy: Policy, history: History, *, is_history_persistent: bool = True
 ) -> AuditRecorded | None:
-    """Audits a recorded job like a live one, and records the audit.
+    """Audits a recorded job like a live job, and records the audit.
 
     Returns None if the job cannot be audited. If `is_history_persistent`, the audit is made as of a
-    day after the job's end, so it is final.
+    day after the job's end, so that it is final.
     """
     listed = job.list_row
-    ended = JobEndEvent(listed.ref, listed.status, listed.created_at, listed.ended_at, {})
+    end_event = JobEndEvent(listed.ref, listed.status, listed.created_at, listed.ended_at, {})
     deps = job.dependencies(history, policy, is_history_persistent=is_history_persistent)
     now = job.final_at if is_history_persistent else job.read_at
-    outcome = audit_finished_job(ended, deps, now=now, caller=AuditTrigger.PERSON, force=True)
+    outcome = audit_finished_job(end_event, deps, now=now, caller=AuditTrigger.PERSON, force=True)
     if isinstance(outcome, AuditRecorded) and outcome.document["unauditable"] is None:
         return outcome
     return None
 
 
 def audit_order(job: RecordedJob) -> tuple[datetime, bool]:
-    """Returns the sort key of jobs to be audited: by end, a roll-up after its jobs."""
+    """Returns the sort key of jobs to be audited: by end, with a roll-up after its jobs."""
     return job.read_at, job.is_rollup
 
 
@@ -124,9 +124,9 @@ def audit_recordings(
 ) -> Iterator[AuditDocument | BadRecording]:
     """Yields the audit of each file, or why there is none, in the order of the files.
 
-    Makes audits only as they are needed. Each run is judged by its family's earlier runs, including
-    those in the history. Unless `is_history_persistent`, only short runs are, and rules on a
-    family's runs answer Unknown.
+    Audits are made only as they are needed. Each run is judged by its family's earlier runs,
+    including those in the history. Without `is_history_persistent`, only short runs are, and rules
+    on a family's runs answer Unknown.
     """
     is_history_persistent = is_history_persistent and history is not None
     file_by_path = {
@@ -186,7 +186,9 @@ def _read(path: Path, *, is_history_persistent: bool) -> _RecordedFile | BadReco
 def _audits(
     files: Sequence[_RecordedFile], policy: Policy, history: History, *, is_history_persistent: bool
 ) -> Iterator[None]:
-    """Audits all jobs in the order of their ends, roll-ups after their jobs."""
+    """Audits all jobs in the order of their ends, roll-ups after their jobs. Yields after each
+    audit.
+    """
     jobs = [(job, index, file) for file in files for index, job in enumerate(file.jobs)]
     for _, index, file in sorted(jobs, key=lambda row: audit_order(row[0])):
         file.audit(index, policy, history, is_history_persistent=is_history_persistent)
@@ -196,7 +198,7 @@ def _audits(
 def _document(
     file: _RecordedFile | BadRecording, audits: Iterator[None], policy: Policy
 ) -> AuditDocument | BadRecording:
-    """Returns the file's audit. Continues the audits until all jobs of this file have one."""
+    """Returns the file's audit, after continuing `audits` until all its jobs have an audit."""
     if isinstance(file, BadRecording):
         return file
     while len(file.audits) < len(file.jobs):

@@ -38,7 +38,7 @@ from sageaudit.workflows.scan.lanes import Lane
 from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
 THREADS = 32
-"""Concurrent requests, of all regions together."""
+"""The number of concurrent requests, of all regions together."""
 _CONFIG = clients.CONFIG.merge(
     Config(
         retries={"mode": "standard", "total_max_attempts": 8},
@@ -46,12 +46,12 @@ _CONFIG = clients.CONFIG.merge(
         max_pool_connections=THREADS,
     )
 )
-"""More tries than a Lambda function makes, since no queue sends the job again. 8 tries wait about
-25 s."""
-ClientsOf = Callable[[str, Config], Callable[[str, str], Any]]
+"""The configuration of boto3 clients. A scan makes more tries than a Lambda function, since no
+queue sends the job again. 8 tries wait about 25 s."""
+ClientFactory = Callable[[str, Config], Callable[[str, str], Any]]
 """Takes a service and a config; returns a function from account and region to a client."""
 _MAX_PARALLEL_ACCOUNTS = 8
-"""Accounts whose jobs are listed at the same time."""
+"""The number of accounts whose jobs are listed at the same time."""
 ListChildren = Callable[[JobRef], Iterable[JobRef]]
 """Returns the jobs that a roll-up launched. Raises AwsError."""
 
@@ -60,28 +60,35 @@ class ScannedAccount:
     """One account, read with one boto3 session. Calls only APIs that read."""
 
     def __init__(
-        self, session: Any, pace: RateLimiter, name: str = "", clients_of: ClientsOf | None = None
+        self,
+        session: Any,
+        pace: RateLimiter,
+        name: str = "",
+        client_factory: ClientFactory | None = None,
     ) -> None:
-        """Prepares the account's clients. `name` separates the rate limits of several accounts.
+        """Prepares the account's clients.
 
-        `clients_of` makes the clients of a service, if several accounts share them.
+        `name` separates the rate limits of several accounts. `client_factory` makes the clients of
+        a service, if several accounts share them.
         """
         self._pace, self._name = pace, name
-        self._clients_of = clients_of or AccountClients(session, "", {}, time.time).client_factory
+        self._client_factory = (
+            client_factory or AccountClients(session, "", {}, time.time).client_factory
+        )
 
     @property
     def lists(self) -> SageMakerJobLists:
-        """Its lists of jobs."""
-        client_of = self._paced_clients("sagemaker")
-        return SageMakerJobLists(lambda region: client_of("", region))
+        """The account's lists of jobs."""
+        client_for = self._paced_clients("sagemaker")
+        return SageMakerJobLists(lambda region: client_for("", region))
 
     @property
     def jobs(self) -> SageMakerJobs:
-        """The source of the jobs that a roll-up launched."""
+        """The reader of the jobs that a roll-up launched."""
         return SageMakerJobs(self._paced_clients("sagemaker"))
 
     def dependencies(self, history: History, policy: Policy) -> AuditDependencies:
-        """Returns the dependencies of its audits."""
+        """Returns the dependencies of the account's audits."""
         return live_dependencies(
             self._paced_clients,
             history,
@@ -91,8 +98,8 @@ class ScannedAccount:
         )
 
     def _paced_clients(self, service: str) -> Callable[[str, str], Any]:
-        client_of = self._pace.limit_clients(self._clients_of(service, _CONFIG))
-        return lambda _, region: client_of(self._name, region)
+        client_for = self._pace.limit_clients(self._client_factory(service, _CONFIG))
+        return lambda _, region: client_for(self._name, region)
 
 
 def make_lanes(
@@ -109,7 +116,7 @@ def make_lanes(
 
 
 def regions_to_scan(session: Any, requested: Sequence[str], *, all_regions: bool) -> list[str]:
-    """Returns the regions to scan. Raises BadUsage if one is unknown, or if there are none."""
+    """Returns the regions to scan. Raises BadUsage if a region is unknown, or if there are none."""
     region_names = clients.known_regions()
     for region in requested:
         if region not in region_names:
@@ -128,31 +135,33 @@ def regions_to_scan(session: Any, requested: Sequence[str], *, all_regions: bool
 class ScannedAccounts:
     """The accounts of a list. The user's own account is read without a role."""
 
-    def __init__(self, session: Any, listed: AccountList, region: str, pace: RateLimiter) -> None:
+    def __init__(
+        self, session: Any, account_list: AccountList, region: str, pace: RateLimiter
+    ) -> None:
         """Prepares the clients of the listed accounts. `region`: where roles are assumed."""
-        self.listed, self._pace, self._region = listed, pace, region
-        self.clients, self.opened = (
-            listed.make_clients(session, region),
-            {listed.own_identity.account},
+        self.account_list, self._pace, self._region = account_list, pace, region
+        self.clients, self.opened_accounts = (
+            account_list.make_clients(session, region),
+            {account_list.own_identity.account},
         )
 
     def __len__(self) -> int:
-        return len(self.listed.accounts)
+        return len(self.account_list.accounts)
 
     def list_each(
         self,
-        list_jobs_of: Callable[[ScannedAccount, ScanTally], Sequence[ListedJob]],
+        list_account_jobs: Callable[[ScannedAccount, ScanTally], Sequence[ListedJob]],
         is_stopped: Callable[[], bool],
     ) -> Iterator[tuple[AccountStatus, Sequence[ListedJob]]]:
         """Yields each account with its jobs, in the order of the list.
 
-        Reads several accounts at a time: calls `list_jobs_of` on other threads, and its AwsError
+        Calls `list_account_jobs` for several accounts at a time on other threads; its AwsError
         becomes the account's error. Raises ScanStopped as soon as `is_stopped()` is true.
         """
 
         def list_account(status: AccountStatus) -> tuple[AccountStatus, Sequence[ListedJob]]:
             try:
-                return status, list_jobs_of(self._open_account(status.account), status.tally)
+                return status, list_account_jobs(self._open_account(status.account), status.tally)
             except AwsError as error:
                 status.error = error
                 return status, ()
@@ -160,7 +169,7 @@ class ScannedAccounts:
         with DaemonThreads(_MAX_PARALLEL_ACCOUNTS) as workers:
             calls = [
                 workers.submit(partial(list_account, AccountStatus(account.id, account.name)))
-                for account in self.listed.accounts
+                for account in self.account_list.accounts
             ]
             for pending in calls:
                 while not workers.wait_for_any([pending]):
@@ -175,7 +184,7 @@ class ScannedAccounts:
 
         Prices are read once, with the user's own account.
         """
-        own_account = self._open_account(self.listed.own_identity.account)
+        own_account = self._open_account(self.account_list.own_identity.account)
         markets = own_account.dependencies(history, policy).markets
         return {
             account: replace(
@@ -186,14 +195,14 @@ class ScannedAccounts:
 
     def _open_account(self, account: str) -> ScannedAccount:
         """Opens an account for reading. Raises AwsError if its role cannot be assumed."""
-        if account not in self.opened:
+        if account not in self.opened_accounts:
             self.clients.client_factory("sagemaker", _CONFIG)(account, self._region)
-            self.opened.add(account)
+            self.opened_accounts.add(account)
         return ScannedAccount(None, self._pace, account, self.clients.client_factory)
 
 
 class ListRefusal(Struct, frozen=True):
-    """A kind of job that could not be listed in a region."""
+    """The error of a kind of job that could not be listed in a region."""
 
     region: str
     kind: JobKind
@@ -221,8 +230,8 @@ def list_jobs(
 ) -> ListedJobs:
     """Returns the jobs of these kinds in all regions that ended in the period or have not ended.
 
-    A refusal of one kind in one region does not stop the others. The jobs of a roll-up are listed
-    with it, whatever their kind and day.
+    If a kind cannot be listed in a region, the other lists are still read. The jobs of a roll-up
+    are returned with it, whatever their kind and day.
     """
     listed_kinds = _kinds_with_children(kinds)
     calls_by_region = {
@@ -251,7 +260,7 @@ def list_jobs(
 
 
 def _kinds_with_children(kinds: Collection[JobKind]) -> list[JobKind]:
-    """Returns these kinds and those of the jobs that they launch."""
+    """Returns these kinds and the kinds of the jobs that they launch."""
     kinds_in_order = dict.fromkeys(kinds)
     for rollup in (kind.spec.rollup for kind in kinds):
         if rollup is not None:

@@ -14,7 +14,7 @@ from sageaudit.adapters.billing.cost_explorer import REGION, USD_PER_REQUEST, Co
 from sageaudit.domain.audit.sums import Scope
 from sageaudit.domain.job.ref import region_partition
 from sageaudit.domain.reconcile.coverage import Coverage, coverage
-from sageaudit.domain.reconcile.lines import AuditedLine, AwsLine, AwsSpend, lines_of
+from sageaudit.domain.reconcile.lines import AuditedLine, AwsLine, AwsSpend, lines_from_audit
 from sageaudit.domain.sweep import Period
 from sageaudit.errors import AwsError, BadUsage, MalformedData, SageauditError
 from sageaudit.ports import History
@@ -40,12 +40,12 @@ class BilledAccounts(Struct, frozen=True):
 
     @property
     def cost_usd(self) -> Decimal:
-        """What these requests cost."""
+        """The price of `min_requests` requests."""
         return self.min_requests * USD_PER_REQUEST
 
 
 def billed_accounts(session: Any, region: str, accounts: Iterable[str] = ()) -> BilledAccounts:
-    """Returns whose bill to read: that of these accounts, by default that of the session's own.
+    """Returns the accounts whose bill is read: by default, only the session's own.
 
     Raises AwsError, or BadUsage if Cost Explorer has no endpoint for the region.
     """
@@ -55,9 +55,10 @@ def billed_accounts(session: Any, region: str, accounts: Iterable[str] = ()) -> 
 
 
 class CoverageResult(Struct, frozen=True):
-    """The comparison; None if the bill could not be read.
+    """The comparison of bill and audits.
 
-    `refusal`: the error, if there was one.
+    `coverage` is None if the bill could not be read; then `refusal` is the error. `requests`: the
+    number of Cost Explorer requests.
     """
 
     coverage: Coverage | None = None
@@ -74,7 +75,7 @@ def read_coverage(
 ) -> CoverageResult:
     """Compares the bill with the audits of these accounts and regions.
 
-    `regions` has at least one. An account whose bill is not visible is left out on both sides, but
+    `regions` has at least one. An account whose bill is not visible counts on neither side, but
     stays in the list of accounts.
     """
     endpoint = _CHINA if region_partition(regions[0]) == "aws-cn" else REGION
@@ -113,9 +114,10 @@ def read_own_coverage(
     account: str | None,
     on_cost_known: Callable[[BilledAccounts], None],
 ) -> CoverageResult:
-    """Compares the bill of the session's own account; calls `on_cost_known` before the requests.
+    """Compares the bill of the session's own account with its audits.
 
-    Raises BadUsage if the audits of these days are of other accounts.
+    Calls `on_cost_known` before the requests. Raises BadUsage if the audits of these days are of
+    other accounts.
     """
     rows = history.daily_sums(Scope.ACCOUNT, period.since, period.until, account=account)
     account_regions = {(row.account, row.region) for row in rows}
@@ -133,7 +135,9 @@ def read_own_coverage(
 def _read_bills(
     explorer: CostExplorer, accounts: Sequence[str], period: Period
 ) -> tuple[Sequence[AwsLine], dict[str, Decimal]]:
-    """Returns the usage of all these accounts, and the dollars of each visible one."""
+    """Returns the usage of all these accounts, and the dollars of each account whose bill is
+    visible.
+    """
     spend = explorer.usage(accounts, period.since, period.until)
     if len(accounts) == 1:
         return spend.lines, {accounts[0]: sum((line.usd for line in spend.lines), Decimal(0))}
@@ -150,4 +154,4 @@ def audited_lines(
                 continue
             document = read_audit(history, summary.key, summary.version)
             if document is not None:
-                yield from lines_of(document, None)
+                yield from lines_from_audit(document, None)

@@ -1,8 +1,8 @@
 """Audits many listed jobs: workers read ahead from AWS, and the audits are made in order.
 
 A lane is one account and region. Workers read the descriptions, tags and metrics of its jobs some
-jobs ahead of the audits. The audits are made one after another, the oldest end first, so that each
-run finds the earlier runs of its family in the history. No data of a job stays in memory.
+jobs ahead of the audits. The audits are made one after another, oldest end first, so that each run
+finds the earlier runs of its family in the history. No data of a job stays in memory.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.audit.stored import read_audit
 
 READ_AHEAD = 24
-"""Jobs of one lane that are read ahead: enough for 10 a second at 2 s each."""
+"""The number of jobs of one lane that are read ahead: enough for 10 jobs a second at 2 s each."""
 _MAX_READ_AHEAD = 96
-"""The same for all lanes together, since these jobs wait in memory for their audits."""
+"""The number of jobs of all lanes that are read ahead and wait in memory for their audits."""
 _MIN_READ_AHEAD = 4
-"""The minimum for one lane, however many lanes there are."""
+"""The minimum number of jobs that one lane reads ahead, however many lanes there are."""
 _MAX_ACTIVE_LANES = 32
 """The maximum number of lanes that are read at the same time."""
 _MAX_CONSECUTIVE_REFUSALS = 20
-"""Consecutive refusals after which the remaining jobs are not requested: our choice."""
+"""After this many consecutive refusals, the remaining jobs are not requested: our choice."""
 T = TypeVar("T")
 
 
@@ -60,19 +60,20 @@ class ScanResult(enum.StrEnum):
 
     AUDITED = "audited"
     KNOWN = "known"
-    """Its audit in the history is final, so nothing was requested from AWS."""
+    """The job's audit in the history is final, so nothing was requested from AWS."""
     RUNNING = "running"
-    """It has not ended yet."""
+    """The job has not ended yet."""
     GONE = "gone"
-    """It was deleted after it was listed."""
+    """The job was deleted after it was listed."""
     REFUSED = "refused"
-    """A permission is missing, AWS gave no answer, or it answered with another job: see `error`."""
+    """A permission is missing, AWS gave no answer, or the answer was about another job: see
+    `error`."""
     NOT_ASKED = "not_asked"
-    """Many jobs before it were refused, or the credentials expired."""
+    """Many jobs before this job were refused, or the credentials expired."""
 
 
 class JobOutcome(Struct, frozen=True):
-    """The result for one job. `sums`: the amounts of its audit; None without an audit."""
+    """The result for one job. `sums`: the amounts of the job's audit; None without an audit."""
 
     lane: Lane
     job: ListedJob
@@ -90,10 +91,9 @@ class Lane(Struct, frozen=True, eq=False):
     deps: AuditDependencies
     jobs: Sequence[ListedJob]
     force: bool
-    """Whether to audit jobs again whose audit is final."""
+    """Whether to repeat final audits."""
     recorded_dependencies: Callable[[ListedJob], tuple[AuditDependencies, datetime]] | None = None
-    """Returns the dependencies and time of a recorded job's audit; None: `deps` and now are
-    used."""
+    """Returns the dependencies and time of a recorded job's audit; None to use `deps` and now."""
 
     def dependencies_for(
         self, job: ListedJob, clock: Callable[[], datetime]
@@ -169,7 +169,7 @@ def scan_lanes(
 
 
 class _LaneProgress(Struct):
-    """How many jobs of one lane were read and audited."""
+    """The progress of one lane: which jobs remain, were read ahead, or failed."""
 
     lane: Lane
     workers: Workers
@@ -177,14 +177,14 @@ class _LaneProgress(Struct):
     remaining: deque[ListedJob]
     read_ahead: deque[Pending[PrefetchedJob]] = field(default_factory=deque)
     consecutive_refusals: Counter[JobKind] = field(default_factory=Counter)
-    """Consecutive refusals, by kind of job."""
+    """The number of consecutive refusals, by kind of job."""
     consecutive_failures: int = 0
-    """Consecutive jobs about which AWS gave no answer."""
+    """The number of consecutive jobs about which AWS gave no answer."""
     fatal_error: SageauditError | None = None
 
     @property
     def next_read(self) -> Pending[PrefetchedJob] | None:
-        """The read of the next job in order, if it has been started."""
+        """The read of the next job in order; None if no read was started."""
         return self.read_ahead[0] if self.read_ahead else None
 
     @property
@@ -211,10 +211,10 @@ class _LaneProgress(Struct):
         if not job.is_finished:
             return JobOutcome(self.lane, job, ScanResult.RUNNING)
         summary = _stored_summary(self.lane, job)
-        final = is_final(job, summary, self.lane.deps, self.clock())
-        if summary is not None and final and not self.lane.force:
+        is_stored_final = is_final(job, summary, self.lane.deps, self.clock())
+        if summary is not None and is_stored_final and not self.lane.force:
             return JobOutcome(
-                self.lane, job, ScanResult.KNOWN, summary.sums, self._reasons(summary)
+                self.lane, job, ScanResult.KNOWN, summary.sums, self._not_judged_reasons(summary)
             )
         if (
             self.fatal_error is not None
@@ -223,8 +223,8 @@ class _LaneProgress(Struct):
             return JobOutcome(self.lane, job, ScanResult.NOT_ASKED)
         return None
 
-    def _reasons(self, summary: AuditSummary) -> tuple[str, ...]:
-        """Returns why an audit of the history was not fully judged, from its document."""
+    def _not_judged_reasons(self, summary: AuditSummary) -> tuple[str, ...]:
+        """Returns why a stored audit was not fully judged, from its document."""
         if summary.judged in {None, Judged.YES}:
             return ()
         document = read_audit(self.lane.deps.history, summary.key)
@@ -270,7 +270,7 @@ def _stored_summary(lane: Lane, job: ListedJob) -> AuditSummary | None:
 
 
 def _audit(prefetched: PrefetchedJob, lane: Lane) -> AuditDocument | None:
-    """Audits a job as Lambda would, and records it; None if the job is running again."""
+    """Audits a job like Lambda, and records the audit; None if the job is running again."""
     deps = replace(prefetched.deps, jobs=prefetched, metrics=prefetched)
     job = prefetched.job
     event = JobEndEvent(job.ref, job.status, job.created_at, job.ended_at, {})
@@ -284,7 +284,7 @@ def _audit(prefetched: PrefetchedJob, lane: Lane) -> AuditDocument | None:
 def _read_job(
     listed: ListedJob, deps: AuditDependencies, now: datetime, *, metrics_ahead: bool
 ) -> PrefetchedJob:
-    """Reads description, tags and metrics of one job, in this order, on any thread.
+    """Reads the description, tags and metrics of one job, in this order, on any thread.
 
     `metrics_ahead`: False for a recording, whose audit reads the metrics itself.
     """
@@ -303,7 +303,7 @@ def _read_job(
 
 
 def _parse_job(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None:
-    """Returns the job to read metrics of; None if the answer is malformed."""
+    """Returns the job whose metrics are to be read; None if the answer is malformed."""
     try:
         return as_of(parse(answer, {}, account=ref.account, region=ref.region), now)
     except MalformedData:
@@ -311,7 +311,7 @@ def _parse_job(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | N
 
 
 def _result_or_error(call: Callable[[], T]) -> T | SageauditError:
-    """Returns the result of `call`, or its error, which is raised later by the job's audit."""
+    """Returns the result of `call`, or its error, which the job's audit raises later."""
     try:
         return call()
     except SageauditError as error:
@@ -319,7 +319,7 @@ def _result_or_error(call: Callable[[], T]) -> T | SageauditError:
 
 
 class PrefetchedJob(Struct):
-    """AWS's answers about one job. Implements Jobs and Metrics for its audit."""
+    """AWS's answers about one job. Implements Jobs and Metrics for the job's audit."""
 
     job: ListedJob
     now: datetime
@@ -330,22 +330,24 @@ class PrefetchedJob(Struct):
     children_answer: tuple[JobRef, ...] | SageauditError | None = None
 
     def is_own_error(self, error: AwsError) -> bool:
-        """Whether this error is one of AWS's answers; any other error is from the history."""
+        """Whether the error is one of AWS's answers; any other error is from the history."""
         return any(
             error is answer
             for answer in (self.describe_answer, self.tag_answer, self.usage, self.children_answer)
         )
 
     def describe(self, _: JobRef) -> dict[str, Any]:
-        """Returns AWS's answer or raises its error."""
+        """Returns Describe's answer, or raises the error of the request."""
         return _value_or_raise(self.describe_answer)
 
     def tags(self, _: JobRef) -> dict[str, str]:
-        """Returns AWS's answer or raises its error."""
+        """Returns the job's tags, or raises the error of the request."""
         return _value_or_raise(self.tag_answer)
 
     def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
-        """Returns AWS's answer. Children are listed only if Describe does not count them."""
+        """Returns the jobs that a roll-up launched; they are listed only if Describe does not count
+        them.
+        """
         return _value_or_raise(self.children_answer)
 
     def read(self, job: Job, now: datetime) -> Measurements:

@@ -43,12 +43,13 @@ from sageaudit.workflows.scan.lanes import Lane, jobs_to_audit, scan_lanes
 from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
 _FAMILY_RUNS = 500
-"""How many of a family's newest runs are searched for the most wasteful one."""
+"""The number of a family's newest runs that are searched for the most wasteful run."""
 
 
 class ScanScope(Struct, frozen=True):
     """Which jobs are audited, and how. `period` is None for all days of recordings.
 
+    `limit`: the most jobs to audit; None for all. `force`: also audit jobs whose audit is final.
     `regions_optional`: a region that the account has not enabled is not an error.
     """
 
@@ -74,7 +75,7 @@ class ScanScope(Struct, frozen=True):
 class ScanRun(Struct):
     """One scan. `tally` counts failed lists first, then the jobs' outcomes.
 
-    `statuses`: by account, if several accounts are scanned.
+    `statuses`: the status of each account, by its id, if several accounts are scanned.
     """
 
     history: History
@@ -87,23 +88,23 @@ class ScanRun(Struct):
     statuses: dict[str, AccountStatus] = field(default_factory=dict)
 
     def list_recordings(self, folder: Path) -> None:
-        """Adds the recorded jobs; counts files that cannot be audited as refused."""
+        """Adds the recorded jobs of a folder; counts files that cannot be audited as refused."""
 
         def refuse(error: BadRecording) -> None:
             self._refuse(error, quiet=False, tally=self.tally)
 
         scope = self.scope
-        recorded = {
+        recorded_by_key = {
             (job.list_row.ref, job.list_row.created_at): job
             for job in recorded_jobs_in_folder(folder, refuse)
             if job.list_row.ref.kind in scope.kinds
         }
-        jobs = [job.list_row for job in recorded.values()]
+        jobs = [job.list_row for job in recorded_by_key.values()]
         if scope.period is not None:
             jobs = select_rows(jobs, scope.period, scope.kinds)
 
         def dependencies_for(listed: ListedJob) -> tuple[AuditDependencies, datetime]:
-            job = recorded[listed.ref, listed.created_at]
+            job = recorded_by_key[listed.ref, listed.created_at]
             return job.dependencies(self.history, scope.policy), job.final_at
 
         if jobs:
@@ -113,7 +114,7 @@ class ScanRun(Struct):
             self.lanes = [replace(lane, recorded_dependencies=dependencies_for) for lane in lanes]
 
     def list_account(self, account: ScannedAccount) -> None:
-        """Adds the account's jobs. Raises NoCredentials if no region accepts the credentials."""
+        """Adds an account's jobs. Raises NoCredentials if no region accepts the credentials."""
         jobs = self._list_jobs(account, self.tally, quiet=False)
         deps = account.dependencies(self.history, self.scope.policy)
         self.lanes = make_lanes(self.scope.newest_jobs(jobs), deps, force=self.scope.force)
@@ -151,7 +152,7 @@ class ScanRun(Struct):
     def _list_jobs(
         self, account: ScannedAccount, tally: ScanTally, *, quiet: bool
     ) -> list[ListedJob]:
-        """Returns the jobs of an account; counts refusals, and warns of them unless `quiet`.
+        """Returns an account's jobs; counts refusals, and warns of them unless `quiet`.
 
         Raises the error if the account's credentials are refused in all regions.
         """
@@ -185,7 +186,7 @@ class ScanRun(Struct):
 
     @property
     def job_count(self) -> int:
-        """The number of listed jobs, those that still run included."""
+        """The number of listed jobs, including running jobs."""
         return sum(len(lane.jobs) for lane in self.lanes)
 
     @property
@@ -204,7 +205,7 @@ class ScanRun(Struct):
         return (job for lane in self.lanes for job in jobs_to_audit(lane, now))
 
     def audit_all(self, is_stopped: Callable[[], bool], on_progress: Callable[[], None]) -> None:
-        """Audits and records until done, `is_stopped()`, or an error of the history file."""
+        """Audits and records all jobs, until `is_stopped()` or an error of the history file."""
         outcomes = scan_lanes(
             self.lanes,
             self.workers,
@@ -225,7 +226,7 @@ class ScanRun(Struct):
             outcomes.close()
 
     def period(self, today: date) -> Period:
-        """Returns the requested days, else those in which the jobs ended, else today."""
+        """Returns the requested days, else the days in which the jobs ended, else today."""
         if self.scope.period is not None:
             return self.scope.period
         days = [
@@ -241,9 +242,9 @@ class ScanRun(Struct):
             )
 
     def ranking(self, period: Period) -> Ranking:
-        """Returns the ranking of these sums."""
+        """Returns the ranking of the scanned accounts' sums in the period."""
 
-        def fix_of(family: RankedName) -> FamilyFix | None:
+        def find_fix(family: RankedName) -> FamilyFix | None:
             if family.name is None:
                 return None
             runs = (
@@ -263,10 +264,10 @@ class ScanRun(Struct):
                 family.sums, newest_summaries, lambda key: read_audit(self.history, key)
             )
 
-        return ranking(lambda scope: self.sums(scope, period), period.since, period.until, fix_of)
+        return ranking(lambda scope: self.sums(scope, period), period.since, period.until, find_fix)
 
     def accounts(self, period: Period) -> list[AccountStatus]:
-        """Returns each account's status, with sums that add up to the ranking's."""
+        """Returns each account's status, with sums that add up to the ranking's sums."""
         rows = self.sums(Scope.ACCOUNT, period) if self.statuses else ()
         for account, sums in group_rows(rows, lambda row: row.account).items():
             if (status := self.statuses.get(account)) is not None:
@@ -275,7 +276,7 @@ class ScanRun(Struct):
 
 
 def _raise_no_answer(errors: Sequence[AwsError]) -> None:
-    """Raises Unavailable or Throttled if no list was answered, and none was denied."""
+    """Raises Unavailable or Throttled if no list was answered and no permission is missing."""
     unanswered_errors = [error for error in errors if isinstance(error, (Unavailable, Throttled))]
     if unanswered_errors and all(
         error in unanswered_errors or isinstance(error, NoCredentials) for error in errors

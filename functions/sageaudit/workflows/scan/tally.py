@@ -17,16 +17,16 @@ from sageaudit.exits import Exit, exit_for, worst_exit
 from sageaudit.workflows.scan.lanes import JobOutcome, ScanResult
 
 _MAX_REASONS = 100
-"""The maximum number of reasons to count separately. There are only a few sentences, with
-figures."""
+"""The maximum number of reasons that are counted separately. There are only a few sentences, with
+different figures."""
 _OTHERS = "(other reasons)"
 _FIGURE = re.compile(r"\d[\d,.]*(?<=\d)")
 
 
 class ScanTally(Struct):
-    """The counts of a scan. `sums`: of all jobs with an audit, earlier audits included.
+    """The counts of a scan. `sums`: the amounts of all jobs with an audit, earlier audits included.
 
-    A progress bar shows them; the ranking reads the history's own sums.
+    A progress bar shows these sums; the ranking reads the history's own sums.
     """
 
     results: Counter[ScanResult] = field(default_factory=Counter)
@@ -45,7 +45,7 @@ class ScanTally(Struct):
         return self.results.total()
 
     def add(self, outcome: JobOutcome) -> None:
-        """Counts one job."""
+        """Counts the outcome of one job."""
         self.results[outcome.result] += 1
         if outcome.sums is not None:
             self.sums += outcome.sums
@@ -55,7 +55,7 @@ class ScanTally(Struct):
             self.refuse(str(outcome.error), exit_for(outcome.error))
 
     def refuse(self, reason: str, code: Exit, times: int = 1) -> None:
-        """Counts something that failed, with its exit code."""
+        """Counts an error `times` times, with its exit code."""
         is_listed = reason in self.refused or len(self.refused) < _MAX_REASONS
         self.refused[reason if is_listed else _OTHERS] += times
         self.codes.add(code)
@@ -72,7 +72,7 @@ class ScanTally(Struct):
         return worst_exit(self.codes)
 
     def _canonical_reason(self, reason: str) -> str:
-        """Returns the first reason that differs from this one only by its figures."""
+        """Returns the first reason that differs from `reason` only by its figures."""
         pattern = _FIGURE.sub("#", reason)
         if pattern not in self._reason_by_pattern and len(self._reason_by_pattern) >= _MAX_REASONS:
             return _OTHERS
@@ -80,26 +80,25 @@ class ScanTally(Struct):
 
 
 USD_PER_METRIC = Decimal("0.01") / 1000
-"""GetMetricData: $0.01 per 1,000 metrics requested; not in the free tier.
+"""The price of requesting one metric by GetMetricData: $0.01 per 1,000; not in the free tier.
 
 Sources: re:Post, knowledge-center/cloudwatch-getmetricdata-api (no free tier);
-support.site24x7.com, aws-cloudwatch-metrics-cost-calculation (the price).
-"""
+support.site24x7.com, aws-cloudwatch-metrics-cost-calculation (the price)."""
 METRICS_PER_HOST = 5
-"""CPU, memory, disk, GPU and GPU memory; a host without GPUs has at most three."""
+"""The most metrics of a host: CPU, memory, disk, GPU and GPU memory; without GPUs at most three."""
 
 
 class ScanCost(Struct, frozen=True):
-    """The cost of auditing these jobs.
+    """The cost of auditing a number of jobs.
 
-    Assumes one host for each job, as only Describe returns the number. List*, Describe*, ListTags
-    and GetProducts cost nothing.
+    Assumes one host for each job, as only Describe returns the number of hosts. List*, Describe*,
+    ListTags and GetProducts cost nothing.
     """
 
     jobs: int
     metrics: int
     min_seconds: float
-    """The shortest time that AWS's rate limits allow."""
+    """The shortest duration that AWS's rate limits allow."""
 
     @property
     def usd(self) -> Decimal:
@@ -132,16 +131,16 @@ class AccountStatus(Struct):
     listed: int = 0
     tally: ScanTally = field(default_factory=ScanTally)
     sums: Sums = field(default_factory=Sums)
-    """The sums of its audits in the history, for the scanned days and regions."""
+    """The sums of the account's audits in the history, for the scanned days and regions."""
 
     @property
     def unread_job_count(self) -> int:
-        """The number of jobs that the scan did not reach."""
+        """The number of the account's jobs that the scan did not reach."""
         return self.listed - self.tally.job_count
 
     @property
     def word(self) -> str:
-        """The status in one word, which scripts may rely on."""
+        """The status in one word, on which scripts may rely."""
         if self.error is not None:
             return _status_of_error(self.error)
         if self.unread_job_count or self.tally.refused or self.tally.results[ScanResult.NOT_ASKED]:
@@ -150,7 +149,7 @@ class AccountStatus(Struct):
 
     @property
     def reasons(self) -> list[str]:
-        """Why not all of its jobs were audited, each reason once."""
+        """Why not all of the account's jobs were audited, each reason once."""
         return [str(self.error)] if self.error else [*self.tally.refused]
 
 

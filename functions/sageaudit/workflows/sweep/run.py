@@ -1,8 +1,8 @@
 """A sweep: sends jobs whose reaudit is due, and finds ended jobs whose events were lost.
 
-Both go to the queue of finished jobs, as events; `audit` decides by the stored summary what to do.
-A sweep may stop at any point: each job that it sent is audited once, and the next sweep continues
-there. It checks running jobs after all lists (`workflows/sweep/watch.py`).
+Both are sent as events to the queue of finished jobs; `audit` decides by the stored summary what to
+do. A sweep may stop at any point: each job that it sent is audited once, and the next sweep
+continues from its last page. It checks running jobs after all lists (`workflows/sweep/watch.py`).
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ DUE_PAGE_SIZE = 100
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 RESEND_DUE_AFTER = timedelta(days=4)
 """The event of a run that is still due is sent again after this time. `audit` abandons a message at
-3.5 days; a second event sent earlier would fail too, and be a second dead letter."""
+3.5 days; an earlier second event would fail too, and become a second dead letter."""
 
 
 class SweepDependencies(Struct, frozen=True):
-    """What a sweep reads from and writes to.
+    """What a sweep reads and writes.
 
     `accounts`, `regions`: whose jobs are audited. `is_out_of_time`: whether to stop and leave the
     remaining work to the next sweep. `watch`: None to skip running jobs.
@@ -68,9 +68,11 @@ class SweepDependencies(Struct, frozen=True):
 
 
 class DueAuditsSent(Struct, frozen=True):
-    """How many due audits were sent; `error` and `unreadable` say why others were not."""
+    """The number of due audits that were sent. `error`, `unreadable`: why other due audits were not
+    sent.
+    """
 
-    sent: int
+    sent_count: int
     error: AwsError | None = None
     unreadable: tuple[str, ...] = ()
 
@@ -78,17 +80,17 @@ class DueAuditsSent(Struct, frozen=True):
 class ListSweepResult(Struct, frozen=True):
     """The result of reading one list of jobs.
 
-    `ended`: jobs that should be audited by now, and ended in the time that this sweep is the first
-    to check. `missing`: jobs without an audit that ended then or in the OVERLAP before; several
-    sweeps count the same job. `lost_events`: sent once, since their event was lost.
-    `sent_without_event`: sent, since AWS has no event for their kind. `sent_from_before`: sent,
-    since they ended before the list's first sweep. `unreadable`: for each job whose stored summary
-    cannot be read, a sentence.
+    `ended_count`: the number of jobs that should be audited by now, and ended in the time that this
+    sweep is the first to check. `missing_count`: the number of jobs without an audit that ended in
+    this time or in the OVERLAP before. Several sweeps count the same job. `lost_events`: jobs sent
+    because their event was lost. `sent_without_event`: jobs sent because AWS has no event for their
+    kind. `sent_from_before`: jobs sent because they ended before the list's first sweep.
+    `unreadable`: a sentence for each job whose stored summary cannot be read.
     """
 
     job_list: JobList
-    ended: int = 0
-    missing: int = 0
+    ended_count: int = 0
+    missing_count: int = 0
     lost_events: int = 0
     sent_without_event: int = 0
     sent_from_before: int = 0
@@ -132,7 +134,7 @@ def _last_tried_at(state: ListState | None) -> datetime:
 class _ListSweep:
     """Reads one list page by page, and counts its jobs.
 
-    `running`: its running jobs, by their ARNs.
+    `running`: the list's running jobs, by ARN.
     """
 
     def __init__(self, deps: SweepDependencies, job_list: JobList) -> None:
@@ -142,7 +144,7 @@ class _ListSweep:
         self._result = ListSweepResult(job_list)
 
     def sweep(self, stored_state: ListState | None) -> ListSweepResult:
-        """Reads the list until the time is up."""
+        """Reads the list until the time is up. An AwsError becomes the result's error."""
         try:
             return self._run(stored_state)
         except AwsError as error:
@@ -192,8 +194,7 @@ class _ListSweep:
     def _check_row(self, row: ListedJob, state: ListState, progress: ListProgress) -> bool:
         """Checks a row; returns whether later sweeps must check it again.
 
-        They must until the overlap ends, if an ended job has no audit, or an audit that cannot be
-        read.
+        An ended job without a readable audit must be checked again, until the overlap ends.
         """
         decision = decide_row(row, state, progress)
         if not decision.needs_audit:
@@ -203,15 +204,17 @@ class _ListSweep:
             is_audited = self._deps.history.summary(key) is not None
         except BadHistory as error:
             self._result = replace(self._result, unreadable=(*self._result.unreadable, str(error)))
-            self._count(ended=decision.is_counted)
+            self._count(ended_count=decision.is_counted)
             return True
         was_sent = not is_audited and self._send(row, key)
         was_sent_without_event = (
             was_sent and decision.is_after_first_sweep and not decision.should_have_event
         )
         self._count(
-            ended=decision.is_counted,
-            missing=decision.is_after_first_sweep and not is_audited and not was_sent_without_event,
+            ended_count=decision.is_counted,
+            missing_count=decision.is_after_first_sweep
+            and not is_audited
+            and not was_sent_without_event,
             lost_events=was_sent and decision.should_have_event,
             sent_without_event=was_sent_without_event,
             sent_from_before=was_sent and not decision.is_after_first_sweep,
@@ -226,7 +229,9 @@ class _ListSweep:
         )
 
     def _send(self, row: ListedJob, key: JobKey) -> bool:
-        """Sends a run's event, unless it was sent or has arrived; returns whether it was sent."""
+        """Sends a run's event, unless the event was sent or has arrived; returns whether it was
+        sent.
+        """
         if self._deps.sweep_store.event_record(key) is not None:
             return False
         body = make_event(row.ref, row.status, row.created_at, row.last_changed_at)
@@ -235,7 +240,7 @@ class _ListSweep:
 
 
 def _send_due(deps: SweepDependencies) -> DueAuditsSent:
-    """Sends the events of due runs that were not sent recently, the longest due first."""
+    """Sends the events of due runs that were not sent recently, longest due first."""
     now, sent_count, unreadable = deps.clock(), 0, list[str]()
     due_runs = deps.history.runs(RunQuery.due_until(now), page_size=DUE_PAGE_SIZE)
     try:
@@ -252,7 +257,7 @@ def _send_due(deps: SweepDependencies) -> DueAuditsSent:
 
 
 def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> bool:
-    """Sends a due run's event, if the run is audited here; returns whether it was sent."""
+    """Sends a due run's event, if this deployment audits the run; returns whether it was sent."""
     ref = JobRef.from_arn(run.key.arn, run.job)
     if ref is None or ref.account not in deps.accounts or ref.region not in deps.regions:
         return False

@@ -4,7 +4,7 @@ stored state -> Describe, tags, prices -> is it expensive? -> its last day of CP
 family's runs -> is a message due? -> one transaction, with the state and a notice for each channel
 
 If a sweep stops at any point, no message is repeated or lost: the next sweep decides again about
-what was not written. docs/decisions/0024-transactional-outbox.md.
+what was not written (docs/decisions/0024-transactional-outbox.md).
 """
 
 from __future__ import annotations
@@ -57,9 +57,10 @@ from sageaudit.workflows.audit.stored import comparable_runs
 
 
 class WatchDependencies(Struct, frozen=True):
-    """What the watch reads from, writes to and decides by. `rules`: rules that a tag may accept.
+    """The ports, policy and rules that the watch uses.
 
-    `metrics` reads only CPU and GPU. `writers`: by channel of the policy.
+    `metrics` reads only CPU and GPU. `rules`: the rules that a tag may exempt. `writers` has the
+    channel's name as key.
     """
 
     jobs: Jobs
@@ -76,8 +77,8 @@ class WatchDependencies(Struct, frozen=True):
 class WatchMessage(Struct, frozen=True):
     """A message about a running job that was written.
 
-    `kinds`: the kind of its headline comes first. `has_no_route`: the policy has routes, but none
-    matches the message.
+    `kinds`: what the message reports; the headline's kind comes first. `has_no_route`: the policy
+    has routes, but none matches the message.
     """
 
     job: str
@@ -89,16 +90,17 @@ class WatchMessage(Struct, frozen=True):
 class WatchResult(Struct, frozen=True):
     """The result for the running jobs of one list.
 
-    `checked`: how many were expensive, and therefore checked. `not_checked`: how many were left
-    when the time was up. `messages`: the messages written. `error`: the first AwsError, due to
-    which a job was not checked, or was checked without its metrics. `unreadable`: a sentence for
-    each job whose answer or state cannot be read. `defects`: ARNs of jobs with other errors.
+    `checked_count`: the number of jobs that were expensive, and therefore checked.
+    `not_checked_count`: the number of jobs left when the time was up. `error`: the first AwsError
+    because of which a job was not checked, or was checked without its metrics. `unreadable`: a
+    sentence for each job whose answer or state cannot be read. `defects`: the ARN and error of each
+    job with any other error.
     """
 
     job_list: JobList
-    running: int = 0
-    checked: int = 0
-    not_checked: int = 0
+    running_count: int = 0
+    checked_count: int = 0
+    not_checked_count: int = 0
     messages: tuple[WatchMessage, ...] = ()
     error: AwsError | None = None
     unreadable: tuple[str, ...] = ()
@@ -109,7 +111,7 @@ T = TypeVar("T", JobList, ListedJob)
 
 
 def shuffle(items: Iterable[T], now: datetime) -> list[T]:
-    """Returns the items in another order at each sweep, so that none is always left out."""
+    """Returns the items in another order at each sweep, so that no item is always left out."""
     return sorted(items, key=lambda item: crc32(f"{now.isoformat()} {item}".encode()))
 
 
@@ -121,12 +123,12 @@ def check_running_jobs(
     is_out_of_time: Callable[[], bool],
 ) -> WatchResult:
     """Checks these jobs until the time is up. A job that fails does not stop the others."""
-    result, settings = WatchResult(job_list, running=len(rows)), deps.policy.watch
+    result, settings = WatchResult(job_list, running_count=len(rows)), deps.policy.watch
     if settings is None:
         return result
     for index, row in enumerate(shuffle(rows, clock())):
         if is_out_of_time():
-            return replace(result, not_checked=len(rows) - index)
+            return replace(result, not_checked_count=len(rows) - index)
         check = _RunningJobCheck(deps, row, settings, clock())
         try:
             is_checked, message = check.check()
@@ -139,36 +141,39 @@ def check_running_jobs(
         else:
             messages = () if message is None else (message,)
             result = replace(
-                result, checked=result.checked + is_checked, messages=(*result.messages, *messages)
+                result,
+                checked_count=result.checked_count + is_checked,
+                messages=(*result.messages, *messages),
             )
-            result = replace(result, error=result.error or check.denied)
+            result = replace(result, error=result.error or check.metrics_denial)
     return result
 
 
 class _RunningJobCheck(Struct):
-    """Checks one running job. `settings`: from which hourly cost.
+    """Checks one running job. `settings`: the hourly cost from which a job is checked.
 
-    `denied`: why its metrics could not be read; its limit and its family's runs are still checked.
+    `metrics_denial`: why the job's metrics could not be read; its limit and its family's runs are
+    still checked.
     """
 
     deps: WatchDependencies
     row: ListedJob
     settings: WatchSettings
     now: datetime
-    denied: AccessDenied | None = None
+    metrics_denial: AccessDenied | None = None
 
     def check(self) -> tuple[bool, WatchMessage | None]:
-        """Returns whether the job is expensive, and the message written, if any.
+        """Returns whether the job is expensive, and the message written; None if none was written.
 
         Raises AwsError or MalformedData.
         """
         state = self.deps.ledger.watch_state(JobKey(self.row.ref.arn, self.row.created_at))
         if state.revision and not self._is_expensive(state):
             return False, None
-        job = self._job()
+        job = self._read_job()
         if job is None or job.finished or job.free or not job.groups:
             return False, None
-        market = self._market(job)
+        market = self._read_market(job)
         state, is_final = self._with_rates(job, market, state)
         if not self._is_expensive(state):
             if is_final:  # so that the next sweep does not describe it again
@@ -179,8 +184,10 @@ class _RunningJobCheck(Struct):
     def _is_expensive(self, state: WatchState) -> bool:
         return self.settings.should_watch(state.usd_per_hour, state.gpus)
 
-    def _job(self) -> Job | None:
-        """Returns the job as of now; None if its name now belongs to another run."""
+    def _read_job(self) -> Job | None:
+        """Returns the job as of now; None if the job is gone or its name now belongs to another
+        run.
+        """
         ref = self.row.ref
         try:
             answer = self.deps.jobs.describe(ref)
@@ -194,7 +201,7 @@ class _RunningJobCheck(Struct):
         is_same_run = (job.arn, job.created_at) == (ref.arn, self.row.created_at)
         return job if is_same_run else None
 
-    def _market(self, job: Job) -> Market:
+    def _read_market(self, job: Job) -> Market:
         """Returns the market with the company's own prices, as in an audit."""
         market = self.deps.markets.market(job, self.now)
         return with_own_prices(
@@ -202,7 +209,7 @@ class _RunningJobCheck(Struct):
         ).relative_to(job)
 
     def _with_rates(self, job: Job, market: Market, state: WatchState) -> tuple[WatchState, bool]:
-        """Returns the state with the instances' hourly cost and GPUs, and whether these are final.
+        """Returns the state with the instances' hourly cost and GPUs, and whether both are final.
 
         Prepaid instances have no price; any other missing price may become known.
         """
@@ -220,13 +227,13 @@ class _RunningJobCheck(Struct):
     def _write_due_message(
         self, job: Job, market: Market, state: WatchState
     ) -> WatchMessage | None:
-        """Writes the message that is due, if there is one."""
+        """Writes the message that is due; returns None if no message is due."""
         deps, family_name = self.deps, family(job, self.deps.policy.family_tag)
         query = RunQuery.for_family(self.row.ref.account, self.row.ref.region, family_name)
         family_runs = tuple(
             islice(deps.history.runs(query, page_size=MAX_EARLIER_RUNS), MAX_EARLIER_RUNS)
         )
-        billed = bill(job, market)
+        job_bill = bill(job, market)
         running = RunningJob(
             job=job,
             now=self.now,
@@ -234,9 +241,9 @@ class _RunningJobCheck(Struct):
             owner=deps.policy.owner(job.tags),
             usd_per_hour=state.usd_per_hour,
             gpus=state.gpus,
-            spent_usd=billed.total_usd,
-            is_upper_bound=billed.basis == "upper_bound",
-            estimated=bool(billed.estimated),
+            spent_usd=job_bill.total_usd,
+            is_upper_bound=job_bill.basis == "upper_bound",
+            estimated=bool(job_bill.estimated),
             runs=finished_comparable_runs(job, comparable_runs(family_runs)),
             idleness=self._idleness(job, state),
         )
@@ -248,7 +255,7 @@ class _RunningJobCheck(Struct):
         return self._write_message(kinds, running, state) if kinds else None
 
     def _idleness(self, job: Job, state: WatchState) -> Idleness | None:
-        """Returns the idleness at the end of the current phase's metrics; None if not known."""
+        """Returns the idleness at the end of the current phase's metrics; None if unknown."""
         work_began_at = working_since(job)
         if work_began_at is None:
             return None
@@ -265,13 +272,13 @@ class _RunningJobCheck(Struct):
         usage = self.deps.metrics.read(job_since, self.now)
         gap = usage.missing.get(Metric.CPU)
         if gap is not None and gap.code == METRIC_DENIED_CODE:
-            self.denied = AccessDenied("", gap.reason)
+            self.metrics_denial = AccessDenied("", gap.reason)
         return idleness(usage, state, self.now)
 
     def _silenced_kinds(
         self, running: RunningJob, family_runs: Sequence[AuditSummary]
     ) -> set[RunningKind]:
-        """Returns the kinds that the policy, a tag or a decision has switched off."""
+        """Returns the kinds of message that the policy, a tag or a decision has switched off."""
         job, deps = running.job, self.deps
         policy = deps.policy.for_job(job.account, running.family, job.tags)
         today = self.now.date()
@@ -327,7 +334,7 @@ class _RunningJobCheck(Struct):
     def _destination(
         self, kind: RunningKind, running: RunningJob, state: WatchState, severity: Severity
     ) -> Destination:
-        """Returns the channels that the routes select.
+        """Returns the channels that the routes select for a kind of message.
 
         An all-clear goes to the channels of the first message about the idleness.
         """

@@ -1,6 +1,6 @@
-"""Alerts of runs and families, digests, and messages about running jobs, in the history's table.
+"""Stores alerts of runs and families, digests, and states of running jobs in the history's table.
 
-Each is written in one transaction with its notices.
+Each is written in one transaction with the notices about it.
 """
 
 from __future__ import annotations
@@ -99,7 +99,10 @@ class DynamoAlertLedger:
     def write_digest(
         self, last_day: date, bodies: Mapping[tuple[int, str], str], now: datetime
     ) -> bool:
-        """Writes the digest and its notices in one transaction, unless it exists."""
+        """Writes the digest and its notices in one transaction, unless the digest exists.
+
+        Returns whether it was written. Raises AwsError.
+        """
         pk = keys.digest_pk(last_day)
         week_item = {PARTITION_KEY: pk, SORT_KEY: _WEEK_SK, TTL_ATTRIBUTE: keys.kept_until(now)}
         actions = [put_action(week_item, _IS_ABSENT, {}), *_notice_actions(pk, bodies, now)]
@@ -121,7 +124,7 @@ class DynamoAlertLedger:
     ) -> bool:
         """Writes the state and its notices in one transaction.
 
-        The condition is that the stored state is the one that was read.
+        Returns False, and writes nothing, if the stored state has changed since it was read.
         """
         pk = keys.watch_pk(state.key)
         item = {PARTITION_KEY: pk, SORT_KEY: _STATE_SK, **_watch_item(state, now)}
@@ -146,7 +149,7 @@ class DynamoAlertLedger:
         return send_ledger.read_channel_hour(self._table, channel, began_at)
 
     def has_job_line(self, key: JobKey) -> bool:
-        """Whether the run had its line. Raises AwsError."""
+        """Whether the one-line message about a run was already written. Raises AwsError."""
         return self._table.get(keys.run_alerts_pk(keys.job_pk(key)), _LINE_SK) is not None
 
     def write_alert(
@@ -159,9 +162,10 @@ class DynamoAlertLedger:
         *,
         includes_job_line: bool = False,
     ) -> bool:
-        """Writes one transaction; returns False, and writes nothing, if a condition fails.
+        """Writes the alerts, notices and counts of hours in one transaction.
 
-        The run's last alert never expires, since new rules may judge a job again at any time.
+        Returns False, and writes nothing, if a condition fails. The run's last alert never expires,
+        since new rules may judge a job again at any time.
         """
         actions = [
             put_action(
@@ -188,7 +192,7 @@ class DynamoAlertLedger:
         )
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
-        """Returns the channel and the body of a notice by its keys; None if there is none.
+        """Returns the channel and the body of a notice by its keys; None without such an item.
 
         Raises MalformedData for an item that cannot be read, or AwsError.
         """
@@ -215,7 +219,7 @@ def _subject_action(previous_alerts: PastAlerts, new_alerts: PastAlerts, now: da
 def _run_actions(previous_alerts: PastAlerts, new_alerts: PastAlerts) -> Iterator[Item]:
     """Yields a Put of the run's last alert, on condition that the run has no newer version.
 
-    Without a new alert, yields a check that the last one is still the same.
+    Without a new alert, yields a check that the last alert has not changed.
     """
     pk, alert = keys.run_alerts_pk(new_alerts.run), new_alerts.last_run_alert
     unchanged_condition = _unchanged_condition(
@@ -232,16 +236,19 @@ def _run_actions(previous_alerts: PastAlerts, new_alerts: PastAlerts) -> Iterato
 
 
 def _line_action(run: str, now: datetime) -> Item:
-    """Returns a Put of the mark that the run had its line.
+    """Returns a Put that records that the run's one-line message was written.
 
-    It is kept longer than a later version can arrive.
+    The item expires only after no newer version of the run's audit can arrive.
     """
     key = {PARTITION_KEY: keys.run_alerts_pk(run), SORT_KEY: _LINE_SK}
     return put_action(key | {TTL_ATTRIBUTE: keys.kept_until(now)}, _IS_ABSENT, {})
 
 
 def _unchanged_condition(name: str, read_value: int) -> tuple[str, Item]:
-    """Returns the condition that an item has the number that was read; for 0, that it is absent."""
+    """Returns the condition that an item's number `name` is still `read_value`.
+
+    For 0 the condition is that the item is absent.
+    """
     return (f"{name} = :seen", {":seen": read_value}) if read_value else (_IS_ABSENT, {})
 
 
@@ -256,7 +263,7 @@ def _notice_actions(
 
 
 def _watch_item(state: WatchState, now: datetime) -> Item:
-    """Returns the attributes of a state; an unknown value has no attribute."""
+    """Returns the attributes of a running job's state; an unknown value has no attribute."""
     idle_times = {"idle_since": state.idle_since, "idle_until": state.idle_until}
     return {
         TTL_ATTRIBUTE: keys.kept_until(now),

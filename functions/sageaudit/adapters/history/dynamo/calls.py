@@ -33,7 +33,7 @@ _BUSY_CODES = frozenset(
         "TransactionInProgressException",
     }
 )
-"""Error codes and cancellation reasons that a later retry may overcome."""
+"""Error codes and cancellation reasons after which a later try may succeed."""
 _KEY_MISMATCH_MESSAGES = (
     "key schema element",
     "key element does not match",
@@ -111,7 +111,7 @@ class DynamoTable:
         values: Item | None = None,
         names: dict[str, str] | None = None,
     ) -> None:
-        """Puts an item if `condition` is met, else raises ConditionFailed with the stored one."""
+        """Puts an item if `condition` is met, else raises ConditionFailed with the stored item."""
         with _aws_errors(self._table):
             self._client.put_item(
                 TableName=self._table,
@@ -140,7 +140,7 @@ class DynamoTable:
             )
 
     def transact(self, actions: list[dict[str, Any]]) -> None:
-        """Writes all actions or none; `put_action`, `add_action` and others return them."""
+        """Writes all actions or none. Functions such as `put_action` return actions."""
         table_actions = [
             {operation: {"TableName": self._table, **arguments}}
             for action in actions

@@ -1,6 +1,6 @@
 """History in DynamoDB. docs/data-model.md describes the keys and the query of each list.
 
-Decisions about recommendations are one small partition: a person who decides needs only one
+Decisions about recommendations are one small partition, so that a person who decides needs only one
 permission, limited to its key.
 """
 
@@ -61,7 +61,7 @@ RECORD_PERMISSIONS = (
 READ_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
 """What every other method calls, on the table; Query also on its indexes."""
 INDEX_PERMISSIONS = ("dynamodb:Query",)
-"""What a list calls, only on its index."""
+"""What each list by an index calls; the permission is needed only on the index."""
 SUMS_PERMISSIONS = READ_PERMISSIONS
 """What `daily_sums` and `summary` call, only on the table."""
 PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
@@ -114,15 +114,15 @@ class DynamoHistory:
         It makes three reads. If audits are made in the usual order, it makes no write.
         """
         partition = keys.family_runs_pk(account, region, family)
-        outdated = self._find_outdated(partition, key, ended_at)
-        for run in outdated:
+        outdated_keys = self._find_outdated(partition, key, ended_at)
+        for run in outdated_keys:
             self.schedule_reaudit(run, due_at)
-        return outdated
+        return outdated_keys
 
     def _find_outdated(self, partition: str, key: JobKey, ended_at: datetime) -> tuple[JobKey, ...]:
         """Returns the runs to judge again. All reads are strongly consistent.
 
-        Each run is checked after it was recorded. So if two are recorded at the same time, the
+        Each run is checked after it was recorded. So if two runs are recorded at the same time, the
         later check sees both.
         """
         item = self._table.get(partition, moment_sk(ended_at, key))
@@ -147,7 +147,7 @@ class DynamoHistory:
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Sets `due_at` of an audit, unless it is due earlier. Does nothing if there is no audit.
 
-        A condition is enough: if the audit is recorded meanwhile, it is checked again.
+        One conditional write is enough: an audit that is recorded meanwhile is checked again.
         """
         with suppress(ConditionFailed):
             self._table.update(
@@ -208,10 +208,10 @@ class DynamoHistory:
     ) -> Iterator[Item]:
         """Yields the items of a list in the order of its index, merged from all its partitions."""
         index, partitions = _INDEXES[query.index], _partitions(query)
-        oldest_first = query.index is RunIndex.DUE
-        end = through_sk(read_moment(query.values[0])) if oldest_first else sk_before(before)
+        is_oldest_first = query.index is RunIndex.DUE
+        end = through_sk(read_moment(query.values[0])) if is_oldest_first else sk_before(before)
         page_rows = None if page_size is None else _rows_per_partition(page_size, len(partitions))
-        if page_rows is not None and oldest_first:
+        if page_rows is not None and is_oldest_first:
             page_rows = max(page_rows, _MIN_DUE_ROWS)
         limit = {} if page_rows is None else {"Limit": page_rows}
         queries = [
@@ -220,13 +220,13 @@ class DynamoHistory:
                 "#s < :end",
                 {":end": end},
                 index=index,
-                ScanIndexForward=oldest_first,
+                ScanIndexForward=is_oldest_first,
                 **limit,
             )
             for partition in partitions
         ]
         return heapq.merge(
-            *queries, key=lambda item: item[index.sort_key], reverse=not oldest_first
+            *queries, key=lambda item: item[index.sort_key], reverse=not is_oldest_first
         )
 
     def daily_sums(
@@ -241,7 +241,7 @@ class DynamoHistory:
     ) -> Iterator[SumRow]:
         """Yields the daily sums of one scope: one row for each day, account, region and name.
 
-        A sum from which all audits have moved away adds up to zero, and has no row.
+        A sum that has become zero, because its audits moved to other sums, has no row.
         """
         name = None if name is None else clip_text(name)
         for row in read_sums(self._table, scope, since, until, account=account, name=name):

@@ -113,9 +113,9 @@ def read_finding(item: Item) -> RuleFinding:
 def family_item(summary: AuditSummary, row: FamilyRow, expires_at: datetime) -> Item:
     """Returns the RUNS# item of a run.
 
-    It expires together with the detail, which judging again needs.
+    The item expires together with the run's detail, without which a run cannot be judged again.
     """
-    optional = {
+    optional_attributes = {
         "stamp": row.stamp,
         "compared": row.compared_text,
         "since": row.compared_since or None,
@@ -125,7 +125,7 @@ def family_item(summary: AuditSummary, row: FamilyRow, expires_at: datetime) -> 
         SORT_KEY: row.ended_sk,
         TTL_ATTRIBUTE: epoch_s(expires_at),
         **to_item(row.key),
-        **_without_none(optional),
+        **_without_none(optional_attributes),
     }
 
 

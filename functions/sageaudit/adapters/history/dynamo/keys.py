@@ -22,10 +22,10 @@ HEAD_SK = "HEAD"
 DETAIL_SK = "DETAIL"
 FINDING_PREFIX = "FINDING#"
 DAY_SHARDS = 8
-"""1,000 jobs may end in a minute; without shards, all their rows would be in one partition."""
+"""The number of shards of a day's list, in which 1,000 jobs may end in a minute."""
 DUE_SHARDS = 4
 SUMS_SHARDS = 8
-"""The sums of an account and day are spread over these; see `sums_shard`."""
+"""The number of shards of an account's sums of a day; see `sums_shard`."""
 SUMS_ACCOUNTS_PK = "SUM#ACCOUNTS"
 """The directory of accounts with sums, for queries without an account."""
 SWEEP_PK = "SWEEP"
@@ -43,9 +43,9 @@ RETENTION_DAYS = 45
 """Days to keep notices, their states and the counts of hours: longer than a redelivery can take,
 since a stream keeps records for a day and SQS keeps messages for at most 14 days."""
 AUDIT_PREFIX = "AUDIT#"
+"""Begins the sort keys of versions, which never change; `notify` receives their INSERTs."""
 NOTICE_PREFIX = "NOTICE#"
-"""Sort-key prefixes of immutable version items and of notices to be put on a queue; `notify`
-receives only INSERTs of these."""
+"""Begins the sort keys of notices to be put on a queue; `notify` receives their INSERTs."""
 DIGEST_PREFIX = "DIGEST#"
 """Begins the partition keys of digests, the only items that `digest` writes."""
 WATCH_PREFIX = "WATCH#"
@@ -59,7 +59,7 @@ CHANNEL_PREFIX = "CHANNEL#"
 
 
 def kept_until(now: datetime) -> int:
-    """Returns the time RETENTION_DAYS from now, in epoch seconds."""
+    """Returns when an item written at `now` expires (RETENTION_DAYS later), in epoch seconds."""
     return epoch_s(now + timedelta(days=RETENTION_DAYS))
 
 
@@ -171,7 +171,9 @@ def sums_shard(key: JobKey, scope: Scope, try_count: int) -> int:
 
 
 def sums_account_sk(month: str, account: str) -> str:
-    """Returns the sort key of an account in the directory of accounts with sums; sorts by month."""
+    """Returns the sort key of an account in the directory of accounts with sums; keys sort by
+    month.
+    """
     return f"{month}#{key_part(account)}"
 
 

@@ -58,7 +58,7 @@ _IS_UNCHANGED = "revision = :revision"
 
 
 class RunWriter:
-    """Decides by HEAD as it was read, and writes on condition that HEAD has not changed."""
+    """Records audits. Decides by the HEAD that it read, and writes only if HEAD is unchanged."""
 
     def __init__(
         self, table: DynamoTable, clock: Callable[[], datetime], sleep: Callable[[float], None]
@@ -71,8 +71,8 @@ class RunWriter:
     def record(self, entry: AuditEntry) -> RecordResult:
         """Writes an entry, or nothing. Raises AwsError; Throttled after the last try.
 
-        If a later try finds the same document, its outcome is RECORDED: an earlier try may have
-        written it and lost the answer, and nothing that follows a record was done yet.
+        If a later try finds the same document, the result is RECORDED. An earlier try may have
+        written the document and lost the answer, and the work that follows a record is still to do.
         """
         digest = document_digest(entry.document)
         for try_count, wait_s in enumerate((*RETRY_DELAYS_S, None)):
@@ -141,7 +141,7 @@ class RunWriter:
     def _version_actions(
         self, entry: AuditEntry, summary: AuditSummary, newest: AuditSummary | None
     ) -> list[Item]:
-        """Returns the other writes of a new version: its document, findings and detail."""
+        """Returns the writes of a new version's document, findings and detail."""
         removed_rule_ids = set(newest.finding_ids if newest else ()) - set(summary.finding_ids)
         actions = [
             put_action(items.audit_item(summary, entry.document), _IS_ABSENT),
@@ -162,7 +162,7 @@ class RunWriter:
     def _family_actions(
         self, entry: AuditEntry, summary: AuditSummary, newest: AuditSummary | None
     ) -> list[Item]:
-        """Returns a Put of the run's row in its family, and a Delete of another row."""
+        """Returns a Put of the run's row in its family, and a Delete of its old row elsewhere."""
         row = family_row(entry, summary)
         new_item = None if row is None else items.family_item(summary, row, self._expires_at())
         actions = [] if new_item is None else [put_action(new_item)]
@@ -201,7 +201,7 @@ def _put_head(summary: AuditSummary, revision: int) -> Item:
 
 
 def sum_actions(newest: AuditSummary | None, summary: AuditSummary, try_count: int) -> list[Item]:
-    """Returns at most 8 Updates of sums: two for each scope in which the run moves."""
+    """Returns at most 8 Updates of sums: two for each scope in which the run changes sums."""
     return [
         add_action(
             keys.sums_pk(row.account, keys.month_text(row.day)),
@@ -214,7 +214,7 @@ def sum_actions(newest: AuditSummary | None, summary: AuditSummary, try_count: i
 
 
 def _sum_key_attributes(row: SumRow) -> Item:
-    """Returns the attributes that say what an item sums, since its key may be cut."""
+    """Returns the attributes that say what a sum item adds up, since its key may be cut."""
     attributes = {
         "scope": row.scope.value,
         "account": row.account,
@@ -269,8 +269,8 @@ def read_sums(
 ) -> Iterator[SumRow]:
     """Yields the sums of a scope, with their shards added up: one Query for each account and month.
 
-    The rows are of all days of these months, and of all regions and names with the same prefix. All
-    reads are strongly consistent, so a sum includes every audit that was recorded before the read.
+    Yields also other days of these months, all regions, and names that begin like `name`. All reads
+    are strongly consistent, so a sum includes every audit that was recorded before the read.
     """
     if until < since:  # DynamoDB rejects a range that ends before it begins
         return
@@ -284,7 +284,7 @@ def read_sums(
 
 
 def _merge_shards(rows: Iterator[SumRow]) -> Iterator[SumRow]:
-    """Yields one row for each name and day; its shards are adjacent in the order of the keys."""
+    """Yields one row for each name and day, whose shards are adjacent in the order of the keys."""
     for first, shards in groupby(rows, lambda row: replace(row, sums=Sums())):
         yield replace(first, sums=sum_rows(shards))
 

@@ -1,7 +1,6 @@
-"""Which notices were sent, and how many messages a channel got in a clock hour, in the history's
-table.
+"""Stores which notices were sent, and how many messages a channel got in a clock hour.
 
-A lease must be longer than its Lambda function's timeout.
+Both are in the history's table. A lease must be longer than its Lambda function's timeout.
 """
 
 from __future__ import annotations
@@ -55,9 +54,9 @@ class NoticeState(enum.Enum):
     SENDING = "SENDING"
     SENT = "SENT"
     FAILED = "FAILED"
-    """No try has posted it."""
+    """No try has posted the notice."""
     UNKNOWN = "UNKNOWN"
-    """A try may have posted it, and no try is running."""
+    """A try may have posted the notice, and no try is running."""
 
 
 class Lease(Struct, frozen=True):
@@ -76,9 +75,9 @@ NO_LEASE = Lease(NoticeState.UNKNOWN, 1, 0)
 
 
 def decide_claim(lease: Lease | None, now_s: int) -> SendClaim:
-    """Returns the result of a claim.
+    """Returns the outcome of a claim on a notice with this lease, None for a new notice.
 
-    Before a FIRST or REPEAT is sent, `lease_for` must be written.
+    After FIRST or REPEAT, `lease_for` must be stored before the notice is sent.
     """
     if lease is None:
         return SendClaim.FIRST
@@ -107,7 +106,10 @@ class DynamoSendLedger:
         self._table = DynamoTable(client, table_name)
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> SendClaim:
-        """Takes the lease to send a notice for `lease_s` seconds, if the result allows it."""
+        """Tries to take the lease of a notice for `lease_s` seconds, and returns the outcome.
+
+        The caller may send the notice only after FIRST or REPEAT.
+        """
         holder, until_s = uuid.uuid4().hex, epoch_s(now) + lease_s
         try:
             self._take(notice_id, None, lease_for(SendClaim.FIRST, until_s), now, holder)
@@ -168,7 +170,7 @@ class DynamoSendLedger:
         return read_channel_hour(self._table, channel, began_at)
 
     def circuit(self, channel: str) -> Circuit:
-        """Returns the channel's circuit; a new one if none can be read."""
+        """Returns the channel's circuit; a new circuit if none can be read."""
         item = self._table.get(keys.channel_pk(channel), _CIRCUIT_SK) or {}
         return Circuit(_int_or_zero(item, "failures"), _int_or_zero(item, "open_until"))
 
@@ -214,7 +216,9 @@ class DynamoSendLedger:
     def _take(
         self, notice_id: str, read_item: Item | None, lease: Lease, now: datetime, holder: str
     ) -> None:
-        """Replaces the item that was read, or creates it. Raises ConditionFailed if it changed."""
+        """Replaces the item that was read, or creates it. Raises ConditionFailed if the item
+        changed.
+        """
         item = {
             PARTITION_KEY: keys.delivery_pk(notice_id),
             SORT_KEY: _DELIVERY_SK,
@@ -276,12 +280,12 @@ def read_channel_hour(table: DynamoTable, channel: str, began_at: datetime) -> C
             (str(notice["headline"]), Decimal(notice["usd"]) if "usd" in notice else None)
             for notice in item["largest_messages"]
         )
-        sent, held = int(item["sent"]), int(item["held"])
-    return ChannelHour(channel, began_at, sent, held, largest_messages)
+        sent, held_count = int(item["sent"]), int(item["held"])
+    return ChannelHour(channel, began_at, sent, held_count, largest_messages)
 
 
 def channel_hour_item(hour: ChannelHour, now: datetime) -> Item:
-    """Returns the item to store."""
+    """Returns the item of a channel's hour."""
     return {
         PARTITION_KEY: keys.channel_pk(hour.channel),
         SORT_KEY: keys.hour_sk(hour.began_at),
@@ -298,7 +302,7 @@ def channel_hour_item(hour: ChannelHour, now: datetime) -> Item:
 
 @contextmanager
 def malformed_item_errors(item: Item) -> Iterator[None]:
-    """Raises MalformedData, with its keys, for an item that cannot be read."""
+    """Raises MalformedData, with the item's keys, if the item cannot be read."""
     try:
         yield
     except (zlib.error, *PARSE_ERRORS) as error:

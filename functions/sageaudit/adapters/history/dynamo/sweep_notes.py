@@ -1,6 +1,6 @@
 """The state of sweeps, in the history's table under one partition key.
 
-`notify` reads one item of it: the time of the installation, which the first sweep wrote.
+`notify` reads one item of the partition: the time of the installation, from the first sweep.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from sageaudit.domain.sweep import JobList, ListProgress, ListState, SentEvent
 from sageaudit.errors import PARSE_ERRORS, MalformedData
 
 READ_PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem")
-"""On the table; GetItem also reads summaries."""
+"""What reads of the table need; GetItem also reads summaries."""
 WRITE_PERMISSIONS = ("dynamodb:PutItem",)
-"""On the items of the sweep's partition."""
+"""What writes of items in the sweep's partition need."""
 PERMISSIONS = (*READ_PERMISSIONS, *WRITE_PERMISSIONS)
 INSTALLATION_PERMISSIONS = ("dynamodb:GetItem",)
 """What `installed_at` calls."""
@@ -104,24 +104,25 @@ class DynamoSweepStore:
     def installed_at(self) -> datetime | None:
         """Returns the time of the installation, read once in a process.
 
-        None before the first sweep, and for a time in the future. Raises AwsError or MalformedData.
+        Returns None before the first sweep, and for a time in the future. Raises AwsError or
+        MalformedData.
         """
         if self._installed_at is None:
             item = self._table.get(keys.SWEEP_PK, keys.INSTALLED_SK)
             if item is None:
                 return None
             try:
-                stored = read_moment(str(item.get(_INSTALLED_AT)))
+                stored_moment = read_moment(str(item.get(_INSTALLED_AT)))
             except ValueError as error:
                 where = f"the item {keys.SWEEP_PK} {keys.INSTALLED_SK}"
                 raise MalformedData(where, "has no time") from error
-            if stored > self._clock():
+            if stored_moment > self._clock():
                 return None
-            self._installed_at = stored
+            self._installed_at = stored_moment
         return self._installed_at
 
     def list_state(self, job_list: JobList) -> ListState | None:
-        """Returns the stored state; None if none can be read. Raises AwsError."""
+        """Returns the stored state of a list; None if none can be read. Raises AwsError."""
         item = self._table.get(keys.SWEEP_PK, keys.sweep_list_sk(job_list))
         if item is None:
             return None
@@ -143,7 +144,7 @@ class DynamoSweepStore:
         return states
 
     def save_list_state(self, job_list: JobList, state: ListState) -> None:
-        """Replaces the state. Raises AwsError."""
+        """Replaces the state of a list. Raises AwsError."""
         progress = state.progress
         moments = {
             "began_at": state.began_at,
@@ -162,7 +163,7 @@ class DynamoSweepStore:
     def event_record(self, key: JobKey) -> SentEvent | None:
         """Returns the record of a run's last event; None if none can be read.
 
-        It is stored for EVENT_RECORD_DAYS. Raises AwsError.
+        A record is stored for EVENT_RECORD_DAYS. Raises AwsError.
         """
         item = self._table.get(keys.SWEEP_PK, keys.sent_event_sk(key))
         if item is None:

@@ -61,7 +61,7 @@ _BUSY_MESSAGE = (
 )
 _OTHER_MESSAGE = f"{{path}} cannot be read or written ({{error}}): check its disk; {_NOTHING_LOST}"
 _NOT_UTF8 = "Could not decode to UTF-8"
-"""Python's own error, without SQLite's name."""
+"""Python's message for a text that is not UTF-8; this error has no SQLite error name."""
 _MESSAGES: tuple[tuple[tuple[str, ...], type[HistoryFileError], str], ...] = (
     (("SQLITE_NOTADB",), BadHistory, _NOT_A_HISTORY_MESSAGE),
     (("SQLITE_CORRUPT",), BadHistory, _DAMAGED_MESSAGE),
@@ -80,8 +80,7 @@ SqlParameters = Mapping[str, Any]
 class HistoryFile:
     """One connection and one lock: a thread holds the lock for one query or one transaction.
 
-    Without a path the history is in memory. A process that is forked from the one that opened it
-    must not use it.
+    Without a path the history is in memory. A forked process must not use its parent's connection.
     """
 
     def __init__(self, path: Path | None, *, create: bool) -> None:
@@ -92,7 +91,7 @@ class HistoryFile:
             weakref.finalize(self, self._connection.close)
 
     def close(self) -> None:
-        """Closes the file. If no other process reads it, SQLite moves its side files into it."""
+        """Closes the file. SQLite merges its side files if no other process reads the file."""
         with self._lock:
             self._connection.close()
 
@@ -189,7 +188,7 @@ def _make_file(path: Path) -> None:
 
 
 def _open_in_best_mode(path: Path, *, create: bool) -> sqlite3.Connection:
-    """Opens the file in WAL mode, or in another way if the drive has no shared memory."""
+    """Opens the file in WAL mode; without shared memory, with a rollback journal or read-only."""
     try:
         return _prepare_schema(_connect(path, "mode=rw"), path, create=create, use_wal=True)
     except sqlite3.OperationalError as error:
@@ -201,8 +200,8 @@ def _open_in_best_mode(path: Path, *, create: bool) -> sqlite3.Connection:
         if _wal_path(path).exists():
             raise
     # Nobody can write the file here, so nothing changes while it is read.
-    read_only = _connect(path, "mode=ro", "immutable=1")
-    return _prepare_schema(read_only, path, create=False, use_wal=False)
+    read_only_connection = _connect(path, "mode=ro", "immutable=1")
+    return _prepare_schema(read_only_connection, path, create=False, use_wal=False)
 
 
 def _prepare_schema(
@@ -239,7 +238,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
-    """Raises BadHistory for a database of another tool or version, and leaves it as it is."""
+    """Raises BadHistory for a database of another tool or version, and does not change it."""
     if _pragma(connection, "application_id") != schema.APPLICATION_ID:
         raise BadHistory(
             f"{path} is a database of another tool: name another file with --history,"
@@ -277,8 +276,8 @@ def _open_connection(address: str) -> sqlite3.Connection:
 def _use_wal(connection: sqlite3.Connection) -> None:
     """Switches WAL mode on, so that readers and the writer do not wait for each other.
 
-    Also gives the space of expired rows back. SQLite is busy if another process creates the same
-    file, which switches WAL mode on too.
+    Also gives the space of expired rows back. If SQLite is busy, another process is creating the
+    same file, and switches WAL mode on itself.
     """
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     with suppress(sqlite3.OperationalError):
@@ -302,7 +301,7 @@ def _wal_path(path: Path) -> Path:
 def _leave_wal(path: Path) -> None:
     """Gives the file a rollback journal.
 
-    With it and exclusive access, SQLite needs no shared memory.
+    With this journal and exclusive access, SQLite needs no shared memory.
     """
     with closing(_connect(path, "mode=rw")) as connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -1,8 +1,8 @@
 """History in one SQLite file, for a person's own machine, or in memory.
 
-docs/data-model.md describes its tables. It makes the same decisions as the table in AWS
-(`adapters/history/`). A list reads a page at a time, and no transaction stays open between pages.
-So it never blocks a writer, and may or may not have rows that are recorded meanwhile.
+docs/data-model.md describes its tables. Recording makes the same decisions as the table in AWS
+(`adapters/history/`). A list is read a page at a time, and no transaction stays open between pages.
+So a list never blocks a writer, and may or may not have rows that are recorded meanwhile.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ ReadT = TypeVar("ReadT")
 
 
 class SqliteHistory:
-    """Implements History and Decisions. Threads may share it; they take turns.
+    """Implements History and Decisions. Threads may share an instance; they take turns.
 
     Every method raises HistoryFileError or one of its subclasses BadHistory, HistoryDenied and
-    HistoryBusy. Earlier records stay.
+    HistoryBusy. If a method fails, records written earlier are kept.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class SqliteHistory:
         create: bool = True,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Opens the file. With `create`, a missing one is created; otherwise it raises NoHistory.
+        """Opens the file. With `create`, a missing file is created; otherwise NoHistory is raised.
 
         Without a path the history is in memory, and lost when it is closed.
         """
@@ -91,7 +91,7 @@ class SqliteHistory:
         self.close()
 
     def close(self) -> None:
-        """Closes the file. A second time does nothing."""
+        """Closes the file. A second call does nothing."""
         self._file.close()
 
     def record(self, entry: AuditEntry) -> RecordResult:
@@ -206,21 +206,21 @@ class SqliteHistory:
             earlier_rows = connection.execute(schema.FAMILY_BEFORE, parameters).fetchall()
             later_rows = connection.execute(schema.FAMILY_AFTER, parameters).fetchall()
         read_row = partial(self._read_or_raise, rows.read_family_row)
-        outdated = tuple(
+        outdated_keys = tuple(
             find_outdated(read_row(own_row), map(read_row, earlier_rows), map(read_row, later_rows))
         )
-        if outdated:
-            self._make_due(outdated, due_at)
-        return outdated
+        if outdated_keys:
+            self._make_due(outdated_keys, due_at)
+        return outdated_keys
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Sets `due_at` of an audit that is not due earlier; does nothing without an audit."""
         self._make_due([key], due_at)
 
     def _make_due(self, runs: Sequence[JobKey], due_at: datetime) -> None:
-        due = {"due_at": moment_text(due_at)}
+        due_value = {"due_at": moment_text(due_at)}
         with self._file.write_transaction() as connection:
-            values = [due | {"run_key": run_key(run)} for run in runs]
+            values = [due_value | {"run_key": run_key(run)} for run in runs]
             connection.executemany(schema.SCHEDULE_REAUDIT, values)
 
     def summary(self, key: JobKey) -> AuditSummary | None:
@@ -257,7 +257,7 @@ class SqliteHistory:
     def _walk(
         self, query: RunQuery[Any], before: datetime | None, page_size: int | None
     ) -> Iterator[sqlite3.Row]:
-        """Yields `page_size` rows first, then more."""
+        """Yields the rows of a list: first a page of `page_size` rows, then further pages."""
         parameter_names, statement = schema.LISTS[query.index]
         parameters = dict(zip(parameter_names, map(clip_text, query.values), strict=True))
         sort_column, last_sk = "ended_at", sk_before(before)

@@ -45,12 +45,14 @@ _INTERNED_FIELDS = frozenset(
 )
 """Fields whose texts many runs share: a list in memory has each text only once."""
 _CACHED_OBJECTS = 1_024
-"""The number of parsed lists and objects to cache for each field. The next audit of a family reads
-the same earlier runs again, and many jobs have equal values. Nothing changes these objects."""
+"""The number of parsed lists and objects to cache for each field, which nothing changes.
+
+The next audit of a family reads the same earlier runs again, and many jobs have equal values.
+"""
 _KEY = ("run_key", "arn", "created_at")
-"""The columns that identify a run: every read of a run begins with them."""
+"""The columns that identify a run, with which every read of a run begins."""
 _SumKey = tuple[Any, ...]
-"""Scope, day, account, region and name of a sum: the first columns of both tables of sums."""
+"""The scope, day, account, region and name of a sum: the first columns of both tables of sums."""
 _SUM_KEY_LENGTH = 5
 _SUM_FIELDS = tuple(field.name for field in fields(Sums) if field.name != "rules")
 _RULE_FIELDS = tuple(field.name for field in fields(RuleSums))
@@ -58,7 +60,7 @@ _Number = tuple[str, Callable[[int], object]]
 
 
 def column_names(row_type: type[Any]) -> Iterator[str]:
-    """Yields the columns of a type's fields; those of a JobKey in place of the field `key`."""
+    """Yields the columns of a type's fields; the field `key` has the columns of a JobKey."""
     for field in fields(row_type):
         if field.name == "key":
             yield from column_names(JobKey)
@@ -67,7 +69,7 @@ def column_names(row_type: type[Any]) -> Iterator[str]:
 
 
 def to_columns(row: Stored) -> Columns:
-    """Returns the values of all columns of a row, None for unknown ones."""
+    """Returns the values of all columns of a row; an unknown value is None."""
     columns: Columns = dict.fromkeys(column_names(type(row)))
     values = {column_name(name): value for name, value in to_item(row).items()}
     return columns | {name: _value(values[name]) for name in columns if name in values}
@@ -159,15 +161,18 @@ def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iter
 
     Leaves out sums that have become zero.
     """
-    of_rules: dict[_SumKey, dict[str, RuleSums]] = defaultdict(dict)
+    rule_sums_by_key: dict[_SumKey, dict[str, RuleSums]] = defaultdict(dict)
     for row in rules:
-        if known := _fields(_RULE_READERS, row[_SUM_KEY_LENGTH + 1 :]):
-            of_rules[row[:_SUM_KEY_LENGTH]][row[_SUM_KEY_LENGTH]] = RuleSums(**known)
+        if known_fields := _fields(_RULE_READERS, row[_SUM_KEY_LENGTH + 1 :]):
+            rule_sums_by_key[row[:_SUM_KEY_LENGTH]][row[_SUM_KEY_LENGTH]] = RuleSums(**known_fields)
     for row in sums:
-        place = row[:_SUM_KEY_LENGTH]
-        known, found = _fields(_SUM_READERS, row[_SUM_KEY_LENGTH:]), of_rules.pop(place, {})
-        if known or found:
-            yield _sum_row(place, Sums(**known, rules=found))
+        key = row[:_SUM_KEY_LENGTH]
+        known_fields, rule_sums = (
+            _fields(_SUM_READERS, row[_SUM_KEY_LENGTH:]),
+            rule_sums_by_key.pop(key, {}),
+        )
+        if known_fields or rule_sums:
+            yield _sum_row(key, Sums(**known_fields, rules=rule_sums))
 
 
 def _sum_row(key: _SumKey, sums: Sums) -> SumRow:
@@ -255,7 +260,7 @@ _SUMMARY_PLAN, _RUN_PLAN, _FINDING_PLAN = (
     for readers in (READERS_BY_TYPE[AuditSummary], RUN_READERS, READERS_BY_TYPE[FindingRow])
 )
 RUN_COLUMNS = (*_KEY, *_RUN_PLAN.names)
-"""The columns of a run that are read with its findings."""
+"""The columns of a run that lists of findings read."""
 
 
 def column_name(name: str) -> str:

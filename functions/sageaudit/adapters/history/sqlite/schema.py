@@ -16,7 +16,7 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums
 
 APPLICATION_ID = 0x53674175
-"""The letters SgAu, by which the command `file` also recognizes the file."""
+"""SQLite's application id of a history: the letters SgAu, which the command `file` shows too."""
 VERSION = 7
 """The version of these tables, stored as PRAGMA user_version; other versions are refused."""
 
@@ -126,7 +126,10 @@ _NEWEST = (
     " AND ended_at <= :moment AND (ended_at < :moment OR run_key < :after)"
     " ORDER BY ended_at DESC, run_key DESC LIMIT :rows"
 )
-"""No index has the run_key, which is long: SQLite sorts runs with the same end by it."""
+"""The SQL that ends a list's query: newest rows first, after the page before.
+
+SQLite itself sorts runs with the same end by run_key, which is too long for an index.
+"""
 _FAMILY_CONDITION = "account = :account AND region = :region AND family = :family"
 _DUE = (
     "due_at <= :until AND due_at >= :moment AND (due_at > :moment OR run_key > :after)"
@@ -189,7 +192,7 @@ VACUUM = "PRAGMA incremental_vacuum"
 def _put(table: str, *columns: str) -> str:
     """Returns a statement that writes a row, or replaces the row with its key.
 
-    It finds the run by its `run_key`.
+    The statement finds the run by its `run_key`.
     """
     values = ", ".join(_RUN if name == "run" else f":{name}" for name in columns)
     return f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES ({values})"
