@@ -14,6 +14,16 @@ LAMBDA, SQS = "AWS/Lambda", "AWS/SQS"
 STREAM_MAX_AGE_S = 15 * MINUTE_S
 QUEUE_MAX_AGE_S = {"FinishedJobs": 2 * HOUR_S, "Decisions": HOUR_S}
 NOTICES_MAX_AGE_S = 2 * HOUR_S
+_AGE_REASONS = {
+    "FinishedJobs": "2,000 jobs that end together are audited within about 70 minutes, five at a "
+    "time",
+    "Decisions": "a message that fails is tried for the third time within a few minutes, and the "
+    "metric then omits it; a message that has waited for an hour is not being read",
+}
+_NOTICES_AGE_REASON = (
+    "a channel may ask twice to wait for up to an hour; after the third try the metric omits the "
+    "notice"
+)
 RUNBOOK = "docs/runbook.md"
 
 
@@ -79,9 +89,10 @@ def alarm_specs(
     """
     yield from _function_alarms(functions)
     for name, queue in work_queues.items():
-        yield _late_queue_alarm(name, [queue], QUEUE_MAX_AGE_S[name])
+        yield _late_queue_alarm(name, [queue], QUEUE_MAX_AGE_S[name], _AGE_REASONS[name])
     for number, queues in enumerate(_groups_of_ten(list(notices_queues.values()))):
-        yield _late_queue_alarm(f"Notices{number + 1 if number else ''}", queues, NOTICES_MAX_AGE_S)
+        name = f"Notices{number + 1 if number else ''}"
+        yield _late_queue_alarm(name, queues, NOTICES_MAX_AGE_S, _NOTICES_AGE_REASON)
     for name, queue in dead_letters.items():
         yield _dead_letter_alarm(name, queue)
     yield from _audit_alarms()
@@ -136,7 +147,7 @@ def _function_alarms(functions: Mapping[str, str]) -> Iterator[AlarmSpec]:
         "unexpected-errors",
         tuple(MetricSource("Defects", {"service": handler}) for handler in message_handlers),
         "a function had an unexpected error: a defect in its code",
-        "a retry has the same defect: it needs a new version",
+        "a retry fails in the same way; only a new version helps",
         expression=SUM_STATISTIC,
     )
 
@@ -146,14 +157,16 @@ def _groups_of_ten(names: list[str]) -> Iterator[list[str]]:
         yield names[start : start + _MAX_SOURCES]
 
 
-def _late_queue_alarm(name: str, queues: list[str], seconds: int) -> AlarmSpec:
+def _late_queue_alarm(
+    name: str, queues: list[str], seconds: int, threshold_reason: str
+) -> AlarmSpec:
     metric = "ApproximateAgeOfOldestMessage"
     return AlarmSpec(
         f"{name}Late",
         "queue-late",
         tuple(MetricSource(metric, {"QueueName": queue}, SQS) for queue in queues),
         f"a message of {name} has waited for more than {seconds // HOUR_S} h",
-        "2,000 jobs that end together are audited within about 70 minutes, five at a time",
+        threshold_reason,
         expression=MAX_STATISTIC if len(queues) > 1 else None,
         statistic="Maximum",
         threshold=seconds,
@@ -167,7 +180,8 @@ def _dead_letter_alarm(name: str, queue: str) -> AlarmSpec:
         "dead-letters",
         (MetricSource("ApproximateNumberOfMessagesVisible", {"QueueName": queue}, SQS),),
         f"{name} has messages, which are not tried again",
-        "each message waits for a person, and is deleted after 14 days",
+        "each message waits for a person, and is deleted 12 to 14 days after it became a dead "
+        "letter",
         statistic="Maximum",
         period_s=MINUTE_S,
     )
@@ -227,8 +241,8 @@ def _decision_alarms(notify: str) -> Iterator[AlarmSpec]:
         "stream-late",
         (MetricSource("IteratorAge", {"FunctionName": notify}, LAMBDA),),
         "new audits have waited for more than 15 minutes for notify",
-        "notify sets failures aside, so a late stream means that it is not read, or that SQS "
-        "accepts nothing; after 24 h the stream loses records that were not read",
+        "notify puts failed records on a queue, so a late stream means that notify does not read "
+        "it, or that SQS accepts nothing; after 24 h the stream loses records that were not read",
         statistic="Maximum",
         threshold=STREAM_MAX_AGE_S * 1000,
         periods=3,
@@ -259,7 +273,7 @@ def _sweep_alarms(function: str) -> Iterator[AlarmSpec]:
         "jobs whose events arrived had no audit when it was due: three jobs at one sweep, or one "
         "job at three sweeps within an hour",
         "each sweep counts a job until it has an audit, for three hours; jobs whose lost events "
-        "the sweep sends are not counted; a higher number means that audits are not made",
+        "the sweep sends are not counted; more than two means that audits are not made",
         expression="{0} - FILL({1}, 0)",
         period_s=HOUR_S,
         threshold=2,
@@ -269,8 +283,8 @@ def _sweep_alarms(function: str) -> Iterator[AlarmSpec]:
         "sweep-silent",
         (MetricSource("Invocations", {"FunctionName": function}, LAMBDA),),
         "the sweep no longer runs, so lost events are not noticed",
-        "it is invoked every 15 minutes; before its first invocation the metric has no values, so "
-        "that a new installation raises no alarm",
+        "the sweep is invoked every 15 minutes; before its first invocation the metric has no "
+        "values, so that a new installation raises no alarm",
         period_s=30 * MINUTE_S,
         alarm_if_no_data=True,
     )

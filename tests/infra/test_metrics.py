@@ -9,7 +9,7 @@ from tests.infra.test_alarms import EVERY
 ROOT = Path(__file__).parents[2]
 RUNTIME = ROOT / "functions" / "sageaudit" / "adapters" / "lambda_runtime"
 COUNTING = (*ROOT.glob("functions/*/handler.py"), RUNTIME / "batch.py")
-NAME = re.compile(r"Defects|(?:[A-Z][a-z]+){2,}")
+NAME = re.compile(r"Abandoned|Defects|Requeued|(?:[A-Z][a-z]+){2,}")
 
 
 def counted() -> set[str]:

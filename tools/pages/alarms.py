@@ -56,10 +56,11 @@ def page(text: str, alarms: Iterable[AlarmSpec]) -> str:
 def _condition(alarm: AlarmSpec) -> Iterator[str]:
     names = list(dict.fromkeys(f"`{source.metric}`" for source in alarm.sources))
     if alarm.alarm_if_no_data:
-        yield f"{names[0]} has no more values"
+        yield f"{names[0]} has had no value for {_span(alarm.period_s)}"
+        return
     elif alarm.expression in {None, SUM_STATISTIC, MAX_STATISTIC}:
-        several = f", of {len(alarm.sources)} together" if alarm.expression else ""
-        yield f"{alarm.statistic} of {names[0]} above {alarm.threshold:,.0f}{_unit(alarm)}{several}"
+        amount = f"{alarm.statistic} of {names[0]}{_sources_text(alarm)}"
+        yield f"{amount} above {alarm.threshold:,.0f}{_unit(alarm)}"
     else:
         formula = alarm.expression.format(*(source.metric for source in alarm.sources))
         yield f"`{formula}` above {alarm.threshold:,.0f}"
@@ -71,6 +72,14 @@ def _condition(alarm: AlarmSpec) -> Iterator[str]:
     if alarm.datapoints_to_alarm == alarm.periods > 1:
         times = f"{alarm.periods} times in a row"
     yield f"in {_span(alarm.period_s)}" + (f", {times}" if times else "")
+
+
+def _sources_text(alarm: AlarmSpec) -> str:
+    """Returns " over the 3 functions" or " over the 3 queues"; empty for one source."""
+    if alarm.expression is None:
+        return ""
+    noun = "queues" if "QueueName" in alarm.sources[0].dimensions else "functions"
+    return f" over the {len(alarm.sources)} {noun}"
 
 
 def _unit(alarm: AlarmSpec) -> str:

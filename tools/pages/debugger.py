@@ -84,45 +84,45 @@ _NOT_MEASURABLE = {
     "StepOutlier": "only the framework knows steps: CloudWatch has none",
     "LoadBalancing of single GPUs": "CloudWatch sums the GPUs of an instance: we compare hosts",
     "GPUMemoryIncrease": "a rise costs nothing; if it ends a job, failed-spend reports it",
-    "changes within a minute": "a mean over 60 s hides the 500 ms samples behind threshold_p5",
+    "changes within a minute": "an average over 60 s hides the 500 ms samples behind threshold_p5",
     "OverallSystemUsage, OverallFrameworkMetrics": "they are statistics without issues",
 }
 _PAGE = """\
 # Compared with SageMaker Debugger
 
 The profiler rules of SageMaker Debugger read 500 ms samples of a running job. Debugger accepts no
-new customers since 30 July 2026. Our rules check what one-minute means of CloudWatch can show.
+new customers since 30 July 2026. Our rules check what one-minute averages of CloudWatch can show.
 
 ## Its rules and ours
 
-| Debugger's rule | its published defaults | our rule, on one-minute means |
+| Debugger's rule | its published defaults | our rule, on one-minute averages |
 |---|---|---|
 {defined}
 
 Debugger's `patience`, 1,000 samples or about 8 minutes, is shorter than the 15 active minutes that
 each of our rules needs, after the idle start and end are cut. The defaults are those of
-smdebug-rulesconfig 1.0.1; if the developer guide of March 2023 differs, they are the guide's.
+smdebug-rulesconfig 1.0.1. If the developer guide of March 2023 differs, its defaults are used.
 
 One-minute data cannot show these:
 
-| of Debugger | why not |
+| part of Debugger | why one-minute data cannot show it |
 |---|---|
 {unseen}
 
 ## Job by job
 
-{jobs} recorded jobs have Debugger's answers. {seen} of these have series: one-minute means of
-Debugger's own samples, whose phases may be wrong by a minute. Nearly all jobs ran for less than our
-minimum of 15 minutes. For this comparison only, the column *without the minimum* ignores that
-minimum, and *agrees* refers to that column. The column *Debugger* says how many of its samples
-triggered its rule.
+{jobs} recorded jobs have the results of Debugger's rules. {seen} of these jobs have series. They
+are one-minute averages of Debugger's own samples, whose phases may be wrong by a minute. Nearly all
+jobs ran for less than our minimum of 15 minutes. For this comparison only, the column *without the
+minimum* ignores that minimum, and *agrees* refers to that column. The column *Debugger* says how
+many of its samples triggered its rule.
 {tables}
 """
 _NO_SERIES = "the recording has no series, so our rules answer unknown, never clear"
 _DISAGREEMENTS = {
     ("profiled-007-g4dn-xlarge-x2", "BatchSize"): (
         "found because of its mean of 20%, without a recommendation of a larger batch; Debugger's "
-        "P95 of 79% is over 500 ms samples, and one-minute means hide such bursts"
+        "P95 of 79% is over 500 ms samples, and one-minute averages hide such bursts"
     ),
     ("profiled-067-g4dn-xlarge", "CPUBottleneck"): (
         "Debugger counts 57% of its samples, though the P95 over all cores is 82%: it probably "

@@ -28,22 +28,23 @@ _PAGE = """\
 # GPU models against each other
 
 How many times as long training takes on another GPU model comes from published measurements. If no
-measurement has both models, the ratio is unknown, and a type with such a GPU is refused.
-[Decision 0014](../decisions/0014-measured-gpu-ratios.md) says why. The data is of {as_of}:
+measurement has both models, the ratio is unknown, and a type with such a GPU is refused. [Decision
+0014](../decisions/0014-measured-gpu-ratios.md) says why. The data is of {as_of}:
 `functions/sageaudit/data/gpu_throughput.json` has each row with its source.
 
 ## Ranges
 
 The columns *16-bit*, *FP32* and *FP32 without TF32* have the throughput of the faster model divided
-by that of the slower one: lowest and highest, with the number of workloads in brackets. *c* is
-computed from two measured ratios through a third GPU, *s* is the same workload measured in two
-suites; both are less certain. A ratio of only one workload is not used.
+by that of the slower one. They have the lowest and the highest ratio, and the number of workloads
+in brackets. *c* marks a ratio that is computed from two measured ratios through a third GPU. *s*
+marks a workload that was measured in two suites. Both are less certain. A ratio of only one
+workload is not used.
 
 The last two columns say how many times as long a run may take if the GPU is the limit and the
-precision is not known: the widest range of 16-bit and FP32, both of which must be known. A run with
-signs of 16-bit precision uses that column. With GPU busy share u and the upper end r, a run takes
-at most 1 + u (r - 1) times as long. A shorter time is shown, but counted only if fewer GPUs share
-the work.
+precision is not known. They have the widest range of 16-bit and FP32, both of which must be known.
+A run with signs of 16-bit precision uses the column *16-bit*. With GPU busy share u and the upper
+end r, a run takes at most 1 + u (r - 1) times as long. A shorter time is shown, but counted only if
+fewer GPUs share the work.
 
 | faster | slower | 16-bit | FP32 | FP32 without TF32 | to the slower | to the faster |
 |---|---|--:|--:|--:|--:|--:|
@@ -62,8 +63,8 @@ the work.
 
 ## Data sheets
 
-Dense, at boost clock, per GPU. They explain a difference; no run time is computed from them. The
-compute capability decides which CUDA toolkit an image must have.
+The figures are for dense arithmetic at boost clock, per GPU. They explain a difference; no run time
+is computed from them. The compute capability decides which CUDA toolkit an image must have.
 
 | GPU | GiB | FP32 TFLOPS | TF32 TFLOPS | 16-bit TFLOPS | GB/s | compute capability | link |
 |---|--:|--:|--:|--:|--:|--:|---|

@@ -16,10 +16,10 @@ ANSWERS = ("rules", "guides", "fields", "commands")
 _INTRODUCTION = """\
 # Guidance
 
-sageaudit is based on two documents about the cost of training jobs. This page lists each piece of
-their advice in our words, and where the product has it: a [rule](rules/README.md), a
-[guide](#guides), a key of an audit's JSON, or a command. A test checks that each of these exists
-and that every point has one.
+sageaudit is based on two documents about the cost of training jobs. This page lists each point of
+these documents in our words, and the part of sageaudit that covers it. The part is a
+[rule](rules/README.md), a [guide](#guides), a key of an audit's JSON, or a command. A test checks
+that each part exists and that every point has one.
 """
 _GUIDES = """\
 ## Guides

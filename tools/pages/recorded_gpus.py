@@ -42,25 +42,25 @@ _ZERO = Decimal(0)
 _PAGE = """\
 # Recorded GPU jobs that hardly used their GPU
 
-{jobs} recorded jobs have at least three GPU points. In {low} of them the mean of these points is
-under 15%, which Jobstats shows in red. Their runs are short, {hours} GPU-hours in total. In {idle}
-of these ({share}) the GPU did no work: {list} at list price{guessed}.
-Of that, {counted} counts as avoidable or lost.
+{jobs} recorded jobs have at least three GPU points. In {low} of these jobs the mean of the points
+is under 15%, which Jobstats shows in red. Their runs are short, {hours} GPU-hours in total. In
+{idle} of these hours ({share}) the GPU did no work: {list} at list price{guessed}.
+Of that amount, {counted} counts as avoidable or lost.
 
-The audits of {figures} of them show these hours under `idle_capacity`, which is in no sum. {found}
-have a finding that counts dollars, or one about their phases or their use. For the others, the
-column *what the audit says* has the reason why `gpu-underused` has no finding. Messages and the
-terminal show idle capacity only from $10, so they do not show it for any of these runs.
+The audits of {figures} of these jobs show the hours under `idle_capacity`, which is in no sum.
+{found} have a finding that counts dollars, or a finding about their phases or their use. For the
+others, the column *what the audit says* has the reason why `gpu-underused` has no finding. Messages
+and the terminal show idle capacity only from $10, so they do not show it for any of these runs.
 
-{short} of them have under 15 active minutes, which is too short for a rule to judge them alone.
-With a history, such a run is judged together with the last runs of its family. The column *after
-similar runs* says what the audit would find if the family had {repeats} such runs before.
+{short} of these jobs have under 15 active minutes, which is too short for a rule to judge them
+alone. With a history, such a run is judged together with the last runs of its family. The column
+*after similar runs* says what the audit would find if the family had {repeats} such runs before.
 
 {head}
 |---|---|--:|--:|--:|--:|---|---|
 {rows}
 
-*Hours* are those billed for each instance. *Mean GPU use* is that of all recorded points. *Idle
+*Hours* are the hours billed for each instance. *Mean GPU use* is that of all recorded points. *Idle
 GPU-hours* are the billed hours, including download and upload, in which no GPU works. A missing
 point counts as work.
 """

@@ -18,11 +18,12 @@ It shows whether a rule does what its page says. It is not known yet how often a
 real accounts: no figure here is from a user's account, and there are few
 [recorded jobs](#other-measurements).
 
-Each page has the rule's reasons and thresholds, a job in which the rule finds something, and one in
-which it does not. The last three columns are shares from 0 to 1, measured on jobs whose waste is
-known. *Precision* is the share of the rule's findings that are right. *Recall* is the share of the
-waste, by count, that the rule found. *Dollars* is the share of the rule's counted dollars that are
-within the upper limit that experts set. An empty cell means no such job, or no dollars.
+Each page has the rule's reasons and thresholds, a job in which the rule finds something, and a job
+in which it finds nothing. The last three columns are shares from 0 to 1, measured on jobs whose
+waste is known. *Precision* is the share of the rule's findings that are right. *Recall* is the
+share of the jobs that should have a finding in which the rule has one. *Dollars* is the share of
+the rule's counted dollars that are within the upper bound that experts estimated. An empty cell
+means that there is no such job, or that the rule counted no dollars.
 
 ## Other measurements
 

@@ -17,12 +17,14 @@ from tools.pages import DOCS
 
 FILE = DOCS / "rules" / "track_records.json"
 _MEASURED = (
-    "Measured on made-up and recorded jobs whose labels name this rule. Precision is the share of",
-    "its findings that are right; recall is the share of the labelled jobs that it found (0 to 1).",
+    "Measured on made-up and recorded jobs. The label of a job says whether this rule should have",
+    "a finding about it. Precision is the share of the rule's findings that are right. Recall is",
+    "the share of the jobs that should have a finding in which the rule has one. Both are shares",
+    "from 0 to 1.",
 )
 _MONEY = (
-    "By dollars: those that it counted on jobs whose waste an expert bounded. Dollars within",
-    "the expert's upper bound are right.",
+    "Dollars are those that the rule counted on jobs for which an expert estimated an upper bound",
+    "of the waste. Dollars within the upper bound are right.",
 )
 
 
@@ -148,10 +150,10 @@ def figures(record: TrackRecord) -> tuple[str, str, str]:
 def _figures(record: TrackRecord) -> Iterator[str]:
     answers, dollars = record.answers, record.dollars
     precision, recall, dollar_precision = figures(record)
-    yield "| labelled jobs | right | wrong | missed | precision | recall |"
+    yield "| counted in | right | wrong | missed | precision | recall |"
     yield "|---|--:|--:|--:|--:|--:|"
     counts = (answers.found, answers.false, answers.missed, precision, recall)
-    yield f"| by count | {' | '.join(map(str, counts))} |"
+    yield f"| jobs | {' | '.join(map(str, counts))} |"
     if dollars.counted_usd:
         sums = (
             format_usd(dollars.true_usd),
@@ -159,7 +161,7 @@ def _figures(record: TrackRecord) -> Iterator[str]:
             "",
             dollar_precision,
         )
-        yield f"| by dollars | {' | '.join(sums)} | |"
+        yield f"| dollars | {' | '.join(sums)} | |"
         yield ""
         yield from _MONEY
 

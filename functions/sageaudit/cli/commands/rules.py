@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from textwrap import fill
 from typing import Any
 
@@ -162,37 +163,49 @@ def docstring_sections(docstring: str) -> list[tuple[str, str]]:
 def _judging_lines(rule: Rule) -> list[str]:
     """Returns how a rule judges, in sentences; what most rules share is left out."""
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
-    lines = [f"Looks at {SCOPE_LABELS[rule.scope]}; kinds: {kinds}.", *_request_support(rule)]
+    lines = [f"Judges {SCOPE_LABELS[rule.scope]}; kinds of job: {kinds}.", *_request_support(rule)]
     if rule.report_once_per_family:
-        lines.append("Shown for a family's first run only; for later runs it is stored.")
-    if not rule.on:
-        lines.append("Off by default: the policy can list it under `rules.on`.")
-    if rule.required_metrics:
-        metrics = ", ".join(metric.value for metric in rule.required_metrics)
-        minutes_text = "minutes of work" if rule.uses_whole_run else "active minutes"
         lines.append(
-            f"Needs {metrics}: {rule.min_coverage:.0%} of the points, "
-            f"{rule.min_active_minutes:g} {minutes_text}, a point at least every"
-            f" {rule.max_period_s} s."
+            "A finding is shown for a family's first run only; for later runs it is stored."
         )
+    if not rule.on:
+        lines.append("The rule is off by default; the policy turns it on with `rules.on`.")
+    if rule.required_metrics:
+        lines += _metric_lines(rule)
     if rule.can_pool_runs:
-        limit_text = f"Under {MIN_ACTIVE_MINUTES} active minutes"
-        lines.append(f"{limit_text}, a run is judged together with the last ones of its family.")
+        lines.append(
+            f"A run of under {MIN_ACTIVE_MINUTES} active minutes is judged together with the last "
+            "runs of its family."
+        )
     if rule.compares_hosts:
-        lines.append("Compares hosts: Unknown when the job has several instance groups.")
+        lines.append(
+            'Compares hosts, so the rule answers "unknown" if the job has several instance groups.'
+        )
     if rule.skips_busy_gpu:
-        busy_text = f"{BUSY_GPU_PERCENT}% or more of its active time"
-        lines.append(f"Does not apply while the GPU is busy ({busy_text}).")
+        lines.append(f"Does not apply if mean GPU use is {BUSY_GPU_PERCENT}% or more.")
     if rule.min_earlier_runs:
         lines.append(f"Needs {rule.min_earlier_runs} earlier runs of the family.")
     if rule.info.subsumes:
         names = ", ".join(sorted(rule.info.subsumes))
         lines.append(
-            f"Includes the findings of: {names}. They are shown under it, without dollars."
+            f"Includes the findings of: {names}. Those findings are shown under this rule's "
+            "finding, without dollars."
         )
     if not rule.info.sent_to_channels:
-        lines.append("Stored and shown, never posted to chat.")
+        lines.append("Findings are stored and shown, and not sent to channels.")
     return lines
+
+
+def _metric_lines(rule: Rule) -> Iterator[str]:
+    """Yields which metrics the rule needs, and what active minutes are."""
+    metrics = " and ".join(metric.value for metric in rule.required_metrics)
+    minutes = "minutes of work" if rule.uses_whole_run else "active minutes"
+    yield (
+        f"Needs {metrics} with at least {rule.min_coverage:.0%} of the expected points, at least "
+        f"{rule.min_active_minutes:g} {minutes}, and a point at least every {rule.max_period_s} s."
+    )
+    if not rule.uses_whole_run:
+        yield "Active minutes are those from the run's first work to its last."
 
 
 def _request_support(rule: Rule) -> list[str]:

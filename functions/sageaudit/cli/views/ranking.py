@@ -128,12 +128,13 @@ def _show_total(ranking: Ranking, console: Console) -> None:
     table = plain_table("", " ", "  ", right={" "}, unbroken={" "})
     table.show_header = False
     idle_figure = Figure(sums.idle_counted_usd, rounding=ROUND_NEAREST)
+    counted_note = f"; {idle_figure} of it is also counted above" if idle_figure.usd else ""
     notes = (
         _spend_notes(sums),
         part_of_judged(amounts.avoidable, sums),
         "by failed and stopped runs",
         "worth a trial; not in the totals",
-        f"at list prices{f', {idle_figure} counted above' if idle_figure.usd else ''}",
+        f"at list prices{counted_note}",
     )
     for title, figure, note in zip(COLUMN_TITLES, amounts, notes, strict=True):
         table.add_row(Text(title.lower()), Text(str(figure), "bold"), Text(note, "dim"))

@@ -62,9 +62,9 @@ TOO_OLD_REASON = "it ended more than 30 days ago"
 NO_FINDING_REASON = "no finding worth a message"
 _DECISION_TEXTS = {
     DecisionAction.SNOOZE: "snooze",
-    DecisionAction.ACCEPT: 'answer "accepted"',
+    DecisionAction.ACCEPT: "acceptance",
     DecisionAction.EXEMPT: "exemption",
-    DecisionAction.REOPEN: "other answer",
+    DecisionAction.REOPEN: "other decision",
 }
 _ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 
@@ -238,10 +238,11 @@ def _follow_up(
         return None
     if _has_come_back(case, recommendation):
         return decision(FollowUpReason.CAME_BACK, _reopened_text(recommendation), last_alert)
-    answer = recommendation.decision
-    if answer and answer.ends_at and last_alert.at < answer.ends_at <= case.now:
-        ended_text = f"{answer.by}'s {_DECISION_TEXTS[answer.action]} has ended"
-        return decision(FollowUpReason.SILENCE_ENDED, ended_text, last_alert)
+    past_decision = recommendation.decision
+    ends_at = past_decision.ends_at if past_decision else None
+    if past_decision and ends_at and last_alert.at < ends_at <= case.now:
+        ended = f"{past_decision.by}'s {_DECISION_TEXTS[past_decision.action]} has ended"
+        return decision(FollowUpReason.SILENCE_ENDED, ended, last_alert)
     if parameter_alert is not None and parameter_alert is not last_alert:
         text = _replacement_text(case, recommendation, parameter_alert)
         return decision(FollowUpReason.OTHER_ADVICE, text, parameter_alert)
