@@ -94,7 +94,7 @@ def changes(
         before = window_before(question.window).text
         print_message(f"the history does not cover {before}: only what is gone is marked")
     period = query_output.period_text(question.window)
-    header = f"{period}, before: {window_before(question.window).text}"
+    header = f"{period}, compared with {window_before(question.window).text}"
     query_output.show_rows(shown_rows, rows, layout, output_options, reader.read_counts, header)
 
 
