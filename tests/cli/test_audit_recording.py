@@ -205,7 +205,7 @@ def test_a_running_job_is_shown_until_the_latest_time_of_its_recording(
     assert compute["quantity"] == 2
     assert document["bill"]["total_usd"] == compute["usd"] > 0
     assert document["bill"]["complete"] is False
-    assert "still runs" in document["bill"]["missing"][0]
+    assert "still running" in document["bill"]["missing"][0]
     assert [part["seconds"] for part in document["phases"]] == [120, 600, 3000]
     assert (document["judged"], document["avoidable_usd"], document["lost_usd"]) == (
         "no",

@@ -29,11 +29,11 @@ def test_a_family_is_one_row_and_a_table_fits_80_columns(run: Run, file: Path) -
     assert usd == sorted(usd, reverse=True)
     done = run("by", "family,region", "--history", file, "--limit", 5)
     period, every, judged, *lines = done.stdout.splitlines()
-    assert period == "ended 2026-10-21 to 2026-11-20 (UTC)"
+    assert period == "Jobs that ended from 2026-10-21 to 2026-11-20 (UTC)"
     assert every.startswith(
         f"all 17 rows: {sum(row['jobs'] for row in rows)} jobs, $789.91 or more"
     )
-    assert judged.startswith("$668.65 of $789.91 or more judged:")
+    assert judged.endswith("were judged ($668.65 of $789.91 or more)")
     assert len(lines) == 6
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "5 of 17 rows: --all prints all of them" in done.stderr
@@ -118,9 +118,9 @@ def test_weeks_have_a_headline_and_bars(run: Run, weeks: Path) -> None:
     assert wasted == "$6.00 avoidable or lost, 500% more than the same days of the week before"
     assert rate == "at this rate $21.00 will be spent by 2026-11-22"
     assert len(drawn.split()[1]) == 4
-    assert period == "ended 2026-10-26 to 2026-11-20 (UTC)"
+    assert period == "Jobs that ended from 2026-10-26 to 2026-11-20 (UTC)"
     assert drawn.endswith("0 to $6.00")
-    assert judged == "$18.00 of $18.00 judged: 5 of 5 jobs"
+    assert judged == "All 5 jobs were judged ($18.00)"
     assert rows[0].split() == [
         "Period",
         "Jobs",

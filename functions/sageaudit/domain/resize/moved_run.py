@@ -233,7 +233,7 @@ class RuntimeOnType(Fit):
             return self._same_gpu_text()
         use_text = f"the GPU was busy {busy:.0%} of the time"
         if self.demand.gpus.unknown_because:
-            use_text = "how busy it was is not known, so it is counted as always busy"
+            use_text = "how busy the GPU was is not known, so it is counted as always busy"
         elif self.current_type.gpus > 1:
             use_text = f"the GPUs were busy {busy:.0%} of the time on average"
         reasons = (f"{text[0].upper()}{text[1:]}." for text in (*sentences, use_text))

@@ -95,22 +95,24 @@ def price_note(document: AuditDocument) -> str | None:
     )
     notes, list_dates = [], "" if has_own_rates else _dates(lines, "list")
     if dates := _dates(lines, "estimate"):
-        prefix = f"{_items_text(lines, 'estimate')} at an " if list_dates else ""
+        items = _items(lines, "estimate")
+        is_mixed = set(items) & set(_items(lines, "list"))
+        prefix = f"{'partly' if is_mixed else ' and '.join(items)} at an " if list_dates else ""
         notes.append(f"{prefix}estimated rate of {dates}")
     if has_own_rates:
         notes.append(_own_rates_note(lines))
     elif list_dates and notes:
-        items = _items_text(lines, "list")
-        notes.append(f"{items} at the list price of {list_dates}; both before discounts")
+        notes.append(f"the rest at the list price of {list_dates}; both before discounts")
     elif list_dates:
         notes.append(f"on-demand list price of {list_dates}, before discounts")
     return "; ".join(notes) or None
 
 
-def _items_text(lines: list[LineDocument], kind: PriceKind) -> str:
-    """Returns the items of the bill with this kind of price: `compute and storage`."""
-    items = dict.fromkeys(line["item"] for line in lines if line["price_kind"] == kind)
-    return " and ".join(item.replace("_", " ") for item in items)
+def _items(lines: list[LineDocument], kind: PriceKind) -> dict[str, None]:
+    """Returns the items of the bill with this kind of price, such as `warm pool`."""
+    return dict.fromkeys(
+        line["item"].replace("_", " ") for line in lines if line["price_kind"] == kind
+    )
 
 
 def _own_rates_note(lines: list[LineDocument]) -> str:

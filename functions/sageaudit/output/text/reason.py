@@ -208,7 +208,7 @@ def _rule_change_text(
         return f"{rule} ({old_savings[rule]}) is no longer a finding"
     if rule not in old_savings:
         return f"{rule} ({new_savings[rule]}) is a new finding"
-    return f"{rule} counts {new_savings[rule]}, not {old_savings[rule]}"
+    return f"{rule} is {new_savings[rule]}, not {old_savings[rule]}"
 
 
 def _savings(audit: MessageAudit) -> dict[str, Figure]:

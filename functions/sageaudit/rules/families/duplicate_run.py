@@ -89,7 +89,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
         change=api.DropRun(),
         caution=(
             "The code is compared only if its S3 address contains a hash of the code. A "
-            "repeated run may be intended: to measure the spread between random seeds, or to try another type."
+            "repeated run may be intended: to measure the spread between random seeds, or to try "
+            "another type."
         ),
     )
 
