@@ -202,7 +202,7 @@ def test_savings_are_kept_after_the_change_is_undone(ask: Asked) -> None:
     )
     assert {row["state"] for row in rows(ask("advice", "--output", "json"))} == {"open"}
     page = " ".join(re.sub(r"<[^>]+>", " ", ask("report", "-o", "-").stdout).split())
-    assert "Ended 1 - $4.59 $6.00" in page
+    assert "Undone 1 - $4.59 $6.00" in page
 
 
 @pytest.mark.parametrize(

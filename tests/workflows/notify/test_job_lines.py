@@ -167,8 +167,10 @@ def test_a_step_of_a_pipeline_has_a_line_of_its_own() -> None:
 def test_a_job_that_could_not_be_audited_has_a_line_that_says_so() -> None:
     """No other message is about it."""
     assert lines_about(ASKED, unauditable_document()) == [
-        "train-bert-0412 completed: could not be audited: SageMaker has no training job of this "
-        "name"
+        (
+            "train-bert-0412 completed: could not be audited: SageMaker has no training job of "
+            "this name"
+        )
     ]
 
 

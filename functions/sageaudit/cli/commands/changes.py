@@ -94,7 +94,7 @@ def changes(
         before = window_before(question.window).text
         print_message(f"the history does not cover {before}: only what is gone is marked")
     before_text = window_before(question.window).text
-    header = f"Ended from {question.window.text} (UTC), compared with {before_text}"
+    header = f"Ended {question.window.text} (UTC), compared with {before_text}"
     query_output.show_rows(shown_rows, rows, layout, output_options, reader.read_counts, header)
 
 
