@@ -179,7 +179,10 @@ def test_changes_end_with_yesterday_and_fit_80_columns(run: Run, file: Path, wee
     done = run("changes", "--history", file)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert {"Family", "Change", "Difference"} <= {*done.stdout.splitlines()[1].split()}
-    assert "Ended 2026-11-13 to 2026-11-19 (UTC), compared with 2026-11-06 to 2026-11-12" in done.stdout
+    assert (
+        "Ended 2026-11-13 to 2026-11-19 (UTC), compared with 2026-11-06 to 2026-11-12"
+        in done.stdout
+    )
     rows = run("changes", "--history", file, "--output", "json").document()["rows"]
     jobs = run(
         "by", "family", "--history", file, "--since", "7d", "--until", "1d", "--output", "json"
