@@ -222,7 +222,7 @@ def test_a_job_that_still_runs_shows_its_cost_until_now() -> None:
     ]
     assert result["judged"] == "no"
     assert result["not_judged"] == [
-        "It has not ended (status InProgress): its use can be judged only after its end."
+        "How it used its machines can be judged only after it ends (status InProgress)."
     ]
     assert (result["avoidable_usd"], result["lost_usd"], result["possible_usd"]) == (None,) * 3
     assert {unknown["code"] for unknown in result["unknown"]} == {"job_not_finished"}
