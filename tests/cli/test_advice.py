@@ -197,10 +197,12 @@ def test_savings_are_kept_after_the_change_is_undone(ask: Asked) -> None:
         "predicted_usd": 4.59,
         "measured_usd": 6,
     }
-    assert "ended: 1 recommendation, predicted $4.59, measured $6.00" in ask("savings").stderr
+    assert (
+        "1 recommendation undone: $4.59 predicted, $6.00 saved until then" in ask("savings").stderr
+    )
     assert {row["state"] for row in rows(ask("advice", "--output", "json"))} == {"open"}
     page = " ".join(re.sub(r"<[^>]+>", " ", ask("report", "-o", "-").stdout).split())
-    assert "Ended 1 - $4.59 $6.00" in page
+    assert "Undone 1 - $4.59 $6.00" in page
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_a_describe_response_alone_never_says_that_nothing_was_avoidable(run: Ru
         "The use of its machines was not judged: the recording lacks these metrics of this job."
         in " ".join(output.split())
     )
-    assert "was found avoidable" not in output
+    assert "avoidable cost was found" not in output
 
 
 def running_job(tmp_path: Path, **changes: Any) -> Path:
@@ -205,7 +205,7 @@ def test_a_running_job_is_shown_until_the_latest_time_of_its_recording(
     assert compute["quantity"] == 2
     assert document["bill"]["total_usd"] == compute["usd"] > 0
     assert document["bill"]["complete"] is False
-    assert "still runs" in document["bill"]["missing"][0]
+    assert "still running" in document["bill"]["missing"][0]
     assert [part["seconds"] for part in document["phases"]] == [120, 600, 3000]
     assert (document["judged"], document["avoidable_usd"], document["lost_usd"]) == (
         "no",

@@ -29,11 +29,11 @@ def test_a_family_is_one_row_and_a_table_fits_80_columns(run: Run, file: Path) -
     assert usd == sorted(usd, reverse=True)
     done = run("by", "family,region", "--history", file, "--limit", 5)
     period, every, judged, *lines = done.stdout.splitlines()
-    assert period == "ended 2026-10-21 to 2026-11-20 (UTC)"
+    assert period == "Jobs that ended from 2026-10-21 to 2026-11-20 (UTC)"
     assert every.startswith(
         f"all 17 rows: {sum(row['jobs'] for row in rows)} jobs, $789.91 or more"
     )
-    assert judged.startswith("$668.65 of $789.91 or more judged:")
+    assert judged.endswith("were judged ($668.65 of $789.91 or more)")
     assert len(lines) == 6
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "5 of 17 rows: --all prints all of them" in done.stderr
@@ -118,9 +118,9 @@ def test_weeks_have_a_headline_and_bars(run: Run, weeks: Path) -> None:
     assert wasted == "$6.00 avoidable or lost, 500% more than the same days of the week before"
     assert rate == "at this rate $21.00 will be spent by 2026-11-22"
     assert len(drawn.split()[1]) == 4
-    assert period == "ended 2026-10-26 to 2026-11-20 (UTC)"
+    assert period == "Jobs that ended from 2026-10-26 to 2026-11-20 (UTC)"
     assert drawn.endswith("0 to $6.00")
-    assert judged == "$18.00 of $18.00 judged: 5 of 5 jobs"
+    assert judged == "All 5 jobs were judged ($18.00)"
     assert rows[0].split() == [
         "Period",
         "Jobs",
@@ -179,7 +179,10 @@ def test_changes_end_with_yesterday_and_fit_80_columns(run: Run, file: Path, wee
     done = run("changes", "--history", file)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert {"Family", "Change", "Difference"} <= {*done.stdout.splitlines()[1].split()}
-    assert "2026-11-13 to 2026-11-19 (UTC), before: 2026-11-06 to 2026-11-12" in done.stdout
+    assert (
+        "Ended 2026-11-13 to 2026-11-19 (UTC), compared with 2026-11-06 to 2026-11-12"
+        in done.stdout
+    )
     rows = run("changes", "--history", file, "--output", "json").document()["rows"]
     jobs = run(
         "by", "family", "--history", file, "--since", "7d", "--until", "1d", "--output", "json"

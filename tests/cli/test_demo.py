@@ -57,7 +57,10 @@ def test_it_does_not_change_the_users_own_history(run: Run, tmp_path: Path) -> N
         assert done.exit_code == 0, done.stderr
         path = tmp_path / "data" / "sageaudit" / "example-company.db"
         assert done.stdout.splitlines()[:2] == [
-            "The example company is made up: 96 audits of its jobs, the last one of 2026-11-27.",
+            (
+                "The example company is made up. The history has 96 audits of its jobs; the last "
+                "job ended on 2026-11-27."
+            ),
             f"Written to {path}",
         ]
         assert example_command("advice", path) in done.stdout

@@ -25,7 +25,7 @@ def test_the_newest_audits_are_a_table_of_80_columns(run: Run, file: Path) -> No
     """It has twenty rows; stderr says how to print the others."""
     done = run("history", "--history", file)
     lines = done.stdout.splitlines()
-    assert lines[0] == "ended 2026-10-21 to 2026-11-20 (UTC)"
+    assert lines[0] == "Jobs that ended from 2026-10-21 to 2026-11-20 (UTC)"
     titles = "Ended Job Spend Avoidable Lost Top finding Team"
     assert lines[1].split() == titles.split()
     assert len(lines) == 22

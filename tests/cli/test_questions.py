@@ -49,7 +49,7 @@ LAST_MONTH = "$1,106.00 or more"
 QUESTIONS = {
     "1 What did jobs cost last week?": (
         "by week --since last-week --fields period,jobs,total_usd,storage_usd,warm_pool_usd",
-        "ended 2026-11-16 to 2026-11-22 (UTC) | 2026-W47 6 $58.00 $0.00 $0.00",
+        "Jobs that ended from 2026-11-16 to 2026-11-22 (UTC) | 2026-W47 6 $58.00 $0.00 $0.00",
     ),
     "2 Are we up or down?": ("by week --since last-week", "$58.00 spent, 100% more than the week"),
     "3 Total this year, by month?": (
@@ -58,7 +58,7 @@ QUESTIONS = {
     ),
     "4 How much of October was waste?": (
         "by month --since 2026-10 --fields period,total_usd,avoidable_usd,lost_usd,waste_percent",
-        f"2026-10 {LAST_MONTH} $12.00 or more $70.00 7.4% | of {LAST_MONTH} judged: 4 of 6 jobs",
+        f"2026-10 {LAST_MONTH} $12.00 or more $70.00 | 7.4% | judged ($1,106.00 of {LAST_MONTH})",
     ),
     "5 Instances, storage, warm pools?": (
         "by month --since last-month --fields period,storage_usd,warm_pool_usd",

@@ -46,7 +46,7 @@ from sageaudit.structs import replace
 from tests.fakes import jobs
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
-UNCOVERED = "CPUUtilization covers 41% of the active time"
+UNCOVERED = "CloudWatch has CPUUtilization for only 41% of the active time"
 BUCKETS = {
     "failed-spend": "lost",
     "spot-not-used": "possible",
@@ -76,7 +76,7 @@ DOWNLOAD = Finding(
     detection=Detection(
         confidence=Confidence.MEASURED,
         bucket=Bucket.AVOIDABLE,
-        summary="Downloading took 25 min of 3 h billed (14%), $0.51, before the first step.",
+        summary="Downloading took 25 min of the 3 h billed (14%, or $0.51) before the first step.",
         evidence={
             "download_s": Decimal(1500),
             "download_share_percent": Decimal("13.9"),
@@ -116,10 +116,10 @@ SPOT = Finding(
     detection=Detection(
         confidence=Confidence.HEURISTIC,
         bucket=Bucket.POSSIBLE,
-        summary="On-demand run that writes checkpoints: managed spot is worth a trial.",
+        summary="This on-demand run writes checkpoints, so managed spot is worth a trial.",
         evidence={"checkpoints": True},
         fix=(Parameter("EnableManagedSpotTraining", old=False, new=True),),
-        caution="Spot has no published rate; interruptions repeat work.",
+        caution="SageMaker publishes no spot rate, and work is repeated after an interruption.",
     ),
     severity=Severity.LOW,
     saving_usd=Decimal("0.9"),
@@ -132,7 +132,9 @@ COMPUTE = BillLine(
     usage_type="USE1-Train:ml.g5.2xlarge",
     quantity=Decimal(3),
     unit="instance-hours",
-    rate=Rate(Decimal("1.515"), "2026-05-20", "AWS Price List, component Hosting"),
+    rate=Rate(
+        Decimal("1.515"), "2026-05-20", "AWS Price List; the entry for hosting has the same rate"
+    ),
     usd=Decimal("4.545"),
 )
 """Three hours of one instance."""
@@ -141,9 +143,11 @@ STORAGE = BillLine(
     usage_type="USE1-Train:VolumeUsage.gp2",
     quantity=Decimal("0.06"),
     unit="GB-months",
-    rate=Rate(Decimal("0.14"), "2026-05-20", "AWS Price List, component Hosting"),
+    rate=Rate(
+        Decimal("0.14"), "2026-05-20", "AWS Price List; the entry for hosting has the same rate"
+    ),
     usd=Decimal("0.0084"),
-    note="30 GB for 3 h of a month of 744 h",
+    note="30 GB for 3 of the month's 744 hours",
 )
 AUDIT = Audit(
     job=RUN,

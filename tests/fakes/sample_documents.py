@@ -45,7 +45,9 @@ def possibly_lost_document() -> AuditDocument:
         id="SA602",
         severity="low",
         confidence="derived",
-        summary="The run failed after 3 h (AWS error); its checkpoints may hold a part.",
+        summary=(
+            "The run failed after 3 h (AWS error); its checkpoints may hold a part of the work."
+        ),
         saving_usd=ZERO,
         saving_range_usd=[ZERO, Decimal("4.5534")],
         evidence={},
@@ -130,7 +132,7 @@ def estimated_document() -> AuditDocument:
         rate_usd=Decimal("0.4608"),
         usd=Decimal("1.3824"),
         price_as_of="2026-07-20",
-        price_source="EC2's on-demand rate in us-east-1 x 1.20",
+        price_source="1.20 times EC2's on-demand rate in us-east-1",
         price_kind="estimate",
         note="1 x ml.m6i.2xlarge",
     )
@@ -207,11 +209,11 @@ def unauditable_document() -> AuditDocument:
         phases=[],
         bill=bill(total_usd=None, complete=False, basis="none", lines=[], price_kind=None),
         judged="no",
-        not_judged=["It could not be audited: SageMaker knows no such training job."],
+        not_judged=["It could not be audited: SageMaker has no training job of this name."],
         findings=[],
         idle_capacity=None,
         **NO_RULES,
-        unauditable="SageMaker knows no such training job",
+        unauditable="SageMaker has no training job of this name",
     )
 
 
@@ -253,17 +255,17 @@ def partly_judged_document() -> AuditDocument:
 def running_document() -> AuditDocument:
     """Returns a running job: its cost so far, without a judgement."""
     status = "the job has not ended (status InProgress)"
-    still = "the job still runs (status InProgress)"
+    still = "the job is still running"
     return document(
         job=job(status="InProgress", ended_at=None),
         audit={"settled": False},
         bill=bill(
-            missing=[f"{still}: its cost is counted until 2026-05-20 13:00 UTC"],
+            missing=[f"{still}, and its cost is counted up to 2026-05-20 13:00 UTC"],
             basis="estimated_from_times",
         ),
         judged="no",
         not_judged=[
-            "It has not ended (status InProgress): its use can be judged only after its end."
+            "How it used its machines can be judged only after it ends (status InProgress)."
         ],
         findings=[],
         **NO_RULES
@@ -285,8 +287,8 @@ def cost_spike_document() -> AuditDocument:
         bucket="none",
         confidence="measured",
         summary=(
-            "The run cost $182.00, and about $24.00 was expected (the median of 9 earlier runs). "
-            "Changed: Training +4 h 12 min."
+            "The run cost $182.00, but about $24.00 was expected (the median of 9 earlier runs). "
+            "What changed: Training (4 h 12 min longer)."
         ),
         saving_usd=None,
         evidence={
@@ -305,7 +307,7 @@ def trial_document() -> AuditDocument:
     """Returns an audit with nothing but Spot as a possible saving."""
     spot = finding(
         "spot-not-used",
-        summary="It ran on demand, and its family fails rarely.",
+        summary="It ran on demand, and runs of its family rarely fail.",
         saving_usd=Decimal(3),
         evidence={},
         caution=None,

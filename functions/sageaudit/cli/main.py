@@ -51,8 +51,9 @@ Examples:
 
 Exit codes: 0 done, 1 failure, 2 usage or bad file, 3 not found, 4 credentials or
 permission, 5 throttled or unavailable, 10 findings at or above --fail-on, 11 no such
-finding, but the job could not be judged (only with --fail-on), 130 interrupted. For
-several jobs, the first that applies of 130, 2, 4, 5, 3, 1, 10, 11 and 0."""
+finding, but the job could not be judged (only with --fail-on), 130 interrupted. If
+several codes apply, the exit code is the first of them in this order: 130, 2, 4, 5, 3,
+1, 10, 11, 0."""
 
 
 class CommandGroup(click.Group):

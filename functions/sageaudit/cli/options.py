@@ -159,7 +159,7 @@ POLICY_OPTION = click.option(
     "--policy",
     type=_FILE,
     callback=_load_policy,
-    help="Policy file (TOML) to apply; by default the policy of a new installation.",
+    help="Policy file (TOML) to apply; by default sageaudit's own default policy.",
 )
 
 

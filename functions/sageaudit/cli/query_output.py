@@ -32,8 +32,8 @@ def json_tail(read_counts: ReadCounts, *, has_more: bool = False) -> JsonTail:
 
 
 def period_text(window: Window) -> str:
-    """Returns the period of a list: `ended 2026-11-01 to 2026-11-30 (UTC)`."""
-    return f"ended {window.text} (UTC)"
+    """Returns the period of a list: `Jobs that ended from 2026-11-01 to 2026-11-30 (UTC)`."""
+    return f"Jobs that ended from {window.text} (UTC)"
 
 
 def explain_empty_result(lists: HistoryLists, question: Question) -> None:

@@ -26,8 +26,11 @@ from sageaudit.domain.advice.totals import (
     SAGEAUDIT_JOB_USD,
     SAGEAUDIT_MONTH_USD,
 )
+from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.audit.sums import Scope
+from sageaudit.output.text.card import line_to_paste
 from sageaudit.output.text.money import Figure, sum_figures
+from sageaudit.output.text.notes import family_text
 from sageaudit.queries.answer import find_recommendations
 from sageaudit.queries.lists import HistoryLists
 from sageaudit.queries.names import resolve_question
@@ -111,12 +114,27 @@ def change_text(recommendation: FamilyRecommendation) -> str:
     )
 
 
+def _change_cell(recommendation: FamilyRecommendation) -> str:
+    """Returns the change in few characters: `InstanceType = ml.g5.xlarge`, or where to read it."""
+    if not recommendation.parameter:
+        return f"see {recommendation.rule}"
+    line = line_to_paste(recommendation.parameter, str(recommendation.new))
+    return line if "<" not in line else recommendation.parameter
+
+
 def _run_figure(recommendation: FamilyRecommendation) -> Figure:
     return Figure(recommendation.amount)
 
 
 def _month_figure(recommendation: FamilyRecommendation) -> Figure:
     return sum_figures(map(Figure, recommendation.recent_amounts(clock.utc_now(), MONTH_DAYS)))
+
+
+def _month_cell(recommendation: FamilyRecommendation) -> Figure | str:
+    """Returns the amount of 30 days, marked if it is only possible."""
+    figure = _month_figure(recommendation)
+    is_marked = recommendation.amount_kind is AmountKind.POSSIBLE and figure.usd is not None
+    return f"maybe {str(figure).removeprefix('about ')}" if is_marked else figure
 
 
 def _total_figure(recommendation: FamilyRecommendation) -> Figure:
@@ -164,12 +182,21 @@ def _outcome(recommendation: FamilyRecommendation) -> str | None:
     return ENDED if is_ended else recommendation.outcome
 
 
+def _outcome_label(recommendation: FamilyRecommendation) -> str | None:
+    """Returns the outcome as the table shows it."""
+    outcome = _outcome(recommendation)
+    return outcome and OUTCOME_LABELS.get(outcome, outcome)
+
+
+ENDED = "ended"
+OUTCOME_LABELS = {ENDED: "undone"}
+"""Outcomes that people read in other words than the JSON has."""
 _FIELDS = (
     Field("id"),
     Field("state"),
     Field("silenced", get_value=_silenced_by),
-    Field("outcome", get_value=_outcome),
-    Field("family", min_width=20),
+    Field("outcome", get_value=_outcome, format_cell=_outcome_label),
+    Field("family", min_width=20, format_cell=lambda row: family_text(row.family)),
     Field("owner", min_width=12),
     Field("account"),
     Field("region"),
@@ -177,11 +204,11 @@ _FIELDS = (
     Field("parameter", min_width=20),
     Field("old"),
     Field("new"),
-    Field("change", min_width=20, get_value=change_text),
+    Field("change", min_width=20, get_value=change_text, format_cell=_change_cell),
     Field("severity"),
     Field("amount_kind"),
     Field("amount", "usd", "Per run", _run_figure),
-    Field("month", "usd", "30 days", _month_figure, get_value=lambda row: _month_figure(row).usd),
+    Field("month", "usd", "In 30 days", _month_cell, get_value=lambda row: _month_figure(row).usd),
     Field("total", "usd", "So far", _total_figure, get_value=lambda row: _total_figure(row).usd),
     Field("runs", "count"),
     Field("appearances", "count"),
@@ -216,7 +243,6 @@ SAVINGS = ListLayout(
     ),
     ("evidence", "runs_since"),
 )
-ENDED = "ended"
 _PENDING = State.FOLLOWED.value
 """The outcome of a followed recommendation that too few runs have measured yet."""
 

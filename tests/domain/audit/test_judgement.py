@@ -218,11 +218,11 @@ def test_a_job_that_still_runs_shows_its_cost_until_now() -> None:
     assert sum(part["usd"] or 0 for part in result["phases"]) == Decimal("0.736")
     assert result["bill"]["complete"] is False
     assert result["bill"]["missing"] == [
-        "the job still runs (status InProgress): its cost is counted until 2026-05-20 11:00 UTC"
+        "the job is still running, and its cost is counted up to 2026-05-20 11:00 UTC"
     ]
     assert result["judged"] == "no"
     assert result["not_judged"] == [
-        "It has not ended (status InProgress): its use can be judged only after its end."
+        "How it used its machines can be judged only after it ends (status InProgress)."
     ]
     assert (result["avoidable_usd"], result["lost_usd"], result["possible_usd"]) == (None,) * 3
     assert {unknown["code"] for unknown in result["unknown"]} == {"job_not_finished"}

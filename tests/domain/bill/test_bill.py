@@ -153,14 +153,14 @@ FROM_TIMES: dict[str, Any] = {"training_s": None, "billable_s": None}
             job(status="InProgress", phases=(), **NEVER),
             None,
             "none",
-            "the job still runs (status InProgress): its cost so far is not known",
+            "the job is still running (status InProgress), and its cost so far is not known",
             id="a job that still runs",
         ),
         pytest.param(
             job(status="Stopping", phases=(), **NEVER),
             None,
             "none",
-            "the job still runs (status Stopping): its cost so far is not known",
+            "the job is still running (status Stopping), and its cost so far is not known",
             id="a job that is being stopped",
         ),
         # an unknown price is never zero

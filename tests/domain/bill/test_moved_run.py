@@ -430,8 +430,8 @@ def test_the_slowest_host_decides() -> None:
     )
 
 
-RANGE = "W took 1.50 to {} times as long as S on {} measured training workloads"
-WIDEST = "(the widest range of 16-bit and FP32, as the run's precision is not known)"
+RANGE = "The W took 1.50 to {} times as long as the S on {} measured training workloads"
+WIDEST = "The range covers 16-bit and FP32, because the run's precision is not known"
 
 
 def test_a_run_that_may_take_more_than_twice_as_long_is_refused() -> None:
@@ -442,10 +442,10 @@ def test_a_run_that_may_take_more_than_twice_as_long_is_refused() -> None:
     dark = need_of(machine(1), gpu=-1)
     known = run_on(machine(1), machine(1, "W"), dark).unchecked_runtime_factor()
     assert isinstance(known, RuntimeFactor)
-    expected_text = "how busy it was is not known, so it is counted as always busy."
+    expected_text = "How busy the GPU was is not known, so it is counted as always busy."
     assert (known.counted, known.explanation) == (
         2,
-        f"{RANGE.format('2.00', 6)} {WIDEST}; {expected_text}",
+        f"{RANGE.format('2.00', 6)}. {WIDEST}. {expected_text}",
     )
     result = runtime_refusal(machine(1, ratios=measured_ratios("2.01")), machine(1, "W"), -1)
     assert result.constraint is Constraint.NOT_RECORDED
@@ -561,9 +561,7 @@ def test_16_bits_alone_were_measured_enough_for_a_run_that_shows_signs_of_them()
         hints={"mixed_precision": True},
         counted="1.5",
         best="1",
-        expected_text=(
-            f"{RANGE.format('2.00', 3)} (16-bit); the GPU was busy for 50% of the time."
-        ),
+        expected_text=(f"{RANGE.format('2.00', 3)} (16-bit). The GPU was busy 50% of the time."),
     )
 
 
@@ -576,9 +574,9 @@ def test_a_k80_computes_in_fp32_whatever_its_run_shows() -> None:
         counted="1",
         best="0.75",
         expected_text=(
-            "T4 took 0.33 to 0.50 times as long as K80 on 14 measured training workloads "
-            "(FP32); the "
-            "GPU was busy for 50% of the time. A faster GPU is counted as no faster: what else the "
+            "The T4 took 0.33 to 0.50 times as long as the K80 on 14 measured training workloads "
+            "(FP32). The "
+            "GPU was busy 50% of the time. A faster GPU is counted as no faster: what else the "
             "run waits for is not known."
         ),
     )
@@ -594,7 +592,7 @@ def test_data_sheets_of_60_against_10_tflops() -> None:
         counted="1.5",
         best="1",
         expected_text=(
-            f"{RANGE.format('2.00', 6)} {WIDEST}; the GPU was busy for 50% of the time. In FP32 "
+            f"{RANGE.format('2.00', 6)}. {WIDEST}. The GPU was busy 50% of the time. In FP32 "
             "without TF32 nothing was measured, and it may take longer still: by data "
             "sheet S and W "
             "do 60 and 10 TFLOPS."
@@ -610,9 +608,7 @@ def test_data_sheets_within_what_was_measured_raise_no_doubt() -> None:
         hints={},
         counted="1.5",
         best="1",
-        expected_text=(
-            f"{RANGE.format('2.00', 6)} {WIDEST}; the GPU was busy for 50% of the time."
-        ),
+        expected_text=(f"{RANGE.format('2.00', 6)}. {WIDEST}. The GPU was busy 50% of the time."),
     )
 
 
@@ -625,7 +621,7 @@ def test_the_same_gpu_with_twice_the_memory() -> None:
         counted="1",
         best="1",
         expected_text=(
-            "Its S has 80 GiB of memory, the current one has 40 GiB; the GPU was busy for 10% of"
+            "Its S has 80 GiB of memory, the current one has 40 GiB. The GPU was busy 10% of"
             " the time."
         ),
     )
@@ -640,8 +636,8 @@ def test_the_work_of_four_gpus_on_one() -> None:
         counted="1.6",
         best="1",
         expected_text=(
-            "The work of 4 GPUs takes turns on one; the "
-            "GPUs were busy for 20% of the time on average."
+            "This assumes that one GPU does the work of 4 in turn. The "
+            "GPUs were busy 20% of the time on average."
         ),
     )
 
@@ -655,8 +651,8 @@ def test_the_work_of_four_gpus_on_two() -> None:
         counted="1.2",
         best="1",
         expected_text=(
-            "The work of 4 GPUs takes turns on 2, spread "
-            "evenly; the GPUs were busy for 20% of the time on average."
+            "This assumes that 2 GPUs share the work of 4 "
+            "evenly. The GPUs were busy 20% of the time on average."
         ),
     )
 
@@ -671,8 +667,8 @@ def test_one_of_four_gpus_did_the_work() -> None:
         best="1",
         expected_text=(
             "The 4 GPUs together never did more than "
-            "one GPU can, and often as much: one of them did the work; the GPUs were busy "
-            "for 24% of "
+            "one GPU can, and often as much: one of them did the work. The GPUs were busy "
+            "24% of "
             "the time on average."
         ),
     )

@@ -203,7 +203,7 @@ def test_changes_are_compared_with_the_same_number_of_days_before(account: Accou
         has_jobs = (int(row[5]) > 0, int(row[6]) > 0)
         assert row[1] in words.get(has_jobs, {"increased", "decreased"})
     body = account_text(reports.large_account_report(5))
-    assert "No comparison: the history does not cover the 30 days before." in body
+    assert "No comparison: the history does not cover the 30 days before this period." in body
 
 
 def account_text(report: AccountReport) -> str:
@@ -213,7 +213,7 @@ def account_text(report: AccountReport) -> str:
 
 def test_the_waterfall_ends_with_what_was_needed(account: AccountReport) -> None:
     """It is the spend less the waste of each rule."""
-    rows = table_cells(join(account_body(account)), "From spend to what was needed")
+    rows = table_cells(join(account_body(account)), "How much of the spend was needed")
     steps = [usd(row[1]) for row in rows]
     needed = account.total.total_usd - account.total.waste_usd
     assert rows[0][0] == "Spend"
@@ -234,7 +234,7 @@ def test_a_job_that_could_not_be_audited_says_why() -> None:
     """The page shows no amounts."""
     document = sample_documents.unauditable_document()
     text = text_of(job_body(JobReport(document, None)))
-    assert "Could not be audited: SageMaker knows no such training job" in text
+    assert "Could not be audited: SageMaker has no training job of this name" in text
     assert "$" not in text
 
 
@@ -254,8 +254,8 @@ def test_findings_that_are_not_counted_show_why() -> None:
     body = job_body(JobReport(sample_documents.uncounted_document(), None))
     text = text_of(body)
     assert "2 other ways" in text
-    assert "Exempt by policy until 2026-12-31: benchmark" in text
-    assert "Not counted: counted covers it" in text
+    assert "Exempt by the policy until 2026-12-31 (reason: benchmark)" in text
+    assert "Not counted: counted already has this amount" in text
     assert (
         "Already reported for train-bert-0411, an earlier run of the family: spot-not-used" in text
     )
@@ -291,7 +291,7 @@ def usage(hosts: int, minutes: int = 200, idle_after: int = 75) -> Measurements:
 def test_idle_periods_are_marked_in_the_charts() -> None:
     """The page shows when the run was idle, how long, and the threshold."""
     body = job_body(JobReport(documents.document(), usage(1)))
-    assert "Idle periods, shaded in each chart: idle end 1 h 44 min." in text_of(body)
+    assert "Idle periods are shaded in each chart: 1 h 44 min at the end." in text_of(body)
     assert body.count('class="shade"') == 3
     assert "Dashed: idle below 1%." in text_of(body)
     assert body.count('class="limit"') == 4  # a line and its words, for GPU and for CPU

@@ -109,7 +109,7 @@ def test_an_unknown_amount_is_not_0(sums: Sums, spend: str, avoidable: str, lost
         ),
         pytest.param(
             Sums(jobs=1, total_usd=USD),
-            "1 job cost $6.06: none of it was found avoidable or lost",
+            "1 job cost $6.06: no avoidable or lost cost was found",
             id="a job without waste",
         ),
         pytest.param(

@@ -119,7 +119,7 @@ def test_any_card_has_at_most_18_lines(audit: AuditDocument) -> None:
         pytest.param(
             document(),
             decide(total="61"),
-            "is heading for $540 of waste a month, after 12 runs: use",
+            "will waste about $540 a month at this rate (12 runs so far): use",
             id="waste that is extrapolated from few dollars",
         ),
         pytest.param(
@@ -137,13 +137,13 @@ def test_any_card_has_at_most_18_lines(audit: AuditDocument) -> None:
         pytest.param(
             lost_document(),
             decide(),
-            "loses about $540 a month (12 runs): look at it",
+            "loses about $540 a month (12 runs): find out why it left no result",
             id="a lost run",
         ),
         pytest.param(
             possibly_lost_document(),
             decide(),
-            "may lose about $540 a month (12 runs): set",
+            "loses up to about $540 a month (12 runs): set",
             id="a run that may be lost",
         ),
         pytest.param(
@@ -161,7 +161,7 @@ def test_any_card_has_at_most_18_lines(audit: AuditDocument) -> None:
         pytest.param(
             cost_spike_document(),
             SPIKE,
-            "cost $182.00 in one run, expected $24.00: look at what changed",
+            "One run of train-bert cost $182.00, but $24.00 was expected: look at what changed",
             id="a cost spike",
         ),
         pytest.param(
@@ -216,7 +216,8 @@ def test_the_first_line_has_family_amount_and_step(
     """It has the family's last part, its monthly amount to two digits, and one thing to do."""
     family = audit["job"]["family"]
     audit["job"]["family"] = f"training/pytorch/train.py/{family}"
-    assert document_card(audit, decision).title.startswith(f"{family} {title}")
+    start = title if title.startswith("One run of") else f"{family} {title}"
+    assert document_card(audit, decision).title.startswith(start)
 
 
 def saving_line(audit: AuditDocument, **changes: Any) -> str:
@@ -232,21 +233,23 @@ def saving_line(audit: AuditDocument, **changes: Any) -> str:
     ("audit", "expected"),
     [
         pytest.param(
-            document(), "saves $1.53 of this run's $4.55; $540 a month", id="a saving and its month"
+            document(),
+            "it saves $1.53 of this run's $4.55, or about $540 a month",
+            id="a saving and its month",
         ),
         pytest.param(
             estimated_document(),
-            "saves about $0.96 of this run's about $1.39; $540 a month",
+            "it saves about $0.96 of this run's cost (about $1.39), or about $540 a month",
             id="a saving at estimated rates",
         ),
         pytest.param(
             rollup_document(),
-            "saves $3.80 of this tuning job's $12.30",
+            "it saves $3.80 of this tuning job's $12.30",
             id="a tuning job's saving without a month",
         ),
         pytest.param(
             possibly_lost_document(),
-            "Up to all of this run's $4.55 was lost; $540 a month",
+            "Up to $4.55, the full cost of this run, may have been lost: up to about $540 a month",
             id="a run that may be lost",
         ),
         pytest.param(
@@ -398,7 +401,7 @@ def test_a_card_shows_what_is_not_counted(changes: Any, expected: str) -> None:
 def test_a_cost_spike_says_what_changed() -> None:
     """Its cost is in the first line."""
     card = document_card(cost_spike_document(), SPIKE)
-    assert [line.text for line in card.lines] == ["Changed: Training +4 h 12 min."]
+    assert [line.text for line in card.lines] == ["Training (4 h 12 min longer)."]
     assert card.account_region == "111122223333, us-east-1"
 
 

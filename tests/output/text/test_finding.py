@@ -33,13 +33,13 @@ def usd(*amounts: str) -> list[Decimal]:
         pytest.param(
             {"saving_usd": Decimal(1)},
             "$1.00 avoidable",
-            "saves $1.00 per run with the other fixes applied; alone $1.20",
+            "saves $1.00 per run after the other fixes, or $1.20 alone",
             id="less with the other fixes",
         ),
         pytest.param(
             {"saving_usd": Decimal(0)},
-            "$1.20 avoidable, counted by other findings",
-            "saves nothing more with the other fixes applied; alone $1.20",
+            "$1.20 avoidable (counted by other findings)",
+            "saves nothing more after the other fixes, or $1.20 alone",
             id="nothing more with the other fixes",
         ),
         pytest.param(
@@ -57,7 +57,7 @@ def usd(*amounts: str) -> list[Decimal]:
                 "saving_alone_usd": Decimal(0),
                 "saving_range_usd": usd("0", "9.13"),
             },
-            "up to $9.13 avoidable, not counted",
+            "up to $9.13 avoidable (not in the totals)",
             "saves up to $9.13 per run",
             id="up to some dollars",
         ),
@@ -74,7 +74,7 @@ def usd(*amounts: str) -> list[Decimal]:
                 "saving_alone_usd": Decimal(0),
                 "saving_range_usd": usd("0", "4.55"),
             },
-            "up to $4.55 lost, not counted",
+            "up to $4.55 lost (not in the totals)",
             "up to $4.55 was paid for nothing",
             id="a possible loss",
         ),
@@ -116,15 +116,15 @@ def test_the_parts_of_a_finding() -> None:
     """Each alternative has a title; the caveat and the facts come from the finding."""
     parts = make_finding_parts(finding("gpu-underused", alternatives=[WAY], saving_range_usd=None))
     assert [title for title, _ in parts.alternatives] == [
-        "Fix, saves $1.53 per run with the other fixes applied; alone $1.73:",
-        "Or, saving unknown:",
+        "Fix (saves $1.53 per run after the other fixes, or $1.73 alone):",
+        "Or (saving unknown):",
     ]
     priced = make_finding_parts(
         finding("gpu-underused", alternatives=[WAY, WAY], alternatives_usd=[Decimal("1.4")])
     )
     assert [title for title, _ in priced.alternatives][1:] == [
-        "Or, saves $1.40 per run:",
-        "Or, saving unknown:",
+        "Or (saves $1.40 per run):",
+        "Or (saving unknown):",
     ]
     assert parts.caveat == "The data loader gets 4 vCPUs in place of 8."
     assert dict(parts.facts)["GPU memory max"] == "38.5%"
@@ -142,22 +142,22 @@ def test_the_parts_of_a_finding() -> None:
     [
         pytest.param(
             {"superseded_by": "gpu-idle"},
-            "Not counted: gpu-idle covers it",
+            "Not counted: gpu-idle already has this amount",
             id="superseded by a finding",
         ),
         pytest.param(
             {"subsumed_by": "gpu-idle"},
-            "Not counted: gpu-idle covers it",
+            "Not counted: gpu-idle already has this amount",
             id="subsumed by a finding",
         ),
         pytest.param(
             {"exempt": {"by": "ana", "until": None, "reason": "release"}},
-            "Exempt by ana: release",
+            "Exempt by ana (reason: release)",
             id="accepted by a tag",
         ),
         pytest.param(
             {"exempt": {"by": "policy", "until": "2026-12-31", "reason": "benchmark"}},
-            "Exempt by policy until 2026-12-31: benchmark",
+            "Exempt by the policy until 2026-12-31 (reason: benchmark)",
             id="accepted by the policy",
         ),
     ],

@@ -30,7 +30,9 @@ def bill_with(*missing: str, **changes: Any) -> dict[str, Any]:
     [
         pytest.param({}, "$2.04 of $4.55 (45%) was avoidable", id="some was avoidable"),
         pytest.param(
-            {**NONE, "lost_usd": Decimal("4.5534")}, "all of $4.55 was lost", id="all was lost"
+            {**NONE, "lost_usd": Decimal("4.5534")},
+            "the full cost, $4.55, was lost",
+            id="all was lost",
         ),
         pytest.param(
             {"lost_usd": Decimal(1)},
@@ -58,10 +60,10 @@ def bill_with(*missing: str, **changes: Any) -> dict[str, Any]:
         pytest.param(
             bill_with("x", total_usd=None), "$2.04 was avoidable", id="a cost that is not known"
         ),
-        pytest.param(NONE, "none of $4.55 was found avoidable", id="nothing was avoidable"),
+        pytest.param(NONE, "no avoidable cost was found in $4.55", id="nothing was avoidable"),
         pytest.param(
             NONE | bill_with("x", total_usd=None),
-            "none of the cost was found avoidable",
+            "no avoidable cost was found",
             id="nothing was avoidable of a cost that is not known",
         ),
         pytest.param(
@@ -74,7 +76,7 @@ def bill_with(*missing: str, **changes: Any) -> dict[str, Any]:
         ),
         pytest.param(
             {**NONE, "judged": "partly"},
-            "none of $4.55 was found avoidable, but not all of it could be judged",
+            "no avoidable cost was found in $4.55, but not all of it could be judged",
             id="not all was judged",
         ),
         pytest.param(
@@ -109,7 +111,7 @@ def bill_with(*missing: str, **changes: Any) -> dict[str, Any]:
         ),
         pytest.param(
             RUNNING | bill_with("x"),
-            "it is still running and has cost $4.55 or more so far",
+            "it is still running and has cost at least $4.55 so far",
             id="a running job",
         ),
         pytest.param(
@@ -139,28 +141,28 @@ def test_headline(changes: dict[str, Any], expected: str) -> None:
     [
         pytest.param(
             NONE,
-            "it cost $4.55, of which about $0.90 is worth a trial",
+            "it cost $4.55, and a trial run may save about $0.90",
             id="a possible saving instead of none",
         ),
         pytest.param(
             {**NONE, "possible_usd": Decimal("0.004")},
-            "none of $4.55 was found avoidable",
+            "no avoidable cost was found in $4.55",
             id="less than a cent is nothing",
         ),
         pytest.param(
             {**NONE, "possible_usd": None},
-            "none of $4.55 was found avoidable",
+            "no avoidable cost was found in $4.55",
             id="a possible saving that is not known",
         ),
         pytest.param(
             UNJUDGED | bill_with(total_usd=Decimal(4)),
-            "it cost $4.00, and what was avoidable could not be judged; about $0.90 is "
-            "worth a trial",
+            "it cost $4.00, and what was avoidable could not be judged; a trial run may "
+            "save about $0.90",
             id="a job that was not judged",
         ),
         pytest.param(
             NONE | bill_with("x", total_usd=None),
-            "its cost is not known, and about $0.90 is worth a trial",
+            "its cost is not known, and a trial run may save about $0.90",
             id="a cost that is not known",
         ),
     ],
@@ -181,21 +183,21 @@ def test_a_headline_says_up_to_what_may_have_been_avoidable() -> None:
         "saving_range_usd": [Decimal(0), Decimal("1.234")],
     }
     text = headline(cast("AuditDocument", {**audit, "findings": [ranged]}))
-    assert text == "it cost $4.55, of which up to $1.23 is worth a trial"
+    assert text == "it cost $4.55, and a trial run may save up to $1.23"
     covered = {**ranged, "subsumed_by": "gpu-idle"}
     text = headline(cast("AuditDocument", {**audit, "findings": [covered]}))
-    assert text == "none of $4.55 was found avoidable"
+    assert text == "no avoidable cost was found in $4.55"
 
 
 def test_a_headline_says_up_to_what_may_be_lost() -> None:
     """It is all of the bill, or a part in addition to avoidable dollars."""
     audit = possibly_lost_document()
-    assert headline(audit) == "all of $4.55 may be lost"
+    assert headline(audit) == "up to $4.55, the full cost, may have been lost"
     text = headline(cast("AuditDocument", {**audit, "lost_up_to_usd": Decimal(2)}))
-    assert text == "up to $2.00 of $4.55 (44%) may be lost"
+    assert text == "up to $2.00 of $4.55 (44%) may have been lost"
     changes = {"avoidable_usd": Decimal("0.5"), "lost_up_to_usd": Decimal("4.0534")}
     text = headline(cast("AuditDocument", {**audit, **changes}))
-    assert text == "$0.50 of $4.55 (11%) was avoidable, and up to $4.05 more was lost"
+    assert text == "$0.50 of $4.55 (11%) was avoidable, and up to $4.05 more may have been lost"
 
 
 @pytest.mark.parametrize(
@@ -209,16 +211,16 @@ def test_a_headline_says_up_to_what_may_be_lost() -> None:
                 total_usd=Decimal(4540),
                 judged_usd=Decimal(3984),
             ),
-            "$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more partly",
+            "20 of 26 jobs, 3 more partly, were judged ($3,984.00 of $4,540.00)",
             id="some jobs in part",
         ),
         pytest.param(
             Sums(jobs=2, not_judged=2, total_usd=Decimal(4)),
-            "$0.00 of $4.00 judged: 0 of 2 jobs",
+            "0 of 2 jobs were judged ($0.00 of $4.00)",
             id="no job",
         ),
         pytest.param(
-            Sums(jobs=1, unpriced=1), "judged 1 of 1 job", id="without a price in jobs alone"
+            Sums(jobs=1, unpriced=1), "the job was judged", id="without a price in jobs alone"
         ),
     ],
 )
@@ -241,8 +243,10 @@ def test_a_headline_at_an_estimated_rate_has_no_percentage_and_says_about() -> N
     avoidable_text = "about $0.96 of about $1.39 was avoidable"
     assert headline(audit) == avoidable_text
     whole = audit["bill"]["total_usd"]
-    assert headline({**audit, "avoidable_usd": whole}) == "all of about $1.39 was avoidable"
+    assert (
+        headline({**audit, "avoidable_usd": whole}) == "the full cost, about $1.39, was avoidable"
+    )
     lossy: AuditDocument = {**audit, "lost_up_to_usd": Decimal("0.3")}
-    assert headline(lossy) == f"{avoidable_text}, and up to about $0.30 more was lost"
+    assert headline(lossy) == f"{avoidable_text}, and up to about $0.30 more may have been lost"
     unpriced = {**audit, "bill": {**audit["bill"], "total_usd": None}}
     assert headline(cast("AuditDocument", unpriced)) == "about $0.96 was avoidable"

@@ -24,24 +24,24 @@ def sentence(bill: dict[str, Any] | None = None, **figure: Any) -> str | None:
 def test_the_sentence_has_hours_dollars_and_what_to_look_at() -> None:
     """It also says that they are not a saving."""
     assert sentence() == (
-        "1,024 of 1,536 GPU-hours (67%) were paid for but not used, worth about $8,100 at list "
-        "price. This is not a saving: no change is certain to save it. Look at the communication "
-        "between hosts (all were used alike); a profile shows more."
+        "of the 1,536 GPU-hours paid for, 1,024 (67%) were not used, worth about $8,100 at list "
+        "price. No change is certain to save this money. Look at the communication between hosts "
+        "(all hosts were equally busy). A profile of the run shows more."
     )
 
 
 @pytest.mark.parametrize(
     ("bill", "figure", "expected"),
     [
-        ({"price_kind": "own"}, {}, "at your own prices. This"),
+        ({"price_kind": "own"}, {}, "at your own prices. No change"),
         ({"basis": "prepaid"}, {}, "about $8,100 at list price. The capacity is prepaid"),
-        ({"basis": "upper_bound"}, {}, "up to 1,024 of 1,536 GPU-hours"),
+        ({"basis": "upper_bound"}, {}, "up to 1,024 (67%) were not used"),
         (
             {},
             {"list_usd": None, "counted_usd": None},
             "not used; their cost is unknown. Look",
         ),
-        ({}, {"likely_causes": ["profile"]}, "save it. A profile shows why."),
+        ({}, {"likely_causes": ["profile"]}, "save this money. A profile of the run shows why."),
         (
             {},
             {"likely_causes": ["data_loader", "batch_size"]},
@@ -49,7 +49,7 @@ def test_the_sentence_has_hours_dollars_and_what_to_look_at() -> None:
         ),
         ({"estimated": ["a guess"]}, {}, "at an estimated rate"),
         ({"notes": ["its value on demand: a guess"]}, {}, "at an estimated rate"),
-        ({}, {"unit": "vcpu_hours"}, "1,536 vCPU-hours (67%)"),
+        ({}, {"unit": "vcpu_hours"}, "1,536 vCPU-hours paid for, 1,024 (67%)"),
     ],
 )
 def test_the_sentence_depends_on_prices_basis_and_causes(
@@ -130,4 +130,4 @@ def test_the_counted_part_is_at_most_the_totals() -> None:
 def test_nearly_all_hours_do_not_show_one_number_twice() -> None:
     """It is not `145 of 145`."""
     text = sentence(paid=Decimal("145.4"), idle=Decimal("145.1"))
-    assert (text or "").startswith("nearly all of 145 GPU-hours (>99%)")
+    assert (text or "").startswith("of the 145 GPU-hours paid for, nearly all (>99%)")

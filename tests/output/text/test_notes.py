@@ -34,7 +34,9 @@ def document_with_bill(**changes: Any) -> AuditDocument:
         ),
         pytest.param(
             [{"price_kind": "estimate"}, {}],
-            "estimated rate of 2026-05-20; on-demand list price of 2026-05-20, before discounts",
+            "partly at an estimated rate of 2026-05-20; the rest at the list price of "
+            "2026-05-20; both "
+            "before discounts",
             id="an estimate beside a list price",
         ),
         pytest.param(

@@ -37,8 +37,8 @@ def test_a_long_subject_loses_its_step() -> None:
         document_card(audit, AlertDecision(AlertKind.CORRECTION, previous_alert=last))
     )["subject"]
     assert len(subject) == 99
-    assert subject.startswith("Correction: train-bert wasted $2.04, reported as ")
-    assert subject.endswith(" more")
+    assert subject.startswith("Correction: train-bert wasted $2.04, not ")
+    assert subject.endswith(" more as reported")
     assert "~" in subject
 
 

@@ -36,7 +36,7 @@ HIGH = alert(AlertFigures(Severity.HIGH, Decimal(412), Decimal(0)))
 UNKNOWN = AlertFigures(Severity.HIGH, None, None)
 
 
-SEVERE, TEN_TIMES = "this run is more severe", "it is 10 times as much or more"
+SEVERE, TEN_TIMES = "this run is more severe", "it is at least 10 times as much"
 
 
 def later_decision(
@@ -64,7 +64,7 @@ def later_decision(
     [
         (
             later_decision(None, TEN_TIMES),
-            "now wastes about $60 a month (12 runs, was $6.00)",
+            "now wastes about $60 a month, up from $6.00 (12 runs)",
             TEN_TIMES,
         ),
         (
@@ -74,7 +74,7 @@ def later_decision(
         ),
         (
             later_decision(FollowUpReason.GREW, "it grew"),
-            "now wastes about $60 a month (12 runs, was $6.00)",
+            "now wastes about $60 a month, up from $6.00 (12 runs)",
             "it grew",
         ),
         (
@@ -97,7 +97,7 @@ def test_a_later_message_has_its_reason_and_the_last_date(
         reason.message_headline("train-bert", parse(document()), decision)
         == f"train-bert {headline}"
     )
-    lines = [("New", f"{why} (last message 2026-05-20)")]
+    lines = [("New", f"{why} (last message on 2026-05-20)")]
     assert [*last_alert_lines(parse(document()), decision)] == lines
     assert not [*last_alert_lines(parse(document()), FIRST_ALERT)]
 
@@ -115,13 +115,13 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
             ),
         )
     ] == [
-        ("Reported on 2026-05-20", "$412.00."),
-        ("What changed", "gpu-idle ($410.00) is no longer found."),
+        ("", "The message of 2026-05-20 said $412.00."),
+        ("What changed", "gpu-idle ($410.00) is no longer a finding."),
     ]
     nothing = document(findings=[], avoidable_usd=Decimal(0), possible_usd=Decimal(0))
     assert [
         *last_alert_lines(parse(nothing), AlertDecision(AlertKind.CORRECTION, previous_alert=HIGH))
-    ] == [("Reported on 2026-05-20", "$412.00. Do not act on it.")]
+    ] == [("", "The message of 2026-05-20 said $412.00. Do not act on that message.")]
 
 
 @pytest.mark.parametrize(
@@ -130,19 +130,19 @@ def test_a_correction_says_what_it_corrects_and_why() -> None:
         (
             document(avoidable_usd=None, lost_usd=None, lost_up_to_usd=None),
             HIGH,
-            "an unknown amount, reported as $412.00",
+            "an unknown amount, although $412.00 was reported",
         ),
         (
             document(lost_usd=Decimal(3), lost_up_to_usd=Decimal(3)),
             HIGH,
-            "$5.04, reported as $412.00",
+            "$5.04, not $412.00 as reported",
         ),
         (
             document(),
             alert(AlertFigures(Severity.LOW, Decimal("2.04"), Decimal(0))),
-            "$2.04 (severity high), reported as $2.04 (low)",
+            "$2.04 (severity high), not $2.04 (low) as reported",
         ),
-        (not_judged_document(), HIGH, "an unknown amount, reported as $412.00"),
+        (not_judged_document(), HIGH, "an unknown amount, although $412.00 was reported"),
     ],
 )
 def test_a_corrections_headline_has_the_new_amount_first(
@@ -163,17 +163,20 @@ def test_a_corrections_headline_has_the_new_amount_first(
         (
             document(bill={"total_usd": Decimal(9)}),
             document(),
-            ("the run's cost is $4.55, was $9.00",),
+            ("the run cost $4.55, not $9.00",),
         ),
         (
             document(findings=[finding()]),
             document(findings=[finding("gpu-underused")]),
-            ("gpu-underused ($1.53) is new", "download-dominates ($0.51) is no longer found"),
+            (
+                "gpu-underused ($1.53) is a new finding",
+                "download-dominates ($0.51) is no longer a finding",
+            ),
         ),
         (
             document(findings=[finding()]),
             document(findings=[finding(saving_usd=None)]),
-            ("download-dominates is unknown, was $0.51",),
+            ("download-dominates is unknown, not $0.51",),
         ),
         (
             document(),
@@ -200,7 +203,13 @@ def decisions() -> st.SearchStrategy[AlertDecision]:
     """Generates any decision to send a later message."""
     worths = st.sampled_from([None, *AmountKind])
     alerts = st.builds(alert, figures(), amount_kind=worths, amount=dollars())
-    whys = st.sampled_from([SEVERE, TEN_TIMES, "what was fixed came back: third time, $9 so far"])
+    whys = st.sampled_from(
+        [
+            SEVERE,
+            TEN_TIMES,
+            "it is back after a fix, found for the third time; it has cost $9 so far",
+        ]
+    )
     months = st.builds(
         Month, st.sampled_from(AmountKind), dollars(), dollars(), st.integers(1, 10**6)
     )

@@ -42,13 +42,13 @@ def test_a_card_has_three_sections() -> None:
     assert headline == f"*{title}*"
     assert card.split("\n")[:4] == [
         "*Why*: The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
-        "*Do this*: saves $1.53 of this run's $4.55; $540 a month",
+        "*Do this*: it saves $1.53 of this run's $4.55, or about $540 a month",
         '`InstanceType = "ml.g4dn.xlarge"`',
         "*Caveat*: The data loader gets 4 vCPUs in place of 8.",
     ]
     assert LINK.sub("link", foot).split("\n") == [
         "anna, 111122223333, us-east-1",
-        "link  link  link  gpu-underused",
+        "link  link  link  Rule: gpu-underused",
         "*Details*: `sageaudit show train-bert-0412`",
         "*Snooze 30 days*: `sageaudit advice snooze abcdefgh`",
     ]
@@ -82,7 +82,10 @@ def test_unknown_values_are_named_or_left_out() -> None:
     unknown = job(owner=None, account=None, region=None)
     payload = make_payload(document_card(document(job=unknown)), {"": "U0123ABC"})
     owner_line, links, *_ = section_texts(payload)[-1].split("\n")
-    assert (owner_line, links) == ("(no owner), account unknown, region unknown", "gpu-underused")
+    assert (owner_line, links) == (
+        "(no owner), account unknown, region unknown",
+        "Rule: gpu-underused",
+    )
 
 
 @whole_documents

@@ -40,7 +40,7 @@ def test_the_lines_of_a_card() -> None:
     assert list(text_lines(payload)) == [
         "train-bert wastes about $540 a month (12 runs): use 1 x ml.g4dn.xlarge",
         "Why: The GPU averaged 11% over 2 h 20 min; p95 was 24%.",
-        "Do this: saves $1.53 of this run's $4.55; $540 a month",
+        "Do this: it saves $1.53 of this run's $4.55, or about $540 a month",
         'InstanceType = "ml.g4dn.xlarge"',
         "Caveat: The data loader gets 4 vCPUs in place of 8.",
         "Not counted: spot-not-used about $0.90",

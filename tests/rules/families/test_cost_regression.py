@@ -74,13 +74,13 @@ def test_a_run_at_four_times_the_median_is_found_with_what_changed() -> None:
         market=market(storage_usd="0"),
     )
     assert result == finds(
-        "The run cost $0.92, and about $0.23 was expected (the median of 5 earlier runs). "
-        "Changed: type ml.m5.xlarge to ml.m5.2xlarge; purchase on_demand to spot; image, data or "
-        "hyperparameters; Training +1 h 1 min.",
+        "The run cost $0.92, but about $0.23 was expected (the median of 5 earlier runs). "
+        "What changed: the type (ml.m5.xlarge to ml.m5.2xlarge); the purchase (on_demand to spot); "
+        "the image, data or hyperparameters; and Training (1 h 1 min longer).",
         builder="fact",
         evidence={
             "above_median_usd": Decimal("0.69"),
-            "changed_type": "type ml.m5.xlarge to ml.m5.2xlarge",
+            "changed_type": "the type (ml.m5.xlarge to ml.m5.2xlarge)",
         },
     )
 
@@ -101,7 +101,7 @@ def test_a_later_first_point_of_a_processing_job_is_a_change_of_its_data() -> No
         one_host(cores=[None] * 20 + [0.9] * 100),
         earlier=family(*["0.23"] * 5, kind="processing", first_point_s=Decimal(120)),
     )
-    assert result == finds("…Changed: …its data (18 min more until its first point)…")
+    assert result == finds("…What changed: …its data (18 min more until its first point)…")
 
 
 def test_twice_as_full_a_volume_of_a_processing_job_is_a_change_of_its_data() -> None:
@@ -109,7 +109,7 @@ def test_twice_as_full_a_volume_of_a_processing_job_is_a_change_of_its_data() ->
     result = verdict(
         BATCH, disk(40), earlier=family(*["0.23"] * 5, kind="processing", disk_gb=Decimal(6))
     )
-    assert result == finds("…Changed: …its data (2.0 times as much disk used)…")
+    assert result == finds("…What changed: …its data (2.0 times as much disk used)…")
     result = verdict(
         BATCH, disk(40), earlier=family(*["0.23"] * 5, kind="processing", disk_gb=Decimal(9))
     )
@@ -133,14 +133,14 @@ def test_runs_of_another_kind_and_sums_below_a_cent_say_nothing() -> None:
 def test_more_instances_are_named() -> None:
     """One became three; and nothing else is known to have changed."""
     assert verdict(ran(3600, instances=3), earlier=STEADY) == finds(
-        "…Changed: count 1 to 3; Training +1 min."
+        "…What changed: the count (1 to 3); and Training (1 min longer)."
     )
 
 
 def test_an_unknown_change_is_stated() -> None:
     """A price, say."""
     result = verdict(HOUR, earlier=family(*["0.10"] * 5, phase_s={"Training": Decimal(3600)}))
-    assert result == finds("…Changed: nothing known.")
+    assert result == finds("…What changed: nothing known.")
 
 
 def test_runs_that_are_meant_to_differ_are_not_compared() -> None:
@@ -158,7 +158,7 @@ def test_a_phase_that_is_not_billed_is_no_reason() -> None:
         HOUR,
         earlier=family(*["0.05"] * 5, phase_s={"Starting": Decimal(1), "Training": Decimal(3590)}),
     )
-    assert result == finds("…Changed: nothing known.")
+    assert result == finds("…What changed: nothing known.")
 
 
 def test_it_is_an_alarm_without_dollars() -> None:
@@ -207,7 +207,7 @@ def test_a_lasting_step_is_named_until_it_has_stood_for_three_runs_and_posted_on
     # The data doubled: the second and the third run are the same event, the fourth is usual.
     result = verdict(DOUBLED, earlier=in_order((20, "0.23", {})))
     assert result == finds(
-        "The run cost $0.46, and about $0.23 was expected (the median of 10 earlier runs).…",
+        "The run cost $0.46, but about $0.23 was expected (the median of 10 earlier runs).…",
         reported_for_run=None,
     )
     result = verdict(DOUBLED, earlier=in_order((20, "0.23", {}), (1, "0.46", REPORTED)))
@@ -250,8 +250,8 @@ def test_advice_that_is_undone_is_named_at_its_first_runs() -> None:
         earlier=in_order((30, "0.92", ON_4XLARGE), (8, "0.23", ON_XLARGE)),
     )
     assert result == finds(
-        "The run cost $0.92, and about $0.23 was expected (the median of 8 earlier runs). "
-        "Changed: type ml.m5.xlarge to ml.m5.4xlarge…"
+        "The run cost $0.92, but about $0.23 was expected (the median of 8 earlier runs). "
+        "What changed: the type (ml.m5.xlarge to ml.m5.4xlarge)…"
     )
     result = verdict(
         ran(3600, "ml.m5.4xlarge", **NO_STORAGE),

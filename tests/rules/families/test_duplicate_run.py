@@ -32,8 +32,8 @@ def test_a_run_that_completed_before_is_found() -> None:
     """The newest of those that are the same."""
     result = verdict(RUN, earlier=[earlier_run(1, fingerprint="f2"), same_run(3), same_run(9)])
     assert result == finds(
-        "train-3 had already completed for $0.23 with the same image, data, entry point and "
-        "hyperparameters.",
+        "train-3 had already completed with the same image, data, entry point and "
+        "hyperparameters; it cost $0.23.",
         builder="possible",
         caution="The code is compared only…",
         evidence={"same_runs": 2},

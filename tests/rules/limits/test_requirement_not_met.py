@@ -92,7 +92,7 @@ verdict = partial(of_job, RULE)
 
 
 def test_without_a_requirement_nothing_is_asked() -> None:
-    assert verdict({}, ran()) == does_not_apply("the policy requires nothing…")
+    assert verdict({}, ran()) == does_not_apply("the policy has no requirements…")
 
 
 def test_a_switch_that_is_off_or_not_set_is_not_what_is_required() -> None:

@@ -40,7 +40,8 @@ verdict = partial(answer, RULE)
 def test_3_failures_in_a_row_are_a_storm() -> None:
     """$0.23 + 2 x $0.23; since the end of the first of them."""
     assert verdict(failed(), earlier=STORM) == finds(
-        "3 runs in a row failed since 2026-05-20 08:00 UTC (code error), for $0.69 so far.",
+        "3 runs in a row have failed since 2026-05-20 08:00 UTC (code error). They have cost "
+        "$0.69 so far.",
         evidence={
             "so_far_usd": Decimal("0.69"),
             "first_ended_at": "2026-05-20T08:00:00+00:00",
@@ -141,7 +142,9 @@ def test_failures_that_were_never_billed_are_no_matter_of_cost() -> None:
 def test_an_unknown_cost_makes_the_sum_a_lower_bound() -> None:
     """It is never 0."""
     result = verdict(failed(), earlier=[before(hours=1), before(hours=2, total_usd=None)])
-    assert result == finds("…for at least $0.46 so far.", evidence={"runs_of_unknown_cost": 1})
+    assert result == finds(
+        "…They have cost at least $0.46 so far.", evidence={"runs_of_unknown_cost": 1}
+    )
 
 
 def test_errors_of_aws_belong_into_a_retry_strategy() -> None:

@@ -25,7 +25,8 @@ verdict = partial(answer, RULE)
 def test_a_long_download_is_found() -> None:
     """An hour of three; FastFile for the channel that copies."""
     assert verdict(loads(download_s=3600, train_s=7200)) == finds(
-        "Downloading took 1 h of 3 h billed (33%): data copy and image pull together, "
+        "Downloading took 1 h of the 3 h billed (33%). This includes copying the data and "
+        "pulling the image, "
         "before the code starts.",
         ways=[["Pipe"]],
         builder="possible",
@@ -140,7 +141,7 @@ def test_a_download_of_more_than_10_dollars_is_found_whatever_its_share() -> Non
     # 95 minutes of 20 hours on ten hosts: 5700 / 3600 x 10 x $1.515 = $23.99; on one host $2.40.
     on_ten_hosts = loads(download_s=5700, train_s=66_300, instances=10)
     assert verdict(on_ten_hosts) == finds(
-        "Downloading took 1 h 35 min of 20 h billed (8%, $23.99): data copy…"
+        "Downloading took 1 h 35 min of the 20 h billed (8%, or $23.99). This includes…"
     )
     assert verdict(loads(download_s=5700, train_s=66_300)) == CLEAR
     assert verdict(on_ten_hosts, limits={"min_expensive_usd": 24}) == CLEAR
@@ -171,14 +172,14 @@ def test_a_shard_for_each_host_is_no_advice_for_an_image_pull() -> None:
 
 def test_the_image_pull_is_named_since_it_is_inside() -> None:
     # From 2024 on Downloading holds both; before, the pull was inside Training.
-    assert verdict(loads(download_s=3600, train_s=7200)) == finds("…image pull…")
+    assert verdict(loads(download_s=3600, train_s=7200)) == finds("…pulling the image…")
     assert verdict(loads(download_s=3600, train_s=7200, started_at=LONG_AGO)) == finds(
-        without="image pull"
+        without="pulling the image"
     )
     result = verdict(
         loads(download_s=3600, train_s=7200, started_at=LONG_AGO, image_pull_in_download=True)
     )
-    assert result == finds("…data copy and image pull together…")
+    assert result == finds("…copying the data and pulling the image…")
 
 
 def test_the_advised_job_gets_no_advice_back() -> None:

@@ -37,7 +37,7 @@ verdict = partial(answer, RULE)
 def test_a_long_pull_is_found() -> None:
     """10 of 40 minutes and nothing to copy: the image."""
     assert verdict(pulls(download_s=600, train_s=1800)) == finds(
-        "Downloading took 10 min of 40 min billed (25%) and no channel copies data: the "
+        "Downloading took 10 min of the 40 min billed (25%) and no channel copies data: the "
         "image pull.",
         builder="derived",
         fix=[
@@ -56,7 +56,7 @@ def test_what_takes_longer_than_any_image_pull_is_a_mount_or_a_fetch() -> None:
     # 50 minutes with one EFS channel; 30 minutes, six times the longest known pull, still are one.
     result = verdict(pulls(download_s=3000, train_s=3600, channels=(mounted(DataSource.EFS),)))
     assert result == finds(
-        "Downloading took 50 min of 1 h 50 min billed (45%). No channel copies data, and no "
+        "Downloading took 50 min of the 1 h 50 min billed (45%). No channel copies data, and no "
         "image pull takes over 30 min: it mounted EFS or fetched from there.",
         fix=[],
         ways=[],
@@ -104,7 +104,7 @@ def test_a_run_that_restarts_pulls_its_image_again_twice_20_minutes_are_no_mount
         )
     )
     assert result == finds(
-        "Downloading took 40 min of 1 h 40 min billed (40%) and no channel copies data: 2 "
+        "Downloading took 40 min of the 1 h 40 min billed (40%) and no channel copies data: 2 "
         "image pulls."
     )
     result = verdict(

@@ -59,7 +59,7 @@ SPOT = job(
 @pytest.mark.parametrize(
     ("run", "text"),
     [
-        (replace(SPOT, purchase=Purchase.ON_DEMAND), "30 min of 1 h billed (50%)"),
+        (replace(SPOT, purchase=Purchase.ON_DEMAND), "30 min of the 1 h billed (50%)"),
         (SPOT, "30 min, billed as 10 min of 20 min (50%)"),
         (replace(SPOT, billable_s=None), "30 min of up to 1 h billed (50%)"),
     ],

@@ -26,7 +26,7 @@ verdict = partial(answer, RULE)
 def test_the_same_data_on_four_instances_is_found() -> None:
     # Shards for the training channel, and not for the validation data.
     assert verdict(loads(download_s=1200, train_s=2400)) == finds(
-        "Each of 4 instances downloaded all of train: 20 min of 1 h billed (33%).",
+        "Each of 4 instances downloaded all of train: 20 min of the 1 h billed (33%).",
         builder="possible",
         caution="…hang…",
         fix=[

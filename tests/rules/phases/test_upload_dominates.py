@@ -22,7 +22,7 @@ def test_a_long_upload_is_found() -> None:
     # 15 of 60 minutes: no packing. Checkpoints are no fix for the upload of one model.
     result = verdict(sends(train_s=2700, upload_s=900, output_compression="GZIP"))
     assert result == finds(
-        "Uploading took 15 min of 1 h billed (25%), after the code had ended.",
+        "Uploading took 15 min of the 1 h billed (25%), after the code had ended.",
         ways=[],
         caution="…model registry…",
         builder="derived",
@@ -52,7 +52,7 @@ def test_an_upload_of_10_dollars_is_found_whatever_its_share() -> None:
     assert verdict(sends(train_s=69600, upload_s=2400, instances=8)) == CLEAR
     result = verdict(sends(train_s=69600, upload_s=2400, instances=10))
     assert result == finds(
-        "Uploading took 40 min of 20 h billed (3%, $10.10), after the code had ended."
+        "Uploading took 40 min of the 20 h billed (3%, or $10.10), after the code had ended."
     )
 
 

@@ -45,7 +45,7 @@ def test_one_request_at_a_time_on_an_idle_instance_is_found() -> None:
         "1 x ml.m5.2xlarge.",
         builder="possible",
         change=None,
-        caution="Only a run shows…",
+        caution="Only a test run can show…",
         fix=[("MaxConcurrentTransforms", 1, 8)],
     )
 

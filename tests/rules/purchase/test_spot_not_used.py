@@ -43,8 +43,8 @@ verdict = partial(answer, RULE)
 def test_an_on_demand_run_is_worth_a_trial() -> None:
     # Half an hour of 6 x $1.515 at 40%.
     assert verdict(ran(1800, GPU, 6)) == finds(
-        "30 min on demand: managed spot is worth a trial; EC2's spot prices of g5 were 60% "
-        "below on demand on average (us-east-1, July 2025).",
+        "The run took 30 min on demand, so managed spot is worth a trial. EC2's spot prices for "
+        "g5 were on average 60% below the on-demand price (us-east-1, July 2025).",
         builder="possible",
         usd="2.727000",
         span=None,
@@ -56,8 +56,8 @@ def test_a_published_managed_spot_run_of_the_family_is_the_counted_end() -> None
     # 14683 of 37026 s were billed; 24 h of $0.23 are $5.52.
     result = verdict(ran(86_400, checkpointed=True, volume_gb=0))
     assert result == finds(
-        "…worth a trial; a published run on ml.m5.4xlarge saved 60%, and EC2's spot prices "
-        "of m5 were 65% below…",
+        "…worth a trial. A published run on ml.m5.4xlarge saved 60%, and EC2's spot prices "
+        "for m5 were on average 65% below…",
         usd="3.330993",
         span=("3.330993", "3.588000"),
     )
@@ -66,7 +66,8 @@ def test_a_published_managed_spot_run_of_the_family_is_the_counted_end() -> None
 def test_of_other_families_and_of_scarce_types_nothing_is_published_that_would_hold() -> None:
     for name in ("ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.odd.xlarge"):
         assert verdict(ran(86_399, name, checkpointed=True)) == finds(
-            "23 h 59 min on demand, with checkpoints: managed spot is worth a trial.",
+            "The run took 23 h 59 min on demand with checkpoints, so managed spot is worth a "
+            "trial.",
             usd=None,
             caution="No figure:…",
         )
@@ -117,7 +118,7 @@ def test_three_spot_runs_of_its_own_make_a_figure() -> None:
         ran(7200, GPU, checkpointed=True, volume_gb=0), earlier=spot_runs(400, 300, 350)
     )
     assert result == finds(
-        "2 h on demand, with checkpoints: 3 spot runs of its family on this type saved "
+        "The run took 2 h on demand with checkpoints: 3 spot runs of its family on this type saved "
         "60 to 70%, 65% at the median.",
         builder="derived",
         usd="1.818000",
@@ -217,7 +218,8 @@ def test_own_runs_outweigh_missing_checkpoints() -> None:
     """10 h of $1.515 at 40%."""
     result = verdict(ran(36_000, GPU), earlier=spot_runs(400, 300, 350))
     assert result == finds(
-        "10 h on demand: 3 spot runs of its family on this type saved 60 to 70%, 65% at the "
+        "The run took 10 h on demand: 3 spot runs of its family on this type saved 60 to 70%, "
+        "65% at the "
         "median.",
         builder="derived",
         usd="9.090000",
@@ -229,12 +231,14 @@ def test_own_runs_outweigh_missing_checkpoints() -> None:
 def test_the_sentence_of_a_trial() -> None:
     """Its numbers are the evidence's; checkpoints make it safe."""
     assert verdict(ran(36_000, GPU)) == finds(
-        "10 h on demand: write checkpoints first, then managed spot is worth a trial.",
+        "The run took 10 h on demand: if you first let it write checkpoints, managed spot is "
+        "worth a trial.",
         paths=CHECKPOINTS_FIRST,
         evidence={"elapsed_s": 36_000},
     )
     assert verdict(ran(36_000, GPU, checkpointed=True)) == finds(
-        "10 h on demand, with checkpoints: managed spot is worth a trial; EC2's spot prices…",
+        "The run took 10 h on demand with checkpoints, so managed spot is worth a trial. EC2's "
+        "spot prices…",
         paths=CHECKPOINTS_FIRST[1:],
         usd="9.090000",
     )

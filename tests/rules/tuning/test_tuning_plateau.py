@@ -28,7 +28,8 @@ verdict = partial(tuning_answer, RULE)
 def test_10_trials_after_the_best_are_found() -> None:
     # The second of twelve was the best; the figure is what those ten cost.
     assert verdict(BEST_SECOND, tuning_job()) == finds(
-        "validation:auc last improved to 0.90; 10 of 12 trials started after that, for $10.00.",
+        "validation:auc last improved to 0.90; 10 of 12 trials started after that; they cost "
+        "$10.00.",
         builder="possible",
         evidence={"best_trial": "trial-2", "usd_after": 10},
     )

@@ -92,10 +92,10 @@ def test_a_well_used_gpu_on_too_large_a_host_is_found() -> None:
     # 15% of 16 vCPUs are 2.9 with headroom, 10% of 64 GiB 7.7: 1.505 - 0.736.
     # the second best beside it
     assert verdict(T4, even_use(minutes=60, **WELL_USED)) == finds(
-        "ml.g4dn.xlarge is large enough for what 1 x ml.g4dn.4xlarge used over 1 h.",
+        "ml.g4dn.xlarge is large enough for what the run used in 1 h on 1 x ml.g4dn.4xlarge.",
         usd="0.769000",
         builder="derived",
-        caution="…Means of a minute hide short peaks…",
+        caution="…Averages over a minute hide short peaks…",
         ways=[["ml.g4dn.2xlarge"]],
         fix=[("ResourceConfig.InstanceType", "ml.g4dn.4xlarge", "ml.g4dn.xlarge")],
         evidence={"times_as_long": 1},
@@ -129,7 +129,7 @@ def test_what_does_not_shrink_needs_no_metric_at_all() -> None:
     # A type with as many vCPUs, GiB and GPUs that costs less by the hour.
     result = verdict(ran(3600, "ml.m5.2xlarge", volume_gb=0), market=M6I)
     assert result == finds(
-        "ml.m6i.2xlarge is large enough for what 1 x ml.m5.2xlarge used.", usd="0.060000"
+        "ml.m6i.2xlarge is large enough for what the run used on 1 x ml.m5.2xlarge.", usd="0.060000"
     )
 
 
@@ -180,7 +180,8 @@ def test_what_the_familys_runs_took_on_a_type_replaces_the_assumption() -> None:
     assert result == finds(
         usd="0.548590",
         change=SetType("ml.g4dn.xlarge", Decimal("1.3")),
-        caution="The family's runs took 1.30 times as long there (medians of 3 and 4 runs).",
+        caution="On ml.g4dn.xlarge, the family's runs took 1.30 times as long (medians of 3 and "
+        "4 runs).",
     )
 
 
@@ -210,7 +211,7 @@ def test_a_type_that_is_dearer_by_the_hour_and_was_cheaper_by_the_run_is_worth_a
         bucket="possible",
         usd="0.438333",
         change=SetType("ml.g4dn.4xlarge", Decimal(1) / 3, needs_trial=True),
-        caution="The family's runs took 0.33 times as long there (medians of 3 and 4 "
+        caution="On ml.g4dn.4xlarge, the family's runs took 0.33 times as long (medians of 3 and 4 "
         "runs). They cost $0.50, not $0.94; the data may differ.",
     )
 
@@ -240,8 +241,9 @@ def test_it_is_said_beside_a_certain_saving() -> None:
         fix=["ml.m6i.2xlarge"],
         usd="0.060000",
         caution="…Going back to ml.m5.4xlarge is "
-        "worth a trial (about $0.15 per run). The family's runs took 0.33 times as long there "
-        "(medians of 3 and 4 runs). They cost $0.31, not $0.46; the data may differ.",
+        "worth a trial (about $0.15 per run). On ml.m5.4xlarge, the family's runs took 0.33 "
+        "times as "
+        "long (medians of 3 and 4 runs). They cost $0.31, not $0.46; the data may differ.",
     )
 
 

@@ -56,12 +56,12 @@ verdict = partial(answer, RULE, market=market_without())
 def test_a_v100_at_10_percent_fits_an_a10g_that_takes_1_06_times_as_long_at_most() -> None:
     # 1.6 times as long if busy: 2 h x $3.825 - 2 h x $1.515 x 1.06, and 2 h x ($3.825 - $1.515).
     assert verdict(hours(), even_use(), market=market_without("ml.g4dn.2xlarge")) == finds(
-        "2 h on 1 x ml.p3.2xlarge used 10% of the GPU and 4.8 GiB of its memory: "
-        "ml.g5.2xlarge has enough.",
+        "In 2 h on 1 x ml.p3.2xlarge, the job used 10% of the GPU and 4.8 GiB of its memory: "
+        "ml.g5.2xlarge is enough.",
         usd="4.438200",
         span=("4.438200", "4.620000"),
         builder="derived",
-        caution="…Means of a minute hide short peaks…",
+        caution="…Averages over a minute hide short peaks…",
         fix=[("ResourceConfig.InstanceType", "ml.p3.2xlarge", "ml.g5.2xlarge")],
     )
 
@@ -70,8 +70,8 @@ def test_of_several_gpus_the_memory_is_that_of_all_of_them_together() -> None:
     # 20% of 4 x 16 GiB are 12.8 GiB, which may lie on one GPU: never the mean of 3.2 for each.
     result = verdict(hours("ml.p3.8xlarge"), even_use(gpu=4, gpu_memory=20, cpu=5, memory=5))
     assert result == finds(
-        "2 h on 1 x ml.p3.8xlarge used 4% of its 4 GPUs and 12.8 GiB of their memory "
-        "together: …has enough.",
+        "In 2 h on 1 x ml.p3.8xlarge, the job used 4% of its 4 GPUs and 12.8 GiB of their memory "
+        "together: …is enough.",
         evidence={"gpu_memory_peak_gib": 12.8, "gpus": 4},
     )
 

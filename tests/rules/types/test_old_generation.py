@@ -78,7 +78,7 @@ def test_a_cpu_type_is_moved_to_its_successor() -> None:
     # $0.24 less $0.23, for the same hour; the dearer m7i is not named.
     assert verdict(hour("ml.m4.xlarge")) == finds(
         "It ran on 1 x ml.m4.xlarge, an old generation: "
-        "ml.m5.xlarge costs $0.230 instead of $0.240 an hour.",
+        "ml.m5.xlarge costs $0.230 an hour instead of $0.240.",
         usd="0.010000",
         builder="derived",
         fix=[("ResourceConfig.InstanceType", "ml.m4.xlarge", "ml.m5.xlarge")],
@@ -118,12 +118,12 @@ def test_another_gpu_is_a_range_by_what_was_measured() -> None:
     # V100 to A10G: 1.6 times at most, at 40% busy 1 + 0.4 x 0.6 = 1.24 times.
     # 3.825 - 1.515 x 1.24, and 3.825 - 1.515
     assert verdict(hour("ml.p3.2xlarge"), even_use()) == finds(
-        "It ran on 1 x ml.p3.2xlarge: ml.g5.2xlarge has a cheaper GPU, not a faster one "
-        "(counted as 1.24 times as long), at $1.515 instead of $3.825 an hour.",
+        "It ran on 1 x ml.p3.2xlarge: ml.g5.2xlarge costs $1.515 an hour instead of $3.825. Its "
+        "GPU is not faster: the saving assumes 1.24 times the run time.",
         fix=["ml.g5.2xlarge"],
         usd="1.946400",
         span=("1.946400", "2.310000"),
-        caution="…A10G took 0.59 to 1.60 times as long as V100…",
+        caution="…A10G took 0.59 to 1.60 times as long as the V100…",
     )
 
 
@@ -277,6 +277,6 @@ def test_a_run_too_short_to_size_says_what_its_gpu_did() -> None:
     )
     assert result == finds(
         fix=["ml.g5.4xlarge"],
-        caution="…how busy it was is not known, so it is counted as always busy…active minutes "
+        caution="…ow busy the GPU was is not known, so it is counted as always busy…active minutes "
         "the GPU averaged 2%: too few to choose a smaller type by.",
     )

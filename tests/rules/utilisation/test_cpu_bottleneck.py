@@ -48,7 +48,7 @@ def test_a_cpu_at_its_limit_before_a_waiting_gpu_is_found() -> None:
         "GPU was at 50% or less. The GPU averaged 19%.",
         usd=None,
         builder="advice",
-        caution="…Only a run shows…",
+        caution="…Only a test run can show…",
         severity="info",
     )
 

@@ -224,7 +224,7 @@ def test_a_hung_process_that_spins_on_one_core_is_counted() -> None:
         "and no host used more than one core.",
         confidence="derived",
         usd="0.940000",
-        caution="…needs none of these GPUs…",
+        caution="…did not need the GPUs…",
     )
 
 

@@ -97,8 +97,8 @@ def test_little_used_gpus_are_a_range_from_nothing() -> None:
     # Four at 20% are two at 40%: between nothing and half of 4 x $0.94.
     result = verdict(FOUR_T4, even_use(minutes=60, hosts=4, cpu=20, memory=10, gpu=20))
     assert result == finds(
-        "The GPU of each of 4 hosts averaged 20% or less over 1 h on "
-        "4 x ml.g4dn.2xlarge: 2 have room for the work.",
+        "On each of the 4 hosts (ml.g4dn.2xlarge), the GPU averaged 20% or less over 1 h: 2 "
+        "hosts are enough for the work.",
         fix=[2],
         usd="0.000000",
         span=("0.000000", "1.880000"),

@@ -51,8 +51,8 @@ verdict = partial(answer, RULE)
 def test_the_work_of_four_gpus_that_fits_on_one_is_found() -> None:
     # 20% of 4 T4 are 0.8 of one; 4.89 less 1 + 0.2 x 3 times 0.736, for an hour.
     assert verdict(FOUR_T4, FITS_ONE_T4) == finds(
-        "The work of the 4 GPUs over 1 h on 1 x ml.g4dn.12xlarge fits on one of them "
-        "(at its peak 0.8 GPUs and 3.2 GiB of GPU memory).",
+        "One of the 4 GPUs is enough for 1 h on 1 x ml.g4dn.12xlarge: at its peak the work used "
+        "0.8 GPUs and 3.2 GiB of GPU memory.",
         usd="3.712400",
         span=("3.712400", "4.154000"),
         builder="derived",
@@ -70,7 +70,7 @@ def test_one_gpu_did_the_work_only_where_no_distribution_is_known() -> None:
         even_use(minutes=60, gpu=24, gpu_memory=5, cpu=5, memory=5),
     )
     assert result == finds(
-        usd="3.624080", builder="derived", caution="…of 4 GPUs takes turns on one…"
+        usd="3.624080", builder="derived", caution="…one GPU does the work of 4 in turn…"
     )
     for word in ("smp", "xla", "accelerate"):
         result = verdict(

@@ -63,7 +63,9 @@ def test_a_healthy_job_has_a_line_on_the_channel_that_asks_for_one_and_no_alert(
 
 def test_a_line_needs_no_floor_and_the_present_rule_stays() -> None:
     """40 cents are under the floor of $5: a line, and no alert."""
-    assert lines_about(ASKED, NOT_MUCH) == [f"{RUN} completed: $0.40, all avoidable: look at it"]
+    assert lines_about(ASKED, NOT_MUCH) == [
+        f"{RUN} completed: $0.40, all avoidable: look at the audit"
+    ]
     assert lines_about(ASKED, NOT_MUCH, channel="sns") == []
     assert len(lines_about(ASKED, SIXTY, channel="sns")) == 1
 
@@ -165,7 +167,10 @@ def test_a_step_of_a_pipeline_has_a_line_of_its_own() -> None:
 def test_a_job_that_could_not_be_audited_has_a_line_that_says_so() -> None:
     """No other message is about it."""
     assert lines_about(ASKED, unauditable_document()) == [
-        "train-bert-0412 completed: could not be audited: SageMaker knows no such training job"
+        (
+            "train-bert-0412 completed: could not be audited: SageMaker has no training job of "
+            "this name"
+        )
     ]
 
 

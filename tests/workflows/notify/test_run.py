@@ -190,10 +190,10 @@ def test_the_ten_steps_of_a_pipeline_are_one_subject(story: FamilyStory) -> None
     weekly(1)
     assert len(story.messages) == 2
     text = re.sub(r"\s+", " ", story.messages[1].text)
-    assert text.startswith("nightly is heading for ")
+    assert text.startswith("nightly will waste ")
     assert "Step: step-1" in text
-    steps = r"step-0 about \$39; step-\d about \$9.00; step-\d about \$9.00; and 6 more steps"
-    assert re.search(f"Other steps: {steps}", text)
+    steps = r"step-0 about \$39; step-\d about \$9.00; and 7 more"
+    assert re.search(f"Other steps, a month: {steps}", text)
     weekly(2)
     assert len(story.messages) == 2
     weekly(3, "900")
@@ -356,8 +356,8 @@ def test_a_later_version_corrects_the_last_message(story: FamilyStory) -> None:
         assert is_sent(story.write_and_decide(figures, at, version=number))
     assert is_suppressed(story.write_and_decide(ONE, NOON + timedelta(days=4), version=4))
     assert [message.subject for message in story.messages[1:]] == [
-        "Correction: train-bert wasted $9.04, reported as $2.04",
-        "Correction: train-bert wasted $2.04, reported as $9.04",
+        "Correction: train-bert wasted $9.04, not $2.04 as reported",
+        "Correction: train-bert wasted $2.04, not $9.04 as reported",
     ]
 
 
@@ -372,7 +372,7 @@ def test_a_correction_says_why_the_figure_changed(
     story.write_and_decide(ONE, NOON)
     with patch.object(story.history, "audit", return_value=first):
         assert is_sent(story.write_and_decide(cheaper, NOON, version=2))
-    changed = "What changed: gpu-underused is $0.53, was $1.53; download"
+    changed = "What changed: gpu-underused is $0.53, not $1.53"
     assert (changed in story.messages[-1].text) is says
 
 

@@ -90,7 +90,8 @@ class PackagedPrices(Struct, frozen=True, dict=True):
     ) -> DatedRate | None:
         """Returns the table's current price of a type for a component; None if it is not known."""
         listed_rate = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
-        source = f"{self.name} Price List rates ({self.hourly_table['provenance']['component']})"
+        component_name = self.hourly_table["provenance"]["component"]
+        source = f"AWS Price List rates that come with sageaudit (entry of {component_name})"
         if isinstance(listed_rate, Mapping):
             component_rate = listed_rate.get(component.value)
             return (

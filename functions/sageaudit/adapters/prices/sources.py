@@ -127,7 +127,7 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
         factor_text, pair_count = f"x {factor:.2f}", sum(row["pairs"].values())
         pairs_text = "1 pair of rates" if pair_count == 1 else f"{pair_count} pairs of rates"
         range_text = f"{Decimal(row['lowest']):f} to {Decimal(row['highest']):f}"
-        source = f"EC2's on-demand rate in {region} {factor_text}: {provenance['source']}"
+        source = f"{factor:.2f} times EC2's on-demand rate in {region}: {provenance['source']}"
         note = f"EC2's ${usd:f} {factor_text}; {pairs_text} of its family: {range_text}"
         explanation = (
             f"SageMaker's rate for {product} is not known here; estimated from EC2's rate"

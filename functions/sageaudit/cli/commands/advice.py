@@ -30,13 +30,29 @@ Examples:
   sageaudit advice list --family nightly --output json"""
 _DECIDE_EPILOG = """\b
 Example:
-  sageaudit advice {action} abcdefgh --by ana"""
+  sageaudit advice {action} abcdefgh {options}"""
 _HELP = {
-    DecisionAction.ACCEPT: ("Accepts a recommendation, to follow by --until or in 30 days."),
+    DecisionAction.ACCEPT: (
+        "Accepts a recommendation: you plan to follow it by the --until day, or within 30 days."
+    ),
     DecisionAction.SNOOZE: ("Keeps a recommendation out of messages, by default for 30 days."),
-    DecisionAction.EXEMPT: ("Keeps a recommendation out of messages until a day, for a reason."),
-    DecisionAction.REOPEN: "Undoes a decision, or an automatic withdrawal.",
+    DecisionAction.EXEMPT: (
+        "Keeps a recommendation out of messages until a day that you name, and records why."
+    ),
+    DecisionAction.REOPEN: (
+        "Opens a recommendation again that you decided on or that sageaudit withdrew."
+    ),
 }
+_UNTIL_HELP = {
+    DecisionAction.ACCEPT: "Follow it by this day (UTC); by default within 30 days.",
+    DecisionAction.SNOOZE: "Send nothing until the end of this day (UTC); by default for 30 days.",
+    DecisionAction.EXEMPT: "Send nothing until the end of this day (UTC); needed.",
+    DecisionAction.REOPEN: "Not for reopen, which has no end.",
+}
+_EXAMPLE_OPTIONS = {
+    DecisionAction.EXEMPT: '--until 2027-06-30 --reason "two GPUs"',
+}
+_DEFAULT_EXAMPLE_OPTIONS = "--by ana"
 
 
 @click.group(cls=options.DefaultGroup, epilog=_EPILOG)
@@ -61,10 +77,10 @@ def list_recommendations(
     history_choice: HistoryChoice,
     output_options: OutputOptions,
 ) -> None:
-    """Lists recommendations, counted ones first, by their 30-day amount.
+    """Lists recommendations by their 30-day amount.
 
-    Possible ones follow. The state comes from the runs since --since and from
-    people's decisions.
+    Those with avoidable or lost dollars come first, then possible savings. The state comes from
+    the runs since --since and from people's decisions.
     """
     output_options.chosen_fields(recommendations.RECOMMENDATIONS)
     with history_choice.open() as source:
@@ -79,8 +95,12 @@ def list_recommendations(
 
 
 def _add_decision_command(action: DecisionAction) -> None:
+    example_options = _EXAMPLE_OPTIONS.get(action, _DEFAULT_EXAMPLE_OPTIONS)
+
     @advice.command(
-        action.value, help=_HELP[action], epilog=_DECIDE_EPILOG.format(action=action.value)
+        action.value,
+        help=_HELP[action],
+        epilog=_DECIDE_EPILOG.format(action=action.value, options=example_options),
     )
     @click.argument("recommendation_id", metavar="ID")
     @click.option("--by", help="Who decides; by default your user name on this computer.")
@@ -88,7 +108,7 @@ def _add_decision_command(action: DecisionAction) -> None:
         "--until",
         type=click.DateTime(["%Y-%m-%d"]),
         metavar="DATE",
-        help="Last day of the decision, in UTC.",
+        help=_UNTIL_HELP[action],
     )
     @click.option("--reason", help="Reason for the decision, for later readers.")
     @query_options.HISTORY_OPTIONS

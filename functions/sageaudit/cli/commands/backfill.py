@@ -60,7 +60,8 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.option(
     "--since",
-    help=f"First day on which a job ended, in UTC: {DAY_FORMATS}; by default all days of a file.",
+    help=f"Audit jobs that ended on or after this day (UTC): {DAY_FORMATS}; by default all days of"
+    " a file.",
 )
 @click.option(
     "--from-history",

@@ -20,9 +20,9 @@ from sageaudit.cli.query_options import (
 from sageaudit.cli.views import cells, lists
 from sageaudit.output.terminal.layout import make_console
 from sageaudit.output.text.amounts import UNKNOWN_AMOUNTS
-from sageaudit.output.text.headline import judged_figure, judged_jobs
+from sageaudit.output.text.headline import judged_text
 from sageaudit.output.text.money import Figure, format_usd, percent_change_text
-from sageaudit.output.text.words import count_text
+from sageaudit.output.text.words import capitalised, count_text
 from sageaudit.queries import by as sums
 from sageaudit.queries.columns import parse_columns
 from sageaudit.queries.names import resolve_question
@@ -136,8 +136,7 @@ def _total_lines(rows: Sequence[SumsRow], *, is_truncated: bool) -> Iterator[str
             f"all {len(rows):,} rows: {count_text(total.jobs, 'job')}, {row_amounts.spend} spent,"
             f" {row_amounts.waste} avoidable or lost"
         )
-    judged = judged_figure(total.sums)
-    yield f"{judged} of {row_amounts.spend} judged: {judged_jobs(total.sums)}"
+    yield capitalised(judged_text(total.sums))
 
 
 def _warn_history_begins_later(rows: Sequence[SumsRow], requested_start: date) -> None:

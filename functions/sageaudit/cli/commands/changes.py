@@ -93,8 +93,8 @@ def changes(
     if rows and rows[0].jobs_before is None:
         before = window_before(question.window).text
         print_message(f"the history does not cover {before}: only what is gone is marked")
-    period_text = query_output.period_text(question.window)
-    header = f"{period_text}, before: {window_before(question.window).text}"
+    before_text = window_before(question.window).text
+    header = f"Ended {question.window.text} (UTC), compared with {before_text}"
     query_output.show_rows(shown_rows, rows, layout, output_options, reader.read_counts, header)
 
 

@@ -63,7 +63,9 @@ OUTPUT_FORMATS = ("table", "json", "github")
     show_default=True,
     help="Format: table for people, json for scripts, github for annotations.",
 )
-@options.fail_on_option("a request", " By default only a request that AWS refuses fails.")
+@options.fail_on_option(
+    "a request", " Without it, the exit code is not 0 only if AWS would refuse a request."
+)
 @options.GUIDES_OPTION
 @options.NO_COLOR_OPTION
 def check(

@@ -20,7 +20,10 @@ EXAMPLE_COMMANDS = (
     ("top --limit 5", "the most wasteful jobs"),
     ("show speech-encoder-24", "why one of them cost so much, and what to change"),
     ("advice", "the open recommendations"),
-    ("savings", "what followed recommendations saved, by the bills before and after"),
+    (
+        "savings",
+        "how much the recommendations saved that you followed, from the bills before and after",
+    ),
     ("changes --since 7d", "which families cost more, cost less, are new or gone"),
     ("history --owner ana --since 7d", "the newest audits of one person's jobs"),
     ("report -o example.html", "the last 30 days as a page"),
@@ -56,8 +59,8 @@ def demo(path: Path | None) -> None:
         audits = example_history.record_example(source.history, last_day)
         count = sum(1 for _ in query_output.with_progress(audits, "made-up job", "auditing"))
     click.echo(
-        f"The example company is made up: {count_text(count, 'audit')} of its jobs, the last one of"
-        f" {last_day}.\nWritten to {for_terminal(str(path))}\n\nTry:"
+        f"The example company is made up. The history has {count_text(count, 'audit')} of its jobs;"
+        f" the last job ended on {last_day}.\nWritten to {for_terminal(str(path))}\n\nTry:"
     )
     for command_line, description in EXAMPLE_COMMANDS:
         click.echo(f"\n# {description}\n{example_command(command_line, path)}")

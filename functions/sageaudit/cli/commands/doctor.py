@@ -69,7 +69,8 @@ Examples:
 @click.option(
     "--stack",
     metavar="NAME",
-    help="Also check a deployed stack: dead letters, who gets alarms, the last sweep.",
+    help="Also check a deployed stack: dead letters, who gets alarms, and the last sweep,"
+    " which looks for jobs whose events were lost.",
 )
 @click.option(
     "--members",
@@ -95,8 +96,8 @@ def doctor(
 ) -> Exit:
     """Checks credentials, permissions, prices and history.
 
-    It checks what the named commands need, by default all commands that only read. Each permission
-    is checked by a harmless call. It exits with 0 only if everything works.
+    It checks what the commands need that you name; by default all commands that only read from AWS.
+    Each permission is checked by a harmless call. It exits with 0 only if everything works.
     """
     for name in commands:
         if name not in permissions.ALL_COMMANDS:

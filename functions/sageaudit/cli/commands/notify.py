@@ -47,7 +47,7 @@ Examples:
     is_flag=False,
     flag_value="",
     metavar="[ARN|NAME]",
-    help="Job of the history; leave it out with --digest.",
+    help="Job in the history; with --digest, give --preview without a job.",
 )
 @options.RECORDING_OPTION
 @click.option("--digest", is_flag=True, help="Show the weekly digest of the last finished week.")
@@ -56,7 +56,7 @@ Examples:
     metavar="|".join(("NAME", *_SERVICES_BY_NAME)),
     default="slack",
     show_default=True,
-    help="Channel of the policy, or a service, in whose form to show the message.",
+    help="Show the message in the form of this channel of the policy, or of this service.",
 )
 @click.option("--raw", is_flag=True, help="Print the JSON that the channel posts.")
 @click.option("--send", is_flag=True, help="Send it once to the channel's address.")
@@ -64,7 +64,7 @@ Examples:
     "--to",
     metavar="ADDRESS",
     help="ARN of the topic, or name of the secret with the address; by default from the policy,"
-    " or for sns from the environment variable TOPIC_ARN.",
+    f" or for the channel {OWN_TOPIC} from the environment variable TOPIC_ARN.",
 )
 @options.POLICY_OPTION
 @query_options.HISTORY_OPTIONS
@@ -81,9 +81,10 @@ def notify(
 ) -> None:
     """Shows the message that a job causes, or the weekly digest.
 
-    The decision is that of a new deployment: it depends on the runs of the job's family in the
-    history, and with --table on the messages that were sent. For a job that ended more than 30 days
-    ago, it is the decision at its end. Nothing is written; only --send posts.
+    Whether a message would be sent is decided as in a new deployment: from the runs of the job's
+    family in the history, and with --table also from the messages that were sent. If the job ended
+    more than 30 days ago, the decision is that of the day on which it ended. Nothing is written;
+    only --send posts.
     """
     if digest and (job or path):
         raise click.UsageError("--digest is about a week: leave out the job and the file")

@@ -54,13 +54,13 @@ def savings(
     for outcome, outcome_sums in sums.items():
         if outcome_sums.recommendations:
             is_measured = outcome in {MEASURED, recommendations.ENDED}
-            measured_text = (
-                f", measured {format_usd(outcome_sums.measured_usd)}" if is_measured else ""
-            )
-            predicted_text = f"predicted {format_usd(outcome_sums.predicted_usd)}"
+            saved = f", {format_usd(outcome_sums.measured_usd)} saved" if is_measured else ""
+            if outcome == recommendations.ENDED:
+                saved += " until then"
+            label = recommendations.OUTCOME_LABELS.get(outcome, outcome)
             print_message(
-                f"{outcome}: {count_text(outcome_sums.recommendations, 'recommendation')}, "
-                f"{predicted_text}{measured_text}"
+                f"{count_text(outcome_sums.recommendations, 'recommendation')} {label}: "
+                f"{format_usd(outcome_sums.predicted_usd)} predicted{saved}"
             )
     if own_usd is not None:
         cost = Figure(own_usd, estimated=True, rounding=ROUND_NEAREST)

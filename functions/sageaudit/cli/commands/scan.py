@@ -51,13 +51,13 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.option(
     "--since",
-    help=f"First day on which a job ended, in UTC: {DAY_FORMATS}; by default 30d, or all days"
-    " of recordings.",
+    help=f"Audit jobs that ended on or after this day (UTC): {DAY_FORMATS}; by default 30d, or with"
+    " --recordings all days.",
 )
 @click.option(
     "--until",
-    help="Last day on which a job ended; by default today, or the end of a week or month in"
-    " --since.",
+    help="Audit jobs that ended on or before this day; by default today, or the last day of the"
+    " week or month that --since names.",
 )
 @click.option(
     "--kind",
@@ -118,7 +118,7 @@ def scan(
 
     It only reads from AWS, with your own credentials, and saves the audits in a file on this
     machine: the next scan audits only new jobs. Ctrl-C keeps finished audits. It first prints its
-    own cost: about a cent for 200 jobs of one host.
+    own cost: about $0.01 for 200 jobs with one host each.
     """
     if all_regions and regions:
         raise BadUsage("give either --region or --all-regions")

@@ -255,7 +255,7 @@ _CHANGE_FIELDS = (
     Field("waste_before_usd", "usd", "Avoidable+lost before", cells.amount_figure_before("waste")),
     Field("waste_usd", "usd", "Avoidable+lost", cells.amount_figure("waste")),
     Field("waste_change_usd", "usd", "Waste change", cells.difference("waste")),
-    Field("recommendations", min_width=_MIN_WORD_WIDTH, is_sentence=True),
+    Field("recommendations", min_width=_NAME_WIDTH, is_sentence=True),
 )
 CHANGES = ListLayout(
     (*(field for field in _COLUMNS if field.name != "period"), *_CHANGE_FIELDS),

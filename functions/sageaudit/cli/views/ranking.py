@@ -111,7 +111,7 @@ def show(ranking: Ranking, console: Console) -> None:
     """Prints the totals, then the families with their fixes, the rules, owners and types."""
     if ranking.total == Sums():
         days = f"{ranking.since} to {ranking.until}"
-        console.print(f"No audited job ended {days} (UTC).", highlight=False)
+        console.print(f"No audited job ended from {days} (UTC).", highlight=False)
         return
     _show_total(ranking, console)
     _show_families(ranking, console)
@@ -123,7 +123,7 @@ def show(ranking: Ranking, console: Console) -> None:
 def _show_total(ranking: Ranking, console: Console) -> None:
     sums, amounts = ranking.total, sums_amounts(ranking.total)
     print_line(console, account_headline(sums), "bold")
-    days = f"ended {ranking.since} to {ranking.until} (UTC)"
+    days = f"Jobs that ended from {ranking.since} to {ranking.until} (UTC)"
     print_line(console, f"{days}; {judged_text(sums)}", "dim")
     table = plain_table("", " ", "  ", right={" "}, unbroken={" "})
     table.show_header = False

@@ -56,7 +56,7 @@ _DROPPED_FIRST = ("name", "lost", "avoidable")
 def listing_line(regions: Sequence[str], period: Period) -> str:
     """Returns which jobs are about to be listed."""
     place = regions[0] if len(regions) == 1 else count_text(len(regions), "region")
-    return f"listing the jobs that ended {period.since} to {period.until} (UTC) in {place}"
+    return f"listing the jobs that ended from {period.since} to {period.until} (UTC) in {place}"
 
 
 def listed_line(lanes: Sequence[Lane], cost: ScanCost) -> str:

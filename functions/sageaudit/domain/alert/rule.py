@@ -248,7 +248,9 @@ def _follow_up(
         return decision(FollowUpReason.OTHER_ADVICE, text, parameter_alert)
     if month.projected >= GROWTH_FACTOR * last_kind_alert.amount:
         return decision(
-            FollowUpReason.GREW, "the family's month grew by a third or more", last_kind_alert
+            FollowUpReason.GREW,
+            "the family's monthly amount grew by a third or more",
+            last_kind_alert,
         )
     return None
 
@@ -278,10 +280,11 @@ def _is_found_anew(case: AlertCase, recommendation: FamilyRecommendation) -> boo
 
 
 def _reopened_text(recommendation: FamilyRecommendation) -> str:
-    ordinal = _ORDINALS.get(recommendation.appearances, f"{recommendation.appearances}th")
-    wasted_usd = known_sum(recommendation.all_amounts)
-    wasted_text = f", ${wasted_usd:,.2f} wasted so far" if wasted_usd else ""
-    return f"what was fixed came back: {ordinal} time{wasted_text}"
+    nth = _ORDINALS.get(recommendation.appearances, f"{recommendation.appearances}th")
+    wasted = known_sum(recommendation.all_amounts)
+    verb = "has cost" if recommendation.amount_kind is AmountKind.COUNTED else "may have cost"
+    so_far = f"; it {verb} ${wasted:,.2f} so far" if wasted else ""
+    return f"it is back after a fix, found for the {nth} time{so_far}"
 
 
 def _replacement_text(
@@ -324,12 +327,12 @@ def _worsening_text(month: Month, before: Alert, *, is_apart: bool) -> str:
     """
     previous_usd = before.amount
     if previous_usd and month.projected >= IMMEDIATE_FACTOR * previous_usd:
-        return f"it is {IMMEDIATE_FACTOR} times as much or more"
+        return f"it is at least {IMMEDIATE_FACTOR} times as much"
     is_step = month.severity.rank > monthly_severity(previous_usd).rank
     is_known = is_apart and not before.is_single_occurrence
     is_more = is_step and is_known and month.projected >= GROWTH_FACTOR * previous_usd
     return (
-        f"it comes to ${severity_min_usd(month.severity):,.0f} a month or more now"
+        f"it now comes to at least ${severity_min_usd(month.severity):,.0f} a month"
         if is_more
         else ""
     )

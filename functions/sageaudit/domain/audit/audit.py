@@ -128,7 +128,7 @@ def judgement(
     runs by which a short run was judged; None without them.
     """
     if not job.finished:
-        text = f"It has not ended (status {job.status}): its use can be judged only after its end."
+        text = f"How it used its machines can be judged only after it ends (status {job.status})."
         return Judgement(Judged.NO, (text,), is_running=True)
     if _has_nothing_to_judge(billed, savings):
         return FULLY_JUDGED

@@ -33,6 +33,8 @@ from sageaudit.domain.prices.market import PriceKind
 from sageaudit.structs import replace
 
 _ZERO = Decimal(0)
+_FIRST_WORDS = frozenset({"After", "In", "It", "Its", "No", "On", "Runs", "The", "This"})
+"""First words of summaries that are written small inside a sentence."""
 
 
 def rollup_job_from_children(children: Sequence[AuditDocument]) -> Job:
@@ -229,6 +231,12 @@ def _merged_findings(
     )
 
 
+def _in_sentence(summary: str) -> str:
+    """Returns a summary without its capital letter, unless it begins with a name."""
+    first_word = summary.partition(" ")[0]
+    return f"{summary[:1].lower()}{summary[1:]}" if first_word in _FIRST_WORDS else summary
+
+
 def _merge_rule_findings(
     documents: Sequence[FindingDocument], scope_text: str, key: str, severities: Severities
 ) -> Finding:
@@ -255,7 +263,10 @@ def _merge_rule_findings(
         severity=severities.severity_for(rule, detection.bucket, usd, span, is_priced=is_priced),
         detection=replace(
             detection,
-            summary=f"In {len(findings)} of {scope_text}, such as: {detection.summary}",
+            summary=(
+                f"In {len(findings)} of {scope_text}; in one of them, "
+                f"{_in_sentence(detection.summary)}"
+            ),
             evidence={key: len(findings), **detection.evidence},
         ),
         saving_usd=usd,

@@ -193,12 +193,12 @@ def bill(job: Job, market: Market) -> Bill:
 
 def _still_running_sentence(job: Job) -> str:
     until = f"{job.observed_until:%Y-%m-%d %H:%M} UTC" if job.observed_until else "an unknown time"
-    return f"the job still runs (status {job.status}): its cost is counted until {until}"
+    return f"the job is still running, and its cost is counted up to {until}"
 
 
 def _missing_seconds_reason(job: Job) -> str:
     if not job.finished:
-        return f"the job still runs (status {job.status}): its cost so far is not known"
+        return f"the job is still running (status {job.status}), and its cost so far is not known"
     if job.purchase is Purchase.SERVERLESS:
         return "a serverless job is priced by token, and no token price is known"
     return "neither billable seconds nor start and end are known"

@@ -111,12 +111,13 @@ class Candidate(NamedTuple):
         is_longer = self.runtime_factor.counted >= MIN_SHOWN_FACTOR
         if is_longer and self.best_change is not None and self.break_even_factor is not None:
             break_even_text = (
-                f"; up to {self.break_even_factor:.2f} times as long it still saves money"
+                f"; it still saves money up to {self.break_even_factor:.2f} times as long"
             )
             if self.break_even_factor > _FAR_BREAK_EVEN * self.runtime_factor.counted:
                 break_even_text = ""
             sentences.append(
-                f"Counted as {self.runtime_factor.counted:.2f} times as long{break_even_text}."
+                "The saving assumes that a run takes"
+                f" {self.runtime_factor.counted:.2f} times as long{break_even_text}."
             )
         if self.price_note is not None and not self.has_estimated_rate:
             sentences.append(self.price_note)
@@ -256,7 +257,10 @@ def factor_from_family(
     sentence = f"the family's runs took {factor:.2f} times as long there"
     if factor > MAX_RUNTIME_FACTOR:
         return TypeRefusal(Constraint.RUN_TIME, sentence)
-    reason = f"T{sentence[1:]} (medians of {other_runs.runs} and {current_runs.runs} runs)."
+    runs_text = f"{other_runs.runs} and {current_runs.runs} runs"
+    if other_runs.runs == current_runs.runs:
+        runs_text = f"{other_runs.runs} runs on each type"
+    reason = f"On {other_type.name}, {sentence.removesuffix(' there')} (medians of {runs_text})."
     if (
         other_runs.usd < current_runs.usd
         and other_runs.usd / other_runs.seconds > current_runs.usd / current_runs.seconds

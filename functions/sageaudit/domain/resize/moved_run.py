@@ -99,7 +99,8 @@ class RuntimeOnType(Fit):
             return factor
         best_vcpu_factor = self.vcpu_factor(Decimal(0))
         reason = (
-            f"At times more cores were busy than {self.other_type.vcpu} vCPUs hold with headroom."
+            f"At times the run used more CPU than {self.other_type.vcpu} vCPUs can give with some"
+            " reserve."
         )
         counted_factor, best_factor = (
             (end * multiple).quantize(FACTOR_PRECISION, ROUND_UP)
@@ -252,26 +253,25 @@ class RuntimeOnType(Fit):
             sentences.append(self._shared_gpu_text())
         if not sentences:
             return self._same_gpu_text()
-        use_text = f"the GPU was busy for {busy_share:.0%} of the time"
+        use_text = f"the GPU was busy {busy_share:.0%} of the time"
         if self.demand.gpus.unknown_because:
-            use_text = "how busy it was is not known, so it is counted as always busy"
+            use_text = "how busy the GPU was is not known, so it is counted as always busy"
         elif self.current_type.gpus > 1:
-            use_text = f"the GPUs were busy for {busy_share:.0%} of the time on average"
-        reason = f"{', and '.join(sentences)}; {use_text}."
-        return " ".join([f"{reason[0].upper()}{reason[1:]}", *self._caveats(ratio)])
+            use_text = f"the GPUs were busy {busy_share:.0%} of the time on average"
+        reasons = (f"{text[0].upper()}{text[1:]}." for text in (*sentences, use_text))
+        return " ".join([*reasons, *self._caveats(ratio)])
 
     def _comparison_text(self, ratio: RuntimeRange) -> str:
-        range_text = f"{ratio.low:.2f} to {ratio.high:.2f}"
-        precisions_text = " and ".join(sorted({row.precision.label for row in ratio.rows}))
-        if len(self._precisions) > 1:
-            precisions_text = (
-                f"the widest range of {precisions_text}, as the run's precision is not known"
-            )
-        return (
-            f"{self.other_type.gpu_model} took {range_text} times as long as"
-            f" {self.current_type.gpu_model} "
-            f"{ratio.basis} ({precisions_text})"
+        ends = f"{ratio.low:.2f} to {ratio.high:.2f}"
+        classes = " and ".join(sorted({row.precision.label for row in ratio.rows}))
+        text = (
+            f"the {self.other_type.gpu_model} took {ends} times as long as the"
+            f" {self.current_type.gpu_model} {ratio.basis}"
         )
+        if len(self._precisions) > 1:
+            reason = "because the run's precision is not known"
+            return f"{text}. The range covers {classes}, {reason}"
+        return f"{text} ({classes})"
 
     def _caveats(self, ratio: RuntimeRange | None) -> Iterator[str]:
         if ratio is not None and ratio.high < 1 and self._gpus_per_other_gpu == 1:
@@ -297,7 +297,10 @@ class RuntimeOnType(Fit):
             )
         gpus_text = "one" if self.other_type.gpus == 1 else f"{self.other_type.gpus}, spread evenly"
         if not has_gpu_ranks:
-            return f"the work of {self.current_type.gpus} GPUs takes turns on {gpus_text}"
+            gpus = self.current_type.gpus
+            if self.other_type.gpus == 1:
+                return f"this assumes that one GPU does the work of {gpus} in turn"
+            return f"this assumes that {self.other_type.gpus} GPUs share the work of {gpus} evenly"
         return (
             f"each of its {self.current_type.gpus} GPUs does a part of the work "
             f"({self.job.hints.distribution}); on {gpus_text} these may take turns or wait one "

@@ -54,12 +54,16 @@ _MAX_SUM_ROWS = 15
 _MAX_STEPS = 8
 _ZERO = Decimal(0)
 _BEFORE_TITLE = "Before"
+_NEEDED_TITLE = "How much of the spend was needed"
 _DETAILS_NOTE = (
-    "The most avoidable and lost dollars first, then the highest cost. Each name is followed by its"
-    " avoidable and lost dollars and its cost."
+    "Jobs with the most avoidable and lost dollars come first. After each name: avoidable and lost"
+    " dollars, then cost."
 )
 _ROLLUP_NOTE = "The cost of {} is in the rows of its {}, so that rows add up."
-_RULES_NOTE = "Each dollar is counted once: if fixes overlap, for the rule that is applied first."
+_RULES_NOTE = (
+    "Each dollar is counted once. If fixes overlap, it is counted for the rule that is applied"
+    " first."
+)
 Step = Literal["day", "week", "month"]
 _HEIGHT = 190
 """The height of the spend chart in pixels."""
@@ -77,7 +81,7 @@ def account_body(report: AccountReport) -> Iterator[Child]:
     if total.jobs:
         spend = _spend_over_time(report.days, report.since, report.until)
         yield section("Spend over time", spend)
-    yield section("From spend to what was needed", _waterfall(total))
+    yield section(_NEEDED_TITLE, _waterfall(total))
     yield section("By rule", _rules(report), note=_RULES_NOTE)
     yield tag("div", map(_sums_section, report.column_sums), class_="columns")
     if report.summaries:
@@ -97,9 +101,8 @@ def _jobs_note(report: AccountReport) -> str:
     sentences = []
     if report.omitted_jobs:
         sentences.append(
-            f"The {job_count_text(report.summaries)} with the most avoidable and lost dollars,"
-            " then the"
-            f" highest cost. {report.omitted_jobs:,} more are only in the totals."
+            f"The {job_count_text(report.summaries)} with the most avoidable and lost dollars, then"
+            f" those with the highest cost. {report.omitted_jobs:,} more are only in the totals."
         )
     rollup_kinds = {summary.kind for summary in report.summaries if summary.rollup}
     sentences += [
@@ -131,8 +134,7 @@ def _waterfall(total: Sums) -> Markup | None:
         others = Figure(others_usd, estimated=bool(total.estimated))
         steps.append(("other rules", others, "avoidable"))
     spend = ("Spend", sums_amounts(total).spend)
-    title = "From spend to what was needed"
-    return waterfall(title, spend, steps, "Needed, or not judged") if steps else None
+    return waterfall(_NEEDED_TITLE, spend, steps, "Needed, or not judged") if steps else None
 
 
 def _rules(report: AccountReport) -> Markup | None:

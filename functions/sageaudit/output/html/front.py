@@ -48,12 +48,14 @@ _ZERO = Decimal(0)
 _CENT = Decimal("0.01")
 _NOT_IN_TOTALS = "not in the totals"
 _RESULTS_TITLE = "Results of recommendations"
+_MONTH_TITLE = "In 30 days"
 _RESULTS_NOTE = (
-    "From the runs of 180 days. 30 days: avoidable and lost dollars of recommendations that nobody"
-    " has followed yet. Predicted and measured: savings of all runs since the change, or until it"
-    " was undone (Ended). The rows do not add up."
+    f"From all runs of the last 180 days. The column “{_MONTH_TITLE}” has what recommendations that"
+    " nobody has followed yet would have saved. Predicted and measured: savings of all runs since"
+    " the change, or until it was undone (Undone). Do not add the rows: some dollars are in several"
+    " of them."
 )
-_NOT_COMPARED_NOTE = "No comparison: the history does not cover the {days} before."
+_NOT_COMPARED_NOTE = "No comparison: the history does not cover the {days} before this period."
 
 
 def first_screen(report: AccountReport) -> Markup:
@@ -95,7 +97,8 @@ def _card(report: AccountReport, change: TopChange) -> Markup:
     kind = report.summaries[change.summary_index].kind
     sums = _family_sums(report).sums[change.family]
     rule_sums = sums.rules.get(finding.rule, RuleSums())
-    jobs_text = f"{finding.rule} in {rule_sums.findings:,} of {count_text(sums.jobs, 'job')}, e.g. "
+    sign = ":" if rule_sums.findings == 1 else ", e.g."
+    jobs_text = f"{finding.rule} in {rule_sums.findings:,} of {count_text(sums.jobs, 'job')}{sign} "
     example = tag("a", change.fix.job, href=f"#j{change.summary_index}")
     return tag(
         "article",
@@ -129,8 +132,8 @@ def _amount_text(report: AccountReport, rule_sums: RuleSums, bucket: Bucket) -> 
     is_projected = rule_sums.findings > 1 and days >= _MIN_DAYS and monthly_usd >= 1
     if is_projected:
         figure = replace(figure, usd=monthly_usd, upper_usd=monthly_upper_usd, rounding=ROUND_DOWN)
-    kind_text = bucket.value if bucket.is_counted else "worth a trial"
-    return join([tag("strong", str(figure)), f" {kind_text}{' a month' if is_projected else ''}"])
+    kind = bucket.value if bucket.is_counted else "may be saved"
+    return join([tag("strong", str(figure)), f" {kind}{' a month' if is_projected else ''}"])
 
 
 def _tiles(report: AccountReport) -> Markup:
@@ -272,9 +275,9 @@ def _recommendation_results(report: AccountReport) -> Markup | None:
     ]
     if ended_comparisons:
         rows.append(
-            ["Ended", f"{len(ended_comparisons):,}", "-", *_measured_cells(ended_comparisons)]
+            ["Undone", f"{len(ended_comparisons):,}", "-", *_measured_cells(ended_comparisons)]
         )
-    titles = ("State", "Recommendations", "30 days", "Predicted", "Measured")
+    titles = ("State", "Recommendations", _MONTH_TITLE, "Predicted", "Measured")
     if not rows:
         return None
     cells = table(titles, rows, _RESULTS_TITLE, numbers=titles[1:])

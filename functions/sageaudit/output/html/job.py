@@ -174,7 +174,7 @@ def _money(document: AuditDocument) -> Markup | None:
     if document["bill"]["total_usd"] is None or not steps:
         return None
     cost = ("Cost", document_amounts(document).spend)
-    return waterfall("From the cost to what was needed", cost, steps, "Needed")
+    return waterfall("How much of the cost was needed", cost, steps, "Needed")
 
 
 def _step_title(slice_name: str) -> str:
@@ -200,7 +200,7 @@ def _rules_without_finding(document: AuditDocument) -> Markup | None:
     """
     elements = []
     if document["clear"]:
-        elements.append(tag("p", f"Clear: {', '.join(document['clear'])}."))
+        elements.append(tag("p", f"Checked, nothing found: {', '.join(document['clear'])}."))
     if rules := document["not_applicable"]:
         reasons = _bullet_list([f"{rule['rule']}: {rule['reason']}" for rule in rules])
         summary = tag("summary", notes.not_applicable_text(rules, "reasons below"))
@@ -259,7 +259,8 @@ def _timeline(document: AuditDocument, *, short: bool) -> Markup | None:
     label = f"Phases in order: {phases_text}"
     svg = svg_chart(label, _TIMELINE_HEIGHT, rects, class_="chart line")
     below = tag("p", phases_text, class_="note") if short else _phase_table(document, colours)
-    return figure(f"Phases, {duration_text(total_s)} in total", svg, below)
+    unbilled_text = "" if all(phase["billed"] for phase in phases) else ", with those not billed"
+    return figure(f"Phases, {duration_text(total_s)} in total{unbilled_text}", svg, below)
 
 
 def _phase_rects(

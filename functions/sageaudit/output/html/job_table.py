@@ -140,7 +140,7 @@ COLUMNS = (
     ),
     TableColumn("Possible", figure=lambda amounts: amounts.possible),
     TableColumn("Idle", figure=lambda amounts: amounts.idle),
-    TableColumn("Count", _field_text("instance_count"), is_number=True),
+    TableColumn("Instances", _field_text("instance_count"), is_number=True),
     TableColumn("Minutes", _minutes_text("duration_s"), is_number=True),
     TableColumn("Waiting (min)", _minutes_text("waiting_s"), is_number=True, only_if_varying=True),
     TableColumn("Instance hours", _hours_text, is_number=True),

@@ -249,7 +249,7 @@ def waterfall(
         percent_text(left_usd, total_usd) if total_usd and left_usd >= 0 else "",
     )
     rows.append(BarRow(end_name, (BarPiece(left_usd, "needed"),), end_cells, is_bold=True))
-    return bar_table(label, ("Step", "USD", "of the cost"), rows)
+    return bar_table(label, ("Step", "USD", "Share of spend"), rows)
 
 
 def _end_usd(row: BarRow) -> Decimal:

@@ -81,10 +81,10 @@ def _body(main: Child, generated_at: datetime, version: str) -> Child:
     header = tag("header", tag("span", "sageaudit", class_="brand"), theme_button, class_="top")
     origin_text = f"Written by sageaudit {version} on {generated_at:%Y-%m-%d %H:%M} UTC. "
     terms_text = (
-        "Avoidable dollars are measured or derived; of a range, the low end is counted. Lost "
-        "dollars were paid for runs without a result. Possible savings are worth a trial and not "
-        "in the totals. Idle capacity was paid for and not used; it is not a saving and not in "
-        "the totals."
+        "Avoidable dollars are measured or derived. If the saving is a range, its low end is "
+        "counted. Lost dollars were paid for runs without a result. Possible savings are worth a "
+        "trial and not in the totals. Idle capacity was paid for and not used; it is not a saving "
+        "and not in the totals."
     )
     footer = tag("footer", tag("p", terms_text), tag("p", origin_text))
     script = tag("script", _asset("page.js"))

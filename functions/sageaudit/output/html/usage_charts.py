@@ -46,6 +46,7 @@ _FULL_PERCENT = 100.0
 _P95 = 95
 
 
+_PLACES = {"idle start": "at the start", "standstill": "in between", "idle end": "at the end"}
 _IdlePeriod = tuple[range, str]
 """The periods of an idle time, and its label."""
 
@@ -76,11 +77,11 @@ def _idle_periods(usage: Measurements) -> list[_IdlePeriod]:
 def _idle_note(usage: Measurements, idle_periods: Sequence[_IdlePeriod]) -> Markup | None:
     if not idle_periods:
         return None
-    durations_text = ", ".join(
-        f"{label} {_periods_text(usage, len(periods))}" for periods, label in idle_periods
+    durations = ", ".join(
+        f"{_periods_text(usage, len(periods))} {_PLACES[label]}" for periods, label in idle_periods
     )
     shade = tag("i", class_="shade")
-    return tag("p", shade, f"Idle periods, shaded in each chart: {durations_text}.", class_="note")
+    return tag("p", shade, f"Idle periods are shaded in each chart: {durations}.", class_="note")
 
 
 def _periods_text(usage: Measurements, periods: int) -> str:

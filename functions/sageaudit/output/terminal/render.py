@@ -76,9 +76,12 @@ def _print_header(document: AuditDocument, console: Console) -> None:
     job = document["job"]
     status = (for_terminal(job["status"]), _STATUS_STYLES.get(job["status"], "bold"))
     name = (for_terminal(job["name"]), "bold")
-    console.print(Text.assemble(name, f"  {job['kind']} job, ", status))
-    instances_text = notes.instances_text(job)
-    instances_line = ", ".join(filter(None, (instances_text, notes.account_region_text(job))))
+    if document["unauditable"] is None:
+        console.print(Text.assemble(name, f"  {job['kind']} job, ", status))
+    else:
+        console.print(Text.assemble(name, f"  {job['kind']} job"))
+    instances = notes.instances_text(job)
+    instances_line = ", ".join(filter(None, (instances, notes.account_region_text(job))))
     lines = (instances_line, notes.owner_family_text(job), notes.times_text(job))
     for line in filter(None, lines):
         print_line(console, line)
@@ -109,7 +112,7 @@ def _print_unjudged(document: AuditDocument, console: Console) -> None:
         text = notes.not_applicable_text(document["not_applicable"], _REASONS_HINT)
         print_line(console, text, "dim")
     if document["clear"]:
-        print_line(console, f"Clear: {', '.join(document['clear'])}", "dim")
+        print_line(console, f"Checked, nothing found: {', '.join(document['clear'])}", "dim")
 
 
 def _print_section(console: Console, title: str, content: RenderableType | None) -> None:
@@ -177,11 +180,12 @@ def _waterfall(document: AuditDocument, console: Console) -> Table | None:
         needed = replace(amounts.spend, usd=part["usd"])
         cost = str(needed if is_rest else Figure(part["usd"], estimated=estimated))
         style = "green" if is_rest else "red"
-        table.add_row(Text(for_terminal(part["slice"])), Text(bar, style), cost)
-    for word, figure in zip(("avoidable", "lost", "possible"), amounts[1:4], strict=True):
-        note = Text("worth a trial" if word == "possible" else "", "dim")
+        title = "needed" if is_rest else for_terminal(part["slice"])
+        table.add_row(Text(title), Text(bar, style), cost)
+    titles = ("Total avoidable", "Total lost", "Possible (worth a trial)")
+    for title, figure in zip(titles, amounts[1:4], strict=True):
         if figure.usd is None or figure.upper_end:
-            table.add_row(Text(f"= {word}", "bold"), note, Text(str(figure), "bold"))
+            table.add_row(Text(title, "bold"), "", Text(str(figure), "bold"))
     return table
 
 

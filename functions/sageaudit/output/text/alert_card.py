@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from sageaudit.domain.alert.alert import AlertDecision
 from sageaudit.domain.alert.audit_figures import MessageAudit, is_postable, is_regression
 from sageaudit.domain.audit.audit import Judged
-from sageaudit.domain.audit.bill_document import missing_parts
+from sageaudit.domain.audit.bill_document import SpendQualifier, missing_parts
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import AmountKind, FindingDocument, FixDocument
 from sageaudit.domain.bill.finding import Bucket
@@ -56,6 +56,8 @@ _MAX_PARAMETERS = 3
 _MAX_FINDING_ROWS = 3
 """The most rows of a finding's sentence; a longer sentence loses its parentheses."""
 _NOTHING_TO_CHANGE = "nothing to change"
+_CHANGE_PREFIX = "What changed: "
+"""The start of a cost spike's second sentence."""
 _LOOK_AT_CHANGES = "look at what changed"
 """The next step of a message about a cost spike."""
 
@@ -70,7 +72,11 @@ def alert_card(
     job, findings = audit.job, _findings(audit, decision)
     top = findings[0] if findings else None
     reason, first_step, caveat = _finding_texts(top)
-    steps_text = other_steps_text(decision.other_steps)
+    is_change = reason.startswith(_CHANGE_PREFIX)
+    reason_line = CardLine(
+        without_paths(reason.removeprefix(_CHANGE_PREFIX)), "What changed" if is_change else "Why"
+    )
+    other_steps = other_steps_text(decision.other_steps)
     is_monthly = not decision.is_run_only
     name = subject_name(job["family"]) if is_monthly else short_name(job["family"])
     card = MessageCard(
@@ -79,12 +85,12 @@ def alert_card(
         lines=(
             *(CardLine(text, label) for label, text in last_alert_lines(audit, decision)),
             *(_pipeline_step_lines(job["family"]) if is_monthly else ()),
-            *([CardLine(without_paths(reason), "Why")] if reason else []),
+            *([reason_line] if reason else []),
             *_change_lines(audit, top, first_step, decision),
             *([] if decision.spike or top else [_cost_line(audit)]),
             *([CardLine(without_paths(caveat), "Caveat")] if caveat else []),
             *_uncounted_lines(audit, top),
-            *([CardLine(steps_text, "Other steps")] if steps_text else []),
+            *([CardLine(other_steps, "Other steps, a month")] if other_steps else []),
         ),
         owner=job["owner"],
         account_region=place_words(job["account"], job["region"]),
@@ -140,7 +146,7 @@ def _change_lines(
         top["fix"] if top else [],
         key=lambda parameter: _PLACEHOLDER.search(str(parameter["new"])) is not None,
     )
-    label = "Try once" if decision.amount_kind is AmountKind.POSSIBLE else "Do this"
+    label = "Try it once" if decision.amount_kind is AmountKind.POSSIBLE else "Do this"
     is_lost = top is not None and Bucket(top["bucket"]) is Bucket.LOST
     if first_step:
         yield CardLine(first_step, f"{label} first")
@@ -173,16 +179,18 @@ def _saving_text(audit: MessageAudit, top: FindingDocument, decision: AlertDecis
     bucket, saving, month = Bucket(top["bucket"]), saving_figure(top), decision.saves
     is_unknown = saving.usd is None or not saving.upper_end
     if bucket is Bucket.LOST:
-        text = f"{_share_of_run(audit, saving)} was lost"
+        text = _loss_text(audit, saving)
     elif is_unknown:
         return f"its saving is unknown; {_run_label(audit)} cost {_spend_text(audit)}"
     else:
-        verb = "would save" if bucket is Bucket.POSSIBLE else "saves"
-        text = f"{verb} {_share_of_run(audit, saving)}"
+        verb = "may save" if bucket is Bucket.POSSIBLE else "saves"
+        text = f"it {verb} {_share_of_run(audit, saving)}"
     if month is None or not month.projected or month.is_single_occurrence or audit.is_rollup:
         return text
-    month_text = str(Figure(month.projected, rounding=ROUND_NEAREST)).removeprefix("about ")
-    return f"{text}; {month_text} a month"
+    monthly = f"{Figure(month.projected, rounding=ROUND_NEAREST)} a month"
+    if bucket is Bucket.LOST:
+        return f"{text}: {monthly}" if saving.usd else f"{text}: up to {monthly}"
+    return f"{text}, or {monthly}"
 
 
 def _share_of_run(audit: MessageAudit, amount: Figure) -> str:
@@ -190,10 +198,21 @@ def _share_of_run(audit: MessageAudit, amount: Figure) -> str:
     spend = document_amounts(audit.document).spend
     if not spend.upper_end:
         return f"{amount} a run"
-    spend_text = f"{_run_label(audit)}'s {spend}"
-    if amount.upper_end != spend.usd:
-        return f"{amount} of {spend_text}"
-    return f"all of {spend_text}" if amount.usd else f"up to all of {spend_text}"
+    is_exact = spend.qualifier is SpendQualifier.EXACT
+    spend_text = f"{spend}" if is_exact else f"cost ({spend})"
+    spend_text = f"{_run_label(audit)}'s {spend_text}"
+    return f"all of {spend_text}" if amount.usd == spend.usd else f"{amount} of {spend_text}"
+
+
+def _loss_text(audit: MessageAudit, amount: Figure) -> str:
+    """Returns `this run's full cost, $4.55, was lost`, or the part that was or may have been."""
+    spend = document_amounts(audit.document).spend
+    verb = "was lost" if amount.usd else "may have been lost"
+    if not spend.upper_end or amount.upper_end != spend.usd:
+        return f"{_share_of_run(audit, amount)} {verb}"
+    if amount.usd:
+        return f"{_run_label(audit)}'s full cost, {spend}, {verb}"
+    return f"{amount}, the full cost of {_run_label(audit)}, {verb}"
 
 
 def _run_label(audit: MessageAudit) -> str:

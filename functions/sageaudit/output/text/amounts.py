@@ -37,10 +37,10 @@ COUNTED_IN_JOBS = Figure(None, absent="in its jobs")
 IDLE_LABEL = "Idle capacity"
 UNIT_WORDS: dict[Unit, str] = {"gpu_hours": "GPU-hours", "vcpu_hours": "vCPU-hours"}
 _PLACES_TO_LOOK: dict[IdleCause, str] = {
-    "standstill": "why the GPUs stood still for half an hour or more",
+    "standstill": "why the GPUs were idle for half an hour or more",
     "gpu_use": "whether the code uses the GPU at all",
     "data_loader": "the data loader (the CPU was busy while the GPU waited)",
-    "communication": "the communication between hosts (all were used alike)",
+    "communication": "the communication between hosts (all hosts were equally busy)",
     "batch_size": "a larger batch (GPU memory was free)",
     "parallel_work": "whether the code uses every vCPU",
 }
@@ -198,7 +198,7 @@ def idle_sentence(document: AuditDocument) -> str | None:
     idle = document["idle_capacity"]
     if idle is None or not should_show_idle(idle):
         return None
-    hours_text = f"{_idle_hours_text(document, idle)} were paid for but not used"
+    hours_text = _unused_hours_text(document, idle)
     return f"{hours_text}{_idle_value_text(document, idle)} {_look_at_text(idle)}"
 
 
@@ -212,6 +212,17 @@ def idle_headline(document: AuditDocument) -> str:
         return f"{hours_text}, price unknown"
     prepaid_text = ", prepaid" if document["bill"]["basis"] == "prepaid" else ""
     return f"{hours_text}, worth {Figure(idle['list_usd'], rounding=ROUND_NEAREST)}{prepaid_text}"
+
+
+def _unused_hours_text(document: AuditDocument, idle: IdleCapacityDocument) -> str:
+    """Returns `of the 48 GPU-hours paid for, 40 (83%) were not used`."""
+    share = percent_text(idle["idle"], idle["paid"])
+    idle_hours, paid_hours = _hours_text(idle["idle"]), _hours_text(idle["paid"])
+    # "145 of 145" would mean that every hour was idle
+    unused = "nearly all" if idle_hours == paid_hours else idle_hours
+    bound = "up to " if document["bill"]["basis"] == "upper_bound" else ""
+    unit = UNIT_WORDS[idle["unit"]]
+    return f"of the {paid_hours} {unit} paid for, {bound}{unused} ({share}) were not used"
 
 
 def _idle_hours_text(document: AuditDocument, idle: IdleCapacityDocument) -> str:
@@ -241,7 +252,7 @@ def _idle_value_text(document: AuditDocument, idle: IdleCapacityDocument) -> str
         )
     if _can_have_fix(document):
         return f"{value_text}. None of it is counted above: it is not a certain saving."
-    return f"{value_text}. This is not a saving: no change is certain to save it."
+    return f"{value_text}. No change is certain to save this money."
 
 
 def is_value_estimated(document: AuditDocument) -> bool:
@@ -270,8 +281,8 @@ def _look_at_text(idle: IdleCapacityDocument) -> str:
     causes = idle["likely_causes"]
     places = [_PLACES_TO_LOOK[cause] for cause in causes if cause in _PLACES_TO_LOOK]
     if not places:
-        return "A profile shows why."
-    return f"Look at {', then '.join(places)}; a profile shows more."
+        return "A profile of the run shows why."
+    return f"Look at {', then '.join(places)}. A profile of the run shows more."
 
 
 def _hours_text(hours: Decimal) -> str:

@@ -142,7 +142,7 @@ def fit_card(card: MessageCard, max_rows: int) -> MessageCard:
     Lines are dropped by their `drop_priority`, then the longest texts are cut.
     """
     lines = [*card.lines, *card.commands]
-    link_line = LINK_SEPARATOR.join([*(link.label for link in card.links), card.rule])
+    link_line = LINK_SEPARATOR.join([*(link.label for link in card.links), f"Rule: {card.rule}"])
     fixed_texts = (card.title, card.owner_line, link_line)
     available_rows = max_rows - sum(row_count(text) for text in fixed_texts if text)
     while (

@@ -21,8 +21,10 @@ from sageaudit.output.text.money import ROUND_DOWN, Figure
 from sageaudit.output.text.untrusted import ELLIPSIS, cut_middle, without_paths
 from sageaudit.output.text.words import assignment_line, key_label, setting_text, value_text
 
-NO_STEP = "look at it"
-"""The step for a finding that has nothing to change."""
+NO_STEP = "look at the audit"
+"""The step for a finding that names nothing to change."""
+_LOSS_STEP = "find out why it left no result"
+"""The same for a finding about a run whose cost was lost."""
 _MAX_FIX_LENGTH = 400
 """The most characters of a fix in one line, without the count of omitted parameters."""
 _MAX_STEP_LENGTH = 60
@@ -32,8 +34,12 @@ _SAVING_UNKNOWN = "saving unknown"
 SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
 _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
 _INSTANCES = re.compile(r"(\d+) x (\S+)")
-_COUNTED_AS = re.compile(r"\bcounted as (up to )?(\d+(?:\.\d+)?) times as long", re.IGNORECASE)
 _TIMES_AS_LONG = re.compile(r"\bt(?:akes?|ook) (up to )?(\d+(?:\.\d+)?) times as long\b(?! as)")
+_ASSUMED_TIMES = re.compile(
+    r"\b(?:counted as|assumes that a run takes) (up to )?(\d+(?:\.\d+)?) times as long",
+    re.IGNORECASE,
+)
+"""The counted run time, in the words of older and of new audits."""
 _TENTH = Decimal("0.1")
 
 
@@ -124,7 +130,7 @@ def _alternatives(
         zip(fixes, chain(savings, missing_savings), strict=False)
     ):
         word = "Or" if index else "Fix"
-        yield (f"{word}, {saving}:" if saving else f"{word}:"), fix
+        yield (f"{word} ({saving}):" if saving else f"{word}:"), fix
 
 
 def fix_text(finding: FindingDocument) -> str | None:
@@ -163,7 +169,9 @@ def saving_figure(finding: FindingDocument) -> Figure:
 
 
 def dollars_text(finding: FindingDocument) -> str | None:
-    """Returns `$42.50 avoidable`, or `up to $9.20 avoidable, not counted`; None without dollars."""
+    """Returns `$42.50 avoidable`, or `up to $9 avoidable (not in the totals)`; None without
+    dollars.
+    """
     bucket, counted_usd = finding["bucket"], finding["saving_usd"]
     alone_usd, counted_figure = finding["saving_alone_usd"], saving_figure(finding)
     if Bucket(bucket) is Bucket.NONE:
@@ -175,9 +183,9 @@ def dollars_text(finding: FindingDocument) -> str | None:
     if counted_usd:
         return f"{counted_figure} {bucket}"
     if counted_figure.upper_end:
-        return f"{counted_figure} {bucket}, not counted"
-    alone_figure = Figure(alone_usd, estimated=finding["estimated"])
-    return f"{alone_figure} {bucket}, counted by other findings"
+        return f"{counted_figure} {bucket} (not in the totals)"
+    saving_alone = Figure(alone_usd, estimated=finding["estimated"])
+    return f"{saving_alone} {bucket} (counted by other findings)"
 
 
 def describe_saving(finding: FindingDocument) -> str | None:
@@ -207,7 +215,7 @@ def describe_saving(finding: FindingDocument) -> str | None:
     if counted_usd is None or counted_usd == alone_usd or not alone_usd:
         return f"saves {alone_figure} per run"
     rest_text = f"{counted_figure} per run" if counted_usd else "nothing more"
-    return f"saves {rest_text} with the other fixes applied; alone {alone_figure}"
+    return f"saves {rest_text} after the other fixes, or {alone_figure} alone"
 
 
 def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:
@@ -219,10 +227,11 @@ def _order(finding: FindingDocument) -> tuple[bool, bool, Decimal, str]:
 def _not_counted_text(finding: FindingDocument) -> str | None:
     exemption = finding["exempt"]
     if exemption is not None:
-        until_text = f" until {exemption['until']}" if exemption["until"] else ""
-        return f"Exempt by {exemption['by']}{until_text}: {exemption['reason']}"
+        until = f" until {exemption['until']}" if exemption["until"] else ""
+        by = "the policy" if exemption["by"] == "policy" else exemption["by"]
+        return f"Exempt by {by}{until} (reason: {exemption['reason']})"
     covering_rule = finding["superseded_by"] or finding["subsumed_by"]
-    return f"Not counted: {covering_rule} covers it" if covering_rule else None
+    return f"Not counted: {covering_rule} already has this amount" if covering_rule else None
 
 
 def short_step(finding: FindingDocument, instances: str | None, *, is_trial: bool = False) -> str:
@@ -234,7 +243,8 @@ def short_step(finding: FindingDocument, instances: str | None, *, is_trial: boo
     step = without_paths(finding.get("first_step") or "")
     if not step:
         fix = finding["fix"]
-        return _short_fix_step(fix, instances, is_trial=is_trial) if fix else NO_STEP
+        no_step = _LOSS_STEP if Bucket(finding["bucket"]) is Bucket.LOST else NO_STEP
+        return _short_fix_step(fix, instances, is_trial=is_trial) if fix else no_step
     clause = textwrap.shorten(
         _CLAUSE_END.split(step)[0], _MAX_STEP_LENGTH, placeholder=f" {ELLIPSIS}"
     )
@@ -270,7 +280,7 @@ def short_caveat(finding: FindingDocument) -> str:
     sentence.
     """
     caveat = finding["caution"] or ""
-    if match := _COUNTED_AS.search(caveat) or _TIMES_AS_LONG.search(caveat):
+    if match := _ASSUMED_TIMES.search(caveat) or _TIMES_AS_LONG.search(caveat):
         times = Decimal(match[2]).quantize(_TENTH, ROUND_HALF_UP)
         if times > 1:
             return f"it runs {match[1] or ''}{times} times as long"

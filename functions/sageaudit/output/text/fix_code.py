@@ -62,7 +62,7 @@ _VALUE_TRANSLATIONS: dict[str, dict[str | None, object]] = {
 """SDK argument values by SDK path and request value; None is the key for a removed parameter."""
 _NOTES = {
     "ModelTrainer > input_data_config[channel_name]:Channel > input_mode": (
-        "a Channel in place of InputData, which takes no input mode"
+        "use Channel instead of InputData, because InputData has no input mode"
     )
 }
 _ALWAYS_SENT = {"Estimator > volume_size", "Processor > volume_size_in_gb"}
@@ -140,15 +140,16 @@ def _row(
     mapped = mapped_parameter(kind, fix["parameter"])
     new = fix["new"]
     if mapped is None:
-        return None, f"no argument: {_as_comment(fix)}"
+        return None, f"no argument is known for it: {_as_comment(fix)}"
     if dialect == "boto3":
         value = _in_request(mapped, new)
         return ParameterRow(_request_path(kind, mapped), value, new is None), None
     text = mapped.names.v3 if dialect == "sdk-v3" else mapped.names.v2
     if text is None:
-        return None, f"no argument: {_as_comment(fix)}"
+        return None, f"this SDK has no argument for it: {_as_comment(fix)}"
     if new is None and text in _ALWAYS_SENT:
-        return None, f"no argument: {_as_comment(fix)} (the SDK always sends {text.split()[-1]})"
+        path = _one_line(fix["parameter"])
+        return None, f"this SDK cannot leave out {path}: it always sends {text.split()[-1]}"
     sdk_path, note = parse_path(text, mapped.user_names), _NOTES.get(text)
     translations = _VALUE_TRANSLATIONS.get(text, {})
     if (new is None or isinstance(new, str)) and new in translations:
@@ -168,7 +169,9 @@ def _in_request(mapped: MappedParameter, value: Any) -> Any:
 
 def _as_comment(fix: FixDocument) -> str:
     path = _one_line(fix["parameter"])
-    return f"remove {path}" if fix["new"] is None else f"{path} = {_python(fix['new'])}"
+    if fix["new"] is None:
+        return f"remove {path} from the request"
+    return f"set {path} = {_python(fix['new'])} in the request"
 
 
 def _render_opened(step: PathStep, rows: list[ParameterRow], depth: int, column: int) -> str:

@@ -31,6 +31,7 @@ _ZERO = Decimal(0)
 _CENT = Decimal("0.01")
 _MAX_PERCENT = Decimal(100)
 _MAX_NAMES = 4
+_FULL_COST = "the full cost"
 
 
 def headline(document: AuditDocument) -> str:
@@ -47,28 +48,34 @@ def headline(document: AuditDocument) -> str:
     possible_loss_usd = (document["lost_up_to_usd"] or _ZERO) - (lost_usd or _ZERO)
     if not wasted_usd and possible_loss_usd > 0:
         loss_text = _share_of_cost(document, amounts.spend, possible_loss_usd)
-        return f"{'' if loss_text.startswith('all of ') else 'up to '}{loss_text} may be lost"
+        if loss_text.startswith(_FULL_COST):
+            return f"up to {amounts.spend}, {_FULL_COST}, may have been lost"
+        return f"up to {loss_text} may have been lost"
     if not wasted_usd:
         return _no_waste_headline(document, amounts)
     waste_word = "lost" if lost_usd else "avoidable"
     waste_word = "avoidable or lost" if avoidable_usd and lost_usd else waste_word
     possible_loss = Figure(possible_loss_usd, estimated=bool(document["bill"]["estimated"]))
-    more_text = f", and up to {possible_loss} more was lost" if possible_loss_usd > 0 else ""
+    more_text = (
+        f", and up to {possible_loss} more may have been lost" if possible_loss_usd > 0 else ""
+    )
     rest_text = "; the rest was not judged" if document["judged"] == Judged.NO else ""
     share = _share_of_cost(document, amounts.spend, wasted_usd)
     return f"{share} was {waste_word}{more_text}{rest_text}"
 
 
 def _share_of_cost(document: AuditDocument, spend: Figure, amount_usd: Decimal) -> str:
-    """Returns `$0.51 of $0.66 (77%)`, `all of $0.66`, or the amount if the cost is unknown."""
+    """Returns `$0.51 of $0.66 (77%)`, `the full cost, $0.66,`, or the amount if the cost is
+    unknown.
+    """
     bill = document["bill"]
     amount = Figure(amount_usd, estimated=bool(bill["estimated"]))
     if not bill["total_usd"]:
         return str(amount)
     if amount_usd == bill["total_usd"] and not missing_parts(bill):
-        return f"all of {spend}"
-    share_text = f" ({percent_text(amount_usd, bill['total_usd'])})" if bill["complete"] else ""
-    return f"{amount} of {spend}{share_text}"
+        return f"{_FULL_COST}, {spend},"
+    percent = f" ({percent_text(amount_usd, bill['total_usd'])})" if bill["complete"] else ""
+    return f"{amount} of {spend}{percent}"
 
 
 def _no_waste_headline(document: AuditDocument, amounts: Amounts) -> str:
@@ -79,7 +86,7 @@ def _no_waste_headline(document: AuditDocument, amounts: Amounts) -> str:
     cost_text = f"it cost {spend}" if has_cost else "its cost is not known"
     cost_text = "its capacity is prepaid" if is_prepaid else cost_text
     possible = _possible_figure(document, amounts.possible)
-    trial_text = f"; {possible} is worth a trial" if possible else ""
+    trial_text = f"; a trial run may save {possible}" if possible else ""
     if document["judged"] == Judged.NO:
         return f"{cost_text}, and what was avoidable could not be judged{trial_text}"
     sums = {"avoidable": document["avoidable_usd"], "lost": document["lost_usd"]}
@@ -90,9 +97,9 @@ def _no_waste_headline(document: AuditDocument, amounts: Amounts) -> str:
     if is_prepaid:
         return f"{cost_text}, so no dollars were avoidable"
     spend_text = spend if has_cost else "the cost"
-    text = f"none of {spend_text} was found avoidable"
+    text = f"no avoidable cost was found{f' in {spend}' if has_cost else ''}"
     if possible:
-        text = f"{cost_text}{', of which' if has_cost else ', and'} {possible} is worth a trial"
+        text = f"{cost_text}, and a trial run may save {possible}"
     if exempt_text := _exempt_saving_text(document):
         text = f"{exempt_text} of {spend_text} was avoidable, and is exempt"
     is_partly_judged = document["judged"] == Judged.PARTLY
@@ -135,7 +142,8 @@ def _running_headline(document: AuditDocument, spend: Figure) -> str:
         return "it is still waiting for its instances and has cost nothing so far"
     if bill["total_usd"] is None:
         return "it is still running"
-    return f"it is still running and has cost {spend} so far"
+    bound = "at least " if spend.at_least and not spend.at_most else ""
+    return f"it is still running and has cost {bound}{replace(spend, at_least=False)} so far"
 
 
 def is_running(document: AuditDocument) -> bool:
@@ -155,19 +163,33 @@ def account_headline(total: Sums) -> str:
     if not waste_text and amounts.avoidable.usd is None:
         waste_text = "it is not known how much of it was avoidable"
     if not waste_text and (amounts.possible.upper_end or _ZERO) >= _CENT:
-        waste_text = f"{amounts.possible} is worth a trial"
+        waste_text = f"trial runs may save {amounts.possible}"
     if not waste_text and (finding_count := sum(rule.findings for rule in total.rules.values())):
         findings_text = count_text(finding_count, "finding")
         waste_text = f"{findings_text}, none of which saves anything for certain"
     cost_text = f"{count_text(total.jobs, 'job')} cost {amounts.spend}"
-    return f"{cost_text}: {waste_text or 'none of it was found avoidable or lost'}"
+    return f"{cost_text}: {waste_text or 'no avoidable or lost cost was found'}"
 
 
 def judged_text(total: Sums) -> str:
-    """Returns `$3,984.00 of $4,540.00 judged: 20 of 26 jobs, 3 more partly`."""
+    """Returns `20 of 26 jobs, 3 more partly, were judged ($3,984.00 of $4,540.00)`.
+
+    If all jobs were judged, it is `All 26 jobs were judged ($4,540.00)`.
+    """
+    is_all = total.jobs > 0 and judged_count(total) == total.jobs
+    jobs_text = f"all {count_text(total.jobs, 'job')}" if total.jobs > 1 else "the job"
+    verb = "was" if total.jobs == 1 else "were"
+    jobs_text = jobs_text if is_all else judged_jobs(total)
+    jobs_text = f"{jobs_text}{',' if total.partly_judged else ''} {verb} judged"
     if not total.total_usd:
-        return f"judged {judged_jobs(total)}"
-    return f"{judged_figure(total)} of {sums_amounts(total).spend} judged: {judged_jobs(total)}"
+        return jobs_text
+    judged, spend = str(judged_figure(total)), str(sums_amounts(total).spend)
+    return f"{jobs_text} ({spend if judged == spend else f'{judged} of {spend}'})"
+
+
+def judged_count(total: Sums) -> int:
+    """Returns how many jobs were judged as a whole."""
+    return total.jobs - total.partly_judged - total.unauditable - total.not_judged
 
 
 def judged_figure(total: Sums) -> Figure:
@@ -180,9 +202,8 @@ def judged_figure(total: Sums) -> Figure:
 
 def judged_jobs(total: Sums) -> str:
     """Returns `20 of 26 jobs, 3 more partly`."""
-    judged = total.jobs - total.partly_judged - total.unauditable - total.not_judged
     partly_text = f", {total.partly_judged:,} more partly" if total.partly_judged else ""
-    return f"{judged:,} of {count_text(total.jobs, 'job')}{partly_text}"
+    return f"{judged_count(total):,} of {count_text(total.jobs, 'job')}{partly_text}"
 
 
 def part_of_judged(figure: Figure, total: Sums) -> str:

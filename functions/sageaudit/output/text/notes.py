@@ -28,7 +28,6 @@ from sageaudit.output.text.headline import is_running
 from sageaudit.output.text.money import UNKNOWN, Figure, about_text, format_rate
 from sageaudit.output.text.words import (
     BASIS_NOTES,
-    NO_OWNER_LABEL,
     PRICE_LABELS,
     PURCHASE_LABELS,
     count_text,
@@ -73,7 +72,8 @@ def account_region_text(job: JobDocument) -> str:
 
 def owner_family_text(job: JobDocument) -> str:
     """Returns `owner anna, family train-bert`."""
-    return f"owner {job['owner'] or NO_OWNER_LABEL}, family {family_text(job['family'])}"
+    owner = f"owner {job['owner']}" if job["owner"] else "no owner"
+    return f"{owner}, family {family_text(job['family'])}"
 
 
 def times_text(job: JobDocument) -> str | None:
@@ -95,14 +95,26 @@ def price_note(document: AuditDocument) -> str | None:
     has_own_rates = document["bill"]["price_kind"] == "own" or any(
         line["price_kind"] == "own" for line in lines
     )
-    notes = []
+    notes, list_dates = [], "" if has_own_rates else _dates(lines, "list")
     if dates := _dates(lines, "estimate"):
-        notes.append(f"estimated rate of {dates}")
+        items = _items(lines, "estimate")
+        is_mixed = set(items) & set(_items(lines, "list"))
+        prefix = f"{'partly' if is_mixed else ' and '.join(items)} at an " if list_dates else ""
+        notes.append(f"{prefix}estimated rate of {dates}")
     if has_own_rates:
         notes.append(_own_rates_note(lines))
-    elif dates := _dates(lines, "list"):
-        notes.append(f"on-demand list price of {dates}, before discounts")
+    elif list_dates and notes:
+        notes.append(f"the rest at the list price of {list_dates}; both before discounts")
+    elif list_dates:
+        notes.append(f"on-demand list price of {list_dates}, before discounts")
     return "; ".join(notes) or None
+
+
+def _items(lines: list[LineDocument], kind: PriceKind) -> dict[str, None]:
+    """Returns the items of the bill with this kind of price, such as `warm pool`."""
+    return dict.fromkeys(
+        line["item"].replace("_", " ") for line in lines if line["price_kind"] == kind
+    )
 
 
 def _own_rates_note(lines: list[LineDocument]) -> str:
@@ -128,7 +140,7 @@ def _dates(lines: list[LineDocument], kind: PriceKind) -> str:
 
 
 def price_dates(documents: Iterable[AuditDocument]) -> str | None:
-    """Returns `prices of 2026-05-20`, or the first and last date; None if no date is known."""
+    """Returns `prices as of 2026-05-20`, or the first and last date; None without a date."""
     dates = {
         line["price_as_of"]
         for document in documents
@@ -138,7 +150,9 @@ def price_dates(documents: Iterable[AuditDocument]) -> str | None:
     if not dates:
         return None
     oldest, newest = min(dates), max(dates)
-    return f"prices of {oldest}" if oldest == newest else f"prices of {oldest} to {newest}"
+    if oldest == newest:
+        return f"prices as of {oldest}"
+    return f"prices as of {oldest} to {newest}, by job"
 
 
 def bill_line_cells(line: LineDocument) -> tuple[str, str, str, str, str]:
@@ -253,7 +267,10 @@ def not_applicable_text(rules: list[NotApplicableDocument], reasons_hint: str) -
     ]
     count = len(rules) - len(excluded)
     counted_rules = [f"{count_text(count, 'rule')} ({reasons_hint})"] if count else []
-    return f"Not applicable: {'; '.join([*_reason_lines(excluded), *counted_rules])}"
+    excluded_rules = [
+        f"{', '.join(names)} ({reason})" for reason, names in group_by_reason(excluded).items()
+    ]
+    return f"Not applicable: {', '.join([*excluded_rules, *counted_rules])}"
 
 
 def _reason_lines(pairs: Iterable[tuple[str, str]]) -> list[str]:

@@ -23,8 +23,9 @@ from sageaudit.output.text.words import count_text
 from sageaudit.structs import replace
 
 _UNKNOWN = "an unknown amount"
+_NOTHING = "nothing"
 _MAX_CHANGES = 4
-_MAX_STEPS = 3
+_MAX_STEPS = 2
 
 
 class _Verbs(NamedTuple):
@@ -38,9 +39,9 @@ class _Verbs(NamedTuple):
     projected: str | None = None
 
 
-_WASTES = _Verbs("wastes {} a month", "wasted {}", "{} of waste a month")
-_LOSES = _Verbs("loses {} a month", "lost {}", "{} of losses a month")
-_MAY_LOSE = _Verbs("may lose {} a month", "may have lost {}")
+_WASTES = _Verbs("wastes {} a month", "wasted {}", "waste {} a month at this rate")
+_LOSES = _Verbs("loses {} a month", "lost {}", "lose {} a month at this rate")
+_MAY_LOSE = _Verbs("loses up to {} a month", "may have lost {}")
 _MIGHT_SAVE = _Verbs("might save {} a month", "might have saved {}")
 
 
@@ -50,19 +51,22 @@ def message_headline(family: str, audit: MessageAudit, decision: AlertDecision) 
         return f"Correction: {family} wasted {_correction_text(audit, decision)}"
     if spike := decision.spike:
         cost = replace(document_amounts(audit.document).spend, usd=spike.cost_usd)
-        return f"{family} cost {cost} in one run, expected {format_usd(spike.expected_usd)}"
+        expected = format_usd(spike.expected_usd)
+        return f"One run of {family} cost {cost}, but {expected} was expected"
     return f"{family} {_amount_text(audit, decision)}"
 
 
 def _correction_text(audit: MessageAudit, decision: AlertDecision) -> str:
-    """Returns `$6.00, reported as $412.00`, with the severities if both amounts are equal."""
+    """Returns `$6.00, not $412.00 as reported`; with the severities if the amounts are equal."""
     current = audit.figures
     reported = decision.previous_alert.figures if decision.previous_alert else current
     current_text, reported_text = _waste_text(current), _waste_text(reported)
     if current_text == reported_text:
         current_text = f"{current_text} (severity {current.severity})"
         reported_text = f"{reported_text} ({reported.severity})"
-    return f"{current_text}, reported as {reported_text}"
+    if {current_text, reported_text}.isdisjoint({_NOTHING, _UNKNOWN}):
+        return f"{current_text}, not {reported_text} as reported"
+    return f"{current_text}, although {reported_text} was reported"
 
 
 def _amount_text(audit: MessageAudit, decision: AlertDecision) -> str:
@@ -78,14 +82,14 @@ def _amount_text(audit: MessageAudit, decision: AlertDecision) -> str:
         return f"{repeat_word}wasted an unknown amount in {runs_text}"
     verbs = _verbs(month, figures)
     start_text = f"{repeat_word}{growth_word}"
-    previous_text = f", was {previous_amount}" if previous_amount else ""
+    previous_text = f", up from {previous_amount}" if previous_amount else ""
     if month.is_single_occurrence:
         return f"{start_text}{verbs.once.format(_rough(month.total))} in {runs_text}{previous_text}"
     amount_text = _rough(month.projected)
     if month.projected != month.total and verbs.projected:
-        projection = verbs.projected.format(amount_text.removeprefix("about "))
-        return f"is {start_text}heading for {projection}{previous_text}, after {runs_text}"
-    return f"{start_text}{verbs.monthly.format(amount_text)} ({runs_text}{previous_text})"
+        projection = verbs.projected.format(amount_text)
+        return f"will {start_text}{projection}{previous_text} ({runs_text} so far)"
+    return f"{start_text}{verbs.monthly.format(amount_text)}{previous_text} ({runs_text})"
 
 
 def other_steps_text(steps: Sequence[tuple[str, Month]]) -> str:
@@ -95,7 +99,7 @@ def other_steps_text(steps: Sequence[tuple[str, Month]]) -> str:
         for name, month in steps
     ]
     if len(texts) > _MAX_STEPS:
-        texts[_MAX_STEPS:] = [f"and {count_text(len(texts) - _MAX_STEPS, 'more step')}"]
+        texts[_MAX_STEPS:] = [f"and {len(texts) - _MAX_STEPS} more"]
     return "; ".join(texts)
 
 
@@ -136,19 +140,21 @@ def last_alert_lines(audit: MessageAudit, decision: AlertDecision) -> Iterator[t
         return
     day_text = f"{alert.at.astimezone(UTC):%Y-%m-%d}"
     if not decision.is_correction:
-        yield "New", f"{decision.why} (last message {day_text})"
+        yield "New", f"{decision.why} (last message on {day_text})"
         return
-    warning_text = "" if audit.figures.at_stake_usd else ". Do not act on it"
-    yield f"Reported on {day_text}", f"{_waste_text(alert.figures)}{warning_text}."
+    warning = "" if audit.figures.at_stake_usd else " Do not act on that message."
+    yield "", f"The message of {day_text} said {_waste_text(alert.figures)}.{warning}"
     corrected = decision.corrected_audit
     if corrected and (changes := change_clauses(corrected, audit)):
-        yield "What changed", f"{'; '.join(changes)}."
+        *first_changes, last_change = changes
+        others = f"{'; '.join(first_changes)}, and " if first_changes else ""
+        yield "What changed", f"{others}{last_change}."
 
 
 def _waste_text(figures: AlertFigures) -> str:
     """Returns `$6.00`, `up to $9.00`, `an unknown amount` or `nothing`."""
     if not figures.has_dollars:
-        return _UNKNOWN if figures.avoidable_usd is None else "nothing"
+        return _UNKNOWN if figures.avoidable_usd is None else _NOTHING
     if figures.usd is None and not figures.possible_loss_usd:
         return _UNKNOWN
     return _dollars_text(figures)
@@ -180,7 +186,7 @@ def _cost_changes(previous: MessageAudit, current: MessageAudit) -> list[str]:
     old_cost, new_cost = (
         str(document_amounts(audit.document).spend) for audit in (previous, current)
     )
-    return [] if old_cost == new_cost else [f"the run's cost is {new_cost}, was {old_cost}"]
+    return [] if old_cost == new_cost else [f"the run cost {new_cost}, not {old_cost}"]
 
 
 def _finding_changes(previous: MessageAudit, current: MessageAudit) -> list[str]:
@@ -208,10 +214,10 @@ def _rule_change_text(
     rule: str, old_savings: dict[str, Figure], new_savings: dict[str, Figure]
 ) -> str:
     if rule not in new_savings:
-        return f"{rule} ({old_savings[rule]}) is no longer found"
+        return f"{rule} ({old_savings[rule]}) is no longer a finding"
     if rule not in old_savings:
-        return f"{rule} ({new_savings[rule]}) is new"
-    return f"{rule} is {new_savings[rule]}, was {old_savings[rule]}"
+        return f"{rule} ({new_savings[rule]}) is a new finding"
+    return f"{rule} is {new_savings[rule]}, not {old_savings[rule]}"
 
 
 def _savings(audit: MessageAudit) -> dict[str, Figure]:

@@ -131,4 +131,4 @@ def _links(card: MessageCard) -> str:
         text = f"<{link.url.replace('&', '&amp;')}|{link.label}>"
         available -= utf16_length(text)
         texts += [text] if available >= 0 else []
-    return LINK_SEPARATOR.join([*texts, *([for_slack(card.rule)] if card.rule else [])])
+    return LINK_SEPARATOR.join([*texts, *([for_slack(f"Rule: {card.rule}")] if card.rule else [])])

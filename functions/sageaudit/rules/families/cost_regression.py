@@ -80,10 +80,11 @@ def check(case: api.FamilyCase) -> api.Outcome:
     if total_usd - usual_usd < _CENT_USD or total_usd < limit_usd:
         return api.Clear()
     changes = dict(_changes(case, own_summary, level.runs))
-    changes_text = "; ".join(changes.values()) or "nothing known"
+    *first_changes, last_change = changes.values() or ["nothing known"]
+    others = f"{'; '.join(first_changes)}; and " if first_changes else ""
     return api.measured_fact(
-        f"The run cost ${total_usd:,.2f}, and about ${usual_usd:,.2f} was expected (the median of "
-        f"{len(level.runs)} earlier runs). Changed: {changes_text}.",
+        f"The run cost ${total_usd:,.2f}, but about ${usual_usd:,.2f} was expected (the median of "
+        f"{len(level.runs)} earlier runs). What changed: {others}{last_change}.",
         {
             "total_usd": total_usd,
             "median_usd": usual_usd,
@@ -92,7 +93,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
             "compared_runs": len(level.runs),
             **changes,
         },
-        caution="This is an alarm. Findings about the phase or use that grew have the savings.",
+        caution=(
+            "This finding has no saving of its own. Findings about the phase or use that grew say "
+            "what can be saved."
+        ),
         reported_for_run=_reported_for_run(case, limit_usd, percent),
     )
 
@@ -129,13 +133,13 @@ def _changes(
     for key, label in (("instance_type", "type"), ("instance_count", "count")):
         usual_value, current_value = _most_common(completed, key), getattr(own_summary, key)
         if None not in (usual_value, current_value) and usual_value != current_value:
-            yield f"changed_{label}", f"{label} {usual_value} to {current_value}"
+            yield f"changed_{label}", f"the {label} ({usual_value} to {current_value})"
     purchase = _most_common(completed, "purchase")
     if purchase is not own_summary.purchase:
-        yield "changed_purchase", f"purchase {purchase} to {own_summary.purchase}"
+        yield "changed_purchase", f"the purchase ({purchase} to {own_summary.purchase})"
     fingerprints = {run.fingerprint for run in completed} - {None}
     if own_summary.fingerprint and fingerprints and own_summary.fingerprint not in fingerprints:
-        yield "changed_settings", "image, data or hyperparameters"
+        yield "changed_settings", "the image, data or hyperparameters"
     first_points_s = [run.first_point_s for run in completed if run.first_point_s is not None]
     own_first_s = first_point_s(job, case.whole_run)
     if first_points_s and own_first_s is not None:
@@ -163,7 +167,7 @@ def _changes(
     }
     longest = max(growth_s, key=lambda name: growth_s[name], default=None)
     if longest is not None and growth_s[longest] >= _MIN_PHASE_GROWTH_S:
-        yield "changed_phase", f"{longest} +{api.duration_text(growth_s[longest])}"
+        yield "changed_phase", f"{longest} ({api.duration_text(growth_s[longest])} longer)"
 
 
 def _most_common(runs: Sequence[api.AuditSummary], key: str) -> object:

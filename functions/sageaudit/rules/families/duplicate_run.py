@@ -76,10 +76,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
             ),
             reported_for_run=newest.job if _cadence_h(ended_at, min_runs) is not None else None,
         )
-    cost_text = "" if newest.total_usd is None else f" for ${newest.total_usd:,.2f}"
+    cost_text = "" if newest.total_usd is None else f"; it cost ${newest.total_usd:,.2f}"
     return api.possible_saving(
-        f"{newest.job} had already completed{cost_text} with the same image, data, entry point and "
-        "hyperparameters.",
+        f"{newest.job} had already completed with the same image, data, entry point and "
+        f"hyperparameters{cost_text}.",
         {
             "earlier_run": newest.job,
             "earlier_ended_at": newest.ended_at.isoformat(),
@@ -88,8 +88,9 @@ def check(case: api.FamilyCase) -> api.Outcome:
         },
         change=api.DropRun(),
         caution=(
-            "The code is compared only if its address has a hash of it. A repeated run may be "
-            "intended: to measure the spread between random seeds, or to try another type."
+            "The code is compared only if its S3 address contains a hash of the code. A "
+            "repeated run may be intended: to measure the spread between random seeds, or to try "
+            "another type."
         ),
     )
 

@@ -121,7 +121,8 @@ def check(case: api.JobCase) -> api.Outcome:
         change=api.CutPhase(phase, saved_s),
         caution=(
             f"{f'Its {job.hints.schedule} schedule gains late. ' if gains_late else ''}A later "
-            "gain is possible, so try it once. A callback that stops early and keeps the best "
+            "gain is possible, so try it on one run. A callback that stops early and keeps the "
+            "best "
             "checkpoint is better than a limit."
         ),
     )

@@ -96,7 +96,7 @@ class _RequirementCheck(Struct, frozen=True):
 
 
 def _no_requirements_reason(case: api.Case) -> str | None:
-    return None if case.policy.require else "the policy requires nothing ([require])"
+    return None if case.policy.require else "the policy has no requirements in [require]"
 
 
 def _trial_reason(case: api.Case) -> str | None:

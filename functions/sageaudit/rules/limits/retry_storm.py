@@ -67,8 +67,8 @@ def check(case: api.FamilyCase) -> api.Outcome:
     since = earlier_failures[-1].ended_at if earlier_failures else ended_at
     bound = "at least " if len(known_usd) < count else ""
     return api.measured_fact(
-        f"{count} runs in a row failed since {since:%Y-%m-%d %H:%M} UTC ({reason}), for {bound}"
-        f"${so_far_usd:,.2f} so far.",
+        f"{count} runs in a row have failed since {since:%Y-%m-%d %H:%M} UTC ({reason}). They have "
+        f"cost {bound}${so_far_usd:,.2f} so far.",
         {
             "failed_in_a_row": count,
             "first_ended_at": since.isoformat(),

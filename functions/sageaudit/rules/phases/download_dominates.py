@@ -51,7 +51,7 @@ def check(case: api.JobCase) -> api.Outcome:
         return share
     channels = phases.copied_channels(case.job)
     has_pull = phases.has_image_pull_in_download(case.job)
-    cause_text = "data copy and image pull together" if has_pull else "the data copy"
+    cause = "includes copying the data and pulling the image" if has_pull else "is the data copy"
     data_channels = [channel for channel in channels if channel.name != _MODEL_CHANNEL]
     pipe_fix = phases.input_mode_fix(data_channels, "Pipe")
     pull_s = Decimal(str(case.threshold(phases.DOWNLOAD_MIN_LENGTH))) if has_pull else Decimal(0)
@@ -60,11 +60,14 @@ def check(case: api.JobCase) -> api.Outcome:
         for share_saved in _SAVED_SHARES
     )
     return api.possible_saving(
-        f"Downloading took {share.text}: {cause_text}, before the code starts.",
+        f"Downloading took {share.text}. This {cause}, before the code starts.",
         {**phases.download_evidence(share), "file_mode_channels": len(channels)},
         fix=phases.input_mode_fix(data_channels, "FastFile"),
         alternatives=(pipe_fix,) if pipe_fix else (),
         change=low,
         best=high,
-        caution="The reads move into Training, so try one run first. FSx or EFS adds its own cost.",
+        caution=(
+            "The data is then read during Training, so try it on one run first. FSx or EFS adds "
+            "its own cost."
+        ),
     )

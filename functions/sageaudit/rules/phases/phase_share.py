@@ -87,18 +87,18 @@ class PhaseShare(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """A phrase such as `15 min of 1 h billed (25%)`; `(9%, $41.26)` if its dollars make it
-        large.
+        """A phrase such as `15 min of the 1 h billed (25%)`, with dollars if these count:
+        `(9%, or $41.26)`.
 
         On spot: `30 min, billed as 10 min of 20 min (50%)`.
         """
-        phase_text, billed_text = api.duration_text(self.seconds), api.duration_text(self.billed_s)
-        phase_billed_text = api.duration_text(self.phase_billed_s)
-        text = f"{phase_text} of {'up to ' if self.is_upper_bound else ''}{billed_text} billed"
-        if phase_billed_text != phase_text:
-            text = f"{phase_text}, billed as {phase_billed_text} of {billed_text}"
-        dollars_text = "" if self.expensive_usd is None else f", ${self.expensive_usd:,.2f}"
-        return f"{text} ({self.percent:.0f}%{dollars_text})"
+        phase_time, billed_time = api.duration_text(self.seconds), api.duration_text(self.billed_s)
+        phase_billed_time = api.duration_text(self.phase_billed_s)
+        text = f"{phase_time} of {'up to' if self.is_upper_bound else 'the'} {billed_time} billed"
+        if phase_billed_time != phase_time:
+            text = f"{phase_time}, billed as {phase_billed_time} of {billed_time}"
+        dollars = "" if self.expensive_usd is None else f", or ${self.expensive_usd:,.2f}"
+        return f"{text} ({self.percent:.0f}%{dollars})"
 
 
 def range_caution(reason: str) -> str:

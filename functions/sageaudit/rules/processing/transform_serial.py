@@ -74,7 +74,7 @@ def check(case: api.JobCase) -> api.Outcome:
         },
         fix=(api.Parameter(CONCURRENT, batch.max_concurrent, new_concurrent),),
         caution=(
-            "Only a run shows how much faster concurrent requests are. "
+            "Only a test run can show how much faster it is with concurrent requests. "
             "A smaller type is the alternative: do only one of the two."
         ),
     )

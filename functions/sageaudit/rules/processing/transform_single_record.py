@@ -52,7 +52,7 @@ def check(case: api.JobCase) -> api.Outcome:
         },
         fix=(api.Parameter("BatchStrategy", "SingleRecord", "MultiRecord"),),
         caution=(
-            "Only a run shows how much faster batches are. The container must accept "
-            "several records per request. Without SplitType the strategy has no effect."
+            "Only a test run can show how much faster it is with batches. The container must "
+            "accept several records per request. Without SplitType the strategy has no effect."
         ),
     )

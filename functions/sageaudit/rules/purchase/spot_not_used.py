@@ -45,8 +45,10 @@ MIN_OWN_RUNS = api.Threshold(
 )
 DEADLINE_TAG = "sageaudit:deadline"
 _MAX_EXTRA_WAIT_S = 86_400
-"""The longest wait for capacity that the fix adds to the run, a day; our choice."""
-_EC2_MEAN = "EC2's spot prices of {} were {}% below on demand on average (us-east-1, July 2025)"
+"""A day of waiting for capacity in addition to the run itself; our choice."""
+_EC2_MEAN = (
+    "EC2's spot prices for {} were on average {}% below the on-demand price (us-east-1, July 2025)"
+)
 _EC2_PERCENT = {"g4dn": 66, "g5": 60, "g6e": 64, "m5": 65, "p3": 83, "trn1": 76}
 _PUBLISHED = {
     "m5": ("ml.m5.4xlarge", Decimal(14683) / 37026),
@@ -145,10 +147,11 @@ def check(case: api.FamilyCase) -> api.Outcome:
         if own_runs
         else api.possible_saving
     )
-    checkpoints_text = ", with checkpoints" if job.checkpointed else ""
+    verb = "The run took" if case.duration_basis is None else "A run takes"
+    checkpoints = " with checkpoints" if job.checkpointed else ""
     return build_finding(
-        f"{api.duration_text(job.elapsed_s)} on demand{checkpoints_text}:"
-        f" {_benefit_text(known_share, is_safe=is_safe)}.",
+        f"{verb} {api.duration_text(job.elapsed_s)} on demand{checkpoints}"
+        f"{_benefit_text(known_share, is_safe=is_safe)}.",
         {
             "elapsed_s": job.elapsed_s,
             "checkpointed": job.checkpointed,
@@ -175,11 +178,13 @@ def _has_enough_spend(case: api.FamilyCase) -> bool:
 def _benefit_text(share: _BilledShare | None, *, is_safe: bool) -> str:
     """Returns a clause about how much managed spot may save, with the source."""
     if not is_safe:
-        return "write checkpoints first, then managed spot is worth a trial"
+        return ": if you first let it write checkpoints, managed spot is worth a trial"
+    trial_text = ", so managed spot is worth a trial"
     if share is None:
-        return "managed spot is worth a trial"
-    trial_text = "" if share.own_runs else "managed spot is worth a trial; "
-    return f"{trial_text}{share.source}"
+        return trial_text
+    if share.own_runs:
+        return f": {share.source}"
+    return f"{trial_text}. {share.source[0].upper()}{share.source[1:]}"
 
 
 def _share_from_own_runs(case: api.FamilyCase) -> _BilledShare | None:
@@ -255,8 +260,8 @@ def _caution(
         )
     if not share.own_runs:
         return (
-            "Not certain: SageMaker publishes no spot rate, and EC2's spot prices are mostly far "
-            "below on demand, but can be above it."
+            "Not certain: SageMaker publishes no spot rate, and EC2's spot prices are usually far "
+            "below the on-demand price, but can be above it."
         )
     restart_text = (
         ""

@@ -62,7 +62,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
     kept_trials = len(case.trials) - len(later)
     return api.possible_saving(
         f"{objective.metric} last improved to {best.objective:.4g}; {len(later)} of "
-        f"{len(case.trials)} trials started after that, for {trials.cost_text(later_usd)}.",
+        f"{len(case.trials)} trials started after that; they cost {trials.cost_text(later_usd)}.",
         {
             "metric": objective.metric,
             "direction": better.value,

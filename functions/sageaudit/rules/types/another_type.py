@@ -15,7 +15,7 @@ from sageaudit.domain.resize.type_choice import best_for_family, runtime_factors
 from sageaudit.domain.resize.type_vetoes import image_refusal
 from sageaudit.rules import api
 
-HIDDEN_PEAKS_CAUTION = "Means of a minute hide short peaks: try it once."
+HIDDEN_PEAKS_CAUTION = "Averages over a minute hide short peaks, so try it on one run first."
 _MAX_NAMED_TYPES = 3
 """The most types without a price that a sentence names; the others are counted."""
 _CAPACITY_CONSTRAINTS = frozenset(

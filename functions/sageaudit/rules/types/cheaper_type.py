@@ -49,8 +49,11 @@ def check(case: api.JobCase) -> api.Outcome:
     if current_type.is_legacy and not new_type.is_legacy:
         return COVERED_BY_OLD_GENERATION
     minutes = case.active_usage.minutes
-    minutes_text = f" over {case.minutes_text(minutes)}" if case.active_usage.series else ""
-    summary = f"{new_type.name} is large enough for what {case.job.instances} used{minutes_text}."
+    minutes_text = f" in {case.minutes_text(minutes)}" if case.active_usage.series else ""
+    summary = (
+        f"{new_type.name} is large enough for what the run used{minutes_text}"
+        f" on {case.job.instances}."
+    )
     if recommendation.first.was_cheaper_per_run:
         summary = f"Runs of its family cost less on {new_type.name} than on {current_type.name}."
     return api.derived_saving(

@@ -74,9 +74,9 @@ def check(case: api.JobCase) -> api.Outcome:
     if g_type is None or not g_type.type.family.startswith("g"):
         return _unrecorded_outcome(recommendation) or api.Clear()
     return api.derived_saving(
-        f"{case.minutes_text(case.active_usage.minutes)} on {case.job.instances} used"
+        f"In {case.minutes_text(case.active_usage.minutes)} on {case.job.instances}, the job used"
         f" {mean_percent:.0f}% of "
-        f"{_gpu_use_text(current_type, memory_gib)}: {g_type.type.name} has enough.",
+        f"{_gpu_use_text(current_type, memory_gib)}: {g_type.type.name} is enough.",
         {
             "gpu_mean_percent": round(mean_percent, 1),
             "gpu_memory_peak_gib": round(memory_gib * current_type.gpus, 1),

@@ -71,7 +71,7 @@ def check(case: api.JobCase) -> api.Outcome:
     )
     verb_text = "It ran on" if case.duration_basis is None else "It asks for"
     rates_text = (
-        f"{rate_text(new_rate)} instead of {rate_text(current_rate)} an hour"
+        f"{rate_text(new_rate)} an hour instead of {rate_text(current_rate)}"
         if current_rate and new_rate
         else ""
     )
@@ -80,8 +80,10 @@ def check(case: api.JobCase) -> api.Outcome:
     if new_type and rates_text:
         generation_text += f": {new_type.name} costs {rates_text}"
     if new_type and rates_text and new_type.gpus and time_factor >= MIN_SHOWN_FACTOR:
-        gpu_text = f"a cheaper GPU, not a faster one (counted as {time_factor:.2f} times as long)"
-        generation_text = f": {new_type.name} has {gpu_text}, at {rates_text}"
+        time_text = (
+            f"Its GPU is not faster: the saving assumes {time_factor:.2f} times the run time"
+        )
+        generation_text = f": {new_type.name} costs {rates_text}. {time_text}"
     return api.derived_saving(
         f"{verb_text} {case.job.instances}{generation_text}.",
         {

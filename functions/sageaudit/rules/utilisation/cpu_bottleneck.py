@@ -92,7 +92,7 @@ def check(case: api.JobCase) -> api.Outcome:
         fix=loader_fix(case),
         alternatives=(api.type_fix(case.job, larger_type.name),) if larger_type else (),
         caution=(
-            "Only a run shows how much shorter it gets. Start with the data loader: more vCPUs per "
-            "GPU cost more per hour, and a heterogeneous cluster adds instances."
+            "Only a test run can show how much shorter it gets. Start with the data loader: "
+            "more vCPUs per GPU cost more per hour, and a heterogeneous cluster adds instances."
         ),
     )

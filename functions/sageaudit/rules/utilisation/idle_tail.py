@@ -47,10 +47,7 @@ HOST_DIED_CAUTION = (
     "30 minutes of waiting are not counted."
 )
 _TIMEOUT_S = 1800
-"""PyTorch's default `timeout` for process groups without NCCL, the longest in common use."""
-CLEAN_EXIT_STEP = (
-    "Close data loaders, join threads and destroy the process group when the work is done."
-)
+"""PyTorch's default `timeout` for process groups other than NCCL, the longest in common use."""
 MIN_IDLE = api.Threshold(
     "min_idle_s", 600, "seconds", "3 minutes of zeros are usual", "recorded jobs"
 )
@@ -102,7 +99,7 @@ def check(case: api.JobCase) -> api.Outcome:
         )
     if not tail.early_hosts:
         work_sentence = _cpu_work_sentence(tail)
-        caution = f"{WAITING_RUN_CAUTION} {NO_GPU_NEEDED_CAUTION}{work_sentence} {CLEAN_EXIT_STEP}"
+        caution = f"{WAITING_RUN_CAUTION} {NO_GPU_NEEDED_CAUTION}{work_sentence}"
         return api.derived_saving(summary, evidence, change=change, caution=caution)
     if waited_s := _waited_for_dead_host_s(case, tail):
         best = api.CutPhase(phase, Decimal(tail.idle_s + tail.early_hosts[0][1]))

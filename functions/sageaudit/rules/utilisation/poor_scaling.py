@@ -122,15 +122,15 @@ def _finding_from_use(case: api.FamilyCase) -> api.Outcome:
     if count >= current_count:
         return api.Clear()
     worst_factor = (Decimal(current_count) / count).quantize(Decimal("0.0001"), ROUND_UP)
-    hosts_text = f"{count} {'has' if count == 1 else 'have'}"
+    hosts_text = "one host is" if count == 1 else f"{count} hosts are"
     time_text = (
         f"the run takes up to {current_count / count:.1f} times as long, and would then cost as "
         "much as now: nothing is counted"
     )
     return api.derived_saving(
-        f"The {use.metric.name} of each of {current_count} hosts averaged {use.busiest:.0f}% or "
-        f"less over {case.minutes_text(minutes)} on {case.job.instances}: {hosts_text} room for "
-        "the work.",
+        f"On each of the {current_count} hosts ({case.job.groups[0].instance_type}), the "
+        f"{use.metric.name} averaged {use.busiest:.0f}% or less over {case.minutes_text(minutes)}: "
+        f"{hosts_text} enough for the work.",
         {
             "busiest_mean_percent": round(use.busiest, 1),
             "hosts_mean_percent": round(api.mean(use.means), 1),

@@ -81,12 +81,12 @@ def check(case: api.JobCase) -> api.Outcome:
         details["fix"] = distribution_fix
     elif distribution_fix:
         details["alternatives"] = (*details.get("alternatives", ()), distribution_fix)
-    count_text = "one" if fits_on == 1 else str(fits_on)
+    count_text = "One" if fits_on == 1 else str(fits_on)
+    verb = "is" if fits_on == 1 else "are"
     return api.derived_saving(
-        f"The work of the {current_type.gpus} GPUs over "
-        f"{case.minutes_text(case.active_usage.minutes)} on {case.job.instances} fits on "
-        f"{count_text} of them (at its peak {_gpus_text(gpus)} GPUs and {memory * each_gib:.1f} "
-        "GiB of GPU memory).",
+        f"{count_text} of the {current_type.gpus} GPUs {verb} enough for "
+        f"{case.minutes_text(case.active_usage.minutes)} on {case.job.instances}: at its peak the "
+        f"work used {_gpus_text(gpus)} GPUs and {memory * each_gib:.1f} GiB of GPU memory.",
         {
             "gpus": current_type.gpus,
             "gpus_needed": round(gpus, 2),

@@ -31,10 +31,10 @@ from sageaudit.rules import api
 
 WAITING_RUN_CAUTION = "A run that waits for a query or for another job looks the same."
 IDLE_HOSTS_UNNEEDED_CAUTION = (
-    "Assumes that the other hosts need nothing from them, such as data in their memory."
+    "This assumes that the other hosts need nothing from them, such as data in their memory."
 )
-"""The caution of a fix that removes hosts without work."""
-NO_GPU_NEEDED_CAUTION = "Assumes that whatever one core did meanwhile needs none of these GPUs."
+"""The caution of fixes that remove hosts which did no work."""
+NO_GPU_NEEDED_CAUTION = "This assumes that the work of that one core did not need the GPUs."
 CPU_WORKED_CAUTION = (
     "No dollars are counted, because a CPU worked meanwhile. Long work without the GPU costs less "
     "in a processing job on a CPU type."
