@@ -23,19 +23,22 @@ from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
 
 METRICS_WINDOW = timedelta(hours=24)
-"""How much of a running job's metrics is read: a day of minutes, the most that one read returns.
-The window must include the first GPU work, because one busy core before the first GPU work may
-prepare it."""
+"""How far back a running job's metrics are read: 24 hours, the most that one read returns at
+one-minute resolution.
+
+The window should include the first GPU work. Before that work, a host with one busy core does not
+count as idle, because the core may prepare the data."""
 MAX_METRIC_DELAY = timedelta(minutes=15)
 """If the newest points are older than this, nothing is known. Our choice: AWS documents no delay,
 and a finished job's points are complete after 5 minutes."""
 MAX_IDLE_MESSAGES = 3
-"""The most messages that one run is idle: after two without a reaction, people know. Our choice."""
+"""The maximum number of idle messages about one run. Our choice: after two messages without a
+reaction, people know."""
 MIN_COMPLETED_RUNS = 3
-"""The fewest completed runs that can predict that a limit is reached. Our choice, as for a usual
-cost."""
+"""The minimum number of completed runs to predict that a limit is reached. Our choice, as for a
+usual cost."""
 _MAX_COMPLETED_RUNS = 10
-"""The most completed runs that predict whether a limit is reached."""
+"""The maximum number of completed runs that are used to predict whether a limit is reached."""
 _MIN_LONG_RUN_S = 3600
 """A run under this many seconds is never too long, because the family's earlier runs may have been
 tests. Our choice."""
@@ -246,8 +249,8 @@ class RunningJob(Struct, frozen=True):
     """A running job as of `now`. `idleness`: None if the metrics do not show whether it is idle.
 
     `usd_per_hour` and `gpus`: of all instances; `usd_per_hour` is None without a price.
-    `spent_usd`: so far. `is_upper_bound`: both amounts are upper bounds, as Spot costs less.
-    `estimated`: both amounts are at an estimated rate.
+    `spent_usd`: the cost so far. `is_upper_bound`: both amounts are upper bounds, as Spot costs
+    less. `estimated`: both amounts are at an estimated rate.
     """
 
     job: Job

@@ -291,12 +291,12 @@ class Measurements(Struct, frozen=True, dict=True):
 
     @cached_property
     def cpu_states(self) -> Mapping[str, States]:
-        """Whether the CPU works, by recorded host and by period."""
+        """Whether the CPU is busy, for each recorded host and period."""
         return self._states_by_host(Metric.CPU, partial(cpu_states, vcpu=self.vcpu))
 
     @cached_property
     def gpu_states(self) -> Mapping[str, States]:
-        """Whether a GPU works, by recorded host and by period."""
+        """Whether a GPU is busy, for each recorded host and period."""
         return self._states_by_host(Metric.GPU, partial(gpu_states, gpus=self.gpus))
 
     def _states_by_host(
