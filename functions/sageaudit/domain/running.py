@@ -1,7 +1,7 @@
 """What the metrics of a running job show, and which messages are due; no I/O.
 
-A job is idle if its hosts stand still as in the rule idle-middle, or if all of them are quiet and
-no GPU works. Unknown metrics show nothing.
+A job is idle if its hosts stand still as in the rule idle-middle. A job is also idle if the CPUs of
+all hosts are quiet and no GPU is busy. Unknown metrics show nothing.
 """
 
 from __future__ import annotations
@@ -68,9 +68,10 @@ EQUIVALENT_RULES = {
     RunningKind.LONG_RUN: ("max-runtime-loose",),
     RunningKind.LIMIT: ("limit-hit",),
 }
-"""By kind of message, the rules that report the same about a finished job. A message is not sent if
-such a rule is off, or if its finding is accepted or snoozed for the family. Routes match the first
-rule."""
+"""The rules that report the same about a finished job, by kind of message.
+
+A message is not sent if such a rule is off, or if the rule's finding is accepted or snoozed for the
+family. Routes match the first rule."""
 
 
 class WatchState(Struct, frozen=True):
@@ -119,9 +120,9 @@ class Idleness(Struct, frozen=True):
 
 
 def working_since(job: Job) -> datetime | None:
-    """Returns since when the job's own code has been running without a break; None if it is not
-    running.
+    """Returns since when the job's own code has been running without a break.
 
+    None if the code is not running.
     A job that waits, downloads, uploads or stops is neither working nor idle.
     """
     last_phase: Phase | None = job.phases[-1] if job.phases else None
@@ -277,8 +278,9 @@ class RunningJob(Struct, frozen=True):
 
     @property
     def remaining_cost_usd(self) -> Decimal | None:
-        """The most that the job still costs until its limit, in USD; None without a limit or
-        price.
+        """The maximum USD that the job still costs until its limit.
+
+        None without a limit or price.
         """
         if self.limit is None or self.usd_per_hour is None:
             return None

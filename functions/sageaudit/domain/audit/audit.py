@@ -53,8 +53,8 @@ USE_CODES = frozenset({JOB_NOT_FINISHED, DIFFERS_FROM_FAMILY, *_CODES.split()})
 _TOO_SHORT_CODES = frozenset({"too_short", "too_few_points", "period_too_coarse"})
 """The codes of unknown outcomes of runs with too few points to judge even a part."""
 _MAX_SENTENCES = 5
-"""The most sentences in `not_judged`: a reader acts on a handful, and `unknown` lists every
-rule."""
+"""The maximum number of sentences in `not_judged`. A reader acts on only a few of them, and
+`unknown` lists every rule."""
 
 
 class Judged(enum.StrEnum):

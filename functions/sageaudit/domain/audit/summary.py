@@ -193,7 +193,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
 
     @property
     def lost_up_to_usd(self) -> Decimal | None:
-        """The most that may be lost, in USD."""
+        """The maximum USD that may be lost."""
         return self.sums.known_lost_up_to_usd
 
     @property

@@ -33,8 +33,8 @@ from sageaudit.domain.audit.finding_document import (
 from sageaudit.domain.bill.finding import Bucket
 
 MAX_RULES_BY_NAME = 40
-"""The most rules that an audit adds to by name, in the order of its findings. It adds further rules
-to OTHERS."""
+"""The maximum number of rules that an audit adds to by name, in the order of its findings. The
+audit adds further rules to OTHERS."""
 OTHERS = "(others)"
 """The name under which rules beyond `MAX_RULES_BY_NAME` are summed."""
 _JUDGED = frozenset({Judged.YES, Judged.PARTLY})

@@ -77,7 +77,7 @@ class Policy(Struct, frozen=True):
     mode: Mode = "notify"
     floor_usd: Decimal = Decimal(5)
     trial_floor_usd: Decimal = Decimal(20)
-    """The least USD of a family's 30 days for a message about trials. Our choice."""
+    """The minimum USD of a family in 30 days for a message about trials. Our choice."""
     cost_spike_percent: Decimal = Decimal(100)
     """A run is a cost spike only from this percentage above comparable runs. Our choice."""
     cost_spike_min_usd: Decimal = Decimal(20)

@@ -33,7 +33,7 @@ from sageaudit.domain.reconcile.lines import (
 from sageaudit.errors import BadUsage
 
 MIN_USAGE = {"hours": Decimal("0.1"), "GB-months": Decimal("0.01")}
-"""The least usage from which a rate is derived, by unit: 6 minutes, or at most a cent of storage.
+"""The minimum usage from which a rate is derived, by unit: 6 minutes, or at most a cent of storage.
 Our choice."""
 MAX_ROUNDING_ERROR = Decimal("0.005")
 """The largest share of a rate that may be the rounding error of the report's costs. Our choice."""

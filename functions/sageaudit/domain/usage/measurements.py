@@ -46,10 +46,12 @@ METRIC_ARRIVAL_TIMEOUT = timedelta(hours=24)
 """Metrics that are still missing this long after the end of a job are not expected any more: our
 choice."""
 MIN_ACTIVE_MINUTES = 15
-"""The fewest active minutes of a run that is judged alone: three times the 5 minutes below which
-Jobstats judges nothing, because one-minute means are few."""
+"""A run is judged alone only if it has at least this many active minutes.
+
+Jobstats judges nothing below 5 minutes. This is three times as many, because a short run has few
+one-minute means."""
 MIN_POINTS = 3
-"""The fewest points of a metric and host that can be judged, however long their period is."""
+"""A metric of a host can be judged from this many points on, whatever their period."""
 GAP_LONG_CODE = "gap_long"
 """The code of a metric with enough points but a long gap between them."""
 
