@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sageaudit.adapters.aws.accounts import AccountClients
-from sageaudit.adapters.aws.clients import RESERVE_S, TimeLimit, client, new_session
+from sageaudit.adapters.aws.clients import RESERVE_S, TimeLimitedClients, client, new_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.sagemaker import SageMakerJobs
 from sageaudit.adapters.aws.secrets import SecretReader
@@ -205,7 +205,7 @@ def build(
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, time_limit = (
         AuditSettings.from_env(environ),
-        TimeLimit(session or new_session(), clock),
+        TimeLimitedClients(session or new_session(), clock),
     )
     report, policy = RecordReport(environ), policy or stored_policy.load()
     sqs, dynamodb = client(time_limit, "sqs", config=QUEUE_CONFIG), client(time_limit, "dynamodb")
@@ -246,7 +246,7 @@ def build(
 
 
 def _fingerprint_key(
-    settings: AuditSettings, session: TimeLimit, report: RecordReport
+    settings: AuditSettings, session: TimeLimitedClients, report: RecordReport
 ) -> Callable[[], bytes | None]:
     """Returns a function that reads the fingerprint key; None if there is no key or the read fails.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.aws.clients import TimeLimit, client, new_session
+from sageaudit.adapters.aws.clients import TimeLimitedClients, client, new_session
 from sageaudit.adapters.aws.report_store import S3ReportStore
 from sageaudit.adapters.channels.services import channel_writers
 from sageaudit.adapters.files import stored_policy
@@ -84,7 +84,8 @@ def build(
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, session = DigestSettings.from_env(environ), session or new_session()
-    time_limit, report_time_limit = TimeLimit(session, clock), TimeLimit(session, clock)
+    time_limit = TimeLimitedClients(session, clock)
+    report_time_limit = TimeLimitedClients(session, clock)
     dynamodb = client(time_limit, "dynamodb")
     history = DynamoHistory(dynamodb, settings.table_name)
     report_history = DynamoHistory(client(report_time_limit, "dynamodb"), settings.table_name)

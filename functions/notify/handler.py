@@ -27,7 +27,13 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from sageaudit.adapters.aws.clients import QUICK_CONFIG, RESERVE_S, TimeLimit, client, new_session
+from sageaudit.adapters.aws.clients import (
+    QUICK_CONFIG,
+    RESERVE_S,
+    TimeLimitedClients,
+    client,
+    new_session,
+)
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG, SqsQueue
 from sageaudit.adapters.channels.services import channel_writers
 from sageaudit.adapters.files import stored_policy
@@ -184,7 +190,7 @@ def build(
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, time_limit = (
         NotifySettings.from_env(environ),
-        TimeLimit(session or new_session(), clock),
+        TimeLimitedClients(session or new_session(), clock),
     )
     policy = policy or stored_policy.load()
     dynamodb = client(time_limit, "dynamodb", config=QUICK_CONFIG)

@@ -184,14 +184,14 @@ class History(Protocol):
         ended_at: datetime,
         due_at: datetime,
     ) -> tuple[JobKey, ...]:
-        """Makes the family's audits due whose earlier runs have changed, after a run was recorded.
+        """Schedules, after a run was recorded, the family's audits whose earlier runs have changed.
 
         Checks this run and the MAX_EARLIER_RUNS runs that ended before and after it. Returns the
         keys of the audits to repeat, each until it is recorded again.
         """
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
-        """Makes an audit due at `due_at`, if there is an audit and it is not due earlier."""
+        """Schedules a new audit of an audited run at `due_at`, unless it is due earlier."""
 
     def summary(self, key: JobKey) -> AuditSummary | None:
         """Returns the summary of the job's newest version; None if the job was never audited."""
@@ -209,7 +209,9 @@ class History(Protocol):
         before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
-        """Yields the rows of one list, the newest end first, except for RunQuery.due_until.
+        """Yields the rows of one list, the newest end first.
+
+        For RunQuery.due_until, the audit that was due first comes first.
 
         The history is read while the iterator is consumed, so AwsError can be raised at any row.
         `before`: only runs that ended before this time. `page_size`: the number of rows that the

@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.adapters.aws.accounts import AccountClients
-from sageaudit.adapters.aws.clients import RESERVE_S, TimeLimit, client, new_session
+from sageaudit.adapters.aws.clients import RESERVE_S, TimeLimitedClients, client, new_session
 from sageaudit.adapters.aws.cloudwatch import CloudWatchMetrics
 from sageaudit.adapters.aws.probes import missing_permissions
 from sageaudit.adapters.aws.sagemaker import PacedJobPages, SageMakerJobs
@@ -216,7 +216,7 @@ def build(
 ) -> Handler:
     """Builds the Lambda function. Raises BadSettings or BadPolicy."""
     settings, session = SweepSettings.from_env(environ), session or new_session()
-    report, time_limit = RecordReport(environ), TimeLimit(session, clock)
+    report, time_limit = RecordReport(environ), TimeLimitedClients(session, clock)
     policy = policy or stored_policy.load()
     members = policy.members
     accounts = AccountClients.for_members(

@@ -1,7 +1,7 @@
 """What the metrics of a running job show, and which messages are due; no I/O.
 
-A job is idle if its hosts stand still as in the rule idle-middle, or if all of them are quiet and
-no GPU works. Unknown metrics show nothing.
+A job is idle if its hosts stand still as in the rule idle-middle. A job is also idle if the CPUs of
+all hosts are quiet and no GPU is busy. Unknown metrics show nothing.
 """
 
 from __future__ import annotations
@@ -23,19 +23,22 @@ from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
 
 METRICS_WINDOW = timedelta(hours=24)
-"""How much of a running job's metrics is read: a day of minutes, the most that one read returns.
-The window must include the first GPU work, because one busy core before the first GPU work may
-prepare it."""
+"""How far back a running job's metrics are read: 24 hours, the most that one read returns at
+one-minute resolution.
+
+The window should include the first GPU work. Before that work, a host with one busy core does not
+count as idle, because the core may prepare the data."""
 MAX_METRIC_DELAY = timedelta(minutes=15)
 """If the newest points are older than this, nothing is known. Our choice: AWS documents no delay,
 and a finished job's points are complete after 5 minutes."""
 MAX_IDLE_MESSAGES = 3
-"""The most messages that one run is idle: after two without a reaction, people know. Our choice."""
+"""The maximum number of idle messages about one run. Our choice: after two messages without a
+reaction, people know."""
 MIN_COMPLETED_RUNS = 3
-"""The fewest completed runs that can predict that a limit is reached. Our choice, as for a usual
-cost."""
+"""The minimum number of completed runs to predict that a limit is reached. Our choice, as for a
+usual cost."""
 _MAX_COMPLETED_RUNS = 10
-"""The most completed runs that predict whether a limit is reached."""
+"""The maximum number of completed runs that are used to predict whether a limit is reached."""
 _MIN_LONG_RUN_S = 3600
 """A run under this many seconds is never too long, because the family's earlier runs may have been
 tests. Our choice."""
@@ -65,9 +68,10 @@ EQUIVALENT_RULES = {
     RunningKind.LONG_RUN: ("max-runtime-loose",),
     RunningKind.LIMIT: ("limit-hit",),
 }
-"""By kind of message, the rules that report the same about a finished job. A message is not sent if
-such a rule is off, or if its finding is accepted or snoozed for the family. Routes match the first
-rule."""
+"""The rules that report the same about a finished job, by kind of message.
+
+A message is not sent if such a rule is off, or if the rule's finding is accepted or snoozed for the
+family. Routes match the first rule."""
 
 
 class WatchState(Struct, frozen=True):
@@ -116,9 +120,9 @@ class Idleness(Struct, frozen=True):
 
 
 def working_since(job: Job) -> datetime | None:
-    """Returns since when the job's own code has been running without a break; None if it is not
-    running.
+    """Returns since when the job's own code has been running without a break.
 
+    None if the code is not running.
     A job that waits, downloads, uploads or stops is neither working nor idle.
     """
     last_phase: Phase | None = job.phases[-1] if job.phases else None
@@ -246,8 +250,8 @@ class RunningJob(Struct, frozen=True):
     """A running job as of `now`. `idleness`: None if the metrics do not show whether it is idle.
 
     `usd_per_hour` and `gpus`: of all instances; `usd_per_hour` is None without a price.
-    `spent_usd`: so far. `is_upper_bound`: both amounts are upper bounds, as Spot costs less.
-    `estimated`: both amounts are at an estimated rate.
+    `spent_usd`: the cost so far. `is_upper_bound`: both amounts are upper bounds, as Spot costs
+    less. `estimated`: both amounts are at an estimated rate.
     """
 
     job: Job
@@ -274,8 +278,9 @@ class RunningJob(Struct, frozen=True):
 
     @property
     def remaining_cost_usd(self) -> Decimal | None:
-        """The most that the job still costs until its limit, in USD; None without a limit or
-        price.
+        """The maximum USD that the job still costs until its limit.
+
+        None without a limit or price.
         """
         if self.limit is None or self.usd_per_hour is None:
             return None

@@ -9,7 +9,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ReadTimeoutError
 
-from sageaudit.adapters.aws.clients import CONFIG, RESERVE_S, TimeLimit, aws_errors, client
+from sageaudit.adapters.aws.clients import CONFIG, RESERVE_S, TimeLimitedClients, aws_errors, client
 from sageaudit.adapters.aws.sqs import QUEUE_CONFIG
 from sageaudit.errors import Unavailable
 from tests.fakes.calls import NOON, Clock
@@ -46,17 +46,17 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return fake_clock
 
 
-def make_client(limit: TimeLimit, service: str, wire: Wire, config: Any = CONFIG) -> Any:
+def make_client(limit: TimeLimitedClients, service: str, wire: Wire, config: Any = CONFIG) -> Any:
     """A client whose requests go to the wire."""
     new_client = client(limit, service, "us-east-1", config)
     new_client.meta.events.register_last("before-send", wire.send)
     return new_client
 
 
-def limited(clock: Clock) -> TimeLimit:
+def limited(clock: Clock) -> TimeLimitedClients:
     """One without credentials of its own."""
     session = boto3.Session(aws_access_key_id="testing", aws_secret_access_key="testing")
-    return TimeLimit(session, clock)
+    return TimeLimitedClients(session, clock)
 
 
 def asks(call: Callable[[], Any]) -> None:

@@ -81,7 +81,9 @@ _CREDENTIAL_ADVICE: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
 )
 """Advice for a person, by the botocore errors about missing credentials."""
 SERVICES_WITHOUT_LIMIT = frozenset({"sqs"})
-"""Services to which TimeLimit does not apply: the result of a record must still be sent to SQS."""
+"""Services whose requests TimeLimitedClients does not limit.
+
+The result of a record must still be sent to SQS when the time is over."""
 RESERVE_S = 60
 """Seconds at the end of a function's time in which no try begins.
 
@@ -248,7 +250,7 @@ class OutOfTime(BotoCoreError):  # type: ignore[misc]
     fmt = "no time was left to ask {operation}"
 
 
-class TimeLimit:
+class TimeLimitedClients:
     """Creates a session's clients, whose requests fail once the function has little time left.
 
     `clock` is Lambda's clock. SQS requests are not limited.

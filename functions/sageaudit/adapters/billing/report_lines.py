@@ -2,7 +2,7 @@
 DuckDB.
 
 It recognizes CSV, gzipped CSV and Parquet by their content. Amounts stay text, as AWS wrote them,
-until they are summed; binary numbers in Parquet are read as they are printed. A FOCUS 1.0 export
+until they are summed. DuckDB converts binary numbers in Parquet to decimal text. A FOCUS 1.0 export
 has the usage type in x_UsageType, an export of 1.2 in SkuMeter (see real exports in
 DigitalPebble/spruce#250).
 """

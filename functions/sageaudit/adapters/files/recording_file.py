@@ -186,8 +186,8 @@ def anonymize(
 ) -> dict[str, Any]:
     """Returns a recording's JSON for sharing. Raises MalformedData.
 
-    `rules`: the names of all rules, which exemptions keep; `types`: the instance types in AWS's
-    service model. The same salt gives the same pseudonyms, also in other files. Times are not
+    `rules`: the names of all rules; exemption tags keep these names. `types`: the instance types in
+    AWS's service model. The same salt gives the same pseudonyms, also in other files. Times are not
     changed, since prices depend on the day.
     """
     anonymizer = _Anonymizer(Pseudonyms(salt, _job_names(document)), rules, types)

@@ -151,16 +151,17 @@ def _make_payload(
 def _digests(source: HistorySource, policy: Policy, channel: str) -> list[MessageCard]:
     """Prints why there is a digest or none, and returns the digests.
 
-    `channel` names a channel, which gets the digests of its routes, or a service, whose digest is
-    about all jobs.
+    If `channel` is the name of a channel, these are the digests of its routes. If it is the name of
+    a service, this is the digest of all jobs.
     """
     preview = preview_digests(source, policy, clock.utc_now())
     if isinstance(preview, str):
         print_message(f"no digest: {preview}")
         return []
-    channels, numbers = preview.channels, [0]
+    channels = preview.channels
+    digest_numbers = [0]  # the digest of all jobs
     if channel in policy.channels:
-        numbers = [number for number in channels if channel in channels[number]]
+        digest_numbers = [number for number in channels if channel in channels[number]]
     schedule = policy.digest or DigestSchedule()
     written_text = ", and already written" if preview.is_written else ""
     print_message(
@@ -174,7 +175,8 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
     for description in preview.routes_without_digest:
         print_message(f"route {description}")
     return [
-        digest_card(preview.digests[number], history=history_location(source)) for number in numbers
+        digest_card(preview.digests[number], history=history_location(source))
+        for number in digest_numbers
     ]
 
 

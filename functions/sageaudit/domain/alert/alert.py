@@ -27,11 +27,11 @@ ALERT_RETENTION_DAYS = 400
 """How long a family's alerts are kept after its last alert, so that none is sent twice. Our choice.
 """
 _MAX_NAMED_MESSAGES = 3
-"""The most held messages of an hour that are listed by name. Our choice."""
+"""The maximum number of held messages of an hour that are listed by name. Our choice."""
 _MAX_ALERTS = 100
-"""The most alerts of a subject that are kept, so that an item of the table stays small."""
+"""The maximum number of alerts kept for a subject, so that an item of the table stays small."""
 _MAX_STEPS = 50
-"""The most steps of a pipeline whose runs are read for a decision. Our choice."""
+"""The maximum number of a pipeline's steps whose runs are read for a decision. Our choice."""
 _PIPELINE_STEP = re.compile(r"(pipeline/[^/]+)/[^/]+")
 """The family name of a pipeline step; the group is the pipeline."""
 
@@ -55,8 +55,9 @@ class Alert(Struct, frozen=True):
 
     A message makes one alert for each amount kind that it is about. `run`: the run's partition key.
     `amount_kind`: None for a cost spike. `recommendation_ids`: the open recommendations, the
-    largest first. `amount`: the family's month in USD; for a cost spike, how much more the run
-    cost. `is_single_occurrence`: the month is a guess, which no text showed.
+    largest first. `amount`: the projected USD of 30 days; for a cost spike, how much more the run
+    cost. `is_single_occurrence`: the amount is projected from one occasion only, so no message
+    showed it.
     """
 
     run: str
@@ -91,8 +92,9 @@ class PastAlerts(Struct, frozen=True):
     """The earlier alerts that a decision about a run depends on.
 
     `run`: the run's partition key. `subject_alerts`: the newest alerts about the run's family or
-    pipeline, oldest first. `group`: the key under which they are stored. `steps`: the families of a
-    pipeline that have recommendations. `revision`: the number of writes of the family or pipeline.
+    pipeline, oldest first. `group`: the key under which these alerts are stored. `steps`: the
+    families of a pipeline that have recommendations. `revision`: how often the stored alerts of the
+    family or pipeline were written.
     """
 
     run: str
@@ -117,8 +119,9 @@ class PastAlerts(Struct, frozen=True):
         )
 
     def with_step(self, family: str) -> PastAlerts:
-        """Returns the past alerts with one more step; unchanged if it is known or is no pipeline's
-        step.
+        """Returns the past alerts with `family` as one more step.
+
+        They are unchanged if the family is known already, or is not a step of a pipeline.
         """
         if alert_subject(family) == family or family in self.steps:
             return self
@@ -132,7 +135,10 @@ def alert_subject_key(account: str, region: str, family: str) -> str:
 
 
 def alert_subject(family: str) -> str:
-    """Returns the subject of a family's messages: a step's pipeline, else the family."""
+    """Returns the subject by which a family's messages are grouped.
+
+    The subject is the pipeline if the family is a step of a pipeline, else the family itself.
+    """
     step = _PIPELINE_STEP.fullmatch(family)
     return step[1] if step else family
 

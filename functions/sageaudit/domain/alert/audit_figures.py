@@ -29,11 +29,12 @@ from sageaudit.domain.bill.idle_capacity import Unit
 from sageaudit.domain.job.ref import rollup_from_arn
 
 _IDLE_MIN_USD = Decimal(10)
-"""Idle capacity is shown if at least this list value in USD is in no finding. Our choice: by
-default, a medium finding has this amount."""
+"""A message shows idle capacity if the part that no finding counts costs at least this many USD.
+
+The cost is at list price. Our choice: the default minimum of a medium finding."""
 _IDLE_MIN_HOURS: dict[Unit, Decimal] = {"gpu_hours": Decimal(10), "vcpu_hours": Decimal(200)}
-"""The least idle hours without a price that are shown: about $10 at the cheapest rates. Our choice.
-"""
+"""If idle hours have no price, a message shows them from this number on. Our choice: these hours
+cost about $10 at the cheapest rates."""
 _IDLE_MIN_SHARE: dict[Unit, Decimal] = {"gpu_hours": Decimal("0.2"), "vcpu_hours": Decimal("0.5")}
 """The share of the paid hours up to which idle hours are normal. A vCPU is half a core, so half of
 the vCPUs can be all of the cores. Our choice."""
@@ -247,10 +248,10 @@ def _exempt_silenced(
     document: AuditDocument,
     silencing_recommendation: Callable[[Recommendation], FamilyRecommendation | None],
 ) -> AuditDocument:
-    """Returns the document with findings of silenced recommendations as exempt, as if the policy
-    accepted them.
+    """Returns the document with the findings of silenced recommendations marked as exempt.
 
-    Their dollars are taken from the sums. Without such findings, the same document is returned.
+    The dollars of these findings are taken from the sums, as if the policy accepted the findings.
+    Without such findings, the same document is returned.
     """
     exempted: dict[str, Any] = {**document, "findings": []}
     for finding in document["findings"]:
@@ -311,7 +312,7 @@ def _is_counted(finding: FindingDocument) -> bool:
 
 
 def _possible_loss_usd(finding: FindingDocument) -> Decimal:
-    """Returns the upper end of a lost finding's range in USD; 0 for any other finding."""
+    """Returns the most USD that a finding in bucket LOST may have lost; 0 for other buckets."""
     is_lost = Bucket(finding["bucket"]) is Bucket.LOST
     return max(finding["saving_range_usd"] or [Decimal(0)]) if is_lost else Decimal(0)
 

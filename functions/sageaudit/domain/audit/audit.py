@@ -53,8 +53,8 @@ USE_CODES = frozenset({JOB_NOT_FINISHED, DIFFERS_FROM_FAMILY, *_CODES.split()})
 _TOO_SHORT_CODES = frozenset({"too_short", "too_few_points", "period_too_coarse"})
 """The codes of unknown outcomes of runs with too few points to judge even a part."""
 _MAX_SENTENCES = 5
-"""The most sentences in `not_judged`: a reader acts on a handful, and `unknown` lists every
-rule."""
+"""The maximum number of sentences in `not_judged`. A reader acts on only a few of them, and
+`unknown` lists every rule."""
 
 
 class Judged(enum.StrEnum):
@@ -154,7 +154,7 @@ def _is_partly_recorded(usage: Measurements, waste: Sequence[Outcome]) -> bool:
 
 
 def _unpriced_findings(savings: Savings) -> list[Finding]:
-    """Returns the standing findings with unknown dollars that would count."""
+    """Returns the standing findings in counted buckets whose dollars are unknown."""
     return [
         finding
         for finding in savings.findings
@@ -270,7 +270,7 @@ class Audit(Struct, frozen=True):
     pool: PooledRuns | None = None
     """The family's last runs by which a short run was judged; None for any other run."""
     pool_avoidable_usd: Decimal | None = None
-    """The avoidable USD of the pool's earlier runs; None if their audits were not read."""
+    """The avoidable USD of the earlier runs in `pool`; None if their audits were not read."""
     rollup_rules: tuple[str, ...] = ()
     """The rules whose findings are the roll-up's own, and in no child's audit."""
     tags: Mapping[str, str | None] = field(default_factory=dict)

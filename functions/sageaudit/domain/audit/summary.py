@@ -78,8 +78,10 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     incomplete: bool = False
     """Whether the total lacks a part, such as storage without a price."""
     stamp: str | None = None
-    """A checksum of everything by which later runs of the family may be judged. None for a run that
-    no later run is compared with."""
+    """A checksum of the facts of this run that audits of later family runs use.
+
+    If the checksum changes, those audits are out of date. None if no later run is compared with
+    this run."""
     findings_without_row: int | None = None
     """The number of findings that only the document has, as an audit has at most 40 rows; None if
     each finding has a row."""
@@ -191,7 +193,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
 
     @property
     def lost_up_to_usd(self) -> Decimal | None:
-        """The most that may be lost, in USD."""
+        """The maximum USD that may be lost."""
         return self.sums.known_lost_up_to_usd
 
     @property
@@ -260,15 +262,16 @@ _STAMP_FIELDS = (
     *("rules_with_findings", "use_digest", "recommended_type", "smallest_types", "costlier_steps"),
     *("first_point_s", "disk_gb"),
 )
-"""The fields of a run by which later runs of its family are judged."""
+"""The fields of a run that audits of later family runs use."""
 RUN_FIELDS = (*_STAMP_FIELDS, "recommendations", "settings")
 """The fields of a summary that the audit's document does not have."""
 
 
 def comparison_stamp(run: AuditSummary) -> str:
-    """Returns a checksum of everything by which a later run of the family may be judged.
+    """Returns a checksum of the run's facts that audits of later family runs use.
 
-    The run's avoidable dollars are included only for a short run, because its family sums them.
+    The facts include the run's avoidable dollars only if the run is short, because later audits
+    sum the avoidable dollars of short runs.
     """
     fields = {name: getattr(run, name) for name in _STAMP_FIELDS}
     fields["rules_with_findings"] = sorted(run.rules_with_findings)

@@ -33,8 +33,8 @@ from sageaudit.domain.audit.finding_document import (
 from sageaudit.domain.bill.finding import Bucket
 
 MAX_RULES_BY_NAME = 40
-"""The most rules that an audit adds to by name, in the order of its findings. It adds further rules
-to OTHERS."""
+"""The maximum number of rules that an audit adds to by name, in the order of its findings. The
+audit adds further rules to OTHERS."""
 OTHERS = "(others)"
 """The name under which rules beyond `MAX_RULES_BY_NAME` are summed."""
 _JUDGED = frozenset({Judged.YES, Judged.PARTLY})
@@ -109,7 +109,7 @@ class Sums(Struct, frozen=True):
     `failed`: failed jobs that had started. `unpriced`: jobs of unknown total, which are in no sum
     of dollars. `incomplete`: jobs whose known total lacks a part. `upper_bounds`: jobs whose total
     is an upper bound. `estimated`: jobs with dollars at an estimated rate. `avoidable_unknown`,
-    `lost_unknown` and `idle_unknown`: jobs whose dollars of this kind are unknown.
+    `lost_unknown` and `idle_unknown`: the number of jobs whose dollars of this kind are unknown.
     `possible_unknown`: jobs and roll-ups whose possible dollars are unknown, at least in part.
     `judged_usd`: the total of the jobs that were judged, in whole or in part. `idle_usd`: the value
     of idle capacity. `idle_counted_usd`: the part of it in avoidable or lost dollars.

@@ -238,8 +238,9 @@ def early_stopping_refusal(strategy: str | None) -> str | None:
 
 
 def type_change_refusal(job: Job) -> str | None:
-    """Returns why no other type is considered, as for several or prepaid types; None if types can
-    change.
+    """Returns why no other type is considered for the job; None if its type can change.
+
+    The type cannot change if the job has several types, or if its type is prepaid.
     """
     if len({group.instance_type for group in job.groups}) > 1:
         return "its instances are of several types"

@@ -4,10 +4,11 @@ The shares in this order sum to the totals, so avoidable + lost is never above t
 fixes of the instance type exclude each other, and so do several of the instance count. If fewer
 hosts take over work, fixes of type and count exclude each other too. If the rule of another finding
 subsumes that of a fix, the fix gets no dollars, as they are counted there. Possible fixes are
-applied last and are never added to the others. Guesses come after what the family's own runs show.
+applied last and are never added to the others. Among the possible fixes, those based on the
+family's own runs are applied before guesses.
 
-A bill at an estimated rate has dollars, marked as estimated. The saving of another type at an
-estimated rate is at most possible: SageMaker may not sell that type.
+If a bill is at an estimated rate, its savings are marked as estimated. If another type has an
+estimated rate, the saving from that type is only possible, because SageMaker may not sell the type.
 """
 
 from __future__ import annotations
@@ -95,8 +96,8 @@ class Slice(Struct, frozen=True):
 class Savings(Struct, frozen=True):
     """The findings, the largest saving first, and their totals; None if the bill is unknown.
 
-    `lost_up_to_usd`: the most that may be lost, without the avoidable dollars. `lost_usd` is as
-    much if no loss is a range.
+    `lost_up_to_usd`: the most that may be lost, without the avoidable dollars; equal to `lost_usd`
+    if no loss is a range.
     """
 
     findings: tuple[Finding, ...]

@@ -207,7 +207,8 @@ def _gpu_causes(usage: Measurements, *, is_single_host: bool) -> Iterator[IdleCa
 class IdleCapacity(Struct, frozen=True):
     """Exact device hours, and the value of the idle hours in USD.
 
-    `counted_usd`: never above `list_usd`; both are None if the type has no rate. `likely_causes`:
+    `list_usd`: the cost of the idle hours at list price. `counted_usd`: the part of `list_usd` that
+    avoidable or lost dollars count already. Both are None if the type has no rate. `likely_causes`:
     why the devices may have waited.
     """
 

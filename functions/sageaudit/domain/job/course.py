@@ -197,9 +197,9 @@ def reached_limit(job: Job) -> str | None:
         return None
     if job.secondary_status in _LIMITS:
         return _LIMITS[job.secondary_status]
-    failure_limit = job.failure.meaning if job.failure else None
-    if failure_limit in {MAX_RUNTIME, MAX_WAIT}:
-        return failure_limit
+    failure_meaning = job.failure.meaning if job.failure else None
+    if failure_meaning in {MAX_RUNTIME, MAX_WAIT}:
+        return failure_meaning
     has_reached_runtime = (
         not job.kind.spec.has_transitions
         and job.status == "Stopped"
@@ -225,8 +225,9 @@ def seconds_until_limit(job: Job, limit: str) -> Decimal | None:
 
 
 def failure_class(job: Job) -> str:
-    """Returns in a word or two why the run did not complete, by its statuses and failure
-    message.
+    """Returns why the run did not complete, as a text of a word or two.
+
+    The statuses and the failure message of the job decide.
     """
     if reached_limit(job):
         return LIMIT_REACHED

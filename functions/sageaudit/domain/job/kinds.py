@@ -58,11 +58,12 @@ class S3Inputs(Struct, frozen=True, kw_only=True):
     name_key: str | None = None
     """The key of an input's name in the list of inputs; None if there is one input."""
     source: str
-    """The path of an input's S3 source, in an item of the list or from the top."""
+    """The path of an input's S3 source: inside an item of the list, or inside the whole answer if
+    there is no list."""
 
     @property
     def address(self) -> str:
-        """The path of an input's address, in an item of the list or from the top."""
+        """The path of an input's S3 address; it begins where the path `source` begins."""
         return f"{self.source}.S3Uri"
 
     @property
@@ -133,7 +134,7 @@ class KindSpec(Struct, frozen=True, kw_only=True):
     label: str
     """The name of a job of the kind, in text for people."""
     longest_name: int = 63
-    """The most characters of a job's name."""
+    """The maximum number of characters in a job's name."""
     prefix: str
     """The prefix of JobName, JobArn and JobStatus in answers and events, and of API actions."""
     sdk_noun: str

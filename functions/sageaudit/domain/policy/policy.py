@@ -59,7 +59,7 @@ from sageaudit.structs import replace
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _MAX_COST_TAGS = 3
-"""The most cost tags, as each tag makes the row of every audit longer."""
+"""The maximum number of cost tags, because each tag makes the row of every audit longer."""
 _MESSAGE_KEYS = frozenset({"channels", "default_to", "digest", "mentions", "route", "watch"})
 _SLACK_ID = re.compile(r"(?:U|W|S)[A-Z0-9]{6,}\Z")
 
@@ -77,11 +77,11 @@ class Policy(Struct, frozen=True):
     mode: Mode = "notify"
     floor_usd: Decimal = Decimal(5)
     trial_floor_usd: Decimal = Decimal(20)
-    """The least USD of a family's 30 days for a message about trials. Our choice."""
+    """The minimum USD of a family in 30 days for a message about trials. Our choice."""
     cost_spike_percent: Decimal = Decimal(100)
-    """The least percentage above comparable runs from which a run is a cost spike. Our choice."""
+    """A run is a cost spike only from this percentage above comparable runs. Our choice."""
     cost_spike_min_usd: Decimal = Decimal(20)
-    """The least USD above comparable runs from which a run is a cost spike. Our choice."""
+    """A run is a cost spike only from this many USD above comparable runs. Our choice."""
     digest: DigestSchedule | None = DigestSchedule()
     """When the weekly digest is sent; None if never."""
     watch: WatchSettings | None = WatchSettings()
@@ -90,17 +90,17 @@ class Policy(Struct, frozen=True):
     owner_tags: tuple[str, ...] = _OWNER_TAGS
     family_tag: str | None = None
     mentions: Mapping[str, str] = field(default_factory=dict)
-    """By owner tag, the Slack user or group id to mention. Other owners are not mentioned."""
+    """The Slack user or group id to mention, by owner. Other owners are not mentioned."""
     severity: SeverityLimits = SeverityLimits()
     disabled_rules: frozenset[str] = frozenset()
     enabled_rules: frozenset[str] = frozenset()
     """The rules that are off by default and that this policy switches on."""
     severities: Mapping[str, Severity] = field(default_factory=dict)
-    """By rule name, the severity of its findings, whatever their dollars."""
+    """The severity of a rule's findings, by rule name, whatever their dollars."""
     require: Mapping[str, Requirement] = field(default_factory=dict)
-    """By path of a setting or tag, what the organisation requires of its jobs."""
+    """What the organisation requires of its jobs, by the path of a setting or tag."""
     objectives: Mapping[str, Direction] = field(default_factory=dict)
-    """By metric name, whether a higher or lower value is better."""
+    """Whether a higher or lower value of a metric is better, by metric name."""
     commitment_usd_per_hour: Decimal | None = None
     """The hourly commitment of a Savings Plan in USD, for the rule commitment-candidate."""
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -137,7 +137,7 @@ class Policy(Struct, frozen=True):
 
     @property
     def max_per_hour(self) -> dict[str, int]:
-        """By name of a channel with a limit, the most messages an hour."""
+        """The maximum number of messages an hour, by channel name; only channels with a limit."""
         return {name: row.max_per_hour for name, row in self.channels.items() if row.max_per_hour}
 
     @property

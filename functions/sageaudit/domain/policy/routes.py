@@ -21,10 +21,10 @@ OWN_TOPIC = "sns"
 CHANNEL_SECRETS = "sageaudit/channel/"
 """The prefix of a channel's default secret name; the channel's name follows."""
 MAX_CHANNELS = 16
-"""The most channels, including the stack's own topic."""
+"""The maximum number of channels, including the stack's own topic."""
 MAX_ROUTED_CHANNELS = 90
-"""The most channels of all routes and the default together, because one DynamoDB transaction has
-the digests of all of them."""
+"""The maximum number of channels in all routes and the default together. One DynamoDB transaction
+writes the digests of all these channels."""
 _DEFAULT_MAX_PER_HOUR = 20
 """The default limit for Slack and Teams: nobody reads more in an hour. Our choice. A topic has no
 limit, because filtered subscriptions may not get the message that lists the held messages."""
@@ -32,8 +32,8 @@ CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
 """The pattern of a channel's name."""
 _NAME = re.compile(rf"{CHANNEL_NAME}\Z")
 _MAX_NAME_LENGTH = 20
-"""The most characters of a channel's name: the queue URLs of all channels must fit into a
-function's environment of 4 KB."""
+"""The maximum number of characters in a channel's name. The queue URLs of all channels must fit
+into a function's environment of 4 KB."""
 _CONDITIONS = ("account", "tag", "owner", "family", "kind", "rule", "min_month_severity",
                "min_usd_per_month")  # fmt: skip
 _MESSAGE_CONDITIONS = _CONDITIONS[_CONDITIONS.index("rule") :]

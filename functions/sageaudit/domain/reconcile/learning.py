@@ -33,22 +33,23 @@ from sageaudit.domain.reconcile.lines import (
 from sageaudit.errors import BadUsage
 
 MIN_USAGE = {"hours": Decimal("0.1"), "GB-months": Decimal("0.01")}
-"""The least usage from which a rate is derived, by unit: 6 minutes, or at most a cent of storage.
+"""The minimum usage from which a rate is derived, by unit: 6 minutes, or at most a cent of storage.
 Our choice."""
 MAX_ROUNDING_ERROR = Decimal("0.005")
 """The largest share of a rate that may be the rounding error of the report's costs. Our choice."""
 _JOB_AREAS = frozenset({JOBS, MANAGED_SPOT, OTHER})
-"""The areas whose usage is, or may be, of jobs."""
+"""The areas whose usage belongs, or may belong, to jobs."""
 _SAME_PRICE_TOLERANCE = Decimal("0.000001")
-"""The share by which the prices of two days may differ and count as one, beyond the report's
+"""Prices of two days count as equal if they differ by at most this share, beyond the report's
 rounding."""
 _MIN_COMPARED_USAGE = Decimal("0.01")
-"""The least usage that shows its price."""
+"""If usage is below this quantity, its price is not compared with the prices of other days."""
 _QUANTITY_ERROR = Decimal("5e-11")
 """The rounding error of a quantity: AWS writes ten decimals."""
 _MIN_COST_DECIMALS = 2
-"""The fewest decimals of a report's costs: a cost in whole dollars was written without its
-zeros."""
+"""The minimum number of decimals assumed for the costs of a report.
+
+A cost in whole dollars is written without zeros, but is not rounded to dollars."""
 _COMPONENTS = {role.lower(): component for component, role in ROLES.items()}
 _UNITS = {
     "hours": frozenset({"", "hrs", "hr", "hours", "hour"}),

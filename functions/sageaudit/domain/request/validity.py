@@ -21,8 +21,8 @@ from sageaudit.domain.request.request import Path, UnknownValue
 _READ_ONLY = "read-only and isn't accepted"
 """Marks, in the model's documentation, the members that only Describe returns."""
 _MAX_NAMED_VALUES = 6
-"""The most values of an enumeration that a sentence lists; of more values, only the nearest is
-named."""
+"""The maximum number of an enumeration's values that a sentence lists. If there are more, the
+sentence names only the nearest value."""
 _INSTANCE = re.compile(r"ml\.[a-z]+\d+[a-z]*(?:-[a-z0-9]+)?\.([a-z0-9]+)")
 _MAX_MATCHED_LENGTH = 500
 """Values above this many characters are not matched with the model's pattern."""
@@ -191,16 +191,19 @@ def _check_documented_limits(shape: str, key: str, value: object, place: Path) -
 
 
 def _limits(
-    shape: Mapping[str, Any], number: float | Decimal, place: Path, number_text: str
+    limits: Mapping[str, Any], number: float | Decimal, place: Path, number_text: str
 ) -> Iterator[Problem]:
-    """Checks a number against a shape's limits. `number_text`: how a sentence names the number."""
-    if accepted_range := _allowed_range(shape, number):
+    """Checks a number against the `min` and `max` of a shape or of documented limits.
+
+    `number_text`: how a sentence names the number.
+    """
+    if accepted_range := _allowed_range(limits, number):
         yield Problem(Fault.LIMITS, place, f"{number_text}: {accepted_range}")
 
 
-def _allowed_range(shape: Mapping[str, Any], number: float | Decimal) -> str | None:
+def _allowed_range(limits: Mapping[str, Any], number: float | Decimal) -> str | None:
     """Returns the range that AWS accepts, as text for people; None if the number is inside it."""
-    minimum, maximum = shape.get("min"), shape.get("max")
+    minimum, maximum = limits.get("min"), limits.get("max")
     is_below = minimum is not None and number < minimum
     if not is_below and (maximum is None or number <= maximum):
         return None

@@ -45,7 +45,7 @@ _NUMBER = re.compile(r"\d+")
 
 _NO_UNCERTAINTY = Decimal(0)
 _OFFER_CACHE_SIZE = 32
-"""The most lists of types that each cache holds."""
+"""The maximum number of lists of types in each cache."""
 
 
 class Fit(NamedTuple):
@@ -93,8 +93,8 @@ class Fit(NamedTuple):
     def _disk_refusal(self) -> TypeRefusal | None:
         """Returns why the disk of `other_type` is too small for the run, or None.
 
-        A type without its own disk has the volume of the request. Unrecorded use refuses nothing:
-        for most jobs the recorded use is near 0.
+        A type without its own disk has the volume of the request. If the disk use was not recorded,
+        no type is refused, because most jobs use almost no disk.
         """
         needed_gb, local_gb, current_gb = (
             self.demand.disk_gb.needed,
@@ -110,8 +110,9 @@ class Fit(NamedTuple):
         return TypeRefusal(Constraint.STORAGE, f"disk: {figures}")
 
     def _vcpu_refusal(self) -> TypeRefusal | None:
-        """Returns why the vCPUs are too few, or None: a GPU would wait for them, or the run would
-        take too long.
+        """Returns why the vCPUs of `other_type` are too few, or None.
+
+        They are too few if a GPU would wait for them, or if the run would take too long.
         """
         need, offered = self.demand.vcpu, self.other_type.vcpu
         if offered >= self.current_type.vcpu:
@@ -326,7 +327,10 @@ def rate_uncertainty(rate: Rate | None, other_rate: Rate | None) -> Decimal:
 
 
 def is_cheaper_per_hour(rate: Rate | None, other_rate: Rate | None) -> bool:
-    """Returns whether `other_rate` is below `rate`, even if an estimated rate is wrong."""
+    """Returns whether `other_rate` is below `rate` by more than an estimated rate may be wrong.
+
+    False if one of the rates is unknown.
+    """
     if rate is None or other_rate is None:
         return False
     return other_rate.usd < rate.usd * (1 - rate_uncertainty(rate, other_rate))

@@ -32,8 +32,8 @@ from sageaudit.domain.usage.series import (
 from sageaudit.structs import replace
 
 RECURS_FROM = 2
-"""The fewest similar standstills that count as recurring. Our choice: metrics cannot tell a single
-standstill from a hang, and a short training has two epochs."""
+"""The minimum number of similar standstills that count as recurring. Our choice: metrics cannot
+tell a single standstill from a hang, and a short training has two epochs."""
 _LENGTH_TIMES = 1.5
 """The largest factor between the length of a similar standstill and the median length. Our choice:
 an evaluation varies with its data and with other jobs on the storage, and the first evaluation also
@@ -125,8 +125,9 @@ def _idle_end(states: States) -> range:
 
 
 def _host_standstill_tail(usage: Measurements, host: str) -> int:
-    """Returns the number of periods of a host's standstill at the end; 0 if its GPUs are not idle
-    there.
+    """Returns the number of periods in a host's standstill at the end of the run.
+
+    0 if the host's GPUs are not known to be idle in the last period.
     """
     if usage.gpu_states.get(host, [None])[-1:] != [False]:
         return 0
@@ -146,8 +147,9 @@ def _final_standstill(usage: Measurements) -> range:
 
 
 def opening_periods(usage: Measurements) -> int:
-    """Returns the number of first periods that prove nothing: points come late, and imports use the
-    CPU.
+    """Returns the number of first periods that prove nothing.
+
+    In these periods points arrive late, and imports use the CPU.
     """
     return min(MAX_FIRST_POINT_DELAY_S // (usage.period_s or MAX_FIRST_POINT_DELAY_S), usage.points)
 
@@ -188,8 +190,9 @@ choice: the idle hosts in the recordings are small, and IDLE_BELOW_CORES is righ
 
 
 def quiet_cores(vcpu: int) -> float:
-    """Returns the number of busy cores below which a host does nothing; at most 1, as a program may
-    use one core.
+    """Returns the number of busy cores below which a host counts as idle.
+
+    The number is at most 1, because a program that really works may use only one core.
     """
     return min(max(IDLE_BELOW_CORES, QUIET_SHARE * vcpu), 1.0)
 
@@ -197,7 +200,7 @@ def quiet_cores(vcpu: int) -> float:
 def idle_tail_so_far(usage: Measurements) -> range:
     """Returns the idle tail of a running job, or the longer stretch at its end without work.
 
-    In a stretch without work, every host is quiet and no GPU works.
+    In a stretch without work, every host is below `quiet_cores` and no GPU is busy.
     """
     vcpu = usage.vcpu or 1
     limit = quiet_cores(vcpu) * 100 / vcpu

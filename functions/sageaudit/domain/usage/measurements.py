@@ -46,10 +46,12 @@ METRIC_ARRIVAL_TIMEOUT = timedelta(hours=24)
 """Metrics that are still missing this long after the end of a job are not expected any more: our
 choice."""
 MIN_ACTIVE_MINUTES = 15
-"""The fewest active minutes of a run that is judged alone: three times the 5 minutes below which
-Jobstats judges nothing, because one-minute means are few."""
+"""A run is judged alone only if it has at least this many active minutes.
+
+Jobstats judges nothing below 5 minutes. This is three times as many, because a short run has few
+one-minute means."""
 MIN_POINTS = 3
-"""The fewest points of a metric and host that can be judged, however long their period is."""
+"""A metric of a host can be judged from this many points on, whatever their period."""
 GAP_LONG_CODE = "gap_long"
 """The code of a metric with enough points but a long gap between them."""
 
@@ -291,12 +293,12 @@ class Measurements(Struct, frozen=True, dict=True):
 
     @cached_property
     def cpu_states(self) -> Mapping[str, States]:
-        """Whether the CPU works, by recorded host and by period."""
+        """Whether the CPU is busy, for each recorded host and period."""
         return self._states_by_host(Metric.CPU, partial(cpu_states, vcpu=self.vcpu))
 
     @cached_property
     def gpu_states(self) -> Mapping[str, States]:
-        """Whether a GPU works, by recorded host and by period."""
+        """Whether a GPU is busy, for each recorded host and period."""
         return self._states_by_host(Metric.GPU, partial(gpu_states, gpus=self.gpus))
 
     def _states_by_host(

@@ -18,9 +18,9 @@ from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.usage.measurements import Measurements
 
 MAX_LISTED_JOBS = 20_000
-"""The most jobs with a row in an account's report; a browser sorts this many in a second."""
+"""The maximum number of job rows in an account's report. A browser sorts this many in a second."""
 MAX_DETAILED_JOBS = 200
-"""The most jobs with a section of their own in an account's report, chosen by `rank_key`."""
+"""The maximum number of jobs with their own section in an account's report, by `rank_key`."""
 
 
 class JobReport(Struct, frozen=True):
@@ -70,7 +70,8 @@ class TopChange(Struct, frozen=True):
 class AccountReport(Struct, frozen=True):
     """The audits of a period in UTC days; `since` and `until` are included.
 
-    `summaries` are ordered by `rank_key`; `details` has some of their jobs by index.
+    `summaries` are ordered by `rank_key`. `details` maps an index in `summaries` to the job's
+    report; not every job has a report.
     `omitted_jobs`: the number of jobs that are only in the sums. `recommendations` are as of the
     end of the last day. `previous_period` is None if the history does not cover it.
     """

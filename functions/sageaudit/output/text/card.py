@@ -40,18 +40,18 @@ MAX_ROWS = 18
 LINK_SEPARATOR = "  "
 MAX_FAMILY_LENGTH = 30
 MAX_CODE_LENGTH = 120
-"""The most characters of a line to paste."""
+"""The maximum number of characters in a line to paste."""
 MAX_COMMAND_LENGTH = 400
-"""The most characters of a command, enough for the longest names of a job and a table."""
+"""The maximum number of characters in a command: enough for the longest job and table names."""
 SCHEMA = 1
 """The schema version of a notice's body."""
 REPEAT_PREFIX = "(possible repeat) "
 """The prefix of a payload that may have been posted before."""
 _MAX_TEXT_LENGTH = 1000
 _MIN_CLEAR_LENGTH = 8
-"""The fewest letters with which a parameter's name is clear without its path; `S3Uri` has too
-few.
-"""
+"""A parameter's name is clear without its path if it has at least this many letters.
+
+`S3Uri` has too few."""
 _NUMBER_LIMIT = Decimal(10**9)
 _NUMBER_PLACES = Decimal("0.00001")
 _MAX_ATTRIBUTE_LENGTH = 256
@@ -277,8 +277,8 @@ NO_CHECKS: Mapping[str, Check] = {}
 class Notice(Struct, frozen=True):
     """A payload for one channel to post.
 
-    `held_hour`: the start of the hour whose held messages the notice stands for; None for a single
-    message. The payload for an hour is made after the hour.
+    `held_hour`: the start of an hour if the notice replaces the messages held back in that hour,
+    else None. The payload of such a notice is made once the hour is over.
     """
 
     notice_id: str

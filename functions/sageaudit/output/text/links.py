@@ -28,21 +28,25 @@ _DOMAINS = {
 }
 _HEX = re.compile(r"%([0-9A-F]{2})")
 _MAX_HOSTS = 2
-"""The most hosts in a metrics link, because a message limits the length of URLs."""
+"""The maximum number of hosts in a metrics link, because a message limits the length of URLs."""
 _MARGIN = timedelta(minutes=5)
 """The time before and after the run that the metrics link shows."""
 
 
 class HistoryLocation(Struct, frozen=True):
-    """The options with which a command finds a history; without options the reader's default is
-    used.
+    """The options with which a command finds a history.
+
+    Without options, a command reads the default history of whoever runs it.
     """
 
     options: tuple[str, ...] = ()
 
     @classmethod
     def for_table(cls, name: str, region: str) -> Self:
-        """Returns a stack's table with its region, because the reader's default may differ."""
+        """Returns the options that select a stack's table.
+
+        They include the region, because the default region of whoever runs the command may differ.
+        """
         return cls(("--table", name, "--table-region", region))
 
     def command(self, *words: str) -> str:

@@ -146,7 +146,10 @@ def _fix(job: api.Job, saved_s: Decimal) -> tuple[api.Parameter, ...]:
 
 
 def work_seconds(windows: Windows, start: datetime, end: datetime) -> Decimal:
-    """Returns the whole seconds of the work windows between two times, without interruptions."""
+    """Returns how many whole seconds of the work windows lie between two times.
+
+    Windows do not include interruptions.
+    """
     overlaps = (
         min(window_end, end) - max(window_start, start) for window_start, window_end in windows
     )

@@ -29,7 +29,9 @@ from sageaudit.rules.phases import phase_share as phases
 
 _MODEL_CHANNEL = "model"
 _SAVED_SHARES = (Decimal("0.4"), Decimal("0.6"))
-"""The shares of the phase that a trial may save: the counted one and the best one. Our choice."""
+"""The shares of the phase that a trial may save, both our choice.
+
+The first share is the finding's saving. The second share is the saving in the best case."""
 
 
 def _no_copy_reason(case: api.JobCase) -> str | None:

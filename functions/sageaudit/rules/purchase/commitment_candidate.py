@@ -10,10 +10,11 @@ Why it costs: On-demand rates have no discount. SageMaker Savings Plans commit t
     one or three years. The discount applies across types, regions and kinds of jobs.
 Saving: Possible, without a figure. AWS's discount depends on type, term and payment.
 When it is wrong: A plan is paid whether it is used or not, and jobs may change before it ends.
-    Possible savings, such as managed spot, are not subtracted. The evidence has the steady spend
-    without the runs that managed spot may suit. The figure includes volumes, which a plan does not
-    cover. A plan has lower rates, so the same hours use less of the commitment than their on-demand
-    cost. Endpoints and notebooks, which a plan also covers, are not included.
+    The steady spend includes volumes, which a plan does not cover. Possible savings, such as
+    managed spot, are not subtracted from it. So the evidence also gives the steady spend without
+    the runs that managed spot may suit. A plan has lower rates, so the same hours use less of the
+    commitment than their on-demand cost. Endpoints and notebooks, which a plan also covers, are not
+    included.
 What to do: First follow the other findings, then ask Cost Explorer for its SageMaker Savings Plans
     recommendation. Commit to less than the steady spend; published advice is 70 to 80% of it.
 Sources: AWS Savings Plans guide: SageMaker plans commit to USD per hour for one or three years.
@@ -150,8 +151,8 @@ def _steady_hourly_usd(case: api.AccountCase, runs: Iterable[api.AuditSummary]) 
         RunCost(run.ended_at, run.elapsed_s or _ZERO, _remaining_usd(run) or _ZERO) for run in runs
     ]
     newest = max(run.ended_at for run in case.runs)
-    hourly = hourly_spend(costs, newest, case.days * 24)
-    return spend_reached(hourly, Decimal(str(case.threshold(HOURS))))
+    hourly_usd = hourly_spend(costs, newest, case.days * 24)
+    return spend_reached(hourly_usd, Decimal(str(case.threshold(HOURS))))
 
 
 def hourly_spend(runs: Iterable[RunCost], end: datetime, hours: int) -> tuple[Decimal, ...]:
@@ -176,8 +177,8 @@ def hourly_spend(runs: Iterable[RunCost], end: datetime, hours: int) -> tuple[De
     return tuple(spend_usd)
 
 
-def spend_reached(hourly: Iterable[Decimal], percent: Decimal) -> Decimal:
+def spend_reached(hourly_usd: Iterable[Decimal], percent: Decimal) -> Decimal:
     """Returns the highest spend that at least `percent` of the hours reach; 0 without hours."""
-    descending = sorted(hourly, reverse=True)
+    descending = sorted(hourly_usd, reverse=True)
     position = math.ceil(percent * len(descending) / 100) - 1
     return descending[max(position, 0)] if descending else _ZERO

@@ -29,12 +29,12 @@ HARDLY_USED_P95 = api.Threshold(
     "hardly_used_p95_percent", 10, "percent of one GPU, P95", "hardly a minute of real work"
 )
 COVERED_BY_GPU_IDLE = api.NotApplicable("the GPU did nothing: see gpu-idle")
-"""The answer of other GPU rules if the GPU never worked."""
+"""The outcome that other GPU rules give if the GPU never worked."""
 _HARDLY_WORKED = api.NotApplicable("the GPU did almost nothing: see gpu-idle")
 
 
 def outcome_if_gpu_idle(case: api.JobCase) -> api.NotApplicable | None:
-    """Returns the answer of other GPU rules if gpu-idle covers this run; else None."""
+    """Returns the outcome that other GPU rules must give if gpu-idle covers this run; else None."""
     if is_gpu_idle(case.whole_run):
         return COVERED_BY_GPU_IDLE
     return _HARDLY_WORKED if is_gpu_hardly_used(case) else None

@@ -219,11 +219,12 @@ def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) ->
 
 
 def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
-    """Returns the run's usage, never with less than the history has.
+    """Returns the stored usage if CloudWatch cannot add to it, else the usage from CloudWatch.
 
-    CloudWatch is not asked if nothing new can come: every metric was complete, only averages are
-    left, or the code ran briefly and the audit is final. An audit from before the run's end does
-    not count, as its usage lacks the end.
+    CloudWatch cannot add to it if the main metrics of all hosts were complete, or if CloudWatch
+    keeps only averages by now. The same applies if the code ran briefly and the audit is final.
+    If CloudWatch's answer is incomplete, stored usage of all hosts is kept. Usage that was stored
+    before the run ended is ignored, because the end of the run is missing in it.
     """
     summary, ended_at, now = attempt.latest_summary, job.ended_at, attempt.now
     stored: RunUsage | None = None

@@ -166,12 +166,12 @@ def _is_same_usd(first: Decimal | None, second: Decimal | None) -> bool:
 def recheck_dependents(
     run: AuditSummary, history: History, *, now: datetime, is_new_version: bool = True
 ) -> None:
-    """Makes the audits due, as of `now`, that this recorded run would change.
+    """Schedules, as of `now`, a new audit of each run whose result this recorded run changes.
 
-    These are the audits of family runs that were judged without this run, and its own if it was
-    judged without an earlier run. A new version also makes its final roll-up due, except a first
-    audit within an hour of the job's end. A final roll-up makes itself due, since one of its jobs
-    may have been audited meanwhile.
+    These are the family runs that were judged without this run, and this run if it was judged
+    without an earlier run. A new version also schedules its final roll-up, unless it is a first
+    audit within an hour of the job's end. For a final roll-up, the call schedules the roll-up
+    itself, since one of its jobs may have been audited meanwhile.
 
     A process may stop between recording the run and this call. So a redelivered message repeats the
     call; a second call changes nothing.

@@ -299,8 +299,8 @@ def series(run: WorkRun) -> Iterator[dict[str, Any]]:
 
 def _host(kind: JobKind, number: int) -> str:
     metrics = kind.spec.metrics
-    numbered = metrics is not None and metrics.has_numbered_hosts
-    return f"algo-{number}" if numbered else f"i-0c41d7a92be5f{number:04x}"
+    has_numbered_hosts = metrics is not None and metrics.has_numbered_hosts
+    return f"algo-{number}" if has_numbered_hosts else f"i-0c41d7a92be5f{number:04x}"
 
 
 def _minute_loads(run: WorkRun) -> Iterator[WorkPhaseLoad | None]:

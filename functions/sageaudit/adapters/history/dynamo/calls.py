@@ -80,8 +80,8 @@ class DynamoTable:
     ) -> Iterator[Item]:
         """Yields the items of a partition; reads pages as they are needed.
 
-        `sort` is a condition on the sort key `#s`, with its `values`. A Limit applies to the first
-        page; each further page may be twice as long.
+        `sort` is a condition on the sort key `#s`, with its `values`. A Limit sets the size of the
+        first page; the size doubles with each further page, up to _MAX_LIMIT.
         """
         request: dict[str, Any] = {
             "TableName": self._table,

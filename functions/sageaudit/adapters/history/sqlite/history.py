@@ -260,14 +260,14 @@ class SqliteHistory:
         """Yields the rows of a list: first a page of `page_size` rows, then further pages."""
         parameter_names, statement = schema.LISTS[query.index]
         parameters = dict(zip(parameter_names, map(clip_text, query.values), strict=True))
-        sort_column, last_sk = "ended_at", sk_before(before)
+        sort_column, page_start = "ended_at", sk_before(before)
         if query.index is RunIndex.DUE:
-            sort_column, last_sk = "due_at", ""
+            sort_column, page_start = "due_at", ""
             parameters["until"] = moment_text(read_moment(parameters["until"]))
         if "period" in parameters:
-            last_sk = min(last_sk, f"{parameters['period']}~")
+            page_start = min(page_start, f"{parameters['period']}~")
         size = min(max(page_size or _PAGE_ROWS, 1), _PAGE_ROWS)
-        last_moment, _, last_run_key = last_sk.partition("#")
+        last_moment, _, last_run_key = page_start.partition("#")
         while True:
             page = self._file.query_all(
                 statement,

@@ -260,7 +260,7 @@ _SUMMARY_PLAN, _RUN_PLAN, _FINDING_PLAN = (
     for readers in (READERS_BY_TYPE[AuditSummary], RUN_READERS, READERS_BY_TYPE[FindingRow])
 )
 RUN_COLUMNS = (*_KEY, *_RUN_PLAN.names)
-"""The columns of a run that lists of findings read."""
+"""The columns of a run's row that are read when findings are listed."""
 
 
 def column_name(name: str) -> str:
