@@ -1,5 +1,6 @@
 """`sageaudit audit --recording`: output, exit codes and bad files."""
 
+import gzip
 import json
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -57,11 +58,32 @@ def test_an_unfinished_job_is_audited_as_far_as_it_goes(audited: Audited, path: 
 
 
 @pytest.mark.parametrize(
+    "encode",
+    [
+        pytest.param(lambda text: text.encode("utf-16"), id="as PowerShell writes it"),
+        pytest.param(lambda text: gzip.compress(text.encode()), id="in gzip"),
+    ],
+)
+def test_a_recording_is_read_in_the_form_that_people_have(
+    audited: Audited, tmp_path: Path, encode: Callable[[str], bytes]
+) -> None:
+    path = tmp_path / "job.json"
+    path.write_bytes(encode(FAILED.read_text(encoding="utf-8")))
+    assert audited(path)["bill"] == audited(FAILED)["bill"]
+
+
+def test_a_recording_is_read_from_standard_input() -> None:
+    done = CliRunner().invoke(cli, ["audit", "--recording", "-"], input=FAILED.read_bytes())
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.splitlines()[0].endswith("training job, Failed")
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("not json", "is not JSON"),
         ('{"children": [{"describe": 3}]}', "children[0].describe is not an object"),
-        ("\x00\x01", "is not JSON"),
+        ("\x00\x01", "is not text"),
     ],
 )
 def test_a_bad_file_is_one_sentence_and_exit_2(

@@ -188,7 +188,9 @@ def test_a_table_fits_80_columns(run: Run, tmp_path: Path, monkeypatch: pytest.M
         pytest.param(b"", "is empty", id="an empty file"),
         pytest.param(b"{a", "is not JSON (line 1, column 2", id="a file that breaks off"),
         pytest.param(b"[1]", "is a list", id="a list"),
-        pytest.param(b"\xff\xfe{", "is not text in UTF-8", id="a file in UTF-16"),
+        pytest.param(
+            b"\xff\xfe{", "is not text in UTF-16 (byte 3)", id="half a character in UTF-16"
+        ),
         pytest.param(b"[" * 100_000, "too many brackets", id="too many brackets"),
         pytest.param(b"[" + b"9" * 5_000 + b"]", "value has 5000 digits)", id="too large a number"),
         pytest.param(
@@ -229,7 +231,7 @@ def test_a_file_that_is_no_request_is_one_sentence(
 
 def test_a_huge_file_is_not_read(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No request is this large."""
-    monkeypatch.setattr("sageaudit.adapters.files.request_file.MAX_BYTES", 100)
+    monkeypatch.setattr("sageaudit.adapters.files.text_file.MAX_BYTES", 100)
     done = run("check", request(tmp_path))
     assert (done.exit_code, "is larger than" in done.stderr) == (2, True)
 

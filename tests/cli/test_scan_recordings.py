@@ -66,7 +66,7 @@ def test_a_scan_reads_each_file_once(
 ) -> None:
     """A job is parsed twice, to list and to audit it, and redacted once more for the history."""
     counted: Counter[str] = Counter()
-    recorded_jobs._parse_file_version.cache_clear()
+    recorded_jobs._read_version.cache_clear()
     for module, name in (
         (recording, "read"),
         (recorded_jobs, "parse"),

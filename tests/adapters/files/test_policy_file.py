@@ -43,7 +43,7 @@ def test_the_shipped_examples_hold_when_they_are_taken(tmp_path: Path) -> None:
     [
         (b'mood = "notify"', "mood"),
         (b"mode =", "is not TOML"),
-        (b"\xff\xfe", "is not TOML"),
+        (b"\xff\xfem", "is not text in UTF-16 (byte 3)"),
         (b"[rules.gpu-underused]\nmean = 5", "max_mean_percent"),
         (b"floor_usd = " + b"9" * 5000, "too long or too deep"),
         (b"floor_usd = " + b"[" * 9000, "too long or too deep"),

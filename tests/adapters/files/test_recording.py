@@ -87,7 +87,9 @@ def changed(**series: Any) -> dict[str, Any]:
 
 
 REFUSED: dict[str, list[Any]] = {
-    "is not JSON": ["", "{", "[" * 100_000],
+    "is empty": [""],
+    "is not JSON": ["{"],
+    "has too many brackets": ["[" * 100_000],
     "is not an object": ["null", '"x"'],
     "is a list: `sageaudit record JOB": [[], [{}], [1]],
     "children": [{}, {"EndpointName": "e"}, {"children": []}, {"children": {}}, {"children": [5]}],
@@ -140,5 +142,5 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadRecording, match="cannot be read"):
         read(tmp_path / "absent.json")
     (tmp_path / "job.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(BadRecording, match="is not JSON"):
+    with pytest.raises(BadRecording, match="is not text in UTF-16"):
         read(tmp_path / "job.json")

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from sageaudit.adapters.aws.clients import known_regions
+from sageaudit.adapters.files import text_file
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.adapters.files.local_files import wrong_format_reason
+from sageaudit.adapters.files.local_files import wrong_format_reason_of_bytes
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.ref import REGION
@@ -36,6 +37,7 @@ from sageaudit.errors import PARSE_ERRORS, BadPolicy, BadUsage, KeyPath
 from sageaudit.rules.catalogue import threshold_units
 
 _HINT = "a policy is a TOML file, such as policy.toml of the repository"
+_OWN_RATES_HINT = "`sageaudit prices learn` writes a file of own rates"
 SCHEMA = 1
 _KEYS = ("region", "type", "component", "usd", "first", "last", "quantity", "source", "note")
 
@@ -46,14 +48,13 @@ def load_policy(path: Path) -> Policy:
     Raises BadPolicy with one sentence that names file, line and key.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = text_file.read_text(str(path), _HINT, may_be_empty=True)
         table = tomllib.loads(text)
-    except OSError as error:
-        reason = wrong_format_reason(path, _HINT) or f"cannot be read ({error.strerror})"
-        raise BadPolicy(f"{path}: {reason}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        reason = wrong_format_reason(path, _HINT) or f"is not TOML: {error}"
-        raise BadPolicy(f"{path}: {reason}") from error
+    except BadUsage as error:
+        raise BadPolicy(str(error)) from error
+    except tomllib.TOMLDecodeError as error:
+        reason = wrong_format_reason_of_bytes(str(path), text.encode(), _HINT)
+        raise BadPolicy(f"{path}: {reason or f'is not TOML: {error}'}") from error
     except (ValueError, RecursionError) as error:
         # numbers of thousands of digits, or too deep nesting
         raise BadPolicy(f"{path}: is too long or too deeply nested to be read") from error
@@ -112,12 +113,7 @@ def _bad_policy(reason: str, *parts: str) -> BadPolicy:
 
 def read_own_rates(path: Path) -> OwnRates:
     """Reads the rates that `sageaudit prices learn` wrote. Raises BadUsage, naming the file."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise BadUsage(f"{path}: cannot be read ({error.strerror})") from error
-    except UnicodeDecodeError as error:
-        raise BadUsage(f"{path}: is not a file of own rates: it is not text in UTF-8") from error
+    text = text_file.read_text(str(path), _OWN_RATES_HINT, may_be_empty=True)
     try:
         document = from_json(text)
         if document["schema"] != SCHEMA:

@@ -7,7 +7,6 @@ docs/schema/recording.schema.json describes all keys.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.files.local_files import wrong_format_reason
+from sageaudit.adapters.files import text_file
 from sageaudit.adapters.prices.price_list import (
     ListedPrices,
     StoredListing,
@@ -28,7 +27,7 @@ from sageaudit.domain.job.kinds import Component, JobKind, kind_from_answer
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.prices.price_list import PriceListing
 from sageaudit.domain.usage.measurements import Missing, RawSeries
-from sageaudit.errors import BadRecording, MalformedData
+from sageaudit.errors import BadRecording, BadUsage, MalformedData
 
 SCHEMA = 1
 """The version of the format; the oldest files have none."""
@@ -66,22 +65,19 @@ class RecordedSet(Struct, frozen=True):
 
 def read(path: Path) -> Recording | RecordedSet:
     """Reads a file. Raises BadRecording with one sentence that names the file and key."""
+    name = text_file.display_name(str(path))
     try:
-        document = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        reason = wrong_format_reason(path, _HINT) or f"cannot be read ({error.strerror})"
-        raise BadRecording(f"{path}: {reason}") from error
-    except (ValueError, RecursionError) as error:
-        raise BadRecording(
-            f"{path}: {wrong_format_reason(path, _HINT) or 'is not JSON'}"
-        ) from error
-    if not isinstance(document, dict):
-        reason = wrong_format_reason(path, _HINT) or f"is not an object with {_FORMS}"
-        raise BadRecording(f"{path}: {reason}")
-    try:
+        text = text_file.read_text(str(path), _HINT)
+        document = text_file.parse_json(text, name, _HINT)
+        if not isinstance(document, dict):
+            is_list = isinstance(document, list)
+            reason = f"is a list: {_HINT}" if is_list else f"is not an object with {_FORMS}"
+            raise BadRecording(f"{name}: {reason}")
         return parse(document)
+    except BadUsage as error:
+        raise BadRecording(str(error)) from error
     except MalformedData as error:
-        raise BadRecording(f"{path}: {error}") from error
+        raise BadRecording(f"{name}: {error}") from error
 
 
 def parse(document: Mapping[str, Any]) -> Recording | RecordedSet:

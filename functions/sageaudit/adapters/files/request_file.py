@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.adapters.files.local_files import wrong_format_reason, wrong_format_reason_of_bytes
+from sageaudit.adapters.files import text_file
 from sageaudit.domain.request.request import Path as Place
-from sageaudit.errors import BadUsage
 
-STDIN = "-"
-MAX_BYTES = 64 * 1024 * 1024
-"""The most bytes of a file; a Terraform plan of thousands of resources has a few MB."""
 _LARGE = 2**20
 """The number of characters above which a file's keys are checked before it is parsed."""
 _FIRST_PART = 2**16
 """The number of characters at a large file's beginning in which keys are searched."""
 _HINT = "give the JSON of one request, of a pipeline definition, or of `terraform show -json`"
-TOO_DEEPLY_NESTED = "has too many brackets inside each other"
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 
 class RequestFile(Struct, frozen=True):
-    """A parsed file of a request, pipeline or plan."""
+    """A parsed file. `text` is empty if it is YAML: only JSON has line numbers."""
 
     name: str
     document: Any
@@ -71,51 +64,19 @@ class RequestFile(Struct, frozen=True):
         return numbers, list(repeated_places)
 
 
-def display_name(path: str) -> str:
-    """Returns the file's name for messages."""
-    return "standard input" if path == STDIN else path
-
-
 def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
     """Reads a file, or stdin for "-". Raises BadUsage with one sentence that names the file.
 
     `check_keys` raises MalformedData for a list, or for an object with wrong keys. For a large file
     it is called on the first keys, before the whole file is parsed.
     """
-    name = display_name(path)
-    try:
-        data = sys.stdin.buffer.read(MAX_BYTES + 1) if path == STDIN else _bytes(Path(path))
-    except OSError as error:
-        reason = wrong_format_reason(Path(path), _HINT) or f"cannot be read ({error.strerror})"
-        raise BadUsage(f"{name}: {reason}") from error
-    if len(data) > MAX_BYTES:
-        raise BadUsage(f"{name}: is larger than {MAX_BYTES // 2**20} MB: no request is as large")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        reason = (
-            wrong_format_reason_of_bytes(path, data, _HINT)
-            or "is not text in UTF-8: give a file with JSON"
-        )
-        raise BadUsage(f"{name}: {reason}") from error
-    if not text.strip():
-        raise BadUsage(f"{name}: is empty: give a file with JSON")
+    name = text_file.display_name(path)
+    text = text_file.read_text(path, _HINT)
     if len(text) > _LARGE:
         check_keys([] if text.lstrip().startswith("[") else dict.fromkeys(_first_keys(text)))
-    try:
-        document = json.loads(text, parse_constant=_refuse)
-    except RecursionError as error:
-        raise BadUsage(f"{name}: {TOO_DEEPLY_NESTED}") from error
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        reason = (
-            wrong_format_reason_of_bytes(path, data, _HINT) or f"is not JSON ({where}: {error.msg})"
-        )
-        raise BadUsage(f"{name}: {reason}") from error
-    except ValueError as error:
-        reason = str(error).partition(";")[0]  # the rest is advice for Python programmers
-        raise BadUsage(f"{name}: is not JSON ({reason})") from error
-    return RequestFile(name, document, text)
+    document = text_file.parse_json(text, name, _HINT)
+    is_json = text.lstrip().startswith(("{", "["))
+    return RequestFile(name, document, text if is_json else "")
 
 
 def _first_keys(text: str) -> Iterator[str]:
@@ -127,15 +88,6 @@ def _first_keys(text: str) -> Iterator[str]:
             yield word[1:-1]
         depth += (word in "{[") - (word in "}]")
         key_next = word in "{,"
-
-
-def _bytes(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
-
-
-def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is not a number in JSON")
 
 
 def _steps(stack: list[tuple[str | int | None, bool]]) -> list[str | int]:

@@ -11,7 +11,7 @@ import click
 
 from sageaudit.adapters.aws.accounts import open_session
 from sageaudit.adapters.aws.clients import api_model
-from sageaudit.adapters.files import request_file
+from sageaudit.adapters.files import request_file, text_file
 from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.adapters.prices import sources
 from sageaudit.cli import options
@@ -116,15 +116,15 @@ def check(
 
 
 def check_file(checks: RequestChecker, path: str) -> CheckedFile:
-    """Checks all requests of a file. Raises BadUsage for a file without requests."""
-    name = request_file.display_name(path)
+    """Checks all requests of a file. Raises BadUsage if it is not a file of requests."""
+    name = text_file.display_name(path)
     try:
         request = request_file.read(path, reject_non_request)
         return checks.check_file(request.name, request.document, request.line_numbers)
     except MalformedData as error:
         raise BadUsage(f"{name}: {error}") from error
     except RecursionError as error:
-        raise BadUsage(f"{name}: {request_file.TOO_DEEPLY_NESTED}") from error
+        raise BadUsage(f"{name}: {text_file.TOO_DEEPLY_NESTED}") from error
 
 
 def _history(

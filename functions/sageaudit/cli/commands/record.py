@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sageaudit.adapters.aws.clients import instance_types
-from sageaudit.adapters.files import recording, recording_file
+from sageaudit.adapters.files import recording_file
 from sageaudit.adapters.files.local_files import fingerprint_key
 from sageaudit.cli import options
 from sageaudit.cli.messages import escape_json, print_message
@@ -18,6 +18,7 @@ from sageaudit.cli.options import JobOptions
 from sageaudit.domain.job.ref import JOB_NAME
 from sageaudit.rules import catalogue
 from sageaudit.workflows import live
+from sageaudit.workflows.recordings.jobs import read_recording
 
 _EPILOG = """\b
 Examples:
@@ -71,7 +72,7 @@ def record(
     if out is not None and str(out) != _STDOUT:
         recording_file.check_can_write(out, replace=force)
     if path is not None:
-        recorded = recording.read(path)
+        recorded = read_recording(path)
     else:
         recorded = live.LiveAccount(
             job_options.profile, job_options.region, warn=print_message

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sageaudit.adapters.files import recording
+from sageaudit.adapters.files.recording import Recording
 from sageaudit.adapters.prices import packaged
 from sageaudit.cli import options
 from sageaudit.cli.messages import print_message
@@ -29,7 +29,7 @@ from sageaudit.errors import BadRecording, BadUsage, MalformedData
 from sageaudit.output.terminal import candidates
 from sageaudit.structs import replace
 from sageaudit.workflows import live
-from sageaudit.workflows.recordings.jobs import MeasuredJob, measure_recording
+from sageaudit.workflows.recordings.jobs import MeasuredJob, measure_recording, read_recording
 
 _HOUR_S = Decimal(3600)
 _PLAN = "Its training plan is prepaid: another type would be billed on demand on top of the plan."
@@ -80,8 +80,8 @@ def what_if(
 
 
 def _measure_recording(path: Path) -> MeasuredJob:
-    recorded = recording.read(path)
-    if not isinstance(recorded, recording.Recording):
+    recorded = read_recording(path)
+    if not isinstance(recorded, Recording):
         jobs = [measure_recording(child).job for child in recorded.children]
         parents = (rollup_from_arn(job.parent.arn) for job in jobs if job.parent)
         kind = next((parent.kind for parent in parents if parent), JobKind.TUNING)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -127,7 +128,7 @@ def recorded_jobs(path: Path) -> list[RecordedJob]:
     """Returns the jobs of one file, a roll-up last. Raises BadRecording."""
     try:
         return make_recorded_jobs(
-            _parse_file(path), lambda number: partial(_recording, path, number)
+            read_recording(path), lambda number: partial(_recording, path, number)
         )
     except MalformedData as error:
         raise BadRecording(f"{path}: {error}") from error
@@ -138,7 +139,7 @@ def _recording(path: Path, index: int) -> Recording:
     vanished.
     """
     try:
-        return all_recordings(_parse_file(path))[index]
+        return all_recordings(read_recording(path))[index]
     except (BadRecording, IndexError) as error:
         raise JobNotFound(f"{path} changed while it was read") from error
 
@@ -201,17 +202,27 @@ def all_recordings(recorded: Recording | RecordedSet) -> tuple[Recording, ...]:
     return (*recorded.children, *filter(None, (recorded.rollup,)))
 
 
-def _parse_file(path: Path) -> Recording | RecordedSet:
-    """Parses a file, from the cache if the file has not changed. Raises BadRecording."""
+def read_recording(path: Path) -> Recording | RecordedSet:
+    """Reads a file. A file that has not changed is read once, and so is a pipe or standard input.
+
+    Raises BadRecording.
+    """
     try:
-        stat = path.stat()
-    except OSError as error:
-        raise BadRecording(f"{path}: cannot be read ({error.strerror})") from error
-    return _parse_file_version(path, stat.st_mtime_ns, stat.st_size)
+        status = path.stat()
+    except (OSError, ValueError):
+        return _read_stream(path)
+    if not stat.S_ISREG(status.st_mode):
+        return _read_stream(path)
+    return _read_version(path, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=_CACHED_FILES)
-def _parse_file_version(path: Path, _modified_ns: int, _size: int) -> Recording | RecordedSet:
+def _read_version(path: Path, _modified_ns: int, _size: int) -> Recording | RecordedSet:
+    return recording.read(path)
+
+
+@cache
+def _read_stream(path: Path) -> Recording | RecordedSet:
     return recording.read(path)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.recording import RecordedSet, Recording
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.document import AuditDocument, document
@@ -30,6 +29,7 @@ from sageaudit.workflows.recordings.jobs import (
     all_recordings,
     make_recorded_jobs,
     measure_recording,
+    read_recording,
     recorded_jobs,
     recorded_jobs_with_arns,
 )
@@ -166,7 +166,7 @@ def audit_parsed_recording(recorded: Recording | RecordedSet, policy: Policy) ->
 
 def recorded_report(path: Path, document: AuditDocument) -> JobReport:
     """Returns the report of the job in a recording. Raises BadRecording."""
-    recorded = recording.read(path)
+    recorded = read_recording(path)
     if not isinstance(recorded, Recording):
         return JobReport(document, None)
     run = measure_recording(recorded)
@@ -178,7 +178,7 @@ def recorded_report(path: Path, document: AuditDocument) -> JobReport:
 def _read(path: Path, *, is_history_persistent: bool) -> _RecordedFile | BadRecording:
     try:
         jobs = recorded_jobs_with_arns(path) if is_history_persistent else recorded_jobs(path)
-        return _RecordedFile(str(path), jobs, isinstance(recording.read(path), RecordedSet))
+        return _RecordedFile(str(path), jobs, isinstance(read_recording(path), RecordedSet))
     except BadRecording as error:
         return error
 

@@ -1,0 +1,219 @@
+"""The one reader of text for all commands: a file or standard input, and the JSON in it.
+
+It reads what people have: UTF-8, UTF-16 with a byte order mark (PowerShell's `>`), gzip, YAML of
+the AWS CLI, and several JSON documents in one file. Everything else is refused in one sentence that
+says what the file is and what to do. A file is read once, so that pipes work.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from sageaudit.adapters.files.local_files import wrong_format_reason_of_bytes
+from sageaudit.errors import BadUsage
+
+STDIN = "-"
+MAX_BYTES = 64 * 2**20
+"""Of a file, and of what gzip unpacks to. A Terraform plan of thousands of resources has 10 MB."""
+TOO_DEEPLY_NESTED = "has too many brackets inside each other"
+_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+"""Paths that a shell gives for a pipe: `/dev/stdin`, and `<(command)`."""
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP = zlib.MAX_WBITS | 16
+"""Tells zlib to read gzip's header, and its checksum at the end."""
+_BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""The encoding by the first bytes. UTF-32 is tried first: its mark begins with that of UTF-16."""
+_HEAD = 4096
+_WHITESPACE = re.compile(r"\s*")
+_PROMPT = re.compile(r"\s*(?:[\w@~:/\\.\[\]-]*[$%>#]\s*|PS [^\n>]*>\s*)?aws \w[^\n]*\n")
+_PYTHON = re.compile(r"\s*[\[{(]+\s*(?:'|u'|datetime\.)|datetime\.datetime\(|tzlocal\(\)")
+_YAML = re.compile(r"\s*(?:---\s*\n|#[^\n]*\n|- )*\s*[A-Za-z][\w.-]*:(?:\s|$)")
+_USE_JSON = "print it with `--output json`, or install sageaudit[yaml] to read YAML"
+
+
+def display_name(path: str) -> str:
+    """Returns the file's name for people."""
+    return "standard input" if path == STDIN else path
+
+
+def read_text(path: str, hint: str, *, may_be_empty: bool = False) -> str:
+    """Returns the text of a file, or of standard input for "-".
+
+    `hint` says what to give instead. Raises BadUsage with one sentence that names the file.
+    """
+    name = display_name(path)
+    try:
+        content = _read_bytes(path, hint)
+        if content.startswith(_GZIP_MAGIC):
+            content = _unpack(content)
+        if not content.strip() and not may_be_empty:
+            raise _Unreadable(f"is empty: {hint}")
+        return _decode(content, path, hint)
+    except OSError as error:
+        raise BadUsage(f"{name}: cannot be read ({error.strerror})") from error
+    except _Unreadable as error:
+        raise BadUsage(f"{name}: {error}") from error
+
+
+def parse_json(text: str, name: str, hint: str) -> Any:
+    """Returns the one JSON or YAML document of a text. Raises BadUsage, which names the file."""
+    documents = parse_documents(text, name, hint)
+    if len(documents) > 1:
+        raise BadUsage(f"{name}: has {len(documents)} JSON documents: give one of them")
+    return documents[0]
+
+
+def parse_documents(text: str, name: str, hint: str) -> list[Any]:
+    """Returns the documents of a text: one, or several one after the other, as in JSON lines.
+
+    Raises BadUsage with one sentence that names the file, and the line and column if it is JSON.
+    """
+    try:
+        documents = list(_json_documents(text))
+    except RecursionError as error:
+        raise BadUsage(f"{name}: {TOO_DEEPLY_NESTED}") from error
+    except json.JSONDecodeError as error:
+        if _YAML.match(text):
+            return [_parse_yaml(text, name)]
+        raise BadUsage(f"{name}: {_reason(error, name, hint)}") from error
+    except ValueError as error:
+        reason = str(error).partition(";")[0]  # after it Python advises its programmers
+        raise BadUsage(f"{name}: is not JSON ({reason})") from error
+    if not documents:
+        raise BadUsage(f"{name}: is empty: {hint}")
+    return documents
+
+
+class _Unreadable(Exception):
+    """Why a file is not read, without its name."""
+
+
+def _read_bytes(path: str, hint: str) -> bytes:
+    """Returns the content, at most MAX_BYTES. Raises _Unreadable, or OSError."""
+    if path == STDIN:
+        content = sys.stdin.buffer.read(MAX_BYTES + 1)
+    else:
+        if "\0" in path:
+            raise _Unreadable(f"is not a file name: {hint}")
+        mode = Path(path).stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise _Unreadable(f"is a folder: {hint}")
+        if not stat.S_ISREG(mode) and not path.startswith(_DESCRIPTORS):
+            raise _Unreadable(f"is not a regular file: {hint}")
+        with Path(path).open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise _Unreadable(f"is larger than {MAX_BYTES // 2**20} MB: {hint}")
+    return content
+
+
+def _unpack(content: bytes) -> bytes:
+    unpacker = zlib.decompressobj(wbits=_GZIP)
+    try:
+        unpacked = unpacker.decompress(content, MAX_BYTES)
+    except zlib.error as error:
+        raise _Unreadable("is damaged: gzip cannot unpack it") from error
+    if unpacker.unconsumed_tail:
+        raise _Unreadable(f"unpacks to more than {MAX_BYTES // 2**20} MB")
+    if not unpacker.eof:
+        raise _Unreadable("is only the first part of a gzip file: copy it again")
+    return unpacked
+
+
+def _decode(content: bytes, path: str, hint: str) -> str:
+    encoding = next(
+        (name for mark, name in _BYTE_ORDER_MARKS.items() if content.startswith(mark)), None
+    )
+    if encoding is None and b"\0" in content[:_HEAD]:
+        reason = wrong_format_reason_of_bytes(path, content, hint)
+        utf16 = "is text in UTF-16 without a byte order mark: save it as UTF-8"
+        raise _Unreadable(reason or (utf16 if _is_utf16(content) else f"is not text: {hint}"))
+    try:
+        return content.decode(encoding or "utf-8")
+    except UnicodeDecodeError as error:
+        reason = wrong_format_reason_of_bytes(path, content, hint)
+        name = (encoding or "utf-8").removesuffix("-sig").upper()
+        wrong_bytes = f"is not text in {name} (byte {error.start + 1:,}): {hint}"
+        raise _Unreadable(reason or wrong_bytes) from error
+
+
+def _is_utf16(content: bytes) -> bool:
+    """Whether the content is ASCII text in UTF-16 without a byte order mark."""
+    for encoding in ("utf-16-le", "utf-16-be"):
+        text = content[:_HEAD].decode(encoding, errors="replace")
+        if text.isascii() and all(char.isprintable() or char.isspace() for char in text):
+            return True
+    return False
+
+
+def _json_documents(text: str) -> Iterator[Any]:
+    """Yields each JSON value of a text. Raises ValueError or RecursionError."""
+    decoder = json.JSONDecoder(parse_constant=_refuse)
+    start = _skip_whitespace(text, 0)
+    while start < len(text):
+        document, end = decoder.raw_decode(text, start)
+        yield document
+        start = _skip_whitespace(text, end)
+        if start < len(text) and not isinstance(document, dict):
+            raise json.JSONDecodeError("Extra data", text, start)
+
+
+def _skip_whitespace(text: str, start: int) -> int:
+    """Returns the position of the next character that is not whitespace."""
+    match = _WHITESPACE.match(text, start)
+    return match.end() if match else start
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _reason(error: json.JSONDecodeError, path: str, hint: str) -> str:
+    """Returns what a text is that is not JSON, and what to do."""
+    text, where = error.doc, f"line {error.lineno}, column {error.colno}"
+    if _PROMPT.match(text):
+        return "begins with a command: remove its first line"
+    if _PYTHON.search(text, 0, _HEAD):
+        return "is a Python object as print() writes it: write json.dumps(answer, default=str)"
+    if reason := wrong_format_reason_of_bytes(path, text[:_HEAD].encode(errors="replace"), hint):
+        return reason
+    before = text[: error.pos].rstrip()
+    if before.endswith(",") and text[error.pos : error.pos + 1] in {"}", "]"}:
+        return f"is not JSON ({where}): remove the comma before the bracket"
+    if error.pos >= len(text.rstrip()):
+        return f"is not JSON ({where}): it ends too early, so copy it again"
+    return f"is not JSON ({where}: {error.msg})"
+
+
+def _parse_yaml(text: str, name: str) -> Any:
+    """Returns the YAML document of a text; times stay text, as in JSON. Raises BadUsage."""
+    try:
+        yaml = import_module("yaml")
+    except ImportError as error:
+        raise BadUsage(f"{name}: is YAML: {_USE_JSON}") from error
+    loader: Any = type("Loader", (yaml.SafeLoader,), {})
+    loader.add_constructor("tag:yaml.org,2002:timestamp", lambda _, node: node.value)
+    try:
+        # an alias repeats a part: a few lines of them unpack to gigabytes
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+            raise BadUsage(f"{name}: has YAML aliases, which no answer of AWS has: {_USE_JSON}")
+        return yaml.load(text, loader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        raise BadUsage(f"{name}: is not JSON, and not YAML{where}") from error
