@@ -30,7 +30,7 @@ def pages() -> dict[Path, str]:
     of all samples, docs/messages.md a message as on a phone.
     """
     ranking, real = _ranking(sorted(RECORDINGS.glob("*.json"))), _ranking(real_recordings())
-    headline = [*takewhile(lambda line: not line.startswith("ended "), real)]
+    headline = [*takewhile(lambda line: not line.startswith("Jobs that ended"), real)]
     fixes = real[next(number for number, line in enumerate(real) if line.startswith(_FIXES)) :]
     first_fix = [*takewhile(lambda line: not line.startswith("2."), fixes)]
     parts = {

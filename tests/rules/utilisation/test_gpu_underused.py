@@ -276,7 +276,7 @@ def test_another_gpu_model_with_one_is_a_range_whose_slow_end_counts() -> None:
         change=SetType("ml.g4dn.xlarge", Decimal("1.2265")),
         best=SetType("ml.g4dn.xlarge", Decimal(1)),
         ways=[["ml.g4dn.2xlarge"]],
-        caution="…T4 took 1.55 to 5.53 times as long as A10G…up to 2.06 times…",
+        caution="…T4 took 1.55 to 5.53 times as long as the A10G…up to 2.06 times…",
     )
 
 

@@ -53,7 +53,7 @@ def test_idle_cpu_hosts_beside_a_busy_gpu_are_left_out() -> None:
         usd="0.471290",
         fix=[],
         first_step="Remove the group feed from ResourceConfig.InstanceGroups…",
-        caution="Assumes that the other hosts need nothing…",
+        caution="This assumes that the other hosts need nothing…",
     )
 
 

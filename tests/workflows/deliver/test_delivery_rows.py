@@ -337,7 +337,7 @@ CASES = [
         id="a busy service is asked again after the time that it names",
     ),
     pytest.param(
-        "abandoned; 91 posted, 0 seen; DeliveryFailed 91, Abandoned 1, NotifyFailed 1; redriven",
+        "abandoned; 91 posted, 0 seen; Abandoned 1, DeliveryFailed 91, NotifyFailed 1; redriven",
         [
             Case(BUSY),
             on_sns(fails_with(sns_error("Throttled", 429))),
@@ -447,7 +447,7 @@ CASES = [
         id="an outage of hours is waited for",
     ),
     pytest.param(
-        "abandoned; 0 posted, 0 seen; DeliveryFailed 91, Abandoned 1, NotifyFailed 1; redriven",
+        "abandoned; 0 posted, 0 seen; Abandoned 1, DeliveryFailed 91, NotifyFailed 1; redriven",
         [
             Case(refuses(REFUSED)),
             Case(refuses(NO_TLS)),
@@ -602,7 +602,7 @@ CASES = [
         id="a function that is killed at every try leaves a dead letter without a reason",
     ),
     pytest.param(
-        "abandoned; 1 posted, 0 seen; DeliveryFailed 1, Abandoned 1, NotifyFailed 1; redriven",
+        "abandoned; 1 posted, 0 seen; Abandoned 1, DeliveryFailed 1, NotifyFailed 1; redriven",
         [aged(3.5, BUSY)],
         id="a notice that is too old is tried once",
     ),
