@@ -58,8 +58,7 @@ QUESTIONS = {
     ),
     "4 How much of October was waste?": (
         "by month --since 2026-10 --fields period,total_usd,avoidable_usd,lost_usd,waste_percent",
-        f"4 of 6 jobs | ($1,106.00 of {LAST_MONTH}) | "
-        f"2026-10 {LAST_MONTH} $12.00 or more $70.00 | 7.4%",
+        f"4 of 6 jobs | 2026-10 {LAST_MONTH} $12.00 or more $70.00 | 7.4% | of {LAST_MONTH})",
     ),
     "5 Instances, storage, warm pools?": (
         "by month --since last-month --fields period,storage_usd,warm_pool_usd",
