@@ -74,7 +74,7 @@ def _rows() -> Iterable[str]:
 
 
 def _names(actions: Iterable[str]) -> str:
-    return ", ".join(f"`{action}`" for action in sorted(actions))
+    return ", ".join(f"`{action}`" for action in sorted(set(actions)))
 
 
 if __name__ == "__main__":

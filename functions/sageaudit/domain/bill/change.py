@@ -115,7 +115,6 @@ class SetTypeCount(Struct, frozen=True):
 
     instance_type: str
     count: int
-    refills = False
     stage = Stage.COUNT
 
     def apply(self, job: Job) -> Job:
