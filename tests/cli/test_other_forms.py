@@ -13,7 +13,6 @@ Terraform will perform the following actions:
   # aws_sagemaker_pipeline.train will be created
 """
 FILES = {
-    "gzip": (gzip.compress(b"{}"), "is compressed by gzip: `gunzip "),
     "text": (PLAN, "is a Terraform plan as text: `terraform show -json PLANFILE > plan.json`"),
     "coloured": (b"\x1b[1m  # aws_x.y\x1b[0m must be replaced", "is a Terraform plan as text: "),
     "plan": (b"PK\x03\x04\xff", "as `terraform plan -out` writes: `terraform show -json "),
@@ -51,6 +50,15 @@ def test_the_error_says_what_the_file_is(run: Run, tmp_path: Path, command: str,
     if form == "folder":
         assert MAKES[command] in done.stderr
     assert content is None or path.read_bytes() == content
+
+
+def test_a_history_in_gzip_has_to_be_unpacked(run: Run, tmp_path: Path) -> None:
+    """Recordings, requests and policies are read in gzip; SQLite needs the file itself."""
+    path = tmp_path / "given"
+    path.write_bytes(gzip.compress(b"{}"))
+    done = run("history", "--history", path)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "is compressed by gzip: `gunzip " in done.stderr
 
 
 @pytest.mark.parametrize("command", ["recording", "policy", "history"])

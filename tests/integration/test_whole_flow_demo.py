@@ -142,6 +142,6 @@ def test_the_demo_writes_weeks_of_a_made_up_company(
     monkeypatch.setattr(demo, "EXAMPLE", tmp_path / "example.db")
     demo.show_example()
     shown = capsys.readouterr().out
-    assert "The example company is made up: 28 audits" in shown
+    assert "The example company is made up. The history has 28 audits of its jobs;" in shown
     assert "sageaudit savings --history" in shown
     assert demo.EXAMPLE.is_file()

@@ -180,6 +180,21 @@ FOUND: dict[Callable[[Document, Loss], Document], tuple[tuple[Run, Loss], ...]] 
             ),
             Loss(("GPUMemoryUtilization",)),
         ),
+        (
+            replace(
+                plain(
+                    "ml.g4dn.4xlarge",
+                    0.3,
+                    gpu_gib=1.6,
+                    cores=0.5,
+                    loader_cores=7.2,
+                    gib=6.4,
+                    spells=(Spell(40, 0.0), Spell(120)),
+                ),
+                jitter=0.3,
+            ),
+            Loss(("GPUUtilization",)),
+        ),
     ),
     hourly: (
         (

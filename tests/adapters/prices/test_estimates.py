@@ -90,7 +90,7 @@ def test_an_estimate_is_a_kind_of_its_own_and_says_how_it_was_made() -> None:
     assert dated_rate.rate == Rate(
         Decimal("0.1296"),
         "2026-07-20",
-        f"EC2's on-demand rate in {REGION} x 1.20: EC2",
+        f"1.20 times EC2's on-demand rate in {REGION}: EC2",
         "EC2's $0.108 x 1.20; 5 pairs of rates of its family: 1.19 to 1.21",
         "estimate",
         estimate_basis=(

@@ -74,7 +74,8 @@ def parse_json(text: str, name: str, hint: str) -> Any:
     """Returns the one JSON or YAML document of a text. Raises BadUsage, which names the file."""
     documents = parse_documents(text, name, hint)
     if len(documents) > 1:
-        raise BadUsage(f"{name}: has {len(documents)} JSON documents: give one of them")
+        count_reason = f"has {len(documents)} JSON documents: give one of them"
+        raise BadUsage(f"{name}: {_known_form_reason(name, text, hint) or count_reason}")
     return documents[0]
 
 
@@ -183,6 +184,10 @@ def _refuse(word: str) -> None:
     raise ValueError(f"{word} is no number of JSON")
 
 
+def _known_form_reason(path: str, text: str, hint: str) -> str | None:
+    return wrong_format_reason_of_bytes(path, text[:_HEAD].encode(errors="replace"), hint)
+
+
 def _reason(error: json.JSONDecodeError, path: str, hint: str) -> str:
     """Returns what a text is that is not JSON, and what to do."""
     text, where = error.doc, f"line {error.lineno}, column {error.colno}"
@@ -190,7 +195,7 @@ def _reason(error: json.JSONDecodeError, path: str, hint: str) -> str:
         return "begins with a command: remove its first line"
     if _PYTHON.search(text, 0, _HEAD):
         return "is a Python object as print() writes it: write json.dumps(answer, default=str)"
-    if reason := wrong_format_reason_of_bytes(path, text[:_HEAD].encode(errors="replace"), hint):
+    if reason := _known_form_reason(path, text, hint):
         return reason
     before = text[: error.pos].rstrip()
     if before.endswith(",") and text[error.pos : error.pos + 1] in {"}", "]"}:

@@ -18,7 +18,12 @@ from msgspec import Struct
 
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.usage.measurements import MIN_ACTIVE_MINUTES, MIN_POINTS, Measurements, Metric
-from sageaudit.domain.usage.series import IDLE_MAX_GPU_PERCENT, Series, percentile
+from sageaudit.domain.usage.series import (
+    IDLE_MAX_GPU_PERCENT,
+    ONE_PROCESS_MAX_CORES,
+    Series,
+    percentile,
+)
 
 PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
@@ -168,6 +173,8 @@ def demand(
     )
     vcpu = _peak(usages, Metric.CPU, current_type.vcpu, factor)
     lines = [] if vcpu.unknown_because else _series_of_hosts(usages, Metric.CPU)
+    if current_type.gpus and _mean_unknown_reason(whole_run, Metric.GPU):
+        lines = [_without_quiet_edges(line, current_type.vcpu) for line in lines]
     hosts = () if is_idle else _host_gpus(usages, current_type.gpus)
     return Demand(
         vcpu=vcpu,
@@ -182,6 +189,17 @@ def demand(
 
 def _series_of_hosts(usages: Sequence[Measurements], metric: Metric) -> list[Series]:
     return [line for usage in usages for line in usage.series[metric].values()]
+
+
+def _without_quiet_edges(line: Series, vcpu: int) -> Series:
+    """Cuts a host's first and last minutes in which at most one process was busy.
+
+    If the use of the GPUs is unknown, the run may have been idle in these minutes. Idle minutes
+    would make it look as if fewer vCPUs were enough. Returns the whole line if no minute is left.
+    """
+    percent = 100 * ONE_PROCESS_MAX_CORES / vcpu
+    busy = [minute for minute, value in enumerate(line.values) if (value or 0) > percent]
+    return line.slice(busy[0], busy[-1] + 1) if busy else line
 
 
 def _peak(
