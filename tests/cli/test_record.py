@@ -103,7 +103,9 @@ def test_an_automl_job_is_recorded_with_its_jobs_of_all_kinds(
     }
     assert again["rollup"]
     assert again["job"]["kind"] == "automl"
-    assert again["bill"]["total_usd"] == sum(one["bill"]["total_usd"] for one in again["children"])
+    assert again["bill"]["total_usd"] == sum(
+        child["bill"]["total_usd"] for child in again["children"]
+    )
 
 
 def test_a_job_of_an_automl_job_that_was_deleted_is_missing_from_the_sum(
@@ -206,7 +208,7 @@ def test_only_the_owner_reads_the_file_and_force_replaces_it(
     assert account.calls == []
     assert run("record", job.arn, "-o", path, "--force").exit_code == 0
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [one.name for one in tmp_path.iterdir()] == ["job.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["job.json"]
 
 
 def test_a_dash_prints_the_recording(account: LiveAccount, run: Run) -> None:

@@ -184,7 +184,8 @@ def test_a_family_shows_its_most_expensive_open_rule(name: str) -> None:
     """
     runs, wanted = FIRST_CHANGES[name]
     rules_by_family = {
-        one.family: one.fix.finding["rule"] for one in reports.family_report(runs).top_changes
+        change.family: change.fix.finding["rule"]
+        for change in reports.family_report(runs).top_changes
     }
     assert rules_by_family == ({} if wanted is None else {"training/bert": wanted})
 
@@ -196,7 +197,9 @@ def test_changes_are_compared_with_the_same_number_of_days_before(account: Accou
     rows = table_cells(join(account_body(account)), "What changed")
     assert len(rows) == 10
     differences = [usd(row[4].replace("+", "")) for row in rows]
-    assert [abs(one) for one in differences] == sorted(map(abs, differences), reverse=True)
+    assert [abs(difference) for difference in differences] == sorted(
+        map(abs, differences), reverse=True
+    )
     for row, difference in zip(rows, differences, strict=True):
         assert abs(usd(row[2]) - usd(row[3]) - difference) <= Decimal("0.02")
         words = {(True, False): {"new"}, (False, True): {"gone"}}

@@ -267,7 +267,12 @@ def test_a_saving_is_shown_with_the_runs_cost(audit: AuditDocument, expected: st
 def text_with_label(audit: AuditDocument, label: str) -> str:
     """Returns the text after a label; "" if the card does not have it."""
     return next(
-        (one.text for one in document_card(audit, decide()).lines if one.label == label), ""
+        (
+            card_line.text
+            for card_line in document_card(audit, decide()).lines
+            if card_line.label == label
+        ),
+        "",
     )
 
 
@@ -307,7 +312,7 @@ def test_the_line_to_paste_has_its_own_line(parameter: str, new: Any, line: str)
     """
     ways = [fix(parameter, None, new)] * 4
     lines = document_card(document(findings=[finding(fix=ways)]), decide()).lines
-    assert [one.text for one in lines if one.is_code] == [line, line, line]
+    assert [card_line.text for card_line in lines if card_line.is_code] == [line, line, line]
     assert lines[-1].text == "and 1 more parameter"
 
 

@@ -205,7 +205,7 @@ def test_it_fits_two_screens(name: str) -> None:
     parts: Sequence[str] = (
         card.title,
         card.owner_line,
-        *(one.labelled_text for one in (*card.lines, *card.commands)),
+        *(card_line.labelled_text for card_line in (*card.lines, *card.commands)),
     )
     links = " ".join(link.label for link in card.links)
     assert sum(row_count(part) for part in (*parts, links) if part) <= DIGEST_ROWS
@@ -249,8 +249,10 @@ def test_a_missing_report_has_its_reason() -> None:
 def test_hostile_names_fit_every_service(service: str, text: str) -> None:
     """Each payload passes its own check, also marked as a repeat."""
     channel = SERVICES[service]  # type: ignore[index]
-    recommendations = tuple(replace(one, family=text, new=text, parameter=text) for one in OPEN)
-    changed = tuple(replace(one, family=text) for one in CHANGED)
+    recommendations = tuple(
+        replace(recommendation, family=text, new=text, parameter=text) for recommendation in OPEN
+    )
+    changed = tuple(replace(change, family=text) for change in CHANGED)
     route = Route(owner=text)
     card = digest_card(
         replace(NORMAL, recommendations=recommendations, changed_families=changed, route=route),

@@ -173,7 +173,7 @@ def test_findings_that_are_not_counted_come_last(
     possible = finding(rule="perhaps", bucket="possible", saving_usd=Decimal(9))
     uncounted = finding(rule="aside", saving_usd=Decimal(9), **reason_fields)
     parts_list, repeated = finding_parts(document(findings=[uncounted, possible, small, large]))
-    assert [one.rule for one in parts_list] == ["large", "small", "perhaps", "aside"]
+    assert [parts.rule for parts in parts_list] == ["large", "small", "perhaps", "aside"]
     assert (parts_list[-1].not_counted_because, parts_list[-1].dollars, repeated) == (
         expected,
         None,
@@ -185,7 +185,7 @@ def test_findings_reported_for_an_earlier_run_are_only_named() -> None:
     """One sentence names them and the run."""
     again = [finding(rule=rule, reported_for_run="train-1") for rule in ("a", "b")]
     parts_list, repeated = finding_parts(document(findings=[*again, finding(rule="new")]))
-    assert [one.rule for one in parts_list] == ["new"]
+    assert [parts.rule for parts in parts_list] == ["new"]
     assert repeated == "Already reported for train-1, an earlier run of the family: a, b"
 
 

@@ -60,7 +60,7 @@ def document_with_bill(**changes: Any) -> AuditDocument:
 def test_every_kind_of_price_in_a_bill_is_named(lines: list[dict[str, Any]], expected: str) -> None:
     """Estimates and own rates are both named; learnt rates have their days."""
     assert (
-        price_note(document_with_bill(lines=[line(**one) for one in lines], price_kind=None))
+        price_note(document_with_bill(lines=[line(**fields) for fields in lines], price_kind=None))
         == expected
     )
 

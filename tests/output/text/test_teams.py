@@ -51,8 +51,8 @@ def test_the_lines_of_a_card() -> None:
         "[Job]  [Metrics]  [Logs]",
     ]
     card = card_of(payload)
-    assert {one["type"] for one in card["actions"]} == {"Action.OpenUrl"}
-    assert all("console.aws.amazon.com/" in one["url"] for one in card["actions"])
+    assert {action["type"] for action in card["actions"]} == {"Action.OpenUrl"}
+    assert all("console.aws.amazon.com/" in action["url"] for action in card["actions"])
     assert next(text_lines(mark_as_repeat(payload))).startswith("(possible repeat) train-bert")
 
 

@@ -22,7 +22,7 @@ _read = json.JSONDecoder(parse_float=Decimal).decode
 _MAX_BYTES = 64 * 2**20
 """The maximum size of one unpacked value, so that a file from somebody else cannot fill the
 memory."""
-_GZIP = zlib.MAX_WBITS | 16
+GZIP_WBITS = zlib.MAX_WBITS | 16
 """Settings for zlib: read gzip's header, and the checksum at the end."""
 GZIP_JSON_ERRORS = (ValueError, zlib.error, RecursionError)
 """Errors of reading bytes that are not JSON in gzip."""
@@ -99,7 +99,7 @@ def read_gzip_json(packed: bytes) -> Any:
 
 def read_gzip_text(packed: bytes) -> str:
     """Returns the text that `gzip_text` packed. Raises one of GZIP_JSON_ERRORS."""
-    unpacker = zlib.decompressobj(wbits=_GZIP)
+    unpacker = zlib.decompressobj(wbits=GZIP_WBITS)
     data = unpacker.decompress(packed, _MAX_BYTES)
     if not unpacker.eof or unpacker.unused_data:
         raise ValueError("it is not one complete gzip file of at most 64 MiB")

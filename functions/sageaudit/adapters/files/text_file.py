@@ -18,18 +18,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from sageaudit.adapters.files.exact_json import GZIP_WBITS
 from sageaudit.adapters.files.local_files import wrong_format_reason_of_bytes
 from sageaudit.errors import BadUsage
 
 STDIN = "-"
 MAX_BYTES = 64 * 2**20
-"""Of a file, and of what gzip unpacks to. A Terraform plan of thousands of resources has 10 MB."""
+"""The most bytes of a file, before and after gzip unpacks it. Large Terraform plans have 10 MB."""
 TOO_DEEPLY_NESTED = "has too many brackets inside each other"
 _DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 """Paths that a shell gives for a pipe: `/dev/stdin`, and `<(command)`."""
 _GZIP_MAGIC = b"\x1f\x8b"
-_GZIP = zlib.MAX_WBITS | 16
-"""Tells zlib to read gzip's header, and its checksum at the end."""
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -124,7 +123,7 @@ def _read_bytes(path: str, hint: str) -> bytes:
 
 
 def _unpack(content: bytes) -> bytes:
-    unpacker = zlib.decompressobj(wbits=_GZIP)
+    unpacker = zlib.decompressobj(wbits=GZIP_WBITS)
     try:
         unpacked = unpacker.decompress(content, MAX_BYTES)
     except zlib.error as error:

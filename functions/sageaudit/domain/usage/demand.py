@@ -168,12 +168,11 @@ def demand(
     factor = 1 + float(headroom_percent) / 100
     gpu_memory = float(current_type.gpu_memory_gib or 0) * current_type.gpus
     no_need = ResourceNeed(0.0, 0.0)
-    is_idle = not current_type.gpus or (
-        not _mean_unknown_reason(whole_run, Metric.GPU) and is_gpu_idle(whole_run)
-    )
+    is_gpu_unknown = bool(current_type.gpus and _mean_unknown_reason(whole_run, Metric.GPU))
+    is_idle = not current_type.gpus or (not is_gpu_unknown and is_gpu_idle(whole_run))
     vcpu = _peak(usages, Metric.CPU, current_type.vcpu, factor)
     lines = [] if vcpu.unknown_because else _series_of_hosts(usages, Metric.CPU)
-    if current_type.gpus and _mean_unknown_reason(whole_run, Metric.GPU):
+    if is_gpu_unknown:
         lines = [_without_quiet_edges(line, current_type.vcpu) for line in lines]
     hosts = () if is_idle else _host_gpus(usages, current_type.gpus)
     return Demand(
