@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # every command and function imports this module, few import 
     from sageaudit.domain.running import WatchState
     from sageaudit.domain.sweep import JobList, ListedJob, ListState, Period, SentEvent
     from sageaudit.domain.usage.measurements import Measurements
+    from sageaudit.errors import UnreadableItem
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -216,6 +217,13 @@ class History(Protocol):
         The history is read while the iterator is consumed, so AwsError can be raised at any row.
         `before`: only runs that ended before this time. `page_size`: the number of rows that the
         caller expects to take. The first request reads about this many rows, later requests more.
+        """
+
+    def take_unreadable(self) -> tuple[UnreadableItem, ...]:
+        """Returns the stored items that cannot be read and that lists, sums and decisions have left
+        out since the last call, each once.
+
+        Reading one such item by its key raises UnreadableItem.
         """
 
     def daily_sums(

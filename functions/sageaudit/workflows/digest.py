@@ -90,7 +90,7 @@ class DigestWritten(Struct, frozen=True):
 def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | str:
     """Writes the digest of the newest full week, or returns why no digest is written.
 
-    Raises AwsError, BadHistory or MalformedData.
+    Raises AwsError or MalformedData.
     """
     if suppression_reason := no_digest_reason(deps.policy):
         return suppression_reason

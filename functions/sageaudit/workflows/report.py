@@ -25,7 +25,7 @@ from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.sweep import Period
 from sageaudit.domain.usage.measure import unpack
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.errors import BadHistory, JobNotFound, MalformedData
+from sageaudit.errors import JobNotFound, MalformedData
 from sageaudit.output.html.contents import (
     MAX_DETAILED_JOBS,
     MAX_LISTED_JOBS,
@@ -395,5 +395,5 @@ def _usage(source: ReportSource, summary: AuditSummary) -> Measurements | None:
             return None
         job = parse(detail.describe, detail.tags, account=summary.account, region=summary.region)
         return unpack(detail.series, as_of(job, job.ended_at or summary.ended_at), source.types)
-    except (BadHistory, MalformedData):
+    except MalformedData:
         return None

@@ -11,7 +11,6 @@ import json
 import re
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from sageaudit.domain.job.fields import DERIVED, UNKNOWN, StoredAs, read_fields
 from sageaudit.domain.job.job_fields import STORED_FIELDS
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
+from sageaudit.domain.moments import parse_day
 from sageaudit.domain.policy.policy import IGNORE_TAG as EXEMPTION
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.token_shapes import is_name
@@ -312,7 +312,7 @@ class _Anonymizer(Struct, frozen=True):
         if not equals:
             return word if word in self.rules else self.names.word("val", word)
         try:
-            return f"until={date.fromisoformat(until)}" if key == "until" else "-=-"
+            return f"until={parse_day(until)}" if key == "until" else "-=-"
         except ValueError:
             return "until=-"
 

@@ -23,7 +23,6 @@ from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.domain.alert.backoff import GIVE_UP_AFTER, doubled_s
 from sageaudit.errors import (
     AwsError,
-    BadHistory,
     MalformedData,
     RejectedEvent,
 )
@@ -140,7 +139,7 @@ class Batch(Struct, Generic[R]):
             self.report.error("record rejected", **labels, **reason)
         except RetryRecord as retry:
             return self._retry(record, labels, str(retry), retry.wait_s)
-        except (AwsError, BadHistory, MalformedData) as error:
+        except (AwsError, MalformedData) as error:
             self.report.count(self.failed)
             self.report.error("record failed", **labels, **_error_labels(error))
             return self._retry(record, labels, str(error))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
-from sageaudit.adapters.files.exact_json import GZIP_JSON_ERRORS, read_gzip_json, read_gzip_text
+from sageaudit.adapters.files.exact_json import GZIP_JSON_ERRORS, read_gzip_text
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
@@ -21,6 +21,7 @@ from sageaudit.adapters.history.dynamo.keys import (
     SORT_KEY,
     WATCH_PREFIX,
 )
+from sageaudit.adapters.history.record_steps import read_stored_bytes
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.routes import CHANNEL_NAME
@@ -164,10 +165,7 @@ class TableChange(Struct, frozen=True):
 
     def document(self) -> AuditDocument:
         """Returns the document of an audit. Raises MalformedData."""
-        document: AuditDocument = self._read_binary("document", read_gzip_json)
-        if not isinstance(document, dict):
-            raise MalformedData("document", "is not an object")
-        return document
+        return self._read_binary("document", read_stored_bytes)
 
     @property
     def _stream(self) -> dict[str, Any]:

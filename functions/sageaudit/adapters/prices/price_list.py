@@ -23,11 +23,12 @@ from typing import Any
 from msgspec import Struct, field
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.adapters.history.codec import epoch_s, moment_text, read_moment
+from sageaudit.adapters.history.codec import epoch_s, moment_text
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.prices.known_prices import DatedRate, Quote
 from sageaudit.domain.prices.market import Rate
 from sageaudit.domain.prices.price_list import (
@@ -178,7 +179,7 @@ class PriceCache:
         with suppress(MalformedData, *PARSE_ERRORS):  # the price list itself is read instead
             entries = read_entries(from_json(item["rates"]))
             return StoredListing(
-                PriceListing(region, component, entries), read_moment(item["read_at"])
+                PriceListing(region, component, entries), parse_moment(item["read_at"])
             )
         return None
 

@@ -20,6 +20,7 @@ from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Exemption, RuleInfo, Severity
 from sageaudit.domain.job.describe import SAGEAUDIT_TAGS, TagNames
 from sageaudit.domain.job.parts import Direction
+from sageaudit.domain.moments import parse_day
 from sageaudit.domain.policy.discounts import Discounts, parse_discounts
 from sageaudit.domain.policy.routes import (
     ChannelConfig,
@@ -353,4 +354,4 @@ def _read_until(words: list[str]) -> date | None:
     if not words:
         return None
     [word] = words
-    return date.fromisoformat(word.removeprefix("until="))
+    return parse_day(word.removeprefix("until="))

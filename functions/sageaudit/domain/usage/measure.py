@@ -19,6 +19,7 @@ from msgspec.structs import astuple
 from sageaudit.domain.job.course import work_windows
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.token_shapes import is_name
 from sageaudit.domain.usage.measurements import (
@@ -350,7 +351,7 @@ def _packed_curve(curve: Curve) -> dict[str, object]:
 
 
 def _unpacked_curve(packed: Mapping[str, Any]) -> Curve:
-    start = datetime.fromisoformat(packed["start"])
+    start = parse_moment(packed["start"])
     moments = (start + timedelta(seconds=second) for second in packed["s"])
     return Curve(tuple(zip(moments, packed["values"], strict=True)))
 
@@ -383,6 +384,6 @@ def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measur
         },
         missing={Metric(m): Missing(*fields) for m, fields in document["missing"].items()},
         notes=tuple(document["notes"]),
-        begins_at=datetime.fromisoformat(begins_at) if begins_at else None,
+        begins_at=parse_moment(begins_at) if begins_at else None,
         curves={name: _unpacked_curve(steps) for name, steps in document.get("curves", {}).items()},
     )

@@ -10,6 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.bill import Basis
 from sageaudit.domain.job.job import duration_text
+from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.output.text.money import format_rate, format_usd
 from sageaudit.output.text.untrusted import cut_middle
@@ -87,7 +88,7 @@ def parse_time(iso: str | None) -> datetime | None:
     if iso is None:
         return None
     try:
-        return datetime.fromisoformat(iso)
+        return parse_moment(iso)
     except ValueError:
         return None
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
+from functools import partial
 from itertools import islice
 from typing import Any, cast
 
@@ -19,14 +20,12 @@ from sageaudit.adapters.history.codec import (
     from_item,
     moment_sk,
     moment_text,
-    read_moment,
     sk_before,
     through_sk,
     to_item,
 )
 from sageaudit.adapters.history.dynamo import items, keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, DynamoTable
-from sageaudit.adapters.history.dynamo.items import bad_item_errors
 from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
     INDEXES,
@@ -36,6 +35,7 @@ from sageaudit.adapters.history.dynamo.keys import (
 from sageaudit.adapters.history.dynamo.run_writer import RunWriter, read_sums
 from sageaudit.adapters.history.record_steps import FamilyRow, find_outdated
 from sageaudit.adapters.history.rows import clip_text
+from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
@@ -49,7 +49,8 @@ from sageaudit.domain.audit.record import (
 )
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
-from sageaudit.errors import BadHistory
+from sageaudit.domain.moments import parse_moment
+from sageaudit.errors import UnreadableItem
 
 RECORD_PERMISSIONS = (
     "dynamodb:DeleteItem",
@@ -90,7 +91,8 @@ class DynamoHistory:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._table = DynamoTable(client, table_name)
-        self._writer = RunWriter(self._table, clock, sleep)
+        self._items = StoredItems(items.item_key)
+        self._writer = RunWriter(self._table, self._items, clock, sleep)
 
     def record(self, entry: AuditEntry) -> RecordResult:
         """Records in one transaction; writes nothing for a duplicate or an older state.
@@ -130,7 +132,8 @@ class DynamoHistory:
             return ()
         earlier_rows = self._family_rows(partition, "<", moment_text(ended_at))
         later_rows = self._family_rows(partition, ">", through_sk(ended_at))
-        return tuple(find_outdated(items.read_family_row(item), earlier_rows, later_rows))
+        row = self._items.read(items.read_family_row, item)
+        return tuple(find_outdated(row, earlier_rows, later_rows))
 
     def _family_rows(self, partition: str, operator: str, moment: str) -> Iterator[FamilyRow]:
         """Yields the runs next to a moment: earlier runs newest first, later runs oldest first."""
@@ -142,7 +145,7 @@ class DynamoHistory:
             ConsistentRead=True,
             Limit=MAX_EARLIER_RUNS,
         )
-        return islice(map(items.read_family_row, rows), MAX_EARLIER_RUNS)
+        return islice(self._items.read_each(items.read_family_row, rows), MAX_EARLIER_RUNS)
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Sets `due_at` of an audit, unless it is due earlier. Does nothing if there is no audit.
@@ -166,13 +169,13 @@ class DynamoHistory:
     def summary(self, key: JobKey) -> AuditSummary | None:
         """Returns HEAD, the summary of the newest version; None for an unknown run."""
         item = self._table.get(keys.job_pk(key), keys.HEAD_SK)
-        return None if item is None else items.read_head(item)
+        return None if item is None else self._items.read(items.read_head, item)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
         """Returns the document of a version, by default the newest; None if there is none."""
         if version is not None:
             item = self._table.get(keys.job_pk(key), keys.audit_sk(version))
-            return None if item is None else items.read_audit(item)
+            return None if item is None else self._items.read(items.read_audit, item)
         newest = self._table.query(
             keys.job_pk(key),
             "begins_with(#s, :audit)",
@@ -182,12 +185,12 @@ class DynamoHistory:
             Limit=1,
         )
         item = next(newest, None)
-        return None if item is None else items.read_audit(item)
+        return None if item is None else self._items.read(items.read_audit, item)
 
     def detail(self, key: JobKey) -> Detail | None:
         """Returns the stored data to judge the job again; None if it is absent or expired."""
         item = self._table.get(keys.job_pk(key), keys.DETAIL_SK)
-        return None if item is None else items.read_detail_item(item)
+        return None if item is None else self._items.read(items.read_detail_item, item)
 
     def runs(
         self,
@@ -197,11 +200,9 @@ class DynamoHistory:
         page_size: int | None = None,
     ) -> Iterator[Row]:
         """Yields the rows of a list: of one index, merged from the shards of its key."""
-        reader: Callable[[Item], object] = {
-            RunIndex.RULE: items.read_finding,
-            RunIndex.DUE: _read_due_row,
-        }.get(query.index, items.read_head)
-        return cast("Iterator[Row]", map(reader, self._walk(query, before, page_size)))
+        read = items.read_finding if query.index is RunIndex.RULE else items.read_head
+        rows = self._items.read_each(read, self._walk(query, before, page_size))
+        return cast("Iterator[Row]", rows)
 
     def _walk(
         self, query: RunQuery[Any], before: datetime | None, page_size: int | None
@@ -209,7 +210,7 @@ class DynamoHistory:
         """Yields the items of a list in the order of its index, merged from all its partitions."""
         index, partitions = _INDEXES[query.index], _partitions(query)
         is_oldest_first = query.index is RunIndex.DUE
-        end = through_sk(read_moment(query.values[0])) if is_oldest_first else sk_before(before)
+        end = through_sk(parse_moment(query.values[0])) if is_oldest_first else sk_before(before)
         page_rows = None if page_size is None else _rows_per_partition(page_size, len(partitions))
         if page_rows is not None and is_oldest_first:
             page_rows = max(page_rows, _MIN_DUE_ROWS)
@@ -244,7 +245,8 @@ class DynamoHistory:
         A sum that has become zero, because its audits moved to other sums, has no row.
         """
         name = None if name is None else clip_text(name)
-        for row in read_sums(self._table, scope, since, until, account=account, name=name):
+        rows = read_sums(self._table, self._items, scope, since, until, account=account, name=name)
+        for row in rows:
             filters = ((account, row.account), (region, row.region), (name, row.name))
             is_selected = all(
                 filter_value is None or filter_value == value for filter_value, value in filters
@@ -253,17 +255,18 @@ class DynamoHistory:
                 yield row
 
     def decisions(self) -> Sequence[Decision]:
-        """Returns all decisions, by a consistent read. Raises AwsError or BadHistory."""
-        decisions = []
-        for item in self._table.query(keys.RECOMMENDATIONS_PK, ConsistentRead=True):
-            with bad_item_errors(item):
-                decisions.append(from_item(Decision, item))
-        return decisions
+        """Returns all readable decisions, by a consistent read. Raises AwsError."""
+        stored_decisions = self._table.query(keys.RECOMMENDATIONS_PK, ConsistentRead=True)
+        return [*self._items.read_each(partial(from_item, Decision), stored_decisions)]
 
     def save_decision(self, decision: Decision) -> None:
         """Stores a decision. Raises AwsError."""
         key = {PARTITION_KEY: keys.RECOMMENDATIONS_PK, SORT_KEY: keys.decision_sk(decision)}
         self._table.put({**key, **to_item(decision)})
+
+    def take_unreadable(self) -> tuple[UnreadableItem, ...]:
+        """Returns the items that lists and sums have left out since the last call."""
+        return self._items.take_left_out()
 
 
 def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
@@ -288,10 +291,3 @@ def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
 def _rows_per_partition(rows: int, partitions: int) -> int:
     """Returns how many rows to request: twice the even share, as shards fill unevenly."""
     return rows if partitions == 1 else -(-2 * rows // partitions)
-
-
-def _read_due_row(item: Item) -> AuditSummary | BadHistory:
-    try:
-        return items.read_head(item)
-    except BadHistory as error:
-        return error
