@@ -28,15 +28,13 @@ job>-001-1a2b3c4d`."""
 FIRST_LOOKBACK = timedelta(hours=24)
 """How far the first sweep of a list looks back."""
 OVERLAP = timedelta(hours=3)
-"""Jobs that changed this long before the watermark are checked again, as a list or a function's
-clock may be behind: our choice."""
+"""Jobs that changed this long before the watermark are checked again: our choice. A list or a
+function's clock may be behind."""
 MAX_UNTRIED_TIME = timedelta(hours=3)
-"""If no sweep read a list for this long, the policy is assumed not to include it any more. Sweeps
-run every 15 minutes. Our choice."""
+"""If no sweep read a list for this long, the policy no longer includes it. Our choice: sweeps run
+every 15 minutes."""
 _GRACE = timedelta(minutes=35)
-"""How long after a job's end its audit may be missing: see `grace`."""
 _ROLLUP_GRACE = timedelta(minutes=80)
-"""How long after a roll-up's end its audit may be missing: see `grace`."""
 _MAX_OPEN_AGE = LONGEST_LIFE + timedelta(days=2)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -57,7 +55,7 @@ class ListedJob(Struct, frozen=True):
 
     @property
     def last_changed_at(self) -> datetime:
-        """When the job ended; without an end, when it was last modified or else created."""
+        """When the job ended; without an end, when it was last modified or created."""
         return self.ended_at or self.modified_at or self.created_at
 
 
@@ -69,12 +67,12 @@ class Period(Struct, frozen=True):
 
     @property
     def created_after(self) -> datetime:
-        """The earliest creation of a job that ended in the period."""
+        """The earliest creation time of a job that ended in the period."""
         return datetime.combine(self.since, time(), UTC) - LONGEST_LIFE
 
     @property
     def created_before(self) -> datetime:
-        """The end of the last day."""
+        """The end of the period's last day."""
         return datetime.combine(self.until, time(), UTC) + timedelta(days=1)
 
     def contains(self, job: ListedJob) -> bool:
@@ -90,9 +88,8 @@ def select_rows(
 ) -> list[ListedJob]:
     """Returns the jobs of these kinds that ended in the period or have not ended.
 
-    A roll-up comes with the jobs that it launched, of any day and kind, as the roll-up is their
-    sum: jobs named after it, and `children`. A repeated row counts once, as pages shift while jobs
-    are created.
+    A selected roll-up adds the jobs that it launched, of any day and kind: `children`, and jobs
+    named after it. A repeated row counts once, because pages shift while jobs are created.
     """
     kind_set, unique_rows = set(kinds), list(dict.fromkeys(rows))
     arns = {child.arn for child in children}
@@ -116,7 +113,7 @@ def select_rows(
 def rollups_with_listed_children(
     rows: Iterable[ListedJob], period: Period, kinds: Collection[JobKind]
 ) -> Iterator[ListedJob]:
-    """Yields once each selected roll-up whose jobs are not named after it."""
+    """Yields each selected roll-up once if the names of its jobs do not show that it launched them."""
     for row in dict.fromkeys(rows):
         rollup = row.ref.kind.spec.rollup
         if (
@@ -129,9 +126,9 @@ def rollups_with_listed_children(
 
 
 def sort_for_audit(rows: Iterable[ListedJob]) -> list[ListedJob]:
-    """Sorts rows by their end, oldest first, so that earlier runs of a family are audited first.
+    """Sorts rows by their end, oldest first, and roll-ups last.
 
-    Roll-ups come last, after the jobs that they sum.
+    Earlier runs of a family are then audited first, and roll-ups after their jobs.
     """
     return sorted(
         rows, key=lambda row: (bool(row.ref.kind.spec.rollup), row.last_changed_at, row.ref.arn)
@@ -139,7 +136,7 @@ def sort_for_audit(rows: Iterable[ListedJob]) -> list[ListedJob]:
 
 
 def newest_rows(rows: Sequence[ListedJob], limit: int) -> list[ListedJob]:
-    """Returns the `limit` rows that ended last, in the order of auditing."""
+    """Returns the `limit` rows that ended last, in the order in which they are audited."""
     return sort_for_audit(sorted(rows, key=lambda row: (row.last_changed_at, row.ref.arn))[-limit:])
 
 
@@ -150,10 +147,9 @@ def _is_in_period(row: ListedJob, period: Period) -> bool:
 def _is_named_after(
     row: ListedJob, prefixes: Mapping[tuple[JobKind | None, str], datetime]
 ) -> bool:
-    """Returns whether the row's name and kind show that a roll-up launched the job.
+    """List* does not return which job launched the row, so its name must show it.
 
-    List* does not return which job launched it. `prefixes`: the creation times of roll-ups, by kind
-    of launched job and name.
+    `prefixes`: the creation times of roll-ups, by kind of launched job and name.
     """
     parts = row.ref.name.rsplit("-", 2)
     if len(parts) != 3:  # noqa: PLR2004 - name, number, hash
@@ -163,11 +159,10 @@ def _is_named_after(
 
 
 def grace(kind: JobKind) -> timedelta:
-    """Returns how long after a job's end its audit may be missing although the event was not lost.
+    """Returns how long after a job's end its audit may be missing without a lost event.
 
     A job needs up to 15 minutes in the queue, 15 for late metrics, and 5 for the work. A roll-up
-    waits up to three times for the audits of its jobs, after its own event or the event that a
-    sweep sent.
+    waits up to three times for the audits of its jobs.
     """
     return _ROLLUP_GRACE if kind.spec.rollup and kind.spec.has_event else _GRACE
 
@@ -185,7 +180,7 @@ class ListProgress(Struct, frozen=True):
 
     `started_at`: when the first page was read. `created_before`: jobs created at or after this time
     are done. `edge`: the ARNs of done jobs that were created just before this time.
-    `oldest_open_created_at`: the earliest creation of a job that has not ended, or has only just
+    `oldest_open_created_at`: the earliest creation time of jobs that have not ended, or only just
     ended.
     """
 
@@ -195,8 +190,9 @@ class ListProgress(Struct, frozen=True):
     edge: frozenset[str] = frozenset()
 
     def after(self, page: Sequence[ListedJob]) -> ListProgress:
-        """Returns the progress after a page. Jobs that were created together may be on two
-        pages.
+        """Returns the progress after a page.
+
+        Jobs that were created together may be on two pages.
         """
         if not page:
             return self
@@ -234,10 +230,10 @@ def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, L
 
 
 class SentEvent(Struct, frozen=True):
-    """When a run's event was last sent. `due_at`: the due audit that it was sent for; None for a
-    lost event.
+    """When sageaudit last sent a run's event.
 
-    A SentEvent is also stored if an event arrived in time but its audit has to wait, or failed.
+    `due_at`: the due time of the audit that the event was for; None for a lost event. It is also
+    stored if an event arrived in time, but its audit failed or has to wait.
     """
 
     at: datetime
@@ -245,7 +241,7 @@ class SentEvent(Struct, frozen=True):
 
 
 def first_state(now: datetime) -> ListState:
-    """Returns the state of a list that was never swept: sweeps look back `FIRST_LOOKBACK`."""
+    """Returns the state of a list that was never swept."""
     since = now - FIRST_LOOKBACK
     return ListState(
         began_at=now, watermark=since + OVERLAP, next_created_after=since - LONGEST_LIFE
@@ -253,7 +249,7 @@ def first_state(now: datetime) -> ListState:
 
 
 def repair_state(state: ListState, kind: JobKind, now: datetime) -> ListState:
-    """Returns the state, or a first state if the state's times are in the future.
+    """Returns the state, or a new one if its times are in the future.
 
     A clock that was ahead wrote such a state, so it is unknown what was skipped.
     """
@@ -266,13 +262,14 @@ def repair_state(state: ListState, kind: JobKind, now: datetime) -> ListState:
 
 
 def start_or_resume(state: ListState, now: datetime) -> ListProgress:
-    """Returns the progress of a list that stopped, or a new progress."""
+    """Returns the progress of an interrupted list, or a new progress."""
     return state.progress or ListProgress(now, now + timedelta(days=1), None)
 
 
 def finish_list(state: ListState, progress: ListProgress, kind: JobKind) -> ListState:
-    """Returns the state after a list's last page. The new watermark is `grace` before the list's
-    start.
+    """Returns the state after a list's last page.
+
+    The new watermark is `grace` before the time at which the first page was read.
     """
     started_at = progress.started_at
     oldest_open_created_at = progress.oldest_open_created_at or started_at
@@ -289,8 +286,8 @@ def finish_list(state: ListState, progress: ListProgress, kind: JobKind) -> List
 class RowDecision(Struct, frozen=True):
     """What a sweep does about one row of a list.
 
-    `needs_audit`: the job must have an audit by now. `is_counted`: this sweep is the first to check
-    the time at which the job ended. `is_after_first_sweep`: the job ended after the list was first
+    `needs_audit`: the job must have an audit by now. `is_counted`: no earlier sweep checked the
+    time at which the job ended. `is_after_first_sweep`: the job ended after the list was first
     swept. `should_have_event`: the job's event should have arrived.
     """
 

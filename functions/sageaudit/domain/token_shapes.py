@@ -70,10 +70,10 @@ def is_name(text: str) -> bool:
 
 
 def is_tag(text: str) -> bool:
-    """Returns whether a text is a safe name or value of a tag, which may begin with a sign or a
-    space.
+    """Returns whether a text is a safe name or value of a tag.
 
-    AWS accepts letters, digits, separators and `_.:/=+-@` (Tag in SageMaker's service model).
+    It may begin with a sign or a space. AWS accepts letters, digits, separators and `_.:/=+-@` (Tag
+    in SageMaker's service model).
     """
     return _TAG.match(text) is not None and not _has_token(text)
 

@@ -53,11 +53,10 @@ class AlertKind(enum.StrEnum):
 class Alert(Struct, frozen=True):
     """A message about a run, with the `version` of its audit and the figures that were sent.
 
-    A message makes one alert for each amount kind that it is about. `run`: the run's partition key.
-    `amount_kind`: None for a cost spike. `recommendation_ids`: the open recommendations, the
-    largest first. `amount`: the projected USD of 30 days; for a cost spike, how much more the run
-    cost. `is_single_occurrence`: the amount is projected from one occasion only, so no message
-    showed it.
+    A message makes one alert for each amount kind. `run`: the run's partition key. `amount_kind`:
+    None for a cost spike. `recommendation_ids`: the open recommendations, the largest first.
+    `amount`: the projected USD of 30 days; for a cost spike, how much more the run cost.
+    `is_single_occurrence`: the amount is projected from one occasion, so no message showed it.
     """
 
     run: str
@@ -74,7 +73,9 @@ class Alert(Struct, frozen=True):
 
     @property
     def is_standing(self) -> bool:
-        """False if all dollars were corrected to 0. Such an alert suppresses no other message."""
+        """Whether the alert counts. If all its dollars were corrected to 0, it suppresses no other
+        message.
+        """
         return self.amount_kind is not AmountKind.COUNTED or self.figures.is_standing
 
     def apply_correction(self, correction: Alert) -> Alert:
@@ -93,8 +94,8 @@ class PastAlerts(Struct, frozen=True):
 
     `run`: the run's partition key. `subject_alerts`: the newest alerts about the run's family or
     pipeline, oldest first. `group`: the key under which these alerts are stored. `steps`: the
-    families of a pipeline that have recommendations. `revision`: how often the stored alerts of the
-    family or pipeline were written.
+    families of a pipeline that have recommendations. `revision`: how often the stored alerts were
+    written.
     """
 
     run: str
@@ -107,7 +108,7 @@ class PastAlerts(Struct, frozen=True):
     def with_alerts(self, run_alert: Alert, new_alerts: Sequence[Alert]) -> PastAlerts:
         """Returns the past alerts with one more about the run.
 
-        Without `new_alerts`, `run_alert` is a correction of the run's earlier alerts.
+        Without `new_alerts`, `run_alert` corrects the run's earlier alerts.
         """
         earlier = [
             old.apply_correction(run_alert) if old.run == self.run and not new_alerts else old
@@ -119,9 +120,9 @@ class PastAlerts(Struct, frozen=True):
         )
 
     def with_step(self, family: str) -> PastAlerts:
-        """Returns the past alerts with `family` as one more step.
+        """Returns the past alerts with `family` as one more step of its pipeline.
 
-        They are unchanged if the family is known already, or is not a step of a pipeline.
+        Unchanged if the family is known already, or is not a step of a pipeline.
         """
         if alert_subject(family) == family or family in self.steps:
             return self
@@ -135,10 +136,7 @@ def alert_subject_key(account: str, region: str, family: str) -> str:
 
 
 def alert_subject(family: str) -> str:
-    """Returns the subject by which a family's messages are grouped.
-
-    The subject is the pipeline if the family is a step of a pipeline, else the family itself.
-    """
+    """Returns what a family's messages are grouped by: its pipeline, or the family itself."""
     step = _PIPELINE_STEP.fullmatch(family)
     return step[1] if step else family
 
@@ -203,9 +201,10 @@ class FollowUpReason(enum.StrEnum):
 class AlertCase(Struct, frozen=True):
     """The data for a decision about a message on a run of `family`.
 
-    `recommendation_ids`: of this run. `recommendations`: all of the run's subject by id, counted
-    ones and the most dollars first. `spike`: set if the cost can be compared with earlier runs.
-    `alerts`: of the subject, oldest first. `history_since`: the time from which runs were read.
+    `recommendation_ids`: of this run. `recommendations`: all of the run's family or pipeline by id,
+    counted ones and the most dollars first. `spike`: set if the cost can be compared with earlier
+    runs. `alerts`: of the family or pipeline, oldest first. `history_since`: the time from which
+    runs were read.
     """
 
     family: str
@@ -223,7 +222,7 @@ class AlertCase(Struct, frozen=True):
     ) -> list[FamilyRecommendation]:
         """Returns the open recommendations of a kind.
 
-        `silenced`: also returns silenced recommendations that are sent again if they get worse.
+        `silenced`: adds silenced recommendations that are sent again if they get worse.
         """
         recommendations = (
             recommendation
@@ -237,7 +236,7 @@ class AlertCase(Struct, frozen=True):
     def run_recommendations(
         self, recommendations: Sequence[FamilyRecommendation]
     ) -> list[FamilyRecommendation]:
-        """Returns the recommendations that this run has, out of `recommendations`."""
+        """Returns those of `recommendations` that this run has."""
         return [
             recommendation
             for recommendation in recommendations
@@ -256,8 +255,8 @@ class AlertCase(Struct, frozen=True):
         )
 
     def last_parameter_alert(self, recommendation: FamilyRecommendation) -> Alert | None:
-        """Returns the family's last alert about any value of the recommendation's parameter; None
-        without one.
+        """Returns the last alert about any value of the recommendation's parameter; None without
+        one.
         """
         same_parameter = (
             row for row in self.recommendations.values() if row.has_same_parameter(recommendation)
@@ -273,15 +272,13 @@ class AlertCase(Struct, frozen=True):
 
 
 class AlertDecision(Struct, frozen=True):
-    """Whether a message is sent, and its kind. No message is sent if `suppressed_because` has a
-    reason.
-
-    The rule fills the first seven fields. `follow_up_reason`: set if a message is sent again.
+    """Whether a message is sent, and its kind. `suppressed_because`: why none is sent; "" if one
+    is. | The rule fills the first seven fields. `follow_up_reason`: set if a message is sent again.
     `why`: a text about what is new. `previous_alert`: the alert that this message follows; a
     correction replaces the run's last alert. `amount_kind`: COUNTED for a correction or a `spike`.
 
-    `with_details` fills the other fields for the card. `corrected_audit`: the version behind the
-    alert that a correction replaces; None if it cannot be read. `month`: of the subject's open
+      `with_details` fills the other fields for the card. `corrected_audit`: the version behind the
+    alert that a correction replaces; None if it cannot be read. `month`: of all open
     recommendations of this amount kind. `recommendation`: the run's largest one. `saves`: the month
     of this recommendation alone. `other_steps`: the months of the pipeline's other steps.
     """
@@ -306,12 +303,12 @@ class AlertDecision(Struct, frozen=True):
 
     @property
     def is_run_only(self) -> bool:
-        """Whether the message is about this run's dollars, not about the subject's month."""
+        """Whether the message is about this run's dollars, not about a month of its family."""
         return self.is_correction or self.spike is not None
 
     @property
     def month_severity(self) -> Severity | None:
-        """The severity of the subject's month, or of a cost spike; None if neither is known."""
+        """The severity of the month, or of a cost spike; None if neither is known."""
         if self.spike:
             return monthly_severity(self.spike.excess_usd)
         if self.month and self.month.projected and not self.is_correction:
@@ -331,7 +328,7 @@ def no_alert(reason: str) -> AlertDecision:
 def with_details(
     decision: AlertDecision, case: AlertCase, corrected_audit: MessageAudit | None
 ) -> AlertDecision:
-    """Returns the decision to send a message with the fields that the card shows."""
+    """Returns the decision with the fields that the message's card shows."""
     amount_kind = decision.amount_kind
     recommendations = case.open_recommendations(
         amount_kind, silenced=decision.kind is AlertKind.WORSE
@@ -354,7 +351,6 @@ def with_details(
 def _other_steps(
     recommendations: Sequence[FamilyRecommendation], amount_kind: AmountKind, case: AlertCase
 ) -> tuple[tuple[str, Month], ...]:
-    """Returns the month of each other step of the pipeline, the most dollars first."""
     families: dict[str, list[FamilyRecommendation]] = defaultdict(list)
     for recommendation in recommendations:
         if recommendation.family != case.family:

@@ -29,9 +29,8 @@ from sageaudit.domain.bill.idle_capacity import Unit
 from sageaudit.domain.job.ref import rollup_from_arn
 
 _IDLE_MIN_USD = Decimal(10)
-"""A message shows idle capacity if the part that no finding counts costs at least this many USD.
-
-The cost is at list price. Our choice: the default minimum of a medium finding."""
+"""A message shows idle capacity if the part that no finding counts costs this many USD at list
+price. Our choice: the default minimum of a medium finding."""
 _IDLE_MIN_HOURS: dict[Unit, Decimal] = {"gpu_hours": Decimal(10), "vcpu_hours": Decimal(200)}
 """If idle hours have no price, a message shows them from this number on. Our choice: these hours
 cost about $10 at the cheapest rates."""
@@ -41,7 +40,7 @@ the vCPUs can be all of the cores. Our choice."""
 _CENT = Decimal("0.01")
 _REGRESSION = "cost-regression"
 MIN_CHANGE_USD = Decimal(1)
-"""A figure is corrected only if it changed by at least this amount in USD. Our choice: late metrics
+"""A figure is corrected only if it changed by at least this many USD. Our choice: late metrics
 change figures by a few percent, which changes nobody's decision."""
 MIN_CHANGE_SHARE = Decimal("0.1")
 """A figure is corrected only if it changed by at least this share of the earlier figure. Our
@@ -63,7 +62,7 @@ class AlertFigures(Struct, frozen=True):
 
     @property
     def usd(self) -> Decimal | None:
-        """The certain dollars: avoidable plus lost; None if neither is known."""
+        """The certain dollars, avoidable plus lost; None if neither is known."""
         if self.avoidable_usd is None and self.lost_usd is None:
             return None
         return (self.avoidable_usd or Decimal(0)) + (self.lost_usd or Decimal(0))
@@ -75,18 +74,21 @@ class AlertFigures(Struct, frozen=True):
 
     @property
     def has_dollars(self) -> bool:
-        """Whether a finding counts. If not, the message is about a trial or withdraws a finding."""
+        """Whether a finding counts. If none does, the message is about a trial or withdraws a
+        finding.
+        """
         return self.severity is not Severity.INFO
 
     @property
     def is_standing(self) -> bool:
-        """False if all dollars are 0. An alert with such figures suppresses no other message."""
+        """Whether the figures count. If all dollars are 0, an alert suppresses no other message."""
         return bool(self.usd is None or self.at_stake_usd)
 
 
 def should_correct(figures: AlertFigures, before: AlertFigures) -> bool:
-    """Returns whether a figure of the last alert changed enough for a correction. `before`: the
-    sent figures.
+    """Returns whether a figure changed enough since the last alert for a correction.
+
+    `before`: the figures that were sent.
     """
     if not before.has_dollars and not figures.has_dollars:
         return False
@@ -108,8 +110,8 @@ class MessageAudit(Struct, frozen=True):
 
     `counted_findings`: findings that count for a message. `trial_findings`: findings that may save
     dollars after a trial. `run_findings`: findings with dollars of this run, even if an earlier run
-    had them too. `regressions`: findings that the run cost more than comparable runs. All lists
-    have the largest saving first. `shows_idle`: whether a line about idle hours is shown.
+    had them too. `regressions`: findings that the run cost more than comparable runs. All have the
+    largest saving first. `shows_idle`: a message mentions the idle hours.
     """
 
     document: AuditDocument
@@ -153,9 +155,7 @@ class MessageAudit(Struct, frozen=True):
 
     @property
     def is_in_roll_up(self) -> bool:
-        """Whether a roll-up launched the job. The roll-up's messages then include the job's
-        dollars.
-        """
+        """Whether a roll-up launched the job. The roll-up's messages then include its dollars."""
         return rollup_from_arn(self.job["parent"]) is not None
 
     def without_silenced(
@@ -197,7 +197,6 @@ def permanent_suppression_reason(audit: MessageAudit) -> str | None:
 
 
 def _accepted_usd(findings: Sequence[FindingDocument]) -> Decimal:
-    """Returns what the exempt findings would save, in USD."""
     exempt_savings = (
         finding["saving_alone_usd"] or Decimal(0)
         for finding in findings
@@ -218,16 +217,12 @@ def read_recommendations(document: AuditDocument) -> tuple[Recommendation, ...]:
 
 
 def _is_trial(finding: FindingDocument) -> bool:
-    """Returns whether a standing finding has possible dollars and may be posted."""
     is_possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
     return is_possible and finding["sent_to_channels"] and is_standing(finding)
 
 
 def _is_own(finding: FindingDocument) -> bool:
-    """Returns whether the finding has dollars of this run, even if an earlier run had the finding.
-
-    Unknown savings and possible losses count; a saving of 0 does not.
-    """
+    """Unknown savings and possible losses count; a saving of 0 does not."""
     return (
         finding["sent_to_channels"]
         and is_standing(finding)
@@ -239,7 +234,7 @@ def _is_own(finding: FindingDocument) -> bool:
 def is_regression(finding: FindingDocument) -> bool:
     """Returns whether the finding reports that the run cost more than comparable runs.
 
-    A report that a higher cost has ended returns False.
+    False for a report that a higher cost has ended.
     """
     return finding["rule"] == _REGRESSION and "above_median_usd" in finding["evidence"]
 
@@ -248,10 +243,9 @@ def _exempt_silenced(
     document: AuditDocument,
     silencing_recommendation: Callable[[Recommendation], FamilyRecommendation | None],
 ) -> AuditDocument:
-    """Returns the document with the findings of silenced recommendations marked as exempt.
+    """Takes the dollars of the silenced findings from the sums, as if the policy accepted them.
 
-    The dollars of these findings are taken from the sums, as if the policy accepted the findings.
-    Without such findings, the same document is returned.
+    Returns the same document if no finding is silenced.
     """
     exempted: dict[str, Any] = {**document, "findings": []}
     for finding in document["findings"]:
@@ -283,7 +277,7 @@ def _silence_exemption(recommendation: FamilyRecommendation) -> ExemptDocument:
 
 
 def _sum_contributions(finding: FindingDocument) -> list[tuple[str, Decimal]]:
-    """Returns by key what a finding adds to the sums of its audit, in USD."""
+    """Returns USD by key of the sums."""
     usd, bucket = finding["saving_usd"] or Decimal(0), Bucket(finding["bucket"])
     if bucket is Bucket.LOST:
         return [("lost_usd", usd), ("lost_up_to_usd", max(usd, _possible_loss_usd(finding)))]
@@ -304,9 +298,7 @@ def is_postable(finding: FindingDocument) -> bool:
 
 
 def _is_counted(finding: FindingDocument) -> bool:
-    """Returns whether a finding above INFO has dollars of this run that no earlier message
-    reported.
-    """
+    """Returns whether a finding above INFO has dollars of this run, and is reported the first time."""
     is_new = not finding.get("reported_for_run") and finding["severity"] != Severity.INFO
     return is_new and _is_own(finding)
 
@@ -318,7 +310,6 @@ def _possible_loss_usd(finding: FindingDocument) -> Decimal:
 
 
 def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
-    """Sort key: the most dollars at stake first, unknown dollars last, then severity and rule."""
     saving_usd = finding["saving_usd"]
     severity = Severity(finding["severity"])
     usd_at_stake = max(saving_usd or Decimal(0), _possible_loss_usd(finding))
@@ -326,7 +317,7 @@ def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
 
 
 def should_show_idle(idle_capacity: IdleCapacityDocument | None) -> bool:
-    """Returns whether a message mentions the idle hours; False if they are unknown (None)."""
+    """Returns whether a message mentions the idle hours; False if they are unknown."""
     if idle_capacity is None:
         return False
     if idle_capacity["idle"] <= idle_capacity["paid"] * _IDLE_MIN_SHARE[idle_capacity["unit"]]:

@@ -115,14 +115,14 @@ def qualify_bill(bill: BillDocument) -> SpendQualifier:
 
 
 def is_upper_bound(bill: BillDocument) -> bool:
-    """Returns whether the total is an upper bound: all seconds of a spot run are billed."""
+    """Returns whether the total is an upper bound, because all seconds of a spot run are billed."""
     return bill["basis"] == "upper_bound" and bill["total_usd"] is not None
 
 
 def undercounted_parts(bill: BillDocument) -> list[str]:
-    """Returns the sentences on parts that would add to the total if they were known.
+    """Returns the sentences on parts that would raise the total if they were known.
 
-    Estimates and upper bounds are not among them.
+    Estimates and upper bounds are left out.
     """
     return [missing for missing in missing_parts(bill) if missing != UPPER_BOUND]
 
@@ -155,5 +155,4 @@ _OPPOSITE = {
     SpendQualifier.AT_LEAST: SpendQualifier.UP_TO,
     SpendQualifier.UP_TO: SpendQualifier.AT_LEAST,
 }
-"""The qualifier of an amount that is subtracted: a lower bound becomes an upper bound, and the
-reverse."""
+"""The qualifier of a subtracted amount: a lower bound becomes an upper bound, and the reverse."""

@@ -272,9 +272,7 @@ class IdleCapacityDocument(TypedDict):
 
 
 def _idle_capacity(idle_capacity: IdleCapacity | None) -> IdleCapacityDocument | None:
-    """Returns the document. Rounds paid and worked hours first, so that worked and idle add up to
-    paid.
-    """
+    """Rounds paid and worked hours first, so that worked and idle add up to paid."""
     if idle_capacity is None:
         return None
     paid, worked = idle_capacity.paid.quantize(_MICRO), idle_capacity.worked.quantize(_MICRO)
@@ -291,9 +289,7 @@ class SliceDocument(TypedDict):
 
 
 def _waterfall(slices: Sequence[Slice], total_usd: Decimal | None) -> list[SliceDocument]:
-    """Returns the slices. The last slice takes the rounding differences, so that they sum to the
-    bill.
-    """
+    """The last slice takes the rounding difference, so that the slices sum to the bill."""
     total = round_usd(total_usd)
     if total is None or not slices:
         return []

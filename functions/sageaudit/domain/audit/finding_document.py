@@ -45,8 +45,8 @@ _LONGEST_REASON = 200
 def fill_document(shape: type[Shape], *sources: object, **overrides: Any) -> Shape:
     """Returns a document of this class.
 
-    A key gets its value from `overrides`, or from the first source that has an attribute of this
-    name. Dates and times become ISO 8601, enums become text, and numbers have 6 decimals.
+    Each key gets its value from `overrides`, or from the first source with an attribute of this
+    name. Times become ISO 8601, enums become text, and numbers have 6 decimals.
     """
     document = dict.fromkeys(shape.__annotations__)
     for key in document:
@@ -117,14 +117,12 @@ class FindingDocument(TypedDict):
 
 
 def is_standing(finding: FindingDocument) -> bool:
-    """Returns whether the finding is neither exempt nor included in, or replaced by, another
-    finding.
-    """
+    """Returns whether the finding is not exempt, and no other finding includes or replaces it."""
     return not (finding["exempt"] or finding["superseded_by"] or finding["subsumed_by"])
 
 
 def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
-    """Returns whether a standing finding has possible dollars that are unknown."""
+    """Returns whether a standing finding has possible dollars of unknown amount."""
     return any(
         is_standing(finding)
         and finding["bucket"] == Bucket.POSSIBLE
@@ -136,8 +134,8 @@ def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
 def max_saving_usd(finding: FindingDocument) -> Decimal | None:
     """Returns the most that the finding may save, in USD; None if unknown.
 
-    The upper end of a range counts if `saving_usd` is 0, or if the saving is possible and not
-    reduced by other fixes.
+    The upper end of a range counts if `saving_usd` is 0. It also counts for a possible saving that
+    no other fix reduces.
     """
     saving_usd, span = finding["saving_usd"], finding["saving_range_usd"]
     if saving_usd is None or not span or not is_standing(finding):
@@ -176,7 +174,7 @@ def _page_first_step(finding: Finding) -> str | None:
 
 
 def parse_finding(document: FindingDocument) -> Finding:
-    """Parses a document's finding. Its `change` becomes None, as the document does not have it."""
+    """Parses a document's finding, without its `change`, which the document does not have."""
     span = document["saving_range_usd"]
     return Finding(
         rule=RuleInfo(
@@ -252,10 +250,7 @@ class NotApplicableDocument(TypedDict):
 
 
 def other_outcomes(outcomes: Outcomes) -> dict[str, list[Any]]:
-    """Returns the rules without a finding, by key.
-
-    `clear`: the rules that judged the job and found nothing.
-    """
+    """Returns the rules without a finding by document key: unknown, not applicable, and clear."""
     return {
         "unknown": [
             fill_document(UnknownDocument, outcome, rule=rule.name)
@@ -284,8 +279,8 @@ class Recommendation(Struct, frozen=True):
     """What a standing finding of a run recommends.
 
     `parameter` and `new`: the first parameter of the fix and its value; empty without a fix.
-    `other_parameters`: the paths that change with it. `amount`: in USD; None if unknown. `exempt`:
-    who accepted the finding and why, if the policy or a tag does.
+    `other_parameters`: the paths of the fix's other parameters. `amount`: in USD; None if unknown.
+    `exempt`: who accepted the finding and why; None if it is not accepted.
     """
 
     rule: str
@@ -306,7 +301,7 @@ class Recommendation(Struct, frozen=True):
 def recommendation_from_finding(finding: FindingDocument) -> Recommendation | None:
     """Returns a finding's recommendation.
 
-    None if the finding has no dollars, is covered by another finding, or is never posted. The
+    None if the finding has no dollars, if another finding covers it, or if it is never posted. The
     amount of a loss is the upper end of its range.
     """
     bucket, amount, exempt = Bucket(finding["bucket"]), finding["saving_usd"], finding["exempt"]

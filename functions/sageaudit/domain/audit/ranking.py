@@ -16,7 +16,7 @@ from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, group_rows
 
 NAMES_SHOWN = 10
-"""The number of names that a ranking shows for each scope."""
+"""The default number of names that a ranking shows for each scope."""
 
 
 class RankedName(Struct, frozen=True):
@@ -76,7 +76,10 @@ def ranking(
     find_fix: Callable[[RankedName], FamilyFix | None],
     shown: int = NAMES_SHOWN,
 ) -> Ranking:
-    """Ranks the daily sums that `read_rows` returns. `find_fix`: called for each shown family."""
+    """Ranks the daily sums that `read_rows` returns.
+
+    `find_fix`: called for each shown family. `shown`: the number of names to show.
+    """
     families = _rank_names(read_rows(Scope.FAMILY))
     total = sum((family.sums for family in families), Sums())
     return Ranking(
@@ -106,9 +109,10 @@ def family_fix(
     summaries: Iterable[AuditSummary],
     read_audit: Callable[[JobKey], AuditDocument | None],
 ) -> FamilyFix | None:
-    """Returns the finding to check first: of the family's rule with the most dollars.
+    """Returns the finding to check first; None if no finding can be read.
 
-    Avoidable and lost dollars count before possible dollars. None if no finding can be read.
+    It is of the family's rule with the most avoidable and lost dollars, then the most possible
+    ones.
     """
     runs = [*summaries]
     fixes = (rule_fix(rule, runs, read_audit) for rule, _ in ranked_rules(sums))
@@ -153,6 +157,5 @@ def _rank_names(rows: Iterable[SumRow]) -> list[RankedName]:
 
 
 def _order(ranked: RankedName) -> tuple[Any, ...]:
-    """Sort key: avoidable and lost dollars, then the cost. The name makes the order stable."""
     sums = ranked.sums
     return -sums.waste_usd, -sums.total_usd, -sums.possible_usd, ranked.name or ""

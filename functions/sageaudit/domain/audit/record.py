@@ -16,11 +16,12 @@ from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.errors import BadHistory
 
 MAX_EARLIER_RUNS = 50
-"""The most earlier runs of the family that a run is compared with: one query of about 80 KB."""
+"""The most earlier runs that a run is compared with: one query of about 80 KB."""
 DETAIL_DAYS = 90
-"""How long a detail is stored (docs/data-model.md). Afterwards the job cannot be judged again."""
+"""The days for which a detail is stored (docs/data-model.md). Later the job cannot be judged again.
+"""
 UNKNOWN_NAME = "unknown"
-"""Replaces the account or region, in rows and keys, of a run whose recording does not name it."""
+"""Replaces the account or region of a run in rows and keys if its recording does not name it."""
 NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Replaces an unknown creation time. A run with this time is identified by its ARN alone."""
 
@@ -44,10 +45,9 @@ class AuditEntry(Struct, frozen=True):
     """One audit to record. History sets `document["audit"]["version"]`.
 
     `last_modified_at`: the job's LastModifiedTime; an older state never overwrites a newer one.
-    `force_new_version`: records a new version even if nothing about the job changed, as for a new
-    ruleset. `run_summary`: the RUN_FIELDS for the family's later runs; None for a job that was
-    never described. `earlier_runs`: the family's runs that this audit was compared with, newest
-    first; None if none were read.
+    `force_new_version`: records a version even if nothing about the job changed. `run_summary`:
+    what the family's later runs read; None for a job that was never described. `earlier_runs`: the
+    runs that this audit was compared with, newest first; None if none were read.
     """
 
     key: JobKey
@@ -61,9 +61,7 @@ class AuditEntry(Struct, frozen=True):
 
 
 class RecordOutcome(enum.Enum):
-    """The result of recording an audit: a new version, or nothing for a repeated delivery or an
-    older state.
-    """
+    """The result of recording an audit. A repeated delivery or an older state records nothing."""
 
     RECORDED = "recorded"
     DUPLICATE = "duplicate"
@@ -102,7 +100,7 @@ class RuleFinding(Struct, frozen=True):
     """A finding in a list of one rule, with its audit's summary.
 
     The summary's `severity` and `estimated` are the finding's. `is_loaded`: the summary is
-    complete; otherwise it has only the fields that the list contains.
+    complete, and not only the list's fields.
     """
 
     finding: FindingRow
@@ -126,7 +124,7 @@ class RuleFinding(Struct, frozen=True):
 
 
 class RunIndex(enum.StrEnum):
-    """The indexes by which a history is read. The values are their names in the table."""
+    """The indexes of a history. The values are their names in the table."""
 
     DAY = "by-day"
     FAMILY = "by-family"
@@ -165,8 +163,9 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
 
     @staticmethod
     def for_name(name: str) -> RunQuery[AuditSummary]:
-        """Queries the runs of jobs with a name, ignoring case, because ARNs have the name in lower
-        case.
+        """Queries the runs of jobs with this name, ignoring case.
+
+        ARNs have the name in lower case.
         """
         return RunQuery(RunIndex.NAME, (name.lower(),))
 
@@ -177,7 +176,7 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
 
     @staticmethod
     def due_until(until: datetime) -> RunQuery[AuditSummary | BadHistory]:
-        """Queries the runs whose audit is due by `until`, the oldest first, unlike other queries.
+        """Queries the runs whose audit is due by `until`, the oldest first.
 
         A row that cannot be read is returned as its error.
         """
@@ -192,8 +191,7 @@ class SendClaim(enum.Enum):
     REPEAT = "repeat"
     """An earlier try may have posted the notice. Send it once more, marked as a possible repeat."""
     EXHAUSTED = "spent"
-    """The first send and the repeat both ended without an answer. A person must decide about a
-    third."""
+    """Neither the first send nor the repeat was answered. A person must decide about a third."""
     DONE = "done"
     """The notice was sent: nothing to do."""
     BUSY = "busy"

@@ -33,8 +33,8 @@ from sageaudit.domain.audit.finding_document import (
 from sageaudit.domain.bill.finding import Bucket
 
 MAX_RULES_BY_NAME = 40
-"""The maximum number of rules that an audit adds to by name, in the order of its findings. The
-audit adds further rules to OTHERS."""
+"""The most rules that an audit adds to by name, in the order of its findings. Further rules are
+added to OTHERS."""
 OTHERS = "(others)"
 """The name under which rules beyond `MAX_RULES_BY_NAME` are summed."""
 _JUDGED = frozenset({Judged.YES, Judged.PARTLY})
@@ -56,11 +56,11 @@ class Scope(enum.StrEnum):
 
 
 class RuleSums(Struct, frozen=True):
-    """The sums of one rule's standing findings. Dollars are their shares in USD, by bucket.
+    """The sums of one rule's standing findings. Dollars are in USD, by bucket.
 
-    `avoidable_range_usd`, `lost_range_usd` and `possible_range_usd`: how much more findings with a
-    range may save. `avoidable_unknown`, `lost_unknown` and `possible_unknown`: the number of
-    findings with unknown dollars. `estimated`: the number of findings at an estimated rate.
+    The `*_range_usd` fields: how much more findings with a range may save. The `*_unknown` fields:
+    the number of findings with unknown dollars. `estimated`: the number of findings at an estimated
+    rate.
     """
 
     findings: int = 0
@@ -106,13 +106,12 @@ class RuleSums(Struct, frozen=True):
 class Sums(Struct, frozen=True):
     """Sums of the newest versions of audits. Counts are of jobs, without roll-ups.
 
-    `failed`: failed jobs that had started. `unpriced`: jobs of unknown total, which are in no sum
-    of dollars. `incomplete`: jobs whose known total lacks a part. `upper_bounds`: jobs whose total
-    is an upper bound. `estimated`: jobs with dollars at an estimated rate. `avoidable_unknown`,
-    `lost_unknown` and `idle_unknown`: the number of jobs whose dollars of this kind are unknown.
-    `possible_unknown`: jobs and roll-ups whose possible dollars are unknown, at least in part.
+    `failed`: failed jobs that had started. `unpriced`: jobs of unknown total, which are in no sum.
+    `incomplete`: jobs whose known total lacks a part. `upper_bounds`: jobs whose total is an upper
+    bound. `estimated`: jobs at an estimated rate. The `*_unknown` fields: jobs whose dollars of
+    this kind are unknown. `possible_unknown` also counts roll-ups, and partly unknown dollars.
     `judged_usd`: the total of the jobs that were judged, in whole or in part. `idle_usd`: the value
-    of idle capacity. `idle_counted_usd`: the part of it in avoidable or lost dollars.
+    of idle capacity. `idle_counted_usd`: its part in avoidable or lost dollars.
     """
 
     jobs: int = 0
@@ -202,10 +201,10 @@ class Sums(Struct, frozen=True):
 
 
 class SumRow(Struct, frozen=True):
-    """The sums of one day (UTC, by the job's end) and one name. Rows with the same name and day add
-    up.
+    """The sums of one day and one name. Rows of the same day and name add up.
 
-    `name`: None for Scope.ACCOUNT, and for audits without an owner or a single type.
+    `day`: in UTC, by the job's end. `name`: None for Scope.ACCOUNT, and for audits without an owner
+    or a single type.
     """
 
     scope: Scope
@@ -234,7 +233,7 @@ Key = TypeVar("Key")
 
 
 def add_sums(parts: Sequence[Sums]) -> Sums:
-    """Returns the sum of all parts, computed in one pass."""
+    """Returns the sum of all parts."""
     if len(parts) == 1 and RuleSums() not in parts[0].rules.values():
         return parts[0]
     parts_by_rule: dict[str, list[RuleSums]] = defaultdict(list)
@@ -247,14 +246,12 @@ def add_sums(parts: Sequence[Sums]) -> Sums:
 
 
 def sum_rows(rows: Iterable[SumRow]) -> Sums:
-    """Returns the sum of all rows. They must be of one scope, as each scope counts every audit."""
+    """Returns the sum of all rows, which must be of one scope: each scope counts every audit."""
     return add_sums([row.sums for row in rows])
 
 
 def group_rows(rows: Iterable[SumRow], key: Callable[[SumRow], Key]) -> dict[Key, Sums]:
-    """Returns the sums of rows by a key, such as `lambda row: row.day`, in order of first
-    occurrence.
-    """
+    """Returns the sums of rows by `key`, in order of first occurrence."""
     parts: dict[Key, list[Sums]] = defaultdict(list)
     for row in rows:
         parts[key(row)].append(row.sums)
@@ -325,7 +322,6 @@ def unused_capacity_usd(document: AuditDocument) -> Decimal | None:
 
 
 def _rules(document: AuditDocument, findings: list[FindingDocument]) -> dict[str, RuleSums]:
-    """Returns the sums by rule. A share counts if the audit's own sum of its bucket is known."""
     sums: dict[str, RuleSums] = {}
     for finding in filter(is_standing, findings):
         name = finding["rule"]
@@ -358,7 +354,6 @@ def _usd_or_zero(amount: Decimal | None) -> Decimal:
 
 
 def _numbers(parts: Sequence[Sums] | Sequence[RuleSums]) -> dict[str, Any]:
-    """Returns the sum of each count and amount by field name."""
     sums_type = type(parts[0]) if parts else Sums
     zero = sums_type()
     return {

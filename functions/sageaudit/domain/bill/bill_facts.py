@@ -29,7 +29,7 @@ SAVINGS_PLAN_NOTE = (
 PREPAID_ESTIMATE_PREFIX = "its value on demand: "
 """The beginning of a note that the value of prepaid capacity is at an estimated rate."""
 _KIND_PRIORITY: tuple[PriceKind, ...] = ("estimate", "own", "list")
-"""A bill's `price_kind` is the first of these kinds that one of its rates has."""
+"""The order of kinds: a bill's `price_kind` is the first kind that one of its rates has."""
 AMORTISED_NOTE = (
     "amortised rates count a Savings Plan's cost, which is paid used or not: the cash effect"
     " depends on its utilisation"
@@ -40,25 +40,21 @@ _ECR = re.compile(
 
 
 def lacks_checkpoints(job: Job) -> bool:
-    """Returns whether a run without a sign of checkpoints is too long to start again from
-    scratch.
-    """
+    """Returns whether a run without signs of checkpoints took over `CHECKPOINTS_FROM_S` seconds."""
     return restarts_from_scratch(job) and (job.elapsed_s or _ZERO) > CHECKPOINTS_FROM_S
 
 
 def restarts_from_scratch(job: Job) -> bool:
-    """Returns whether the run shows no sign of checkpoints, so that an interruption loses all
-    work.
-    """
+    """Returns whether the run shows no sign of checkpoints. An interruption then loses all work."""
     return not (job.checkpointed or job.hints.own_checkpoints)
 
 
 class Attempts(Struct, frozen=True):
-    """The attempts of an interrupted run: all training seconds, and the repeated seconds.
+    """The attempts of an interrupted run.
 
-    `repeated_s`: the training seconds before the last attempt. Shares (0..1) are of the billed
-    seconds. `max_repeated_share`: of the repeated seconds, without downloads and uploads.
-    `min_repeated_share`: of the seconds billed beyond the last attempt, at most the maximum.
+    `training_s`: the training seconds of all attempts. `repeated_s`: the training seconds before
+    the last attempt. `max_repeated_share`: `repeated_s` as a share (0..1) of the billed phases.
+    `min_repeated_share`: the share of the billed seconds that exceeds the last attempt.
     """
 
     training_s: Decimal
@@ -85,7 +81,7 @@ def attempts(job: Job) -> Attempts | None:
 
 
 def last_attempt_s(job: Job) -> Decimal | None:
-    """Returns the seconds in which instances worked after the last interruption, download included.
+    """Returns the seconds, download included, in which instances worked in the last attempt.
 
     An uninterrupted run takes this long. None without an interruption, or if a phase is unknown.
     """
@@ -101,12 +97,12 @@ def _last_attempt_phases(job: Job) -> tuple[Phase, ...]:
 
 
 class BillFacts(Struct, frozen=True):
-    """Facts about one bill. `price_kind`: an estimate if any rate is one; None without rates.
+    """Facts about one bill.
 
-    `spot_saved_usd`: what the seconds that Spot did not bill would have cost at the same rates.
-    Waits and repeated downloads after an interruption do not count, as an on-demand run has
-    neither. None for a run that restarted from scratch, because an on-demand run would be shorter.
-    `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
+    `price_kind`: an estimate if any rate is one; None without rates. `spot_saved_usd`: what the
+    seconds that Spot did not bill would have cost. None for a run that restarted from scratch,
+    because an on-demand run would be shorter. `prepaid_value_usd`: what a training plan's capacity
+    would have cost on demand.
     """
 
     price_kind: PriceKind | None
@@ -138,7 +134,8 @@ def image_region(image: str | None) -> str | None:
 def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
     """Returns what Spot saved, in USD; None if unknown or not on Spot.
 
-    Source: AWS, managed spot training: savings = 1 - billable / training seconds.
+    Source: AWS, managed spot training: savings = 1 - billable / training seconds. Waits and
+    repeated downloads do not count, as an on-demand run has neither.
     """
     if job.purchase is not Purchase.SPOT or job.billable_s is None or job.elapsed_s is None:
         return None
@@ -156,7 +153,6 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
 
 
 def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]:
-    """Yields a note with the Spot and on-demand costs of a run that started from scratch again."""
     last_s, spot_usd = last_attempt_s(job), billed.compute_usd
     if (
         job.purchase is not Purchase.SPOT

@@ -130,8 +130,9 @@ class SetTypeCount(Struct, frozen=True):
 
 
 class SetPurchase(Struct, frozen=True):
-    """The capacity is bought another way: `billed_share` of the seconds are billed at the same
-    rate.
+    """The capacity is bought another way.
+
+    `billed_share`: the share (0..1) of the seconds that is billed, at the same rate.
     """
 
     billed_share: Decimal
@@ -139,8 +140,9 @@ class SetPurchase(Struct, frozen=True):
     stage = Stage.PURCHASE
 
     def apply(self, job: Job) -> Job:
-        """Returns the changed job. SageMaker has no spot rate: on Spot, fewer seconds are
-        billable.
+        """Returns the changed job.
+
+        SageMaker has no spot rate: on Spot, fewer seconds are billable.
         """
         seconds = job.billable_s if job.billable_s is not None else job.elapsed_s
         if seconds is None:
@@ -165,10 +167,10 @@ class ShortenPool(Struct, frozen=True):
 
 
 class RetainPool(Struct, frozen=True):
-    """The run starts on the previous run's pool, and its own pool is retained for `retained_s`
-    seconds.
+    """The run starts on the previous run's warm pool, and keeps its own pool.
 
-    `pull_s`: the saved seconds of image pull. `keep_alive_s`: the KeepAlivePeriodInSeconds to set.
+    `pull_s`: the saved seconds of image pull. `retained_s`: the seconds for which the pool is
+    retained. `keep_alive_s`: the KeepAlivePeriodInSeconds to set.
     """
 
     pull_s: Decimal
@@ -219,9 +221,7 @@ Change = (
 
 
 def _shorten(changed: Job, before: Job, cut_s: Decimal) -> Job:
-    """Returns the changed job with `cut_s` fewer training seconds, and billable seconds in
-    proportion.
-    """
+    """Cuts `cut_s` training seconds, and billable seconds in proportion."""
     elapsed_s, billable_s = before.elapsed_s, before.billable_s
     if not elapsed_s:
         return changed
@@ -232,7 +232,6 @@ def _shorten(changed: Job, before: Job, cut_s: Decimal) -> Job:
 
 
 def _scale_times(job: Job, groups: tuple[InstanceGroup, ...], factor: Decimal) -> Job:
-    """Returns the job on these instances, with all its times multiplied by `factor`."""
     if factor == 1:
         return replace(job, groups=groups)
     return replace(

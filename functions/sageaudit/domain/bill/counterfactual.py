@@ -42,7 +42,7 @@ _MIN_SHOWN_USD = Decimal("0.005")
 
 
 class SeverityLimits(Struct, frozen=True):
-    """The least USD of one run for severity high and medium. Less is low."""
+    """The least USD of one run for severities high and medium. Less is low."""
 
     high_usd: Decimal = Decimal(100)
     medium_usd: Decimal = Decimal(10)
@@ -173,7 +173,6 @@ def allocate_savings(
 
 
 def _drop_impossible_change(detection: Detection, job: Job, *, savings_plan: bool) -> Detection:
-    """Removes the change, and so the dollars, if the job cannot have the fix."""
     if detection.change is None:
         return detection
     if reason := change_refusal(detection.change, job, savings_plan=savings_plan):
@@ -189,7 +188,7 @@ def _drop_impossible_change(detection: Detection, job: Job, *, savings_plan: boo
 
 
 def _range(billed_job: BilledJob, detection: Detection) -> tuple[Decimal, Decimal] | None:
-    """Returns both ends of a finding's range, each billed alone; None without a range."""
+    """Each end is billed alone. None without a range."""
     if detection.change is None or detection.best is None:
         return None
     ends = [billed_job.saving_usd(change) for change in (detection.change, detection.best)]
@@ -214,11 +213,10 @@ def _superseded(
     subsumed: Mapping[str, str],
     exemptions: Mapping[str, Exemption],
 ) -> dict[str, str]:
-    """Returns, by superseded rule, the rule that supersedes it: the largest of the surest savings.
+    """Returns the winning rule by superseded rule. The largest of the surest savings wins.
 
     A fix that saves something wins over a surer fix that may save nothing. A fix by which fewer
-    instances take over work competes with a change of type: the other type may not manage that
-    work.
+    instances take over work competes with a change of type: the other type may not manage it.
     """
     superseded: dict[str, str] = {}
     rivals = [
@@ -249,7 +247,7 @@ def _superseded(
 def _combined_shares(
     billed_job: BilledJob, standing: list[tuple[RuleInfo, Detection]]
 ) -> dict[str, Decimal | None]:
-    """Returns each finding's share: counted fixes in the order of stages, then possible fixes."""
+    """Returns shares by rule id. Counted fixes are applied before possible fixes."""
     ordered = sorted(
         (detection.certainty_order, detection.change.stage, rule.id, detection.change)
         for rule, detection in standing
@@ -265,7 +263,6 @@ def _combined_shares(
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
-    """Sort key: standing findings first, then counted findings, then the most dollars."""
     return (
         not finding.is_standing,
         not finding.detection.bucket.is_counted,
@@ -282,10 +279,7 @@ def _sum(findings: list[Finding], bucket: Bucket, total_usd: Decimal | None) -> 
 
 
 def _lost_up_to(findings: list[Finding], total_usd: Decimal | None) -> Decimal | None:
-    """Returns the most that may be lost: the sum of the ranges' upper ends.
-
-    At most the bill without the avoidable dollars; None if the bill is unknown.
-    """
+    """At most the bill without the avoidable dollars; None if the bill is unknown."""
     avoidable_usd, lost_usd = (
         _sum(findings, Bucket.AVOIDABLE, total_usd),
         _sum(findings, Bucket.LOST, total_usd),
@@ -301,7 +295,6 @@ def _lost_up_to(findings: list[Finding], total_usd: Decimal | None) -> Decimal |
 
 
 def _waterfall(findings: list[Finding], total_usd: Decimal | None) -> Iterable[Slice]:
-    """Yields lost, then avoidable findings, then the remainder. The slices sum to the bill."""
     if total_usd is None:
         return
     remaining_usd = total_usd

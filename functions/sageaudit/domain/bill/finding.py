@@ -23,9 +23,7 @@ class Severity(enum.StrEnum):
 
     @property
     def rank(self) -> int:
-        """A number by which severities sort, as the words would sort alphabetically; 0 is the least
-        severe.
-        """
+        """A number by which severities sort; 0 is the least severe."""
         return len(Severity) - 1 - list(Severity).index(self)
 
 
@@ -87,11 +85,11 @@ class NotApplicable(Struct, frozen=True):
 class Detection(Struct, frozen=True):
     """A part of the bill that a rule says can be saved, and its fix.
 
-    `change`: the fix that is counted, for which the changed job is billed again. Without a `change`
-    there are no dollars, and `caution` says why. `best`: the other end of a derived or heuristic
-    range. `other_changes`: the changes of the `alternatives` that can be billed, in their order.
-    `reported_for_run`: the family's earlier run with the same finding. `first_step`: what to do
-    before the fix, instead of the step on the rule's page.
+    `change`: the counted fix, for which the changed job is billed again. Without it there are no
+    dollars, and `caution` says why. `best`: the other end of a range. `other_changes`: the changes
+    of the `alternatives` that can be billed, in their order. `reported_for_run`: the family's
+    earlier run with the same finding. `first_step`: what to do before the fix, instead of the step
+    on the rule's page.
     """
 
     confidence: Confidence
@@ -109,7 +107,7 @@ class Detection(Struct, frozen=True):
 
     @property
     def certainty_order(self) -> tuple[bool, bool]:
-        """Sort key: counted fixes, possible fixes shown by the family's runs, then guesses."""
+        """Sort key: counted fixes, possible fixes that the family's runs show, then guesses."""
         return not self.bucket.is_counted, self.confidence is Confidence.HEURISTIC
 
 
@@ -164,8 +162,8 @@ class Finding(Struct, frozen=True):
 
     `alone_usd`: the saving of this fix alone. `saving_usd`: the fix's share if all fixes are
     applied. `alternatives_usd`: the saving of each alternative that can be billed, alone.
-    `estimated`: the dollars depend on an estimated rate, of the job's own type or of the new type.
-    `reported_for_run`: the family's earlier run with the same finding; it changes no figure.
+    `estimated`: the dollars depend on an estimated rate. `reported_for_run`: the family's earlier
+    run with the same finding; it changes no figure.
     """
 
     rule: RuleInfo

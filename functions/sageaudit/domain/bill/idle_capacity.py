@@ -88,8 +88,8 @@ _CPU_BUSY_ABOVE = 60.0
 """The percentage of all vCPUs above which they are busy: the lower limit of cpu-bottleneck
 (cloud-finops-skills)."""
 _EVEN_WITHIN = 20.0
-"""The largest difference, in percentage points, of equal hosts' means. The rule uneven-hosts
-reports larger differences."""
+"""The largest difference, in percentage points, between the means of hosts that count as equal. The
+rule uneven-hosts reports larger differences."""
 _REQUIRED_METRICS = (Metric.GPU, Metric.CPU, Metric.GPU_MEMORY)
 _LOW_P95_PERCENT = 70.0
 """The limit in percent of Debugger's BatchSize rule, for GPU, GPU memory and CPU."""
@@ -107,15 +107,13 @@ def devices(usage: Measurements) -> tuple[Unit, int] | Missing:
 
 
 def _metric(usage: Measurements) -> Metric:
-    """Returns CPUUtilization if the hosts are known to have no GPU, else GPUUtilization."""
     return Metric.CPU if usage.gpus == 0 else Metric.GPU
 
 
 def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
     """Returns the share (0..1) of the billed device time that was worked, or why it is unknown.
 
-    `usage`: of the whole run, with its idle start and end. Example: 10 min Downloading, 50 min
-    Training at 40% mean use, all points present: (50 x 0.4) / 60 = 1/3.
+    `usage`: of the whole run, with its idle start and end.
     """
     if 0 < usage.points < MIN_POINTS:
         reason = f"{usage.points} points of a host, {MIN_POINTS} needed"
@@ -207,9 +205,9 @@ def _gpu_causes(usage: Measurements, *, is_single_host: bool) -> Iterator[IdleCa
 class IdleCapacity(Struct, frozen=True):
     """Exact device hours, and the value of the idle hours in USD.
 
-    `list_usd`: the cost of the idle hours at list price. `counted_usd`: the part of `list_usd` that
-    avoidable or lost dollars count already. Both are None if the type has no rate. `likely_causes`:
-    why the devices may have waited.
+    `list_usd`: the idle hours at list price. `counted_usd`: the part of `list_usd` that avoidable
+    or lost dollars include. Both are None if the type has no rate. `likely_causes`: why the devices
+    may have waited.
     """
 
     unit: Unit
@@ -259,7 +257,7 @@ def idle_capacity(
 
 
 def _hourly_usd(job: Job, market: Market) -> Decimal | None:
-    """Returns the rate of an instance; None if the groups' rates differ: any may be idle."""
+    """None if the groups' rates differ, as any group may be idle."""
     rates = {market.hourly(job.region, job.kind, group.instance_type) for group in job.groups}
     usd = {None if rate is None else rate.usd for rate in rates}
     return usd.pop() if len(usd) == 1 else None
@@ -268,7 +266,7 @@ def _hourly_usd(job: Job, market: Market) -> Decimal | None:
 def _counted_idle_usd(
     job: Job, billed: Bill, market: Market, savings: Savings, idle_share: Decimal
 ) -> Decimal:
-    """Returns the USD of idle device time that counted findings have, without the upper limits."""
+    """Returns the USD of idle device time in counted findings, which the caller limits."""
     idle_usd, remaining_usd = _ZERO, billed.compute_usd
     billed_job, applied = BilledJob(job, billed, market), None
     for change in _counted_changes(savings):
@@ -283,7 +281,6 @@ def _counted_idle_usd(
 
 
 def _counted_changes(savings: Savings) -> list[Change]:
-    """Returns the changes behind avoidable and lost dollars, in the order of their billing."""
     counted = [
         (finding.detection.change.stage, finding.rule.id, finding.detection.change)
         for finding in savings.findings

@@ -1,11 +1,9 @@
-"""Instance types and their dated prices, and how many times as long training takes on another GPU.
+"""Instance types, their dated prices, and the measured run times on other GPUs.
 
-An absent type or price is unknown.
-
-The ranges of run times were measured. A ratio belongs to a precision class, because two GPUs may be
-similar in one class and far apart in another. A class without a ratio is unknown, as data sheets
-cannot replace a measurement. A run of unknown precision may be in either of the two usual classes,
-so the widest range of both counts.
+An absent type or price is unknown. A run-time ratio belongs to a precision class, because two GPUs
+may be similar in one class and far apart in another. A class without a ratio is unknown, as data
+sheets cannot replace a measurement. A run of unknown precision may be in either of the two usual
+classes, so the widest range of both counts.
 """
 
 from __future__ import annotations
@@ -31,18 +29,19 @@ PriceKind = Literal["list", "own", "estimate"]
 """`list`: AWS's list price. `own`: the company's own price from its policy. `estimate`: EC2's price
 times a factor."""
 ESTIMATE_TOLERANCE = Decimal("0.01")
-"""The share by which an estimated rate may be wrong: a smaller difference from another rate may not
+"""The share by which an estimated rate may be wrong; a smaller difference from another rate may not
 exist. 98.6% of 2,186 pairs of SageMaker's and EC2's rates are within 1% of their family's factor.
 """
 _MARKET_CACHE_SIZE = 8
-"""The number of related markets that each market caches. The jobs of a day run on few types."""
+"""The number of related markets that each market caches: the jobs of a day run on few types."""
 Era = Literal["today", "past", "before_known", "ambiguous"]
 """How a price's date relates to the job's day: see `Rate.price_age`."""
 
 
 class Precision(enum.StrEnum):
-    """The number format that a run computes in. `FP32` is TF32 on GPUs from Ampere on; `STRICT` is
-    FP32 without TF32.
+    """The number format that a run computes in.
+
+    `FP32`: TF32 on GPUs from Ampere on. `STRICT`: FP32 without TF32.
     """
 
     HALF = "16-bit"
@@ -57,12 +56,12 @@ class Precision(enum.StrEnum):
 
 
 UNKNOWN_PRECISION = frozenset({Precision.HALF, Precision.FP32})
-"""The classes that a run of unknown precision may be in. Little was measured without TF32: a
-measured ratio of this class counts, else `fp32_peak_ratio` shows if the run may be slower."""
+"""The classes that a run of unknown precision may be in. A measured ratio without TF32 counts too.
+If there is none, `fp32_peak_ratio` shows whether the run may be slower."""
 
 
 class GpuPeaks(Struct, frozen=True):
-    """The data sheet of one GPU: dense TFLOPS at boost clock, GB/s. None without a source.
+    """The data sheet of one GPU: dense TFLOPS at boost clock, and GB/s. None without a source.
 
     `compute_capability`: NVIDIA's number of the architecture, such as 8.6.
     """
@@ -125,8 +124,10 @@ class RuntimeRange(Struct, frozen=True):
 
 
 class UnmeasuredPrecisions(Struct, frozen=True):
-    """The precision classes without a known range: not measured at all, or with one workload
-    only.
+    """The precision classes without a known range.
+
+    `missing_precisions`: not measured at all. `single_workload_precisions`: measured with one
+    workload only.
     """
 
     missing_precisions: frozenset[Precision]
@@ -155,7 +156,7 @@ def runtime_range(
 
 
 def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
-    """Returns the ratio for a slower GPU, or its inverse for a faster GPU."""
+    """The inverse for a faster GPU."""
     if slower:
         return row.times_low, row.times_high
     low = (_ONE / row.times_high).quantize(_PLACES, ROUND_DOWN)
@@ -165,8 +166,7 @@ def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
 def fp32_peak_ratio(
     current_peaks: GpuPeaks, other_peaks: GpuPeaks, measured_range: RuntimeRange
 ) -> Decimal | None:
-    """Returns the current FP32 peak over the other GPU's, if no measured range covers it; else
-    None.
+    """Returns the current FP32 peak over the other GPU's; None if measured ranges cover it.
 
     The ratio is a reason to check, not a run-time ratio: without TF32 most pairs were never
     measured.
@@ -220,10 +220,10 @@ class Rate(NamedTuple):
 
 
 def is_comparable(rate: Rate | None, other: Rate | None) -> bool:
-    """Returns whether two rates are known, both or neither negotiated, and both or neither past
-    prices.
+    """Returns whether two rates are known and can be compared.
 
-    An estimate is comparable with a list price; the caller must say that it is an estimate.
+    Both or neither must be negotiated, and both or neither past prices. An estimate is comparable
+    with a list price; the caller must say that it is an estimate.
     """
     if rate is None or other is None:
         return False
@@ -276,7 +276,7 @@ class Prices(Protocol):
     def newest_hourly_rate(
         self, region: str, component: Component, instance_type: str
     ) -> Rate | None:
-        """Returns USD per instance-hour, on demand, by the newest price, whatever the job's day."""
+        """Returns the newest USD per instance-hour, on demand, whatever the job's day."""
 
     def storage_rate(self, region: str, component: Component) -> Rate | None:
         """Returns USD per GB-month of ML storage."""
@@ -288,10 +288,9 @@ class Prices(Protocol):
 class Market(Struct, frozen=True, eq=False, dict=True):
     """Instance types and prices, from which a bill is computed.
 
-    `job_type`: the type of the job whose alternatives are priced, see `relative_to`. Rates and
-    related markets are cached, as prices do not change: the jobs of one day, type and policy share
-    one market. Two markets are equal only if they are the same object, so results can be cached by
-    market.
+    `job_type`: the type of the job whose alternatives are priced. Rates and related markets are
+    cached: the jobs of one day, type and policy share one market. Two markets are equal only if
+    they are the same object, so results can be cached by market.
     """
 
     types: Mapping[str, InstanceType]
@@ -307,11 +306,10 @@ class Market(Struct, frozen=True, eq=False, dict=True):
         return deque(maxlen=_MARKET_CACHE_SIZE)
 
     def relative_to(self, job: Job) -> Market:
-        """Returns a market in which every other type is comparable with the job's own type.
+        """Returns a market in which other types are comparable with the job's own type.
 
-        A type without a rate of the job's day gets the job's own rate times the ratio of the newest
-        rates of both types. The job's own bill does not change. For a job of several types, no rate
-        changes.
+        A type without a rate of the job's day gets the job's own rate times the ratio of both
+        types' newest rates. For a job of several types, no rate changes.
         """
         types = {group.instance_type for group in job.groups}
         return self._with(self.prices, types.pop() if len(types) == 1 else None)

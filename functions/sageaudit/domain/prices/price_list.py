@@ -37,8 +37,9 @@ _MAX_SHOWN_CHARACTERS = 40
 
 
 class ListedRate(Struct, frozen=True):
-    """One rate in USD. `effective_from`: the rate's first day according to the price list, if
-    any.
+    """One rate in USD.
+
+    `effective_from`: its first day according to the price list; None if not given.
     """
 
     usd: Decimal
@@ -85,7 +86,7 @@ def read(documents: Iterable[object], region: str, component: Component) -> Pric
 
 
 def spot_usage_types(usage_types: Iterable[str]) -> tuple[str, ...]:
-    """Returns the usage types at Spot rates, each once, sorted. Newer usage types vary in case."""
+    """Returns the usage types at Spot rates, each once, sorted."""
     return tuple(sorted({name for name in usage_types if SPOT_ROLE.lower() in name.lower()}))
 
 
@@ -172,10 +173,7 @@ def _amount(prices: Mapping[str, object], usage_type: str) -> Decimal | InvalidP
 
 
 def _agreed_entry(entries: list[Entry]) -> Entry:
-    """Returns the common entry of all products with one name.
-
-    The entry is invalid if the products' rates differ or any of them is invalid.
-    """
+    """Invalid if the rates differ or any entry is invalid."""
     refusal_reasons = sorted(entry.reason for entry in entries if isinstance(entry, InvalidPrice))
     if refusal_reasons:
         return InvalidPrice(refusal_reasons[0])
@@ -190,7 +188,6 @@ def _agreed_entry(entries: list[Entry]) -> Entry:
 
 
 def _conflicting_prices(rates: Iterable[Decimal]) -> InvalidPrice:
-    """Returns the invalid entry for products with different prices."""
     amounts = " and ".join(f"${usd}" for usd in sorted(rates))
     return InvalidPrice(f"the price list has several rates: {amounts}")
 

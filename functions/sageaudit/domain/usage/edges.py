@@ -32,8 +32,8 @@ from sageaudit.domain.usage.series import (
 from sageaudit.structs import replace
 
 RECURS_FROM = 2
-"""The minimum number of similar standstills that count as recurring. Our choice: metrics cannot
-tell a single standstill from a hang, and a short training has two epochs."""
+"""The fewest similar standstills that count as recurring. Our choice: a single standstill may be a
+hang, and a short training has two epochs."""
 _LENGTH_TIMES = 1.5
 """The largest factor between the length of a similar standstill and the median length. Our choice:
 an evaluation varies with its data and with other jobs on the storage, and the first evaluation also
@@ -44,7 +44,7 @@ for storage at times, and a sleeping host uses under 0.2 cores."""
 
 
 def gpu_recording_gap(usage: Measurements) -> Missing | None:
-    """Returns why GPU work may not have been recorded, or None; for rules that judge by the CPU."""
+    """Returns why GPU work may not have been recorded; None if it was, or without GPUs."""
     missing = usage.missing.get(Metric.GPU)
     if missing is None or usage.gpus == 0:
         return None
@@ -54,7 +54,10 @@ def gpu_recording_gap(usage: Measurements) -> Missing | None:
 
 
 def work_metric(usage: Measurements) -> Metric | Missing:
-    """Returns the metric that shows whether hosts work (GPU, else CPU), or why none does."""
+    """Returns the metric that shows whether hosts work: GPU, else CPU.
+
+    Returns why none does, if none does.
+    """
     if missing := gpu_recording_gap(usage):
         return missing
     if not usage.gpus:
@@ -63,8 +66,9 @@ def work_metric(usage: Measurements) -> Metric | Missing:
 
 
 def activity_by_host(usage: Measurements) -> dict[str, States]:
-    """Returns each host's state by period: active (True), known to be idle (False) or unknown
-    (None).
+    """Returns each host's state by period.
+
+    The state is active (True), known to be idle (False) or unknown (None).
     """
     no_cpu: States = [None] * usage.points
     no_gpu: States = [None if usage.gpus else False] * usage.points
@@ -79,10 +83,10 @@ def activity_by_host(usage: Measurements) -> dict[str, States]:
 class HostActivity(Struct, frozen=True):
     """When one host worked.
 
-    `first_work_period`: the index of the period from which the host worked. `idle_tail_periods`:
-    the number of idle periods at the end; the host's own standstill at the end counts, too.
-    `has_worked`: whether the host may have worked after the first minutes, in which every host is
-    active.
+    `first_work_period`: the index of the period from which the host may have worked.
+    `idle_tail_periods`: the number of idle periods at the end, or of the standstill there if it is
+    longer. `has_worked`: whether the host may have worked after the first minutes, in which every
+    host is active.
     """
 
     host: str
@@ -119,16 +123,12 @@ def host_activities(usage: Measurements) -> list[HostActivity]:
 
 
 def _idle_end(states: States) -> range:
-    """Returns the range of the last periods that are known to be idle; empty if the last is not."""
     length = sum(1 for _ in takewhile(lambda state: state is False, reversed(states)))
     return range(len(states) - length, len(states))
 
 
 def _host_standstill_tail(usage: Measurements, host: str) -> int:
-    """Returns the number of periods in a host's standstill at the end of the run.
-
-    0 if the host's GPUs are not known to be idle in the last period.
-    """
+    """0 if the host's GPUs are not known to be idle in the last period."""
     if usage.gpu_states.get(host, [None])[-1:] != [False]:
         return 0
     series = {
@@ -138,7 +138,7 @@ def _host_standstill_tail(usage: Measurements, host: str) -> int:
 
 
 def _final_standstill(usage: Measurements) -> range:
-    """Returns the standstill at the end of the run, unless it is a phase of the program."""
+    """Empty if the standstill may be a phase of the program."""
     final = next(
         (standstill for standstill in usage.standstills() if standstill.stop == usage.points),
         range(0),
@@ -149,7 +149,7 @@ def _final_standstill(usage: Measurements) -> range:
 def opening_periods(usage: Measurements) -> int:
     """Returns the number of first periods that prove nothing.
 
-    In these periods points arrive late, and imports use the CPU.
+    Points arrive late then, and imports use the CPU.
     """
     return min(MAX_FIRST_POINT_DELAY_S // (usage.period_s or MAX_FIRST_POINT_DELAY_S), usage.points)
 
@@ -214,7 +214,7 @@ def idle_tail_so_far(usage: Measurements) -> range:
 
 
 def does_real_work(usage: Measurements) -> list[bool]:
-    """Returns for each period whether a host is known to do more than a waiting process does.
+    """Returns for each period whether a host is known to do real work.
 
     Real work is GPU work or more than one busy core. On hosts without GPUs, anything that is not
     quiet is real work.
@@ -255,7 +255,7 @@ def _is_alike(periods: int, median_length: float) -> bool:
 
 
 def idle_middle(usage: Measurements) -> tuple[range, ...]:
-    """Returns the standstills that ended before the run did, without phases of the program."""
+    """Returns the standstills that ended before the run did and are no phases of the program."""
     recurring = recurring_standstills(usage)
     middle = (standstill for standstill in usage.standstills() if standstill.stop < usage.points)
     return tuple(standstill for standstill in middle if standstill not in recurring)
@@ -296,9 +296,7 @@ def periods_before_gpu(usage: Measurements) -> range:
 
 
 def periods_after_gpu(usage: Measurements) -> range:
-    """Returns the periods at the end that are known to be without GPU work; empty if no GPU
-    worked.
-    """
+    """Returns the last periods that are known to be without GPU work; empty if no GPU worked."""
     if not usage.gpus or not usage.gpu_states or usage.missing_hosts(Metric.GPU):
         return range(0)
     states = combine_states(list(usage.gpu_states.values()))
@@ -323,9 +321,7 @@ def trim_to_gpu_work(usage: Measurements) -> Measurements:
 
 
 def busiest_mean_cores(usage: Measurements, periods: range) -> float:
-    """Returns the mean busy cores of the host that was busiest in these periods; 0 for no
-    periods.
-    """
+    """Returns the mean busy cores of the busiest host in these periods; 0 for no periods."""
     hosts = usage.series[Metric.CPU].values()
     lines = [line.slice(periods.start, periods.stop).present for line in hosts]
     busiest = max((mean(points) for points in lines if points), default=0.0)

@@ -64,8 +64,9 @@ class ObjectiveCurve(Struct, frozen=True):
 
 
 def direction(metric: str, declared_directions: Mapping[str, Direction]) -> Direction | None:
-    """Returns the declared direction of a metric, else the direction that its name shows, or
-    None.
+    """Returns the declared direction of a metric, else the direction that its name shows.
+
+    None if unknown.
     """
     if metric in declared_directions:
         return declared_directions[metric]
@@ -141,8 +142,9 @@ def find_objective_curve(
 
 
 def last_gain(values: Sequence[Decimal], direction: Direction, tolerance_percent: Decimal) -> int:
-    """Returns the index of the last value that beats the previous best by more than the
-    tolerance.
+    """Returns the index of the last improvement.
+
+    A value improves if it beats the best earlier value by more than the tolerance.
     """
     sign = 1 if direction is Direction.MAXIMIZE else -1
     last_index, best = 0, values[0]

@@ -1,10 +1,8 @@
 """One metric of one host at an even period, and whether the host is active in each period.
 
-A missing point is None. Activity is judged by the points of the CPU or GPU.
-
-A standstill is at least half an hour without GPU work, in which no host keeps more than one core
-busy. It may be a hung process, which sleeps, or waits in a loop with one thread. Shorter stretches
-are ordinary: a checkpoint, an evaluation, a download between epochs.
+A missing point is None. Activity is judged by the points of the CPU or GPU. A standstill may be a
+hung process, which sleeps, or waits in a loop with one thread. Shorter stretches are ordinary: a
+checkpoint, an evaluation, a download between epochs.
 """
 
 from __future__ import annotations
@@ -38,18 +36,17 @@ COARSEST_PERIOD_S = 300
 _BLIP_S = 60
 """The length of a blip: one busy minute (a scheduled task of the host) that is not work."""
 _BLIP_MARGIN_S = 600
-"""The still time on each side of a blip. A blip is at most one minute of 21, so a standstill is
-never more than 5% too long."""
+"""The still seconds that a blip needs on each side, so that a standstill is at most 5% too long."""
 
 States = list[bool | None]
 """For each period: active (True), known to be idle (False), or unknown (None)."""
 
 
 class Series(Struct, frozen=True, dict=True):
-    """One metric of one host: a percentage (0..100, of all vCPUs, all GPUs or the memory) by
-    period.
+    """The percentages (0..100) of one metric of one host by period.
 
-    The class has no slots, so that the present points and figures for many rules are computed once.
+    100 means all vCPUs, all GPUs or the whole memory. The class has no slots, so that figures for
+    many rules are cached.
     """
 
     values: tuple[float | None, ...]
@@ -169,8 +166,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
     """Returns the highest of the hosts' percentiles; at least one host must have a value.
 
-    For speed, only a host's points above the highest percentile so far are sorted. If these points
-    are too few, the host's own percentile is lower.
+    For speed, only a host's points above the highest percentile so far are sorted.
     """
     first, *others = hosts
     highest = percentile(first.present, percent)
@@ -194,9 +190,7 @@ def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
 
 
 def _ranks(count: int, percent: float) -> tuple[int, int, float]:
-    """Returns the ranks around a percentile of `count` values, and its distance from the lower
-    rank.
-    """
+    """Returns the ranks below and above a percentile, and its distance from the lower rank."""
     rank = (count - 1) * percent / 100
     low = math.floor(rank)
     return low, min(low + 1, count - 1), rank - low
@@ -205,10 +199,7 @@ def _ranks(count: int, percent: float) -> tuple[int, int, float]:
 def pairs(
     hosts: Mapping[str, Series], others: Mapping[str, Series]
 ) -> tuple[list[float], list[float]]:
-    """Pairs two metrics by host and period if both have a point.
-
-    Returns two columns of the same length.
-    """
+    """Returns the points of two metrics in two columns, for each host and period that has both."""
     first: list[float] = []
     second: list[float] = []
     for host in hosts:
@@ -227,7 +218,10 @@ def pairs(
 
 
 def cpu_states(percents: Sequence[float], vcpu: int | None) -> States:
-    """Returns whether a host with `vcpu` vCPUs is active at each CPU utilisation (0..100)."""
+    """Returns whether a host with `vcpu` vCPUs is active at each CPU utilisation (0..100).
+
+    None for each if `vcpu` is unknown.
+    """
     if vcpu is None:
         return [None] * len(percents)
     return [percent * vcpu / 100 >= IDLE_BELOW_CORES for percent in percents]
@@ -247,11 +241,12 @@ def states_above(percents: Sequence[float], limit: float) -> States:
 def states(
     line: Series, find_states: Callable[[Sequence[float]], States], period_s: int | None
 ) -> States:
-    """Returns whether a host is active in each period; `find_states` judges several points at once.
+    """Returns whether a host is active in each period.
 
-    A gap of at most MAX_IDLE_GAP_S between two idle points, or between an idle point and the end,
-    is idle, too. Otherwise one lost point would make hours of idleness look like work. If the
-    lowest and the highest point have the same state, all points have it.
+    `find_states`: judges several points at once. Points between two points of one state must have
+    this state. A gap of at most MAX_IDLE_GAP_S is idle if an idle point precedes it, and another
+    idle point or the end follows. One lost point would otherwise make hours of idleness look like
+    work.
     """
     if line.present:
         lowest, highest = find_states([line.lowest, line.highest])
@@ -269,7 +264,7 @@ def states(
 
 
 def _state_in_gap(points: States, index: int, longest: int) -> bool | None:
-    """Returns the state of a missing point: False if it is in a short idle gap, else None."""
+    """False if the missing point is in a short idle gap, else None."""
     before = points[max(index - longest, 0) : index]
     after = points[index + 1 : index + 1 + longest]
     previous = next((state for state in reversed(before) if state is not None), None)
@@ -294,10 +289,7 @@ def combine_two(states: States, other_states: States) -> States:
 
 
 def combine_states(hosts: Sequence[States]) -> States:
-    """Applies `any_active` to all hosts, period by period.
-
-    Most jobs have one or two hosts. If one host is always active, the others are not read.
-    """
+    """Applies `any_active` to all hosts, period by period."""
     always = next((host for host in hosts if False not in host and None not in host), None)
     if always is not None:
         return list(always)
@@ -319,10 +311,9 @@ def true_ranges(flags: Sequence[bool]) -> Iterator[range]:
 def standstills(
     gpu_states_of_hosts: Sequence[States], cpus: Sequence[Series], vcpu: int, period_s: int
 ) -> tuple[range, ...]:
-    """Returns the standstills after the first GPU work, in order; earlier stretches may be
-    preparation.
+    """Returns the standstills after the first GPU work; earlier stretches may be preparation.
 
-    `gpu_states_of_hosts`: the states of each host's GPUs. A period with an unknown part is not a
+    `gpu_states_of_hosts`: the states of each host's GPUs. A period with an unknown part is not in a
     standstill.
     """
     gpus = combine_states(gpu_states_of_hosts)
