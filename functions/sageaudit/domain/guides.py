@@ -1,7 +1,7 @@
 """Guides: recommendations without dollars, chosen by the traits of a job or request.
 
-Guides are printed on request and on a job's page. They are never stored, counted or sent. A trait
-is a word, True or False. It is None if unknown; guides that need it are then left out.
+sageaudit prints guides on request, and never stores, counts or sends them. A trait is a word, True
+or False, or None if unknown. A guide that needs an unknown trait is left out.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from sageaudit.domain.resize.type_vetoes import has_tensor_cores
 TraitValue = bool | str
 Traits = Mapping[str, TraitValue | None]
 NEVER_RUN = "not_run"
-"""The value of traits about runs, for a request whose family has no known run."""
+"""The value of the traits that need an earlier run, for a request whose family has no known run."""
 _BUSY_SHARE = Decimal("0.5")
-"""GPUs are busy from this share of their paid hours. Source: Jobstats' target for the mean GPU
-utilisation of a job."""
+"""GPUs are busy from this share of their paid hours: Jobstats' target for a job's mean GPU
+utilisation."""
 _EARLY_FAILURE_S = 1800
 """A failure before this many seconds is early: our choice."""
 _SHORT_S = 900
@@ -73,8 +73,8 @@ _METHODS = {
 class TraitSource(Struct, frozen=True):
     """The job or request from which traits are read.
 
-    `types`: one for each instance group; None if the catalogue does not have the type. `audit` and
-    `newest_run`: of the job itself; for a request, of its family's newest run. `runs`: the family's
+    `types`: one for each instance group; None if the catalogue lacks the type. `audit` and
+    `newest_run`: those of the job; for a request, of its family's newest run. `runs`: the family's
     earlier runs, newest first. `is_isolated`: the request's EnableNetworkIsolation.
     """
 
@@ -158,7 +158,7 @@ def _gpu_use(subject: TraitSource) -> str | None:
 
 
 def _network_isolation(subject: TraitSource) -> bool | None:
-    """None if the stored description lacks the setting."""
+    """Returns None if the stored description of the job lacks the setting."""
     if subject.is_request or subject.job is None:
         return subject.is_isolated
     values = subject.job.settings.get("EnableNetworkIsolation")
@@ -208,7 +208,7 @@ def _is_long(subject: TraitSource) -> bool | None:
 
 
 def _waits_longer_than_billed(subject: TraitSource) -> bool | None:
-    """None if the waiting times of too few runs are known."""
+    """Returns None if the waiting times of too few runs are known."""
     own_run = [subject.newest_run] if subject.newest_run and not subject.is_request else []
     times = [
         (sum((run.phase_s.get(name, Decimal(0)) for name in START_PHASES), Decimal(0)), elapsed_s)
@@ -250,7 +250,7 @@ def _job_trait(read: Callable[[Job], TraitValue]) -> Read:
 
 
 def _type_trait(read: Callable[[Job, Sequence[InstanceType]], TraitValue | None]) -> Read:
-    """The reader returns None if a type is not in the catalogue."""
+    """Makes a reader that returns None if the catalogue lacks one of the job's types."""
 
     def read_subject(subject: TraitSource) -> TraitValue | None:
         types = [instance for instance in subject.types if instance is not None]

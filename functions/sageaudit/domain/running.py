@@ -1,7 +1,7 @@
-"""What the metrics of a running job show, and which messages are due; no I/O.
+"""Finds what the metrics of a running job show, and which messages are due; no I/O.
 
-A job is idle if its hosts stand still as in the rule idle-middle. A job is also idle if the CPUs of
-all hosts are quiet and no GPU is busy. Unknown metrics show nothing.
+A job is idle if its hosts stand still as in the rule idle-middle. It is also idle if the CPUs of
+all hosts are quiet and no GPU is busy.
 """
 
 from __future__ import annotations
@@ -24,32 +24,30 @@ from sageaudit.structs import replace
 
 METRICS_WINDOW = timedelta(hours=24)
 """How far back a running job's metrics are read: the most that one read returns at one-minute
-resolution. The window should include the first GPU work. Before that work, a host with one busy
-core does not count as idle."""
+resolution. The first GPU work should be within this time, because a host with one busy core does
+not count as idle before it."""
 MAX_METRIC_DELAY = timedelta(minutes=15)
-"""Nothing is known if the newest points are older than this. Our choice: AWS documents no delay,
-and a finished job's points are complete after 5 minutes."""
+"""Older newest points do not show whether a job is idle. Our choice: AWS documents no delay, and a
+finished job's points are complete after 5 minutes."""
 MAX_IDLE_MESSAGES = 3
 """The maximum number of idle messages about one run: our choice."""
 MIN_COMPLETED_RUNS = 3
-"""The fewest completed runs from which sageaudit predicts that a limit will be reached: our choice.
+"""The fewest completed runs from which sageaudit predicts that a limit will be reached. Our choice.
 """
 _MAX_COMPLETED_RUNS = 10
 """The most completed runs from which sageaudit predicts that a limit will be reached."""
 _MIN_LONG_RUN_S = 3600
-"""A run under this many seconds is never reported as long: our choice. The family's earlier runs
-may have been tests."""
+"""A run under this many seconds is never reported as long, because the earlier runs may have been
+tests. Our choice."""
 _RESUMED_WINDOW_S = 900
-"""The last seconds of the metrics show whether a job works again: our choice."""
+"""sageaudit checks this many of the last seconds of metrics for work. Our choice."""
 _RESUMED_MIN_S = 300
-"""A job works again if this many of the last `_RESUMED_WINDOW_S` seconds had work, and its idle
-tail is shorter than this. Our choice."""
+"""An idle job works again once it worked for this many of the last `_RESUMED_WINDOW_S` seconds. Our
+choice."""
 _NEAR_LIMIT_DIVISOR = 10
-"""A limit is near in its last tenth, or in its last `_NEAR_LIMIT_S` if that is longer, but never in
-its first half."""
+"""A limit is near in its last tenth, but never in its first half."""
 _NEAR_LIMIT_S = 1800
-"""The shortest time in seconds before a limit that counts as near, unless it exceeds half of the
-limit."""
+"""A limit is also near in this many of its last seconds, but never in its first half."""
 
 
 class RunningKind(enum.StrEnum):
@@ -68,17 +66,17 @@ EQUIVALENT_RULES = {
     RunningKind.LIMIT: ("limit-hit",),
 }
 """The rules that report the same about a finished job, by kind of message. sageaudit sends no
-message if such a rule is off, or if its finding is accepted or snoozed for the family. Routes match
-the first rule."""
+message if such a rule is off, or if the family's finding of the rule is accepted or snoozed. Routes
+match the first rule."""
 
 
 class WatchState(Struct, frozen=True):
     """The stored state of a watched run.
 
-    `revision`: the number of writes; 0 if nothing is stored. `usd_per_hour` and `gpus`: of all
-    instances; they do not change. `idle_since` and `idle_until`: the idle time that the last
-    message to `channels` reported; None once the job works again. `sent`: the kinds that are sent
-    once per run and were sent. `messages`: the number of sent messages.
+    `revision`: the number of writes; 0 if nothing is stored. `usd_per_hour` and `gpus`: the totals
+    of all instances. `idle_since` and `idle_until`: the idle time that the last message to
+    `channels` reported. They are None once the job works again. `sent`: the kinds of message that
+    were sent and are sent only once.
     """
 
     key: JobKey
@@ -97,8 +95,8 @@ class Idleness(Struct, frozen=True):
     """Whether a running job is idle at the end of its metrics.
 
     `known_until`: the end of the metrics. `idle_since`: None if the job is not idle. `is_at_least`:
-    the job was idle in all of `METRICS_WINDOW`. `resumed_at`: when enough work began after the
-    reported idle time. `is_working`: the last minutes had enough work.
+    the job was idle in all of `METRICS_WINDOW`. `resumed_at`: when work began after the reported
+    idle time. `is_working`: whether the last minutes had enough work.
     """
 
     idle_since: datetime | None
@@ -158,7 +156,7 @@ def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness 
 class FinishedRuns(Struct, frozen=True):
     """The run times in seconds of a family's finished runs on the same instances, newest first.
 
-    `all_s`: also of runs that their limit ended. `completed_s`: only of the newest completed runs.
+    `all_s`: includes runs that their limit ended. `completed_s`: the newest completed runs only.
     """
 
     all_s: tuple[Decimal, ...] = ()
@@ -171,7 +169,10 @@ class FinishedRuns(Struct, frozen=True):
 
 
 def finished_comparable_runs(job: Job, runs: Iterable[AuditSummary]) -> FinishedRuns:
-    """Returns the run times of comparable runs that completed or were ended by their limit."""
+    """Returns the run times of earlier runs on the job's instances.
+
+    It includes runs that completed, and runs that their limit ended.
+    """
     if len(job.groups) != 1:
         return FinishedRuns()
     instances = (job.kind.value, job.groups[0].instance_type, job.groups[0].count)
@@ -193,8 +194,8 @@ def finished_comparable_runs(job: Job, runs: Iterable[AuditSummary]) -> Finished
 class RunTimeLimit(Struct, frozen=True):
     """A time limit that ends the job in `left_s` seconds.
 
-    `slower_runs`: how many of the last `completed_runs` runs took longer than the limit allows this
-    job. `includes_waiting`: the limit is on the whole time of a spot job.
+    `slower_runs`: how many of the family's last `completed_runs` runs took longer than the limit
+    allows. `includes_waiting`: whether the waiting time of a spot job counts.
     """
 
     seconds: int
@@ -205,7 +206,7 @@ class RunTimeLimit(Struct, frozen=True):
 
     @property
     def is_unlikely_to_finish(self) -> bool:
-        """Whether at least three of four completed runs took longer than the limit allows.
+        """Whether at least three quarters of the completed runs took longer than the limit allows.
 
         False if fewer than `MIN_COMPLETED_RUNS` runs completed.
         """
@@ -218,7 +219,7 @@ class RunTimeLimit(Struct, frozen=True):
 def next_limit(job: Job, runs: FinishedRuns, now: datetime) -> RunTimeLimit | None:
     """Returns the limit that ends the job first; None without a limit.
 
-    Waiting counts only towards the limit on a spot job's whole time.
+    Only the limit on a spot job's whole time includes waiting.
     """
     ran_s, limits = job.ran_s or billed_seconds(job)[0], list[tuple[Decimal, int, bool]]()
     if job.max_runtime_s is not None and ran_s is not None:
@@ -248,10 +249,9 @@ def is_limit_near(limit: RunTimeLimit, ran_s: Decimal, runs: FinishedRuns) -> bo
 class RunningJob(Struct, frozen=True):
     """A running job as of `now`.
 
-    `idleness`: None if the metrics do not show it. `usd_per_hour` and `gpus`: of all instances.
-    `usd_per_hour` is None without a price. `spent_usd`: the cost so far. `is_upper_bound`: both
-    amounts are upper bounds, because Spot costs less. `estimated`: both amounts use an estimated
-    rate.
+    `idleness`: None if the metrics do not show it. `usd_per_hour` and `gpus`: the totals of all
+    instances; `usd_per_hour` is None without a price. `is_upper_bound`: both amounts are upper
+    bounds, because Spot costs less. `estimated`: both amounts use an estimated rate.
     """
 
     job: Job
@@ -292,7 +292,7 @@ def due_messages(
 ) -> tuple[RunningKind, ...]:
     """Returns the due kinds of message.
 
-    One message reports all of them; the first is its headline.
+    They are sent as one message, and the first is its headline.
     """
     is_working = working_since(running.job) is not None
     due = {
@@ -310,7 +310,7 @@ def _has_resumed(running: RunningJob, state: WatchState) -> bool:
 
 
 def _is_idle(running: RunningJob, state: WatchState, settings: WatchSettings) -> bool:
-    """Returns whether the job is idle for long enough, and this idle time was not reported yet."""
+    """Returns whether the job is idle for long enough, and this idle time was not reported."""
     idleness = running.idleness
     if (
         idleness is None

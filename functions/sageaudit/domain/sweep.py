@@ -1,8 +1,8 @@
 """SageMaker's lists of jobs: their rows, the state of a list, and the event that a sweep sends.
 
-SageMaker sorts its lists only by name, creation time or status, so a sweep reads by creation time,
-back to `next_created_after`. Every job created earlier had ended and was checked when the list was
-last read to its end. docs/decisions/0022-lists-are-read-by-creation-time.md.
+SageMaker sorts its lists only by name, creation time or status. So a sweep reads by creation time,
+back to `next_created_after`. All jobs created earlier have ended and were checked.
+docs/decisions/0022-lists-are-read-by-creation-time.md.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ job>-001-1a2b3c4d`."""
 FIRST_LOOKBACK = timedelta(hours=24)
 """How far the first sweep of a list looks back."""
 OVERLAP = timedelta(hours=3)
-"""Jobs that changed this long before the watermark are checked again: our choice. A list or a
-function's clock may be behind."""
+"""Jobs that changed this long before the watermark are checked again, because SageMaker's list or
+our clock may be behind. Our choice."""
 MAX_UNTRIED_TIME = timedelta(hours=3)
 """If no sweep read a list for this long, the policy no longer includes it. Our choice: sweeps run
 every 15 minutes."""
@@ -88,8 +88,8 @@ def select_rows(
 ) -> list[ListedJob]:
     """Returns the jobs of these kinds that ended in the period or have not ended.
 
-    A selected roll-up adds the jobs that it launched, of any day and kind: `children`, and jobs
-    named after it. A repeated row counts once, because pages shift while jobs are created.
+    It also returns the jobs, of any day and kind, that a returned roll-up launched. These are in
+    `children` or named after the roll-up. Repeated rows count once.
     """
     kind_set, unique_rows = set(kinds), list(dict.fromkeys(rows))
     arns = {child.arn for child in children}
@@ -113,7 +113,7 @@ def select_rows(
 def rollups_with_listed_children(
     rows: Iterable[ListedJob], period: Period, kinds: Collection[JobKind]
 ) -> Iterator[ListedJob]:
-    """Yields each selected roll-up once if the names of its jobs do not show that it launched them."""
+    """Yields each selected roll-up whose jobs' names do not show that it launched them."""
     for row in dict.fromkeys(rows):
         rollup = row.ref.kind.spec.rollup
         if (
@@ -128,7 +128,7 @@ def rollups_with_listed_children(
 def sort_for_audit(rows: Iterable[ListedJob]) -> list[ListedJob]:
     """Sorts rows by their end, oldest first, and roll-ups last.
 
-    Earlier runs of a family are then audited first, and roll-ups after their jobs.
+    So a family's earlier runs are audited first, and roll-ups after their jobs.
     """
     return sorted(
         rows, key=lambda row: (bool(row.ref.kind.spec.rollup), row.last_changed_at, row.ref.arn)
@@ -147,7 +147,7 @@ def _is_in_period(row: ListedJob, period: Period) -> bool:
 def _is_named_after(
     row: ListedJob, prefixes: Mapping[tuple[JobKind | None, str], datetime]
 ) -> bool:
-    """List* does not return which job launched the row, so its name must show it.
+    """Returns whether the name shows that a roll-up launched the job, because List* does not.
 
     `prefixes`: the creation times of roll-ups, by kind of launched job and name.
     """
@@ -162,7 +162,7 @@ def grace(kind: JobKind) -> timedelta:
     """Returns how long after a job's end its audit may be missing without a lost event.
 
     A job needs up to 15 minutes in the queue, 15 for late metrics, and 5 for the work. A roll-up
-    waits up to three times for the audits of its jobs.
+    waits up to three times for its jobs' audits.
     """
     return _ROLLUP_GRACE if kind.spec.rollup and kind.spec.has_event else _GRACE
 
@@ -180,8 +180,8 @@ class ListProgress(Struct, frozen=True):
 
     `started_at`: when the first page was read. `created_before`: jobs created at or after this time
     are done. `edge`: the ARNs of done jobs that were created just before this time.
-    `oldest_open_created_at`: the earliest creation time of jobs that have not ended, or only just
-    ended.
+    `oldest_open_created_at`: the earliest creation time of jobs that are running, or ended only
+    just now.
     """
 
     started_at: datetime
@@ -206,10 +206,9 @@ class ListProgress(Struct, frozen=True):
 class ListState(Struct, frozen=True):
     """The state of a list between sweeps.
 
-    `began_at`: when the list was first swept; jobs that ended earlier are not reported as missed.
-    `watermark`: jobs that ended before this time were checked. `next_created_after`: the creation
-    time from which the list is read next. `tried_at`: the last time that a sweep started on the
-    list.
+    `began_at`: when the list was first swept. `watermark`: jobs that ended before this time were
+    checked. `next_created_after`: the creation time from which the next sweep reads. `tried_at`:
+    when the last sweep of the list started.
     """
 
     began_at: datetime
@@ -232,8 +231,8 @@ def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, L
 class SentEvent(Struct, frozen=True):
     """When sageaudit last sent a run's event.
 
-    `due_at`: the due time of the audit that the event was for; None for a lost event. It is also
-    stored if an event arrived in time, but its audit failed or has to wait.
+    `due_at`: when the run was due to be audited again; None if its own event was lost. An event
+    that arrived is also stored if its audit failed or has to wait.
     """
 
     at: datetime
@@ -251,7 +250,7 @@ def first_state(now: datetime) -> ListState:
 def repair_state(state: ListState, kind: JobKind, now: datetime) -> ListState:
     """Returns the state, or a new one if its times are in the future.
 
-    A clock that was ahead wrote such a state, so it is unknown what was skipped.
+    A clock that was ahead wrote such a state. Nobody knows what it skipped.
     """
     if state.watermark > now - grace(kind) or state.next_created_after > now:
         fresh = first_state(now)
@@ -286,9 +285,9 @@ def finish_list(state: ListState, progress: ListProgress, kind: JobKind) -> List
 class RowDecision(Struct, frozen=True):
     """What a sweep does about one row of a list.
 
-    `needs_audit`: the job must have an audit by now. `is_counted`: no earlier sweep checked the
-    time at which the job ended. `is_after_first_sweep`: the job ended after the list was first
-    swept. `should_have_event`: the job's event should have arrived.
+    `needs_audit`: the job must have an audit by now. `is_counted`: no earlier sweep has checked
+    this job. `is_after_first_sweep`: the job ended after the first sweep. `should_have_event`: the
+    job's event should have arrived.
     """
 
     must_be_listed_again: bool

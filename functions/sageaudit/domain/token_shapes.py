@@ -1,8 +1,7 @@
 """The shapes of tokens (secrets), and the check that every shown name passes.
 
-The shapes come from the services' documentation and from secret scanners (gitleaks' default rules,
-GitHub's "supported secret scanning patterns"). Repetitions are bounded, so that no text takes
-quadratic time.
+Sources: the services' documentation, gitleaks' default rules and GitHub's "supported secret
+scanning patterns". Repetitions are bounded, so that no text takes quadratic time.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def safe_name(text: str) -> str:
 def is_name(text: str) -> bool:
     """Returns whether a text can be shown: at most 256 letters, digits and signs, and no token.
 
-    Variants of letters, such as full-width ones, are checked as the plain letters.
+    Variants of letters, such as full-width ones, are checked as plain letters.
     """
     return _NAME.match(text) is not None and not _has_token(text)
 
@@ -72,8 +71,7 @@ def is_name(text: str) -> bool:
 def is_tag(text: str) -> bool:
     """Returns whether a text is a safe name or value of a tag.
 
-    It may begin with a sign or a space. AWS accepts letters, digits, separators and `_.:/=+-@` (Tag
-    in SageMaker's service model).
+    AWS accepts letters, digits, separators and `_.:/=+-@` (Tag in SageMaker's service model).
     """
     return _TAG.match(text) is not None and not _has_token(text)
 

@@ -1,8 +1,7 @@
 """A family's recommendations and their outcome, derived from the family's runs; no I/O.
 
-The state of a recommendation is not stored, so late, repeated or newly judged runs always give the
-same result. It follows from people's decisions and from the runs' recommendations and parameter
-values. docs/advice.md has the states as a table, docs/decisions/0025 the reasons.
+Their state is not stored, so late, repeated or newly judged runs always give the same result.
+docs/advice.md has the states as a table, docs/decisions/0025 the reasons.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ MAX_FAMILY_RUNS = 1_000
 
 
 class State(enum.StrEnum):
-    """The state of a recommendation, as decisions about messages need it."""
+    """The state of a recommendation, which decides whether messages include it."""
 
     OPEN = "open"
     SILENCED = "silenced"
@@ -101,7 +100,7 @@ class Silence(Struct, frozen=True):
 
     @property
     def ends_if_worse(self) -> bool:
-        """Whether the silence ends if the amount grows. An exemption does not end then."""
+        """Whether the silence ends if the amount grows; False for an exemption."""
         return self.label != _SILENCED_STATUS[DecisionAction.EXEMPT]
 
 
@@ -132,12 +131,12 @@ class Decision(Struct, frozen=True):
 class FamilyRecommendation(Struct, frozen=True):
     """One recommendation for a family. Amounts are in USD; None is unknown.
 
-    `amount`: of the newest run with the recommendation. `since`: when the recommendation last
-    appeared anew. `occurrences`: the end and amount of each of its runs since then, oldest first.
-    `all_amounts`: of all of its runs that were read. `appearances`: 1, plus the times that it came
-    back after it was followed. `silence`: set if a decision or the policy silences it now.
-    `comparison`: runs before and after it was followed. `earlier_comparisons`: the measured savings
-    from before the change was undone.
+    `amount`: that of the newest run with the recommendation. `since`: when the recommendation last
+    appeared anew. `occurrences`: the end and amount of each run with it since then, oldest first.
+    `all_amounts`: those of all runs with it. `appearances`: 1, plus how often it came back after it
+    was followed. `silence`: set if a decision or the policy silences it now. `comparison`: the runs
+    before and after it was followed. `earlier_comparisons`: the savings that were measured before
+    it came back.
     """
 
     id: str
@@ -192,7 +191,7 @@ class FamilyRecommendation(Struct, frozen=True):
 
     @property
     def status_label(self) -> str:
-        """The outcome; without one, the state."""
+        """The outcome, or the state if there is no outcome yet."""
         return self.outcome or self.state_label
 
     @property
@@ -213,7 +212,7 @@ class FamilyRecommendation(Struct, frozen=True):
 
     @property
     def line(self) -> tuple[str, str, AmountKind]:
-        """A key that is equal for recommendations of one rule, parameter and amount kind."""
+        """A key that is equal for recommendations with the same rule, parameter and amount kind."""
         return self.rule, self.parameter or self.new, self.amount_kind
 
     def has_same_parameter(self, other: FamilyRecommendation) -> bool:
@@ -221,13 +220,11 @@ class FamilyRecommendation(Struct, frozen=True):
         return (self.family, self.line) == (other.family, other.line)
 
     def recent_amounts(self, now: datetime, days: int) -> list[Decimal | None]:
-        """Returns the amounts of the last `days`, without amounts from before `since`."""
+        """Returns the amounts of the last `days`, but none from before `since`."""
         return [amount for at, amount in self.occurrences if at > now - timedelta(days)]
 
     def recent_total(self, now: datetime, days: int) -> Decimal:
-        """Returns the sum of the known amounts of the last `days`, without those from before
-        `since`.
-        """
+        """Returns the sum of the known amounts of the last `days`, but none from before `since`."""
         return known_sum(self.recent_amounts(now, days))
 
 
@@ -239,7 +236,7 @@ def known_sum(amounts: Iterable[Decimal | None]) -> Decimal:
 def recommendation_id(
     account: str, region: str, family: str, recommendation: Recommendation
 ) -> str:
-    """Returns eight letters, equal for all runs of the family with this recommendation."""
+    """Returns eight letters that are equal for all runs of the family with this recommendation."""
     identity = [
         account,
         region,
@@ -295,7 +292,7 @@ def _start_order(run: AuditSummary) -> tuple[datetime, str, datetime]:
 def _family_recommendations(
     runs: Sequence[AuditSummary], decisions: Mapping[str, Decision], now: datetime
 ) -> list[FamilyRecommendation]:
-    """`runs`: the earliest start first."""
+    """Expects the run with the earliest start first in `runs`."""
     lines: dict[object, dict[str, Recommendation]] = defaultdict(dict)
     for run in runs:
         for recommended in run.recommendations or ():
@@ -336,7 +333,7 @@ def _family_recommendations(
 
 
 def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[FamilyRecommendation]:
-    """Of recommendations that were followed at once, only the largest predicted saving counts."""
+    """Keeps only the largest saving of recommendations that were followed at once."""
     claimant_by_runs: dict[object, str] = {}
     savings = [
         (comparison, recommendation.id)
@@ -382,7 +379,7 @@ def _make_recommendation(
     paths: frozenset[str],
     now: datetime,
 ) -> FamilyRecommendation:
-    """`paths`: the parameters of all of the family's recommendations."""
+    """`paths`: the parameters that all of the family's recommendations change."""
     episodes = list(split_episodes(runs, recommendation))
     last_episode, recommended_runs = (
         episodes[-1],

@@ -1,7 +1,7 @@
 """Compares bills: what a recommendation saved, and what a run cost beyond comparable runs.
 
 Bills are compared with bills, never with predictions. If something else changed too, no saving is
-claimed. An episode is the runs with a recommendation, and the runs that followed it.
+claimed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from sageaudit.structs import replace
 COMPARED_RUNS = 3
 """The number of runs before and after a change whose medians are compared: our choice."""
 _MAX_LATER_RUNS = 6
-"""The number of completed runs with the fix among which `COMPARED_RUNS` comparable ones are sought:
-our choice."""
+"""`COMPARED_RUNS` comparable runs are sought among this many completed runs with the fix: our
+choice."""
 _MAX_BASELINE_AGE = timedelta(days=90)
-"""The longest time from the first compared run to the fix."""
+"""The longest time between the first compared run and the fix."""
 _NEW_DATA_FACTOR = Decimal("1.2")
-"""A download that takes this many times as long as before, or as short, shows other data."""
+"""A download that takes this many times as long as before shows other data; so does the inverse."""
 _MIN_DOWNLOAD_S = 60
 """The shortest download, in seconds, that shows how much data there was."""
 _DATA_PATHS = ("InputDataConfig", "ProcessingInputs", "TransformInput")
@@ -45,8 +45,8 @@ _AWS_FAILURES = frozenset({"CapacityError", "InternalServerError"})
 CLOSED_AFTER = timedelta(days=60)
 """A recommendation is closed after this time without a run, or without its finding: our choice."""
 _BASELINE_RUNS = 5
-"""The number of runs before the finding that are checked for the recommended value. If one had the
-value, only several runs in a row count as a fix."""
+"""The number of runs before the finding that are checked for the recommended value. If one had it,
+only several runs in a row count as a fix."""
 
 
 class Effect(enum.Enum):
@@ -59,11 +59,12 @@ class Effect(enum.Enum):
 
 
 class Comparison(Struct, frozen=True):
-    """Median bills in USD before and after a change; None if they do not show what it saved.
+    """A comparison of the runs before and after a change.
 
+    `before_usd` and `after_usd`: median bills; None if they do not show what the change saved.
     `runs`: the number of completed runs since the change. `predicted_usd`: the predicted saving of
-    one run. `after`: the keys of the compared later runs. `evidence`: one sentence.
-    `fixed_another_way`: a value other than the recommended one removed the finding.
+    one run. `after`: the keys of the compared later runs. `fixed_another_way`: a value other than
+    the recommended one removed the finding.
     """
 
     effect: Effect
@@ -154,7 +155,7 @@ def _effect(
     after: Sequence[AuditSummary],
     fixed_since: datetime,
 ) -> tuple[Effect, str | None]:
-    """The evidence is None if other changes are the evidence."""
+    """Returns no evidence (None) if other changes are the evidence."""
     if len(completed) < COMPARED_RUNS:
         return Effect.TOO_FEW, f"{len(completed)} of {COMPARED_RUNS} runs since"
     if len(before) < COMPARED_RUNS:
@@ -201,7 +202,10 @@ def compare_with_other_fix(
 def _failure_evidence(
     before: Sequence[AuditSummary], runs_with_fix: Sequence[AuditSummary]
 ) -> str | None:
-    """None unless two of the first three runs with the fix failed, and at most one of three before."""
+    """Returns evidence if two of the first three runs with the fix failed, else None.
+
+    At most one of the three runs before may have failed.
+    """
     finished_runs = [run for run in runs_with_fix if _is_finished(run)][:COMPARED_RUNS]
     failed_runs = [run for run in finished_runs if run.status == "Failed"]
     earlier_runs = [run for run in before if _is_finished(run)][-COMPARED_RUNS:]
@@ -221,7 +225,7 @@ def _is_finished(run: AuditSummary) -> bool:
 def _other_changes(
     before: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
 ) -> Iterator[str]:
-    """Changes of the parameters in `paths` do not count."""
+    """Yields what changed, except for the parameters in `paths`."""
     if run.purchase is None or not before:
         return
     before = [old for old in before if old.purchase is not None]
@@ -254,7 +258,7 @@ def _other_changes(
 
 
 def _data_s(run: AuditSummary) -> Decimal | None:
-    """For a batch job, the seconds until its first metric point stand for the download."""
+    """Returns the seconds of the download, or until a batch job's first metric point."""
     return run.first_point_s or run.phase_s.get("Downloading")
 
 
@@ -288,7 +292,7 @@ def find_cost_spike(
 
 
 class Episode(Struct):
-    """The runs with a recommendation, and the runs that followed it, until it appears anew.
+    """The runs with a recommendation and the runs that followed it, until it appears anew.
 
     `is_reappearance`: the recommendation had been followed before.
     """
@@ -299,7 +303,7 @@ class Episode(Struct):
 
 
 def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Decimal | None:
-    """Returns the USD that the run's recommendation for this parameter amounts to; None if unknown."""
+    """Returns the amount of the run's recommendation in USD; None if unknown."""
     run_recommendation = run.matching_recommendation(recommendation)
     return run_recommendation.amount if run_recommendation else None
 
@@ -340,10 +344,10 @@ def split_episodes(
 
 
 def _has_fix(run: AuditSummary, earlier_run: AuditSummary, recommendation: Recommendation) -> bool:
-    """Returns whether the run has the recommended value, or a number that is as close to it.
+    """Returns whether the run has the recommended value.
 
-    A number must not be closer to the old value. For a placeholder, such as
-    `s3://<bucket>/<prefix>`, any new value counts.
+    A number counts if it is at least as close to the recommended value as to the old one. For a
+    placeholder, such as `s3://<bucket>/<prefix>`, any new value counts.
     """
     value_now, old_value = (
         run.setting_value(recommendation.parameter),

@@ -23,15 +23,14 @@ MONTH_DAYS = 30
 _FULL_MONTH_AFTER = timedelta(days=29)
 """A recommendation of at least this age has a full month, which is not projected."""
 _OCCASION_LENGTH = timedelta(hours=20)
-"""Runs that end within this time of an occasion's first run belong to it."""
+"""Runs that end within this time of an occasion's first run belong to the same occasion."""
 _ONE_OCCASION_DAYS = 7
 """A single occasion is projected as if it occurred once in this many days."""
 _MONTHLY_USD = {Severity.HIGH: Decimal(500), Severity.MEDIUM: Decimal(100)}
 """The least USD a month of a family's waste, by severity. Our choice."""
 
 LOOK_BACK_DAYS = 180
-"""Recommendations are derived from the runs of this many days. Our choice: older runs say little.
-"""
+"""The number of days whose runs are read for recommendations. Our choice."""
 
 SAGEAUDIT_MONTH_USD = Decimal("6.47")
 """What a deployment costs a month in USD, without jobs."""
@@ -46,8 +45,8 @@ SAGEAUDIT_WRITE_USD = Decimal("0.00013")
 class Month(Struct, frozen=True):
     """The amounts of open recommendations of one kind over 30 days, in USD.
 
-    `total`: of the runs so far. `projected`: for 30 days; equal to `total` once the first
-    recommendation is 29 days old. `occasions`: the number of groups of runs that ended close
+    `total`: that of the runs so far. `projected`: the total for 30 days. It equals `total` once the
+    first recommendation is 29 days old. `occasions`: the number of groups of runs that ended close
     together.
     """
 
@@ -116,16 +115,16 @@ def estimate_month(
 
 
 def message_floor(amount_kind: AmountKind, policy: Policy) -> Decimal:
-    """Returns the least USD of 30 days for a message about amounts of this kind."""
+    """Returns the least USD in 30 days for a message about amounts of this kind."""
     return policy.floor_usd if amount_kind is AmountKind.COUNTED else policy.trial_floor_usd
 
 
 class Digest(Struct, frozen=True):
     """The data of a weekly digest: the days from `since` to `until` (UTC, both included).
 
-    `previous_total`: of the week before; None if the history does not cover it. `changed_families`:
-    the largest change first. `recommendations`: in any state, counted ones first.
-    `unsent_recommendations`: open ones of the week's runs that no message of the week had. `route`:
+    `previous_total`: the sums of the week before; None if the history does not cover it.
+    `changed_families`: the largest change first. `recommendations`: all states, counted ones first.
+    `unsent_recommendations`: open recommendations of the week's runs that no message had. `route`:
     limits everything to what the route selects.
     """
 

@@ -24,12 +24,12 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 ALERT_RETENTION_DAYS = 400
-"""How long a family's alerts are kept after its last alert, so that none is sent twice. Our choice.
-"""
+"""How long a family's alerts are kept, so that none is sent twice. Our choice."""
 _MAX_NAMED_MESSAGES = 3
 """The maximum number of held messages of an hour that are listed by name. Our choice."""
 _MAX_ALERTS = 100
-"""The maximum number of alerts kept for a subject, so that an item of the table stays small."""
+"""The maximum number of alerts kept for a family or pipeline, so that an item of the table stays
+small."""
 _MAX_STEPS = 50
 """The maximum number of a pipeline's steps whose runs are read for a decision. Our choice."""
 _PIPELINE_STEP = re.compile(r"(pipeline/[^/]+)/[^/]+")
@@ -56,7 +56,7 @@ class Alert(Struct, frozen=True):
     A message makes one alert for each amount kind. `run`: the run's partition key. `amount_kind`:
     None for a cost spike. `recommendation_ids`: the open recommendations, the largest first.
     `amount`: the projected USD of 30 days; for a cost spike, how much more the run cost.
-    `is_single_occurrence`: the amount is projected from one occasion, so no message showed it.
+    `is_single_occurrence`: no message showed the amount, as it is projected from one occasion.
     """
 
     run: str
@@ -73,8 +73,9 @@ class Alert(Struct, frozen=True):
 
     @property
     def is_standing(self) -> bool:
-        """Whether the alert counts. If all its dollars were corrected to 0, it suppresses no other
-        message.
+        """Whether the alert counts: False if all its dollars were corrected to 0.
+
+        An alert that does not count suppresses no other message.
         """
         return self.amount_kind is not AmountKind.COUNTED or self.figures.is_standing
 
@@ -131,7 +132,7 @@ class PastAlerts(Struct, frozen=True):
 
 
 def alert_subject_key(account: str, region: str, family: str) -> str:
-    """Returns the key under which the alerts of a subject are stored."""
+    """Returns the key under which the alerts of a family or pipeline are stored."""
     return f"{account}/{region}/{alert_subject(family)}"
 
 
@@ -145,8 +146,8 @@ class ChannelHour(Struct, frozen=True):
     """The messages to one channel in a clock hour (UTC).
 
     Each `sent` message has a notice of its own. All `held` messages share one notice, which is
-    posted after the hour. `largest_messages`: the first line and USD (None if unknown) of the held
-    messages with the most dollars.
+    posted after the hour. `largest_messages`: the first line and USD (None if unknown) of the
+    largest held messages.
     """
 
     channel: str
@@ -162,8 +163,9 @@ class ChannelHour(Struct, frozen=True):
 
     @property
     def needs_notice(self) -> bool:
-        """Whether the last message needs a notice: it was sent, or is the hour's first held
-        message.
+        """Whether the last message needs a notice.
+
+        It needs one if it was sent, or if it is the first held message of the hour.
         """
         return self.held <= 1
 
@@ -201,10 +203,10 @@ class FollowUpReason(enum.StrEnum):
 class AlertCase(Struct, frozen=True):
     """The data for a decision about a message on a run of `family`.
 
-    `recommendation_ids`: of this run. `recommendations`: all of the run's family or pipeline by id,
-    counted ones and the most dollars first. `spike`: set if the cost can be compared with earlier
-    runs. `alerts`: of the family or pipeline, oldest first. `history_since`: the time from which
-    runs were read.
+    `recommendation_ids`: those of this run. `recommendations`: those of the run's family or
+    pipeline by id, the most dollars first. `spike`: set if the cost can be compared with earlier
+    runs. `alerts`: those of the family or pipeline, oldest first. `history_since`: the time from
+    which runs were read.
     """
 
     family: str
@@ -272,15 +274,16 @@ class AlertCase(Struct, frozen=True):
 
 
 class AlertDecision(Struct, frozen=True):
-    """Whether a message is sent, and its kind. `suppressed_because`: why none is sent; "" if one
-    is. | The rule fills the first seven fields. `follow_up_reason`: set if a message is sent again.
-    `why`: a text about what is new. `previous_alert`: the alert that this message follows; a
-    correction replaces the run's last alert. `amount_kind`: COUNTED for a correction or a `spike`.
+    """Whether a message is sent, and of which kind.
 
-      `with_details` fills the other fields for the card. `corrected_audit`: the version behind the
-    alert that a correction replaces; None if it cannot be read. `month`: of all open
-    recommendations of this amount kind. `recommendation`: the run's largest one. `saves`: the month
-    of this recommendation alone. `other_steps`: the months of the pipeline's other steps.
+    `suppressed_because`: why no message is sent; "" if one is sent. `follow_up_reason`: why a
+    message is sent again. `why`: a text about what is new. `previous_alert`: the alert that this
+    message follows or corrects. `amount_kind`: COUNTED for a correction or a `spike`.
+
+    `with_details` fills the other fields for the card. `corrected_audit`: the audit behind the
+    corrected alert; None if it cannot be read. `month`: the month of all open recommendations of
+    this kind. `recommendation`: the run's largest one. `saves`: the month of this recommendation
+    alone. `other_steps`: the months of the pipeline's other steps.
     """
 
     kind: AlertKind = AlertKind.FIRST
@@ -317,7 +320,7 @@ class AlertDecision(Struct, frozen=True):
 
 
 FIRST_ALERT = AlertDecision()
-"""The decision to send a subject's first message."""
+"""The decision to send a family's or pipeline's first message."""
 
 
 def no_alert(reason: str) -> AlertDecision:

@@ -1,7 +1,7 @@
 """The findings and figures of an audit that count for a message; no I/O.
 
 A message is sent if someone can act on it and enough money is at stake. A job that could not be
-judged gets no message, since it is not known that money is at stake.
+judged gets no message.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from sageaudit.domain.bill.idle_capacity import Unit
 from sageaudit.domain.job.ref import rollup_from_arn
 
 _IDLE_MIN_USD = Decimal(10)
-"""A message shows idle capacity if the part that no finding counts costs this many USD at list
-price. Our choice: the default minimum of a medium finding."""
+"""A message shows idle capacity if at least this many USD of it are in no finding, at list price.
+Our choice: the default minimum of a medium finding."""
 _IDLE_MIN_HOURS: dict[Unit, Decimal] = {"gpu_hours": Decimal(10), "vcpu_hours": Decimal(200)}
 """If idle hours have no price, a message shows them from this number on. Our choice: these hours
 cost about $10 at the cheapest rates."""
 _IDLE_MIN_SHARE: dict[Unit, Decimal] = {"gpu_hours": Decimal("0.2"), "vcpu_hours": Decimal("0.5")}
-"""The share of the paid hours up to which idle hours are normal. A vCPU is half a core, so half of
-the vCPUs can be all of the cores. Our choice."""
+"""Idle hours are normal up to this share of the paid hours. A vCPU is half a core, so half of the
+vCPUs can be all of the cores. Our choice."""
 _CENT = Decimal("0.01")
 _REGRESSION = "cost-regression"
 MIN_CHANGE_USD = Decimal(1)
@@ -51,7 +51,7 @@ class AlertFigures(Struct, frozen=True):
     """The figures of a message: USD to the cent, as the message shows them. None means unknown.
 
     `severity`: INFO if no finding counts. `possible_loss_usd`: what may be lost beyond `lost_usd`.
-    `accepted_usd`: the dollars that a policy or tag accepts, which no message shows.
+    `accepted_usd`: dollars that no message shows, because a policy or tag accepts them.
     """
 
     severity: Severity
@@ -74,14 +74,18 @@ class AlertFigures(Struct, frozen=True):
 
     @property
     def has_dollars(self) -> bool:
-        """Whether a finding counts. If none does, the message is about a trial or withdraws a
-        finding.
+        """Whether a finding counts.
+
+        If no finding counts, the message is about a trial or withdraws a finding.
         """
         return self.severity is not Severity.INFO
 
     @property
     def is_standing(self) -> bool:
-        """Whether the figures count. If all dollars are 0, an alert suppresses no other message."""
+        """Whether the figures count: False if all dollars are 0.
+
+        An alert with figures that do not count suppresses no other message.
+        """
         return bool(self.usd is None or self.at_stake_usd)
 
 
@@ -106,12 +110,12 @@ def _is_changed(now: Decimal, before: Decimal) -> bool:
 
 
 class MessageAudit(Struct, frozen=True):
-    """One version of an audit for a decision and its card, with the document parsed once.
+    """One version of an audit for a decision and its card.
 
-    `counted_findings`: findings that count for a message. `trial_findings`: findings that may save
-    dollars after a trial. `run_findings`: findings with dollars of this run, even if an earlier run
-    had them too. `regressions`: findings that the run cost more than comparable runs. All have the
-    largest saving first. `shows_idle`: a message mentions the idle hours.
+    `counted_findings`: those that count for a message. `trial_findings`: those that may save
+    dollars after a trial. `run_findings`: those with dollars of this run, even if an earlier run
+    had them too. `regressions`: those that report a higher cost than comparable runs. All lists
+    have the largest saving first. `shows_idle`: whether a message mentions the idle hours.
     """
 
     document: AuditDocument
@@ -155,7 +159,7 @@ class MessageAudit(Struct, frozen=True):
 
     @property
     def is_in_roll_up(self) -> bool:
-        """Whether a roll-up launched the job. The roll-up's messages then include its dollars."""
+        """Whether a roll-up launched the job, and so reports its dollars."""
         return rollup_from_arn(self.job["parent"]) is not None
 
     def without_silenced(
@@ -167,8 +171,8 @@ class MessageAudit(Struct, frozen=True):
     ) -> MessageAudit:
         """Returns the audit without silenced findings, as if the policy accepted them.
 
-        `recommendations`: by id. `is_worse`: keeps silenced findings that are sent again if they
-        get worse.
+        `recommendations`: the family's, by id. `is_worse`: keeps silenced findings that are sent
+        again if they get worse.
         """
 
         def silencing(advised: Recommendation) -> FamilyRecommendation | None:
@@ -222,7 +226,10 @@ def _is_trial(finding: FindingDocument) -> bool:
 
 
 def _is_own(finding: FindingDocument) -> bool:
-    """Unknown savings and possible losses count; a saving of 0 does not."""
+    """Returns whether the finding has dollars of this run.
+
+    Unknown savings and possible losses count; a saving of 0 does not.
+    """
     return (
         finding["sent_to_channels"]
         and is_standing(finding)
@@ -243,7 +250,7 @@ def _exempt_silenced(
     document: AuditDocument,
     silencing_recommendation: Callable[[Recommendation], FamilyRecommendation | None],
 ) -> AuditDocument:
-    """Takes the dollars of the silenced findings from the sums, as if the policy accepted them.
+    """Exempts the findings and takes their dollars from the sums, as if the policy accepted them.
 
     Returns the same document if no finding is silenced.
     """
@@ -277,7 +284,7 @@ def _silence_exemption(recommendation: FamilyRecommendation) -> ExemptDocument:
 
 
 def _sum_contributions(finding: FindingDocument) -> list[tuple[str, Decimal]]:
-    """Returns USD by key of the sums."""
+    """Returns what a finding adds to the sums of its audit, in USD by key."""
     usd, bucket = finding["saving_usd"] or Decimal(0), Bucket(finding["bucket"])
     if bucket is Bucket.LOST:
         return [("lost_usd", usd), ("lost_up_to_usd", max(usd, _possible_loss_usd(finding)))]
@@ -298,7 +305,7 @@ def is_postable(finding: FindingDocument) -> bool:
 
 
 def _is_counted(finding: FindingDocument) -> bool:
-    """Returns whether a finding above INFO has dollars of this run, and is reported the first time."""
+    """Returns whether the finding is new, above INFO, and has dollars of this run."""
     is_new = not finding.get("reported_for_run") and finding["severity"] != Severity.INFO
     return is_new and _is_own(finding)
 

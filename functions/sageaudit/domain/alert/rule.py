@@ -1,8 +1,7 @@
 """Decides whether a new audit gets a message, and which kind; no I/O.
 
-A family, or all steps of a pipeline together, is one subject. A subject gets a message once the
-amount of its last 30 days reaches the floor, and another one only for something new. A run with a
-message gets another one only to correct it. docs/message-rule.md has the rule as a table,
+A family, or all steps of a pipeline together, gets a message once its last 30 days reach the floor.
+It gets another one only for something new. docs/message-rule.md has the rule as a table,
 docs/decisions/0023 the reasons.
 """
 
@@ -46,13 +45,11 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 IMMEDIATE_FACTOR = 10
-"""A message is sent at once if its amount is this many times the last message's. Our choice."""
+"""The factor over the last message's amount from which a message is sent at once. Our choice."""
 GROWTH_FACTOR = Decimal(4) / 3
-"""A family gets another message if its month grew to this many times the last amount. Our choice.
-"""
+"""The factor over the last message's amount from which a family gets another one. Our choice."""
 _MIN_MESSAGE_INTERVAL = timedelta(hours=24)
-"""The least time between messages of one amount kind, unless the amount grew by `IMMEDIATE_FACTOR`.
-"""
+"""The least time between messages of one amount kind. `IMMEDIATE_FACTOR` has the exception."""
 _MIN_UNPRICED_SEVERITY = Severity.MEDIUM
 """The least severity of a finding with unknown dollars that gets a message. Our choice."""
 FIRST_VERSION = 1
@@ -71,7 +68,7 @@ _ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 
 
 def audit_suppression_reason(version: int, audit: MessageAudit, policy: Policy) -> str | None:
-    """Returns why a version gets no message, whatever its family is; None if the family decides.
+    """Returns why an audit gets no message, whatever its family is; None if the family decides.
 
     Most audits end here, before the history is read.
     """
@@ -107,7 +104,7 @@ def run_suppression_reason(
 def age_suppression_reason(
     ended_at: datetime, installed_at: datetime | None, now: datetime
 ) -> str | None:
-    """Returns why a run that ended then is too old for a message; None if it is not."""
+    """Returns why a run that ended at this time gets no message; None if its age allows one."""
     if installed_at and ended_at < installed_at:
         return "it ended before sageaudit was installed"
     return TOO_OLD_REASON if ended_at <= now - MAX_RUN_AGE else None
@@ -125,7 +122,7 @@ def decide(case: AlertCase, last_alert: Alert | None) -> AlertDecision:
 
 
 def alerts_for_decision(case: AlertCase, decision: AlertDecision, template: Alert) -> list[Alert]:
-    """Returns a message's alerts: one for each of its reasons, none for a correction."""
+    """Returns the alerts of a message: one for each of its reasons, none for a correction."""
     alerts: list[Alert] = []
     if decision.is_correction:
         return alerts
@@ -153,7 +150,7 @@ def _alert_for_decision(case: AlertCase, decision: AlertDecision, template: Aler
 
 
 def _check_cost_spike(case: AlertCase) -> AlertDecision | None:
-    """A cost spike is reported once in 30 days, unless it is ten times the last one."""
+    """Reports a cost spike once in 30 days, unless it is ten times the last one."""
     spike, policy = case.spike, case.policy
     if spike is None:
         return None
@@ -172,7 +169,7 @@ def _check_cost_spike(case: AlertCase) -> AlertDecision | None:
 
 
 def _check_recommendations(amount_kind: AmountKind, case: AlertCase) -> AlertDecision | None:
-    """Depends on what is new since the last message of this amount kind."""
+    """Decides by what is new since the last message of this amount kind."""
     last_alert = next(
         (alert for alert in reversed(case.alerts) if alert.amount_kind is amount_kind), None
     )
@@ -260,9 +257,7 @@ def _has_come_back(case: AlertCase, recommendation: FamilyRecommendation) -> boo
 
 
 def _is_found_anew(case: AlertCase, recommendation: FamilyRecommendation) -> bool:
-    """Returns whether an alert had the recommendation, which then was not seen for long and came
-    again.
-    """
+    """Returns whether the recommendation had an alert, disappeared for long, and is back."""
     last_alert, was_not_seen = (
         case.last_alert(recommendation),
         recommendation.since - case.history_since >= CLOSED_AFTER,
@@ -312,8 +307,8 @@ def _is_severe_unpriced(recommendation: FamilyRecommendation) -> bool:
 def _worsening_text(month: Month, before: Alert, *, is_apart: bool) -> str:
     """Returns what is worse than in the last alert; "" if nothing is.
 
-    `is_apart`: enough time has passed since that alert. A higher severity alone is not enough: a
-    few cents, or the rest of one occasion, may cause it.
+    `is_apart`: enough time has passed since that alert. A higher severity alone is not enough,
+    because a few cents may cause it.
     """
     previous_usd = before.amount
     if previous_usd and month.projected >= IMMEDIATE_FACTOR * previous_usd:

@@ -1,8 +1,7 @@
 """The result of an audit, and how much of the run could be judged.
 
-An audit is of a job, of a roll-up, or of a job that could not be audited. What could not be judged
-is unknown, never 0 dollars. Only rules that read the hosts' metrics find waste in the use of
-machines. If none of them could judge, the avoidable dollars are unknown.
+What could not be judged is unknown, never 0 dollars. Only rules that read the hosts' metrics find
+waste in the use of machines. If none of them could judge, the avoidable dollars are unknown.
 """
 
 from __future__ import annotations
@@ -40,17 +39,17 @@ from sageaudit.structs import replace
 JOB_NOT_FINISHED = "job_not_finished"
 """The code of every rule's outcome for a running job."""
 DIFFERS_FROM_FAMILY = "unlike_family"
-"""The code of outcomes for a run that is too short to be judged alone and differs from its family's
-last runs."""
+"""The code of outcomes for a short run that differs from its family's last runs, by which it would
+be judged."""
 _CODES = """
 accelerator_unseen coverage_low gap_long hosts_missing hosts_unmapped metric_denied metric_missing
 period_too_coarse too_few_points too_short type_unknown types_mixed
 """
 """The codes of unknown outcomes whose reason is the metrics or the instance type."""
 USE_CODES = frozenset({JOB_NOT_FINISHED, DIFFERS_FROM_FAMILY, *_CODES.split()})
-"""The codes of unknown outcomes that the sentences on the use of the machines explain."""
+"""The codes of unknown outcomes that sentences on the use of the machines explain."""
 _TOO_SHORT_CODES = frozenset({"too_short", "too_few_points", "period_too_coarse"})
-"""The codes of unknown outcomes of runs with too few points to judge even a part."""
+"""The codes of unknown outcomes of runs with too few points to judge any part."""
 _MAX_SENTENCES = 5
 """The maximum number of sentences in `not_judged`: a reader acts on only a few."""
 
@@ -79,8 +78,7 @@ class Judgement(Struct, frozen=True):
     def without_unknown_sums(self, savings: Savings) -> Savings:
         """Returns the savings with None for each unknown sum.
 
-        A sum of 0 is also unknown if a standing finding has no figure, for example because its fix
-        has no price.
+        A sum of 0 is also unknown if a standing finding's dollars are unknown.
         """
         if self.is_running:
             return Savings(savings.findings, None, None, None, savings.waterfall, None)
@@ -119,10 +117,10 @@ def judgement(
     savings: Savings,
     pool: PooledRuns | None = None,
 ) -> Judgement:
-    """Returns how much of one run could be judged: all of it if nothing was paid or all is lost.
+    """Returns how much of one run could be judged.
 
-    A run with avoidable dollars is at least partly judged. `pool`: the family's runs by which a
-    short run was judged; None without them.
+    Everything is judged if the run cost nothing or its whole cost is lost. `pool`: the family's
+    runs by which a short run was judged.
     """
     if not job.finished:
         text = f"How it used its machines can be judged only after it ends (status {job.status})."
@@ -236,7 +234,7 @@ def _common_sentences(children: Sequence[Judgement], jobs: str) -> list[str]:
 
 
 class Audit(Struct, frozen=True):
-    """The job, bill, outcomes and savings, with the versions of ruleset and policy.
+    """An audit: job, bill, outcomes and savings, with the versions of ruleset and policy.
 
     `usage`: None if no metrics were read, as for a roll-up. `is_settled`: False while a later audit
     may differ. `due_at`: when the job is audited again; None if never.
@@ -257,7 +255,7 @@ class Audit(Struct, frozen=True):
     policy: str
     notes: tuple[str, ...] = ()
     idle_capacity: IdleCapacity | None = None
-    """None for a roll-up, or if unknown; `notes` has the reason."""
+    """None for a roll-up, or if the idle capacity is unknown; `notes` then has the reason."""
     pool: PooledRuns | None = None
     """The family's runs by which a short run was judged; None for any other run."""
     pool_avoidable_usd: Decimal | None = None
@@ -267,15 +265,15 @@ class Audit(Struct, frozen=True):
     tags: Mapping[str, str | None] = field(default_factory=dict)
     """The values of the policy's cost tags; None for a tag that the job lacks."""
     smallest_types: Mapping[str, Decimal] | None = None
-    """The run-time factor on the smallest types that fit the run. Later runs read it."""
+    """The smallest types that fit the run, with the run-time factor on each."""
     costlier_steps: tuple[CostlierStep, ...] | None = None
-    """The family's steps to a smaller type that cost more, up to this run; None without history."""
+    """The family's changes to a smaller type that cost more; None without history."""
     unauditable: str | None = None
     """Why the job could not be audited at all; None for an audited job."""
 
     @property
     def rollup(self) -> bool:
-        """Whether the audit's dollars are its children's, so that no other sum includes them."""
+        """Whether the audit sums its children. No other sum then includes its dollars."""
         return self.job.kind.spec.rollup is not None and self.unauditable is None
 
 

@@ -1,6 +1,6 @@
 """The bill of an audit as a document shows it, and a word for how exactly its total is known.
 
-The word is for programs:
+The words, for programs:
 
 | what is known | word |
 |---|---|
@@ -9,8 +9,6 @@ The word is for programs:
 | a part is not known, so the sum is a lower bound | `at_least` |
 | a spot run without BillableTimeInSeconds: all its seconds are billed | `up_to` |
 | nothing | `unknown` |
-
-`output/text/money.py` writes the same in words for people.
 """
 
 from __future__ import annotations
@@ -143,7 +141,7 @@ def qualify_change(
 ) -> SpendQualifier:
     """Returns how exactly the size of a change is known.
 
-    `has_fallen`: the change is below 0. Example: -2.00 and `at_least` mean a fall of $2 or more.
+    `has_fallen`: the change is below 0. For -2.00, `at_least` means a fall of $2 or more.
     """
     if SpendQualifier.UNKNOWN in {now, before}:
         return SpendQualifier.UNKNOWN

@@ -40,7 +40,7 @@ MIN_LEVEL_RUNS = 3
 _MAX_LEVEL_RUNS = 10
 """The most runs of a level: older runs say less about the next run. Our choice."""
 _RUNS_BEFORE_STEP = 5
-"""The number of runs before a possible step of cost. Their median is compared with later costs."""
+"""The number of runs before a possible change of cost, whose median shows the change."""
 _MAD_TO_SIGMA = Decimal("1.4826")
 """Scales a median absolute deviation to the standard deviation of a normal distribution."""
 
@@ -90,7 +90,7 @@ def summary_of_run(
 
 
 def _settings(job: Job) -> dict[str, str]:
-    """Returns parameter values by path. A checkpoint's path is only "set", as no fix names a path."""
+    """Returns parameter values by path. A checkpoint's path is only "set": no fix names one."""
     pool, batch = job.warm_pool, job.batch
     values: dict[str, Scalar] = {
         VOLUME_PATHS.get(job.kind, ""): job.volume_gb,
@@ -109,9 +109,9 @@ def _settings(job: Job) -> dict[str, str]:
 
 
 def first_point_s(job: Job, usage: Measurements) -> Decimal | None:
-    """Returns the seconds from the start to the first metric point; None if unknown.
+    """Returns the seconds from the start to the first metric point.
 
-    None for a training job, too, whose download is a phase of its own.
+    None if unknown, or for a training job, whose download is a phase of its own.
     """
     if job.kind is JobKind.TRAINING or job.started_at is None or usage.begins_at is None:
         return None
@@ -132,7 +132,7 @@ def comparable_runs(
 ) -> list[AuditSummary]:
     """Returns the completed runs of known cost and duration on the job's instances.
 
-    The runs may differ in `except_field`, and may have done different work.
+    `except_field`: the instance property in which they may differ.
     """
     own = _job_instances(job)
     fields = [name for name in own if name != except_field]
@@ -159,7 +159,7 @@ def runs_with_same_settings(job: Job, runs: Sequence[AuditSummary]) -> list[Audi
 def family_types(
     job: Job, total_usd: Decimal | None, runs: Sequence[AuditSummary], market: Market
 ) -> FamilyTypes:
-    """Returns the types that a family tried, and its steps to a smaller type that cost more."""
+    """Returns the types that a family tried, and its changes to a smaller type that cost more."""
     tried = tried_types(job, total_usd, runs, market)
     own = _job_instances(job)
     steps = (
@@ -174,9 +174,10 @@ def family_types(
 def costlier_steps(
     job: Job, tried: Sequence[TriedType], runs: Sequence[AuditSummary]
 ) -> tuple[CostlierStep, ...]:
-    """Returns the costlier steps among `tried`, and those stored with the newest of `runs`.
+    """Returns the family's changes to a smaller type that made its runs cost more.
 
-    A stored step is dropped if enough new runs on both types disprove it.
+    They are in `tried`, or stored with the newest of `runs`. Enough new runs can disprove a stored
+    one.
     """
     count = job.groups[0].count if len(job.groups) == 1 else None
     stored = runs[0].costlier_steps or () if runs else ()
@@ -197,7 +198,7 @@ def tried_types(
 ) -> tuple[TriedType, ...]:
     """Returns the types on which the family has comparable runs, including this run.
 
-    Only runs with the same settings count, if two types have enough of them.
+    If runs with the same settings cover two types, only these runs are used.
     """
     comparable = comparable_runs(job, runs, except_field="instance_type")
     by_settings, by_all = (
@@ -226,7 +227,10 @@ def _by_type(
 
 
 def completed_runs(runs: Sequence[AuditSummary]) -> list[AuditSummary]:
-    """Returns the completed runs of known cost. A failed run may be cheap because it failed."""
+    """Returns the completed runs of known cost.
+
+    Failed runs are left out, because they may be cheap only because they failed.
+    """
     return [run for run in runs if run.status == "Completed" and run.total_usd is not None]
 
 
@@ -242,7 +246,7 @@ class Level(Struct, frozen=True):
 
     @property
     def spread_usd(self) -> Decimal:
-        """The scaled median absolute deviation of the costs in USD, which outliers hardly change."""
+        """The spread of the costs in USD, as a scaled median absolute deviation."""
         usual_usd = self.usual_usd
         return _MAD_TO_SIGMA * median([abs(usd - usual_usd) for usd in _costs(self.runs)])
 
@@ -254,11 +258,11 @@ class Level(Struct, frozen=True):
 def newest_level(
     own: AuditSummary, runs: Sequence[AuditSummary], *, spreads: Decimal, percent: Decimal
 ) -> Level | None:
-    """Returns the level that a run is compared with; None if there is none yet.
+    """Returns the runs that a run's cost is compared with; None if there are none yet.
 
-    A level begins at the last change of type, count or purchase, or at the last lasting step of
-    cost. A change makes a new level after `MIN_LEVEL_RUNS` runs. Until then, the previous level is
-    used. Short stretches of runs on other instances are compared with each other.
+    They follow the last change of type, count or purchase, or the last lasting change of cost.
+    After such a change, the runs before count until there are `MIN_LEVEL_RUNS` new ones. Short
+    stretches of runs on other instances are compared with each other.
     """
     instances = instances_of(own)
     runs = [run for run in runs if run.kind == own.kind]

@@ -1,8 +1,8 @@
-"""Replaces the names in a recording by pseudonyms; the same salt gives a name the same one.
+"""Replaces the names in a recording by pseudonyms. With one salt, a name has one pseudonym.
 
-A pseudonym keeps only what audits read from a name. That is whether two runs have one family,
-whether an address names a version of its data, and the toolkit of an image. A pseudonym's letters
-form no words or hexadecimal digits, so it cannot be mistaken for anything else.
+A pseudonym keeps only what audits read from a name: the family, a version of the data, an image's
+toolkit. Its letters form no words or hexadecimal digits, so it cannot be mistaken for anything
+else.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _RULE_NUMBER = re.compile(r"(?:-[0-9]{1,14})?\Z")
 class Pseudonyms:
     """Replaces names by pseudonyms. Without the `salt`, nobody can test a guess.
 
-    `names`: the jobs' names in their original case, as ARNs have them in lower case.
+    `names`: the jobs' names in their original case, because ARNs have them in lower case.
     """
 
     def __init__(self, salt: bytes, names: Iterable[str] = ()) -> None:
@@ -175,7 +175,7 @@ class Pseudonyms:
     def host(self, host: str, job_hosts: Iterable[str]) -> str:
         """Replaces a host's name in metrics by the host's number in the job.
 
-        A name without a slash is a job's name, and is replaced like one.
+        A name without a slash is replaced like a job's name.
         """
         job, slash, name = host.partition("/")
         if not slash:

@@ -20,9 +20,10 @@ NAMES_SHOWN = 10
 
 
 class RankedName(Struct, frozen=True):
-    """A family, owner or instance type; `name` is None for audits without such a name.
+    """A family, owner or instance type.
 
-    `account_regions`: each account and region in which the name has audits.
+    `name`: None for audits without such a name. `account_regions`: each account and region in which
+    the name has audits.
     """
 
     name: str | None
@@ -39,14 +40,14 @@ class FamilyFix(Struct, frozen=True):
 
 
 class RankedFamily(Struct, frozen=True):
-    """A family with the finding to check first; None if no finding can be read."""
+    """A family with the finding to check first, which is None if no finding can be read."""
 
     family: RankedName
     fix: FamilyFix | None
 
 
 class RankedNames(Struct, frozen=True):
-    """The first names of a scope in order, and the number of all names."""
+    """The first names of a ranking, and the number of all names."""
 
     shown: tuple[RankedName, ...]
     name_count: int
@@ -55,8 +56,7 @@ class RankedNames(Struct, frozen=True):
 class Ranking(Struct, frozen=True):
     """The ranked sums of audits of jobs that ended from `since` to `until` (UTC, both included).
 
-    The sums of families, owners and types each add up to `total`. Only rules with a finding are
-    ranked.
+    Only rules with a finding are ranked.
     """
 
     since: date
@@ -111,8 +111,7 @@ def family_fix(
 ) -> FamilyFix | None:
     """Returns the finding to check first; None if no finding can be read.
 
-    It is of the family's rule with the most avoidable and lost dollars, then the most possible
-    ones.
+    Its rule has the family's most avoidable and lost dollars, or else the most possible dollars.
     """
     runs = [*summaries]
     fixes = (rule_fix(rule, runs, read_audit) for rule, _ in ranked_rules(sums))

@@ -18,8 +18,7 @@ from sageaudit.errors import BadHistory
 MAX_EARLIER_RUNS = 50
 """The most earlier runs that a run is compared with: one query of about 80 KB."""
 DETAIL_DAYS = 90
-"""The days for which a detail is stored (docs/data-model.md). Later the job cannot be judged again.
-"""
+"""The days for which a detail is stored (docs/data-model.md)."""
 UNKNOWN_NAME = "unknown"
 """Replaces the account or region of a run in rows and keys if its recording does not name it."""
 NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -30,7 +29,7 @@ Row_co = TypeVar("Row_co", covariant=True)
 
 
 class Detail(Struct, frozen=True):
-    """What is needed to audit a job again: stored Describe answer, tags and packed series.
+    """What is needed to audit a job again: the Describe answer, tags and packed series.
 
     `note`: which series were too large to store; None if all are stored.
     """
@@ -46,8 +45,8 @@ class AuditEntry(Struct, frozen=True):
 
     `last_modified_at`: the job's LastModifiedTime; an older state never overwrites a newer one.
     `force_new_version`: records a version even if nothing about the job changed. `run_summary`:
-    what the family's later runs read; None for a job that was never described. `earlier_runs`: the
-    runs that this audit was compared with, newest first; None if none were read.
+    what the family's later runs read; None if the job was never described. `earlier_runs`: the runs
+    that this audit was compared with; None if none were read.
     """
 
     key: JobKey
@@ -61,7 +60,10 @@ class AuditEntry(Struct, frozen=True):
 
 
 class RecordOutcome(enum.Enum):
-    """The result of recording an audit. A repeated delivery or an older state records nothing."""
+    """The result of recording an audit.
+
+    Nothing is recorded for a repeated delivery or an older state of the job.
+    """
 
     RECORDED = "recorded"
     DUPLICATE = "duplicate"
@@ -87,7 +89,7 @@ class FindingRow(Struct, frozen=True, kw_only=True):
     saving_usd: Decimal | None = None
     saving_alone_usd: Decimal | None = None
     saving_up_to_usd: Decimal | None = None
-    """The most that the finding may save; above `saving_usd` if the upper end of a range is not
+    """The most that the finding may save. It is above `saving_usd` if a range's upper end is not
     counted."""
     summary: str
     fix: str | None = None
@@ -99,8 +101,7 @@ class FindingRow(Struct, frozen=True, kw_only=True):
 class RuleFinding(Struct, frozen=True):
     """A finding in a list of one rule, with its audit's summary.
 
-    The summary's `severity` and `estimated` are the finding's. `is_loaded`: the summary is
-    complete, and not only the list's fields.
+    `is_loaded`: False if the summary has only the fields that the list contains.
     """
 
     finding: FindingRow
@@ -136,7 +137,7 @@ class RunIndex(enum.StrEnum):
 
 
 class RunQuery(Struct, Generic[Row_co], frozen=True):
-    """A query for a list of a history: an index, and the values to look up in it."""
+    """A query of a history: an index, and the values to look up in it."""
 
     index: RunIndex
     values: tuple[str, ...]

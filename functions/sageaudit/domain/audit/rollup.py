@@ -1,7 +1,6 @@
 """The audit of a roll-up: the sum of its children's audits, which no other sum includes.
 
-The cost of a tuning or AutoML job is on the jobs that it launched. A finding of the roll-up merges
-one rule's findings over all children, with the sum of their shares.
+The cost of a tuning or AutoML job is on the jobs that it launched.
 """
 
 from __future__ import annotations
@@ -74,9 +73,9 @@ def roll_up(
 ) -> Audit:
     """Returns the audit of a roll-up: the sum of its children's audits.
 
-    `launched_count`: the number of launched jobs; None if unknown. A roll-up that launched nothing
-    cost nothing. `outcomes`: of the roll-up's own rules. `own_savings`: what these rules save
-    beyond the children's findings.
+    `launched_count`: the number of launched jobs; None if unknown. If it is 0, the cost is 0.
+    `outcomes`: those of the roll-up's own rules. `own_savings`: what these rules save beyond the
+    children's findings.
     """
     empty_sum = _ZERO if launched_count == 0 else None
     jobs_label = _children_label(job)
@@ -169,7 +168,7 @@ def _missing(
 
 
 def _incomplete(children: Sequence[AuditDocument], jobs_label: str) -> Iterable[str]:
-    """Yields each reason once. Upper bounds are left out, as the bill's basis shows them."""
+    """Yields each reason once. Upper bounds are left out, because the bill's basis shows them."""
     counts: Counter[str] = Counter()
     for bill in (child["bill"] for child in children if child["bill"]["total_usd"] is not None):
         counts.update(undercounted_parts(bill))
@@ -268,7 +267,7 @@ def _merge_rule_findings(
 
 
 def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable[Slice]:
-    """The shares of the roll-up's own findings reduce the remainder."""
+    """Sums the slices. The dollars of the roll-up's own findings reduce the remainder."""
     sums: dict[str, Decimal] = {}
     for child in children:
         for part in child["waterfall"]:
@@ -285,6 +284,6 @@ def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable
 
 
 def _known_sum(values: Iterable[Decimal | None]) -> Decimal | None:
-    """None if no value is known."""
+    """Returns None if no value is known."""
     known_values = [value for value in values if value is not None]
     return sum(known_values, _ZERO) if known_values else None

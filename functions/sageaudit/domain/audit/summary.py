@@ -24,7 +24,7 @@ _INTERRUPTED = "Interrupted"
 
 
 class JobKey(Struct, frozen=True):
-    """The key of one run: the job's ARN and creation time, as a deleted job's name can be reused.
+    """The key of one run: the job's ARN and creation time, because names can be used again.
 
     `created_at`: the start time if the creation time is unknown.
     """
@@ -36,9 +36,9 @@ class JobKey(Struct, frozen=True):
 class AuditSummary(Struct, frozen=True, kw_only=True):
     """The newest audit of one job, as lists, sums and the family's later runs read it.
 
-    None means unknown. The fields from `purchase` on (RUN_FIELDS) are about the run itself, and not
-    in the audit's document. Roll-ups, and jobs that were never described, do not have them. Before
-    an audit is recorded, its summary has no version, digest and ruleset.
+    None means unknown. The fields in RUN_FIELDS are about the run itself, and not in the audit's
+    document. Roll-ups, and jobs that were never described, do not have them. Version, digest and
+    ruleset are set when the audit is recorded.
     """
 
     key: JobKey
@@ -73,12 +73,11 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     spend_qualifier: SpendQualifier = SpendQualifier.UNKNOWN
     """How exactly the total is known."""
     estimated: bool = False
-    """Whether the dollars depend on an estimated rate."""
     incomplete: bool = False
     """Whether the total lacks a part, such as storage without a price."""
     stamp: str | None = None
-    """A checksum of the facts of this run that audits of later family runs use. If it changes,
-    those audits are out of date. None if no later run is compared with this run."""
+    """A checksum of the run's facts that audits of later family runs use. If it changes, those
+    audits are out of date. None if no later run is compared with this run."""
     findings_without_row: int | None = None
     """The number of findings without a row, as an audit has at most 40 rows; None if each has a
     row."""
@@ -106,10 +105,10 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     spot_saved_usd: Decimal | None = None
     """What Spot saved, in USD; None for a roll-up."""
     usage_quantities: Mapping[str, Decimal | None] | None = None
-    """Hours or GB-months by usage type; None for a roll-up. Prepaid and free capacity is left out,
-    as AWS bills it elsewhere."""
+    """Hours or GB-months by usage type; None for a roll-up. Prepaid and free capacity is not
+    included."""
     usage_costs: Mapping[str, Decimal | None] | None = None
-    """USD by usage type, for the same keys as `usage_quantities`; None for an unknown cost."""
+    """USD by usage type; None for an unknown cost."""
     instance: str | None = None
     """The instances, for people: `2 x ml.g5.xlarge`, or several groups joined by ` + `."""
     possible_usd: Decimal | None = None
@@ -119,7 +118,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     retained_s: Decimal | None = None
     """The seconds for which the warm pool was retained, per instance."""
     instance_type: str | None = None
-    """The instance type; None if the run used several types, like `instance_count`."""
+    """The instance type; None if the run used several types."""
     instance_count: int | None = None
     fingerprint: str | None = None
     """The keyed hash of image, data, entry point and hyperparameters, if any."""
@@ -176,7 +175,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     def waste_usd(self) -> Decimal | None:
         """The known avoidable and lost dollars together.
 
-        None if the known dollars are 0 and more may be unknown.
+        None if they are 0 and one of them is unknown.
         """
         sum_usd = (self.avoidable_usd or _ZERO) + (self.lost_usd or _ZERO)
         is_unknown = self.avoidable_usd is None or self.lost_usd is None
@@ -200,7 +199,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
 
     @property
     def possible_incomplete(self) -> bool:
-        """Whether more than `possible_usd` may be possible, because dollars are unknown."""
+        """Whether more may be possible, because a finding's dollars are unknown."""
         return bool(self.sums.possible_unknown)
 
     @property
@@ -233,12 +232,12 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     def is_comparable(self) -> bool:
         """Whether later runs may be compared with this run.
 
-        False for a roll-up or a job that was never described.
+        False for a roll-up, or if the job was never described.
         """
         return self.purchase is not None and not self.rollup
 
     def matching_recommendation(self, other: Recommendation) -> Recommendation | None:
-        """Returns the run's recommendation with the `line` of `other`; None without one."""
+        """Returns the run's recommendation for the same rule and parameter; None without one."""
         return next((row for row in self.recommendations or () if row.line == other.line), None)
 
     def setting_value(self, path: str) -> str | None:
@@ -266,7 +265,7 @@ RUN_FIELDS = (*_STAMP_FIELDS, "recommendations", "settings")
 def comparison_stamp(run: AuditSummary) -> str:
     """Returns a checksum of the run's facts that audits of later family runs use.
 
-    The avoidable dollars of a short run are included, because later audits sum them.
+    It includes the avoidable dollars of a short run, because later audits sum them.
     """
     fields = {name: getattr(run, name) for name in _STAMP_FIELDS}
     fields["rules_with_findings"] = sorted(run.rules_with_findings)
@@ -282,7 +281,7 @@ def _hours(seconds: int | None) -> Decimal | None:
 
 
 def _exact(value: object) -> str:
-    """Equal numbers, such as 4.50 and 4.5, have equal texts."""
+    """Returns an equal text for equal numbers, such as 4.50 and 4.5."""
     if isinstance(value, Decimal):
         return str(value.normalize())
     if isinstance(value, Mapping):

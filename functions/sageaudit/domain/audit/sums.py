@@ -1,7 +1,7 @@
 """Sums over audits: what one audit adds, and daily sums by account, family, owner and type.
 
-A roll-up repeats its children's dollars, so it adds only its own findings. An unknown amount adds
-nothing to the sum, and 1 to the count of unknown amounts.
+A roll-up adds only its own findings, because it repeats its children's dollars. An unknown amount
+adds 1 to the count of unknown amounts.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _JUDGED = frozenset({Judged.YES, Judged.PARTLY})
 _ZERO = Decimal(0)
 _MICRODOLLAR = Decimal("0.000001")
 _LARGEST_EXPONENT = 8
-"""Amounts of $1,000,000,000 or more are not stored: no job costs this much. SQLite's integers hold
-the sum of 9,000 such amounts in millionths."""
+"""Amounts of $1,000,000,000 or more are not stored. SQLite's integers hold the sum of 9,000 such
+amounts in millionths."""
 
 
 class Scope(enum.StrEnum):
@@ -56,11 +56,10 @@ class Scope(enum.StrEnum):
 
 
 class RuleSums(Struct, frozen=True):
-    """The sums of one rule's standing findings. Dollars are in USD, by bucket.
+    """The sums of one rule's standing findings in USD, by bucket.
 
-    The `*_range_usd` fields: how much more findings with a range may save. The `*_unknown` fields:
-    the number of findings with unknown dollars. `estimated`: the number of findings at an estimated
-    rate.
+    The `*_range_usd` fields say how much more findings with a range may save. The `*_unknown`
+    fields count findings with unknown dollars. `estimated` counts findings at an estimated rate.
     """
 
     findings: int = 0
@@ -107,11 +106,10 @@ class Sums(Struct, frozen=True):
     """Sums of the newest versions of audits. Counts are of jobs, without roll-ups.
 
     `failed`: failed jobs that had started. `unpriced`: jobs of unknown total, which are in no sum.
-    `incomplete`: jobs whose known total lacks a part. `upper_bounds`: jobs whose total is an upper
-    bound. `estimated`: jobs at an estimated rate. The `*_unknown` fields: jobs whose dollars of
-    this kind are unknown. `possible_unknown` also counts roll-ups, and partly unknown dollars.
-    `judged_usd`: the total of the jobs that were judged, in whole or in part. `idle_usd`: the value
-    of idle capacity. `idle_counted_usd`: its part in avoidable or lost dollars.
+    `incomplete`: jobs whose total lacks a part. `upper_bounds`: jobs whose total is an upper bound.
+    `estimated`: jobs at an estimated rate. The `*_unknown` fields count jobs whose dollars of this
+    kind are unknown. `judged_usd`: the total of jobs that were judged at least in part. `idle_usd`:
+    the value of idle capacity. `idle_counted_usd`: its part in avoidable or lost dollars.
     """
 
     jobs: int = 0
@@ -203,8 +201,8 @@ class Sums(Struct, frozen=True):
 class SumRow(Struct, frozen=True):
     """The sums of one day and one name. Rows of the same day and name add up.
 
-    `day`: in UTC, by the job's end. `name`: None for Scope.ACCOUNT, and for audits without an owner
-    or a single type.
+    `day`: the day (UTC) on which the jobs ended. `name`: None for Scope.ACCOUNT, and for audits
+    without an owner or a single type.
     """
 
     scope: Scope
@@ -246,7 +244,10 @@ def add_sums(parts: Sequence[Sums]) -> Sums:
 
 
 def sum_rows(rows: Iterable[SumRow]) -> Sums:
-    """Returns the sum of all rows, which must be of one scope: each scope counts every audit."""
+    """Returns the sum of all rows, which must be of one scope.
+
+    Each scope counts every audit once.
+    """
     return add_sums([row.sums for row in rows])
 
 

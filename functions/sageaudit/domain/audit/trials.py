@@ -1,7 +1,7 @@
 """The trials (training jobs) of a tuning job: their cost, their objective, and the savings.
 
-A tuning job has no bill of its own. The findings of its trials claim their shares first. A finding
-of the tuning job then claims the rest of the bills of the trials that it names.
+A tuning job has no bill of its own. Its findings claim what the trials' own findings leave of the
+trials' bills.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _ORDER = (Bucket.LOST, Bucket.AVOIDABLE, Bucket.POSSIBLE, Bucket.NONE)
 class Trial(Struct, frozen=True):
     """The cost and objective of one trial. None means unknown.
 
-    `objective`: the final value of the tuning job's metric. `counted_usd`: the part of the bill
-    that the trial's own avoidable and lost findings claim. `possible_usd`: the part that its
-    possible findings claim; 0 if unknown. The tuning job's findings can claim the rest.
+    `objective`: the final value of the tuning job's metric. `counted_usd`: the part of the bill in
+    the trial's own avoidable and lost findings. `possible_usd`: the part in its possible findings;
+    0 if unknown.
     """
 
     name: str
@@ -92,7 +92,7 @@ def allocate_trial_savings(
 ) -> TrialSavings:
     """Gives each finding the unclaimed USD of the trials that it names.
 
-    Lost findings claim first, then avoidable and possible ones.
+    Lost findings claim first, then avoidable and possible findings.
     """
     trial_by_name = {trial.name: trial for trial in trials}
     unclaimed_by_name = {name: _unclaimed_usd(trial) for name, trial in trial_by_name.items()}
@@ -137,7 +137,7 @@ def allocate_trial_savings(
 
 
 def _unclaimed_usd(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
-    """Returns the USD that counted findings can claim, and the USD that possible ones can claim."""
+    """Returns the USD that counted findings can still claim, then the USD for possible findings."""
     if trial.total_usd is None or trial.counted_usd is None:
         return None, None
     unclaimed_usd = trial.total_usd - trial.counted_usd

@@ -1,13 +1,14 @@
 """Computes the bill of a job from the job and the market.
 
-compute   = billable seconds x instances x on-demand rate of the region
-storage   = GB x instance-hours / hours of that calendar month, only if EBS is provisioned
+Prices are on demand. Savings Plans, credits, the free tier, S3, FSx, ECR, NAT and data transfer are
+not included. A bill with an estimated rate has dollars, but is not complete.
+
+compute = billable seconds x instances x on-demand rate of the region
+storage = GB x instance-hours / hours of that calendar month, only if EBS is provisioned
 warm pool = retained seconds x instances x the same rate, and its volumes
 
-Sources: botocore (BillableTimeInSeconds, "multiply by the instance count"); the quantities match
-the lines of a real eu-west-1 bill of December 2023 to the printed digit. Prices are on demand.
-Savings Plans, credits, the free tier, S3, FSx, ECR, NAT and data transfer are not included. A bill
-with an estimated rate has dollars, but is not complete.
+Sources: botocore (BillableTimeInSeconds, "multiply by the instance count"); the quantities match a
+real eu-west-1 bill of December 2023 to the printed digit.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
 
 
 def _seconds_so_far(job: Job) -> Decimal | None:
-    """Waiting for capacity is not billed."""
+    """Returns the billed seconds, which exclude waiting for capacity."""
     if is_still_waiting(job):
         return _ZERO
     seconds = job.billed_phases_s
@@ -342,7 +343,7 @@ def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
 
 
 def _phases(job: Job, compute_usd: Decimal | None) -> tuple[PhaseCost, ...]:
-    """Returns each phase's share of the compute lines by its billed seconds, on Spot too.
+    """Splits the compute lines over the phases by billed seconds, on Spot too.
 
     The longest phase gets the rounding difference.
     """

@@ -1,7 +1,4 @@
-"""Facts about a bill besides its lines: kind of prices, Spot saving, and what is not included.
-
-For an interrupted Spot run, also its attempts: the repeated work, and what was billed for it.
-"""
+"""Facts about a bill besides its lines: kind of prices, Spot saving, and what is not included."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ SAVINGS_PLAN_NOTE = (
 PREPAID_ESTIMATE_PREFIX = "its value on demand: "
 """The beginning of a note that the value of prepaid capacity is at an estimated rate."""
 _KIND_PRIORITY: tuple[PriceKind, ...] = ("estimate", "own", "list")
-"""The order of kinds: a bill's `price_kind` is the first kind that one of its rates has."""
+"""A bill's `price_kind` is the first of these kinds that one of its rates has."""
 AMORTISED_NOTE = (
     "amortised rates count a Savings Plan's cost, which is paid used or not: the cash effect"
     " depends on its utilisation"
@@ -40,12 +37,12 @@ _ECR = re.compile(
 
 
 def lacks_checkpoints(job: Job) -> bool:
-    """Returns whether a run without signs of checkpoints took over `CHECKPOINTS_FROM_S` seconds."""
+    """Returns whether a run of over `CHECKPOINTS_FROM_S` seconds shows no checkpoints."""
     return restarts_from_scratch(job) and (job.elapsed_s or _ZERO) > CHECKPOINTS_FROM_S
 
 
 def restarts_from_scratch(job: Job) -> bool:
-    """Returns whether the run shows no sign of checkpoints. An interruption then loses all work."""
+    """Returns whether the run shows no checkpoints, so that an interruption loses all work."""
     return not (job.checkpointed or job.hints.own_checkpoints)
 
 
@@ -53,7 +50,7 @@ class Attempts(Struct, frozen=True):
     """The attempts of an interrupted run.
 
     `training_s`: the training seconds of all attempts. `repeated_s`: the training seconds before
-    the last attempt. `max_repeated_share`: `repeated_s` as a share (0..1) of the billed phases.
+    the last attempt. `max_repeated_share`: these seconds as a share (0..1) of all billed phases.
     `min_repeated_share`: the share of the billed seconds that exceeds the last attempt.
     """
 
@@ -81,9 +78,9 @@ def attempts(job: Job) -> Attempts | None:
 
 
 def last_attempt_s(job: Job) -> Decimal | None:
-    """Returns the seconds, download included, in which instances worked in the last attempt.
+    """Returns the seconds in which instances worked after the last interruption.
 
-    An uninterrupted run takes this long. None without an interruption, or if a phase is unknown.
+    They include the download. None without an interruption, or if a phase is unknown.
     """
     seconds = [
         phase.seconds for phase in _last_attempt_phases(job) if phase.billed or phase.is_repeated
@@ -99,10 +96,10 @@ def _last_attempt_phases(job: Job) -> tuple[Phase, ...]:
 class BillFacts(Struct, frozen=True):
     """Facts about one bill.
 
-    `price_kind`: an estimate if any rate is one; None without rates. `spot_saved_usd`: what the
-    seconds that Spot did not bill would have cost. None for a run that restarted from scratch,
-    because an on-demand run would be shorter. `prepaid_value_usd`: what a training plan's capacity
-    would have cost on demand.
+    `price_kind`: "estimate" if any rate is one; None without rates. `spot_saved_usd`: what the
+    unbilled seconds would have cost. None for a run that restarted from scratch, because an
+    on-demand run would be shorter. `prepaid_value_usd`: what a training plan's capacity would have
+    cost on demand.
     """
 
     price_kind: PriceKind | None
@@ -132,10 +129,10 @@ def image_region(image: str | None) -> str | None:
 
 
 def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
-    """Returns what Spot saved, in USD; None if unknown or not on Spot.
+    """Returns None if the saving is unknown, or if the job is not on Spot.
 
     Source: AWS, managed spot training: savings = 1 - billable / training seconds. Waits and
-    repeated downloads do not count, as an on-demand run has neither.
+    repeated downloads do not count, because an on-demand run has neither.
     """
     if job.purchase is not Purchase.SPOT or job.billable_s is None or job.elapsed_s is None:
         return None
@@ -172,7 +169,7 @@ def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]
 
 
 def _billed_seconds_note(job: Job) -> str:
-    """Returns why more seconds may be billable than training seconds.
+    """Says why more seconds are billable than training seconds.
 
     AWS documents neither figure for several attempts. In one attempt, billable is at most training.
     """

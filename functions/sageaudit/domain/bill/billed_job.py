@@ -1,7 +1,6 @@
 """A job with its bill, and what each change of the job saves: the difference between two bills.
 
-Some fixes are not possible for a job, or not together. An estimated rate makes a saving at most
-possible. `resize/type_vetoes.py` says to which types a run cannot move.
+Some fixes are not possible for a job, or not together:
 
 | fix | not with | because |
 |---|---|---|
@@ -14,10 +13,6 @@ possible. `resize/type_vetoes.py` says to which types a run cannot move.
 Sources: SageMaker guide on warm pools and managed spot; automatic model tuning, early stopping; EC2
 user guide, Capacity Blocks for ML, which reserve "highly sought-after GPU instances" (p4d, p5 and
 later).
-
-The bill on another type is only a total, without lines: a run is compared with dozens of types, and
-one or two are reported. The run's seconds, volumes and month are the same on all types, so they are
-computed once. Each type then costs one multiplication.
 """
 
 from __future__ import annotations
@@ -49,7 +44,7 @@ _ZERO = Decimal(0)
 
 
 class BilledJob(Struct, frozen=True, dict=True):
-    """A job with its bill. The bill of each change is cached, as several fixes may use it.
+    """A job with its bill. Several fixes may use the bill of a change, so it is cached.
 
     The class has no slots, so that results are cached.
     """
@@ -76,9 +71,8 @@ class BilledJob(Struct, frozen=True, dict=True):
     def saving_usd(self, change: Change) -> Decimal | None:
         """Returns what one change saves, in USD, at least 0; None if unknown.
 
-        Unknown if either bill is unknown or an upper bound, or if the new type has no price of the
-        same time and kind. Also unknown if the changed bill lacks a line, because fewer known lines
-        are not a saving.
+        It is unknown if either bill is unknown or an upper bound, or if the changed bill lacks a
+        line. It is also unknown if the new type has no price of the same time and kind.
         """
         billed = self.bill
         if isinstance(change, SetType) and (quote := self._rate_and_total(change)):
@@ -103,7 +97,7 @@ class BilledJob(Struct, frozen=True, dict=True):
         return self.with_change(change).bill.compute_usd
 
     def _rate_and_total(self, change: SetType) -> tuple[Rate, Decimal] | None:
-        """None if only a bill with lines can show the total."""
+        """Returns the other type's rate and total; None if only a bill with lines can show them."""
         other_type = self.market.types.get(change.instance_type)
         rate = self.market.hourly(self.job.region, self.job.kind, change.instance_type)
         if self._other_type_bill is None or other_type is None or rate is None:
@@ -124,7 +118,7 @@ class BilledJob(Struct, frozen=True, dict=True):
 
 
 def _is_comparable(current_bill: Bill, changed_bill: Bill) -> bool:
-    """Missing rates are skipped."""
+    """Compares the rates of both bills. Missing rates are skipped."""
     rates = [
         [line.rate for line in billed.lines if line.item == "compute"]
         for billed in (current_bill, changed_bill)
@@ -139,9 +133,9 @@ def _is_comparable(current_bill: Bill, changed_bill: Bill) -> bool:
 class BillOnType(Struct, frozen=True):
     """What the total of a job on one other type depends on, besides the type.
 
-    `month_left_s`: the seconds from the job's start to the end of its calendar month; None without
-    volumes, or if unknown. `gb_month_usd`: the price of the volumes; 0 without volumes, None if a
-    bill with lines is needed.
+    `month_left_s`: the seconds from the start to the end of its calendar month; None without
+    volumes, or if unknown. `gb_month_usd`: the price of the volumes; 0 without volumes, None if
+    unknown.
     """
 
     seconds: Decimal
@@ -154,7 +148,7 @@ class BillOnType(Struct, frozen=True):
 
     @classmethod
     def from_job(cls, job: Job, market: Market) -> Self | None:
-        """Returns the values for a job; None if its bill has other parts, or unknown seconds."""
+        """Returns the figures of a job; None if its bill is not only compute and volumes."""
         seconds, basis = billed_seconds(job)
         if job.free or job.groups_unknown or job.warm_pool or seconds is None or basis == "prepaid":
             return None
@@ -253,7 +247,8 @@ def change_refusal(change: Change, job: Job, *, savings_plan: bool) -> str | Non
 def limit_to_possible(detection: Detection, job: Job, market: Market) -> Detection:
     """Returns the detection, in bucket `possible` if its saving is uncertain.
 
-    It is uncertain if the new type's rate is an estimate, or if only a trial shows the run time.
+    A saving is uncertain if the new type's rate is an estimate, or if only a trial shows the run
+    time.
     """
     estimate_basis = rate_estimate_basis(detection, job, market)
     needs_trial = isinstance(detection.change, SetType) and detection.change.needs_trial

@@ -1,11 +1,8 @@
 """Prices that sources know, what the company paid, and which price was in force on a day.
 
 AWS does not publish when a price changed; only the days on which a price was read are known. On a
-day between two different prices the rate is ambiguous: the newer price is used and both are shown.
-
-`sageaudit prices learn` derives the company's own rates from a cost report, by region, component
-and type. A rate is valid from its first day until a newer rate is known. For an earlier day it is
-unknown what was paid.
+day between two different prices the newer price is used, and both are shown. A rate of the company
+is valid from its first day until a newer rate is known.
 """
 
 from __future__ import annotations
@@ -101,7 +98,7 @@ class PriceSource(Protocol):
 
 
 def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
-    """Returns the rate in force on `day`, or the newest if `day` is None; None without rates."""
+    """Returns the rate in force on `day`, or the newest if `day` is None. None without rates."""
     if not rates:
         return None
     newest = max(rates, key=lambda rate: (rate.last_day, rate.first_day))

@@ -1,9 +1,8 @@
 """Instance types, their dated prices, and the measured run times on other GPUs.
 
 An absent type or price is unknown. A run-time ratio belongs to a precision class, because two GPUs
-may be similar in one class and far apart in another. A class without a ratio is unknown, as data
-sheets cannot replace a measurement. A run of unknown precision may be in either of the two usual
-classes, so the widest range of both counts.
+may be similar in one class and far apart in another. Data sheets cannot replace a measurement. For
+a run of unknown precision, the widest range of the usual classes counts.
 """
 
 from __future__ import annotations
@@ -29,13 +28,14 @@ PriceKind = Literal["list", "own", "estimate"]
 """`list`: AWS's list price. `own`: the company's own price from its policy. `estimate`: EC2's price
 times a factor."""
 ESTIMATE_TOLERANCE = Decimal("0.01")
-"""The share by which an estimated rate may be wrong; a smaller difference from another rate may not
-exist. 98.6% of 2,186 pairs of SageMaker's and EC2's rates are within 1% of their family's factor.
-"""
+"""The share by which an estimated rate may be wrong. 98.6% of 2,186 pairs of SageMaker's and EC2's
+rates are within 1% of their family's factor."""
 _MARKET_CACHE_SIZE = 8
 """The number of related markets that each market caches: the jobs of a day run on few types."""
 Era = Literal["today", "past", "before_known", "ambiguous"]
-"""How a price's date relates to the job's day: see `Rate.price_age`."""
+"""How a price's date relates to the job's day. `today`: the newest known price. `past`: an earlier
+price. `before_known`: the day is before any known price. `ambiguous`: the day is between two
+different prices."""
 
 
 class Precision(enum.StrEnum):
@@ -56,8 +56,8 @@ class Precision(enum.StrEnum):
 
 
 UNKNOWN_PRECISION = frozenset({Precision.HALF, Precision.FP32})
-"""The classes that a run of unknown precision may be in. A measured ratio without TF32 counts too.
-If there is none, `fp32_peak_ratio` shows whether the run may be slower."""
+"""The precisions that a run of unknown precision may have. A measured ratio without TF32 counts
+too."""
 
 
 class GpuPeaks(Struct, frozen=True):
@@ -78,9 +78,8 @@ class GpuRatio(Struct, frozen=True):
     """The training throughput of the GPU `fast` over that of the GPU `slow`.
 
     `times_low` and `times_high`: the lowest and highest ratio over the workloads. `works`: the
-    number of workloads that one suite ran on both; 0 if the ratio was composed of two others
-    through the GPU `via`, or taken from two suites. `stand_ins`: GPUs measured in place of similar
-    ones.
+    number of workloads that one suite ran on both; 0 for a ratio from two suites, or through a
+    third GPU `via`. `stand_ins`: GPUs measured in place of similar ones.
     """
 
     fast: str
@@ -137,7 +136,7 @@ class UnmeasuredPrecisions(Struct, frozen=True):
 def runtime_range(
     current_gpu: str, other_gpu: str, ratios: Iterable[GpuRatio], precisions: frozenset[Precision]
 ) -> RuntimeRange | UnmeasuredPrecisions:
-    """Returns the widest range over all `precisions` of the run, if each has one."""
+    """Returns the widest range over all `precisions`, or those without a measured range."""
     both_ways = ((current_gpu, other_gpu), (other_gpu, current_gpu))
     rows = [row for row in ratios if (row.fast, row.slow) in both_ways]
     measured_precisions = {row.precision for row in rows if row.is_range}
@@ -156,7 +155,7 @@ def runtime_range(
 
 
 def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
-    """The inverse for a faster GPU."""
+    """Returns the inverse for a faster GPU."""
     if slower:
         return row.times_low, row.times_high
     low = (_ONE / row.times_high).quantize(_PLACES, ROUND_DOWN)
@@ -184,15 +183,11 @@ def fp32_peak_ratio(
 class Rate(NamedTuple):
     """A price in USD per unit, with its date (ISO), source and the reason to doubt it.
 
-    `kind`: AWS's list price, the company's own, or an estimate. `as_of`: None without a date.
-    `price_age`: "today" for the newest known price, "past" for an earlier price. "before_known" is
-    the newest price for a day before any known price. "ambiguous" is the newest price for a day
-    between two different prices; `other_usd` is then the older price.
-
-    `estimate_basis`: one sentence on how an estimate was made; None for other rates. `is_by_ratio`:
-    the rate was computed from another type's rate. `is_discounted`: the rate is an estimate less
-    the policy's percentage. `unlisted_reason`: why SageMaker may not sell the type.
-    `learned_basis`: what a rate from a cost report counts; None for all other rates.
+    `as_of`: None without a date. `price_age`: how the date relates to the job's day. `other_usd`:
+    the older of two prices if `price_age` is "ambiguous". `estimate_basis`: how an estimate was
+    made. `is_by_ratio`: the rate was computed from another type's rate. `is_discounted`: the rate
+    is an estimate less the policy's percentage. `unlisted_reason`: why SageMaker may not sell the
+    type. `learned_basis`: what a rate from a cost report counts; None for other rates.
     """
 
     usd: Decimal
@@ -223,7 +218,7 @@ def is_comparable(rate: Rate | None, other: Rate | None) -> bool:
     """Returns whether two rates are known and can be compared.
 
     Both or neither must be negotiated, and both or neither past prices. An estimate is comparable
-    with a list price; the caller must say that it is an estimate.
+    with a list price, but the caller must say so.
     """
     if rate is None or other is None:
         return False
@@ -236,10 +231,9 @@ class InstanceType(Struct, frozen=True):
     """One row of the catalogue. GPU memory is per GPU; `is_ebs_billed` is None if unknown.
 
     `gpu_peaks`: None without a data sheet. `gpu_ratios`: the measured ratios between the type's GPU
-    model and others. `kinds`: the job kinds that may use the type. `efa`: whether the type supports
-    an Elastic Fabric Adapter; None if unknown. `network_gbps`: the maximum gigabits per second of
-    the network. `successors`: types of newer generations that replace the type, an editorial
-    choice.
+    and others. `kinds`: the job kinds that may use the type. `efa`: whether the type supports an
+    Elastic Fabric Adapter; None if unknown. `network_gbps`: the maximum gigabits per second.
+    `successors`: newer types that replace the type, an editorial choice.
     """
 
     name: str
@@ -276,7 +270,7 @@ class Prices(Protocol):
     def newest_hourly_rate(
         self, region: str, component: Component, instance_type: str
     ) -> Rate | None:
-        """Returns the newest USD per instance-hour, on demand, whatever the job's day."""
+        """Returns USD per instance-hour, on demand, by the newest price."""
 
     def storage_rate(self, region: str, component: Component) -> Rate | None:
         """Returns USD per GB-month of ML storage."""
@@ -288,9 +282,9 @@ class Prices(Protocol):
 class Market(Struct, frozen=True, eq=False, dict=True):
     """Instance types and prices, from which a bill is computed.
 
-    `job_type`: the type of the job whose alternatives are priced. Rates and related markets are
-    cached: the jobs of one day, type and policy share one market. Two markets are equal only if
-    they are the same object, so results can be cached by market.
+    `job_type`: the type of the job whose alternatives are priced. The jobs of one day, type and
+    policy share one market, which caches rates. Two markets are equal only if they are the same
+    object.
     """
 
     types: Mapping[str, InstanceType]

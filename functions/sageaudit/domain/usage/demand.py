@@ -1,10 +1,9 @@
 """The demand of a run on each resource, from its recorded use.
 
 For memory, the peak counts: P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances.
-For vCPUs and GPUs, the total work counts: with fewer of them a run only takes longer, while with
-too little memory it fails. The demand is unknown if points are more than 5 minutes apart, which
-hides peaks, or if fewer than 15 minutes were active. It is also unknown if hosts or points are
-missing, which may have the peak.
+For vCPUs and GPUs, the total work counts, because a run with fewer of them only takes longer. The
+demand is unknown if points are more than 5 minutes apart or missing, or if fewer than 15 minutes
+were active.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ _CPU_LIMIT_SHARE = 0.9
 """vCPUs are at their limit from this busy share on, as in Debugger's CPUBottleneck and sageaudit's
 rule of that name."""
 _ONE_GPU_CEILING_MIN = 90.0
-"""One GPU did all the work only if the P95 of the sum of a host's GPUs (100: one GPU) is at least
-this."""
+"""One GPU did all the work only if the P95 of the sum of a host's GPUs is at least this (100: one
+GPU)."""
 _ONE_GPU_CEILING_MAX = 101.0
 """One GPU did all the work only if the sum of a host's GPUs never exceeds this: 100% of one GPU,
-and up to 1% that idle GPUs report."""
+and 1% that idle GPUs report."""
 
 
 class ResourceNeed(Struct, frozen=True):
@@ -90,9 +89,7 @@ class BusyCores(Struct, frozen=True):
         return (len(points) - len(over) + more / vcpu) / len(points)
 
     def is_at_limit(self, vcpu: float) -> bool:
-        """Returns whether this number of vCPUs would be at its limit in half of the periods or
-        more.
-        """
+        """Returns whether the host would be at its limit in half of the periods or more."""
         limit, points = _CPU_LIMIT_SHARE * vcpu, len(self.series.present)
         return (
             len([1 for cores in self._busy_at_least(limit) if cores >= limit])
@@ -100,7 +97,7 @@ class BusyCores(Struct, frozen=True):
         )
 
     def _busy_at_least(self, cores: float) -> list[float]:
-        """Skips periods below `cores`, for speed."""
+        """Returns the busy cores of each period that may reach `cores`."""
         percent = 100 * cores / self.vcpu * _ROUNDING_MARGIN
         if self.series.highest < percent:
             return []
@@ -110,11 +107,10 @@ class BusyCores(Struct, frozen=True):
 class Demand(Struct, frozen=True, dict=True):
     """The demand of a run: what the busiest host needs.
 
-    `vcpu`, `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of all GPUs of the host, in
-    GPUs. `gpu_memory_gib`: P99.5 over all GPUs of the host, without headroom. `hosts`: the GPUs of
-    each host; if they were not recorded, one host whose GPUs were always busy, the worst case.
-    `cores`: the busy cores of each host; empty if the use of the vCPUs is unknown. `disk_gb`: P99.5
-    plus headroom of the instance's own disk, if it has one.
+    `vcpu` and `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of the host's GPUs, in GPUs.
+    `gpu_memory_gib`: P99.5 over the host's GPUs, without headroom. `hosts`: the GPUs of each host;
+    if they were not recorded, one host whose GPUs were always busy. `cores`: the busy cores of each
+    host; empty if unknown. `disk_gb`: P99.5 plus headroom of the instance's own disk.
     """
 
     vcpu: ResourceNeed
@@ -159,8 +155,8 @@ def demand(
 ) -> Demand:
     """Returns the demand of a run on `current_type`, in the active minutes of `whole_run`.
 
-    Whether the GPU was idle depends on all minutes. `other_usage`: more active minutes whose demand
-    must be met, if `whole_run` is a pool of several runs.
+    `other_usage`: more active minutes whose demand must be met, if `whole_run` is a pool of several
+    runs. Whether the GPU was idle depends on all minutes.
     """
     usages = (whole_run.active_part(), *other_usage)
     factor = 1 + float(headroom_percent) / 100
@@ -191,8 +187,8 @@ def _series_of_hosts(usages: Sequence[Measurements], metric: Metric) -> list[Ser
 def _without_quiet_edges(line: Series, vcpu: int) -> Series:
     """Cuts a host's first and last minutes in which at most one process was busy.
 
-    If the use of the GPUs is unknown, the run may have been idle then. Idle minutes would make
-    fewer vCPUs look sufficient. Returns the whole line if no minute is left.
+    If the use of the GPUs is unknown, these minutes may be idle. They would make fewer vCPUs look
+    sufficient. Returns the whole line if no minute is left.
     """
     percent = 100 * ONE_PROCESS_MAX_CORES / vcpu
     busy = [minute for minute, value in enumerate(line.values) if (value or 0) > percent]
@@ -256,7 +252,7 @@ def _mean_unknown_reason(usage: Measurements, metric: Metric) -> str | None:
 
 
 def is_gpu_idle(usage: Measurements) -> bool:
-    """Returns whether no point shows GPU work: a host's GPUs together never exceed 1% of one GPU.
+    """Returns whether no point shows GPU work: a host's GPUs together show at most 1% of one GPU.
 
     Points of more than 5 minutes must be 0, because their mean may hide minutes of work.
     """

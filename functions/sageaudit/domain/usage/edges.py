@@ -1,13 +1,10 @@
 """The idle start and end of a run, as a whole and for each host.
 
-Only periods that are known to be idle count. Short gaps of missing points between idle points count
-as idle, too (`series.states`).
+Only periods that are known to be idle count, and short gaps of missing points between them.
 
-Standstills of similar length with one core at work may be a phase of the program. An evaluation or
-a save on one core recurs, and takes about as long each time. A process hangs once, or for any
-length of time. A standstill without a busy core is never a phase of the program. Metrics cannot
-show whether the minutes were needed, so a recurring standstill is worth a check, but is not a
-certain saving.
+A standstill with one busy core may be a phase of the program, such as an evaluation or a save. A
+phase recurs, and takes about as long each time; a hang does not. Metrics cannot show whether a
+recurring standstill was needed, so it is not a certain saving.
 """
 
 from __future__ import annotations
@@ -35,9 +32,8 @@ RECURS_FROM = 2
 """The fewest similar standstills that count as recurring. Our choice: a single standstill may be a
 hang, and a short training has two epochs."""
 _LENGTH_TIMES = 1.5
-"""The largest factor between the length of a similar standstill and the median length. Our choice:
-an evaluation varies with its data and with other jobs on the storage, and the first evaluation also
-loads."""
+"""How many times as long, or as short, as the median a similar standstill may be. Our choice: an
+evaluation varies with its data and the storage, and the first one also loads."""
 _AT_WORK_CORES = 0.5
 """The mean busy cores from which one process works in a standstill. Our choice: the process waits
 for storage at times, and a sleeping host uses under 0.2 cores."""
@@ -56,7 +52,7 @@ def gpu_recording_gap(usage: Measurements) -> Missing | None:
 def work_metric(usage: Measurements) -> Metric | Missing:
     """Returns the metric that shows whether hosts work: GPU, else CPU.
 
-    Returns why none does, if none does.
+    Returns the reason instead if no metric shows it.
     """
     if missing := gpu_recording_gap(usage):
         return missing
@@ -83,7 +79,7 @@ def activity_by_host(usage: Measurements) -> dict[str, States]:
 class HostActivity(Struct, frozen=True):
     """When one host worked.
 
-    `first_work_period`: the index of the period from which the host may have worked.
+    `first_work_period`: the index of the first period in which the host may have worked.
     `idle_tail_periods`: the number of idle periods at the end, or of the standstill there if it is
     longer. `has_worked`: whether the host may have worked after the first minutes, in which every
     host is active.
@@ -128,7 +124,7 @@ def _idle_end(states: States) -> range:
 
 
 def _host_standstill_tail(usage: Measurements, host: str) -> int:
-    """0 if the host's GPUs are not known to be idle in the last period."""
+    """Returns 0 if the host's GPUs are not known to be idle in the last period."""
     if usage.gpu_states.get(host, [None])[-1:] != [False]:
         return 0
     series = {
@@ -138,7 +134,7 @@ def _host_standstill_tail(usage: Measurements, host: str) -> int:
 
 
 def _final_standstill(usage: Measurements) -> range:
-    """Empty if the standstill may be a phase of the program."""
+    """Returns an empty range if the standstill may be a phase of the program."""
     final = next(
         (standstill for standstill in usage.standstills() if standstill.stop == usage.points),
         range(0),
@@ -149,15 +145,16 @@ def _final_standstill(usage: Measurements) -> range:
 def opening_periods(usage: Measurements) -> int:
     """Returns the number of first periods that prove nothing.
 
-    Points arrive late then, and imports use the CPU.
+    In them, points arrive late, and imports use the CPU.
     """
     return min(MAX_FIRST_POINT_DELAY_S // (usage.period_s or MAX_FIRST_POINT_DELAY_S), usage.points)
 
 
 def idle_tail(usage: Measurements) -> range:
-    """Returns the idle periods at the end of the run, or the standstill there if it is longer.
+    """Returns the last periods in which every host is known to be idle.
 
-    In idle periods, every host is known to be idle. In a standstill, a host may keep one core busy.
+    If a standstill at the end is longer, returns the standstill. In it, a host may keep one core
+    busy.
     """
     length = sum(1 for _ in takewhile(usage.is_idle, reversed(range(usage.points))))
     return max(range(usage.points - length, usage.points), _final_standstill(usage), key=len)
@@ -166,8 +163,7 @@ def idle_tail(usage: Measurements) -> range:
 def trim_to_last_points(usage: Measurements) -> Measurements | None:
     """Cuts measurements after the last period in which every host has points of CPU and GPU.
 
-    The last minutes of a running job have no points yet. Returns None if there is no such period,
-    or if a host has no points at all.
+    The last minutes of a running job have no points yet. Returns None if there is no such period.
     """
     metrics = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
     if usage.gpus is None or any(usage.missing_hosts(metric) for metric in metrics):
@@ -184,23 +180,23 @@ def trim_to_last_points(usage: Measurements) -> Measurements | None:
 
 
 QUIET_SHARE = 0.01
-"""The share of a host's vCPUs that its agents may use, since agents use more on a large host. Our
-choice: the idle hosts in the recordings are small, and IDLE_BELOW_CORES is right for small hosts.
-"""
+"""The share of a host's vCPUs that its agents may use, because agents use more on a large host. Our
+choice: the idle hosts in the recordings are small."""
 
 
 def quiet_cores(vcpu: int) -> float:
     """Returns the number of busy cores below which a host counts as idle.
 
-    The number is at most 1, because a program that really works may use only one core.
+    It is at most 1, because a program that really works may use only one core.
     """
     return min(max(IDLE_BELOW_CORES, QUIET_SHARE * vcpu), 1.0)
 
 
 def idle_tail_so_far(usage: Measurements) -> range:
-    """Returns the idle tail of a running job, or the longer stretch at its end without work.
+    """Returns the idle end of a running job.
 
-    In a stretch without work, every host is below `quiet_cores` and no GPU is busy.
+    It is the idle tail, or the stretch in which every host is below `quiet_cores` and no GPU is
+    busy, if that is longer.
     """
     vcpu = usage.vcpu or 1
     limit = quiet_cores(vcpu) * 100 / vcpu
@@ -216,8 +212,8 @@ def idle_tail_so_far(usage: Measurements) -> range:
 def does_real_work(usage: Measurements) -> list[bool]:
     """Returns for each period whether a host is known to do real work.
 
-    Real work is GPU work or more than one busy core. On hosts without GPUs, anything that is not
-    quiet is real work.
+    Real work is GPU work or more than one busy core. On hosts without GPUs, it is anything that is
+    not quiet.
     """
     cores = ONE_PROCESS_MAX_CORES if usage.gpus else quiet_cores(usage.vcpu or 1)
     limit = cores * 100 / (usage.vcpu or 1)
@@ -230,9 +226,9 @@ def does_real_work(usage: Measurements) -> list[bool]:
 
 
 def recurring_standstills(usage: Measurements) -> tuple[range, ...]:
-    """Returns the standstills that may be one phase of the program, in order; empty if none recur.
+    """Returns the standstills that may be one phase of the program; empty if none recur.
 
-    The last standstill may be shorter, because the run ended in it.
+    The last one may be shorter, because the run ended in it.
     """
     busy = [
         standstill
@@ -284,8 +280,7 @@ def idle_head(usage: Measurements) -> range:
 def periods_before_gpu(usage: Measurements) -> range:
     """Returns the periods before the first GPU work, if they are known to be without GPU work.
 
-    Late first points are skipped. Empty without a GPU, if the GPU never works, or if points are
-    missing in between.
+    Late first points are skipped. Empty if no GPU ever works, or if points are missing.
     """
     states = combine_states(list(usage.gpu_states.values()))
     start = next((minute for minute, state in enumerate(states) if state is not None), usage.points)
@@ -304,10 +299,9 @@ def periods_after_gpu(usage: Measurements) -> range:
 
 
 def trim_to_gpu_work(usage: Measurements) -> Measurements:
-    """Cuts off the first and last stretch without GPU work; a stretch under half an hour is kept.
+    """Cuts off the first and last stretch without GPU work, if it lasts half an hour or more.
 
-    CPU work in the stretches is not part of the loop that feeds a GPU. Measurements without any GPU
-    work are returned unchanged.
+    CPU work in these stretches does not feed a GPU. Measurements without GPU work are not cut.
     """
     period_s = usage.period_s or 0
     head, tail = periods_before_gpu(usage), periods_after_gpu(usage)

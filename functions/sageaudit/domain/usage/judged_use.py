@@ -1,9 +1,8 @@
 """The use that rules judge: of one run, or of a pool with the family's last runs.
 
-A run that is too short to be judged alone is judged by a pool. A pool joins the active minutes of
-several runs as if one run had all of them. It is right for how much was used (means, percentiles,
-peaks). It must not be used for anything that depends on the order of minutes, or on a run's start
-or end.
+A run that is too short to be judged alone is judged by a pool, which joins the active minutes of
+several runs. A pool shows how much was used (means, percentiles, peaks). It must not be used for
+anything that depends on the order of minutes, or on a run's start or end.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from sageaudit.structs import replace
 
 ENOUGH_MINUTES = 3 * MIN_ACTIVE_MINUTES
 """A pool grows until it has this many active minutes, three times what one run needs. Our choice:
-runs differ more than the minutes of one run do."""
+runs differ more than the minutes of one run."""
 
 _RESOURCES = {
     Metric.CPU: "the CPUs",
@@ -43,14 +42,15 @@ _MIN_GAP_POINTS = 2
 
 
 class PooledRuns(Struct, frozen=True):
-    """The active minutes of a short run (the judged run) and of earlier runs of its family. |
-    `names`: the earlier runs, newest first. `own`: the judged run's minutes. `usage`: the minutes
-    of all runs, the judged run's last. `usage_by_run`: the minutes of each run. These three omit
-    the minutes before the first point of CPU and GPU, because points come late.
+    """The active minutes of a short run (the judged run) and of earlier runs of its family.
 
-      `usage_for_peaks`: all active minutes of all runs, then the judged run's alone; the demand of
+    `names`: the earlier runs, newest first. `own`: the judged run's minutes. `usage`: the minutes
+    of all runs, the judged run's last. `usage_by_run`: the minutes of each run. All three omit the
+    minutes before the first point of CPU and GPU, because points come late.
+
+    `usage_for_peaks`: all active minutes of all runs, then the judged run's alone; the demand of
     each must be met. `newest`: the pool of the newest runs that are enough; None if all runs are
-    needed. After a change of the code, only the newest runs are comparable.
+    needed.
     """
 
     names: tuple[str, ...]
@@ -124,8 +124,8 @@ def usage_digest(usage: Measurements) -> str | None:
 def pool_runs(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> PooledRuns:
     """Pools a short run with earlier runs, newest first, until there are enough minutes.
 
-    `active`: the result of `short_run_usage`. Runs with other hosts, metrics or periods, or with
-    too few points, are skipped. No more of `earlier` is read than needed.
+    `active`: the result of `short_run_usage`. Earlier runs with other hosts, metrics or periods, or
+    with gaps, are skipped. No more of `earlier` is read than needed.
     """
     own = _recorded_part(active) or active
     names: list[str] = []
@@ -154,7 +154,7 @@ def _pool(
     recorded_parts: list[Measurements],
     newest: PooledRuns | None = None,
 ) -> PooledRuns:
-    """`parts` and `recorded_parts`: the oldest run first, the judged run last."""
+    """Expects the oldest run first in `parts`, and the judged run last."""
     peaks = (_join_usage(parts), parts[-1])
     return PooledRuns(
         tuple(names),
@@ -175,7 +175,7 @@ def _is_comparable(part: Measurements, own: Measurements) -> bool:
 
 
 def _join_usage(parts: list[Measurements]) -> Measurements:
-    """The joined minutes have the names of the last part's hosts."""
+    """Joins all minutes under the names of the last part's hosts."""
     own = parts[-1]
     series = {metric: _join_series(parts, metric) for metric in own.series}
     return replace(own, points=sum(part.points for part in parts), series=series, begins_at=None)
@@ -253,7 +253,7 @@ def _missing_host_sentences(usage: Measurements) -> Iterator[str]:
 
 
 def _gap_sentences(usage: Measurements) -> Iterator[str]:
-    """Gaps that are shorter than the fewest minutes that can be judged are left out."""
+    """Leaves out gaps that are shorter than the fewest minutes that can be judged."""
     period_s = usage.period_s or 0
     min_points = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _MIN_GAP_POINTS) if period_s else 0
     if min_points and all(

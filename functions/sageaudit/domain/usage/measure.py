@@ -1,8 +1,7 @@
 """Makes measurements from raw series, and packs them so that the job can be audited again.
 
-Raw series are normalised once, and clipped to the time in which the job's own code ran. CPU, GPU
-and GPU-memory figures of CloudWatch are sums over cores or GPUs (0..100 x count). They are divided
-by the count here, so that 100 always means all of them. Measurements are packed as small integers.
+CPU, GPU and GPU-memory figures of CloudWatch are sums over cores or GPUs (0..100 x count). They are
+divided by the count here, so that 100 always means all of them.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ from sageaudit.domain.usage.series import Series, mean, percentile
 from sageaudit.structs import replace
 
 _MAX_OVERSHOOT = 1.05
-"""A utilisation above this share of 100% shows that the number of cores is wrong. A busy core reads
-up to 100.8% in real recordings."""
+"""A utilisation above this share of 100% shows a wrong number of cores. A busy core reads up to
+100.8% in real recordings."""
 _MAX_VALUE = 2.0**360
 """The largest value that CloudWatch accepts; sums of larger values would overflow."""
 _LARGE_GB = 60
@@ -60,8 +59,7 @@ def measure(
     """Makes measurements from raw series, clipped to the time in which the job's own code ran.
 
     `missing_reason`: why a metric has no series. The points have the coarser period of CPU and GPU.
-    Finer series are averaged, and coarser series count as missing. Series of other jobs' hosts are
-    left out with a note.
+    Finer series are averaged, and coarser series count as missing.
     """
     raw_series = list(raw_series)
     series, note = _own_series(job, raw_series)
@@ -124,7 +122,7 @@ def _by_type(
     types: Mapping[str, InstanceType],
     missing_reason: Missing,
 ) -> tuple[dict[str, Measurements], Missing]:
-    """The second value says why there are no measurements for all hosts together."""
+    """Returns measurements by type, and why there are none for all hosts together."""
     mapping = hosts_by_type(job, series, types, missing_reason)
     if isinstance(mapping, Missing):
         return {}, mapping
@@ -141,8 +139,8 @@ def _by_type(
 def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
     """Returns whether a rule may ask how full the disks were.
 
-    A rule may ask for a type with its own disk, a volume without copied data, or a large volume.
-    The disks of processing and transform jobs are compared with those of the family's next runs.
+    It may for a type with its own disk, a volume without copied data, or a large volume. It may for
+    all processing and transform jobs, because later runs are compared.
     """
     instance_types = (types.get(group.instance_type) for group in job.groups)
     own_disks = any(
@@ -153,9 +151,10 @@ def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
 
 
 def _first_point(recorded: Mapping[Metric, Mapping[str, Series]], points: int) -> int:
-    """A processing or transform job has no phase for the download before its first point.
+    """Returns the index of the first point.
 
-    Returns 0 if most of the run would be left out.
+    A processing or transform job has no phase for the download before that point. 0 if most of the
+    run would be left out.
     """
     hosts = (recorded.get(metric, {}) for metric in (Metric.CPU, Metric.GPU))
     lines = [line.values for series_by_host in hosts for line in series_by_host.values()]
@@ -187,8 +186,8 @@ def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], st
 def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
     """Yields the algorithm metrics, without points outside the job's work.
 
-    CloudWatch gives them the job itself as the host. A point has the time of its period's start, or
-    of the work's start if that is later.
+    Their host is the job itself. A point has the time of its period's start, or of the work's start
+    if that is later.
     """
     windows = [(start, start.timestamp(), end.timestamp()) for start, end in work_windows(job)]
     for item in raw:
@@ -262,7 +261,7 @@ def _grid(job: Job, period_s: int) -> Sequence[int]:
 
 
 def _resample(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int) -> Series:
-    """A grid point needs at least half of the finer points."""
+    """Averages finer points. A grid point needs at least half of them."""
     first = math.floor(item.start.timestamp() / item.period_s)
     if item.period_s == period_s and isinstance(grid, range):
         stretch = _stretch(item.values, grid[0] // period_s - first, len(grid)) if grid else ()
@@ -279,14 +278,14 @@ def _resample(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int)
 
 
 def _stretch(values: Points, first: int, count: int) -> Points:
-    """Points outside the series are None."""
+    """Returns None for points outside the series."""
     before = (None,) * min(max(-first, 0), count)
     points = values[max(first, 0) : max(first + count, 0)]
     return before + points + (None,) * (count - len(before) - len(points))
 
 
 def _normalise_all(raw: Points, divisor: int) -> Series:
-    """In most series every point is a utilisation of at most 100, which built-ins check at once."""
+    """Normalises all points at once if each is a utilisation of at most 100, as in most series."""
     line = Series(raw)
     is_finite = line.present and math.isfinite(sum(line.present))
     if is_finite and line.lowest >= 0 and line.highest <= 100 * divisor:
@@ -295,7 +294,7 @@ def _normalise_all(raw: Points, divisor: int) -> Series:
 
 
 def _normalise(raw: float | None, divisor: int) -> float | None:
-    """None for a value that is not a utilisation."""
+    """Returns None for a value that is not a utilisation."""
     if raw is None or not math.isfinite(raw) or raw < 0:
         return None
     value = raw / divisor

@@ -1,12 +1,10 @@
-"""What a job used: series by metric and host, as `measure` makes them from CloudWatch's points.
+"""What a job used: series by metric and host.
 
 100 always means all of a host's vCPUs, GPUs or memory. Absent data is Missing, never 0.
 
-In a heterogeneous cluster, a host's type is known only if the series prove it. CloudWatch and
-SageMaker's log streams name hosts, but not groups. Only a host with GPUs has points of
-GPUUtilization. If all groups with GPUs are of one type, and all others of one type, every host's
-type is known. A missing host or series could be of either type, so the hosts of both kinds must be
-as many as the job asked for.
+CloudWatch and SageMaker's log streams name hosts, but not instance groups. Only a host with GPUs
+has points of GPUUtilization. So the type of each host is known if the job has one type with GPUs
+and one without, and no host's points are missing.
 
 Source: SageMaker guide, heterogeneous clusters: "log streams … are not grouped by instance groups".
 """
@@ -43,8 +41,7 @@ MIN_COVERAGE = 0.7
 """The share of the expected points that a judgement needs. In real recordings the first GPU point
 comes 3 to 6 minutes late."""
 METRIC_ARRIVAL_TIMEOUT = timedelta(hours=24)
-"""Metrics that are missing this long after the end of a job are not expected any more: our choice.
-"""
+"""Metrics that are missing this long after a job's end are not expected any more: our choice."""
 MIN_ACTIVE_MINUTES = 15
 """A run is judged alone only if it has this many active minutes: three times the 5 minutes of
 Jobstats, because a short run has few one-minute means."""
@@ -207,7 +204,7 @@ class Measurements(Struct, frozen=True, dict=True):
         return None
 
     def missing_hosts(self, metric: Metric) -> Missing | None:
-        """Returns why a metric cannot be judged if expected hosts have no points of it, else None."""
+        """Returns a reason if some of the expected hosts have no points of a metric, else None."""
         recorded, expected = len(self.series.get(metric, {})), self.hosts_expected or 0
         if recorded >= expected:
             return None
@@ -216,9 +213,7 @@ class Measurements(Struct, frozen=True, dict=True):
         )
 
     def sparse_points(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
-        """Returns why a metric cannot be judged if all hosts together have too few points, else
-        None.
-        """
+        """Returns a reason if all hosts together have too few points of a metric, else None."""
         share = self.share(metric) or 0.0
         if share >= min_share:
             return None
@@ -226,11 +221,11 @@ class Measurements(Struct, frozen=True, dict=True):
         return Missing("coverage_low", reason)
 
     def active_part(self) -> Measurements:
-        """Returns the measurements without the idle head and tail of the run and its standstills.
+        """Returns the measurements without the idle head, the idle tail and the standstills.
 
-        The minutes around a standstill become neighbours. Unchanged if no minute was active. A
-        minute is idle if every host is known to use less than 0.2 cores and at most 1% of one GPU.
-        A minute without data counts as active, except for late first points before an idle head.
+        Unchanged if no minute was active. A minute is idle if every host is known to use less than
+        0.2 cores and at most 1% of one GPU. A minute without data counts as active, except for late
+        first points before an idle head.
         """
         return self._active
 
@@ -271,10 +266,10 @@ class Measurements(Struct, frozen=True, dict=True):
         )
 
     def standstills(self) -> tuple[range, ...]:
-        """Returns the stretches of half an hour or more without GPU work, after the first GPU work.
+        """Returns the standstills: stretches of half an hour or more without GPU work.
 
-        No host keeps more than one core busy in them. Empty without GPUs, or if a host has no
-        points.
+        They come after the first GPU work, and no host keeps more than one core busy in them. Empty
+        without GPUs, or if a host has no points.
         """
         return self._standstills
 
@@ -289,12 +284,12 @@ class Measurements(Struct, frozen=True, dict=True):
 
     @cached_property
     def cpu_states(self) -> Mapping[str, States]:
-        """Whether the CPU is busy, for each recorded host and period."""
+        """Returns for each recorded host whether the CPU is busy, by period."""
         return self._states_by_host(Metric.CPU, partial(cpu_states, vcpu=self.vcpu))
 
     @cached_property
     def gpu_states(self) -> Mapping[str, States]:
-        """Whether a GPU is busy, for each recorded host and period."""
+        """Returns for each recorded host whether a GPU is busy, by period."""
         return self._states_by_host(Metric.GPU, partial(gpu_states, gpus=self.gpus))
 
     def _states_by_host(
@@ -319,12 +314,12 @@ class Measurements(Struct, frozen=True, dict=True):
 
     @property
     def seconds(self) -> int:
-        """The length of the grid in seconds."""
+        """The length of the measurements in seconds."""
         return self.points * (self.period_s or 0)
 
     @property
     def minutes(self) -> float:
-        """The length of the grid in minutes."""
+        """The length of the measurements in minutes."""
         return self.seconds / 60
 
 

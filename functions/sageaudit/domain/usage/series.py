@@ -1,8 +1,7 @@
 """One metric of one host at an even period, and whether the host is active in each period.
 
-A missing point is None. Activity is judged by the points of the CPU or GPU. A standstill may be a
-hung process, which sleeps, or waits in a loop with one thread. Shorter stretches are ordinary: a
-checkpoint, an evaluation, a download between epochs.
+A missing point is None. A standstill may be a hung process, which sleeps, or waits in a loop with
+one thread. Shorter stretches are ordinary: a checkpoint, an evaluation, a download.
 """
 
 from __future__ import annotations
@@ -17,26 +16,27 @@ from typing import cast
 from msgspec import Struct
 
 IDLE_BELOW_CORES = 0.2
-"""A minute without GPU work is idle below this many busy cores. The unit is cores, so that one busy
-core of 64 still counts as work. Idle hosts in the recordings use 0 to 0.19 cores."""
+"""A minute without GPU work is idle below this many busy cores. One busy core of 64 still counts as
+work. Idle hosts in the recordings use 0 to 0.19 cores."""
 ONE_PROCESS_MAX_CORES = 1.2
 """A host with one process that keeps one core busy uses at most this many cores: 1.01 for the
-process (Jobstats), and up to 0.19 for the system, as on idle hosts in the recordings."""
+process (Jobstats), and up to 0.19 for the system."""
 IDLE_MAX_GPU_PERCENT = 1.0
 """A host's GPUs are idle if together they show at most this percentage of one GPU."""
 MAX_FIRST_POINT_DELAY_S = 360
 """The longest delay of a host's first points: 3 to 6 minutes in real recordings."""
 MAX_IDLE_GAP_S = 180
-"""The longest gap between idle points that is idle, too: CloudWatch loses a minute now and then."""
+"""A gap between idle points is idle, too, up to this length: CloudWatch loses a minute now and
+then."""
 MIN_STANDSTILL_S = 1800
 """The shortest standstill: half an hour, since ordinary pauses are shorter. Our choice, like
 gpu-pruner's 30 minutes."""
 COARSEST_PERIOD_S = 300
 """The longest period in which standstills are found: a longer mean may hide minutes of work."""
 _BLIP_S = 60
-"""The length of a blip: one busy minute (a scheduled task of the host) that is not work."""
+"""The length of a blip: one busy minute, such as a scheduled task of the host, that is not work."""
 _BLIP_MARGIN_S = 600
-"""The still seconds that a blip needs on each side, so that a standstill is at most 5% too long."""
+"""The still seconds that a blip needs on each side. A standstill is then at most 5% too long."""
 
 States = list[bool | None]
 """For each period: active (True), known to be idle (False), or unknown (None)."""
@@ -166,7 +166,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
     """Returns the highest of the hosts' percentiles; at least one host must have a value.
 
-    For speed, only a host's points above the highest percentile so far are sorted.
+    Only a host's points above the highest percentile so far are sorted, for speed.
     """
     first, *others = hosts
     highest = percentile(first.present, percent)
@@ -243,10 +243,9 @@ def states(
 ) -> States:
     """Returns whether a host is active in each period.
 
-    `find_states`: judges several points at once. Points between two points of one state must have
-    this state. A gap of at most MAX_IDLE_GAP_S is idle if an idle point precedes it, and another
-    idle point or the end follows. One lost point would otherwise make hours of idleness look like
-    work.
+    `find_states`: judges several points at once. A gap of at most MAX_IDLE_GAP_S between two idle
+    points is idle too, and so is one between an idle point and the end. One lost point would
+    otherwise make hours of idleness look like work.
     """
     if line.present:
         lowest, highest = find_states([line.lowest, line.highest])
@@ -264,7 +263,7 @@ def states(
 
 
 def _state_in_gap(points: States, index: int, longest: int) -> bool | None:
-    """False if the missing point is in a short idle gap, else None."""
+    """Returns False if the missing point is in a short idle gap, else None."""
     before = points[max(index - longest, 0) : index]
     after = points[index + 1 : index + 1 + longest]
     previous = next((state for state in reversed(before) if state is not None), None)
@@ -281,7 +280,7 @@ def any_active(hosts: Sequence[bool | None]) -> bool | None:
 
 
 def combine_two(states: States, other_states: States) -> States:
-    """Applies `any_active` to two hosts, period by period."""
+    """Applies `any_active` to two hosts in each period."""
     return [
         True if state or other_state else None if state is None or other_state is None else False
         for state, other_state in zip(states, other_states, strict=True)
@@ -289,7 +288,7 @@ def combine_two(states: States, other_states: States) -> States:
 
 
 def combine_states(hosts: Sequence[States]) -> States:
-    """Applies `any_active` to all hosts, period by period."""
+    """Applies `any_active` to all hosts in each period."""
     always = next((host for host in hosts if False not in host and None not in host), None)
     if always is not None:
         return list(always)
@@ -313,8 +312,8 @@ def standstills(
 ) -> tuple[range, ...]:
     """Returns the standstills after the first GPU work; earlier stretches may be preparation.
 
-    `gpu_states_of_hosts`: the states of each host's GPUs. A period with an unknown part is not in a
-    standstill.
+    `gpu_states_of_hosts`: the states of each host's GPUs. Periods with an unknown state are not in
+    a standstill.
     """
     gpus = combine_states(gpu_states_of_hosts)
     if False not in gpus:
