@@ -158,7 +158,7 @@ def _gpu_use(subject: TraitSource) -> str | None:
 
 
 def _network_isolation(subject: TraitSource) -> bool | None:
-    """Returns None if the stored description of the job lacks the setting."""
+    """Returns None if the stored description lacks the setting."""
     if subject.is_request or subject.job is None:
         return subject.is_isolated
     values = subject.job.settings.get("EnableNetworkIsolation")
@@ -250,8 +250,6 @@ def _job_trait(read: Callable[[Job], TraitValue]) -> Read:
 
 
 def _type_trait(read: Callable[[Job, Sequence[InstanceType]], TraitValue | None]) -> Read:
-    """Makes a reader that returns None if the catalogue lacks one of the job's types."""
-
     def read_subject(subject: TraitSource) -> TraitValue | None:
         types = [instance for instance in subject.types if instance is not None]
         if subject.job is None or not types or len(types) < len(subject.types):

@@ -27,8 +27,8 @@ METRICS_WINDOW = timedelta(hours=24)
 resolution. The first GPU work should be within this time, because a host with one busy core does
 not count as idle before it."""
 MAX_METRIC_DELAY = timedelta(minutes=15)
-"""Older newest points do not show whether a job is idle. Our choice: AWS documents no delay, and a
-finished job's points are complete after 5 minutes."""
+"""The newest metric points must not be older than this to show whether a job is idle. Our choice:
+AWS documents no delay, and a finished job's points are complete after 5 minutes."""
 MAX_IDLE_MESSAGES = 3
 """The maximum number of idle messages about one run: our choice."""
 MIN_COMPLETED_RUNS = 3
@@ -116,10 +116,7 @@ class Idleness(Struct, frozen=True):
 
 
 def working_since(job: Job) -> datetime | None:
-    """Returns since when the job's own code has run without a break; None if it is not running.
-
-    A job that waits, downloads, uploads or stops is neither working nor idle.
-    """
+    """Returns since when the job's own code has run without a break; None if it is not running."""
     last_phase: Phase | None = job.phases[-1] if job.phases else None
     is_running = job.status == "InProgress" and last_phase is not None and is_work_phase(last_phase)
     return last_phase.started_at if last_phase is not None and is_running else None
@@ -206,7 +203,7 @@ class RunTimeLimit(Struct, frozen=True):
 
     @property
     def is_unlikely_to_finish(self) -> bool:
-        """Whether at least three quarters of the completed runs took longer than the limit allows.
+        """Whether most completed runs (three of four) took longer than the limit allows.
 
         False if fewer than `MIN_COMPLETED_RUNS` runs completed.
         """

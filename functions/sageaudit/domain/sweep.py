@@ -126,10 +126,7 @@ def rollups_with_listed_children(
 
 
 def sort_for_audit(rows: Iterable[ListedJob]) -> list[ListedJob]:
-    """Sorts rows by their end, oldest first, and roll-ups last.
-
-    So a family's earlier runs are audited first, and roll-ups after their jobs.
-    """
+    """Sorts rows by their end, oldest first, and roll-ups last, after their jobs."""
     return sorted(
         rows, key=lambda row: (bool(row.ref.kind.spec.rollup), row.last_changed_at, row.ref.arn)
     )
@@ -147,7 +144,7 @@ def _is_in_period(row: ListedJob, period: Period) -> bool:
 def _is_named_after(
     row: ListedJob, prefixes: Mapping[tuple[JobKind | None, str], datetime]
 ) -> bool:
-    """Returns whether the name shows that a roll-up launched the job, because List* does not.
+    """Returns whether the name shows that a roll-up launched the job, as List* does not show it.
 
     `prefixes`: the creation times of roll-ups, by kind of launched job and name.
     """

@@ -61,10 +61,7 @@ def safe_name(text: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Returns whether a text can be shown: at most 256 letters, digits and signs, and no token.
-
-    Variants of letters, such as full-width ones, are checked as plain letters.
-    """
+    """Returns whether a text can be shown: at most 256 letters, digits and signs, and no token."""
     return _NAME.match(text) is not None and not _has_token(text)
 
 
@@ -86,5 +83,4 @@ def _has_token(text: str) -> bool:
 
 
 def _is_mixed(word: str) -> bool:
-    """Returns whether a word has digits and letters of both cases, as tokens do."""
     return any(map(str.isdigit, word)) and not (word.islower() or word.isupper())

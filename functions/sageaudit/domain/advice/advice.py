@@ -292,7 +292,6 @@ def _start_order(run: AuditSummary) -> tuple[datetime, str, datetime]:
 def _family_recommendations(
     runs: Sequence[AuditSummary], decisions: Mapping[str, Decision], now: datetime
 ) -> list[FamilyRecommendation]:
-    """Expects the run with the earliest start first in `runs`."""
     lines: dict[object, dict[str, Recommendation]] = defaultdict(dict)
     for run in runs:
         for recommended in run.recommendations or ():
@@ -333,7 +332,6 @@ def _family_recommendations(
 
 
 def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[FamilyRecommendation]:
-    """Keeps only the largest saving of recommendations that were followed at once."""
     claimant_by_runs: dict[object, str] = {}
     savings = [
         (comparison, recommendation.id)

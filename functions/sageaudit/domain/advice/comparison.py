@@ -108,8 +108,8 @@ def compare_runs(
 ) -> Comparison:
     """Compares the last runs before the recommendation was followed with the first runs after.
 
-    `runs`: the family's runs by their start, oldest first. `recommended_runs`: the runs with the
-    recommendation. `paths`: the parameters of the family's recommendations, which may change too.
+    `runs`: the family's runs by their start, oldest first. `paths`: parameters that the family's
+    recommendations change, so that they may differ.
     """
     fixed_since, fixed_keys = started_at(runs_with_fix[0]), {run.key for run in runs_with_fix}
     before = [run for run in runs if started_at(run) < fixed_since and run.key not in fixed_keys]
@@ -155,7 +155,7 @@ def _effect(
     after: Sequence[AuditSummary],
     fixed_since: datetime,
 ) -> tuple[Effect, str | None]:
-    """Returns no evidence (None) if other changes are the evidence."""
+    """The evidence is None if other changes are the evidence."""
     if len(completed) < COMPARED_RUNS:
         return Effect.TOO_FEW, f"{len(completed)} of {COMPARED_RUNS} runs since"
     if len(before) < COMPARED_RUNS:
@@ -202,10 +202,7 @@ def compare_with_other_fix(
 def _failure_evidence(
     before: Sequence[AuditSummary], runs_with_fix: Sequence[AuditSummary]
 ) -> str | None:
-    """Returns evidence if two of the first three runs with the fix failed, else None.
-
-    At most one of the three runs before may have failed.
-    """
+    """Returns evidence if two of the first three runs with the fix failed, else None."""
     finished_runs = [run for run in runs_with_fix if _is_finished(run)][:COMPARED_RUNS]
     failed_runs = [run for run in finished_runs if run.status == "Failed"]
     earlier_runs = [run for run in before if _is_finished(run)][-COMPARED_RUNS:]
@@ -225,7 +222,6 @@ def _is_finished(run: AuditSummary) -> bool:
 def _other_changes(
     before: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
 ) -> Iterator[str]:
-    """Yields what changed, except for the parameters in `paths`."""
     if run.purchase is None or not before:
         return
     before = [old for old in before if old.purchase is not None]

@@ -172,7 +172,7 @@ class ChannelHour(Struct, frozen=True):
     def with_message(self, headline: str, usd: Decimal | None, max_per_hour: int) -> ChannelHour:
         """Returns the hour with one more message, which is held above `max_per_hour`.
 
-        A message after a held one is held too, because the limit may be raised within the hour.
+        After a held message all others are held, even if the limit is raised.
         """
         if self.sent < max_per_hour and not self.held:
             return replace(self, sent=self.sent + 1)

@@ -171,8 +171,8 @@ class MessageAudit(Struct, frozen=True):
     ) -> MessageAudit:
         """Returns the audit without silenced findings, as if the policy accepted them.
 
-        `recommendations`: the family's, by id. `is_worse`: keeps silenced findings that are sent
-        again if they get worse.
+        `recommendations`: those of the family by id. `is_worse`: keeps silenced findings that are
+        sent again if they get worse.
         """
 
         def silencing(advised: Recommendation) -> FamilyRecommendation | None:
@@ -250,10 +250,7 @@ def _exempt_silenced(
     document: AuditDocument,
     silencing_recommendation: Callable[[Recommendation], FamilyRecommendation | None],
 ) -> AuditDocument:
-    """Exempts the findings and takes their dollars from the sums, as if the policy accepted them.
-
-    Returns the same document if no finding is silenced.
-    """
+    """Returns the same document if no finding is silenced."""
     exempted: dict[str, Any] = {**document, "findings": []}
     for finding in document["findings"]:
         finding_recommendation = None if finding["exempt"] else recommendation_from_finding(finding)
@@ -284,7 +281,6 @@ def _silence_exemption(recommendation: FamilyRecommendation) -> ExemptDocument:
 
 
 def _sum_contributions(finding: FindingDocument) -> list[tuple[str, Decimal]]:
-    """Returns what a finding adds to the sums of its audit, in USD by key."""
     usd, bucket = finding["saving_usd"] or Decimal(0), Bucket(finding["bucket"])
     if bucket is Bucket.LOST:
         return [("lost_usd", usd), ("lost_up_to_usd", max(usd, _possible_loss_usd(finding)))]
@@ -305,7 +301,6 @@ def is_postable(finding: FindingDocument) -> bool:
 
 
 def _is_counted(finding: FindingDocument) -> bool:
-    """Returns whether the finding is new, above INFO, and has dollars of this run."""
     is_new = not finding.get("reported_for_run") and finding["severity"] != Severity.INFO
     return is_new and _is_own(finding)
 

@@ -45,11 +45,13 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 IMMEDIATE_FACTOR = 10
-"""The factor over the last message's amount from which a message is sent at once. Our choice."""
+"""If an amount reaches this multiple of the last message's, a message is sent at once. Our choice.
+"""
 GROWTH_FACTOR = Decimal(4) / 3
-"""The factor over the last message's amount from which a family gets another one. Our choice."""
+"""If a family's amount reaches this multiple of the last message's, it gets another one. Our
+choice."""
 _MIN_MESSAGE_INTERVAL = timedelta(hours=24)
-"""The least time between messages of one amount kind. `IMMEDIATE_FACTOR` has the exception."""
+"""The least time between messages of one amount kind, unless the amount is ten times higher."""
 _MIN_UNPRICED_SEVERITY = Severity.MEDIUM
 """The least severity of a finding with unknown dollars that gets a message. Our choice."""
 FIRST_VERSION = 1
@@ -91,7 +93,7 @@ def run_suppression_reason(
 ) -> str | None:
     """Returns why the run's versions or age rule out a message; None if they do not.
 
-    `summary`: the run's newest version. `installed_at`: reads when sageaudit was installed.
+    `installed_at`: reads when sageaudit was installed.
     """
     if summary.version > version:
         return "a newer version of the audit has taken its place"
@@ -150,7 +152,6 @@ def _alert_for_decision(case: AlertCase, decision: AlertDecision, template: Aler
 
 
 def _check_cost_spike(case: AlertCase) -> AlertDecision | None:
-    """Reports a cost spike once in 30 days, unless it is ten times the last one."""
     spike, policy = case.spike, case.policy
     if spike is None:
         return None
@@ -169,7 +170,6 @@ def _check_cost_spike(case: AlertCase) -> AlertDecision | None:
 
 
 def _check_recommendations(amount_kind: AmountKind, case: AlertCase) -> AlertDecision | None:
-    """Decides by what is new since the last message of this amount kind."""
     last_alert = next(
         (alert for alert in reversed(case.alerts) if alert.amount_kind is amount_kind), None
     )
@@ -215,7 +215,6 @@ def _check_recommendations(amount_kind: AmountKind, case: AlertCase) -> AlertDec
 def _follow_up(
     case: AlertCase, recommendation: FamilyRecommendation, last_kind_alert: Alert, month: Month
 ) -> AlertDecision | None:
-    """`last_kind_alert`: the last alert of the recommendation's amount kind."""
     last_alert, parameter_alert = (
         case.last_alert(recommendation),
         case.last_parameter_alert(recommendation),
@@ -249,7 +248,6 @@ def _follow_up(
 
 
 def _has_come_back(case: AlertCase, recommendation: FamilyRecommendation) -> bool:
-    """Returns whether the recommendation came back after a fix, and had no recent alert."""
     last_alert = case.last_alert(recommendation)
     if last_alert is None or case.is_recent(last_alert):
         return False
@@ -257,7 +255,6 @@ def _has_come_back(case: AlertCase, recommendation: FamilyRecommendation) -> boo
 
 
 def _is_found_anew(case: AlertCase, recommendation: FamilyRecommendation) -> bool:
-    """Returns whether the recommendation had an alert, disappeared for long, and is back."""
     last_alert, was_not_seen = (
         case.last_alert(recommendation),
         recommendation.since - case.history_since >= CLOSED_AFTER,

@@ -76,10 +76,7 @@ class Judgement(Struct, frozen=True):
     is_running: bool = False
 
     def without_unknown_sums(self, savings: Savings) -> Savings:
-        """Returns the savings with None for each unknown sum.
-
-        A sum of 0 is also unknown if a standing finding's dollars are unknown.
-        """
+        """Returns the savings with None for each unknown sum."""
         if self.is_running:
             return Savings(savings.findings, None, None, None, savings.waterfall, None)
         unpriced_buckets = {finding.detection.bucket for finding in _unpriced_findings(savings)}
@@ -202,7 +199,7 @@ def _reasons(
 def combine_judgements(
     children: Sequence[Judgement], unaudited: int, jobs: str = "training jobs"
 ) -> Judgement:
-    """Returns how much of a set of jobs could be judged; all if there are no jobs.
+    """Returns how much of a set of jobs could be judged; all if there are none.
 
     `unaudited`: the number of jobs without an audit. `jobs`: what a sentence calls the jobs.
     """
@@ -224,7 +221,6 @@ def combine_judgements(
 
 
 def _common_sentences(children: Sequence[Judgement], jobs: str) -> list[str]:
-    """Merges sentences of the children that differ only in figures, the most frequent first."""
     similar_sentences: dict[str, list[str]] = {}
     for sentence in (sentence for child in children for sentence in child.not_judged):
         words = "".join(" " if letter.isdigit() else letter for letter in sentence).split()

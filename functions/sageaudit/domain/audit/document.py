@@ -288,7 +288,7 @@ class SliceDocument(TypedDict):
 
 
 def _waterfall(slices: Sequence[Slice], total_usd: Decimal | None) -> list[SliceDocument]:
-    """Adds the rounding difference to the last slice, so that the slices sum to the bill."""
+    """Adds the rounding difference to the last slice, so that all slices sum to the bill."""
     total = round_usd(total_usd)
     if total is None or not slices:
         return []

@@ -90,7 +90,7 @@ def summary_of_run(
 
 
 def _settings(job: Job) -> dict[str, str]:
-    """Returns parameter values by path. A checkpoint's path is only "set": no fix names one."""
+    """A checkpoint's path is only "set", because no fix names a path."""
     pool, batch = job.warm_pool, job.batch
     values: dict[str, Scalar] = {
         VOLUME_PATHS.get(job.kind, ""): job.volume_gb,
@@ -111,7 +111,7 @@ def _settings(job: Job) -> dict[str, str]:
 def first_point_s(job: Job, usage: Measurements) -> Decimal | None:
     """Returns the seconds from the start to the first metric point.
 
-    None if unknown, or for a training job, whose download is a phase of its own.
+    None for a training job, or if unknown.
     """
     if job.kind is JobKind.TRAINING or job.started_at is None or usage.begins_at is None:
         return None
@@ -227,10 +227,7 @@ def _by_type(
 
 
 def completed_runs(runs: Sequence[AuditSummary]) -> list[AuditSummary]:
-    """Returns the completed runs of known cost.
-
-    Failed runs are left out, because they may be cheap only because they failed.
-    """
+    """Returns the completed runs of known cost."""
     return [run for run in runs if run.status == "Completed" and run.total_usd is not None]
 
 

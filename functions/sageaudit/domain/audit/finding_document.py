@@ -166,7 +166,6 @@ def finding_document(finding: Finding) -> FindingDocument:
 
 
 def _page_first_step(finding: Finding) -> str | None:
-    """Returns None if there is a parameter to change."""
     detection = finding.detection
     return None if detection.fix or detection.alternatives else finding.rule.first_step
 
@@ -297,10 +296,9 @@ class Recommendation(Struct, frozen=True):
 
 
 def recommendation_from_finding(finding: FindingDocument) -> Recommendation | None:
-    """Returns a finding's recommendation.
+    """Returns a finding's recommendation; None if no message could include it.
 
-    None if the finding has no dollars, is covered by another finding, or is never posted. The
-    amount of a loss is the upper end of its range.
+    The amount of a loss is the upper end of its range.
     """
     bucket, amount, exempt = Bucket(finding["bucket"]), finding["saving_usd"], finding["exempt"]
     fix, exempt_text = finding["fix"], None

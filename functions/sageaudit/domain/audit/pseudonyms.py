@@ -67,7 +67,7 @@ _RULE_NUMBER = re.compile(r"(?:-[0-9]{1,14})?\Z")
 class Pseudonyms:
     """Replaces names by pseudonyms. Without the `salt`, nobody can test a guess.
 
-    `names`: the jobs' names in their original case, because ARNs have them in lower case.
+    `names`: the jobs' names in their original case.
     """
 
     def __init__(self, salt: bytes, names: Iterable[str] = ()) -> None:
@@ -82,7 +82,7 @@ class Pseudonyms:
     def job(self, name: str) -> str:
         """Replaces a job's name.
 
-        If two names differ only in a time or number, their pseudonyms differ only in a number.
+        Names that differ only in a time or number get pseudonyms that differ only in a number.
         """
         name = self._written.get(name.lower(), name)
         name_stem = stem(name)
@@ -122,7 +122,7 @@ class Pseudonyms:
     def image(self, image: str, own_account: str | None) -> str:
         """Replaces an image's address, but keeps the addresses of AWS's own images.
 
-        Of any other image, only the framework and toolkit are kept.
+        Of any other image, it keeps the framework and toolkit.
         """
         registry, slash, _ = image.partition("/")
         ecr = _ECR.match(registry) if slash else None
@@ -175,7 +175,7 @@ class Pseudonyms:
     def host(self, host: str, job_hosts: Iterable[str]) -> str:
         """Replaces a host's name in metrics by the host's number in the job.
 
-        A name without a slash is replaced like a job's name.
+        A name without a slash is a job's name.
         """
         job, slash, name = host.partition("/")
         if not slash:

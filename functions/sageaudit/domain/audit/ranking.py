@@ -109,9 +109,9 @@ def family_fix(
     summaries: Iterable[AuditSummary],
     read_audit: Callable[[JobKey], AuditDocument | None],
 ) -> FamilyFix | None:
-    """Returns the finding to check first; None if no finding can be read.
+    """Returns the family's finding to check first; None if no finding can be read.
 
-    Its rule has the family's most avoidable and lost dollars, or else the most possible dollars.
+    Its rule has the most avoidable and lost dollars.
     """
     runs = [*summaries]
     fixes = (rule_fix(rule, runs, read_audit) for rule, _ in ranked_rules(sums))
@@ -125,7 +125,7 @@ def rule_fix(
 ) -> FamilyFix | None:
     """Returns the rule's finding in the run with the most dollars; None if it cannot be read.
 
-    `summaries`: runs of one family, newest first. Among equal runs, the newest counts.
+    `summaries`: runs of one family, newest first.
     """
     runs = [run for run in summaries if rule in run.sums.rules and not run.rollup]
     largest = max(runs, key=lambda run: _rule_amounts(run, rule), default=None)

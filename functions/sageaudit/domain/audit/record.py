@@ -179,7 +179,7 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
     def due_until(until: datetime) -> RunQuery[AuditSummary | BadHistory]:
         """Queries the runs whose audit is due by `until`, the oldest first.
 
-        A row that cannot be read is returned as its error.
+        A row that cannot be read is returned as an error.
         """
         return RunQuery(RunIndex.DUE, (until.isoformat(),))
 

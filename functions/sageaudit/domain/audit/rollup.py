@@ -229,11 +229,6 @@ def _in_sentence(summary: str) -> str:
 def _merge_rule_findings(
     documents: Sequence[FindingDocument], scope_text: str, key: str, severities: Severities
 ) -> Finding:
-    """Keeps the text of the largest finding.
-
-    `scope_text`: the number of children, in words. `key`: the evidence key for the number of
-    findings.
-    """
     findings = list(map(parse_finding, documents))
     max_usd = sum((max_saving_usd(finding) or _ZERO for finding in documents), _ZERO)
     largest = max(findings, key=lambda finding: finding.saving_usd or _ZERO)
@@ -267,7 +262,6 @@ def _merge_rule_findings(
 
 
 def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable[Slice]:
-    """Sums the slices. The dollars of the roll-up's own findings reduce the remainder."""
     sums: dict[str, Decimal] = {}
     for child in children:
         for part in child["waterfall"]:
@@ -284,6 +278,5 @@ def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable
 
 
 def _known_sum(values: Iterable[Decimal | None]) -> Decimal | None:
-    """Returns None if no value is known."""
     known_values = [value for value in values if value is not None]
     return sum(known_values, _ZERO) if known_values else None

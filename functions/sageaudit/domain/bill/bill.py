@@ -67,7 +67,6 @@ def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
 
 
 def _seconds_so_far(job: Job) -> Decimal | None:
-    """Returns the billed seconds, which exclude waiting for capacity."""
     if is_still_waiting(job):
         return _ZERO
     seconds = job.billed_phases_s
@@ -241,7 +240,6 @@ def _compute_note(job: Job, group: InstanceGroup) -> str:
 
 
 def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[BillLine]:
-    """Yields one line for each calendar month of the run."""
     if job.kind not in VOLUME_PATHS or job.volume_gb == 0:
         return
     groups = [group for group in job.groups if group.instance_type in market.types]
@@ -279,7 +277,7 @@ def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[
 
 
 def _by_month(start: datetime, end: datetime) -> Iterator[tuple[datetime, Decimal]]:
-    """Yields each calendar month (UTC) of a period with its share (0..1) of the time."""
+    """Yields each calendar month (UTC) with its share (0..1) of the time."""
     total_s = seconds_between(start, end)
     month = datetime(start.year, start.month, 1, tzinfo=UTC)
     if not total_s:
@@ -343,10 +341,7 @@ def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
 
 
 def _phases(job: Job, compute_usd: Decimal | None) -> tuple[PhaseCost, ...]:
-    """Splits the compute lines over the phases by billed seconds, on Spot too.
-
-    The longest phase gets the rounding difference.
-    """
+    """Splits the compute lines by billed seconds. The longest phase gets the rounding difference."""
     billed_s = job.billed_phases_s
     if compute_usd is None or not compute_usd or not billed_s:
         billed_phase_usd = _ZERO if compute_usd == 0 else None

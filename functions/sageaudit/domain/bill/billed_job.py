@@ -71,8 +71,8 @@ class BilledJob(Struct, frozen=True, dict=True):
     def saving_usd(self, change: Change) -> Decimal | None:
         """Returns what one change saves, in USD, at least 0; None if unknown.
 
-        It is unknown if either bill is unknown or an upper bound, or if the changed bill lacks a
-        line. It is also unknown if the new type has no price of the same time and kind.
+        It is unknown if a bill is unknown or an upper bound. It is also unknown if the changed bill
+        lacks a line, or the new type has no price of the same time and kind.
         """
         billed = self.bill
         if isinstance(change, SetType) and (quote := self._rate_and_total(change)):
@@ -118,7 +118,6 @@ class BilledJob(Struct, frozen=True, dict=True):
 
 
 def _is_comparable(current_bill: Bill, changed_bill: Bill) -> bool:
-    """Compares the rates of both bills. Missing rates are skipped."""
     rates = [
         [line.rate for line in billed.lines if line.item == "compute"]
         for billed in (current_bill, changed_bill)
@@ -247,8 +246,7 @@ def change_refusal(change: Change, job: Job, *, savings_plan: bool) -> str | Non
 def limit_to_possible(detection: Detection, job: Job, market: Market) -> Detection:
     """Returns the detection, in bucket `possible` if its saving is uncertain.
 
-    A saving is uncertain if the new type's rate is an estimate, or if only a trial shows the run
-    time.
+    A saving is uncertain if it depends on an estimated rate or an unknown run time.
     """
     estimate_basis = rate_estimate_basis(detection, job, market)
     needs_trial = isinstance(detection.change, SetType) and detection.change.needs_trial

@@ -217,7 +217,6 @@ Change = (
 
 
 def _shorten(changed: Job, before: Job, cut_s: Decimal) -> Job:
-    """Cuts `cut_s` training seconds, and billable seconds in proportion."""
     elapsed_s, billable_s = before.elapsed_s, before.billable_s
     if not elapsed_s:
         return changed

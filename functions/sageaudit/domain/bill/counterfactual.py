@@ -183,7 +183,6 @@ def _drop_impossible_change(detection: Detection, job: Job, *, savings_plan: boo
 
 
 def _range(billed_job: BilledJob, detection: Detection) -> tuple[Decimal, Decimal] | None:
-    """Bills each end of a range alone. Returns None without a range."""
     if detection.change is None or detection.best is None:
         return None
     ends = [billed_job.saving_usd(change) for change in (detection.change, detection.best)]
@@ -192,7 +191,6 @@ def _range(billed_job: BilledJob, detection: Detection) -> tuple[Decimal, Decima
 
 
 def _subsumed(pairs: list[tuple[RuleInfo, Detection]]) -> dict[str, str]:
-    """Maps each subsumed rule to the rule that includes its dollars."""
     rule_names = {rule.name for rule, _ in pairs}
     return {
         subsumed: rule.name
@@ -208,10 +206,10 @@ def _superseded(
     subsumed: Mapping[str, str],
     exemptions: Mapping[str, Exemption],
 ) -> dict[str, str]:
-    """Maps each superseded rule to the rule that wins: the largest of the surest savings.
+    """A fix that saves something wins over a surer fix that may save nothing.
 
-    A fix that saves something wins over a surer fix that may save nothing. If a fix makes fewer
-    instances take over work, the other types may not manage that work.
+    If a fix makes fewer instances take over work, another type may not manage that work. So fixes
+    of type and count exclude each other then.
     """
     superseded: dict[str, str] = {}
     rivals = [
@@ -242,7 +240,6 @@ def _superseded(
 def _combined_shares(
     billed_job: BilledJob, standing: list[tuple[RuleInfo, Detection]]
 ) -> dict[str, Decimal | None]:
-    """Returns shares by rule id. Counted fixes are applied before possible fixes."""
     ordered = sorted(
         (detection.certainty_order, detection.change.stage, rule.id, detection.change)
         for rule, detection in standing
@@ -274,7 +271,6 @@ def _sum(findings: list[Finding], bucket: Bucket, total_usd: Decimal | None) -> 
 
 
 def _lost_up_to(findings: list[Finding], total_usd: Decimal | None) -> Decimal | None:
-    """Returns at most the bill without the avoidable dollars; None if the bill is unknown."""
     avoidable_usd, lost_usd = (
         _sum(findings, Bucket.AVOIDABLE, total_usd),
         _sum(findings, Bucket.LOST, total_usd),

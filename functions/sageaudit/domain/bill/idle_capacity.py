@@ -251,7 +251,6 @@ def _hourly_usd(job: Job, market: Market) -> Decimal | None:
 def _counted_idle_usd(
     job: Job, billed: Bill, market: Market, savings: Savings, idle_share: Decimal
 ) -> Decimal:
-    """Returns the USD of idle device time in counted findings. The caller applies upper limits."""
     idle_usd, remaining_usd = _ZERO, billed.compute_usd
     billed_job, applied = BilledJob(job, billed, market), None
     for change in _counted_changes(savings):

@@ -155,7 +155,6 @@ def runtime_range(
 
 
 def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
-    """Returns the inverse for a faster GPU."""
     if slower:
         return row.times_low, row.times_high
     low = (_ONE / row.times_high).quantize(_PLACES, ROUND_DOWN)
@@ -167,8 +166,7 @@ def fp32_peak_ratio(
 ) -> Decimal | None:
     """Returns the current FP32 peak over the other GPU's; None if measured ranges cover it.
 
-    The ratio is a reason to check, not a run-time ratio: without TF32 most pairs were never
-    measured.
+    It is a reason to check, not a run-time ratio.
     """
     has_strict_range = any(row.precision is Precision.STRICT for row in measured_range.rows)
     if has_strict_range or not current_peaks.fp32_tflops or not other_peaks.fp32_tflops:
@@ -217,7 +215,7 @@ class Rate(NamedTuple):
 def is_comparable(rate: Rate | None, other: Rate | None) -> bool:
     """Returns whether two rates are known and can be compared.
 
-    Both or neither must be negotiated, and both or neither past prices. An estimate is comparable
+    Both or neither must be negotiated, and both or neither past prices. An estimate can be compared
     with a list price, but the caller must say so.
     """
     if rate is None or other is None:

@@ -171,7 +171,6 @@ def _amount(prices: Mapping[str, object], usage_type: str) -> Decimal | InvalidP
 
 
 def _agreed_entry(entries: list[Entry]) -> Entry:
-    """Returns an invalid entry if the rates differ or any entry is invalid."""
     refusal_reasons = sorted(entry.reason for entry in entries if isinstance(entry, InvalidPrice))
     if refusal_reasons:
         return InvalidPrice(refusal_reasons[0])

@@ -80,8 +80,7 @@ class BusyCores(Struct, frozen=True):
     def runtime_factor(self, vcpu: float) -> float:
         """Returns how many times as long the host takes on this number of vCPUs.
 
-        It is the mean over all periods of max(1, busy cores / vCPUs). Work without a free core is
-        done later.
+        It is the mean over all periods of max(1, busy cores / vCPUs).
         """
         points = self.series.present
         over = [cores for cores in self._busy_at_least(vcpu) if cores > vcpu]
@@ -97,7 +96,6 @@ class BusyCores(Struct, frozen=True):
         )
 
     def _busy_at_least(self, cores: float) -> list[float]:
-        """Returns the busy cores of each period that may reach `cores`."""
         percent = 100 * cores / self.vcpu * _ROUNDING_MARGIN
         if self.series.highest < percent:
             return []
@@ -155,8 +153,7 @@ def demand(
 ) -> Demand:
     """Returns the demand of a run on `current_type`, in the active minutes of `whole_run`.
 
-    `other_usage`: more active minutes whose demand must be met, if `whole_run` is a pool of several
-    runs. Whether the GPU was idle depends on all minutes.
+    `other_usage`: more active minutes whose demand must be met, if `whole_run` is a pool of runs.
     """
     usages = (whole_run.active_part(), *other_usage)
     factor = 1 + float(headroom_percent) / 100
@@ -185,10 +182,9 @@ def _series_of_hosts(usages: Sequence[Measurements], metric: Metric) -> list[Ser
 
 
 def _without_quiet_edges(line: Series, vcpu: int) -> Series:
-    """Cuts a host's first and last minutes in which at most one process was busy.
+    """If the use of the GPUs is unknown, minutes with at most one busy process may be idle.
 
-    If the use of the GPUs is unknown, these minutes may be idle. They would make fewer vCPUs look
-    sufficient. Returns the whole line if no minute is left.
+    Such minutes would make fewer vCPUs look sufficient.
     """
     percent = 100 * ONE_PROCESS_MAX_CORES / vcpu
     busy = [minute for minute, value in enumerate(line.values) if (value or 0) > percent]

@@ -124,7 +124,6 @@ def _idle_end(states: States) -> range:
 
 
 def _host_standstill_tail(usage: Measurements, host: str) -> int:
-    """Returns 0 if the host's GPUs are not known to be idle in the last period."""
     if usage.gpu_states.get(host, [None])[-1:] != [False]:
         return 0
     series = {
@@ -181,22 +180,19 @@ def trim_to_last_points(usage: Measurements) -> Measurements | None:
 
 QUIET_SHARE = 0.01
 """The share of a host's vCPUs that its agents may use, because agents use more on a large host. Our
-choice: the idle hosts in the recordings are small."""
+choice."""
 
 
 def quiet_cores(vcpu: int) -> float:
-    """Returns the number of busy cores below which a host counts as idle.
-
-    It is at most 1, because a program that really works may use only one core.
-    """
+    """Returns the number of busy cores, at most 1, below which a host counts as idle."""
     return min(max(IDLE_BELOW_CORES, QUIET_SHARE * vcpu), 1.0)
 
 
 def idle_tail_so_far(usage: Measurements) -> range:
     """Returns the idle end of a running job.
 
-    It is the idle tail, or the stretch in which every host is below `quiet_cores` and no GPU is
-    busy, if that is longer.
+    It is the idle tail, or a longer end in which all hosts are below `quiet_cores` and no GPU is
+    busy.
     """
     vcpu = usage.vcpu or 1
     limit = quiet_cores(vcpu) * 100 / vcpu
@@ -260,7 +256,7 @@ def idle_middle(usage: Measurements) -> tuple[range, ...]:
 def idle_head(usage: Measurements) -> range:
     """Returns the longest idle stretch that begins in the first periods and precedes work.
 
-    Empty if a GPU was active before the stretch, or if no host is known to be active after it.
+    Empty if a GPU was active before it, or if no host is known to be active after it.
     """
     starts = [
         minute
@@ -280,7 +276,7 @@ def idle_head(usage: Measurements) -> range:
 def periods_before_gpu(usage: Measurements) -> range:
     """Returns the periods before the first GPU work, if they are known to be without GPU work.
 
-    Late first points are skipped. Empty if no GPU ever works, or if points are missing.
+    Empty if no GPU ever works, or if points are missing.
     """
     states = combine_states(list(usage.gpu_states.values()))
     start = next((minute for minute, state in enumerate(states) if state is not None), usage.points)
@@ -301,7 +297,7 @@ def periods_after_gpu(usage: Measurements) -> range:
 def trim_to_gpu_work(usage: Measurements) -> Measurements:
     """Cuts off the first and last stretch without GPU work, if it lasts half an hour or more.
 
-    CPU work in these stretches does not feed a GPU. Measurements without GPU work are not cut.
+    Measurements without GPU work are not cut.
     """
     period_s = usage.period_s or 0
     head, tail = periods_before_gpu(usage), periods_after_gpu(usage)

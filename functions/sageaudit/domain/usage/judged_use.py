@@ -89,7 +89,7 @@ def short_run_usage(usage: Measurements) -> Measurements | None:
 
 
 def _recorded_part(active: Measurements) -> Measurements | None:
-    """Cuts measurements to the minutes with points of both CPU and GPU; None if none are left."""
+    """Returns None if no minute has points of both CPU and GPU."""
     starts, stops = [0], [active.points]
     for metric in (Metric.CPU, Metric.GPU):
         if lines := active.series.get(metric):
@@ -125,7 +125,7 @@ def pool_runs(active: Measurements, earlier: Iterable[tuple[str, Measurements]])
     """Pools a short run with earlier runs, newest first, until there are enough minutes.
 
     `active`: the result of `short_run_usage`. Earlier runs with other hosts, metrics or periods, or
-    with gaps, are skipped. No more of `earlier` is read than needed.
+    with gaps, are skipped.
     """
     own = _recorded_part(active) or active
     names: list[str] = []
@@ -175,7 +175,6 @@ def _is_comparable(part: Measurements, own: Measurements) -> bool:
 
 
 def _join_usage(parts: list[Measurements]) -> Measurements:
-    """Joins all minutes under the names of the last part's hosts."""
     own = parts[-1]
     series = {metric: _join_series(parts, metric) for metric in own.series}
     return replace(own, points=sum(part.points for part in parts), series=series, begins_at=None)
@@ -253,7 +252,6 @@ def _missing_host_sentences(usage: Measurements) -> Iterator[str]:
 
 
 def _gap_sentences(usage: Measurements) -> Iterator[str]:
-    """Leaves out gaps that are shorter than the fewest minutes that can be judged."""
     period_s = usage.period_s or 0
     min_points = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _MIN_GAP_POINTS) if period_s else 0
     if min_points and all(
@@ -278,7 +276,7 @@ def _gap_sentences(usage: Measurements) -> Iterator[str]:
 
 
 def _gap_lengths(line: Series) -> tuple[int, int]:
-    """Returns the length of the longest gap before the last point, and of the gap after it."""
+    """Returns the longest gap before the last point, and the gap after it."""
     if line.is_complete:
         return 0, 0
     runs = [(gap, len(list(points))) for gap, points in groupby(v is None for v in line.values)]

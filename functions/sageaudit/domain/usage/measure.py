@@ -151,11 +151,7 @@ def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
 
 
 def _first_point(recorded: Mapping[Metric, Mapping[str, Series]], points: int) -> int:
-    """Returns the index of the first point.
-
-    A processing or transform job has no phase for the download before that point. 0 if most of the
-    run would be left out.
-    """
+    """Returns the index of the first point, as downloads before it are not a phase of their own."""
     hosts = (recorded.get(metric, {}) for metric in (Metric.CPU, Metric.GPU))
     lines = [line.values for series_by_host in hosts for line in series_by_host.values()]
     first = min(
@@ -186,8 +182,7 @@ def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], st
 def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
     """Yields the algorithm metrics, without points outside the job's work.
 
-    Their host is the job itself. A point has the time of its period's start, or of the work's start
-    if that is later.
+    A point has the time of its period's start, or of the work's start if that is later.
     """
     windows = [(start, start.timestamp(), end.timestamp()) for start, end in work_windows(job)]
     for item in raw:
@@ -278,14 +273,13 @@ def _resample(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int)
 
 
 def _stretch(values: Points, first: int, count: int) -> Points:
-    """Returns None for points outside the series."""
     before = (None,) * min(max(-first, 0), count)
     points = values[max(first, 0) : max(first + count, 0)]
     return before + points + (None,) * (count - len(before) - len(points))
 
 
 def _normalise_all(raw: Points, divisor: int) -> Series:
-    """Normalises all points at once if each is a utilisation of at most 100, as in most series."""
+    """Normalises all points at once if all are utilisations of at most 100, as in most series."""
     line = Series(raw)
     is_finite = line.present and math.isfinite(sum(line.present))
     if is_finite and line.lowest >= 0 and line.highest <= 100 * divisor:

@@ -164,10 +164,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
-    """Returns the highest of the hosts' percentiles; at least one host must have a value.
-
-    Only a host's points above the highest percentile so far are sorted, for speed.
-    """
+    """Returns the highest of the hosts' percentiles; at least one host must have a value."""
     first, *others = hosts
     highest = percentile(first.present, percent)
     for line in others:
@@ -190,7 +187,6 @@ def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
 
 
 def _ranks(count: int, percent: float) -> tuple[int, int, float]:
-    """Returns the ranks below and above a percentile, and its distance from the lower rank."""
     rank = (count - 1) * percent / 100
     low = math.floor(rank)
     return low, min(low + 1, count - 1), rank - low
@@ -243,9 +239,9 @@ def states(
 ) -> States:
     """Returns whether a host is active in each period.
 
-    `find_states`: judges several points at once. A gap of at most MAX_IDLE_GAP_S between two idle
-    points is idle too, and so is one between an idle point and the end. One lost point would
-    otherwise make hours of idleness look like work.
+    `find_states`: judges several points at once. A short gap (MAX_IDLE_GAP_S) between two idle
+    points, or before the end, is idle too. One lost point would otherwise make hours of idleness
+    look like work.
     """
     if line.present:
         lowest, highest = find_states([line.lowest, line.highest])
@@ -263,7 +259,6 @@ def states(
 
 
 def _state_in_gap(points: States, index: int, longest: int) -> bool | None:
-    """Returns False if the missing point is in a short idle gap, else None."""
     before = points[max(index - longest, 0) : index]
     after = points[index + 1 : index + 1 + longest]
     previous = next((state for state in reversed(before) if state is not None), None)
@@ -333,7 +328,6 @@ def standstills(
 
 
 def _blips(flags: Sequence[bool], around: int) -> list[int]:
-    """Returns the indices of false flags that have `around` true flags on each side."""
     return [
         index
         for index in range(around, len(flags) - around)
