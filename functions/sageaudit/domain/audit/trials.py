@@ -137,9 +137,7 @@ def allocate_trial_savings(
 
 
 def _unclaimed_usd(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
-    """Returns the USD that counted findings can claim, then the USD that possible findings can
-    claim.
-    """
+    """Returns the USD that counted findings can claim, then the USD for possible findings."""
     if trial.total_usd is None or trial.counted_usd is None:
         return None, None
     unclaimed_usd = trial.total_usd - trial.counted_usd

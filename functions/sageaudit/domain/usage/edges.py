@@ -180,11 +180,14 @@ def trim_to_last_points(usage: Measurements) -> Measurements | None:
 
 QUIET_SHARE = 0.01
 """The share of a host's vCPUs that its agents may use, because agents use more on a large host. Our
-choice."""
+choice: all idle hosts in the recordings are small."""
 
 
 def quiet_cores(vcpu: int) -> float:
-    """Returns the number of busy cores, at most 1, below which a host counts as idle."""
+    """Returns the number of busy cores below which a host counts as idle.
+
+    It is at most 1, because a program that really works may use only one core.
+    """
     return min(max(IDLE_BELOW_CORES, QUIET_SHARE * vcpu), 1.0)
 
 
