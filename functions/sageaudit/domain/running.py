@@ -203,7 +203,7 @@ class RunTimeLimit(Struct, frozen=True):
 
     @property
     def is_unlikely_to_finish(self) -> bool:
-        """Whether most completed runs (three of four) took longer than the limit allows.
+        """Whether at least 75% of the completed runs took longer than the limit allows.
 
         False if fewer than `MIN_COMPLETED_RUNS` runs completed.
         """

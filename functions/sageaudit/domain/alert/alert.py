@@ -33,7 +33,7 @@ small."""
 _MAX_STEPS = 50
 """The maximum number of a pipeline's steps whose runs are read for a decision. Our choice."""
 _PIPELINE_STEP = re.compile(r"(pipeline/[^/]+)/[^/]+")
-"""The family name of a pipeline step; the group is the pipeline."""
+"""Matches the family name of a pipeline step; the regex group is the pipeline."""
 
 REPEAT_AFTER = timedelta(days=30)
 """A recommendation gets no other message within this time, unless it gets worse."""

@@ -206,10 +206,10 @@ def _superseded(
     subsumed: Mapping[str, str],
     exemptions: Mapping[str, Exemption],
 ) -> dict[str, str]:
-    """A fix that saves something wins over a surer fix that may save nothing.
+    """Maps each superseded rule to the rule that wins.
 
-    If a fix makes fewer instances take over work, another type may not manage that work. So fixes
-    of type and count exclude each other then.
+    A fix that saves something wins over a surer fix that may save nothing. Fixes of type and count
+    exclude each other if fewer instances take over work: another type may not manage it.
     """
     superseded: dict[str, str] = {}
     rivals = [

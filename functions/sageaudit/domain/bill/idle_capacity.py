@@ -145,7 +145,7 @@ def _program_share(usage: Measurements) -> Decimal | Missing:
 
 
 def idle_causes(job: Job, whole_run: Measurements) -> tuple[IdleCause, ...]:
-    """Returns what to check: the likeliest cause first, a profile last.
+    """Returns why devices may have waited: the likeliest cause first, a profile last.
 
     Hosts of a transform job never wait for each other.
     """

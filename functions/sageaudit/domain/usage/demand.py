@@ -182,9 +182,9 @@ def _series_of_hosts(usages: Sequence[Measurements], metric: Metric) -> list[Ser
 
 
 def _without_quiet_edges(line: Series, vcpu: int) -> Series:
-    """If the use of the GPUs is unknown, minutes with at most one busy process may be idle.
+    """Cuts the first and last minutes with at most one busy process, which may be idle.
 
-    Such minutes would make fewer vCPUs look sufficient.
+    If the use of the GPUs is unknown, they would make fewer vCPUs look sufficient.
     """
     percent = 100 * ONE_PROCESS_MAX_CORES / vcpu
     busy = [minute for minute, value in enumerate(line.values) if (value or 0) > percent]

@@ -50,9 +50,9 @@ def gpu_recording_gap(usage: Measurements) -> Missing | None:
 
 
 def work_metric(usage: Measurements) -> Metric | Missing:
-    """Returns the metric that shows whether hosts work: GPU, else CPU.
+    """Returns the metric that shows whether hosts work, or the reason if none does.
 
-    Returns the reason instead if no metric shows it.
+    It is the GPU's utilisation, or the CPU's on hosts without GPUs.
     """
     if missing := gpu_recording_gap(usage):
         return missing
