@@ -37,7 +37,7 @@ class ChangeKind(enum.StrEnum):
 class SpendChange(SumsRow, frozen=True, kw_only=True):
     """The sums of one value of a column, with `before`, the sums of the days before.
 
-    `name` is the value, None for jobs without a value. An unknown amount is None, and so is its
+    `name` is the value; None for jobs without a value. An unknown amount is None, and so is its
     change. If the history does not cover the days before, all their amounts are unknown.
     """
 
@@ -48,7 +48,7 @@ class SpendChange(SumsRow, frozen=True, kw_only=True):
 
     @property
     def jobs_before(self) -> int | None:
-        """How many jobs ended in the days before."""
+        """The number of jobs that ended in the days before; None if unknown."""
         return self.before.jobs if self.before else None
 
     @property
@@ -81,7 +81,7 @@ def window_before(window: Window) -> Window:
 
 
 def is_covered_before(lists: HistoryLists, question: Question) -> bool:
-    """Whether the history has audits as old as the window before the question's window."""
+    """Returns whether the history covers the window before the question's window."""
     before = window_before(lists.window)
     wide_lists = lists.in_window(Window(before.since, lists.window.until))
     return first_covered_day(wide_lists, question, before.first_day) <= before.first_day
@@ -97,9 +97,9 @@ def find_changes(
 ) -> list[SpendChange]:
     """Returns each value of the column with its change of spend, the largest first, then by waste.
 
-    Tuning jobs, each a family of its own, are one family if their names share a stem. A value is
-    new if no job since `history_since` had it; None searches the whole history. Raises BadUsage for
-    a day, week or month.
+    Tuning jobs whose names share a stem are one family. A value is new if no job since
+    `history_since` had it; None searches the whole history. Raises BadUsage for a day, week or
+    month.
     """
     if column.length:
         raise BadUsage(
@@ -153,7 +153,6 @@ def changed_families(rows: Iterable[SpendChange]) -> list[ChangedFamily]:
 def _sums_by_name(
     lists: HistoryLists, question: Question, column: Column, today: date
 ) -> dict[Any, SumsRow]:
-    """Returns the sums by the names that similar families share (`shared_name`)."""
     rows: dict[Any, list[SumsRow]] = defaultdict(list)
     for row in sum_by(lists, question, [column], today=today):
         name = column.value_of(row)
@@ -164,7 +163,6 @@ def _sums_by_name(
 def _names_seen_earlier(
     earlier: HistoryLists, question: Question, column: Column, today: date, since: date | None
 ) -> set[Any]:
-    """Returns the names of jobs that ended before the compared days."""
     days = audited_days(earlier.history)
     if not days or days[0] >= earlier.window.first_day:
         return set()
@@ -176,9 +174,7 @@ def _names_seen_earlier(
 def _direction(
     now: SumsRow, before: SumsRow, *, was_seen_earlier: bool, is_covered: bool
 ) -> ChangeKind | None:
-    """Returns the kind of a change. GONE needs one earlier job; the other kinds need a history that
-    covers all days before.
-    """
+    """GONE needs one earlier job. The other kinds need a history that covers all days before."""
     if before.jobs and not now.jobs:
         return ChangeKind.GONE
     if not is_covered:

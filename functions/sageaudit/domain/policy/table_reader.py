@@ -29,7 +29,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 class TableReader:
-    """Reads the keys of one table and remembers which were read."""
+    """Reads the keys of one table, and remembers which keys were read."""
 
     def __init__(self, table: Mapping[str, Any], path: KeyPath = ()) -> None:
         self.table = table
@@ -47,7 +47,7 @@ class TableReader:
         return value
 
     def subtable(self, key: str) -> TableReader:
-        """Returns the reader of a nested table; an empty reader if the key is absent."""
+        """Returns the reader of a nested table; a reader of an empty table if the key is absent."""
         return TableReader(self.read(key, dict, {}), (*self.path, key))
 
     def strings(self, key: str, default: tuple[str, ...] = ()) -> list[str]:
@@ -67,8 +67,9 @@ class TableReader:
     def amount(
         self, key: str, default: Decimal | int | None = None, unit: str = " in USD"
     ) -> Decimal:
-        """Returns an amount of 0 or more. Raises BadPolicy, also if the key and a default are
-        absent.
+        """Returns an amount of 0 or more. Raises BadPolicy for any other value.
+
+        Without a `default`, an absent key raises BadPolicy, too.
         """
         self.read_keys.add(key)
         value = self.table.get(key, default)
@@ -102,7 +103,9 @@ class TableReader:
 
 
 def full_key(path: KeyPath) -> str:
-    """Returns a key's full name: `rules.gpu-underused.max_mean_percent`, `exempt[1].until`."""
+    """Returns a key's full name, such as `rules.gpu-underused.max_mean_percent` or
+    `exempt[1].until`.
+    """
     parts = [f"[{key + 1}]" if isinstance(key, int) else f".{_quote_part(key)}" for key in path]
     return "".join(parts).removeprefix(".")
 
