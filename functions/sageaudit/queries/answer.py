@@ -166,9 +166,7 @@ def _sort_by_amount(rows: Iterator[Row], question: Question) -> list[Row]:
 
 
 class _FamilyDay(Struct, frozen=True):
-    """The dollars of a family, or of the question's owner, on one day. No audit of that day has
-    more.
-    """
+    """The dollars of a family, or of the question's owner, on one day. No audit of it has more."""
 
     usd: Decimal
     day: date

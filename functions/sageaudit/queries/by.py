@@ -114,7 +114,6 @@ def _usage_type_row(row: SumsRow) -> SumsRow:
 
 
 def _has_rule_dollars(question: Question, group_columns: Sequence[Column]) -> bool:
-    """Returns whether the dollars are those of single rules, not of whole jobs."""
     return question.rule is not None or GROUPABLE["rule"] in group_columns
 
 
@@ -135,9 +134,7 @@ class _Timeline(Struct, frozen=True):
     all_jobs: _Days | None = None
 
     def total_between(self, first_day: date, last_day: date) -> SumsRow:
-        """A rule's dollars are unknown if no job of these days was judged, or if the rule found
-        nothing on any day.
-        """
+        """A rule's dollars are unknown if no job was judged, or if the rule found nothing."""
         total = _between(self.days, first_day, last_day, has_rule_dollars=self.has_rule_dollars)
         if self.all_jobs is None:
             return total
@@ -180,7 +177,6 @@ def _periods(
 
 
 def _is_not_empty(row: SumsRow) -> bool:
-    """Returns whether a row has a job, dollars or a rule."""
     return bool(row.jobs or row.waste_usd or row.possible_usd or row.rule)
 
 

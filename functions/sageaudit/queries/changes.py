@@ -35,7 +35,7 @@ class ChangeKind(enum.StrEnum):
 
 
 class SpendChange(SumsRow, frozen=True, kw_only=True):
-    """The sums of one value of a column, with `before`, the sums of the days before.
+    """The sums of one value of a column now, and in the days before (`before`).
 
     `name` is the value; None for jobs without a value. An unknown amount is None, and so is its
     change. If the history does not cover the days before, all their amounts are unknown.
@@ -68,7 +68,7 @@ class SpendChange(SumsRow, frozen=True, kw_only=True):
 
     @property
     def change_qualifier(self) -> SpendQualifier:
-        """How exactly the size of the change of spend is known, without its sign."""
+        """How exactly the size of the spend's change is known, whatever its sign."""
         has_fallen = (self.total_change_usd or 0) < 0
         return qualify_change(
             self.spend_qualifier, self.spend_qualifier_before, has_fallen=has_fallen
@@ -95,7 +95,7 @@ def find_changes(
     today: date,
     history_since: date | None = None,
 ) -> list[SpendChange]:
-    """Returns each value of the column with its change of spend, the largest first, then by waste.
+    """Returns the change of spend of each value of the column, the largest first.
 
     Tuning jobs whose names share a stem are one family. A value is new if no job since
     `history_since` had it; None searches the whole history. Raises BadUsage for a day, week or

@@ -103,8 +103,6 @@ def _parse_type(text: str) -> str:
 def _minimum_filter(
     get_amount: Callable[[AuditSummary], Decimal | None], unit: str, example: str
 ) -> dict[str, Any]:
-    """Returns the fields of a filter by a minimum amount."""
-
     def parse(text: object) -> Decimal:
         try:
             minimum = Decimal(str(text).removeprefix("$").removesuffix("%"))

@@ -50,8 +50,7 @@ class ReadCounts(Struct):
 class HistoryLists(Struct, frozen=True):
     """The lists of a history in a window.
 
-    `page_size` is the number of rows that the first request of each list reads; None for as many as
-    fit.
+    The first request of each list reads `page_size` rows; None reads as many as fit.
     """
 
     history: History
@@ -160,7 +159,10 @@ def _last_day(before: datetime) -> date:
 def audits_of_period(
     history: History, period: Period, account: str | None = None
 ) -> Iterator[AuditSummary]:
-    """Yields the audits of jobs that ended in the period, newest first. None for all accounts."""
+    """Yields the audits of jobs that ended in the period, newest first.
+
+    `account` is None for all accounts.
+    """
     window = Window(datetime.combine(period.since, time(), UTC), period.created_before)
     return HistoryLists(history, window).audits(Question.with_filters(window, account=account))
 
@@ -217,7 +219,7 @@ def _has_never_started(summary: AuditSummary) -> bool:
 def with_summary(row: RuleFinding, summary: AuditSummary | None) -> RuleFinding:
     """Returns the finding with its audit's whole summary, or unchanged if `summary` is None.
 
-    The savings of a roll-up are those that no training job counts.
+    For a roll-up, the finding's saving becomes the part that no training job counts.
     """
     if summary is None:
         return row

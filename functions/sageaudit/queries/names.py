@@ -142,7 +142,6 @@ def _match_audits(rows: Sequence[ListRow], name: str, filter_value: Any) -> tupl
 
 
 def _filter_text(name: str, filter_value: Any) -> str:
-    """Returns a filter's value in the spelling of the command line."""
     if name == "tag":
         return " and ".join(f"{tag}={value or ''}" for tag, value in filter_value.items())
     return "" if filter_value is True else str(filter_value)
@@ -237,7 +236,6 @@ def _did_you_mean(history: History, job_query: JobQuery) -> str:
 
 
 def _newest_jobs(history: History, job_query: JobQuery) -> Iterator[AuditSummary]:
-    """Returns jobs of the history's last year, newest first."""
     if (days := audited_days(history)) is None:
         return iter(())
     lists = HistoryLists(history, make_window(days[-1] - _LOOKBACK, days[-1] + ONE_DAY))

@@ -136,7 +136,7 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def avoidable_unknown(self) -> int:
-        """The number of jobs, or of a rule's findings, whose avoidable dollars are unknown."""
+        """The number of jobs, or of a rule's findings, without known avoidable dollars."""
         return (
             self._rule_sums.avoidable_unknown
             if self.has_rule_dollars
@@ -145,13 +145,12 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def lost_unknown(self) -> int:
-        """The number of jobs, or of a rule's findings, whose lost dollars are unknown."""
+        """The number of jobs, or of a rule's findings, without known lost dollars."""
         return self._rule_sums.lost_unknown if self.has_rule_dollars else self.sums.lost_unknown
 
     @property
     def possible_unknown(self) -> int:
-        """The number of jobs, or of a rule's findings, whose possible dollars are partly unknown.
-        """
+        """The number of jobs, or of a rule's findings, without fully known possible dollars."""
         return (
             self._rule_sums.possible_unknown
             if self.has_rule_dollars
@@ -187,32 +186,32 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def avoidable_usd(self) -> Decimal | None:
-        """The avoidable dollars of all jobs, or of the rules' findings."""
+        """The avoidable dollars; in a row of a rule, those of its findings."""
         return self._rule_dollars(self._known_usd(Bucket.AVOIDABLE))
 
     @property
     def lost_usd(self) -> Decimal | None:
-        """The lost dollars of all jobs, or of the rules' findings."""
+        """The lost dollars; in a row of a rule, those of its findings."""
         return self._rule_dollars(self._known_usd(Bucket.LOST))
 
     @property
     def possible_usd(self) -> Decimal | None:
-        """The possible dollars of all jobs, or of the rules' findings."""
+        """The possible dollars; in a row of a rule, those of its findings."""
         return self._rule_dollars(self._known_usd(Bucket.POSSIBLE))
 
     @property
     def avoidable_up_to_usd(self) -> Decimal | None:
-        """The upper end of the findings' avoidable dollars; for whole jobs, the known dollars."""
+        """The upper end of a rule's avoidable dollars; in other rows, the known dollars."""
         return self._rule_dollars(self._upper_end(Bucket.AVOIDABLE, self.sums.known_avoidable_usd))
 
     @property
     def lost_up_to_usd(self) -> Decimal | None:
-        """The upper end of the lost dollars of all jobs, or of the rules' findings."""
+        """The upper end of the lost dollars; in a row of a rule, of those of its findings."""
         return self._rule_dollars(self._upper_end(Bucket.LOST, self.sums.known_lost_up_to_usd))
 
     @property
     def possible_up_to_usd(self) -> Decimal | None:
-        """The upper end of the findings' possible dollars; for whole jobs, the known dollars."""
+        """The upper end of a rule's possible dollars; in other rows, the known dollars."""
         return self._rule_dollars(self._upper_end(Bucket.POSSIBLE, self.sums.known_possible_usd))
 
     @property

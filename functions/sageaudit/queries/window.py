@@ -71,10 +71,10 @@ class Window(Struct, frozen=True):
 def parse_window(
     since: str, until: str | None, now: datetime, *, with_today: bool = True
 ) -> Window:
-    """Parses texts in one of TIME_FORMATS. A time without a zone is UTC; a week begins on Monday.
+    """Parses the texts of `--since` and `--until`, each in one of TIME_FORMATS.
 
-    Days are whole: `30d` begins at midnight 30 days ago, or 30 days before the date in `until`. A
-    date in `until` includes the whole day.
+    A time without a zone is UTC; a week begins on Monday. Days are whole: `30d` begins at midnight
+    30 days ago, or 30 days before the date in `until`. A date in `until` includes the whole day.
 
     Without `until`, a finished week, month or `yesterday` in `since` is the whole window. Any other
     window ends with the day of one hour from now, so that a slow clock hides no audit. Without

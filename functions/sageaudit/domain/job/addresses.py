@@ -1,13 +1,10 @@
 """Facts from the addresses of a job's image and inputs.
 
-The name of an image shows its CUDA toolkit and built-in algorithm. AWS's own registries and
-repositories are public: image_uri_config of aws/sagemaker-python-sdk at a248126 (2026-08), all
-files and regions. Built-in algorithms and their GPU families: SageMaker developer guide
-(awsdocs/amazon-sagemaker-developer-guide at a869fa5, June 2023, the last public text), one page for
-each algorithm; for XGBoost and k-means also a later public copy. In an account that is not AWS's, a
-repository with the name of an algorithm has a user's own image.
-
-An input's S3 address shows its bucket, and whether it names a version of the data.
+AWS's own registries and repositories: image_uri_config of aws/sagemaker-python-sdk at a248126
+(2026-08), all files and regions. Built-in algorithms and their GPU families: SageMaker developer
+guide (awsdocs/amazon-sagemaker-developer-guide at a869fa5, June 2023, the last public text); for
+XGBoost and k-means also a later public copy. In an account that is not AWS's, a repository with the
+name of an algorithm has a user's own image.
 """
 
 from __future__ import annotations
@@ -324,9 +321,9 @@ def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
 def is_data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | None:
     """Returns whether every input names a version of its data; None if that is unknown.
 
-    `inputs` are pairs of name and S3 address. None is returned without any data input, or if an
-    input is not in S3: such data may change unnoticed. True is a convention, not a proof, since an
-    object may have been overwritten.
+    `inputs` are pairs of name and S3 address. Data that is not in S3 may change unnoticed. Without
+    any data input, the job's code fetches its data itself. True is a convention, not a proof, since
+    an object may have been overwritten.
     """
     pairs = list(inputs)
     pinned = [_has_version(address) for _, address in pairs if address is not None]

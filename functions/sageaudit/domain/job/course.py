@@ -1,13 +1,12 @@
 """The course of a run: its phases, the phases in which its own code ran, and why the run ended.
 
 A training job's phases come from its secondary status transitions. Downloading (with the image
-pull), Training, Uploading and Stopping are billed; Starting, Pending and Interrupted are waiting
+pull), Training, Uploading and Stopping are billed. Starting, Pending and Interrupted are waiting
 time. For managed Spot, "any repeated Downloading phases that occurred due to interruption are not
-charged". Source: AWS blog "Analyze Amazon SageMaker spend", part 4; 59 of 59 recorded jobs, whose
+charged". Source: AWS blog "Analyze Amazon SageMaker spend", part 4. In 59 of 59 recorded jobs, the
 training seconds are exactly Downloading to the end of Uploading.
 
-The failure class of an unsuccessful run is only a hint: AWS documents neither the words of a
-failure message nor their order. SecondaryStatus is an enum, so it is checked before the text.
+SecondaryStatus is an enum, so it is checked before the free text of a failure message.
 """
 
 from __future__ import annotations
@@ -146,8 +145,8 @@ def phases_without_transitions(
 def as_of(job: Job, time: datetime) -> Job:
     """Returns a running job as of `time`: its open phase lasts until then.
 
-    A finished job is returned unchanged. A phase that starts after `time` stays open, because
-    clocks differ.
+    A finished job is returned unchanged. A phase that starts after `time` stays open: clocks
+    differ.
     """
     if job.finished:
         return job
@@ -241,7 +240,7 @@ def can_have_worked(job: Job) -> bool:
 
 
 def possible_resume_source(job: Job) -> str | None:
-    """Returns a text for what may contain work of a run that ended early, or None."""
+    """Returns what may hold work of a run that ended early, such as "its checkpoints", or None."""
     if not can_have_worked(job):
         return None
     if job.checkpointed:

@@ -1,14 +1,12 @@
 """Parses a Describe* answer and the job's tags into a Job, from stored fields only.
 
-Every answer passes `sanitize_answer`, which drops all other fields. A Job is parsed from the
-sanitized answer, and histories and recordings store that answer. So sageaudit judges live, recorded
-and re-audited jobs alike, and can show nothing else.
+Every answer passes `sanitize_answer`, which drops all fields that `job_fields` does not list.
+Histories and recordings store the sanitized answer. So sageaudit judges live, recorded and
+re-audited jobs alike, and can show nothing else. Flags from settings (`hints`) are stored under the
+key `Derived`.
 
-`job_fields` lists what may be stored. From hyperparameters, environment and arguments, only flags,
-one small number and words of fixed lists are stored (`hints`), under the key `Derived`.
-
-Every field except name and status may be absent (a job that failed early, an answer of 2018, a
-partial recording). Fields: botocore's sagemaker model.
+Every field except name and status may be absent: in a job that failed early, an answer of 2018, or
+a partial recording. Fields: botocore's sagemaker model.
 """
 
 from __future__ import annotations

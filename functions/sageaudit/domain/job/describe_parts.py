@@ -134,8 +134,8 @@ def has_artifact(answer: Answer) -> bool | None:
     """Returns whether a model reached S3; None if the answer does not show it.
 
     Describe returns a path even if no model was written. Recorded answers of completed jobs have
-    ModelArtifacts (50 of 50), those of other jobs do not (8 of 8). The transitions of a run that
-    ended early are complete. Without Uploading among them, nothing was uploaded.
+    ModelArtifacts (50 of 50), those of other jobs do not (8 of 8). If a run that ended early has no
+    Uploading transition, nothing was uploaded.
     """
     transitions = fields.items(answer, "SecondaryStatusTransitions")
     path = nested_reader("ModelArtifacts.S3ModelArtifacts", fields.text)(answer)
@@ -221,9 +221,7 @@ def final_metrics(answer: Answer) -> dict[str, Decimal]:
 
 
 def objective(answer: Answer) -> Objective | None:
-    """Returns the objective of a tuning job's trial. Its direction is unknown from a trial's
-    answer.
-    """
+    """Returns the objective of a tuning job's trial, without its direction."""
     name = fields.text(fields.section(answer, DERIVED), "TunedFor")
     return None if name is None else Objective(name, None)
 

@@ -149,7 +149,7 @@ def _code_addresses(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def fingerprint(key: bytes, parts: Mapping[str, Any]) -> str:
-    """Returns an HMAC-SHA-256, from which the settings cannot be recovered."""
+    """Returns the HMAC-SHA-256 of `parts`, from which they cannot be recovered."""
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
     return hmac.new(key, canonical.encode(), hashlib.sha256).hexdigest()
 

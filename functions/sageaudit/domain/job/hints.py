@@ -141,9 +141,7 @@ class UserSetting(Struct, frozen=True):
 
     @property
     def text_words(self) -> frozenset[str]:
-        """The words of a short text. Empty for a long text or an address, whose words name other
-        things.
-        """
+        """The words of a short text. Empty for a long text, or an address."""
         is_long = len(self.text) > _MAX_SHORT_TEXT or "://" in self.text
         return frozenset() if is_long else frozenset(_WORD.findall(self.text))
 
@@ -281,9 +279,7 @@ def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
 
 
 def _is_half_precision(setting: UserSetting) -> bool:
-    """Returns True for a configuration file, too: DeepSpeed and Accelerate set the precision in
-    theirs, usually to 16 bits.
-    """
+    """Configuration files of DeepSpeed and Accelerate count, since they usually set 16 bits."""
     if (
         not setting.is_enabled
         or setting.words & _REVERSING_WORDS

@@ -1,8 +1,7 @@
 """The table of a job's fields: which parts of a Describe answer are stored, and how they are read.
 
-A row names a field of Job, the paths of an answer that are stored for the field, and the function
-that reads it from these paths. All other parts of an answer are dropped. The paths are botocore's.
-To add a field of a job, add a row here and a field of Job (or of a part of it).
+All other parts of an answer are dropped. The paths are botocore's. To add a field of a job, add a
+row here and a field of Job (or of a part of it).
 """
 
 from __future__ import annotations

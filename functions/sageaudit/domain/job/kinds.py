@@ -319,8 +319,8 @@ _ROWS = {
             is_search=True,
         ),
     ),
-    # DescribeAutoMLJobV2 answers for jobs of CreateAutoMLJob and of CreateAutoMLJobV2, and
-    # DescribeAutoMLJob only for jobs of the former (botocore). AWS documents no AutoML job events.
+    # DescribeAutoMLJobV2 takes jobs of CreateAutoMLJob and CreateAutoMLJobV2, DescribeAutoMLJob
+    # only jobs of CreateAutoMLJob (botocore). AWS documents no events of AutoML jobs.
     JobKind.AUTOML: KindSpec(
         label="AutoML job",
         longest_name=32,
@@ -366,9 +366,7 @@ IMAGE_PATHS = {kind: kind.spec.image_path for kind in JobKind if kind.spec.image
 
 
 def kind_from_answer(answer: Mapping[str, Any]) -> JobKind | None:
-    """Returns the kind of the job in a Describe answer, by its name and status keys; None if
-    unknown.
-    """
+    """Returns the kind of the job that a Describe answer is about; None if unknown."""
     for kind in JobKind:
         if kind.spec.name_key in answer and kind.spec.status_key in answer:
             return kind

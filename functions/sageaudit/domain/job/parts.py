@@ -31,8 +31,9 @@ class InputChannel(Struct, frozen=True):
 
     @property
     def is_copied(self) -> bool:
-        """Whether the data is copied to the volume. A channel without a mode is copied: File is
-        AWS's default.
+        """Whether the data is copied to the volume.
+
+        A channel without a mode is copied, because AWS's default is File.
         """
         return self.source is DataSource.S3 and self.mode not in {"Pipe", "FastFile"}
 

@@ -169,7 +169,6 @@ def _sections(kind: JobKind, body: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _set_null(section: dict[str, Any], path: list[str]) -> None:
-    """Writes null at the first missing part of the path."""
     for key in path[:-1]:
         inner = section.setdefault(key, None)
         if inner is None:

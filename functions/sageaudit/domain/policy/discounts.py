@@ -99,21 +99,19 @@ class OwnPrices(Struct, frozen=True):
         return f"{self.listed.version}, own discounts"
 
     def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """Returns the type's rate in the policy or cost report, else the discounted list rate."""
+        """Returns the type's own rate on `day`, else the discounted list rate."""
         listed = self.listed.hourly_rate(region, component, instance_type)
         return self._own_rate((region, component), instance_type, listed, self.day)
 
     def newest_hourly_rate(
         self, region: str, component: Component, instance_type: str
     ) -> Rate | None:
-        """Returns the type's newest rate in the policy or cost report, else the discounted list
-        rate.
-        """
+        """Returns the type's newest own rate, else the newest discounted list rate."""
         listed = self.listed.newest_hourly_rate(region, component, instance_type)
         return self._own_rate((region, component), instance_type, listed, None)
 
     def storage_rate(self, region: str, component: Component) -> Rate | None:
-        """Returns the cost report's rate, or else the discounted list rate."""
+        """Returns the cost report's rate, else the discounted list rate."""
         listed = self.listed.storage_rate(region, component)
         return self._own_rate((region, component), STORAGE, listed, self.day)
 

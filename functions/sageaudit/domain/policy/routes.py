@@ -116,9 +116,7 @@ class Route(Conditions, frozen=True):
         )
 
     def matches_recommendation(self, rule: str, severity: Severity, usd: Decimal | None) -> bool:
-        """Returns whether a recommendation meets the conditions on rule, severity and monthly
-        amount.
-        """
+        """Returns whether rule, severity and monthly amount (USD) meet the route's conditions."""
         return (
             self.rule in {None, rule}
             and (self.min_month_severity is None or severity.rank >= self.min_month_severity.rank)
@@ -129,9 +127,7 @@ class Route(Conditions, frozen=True):
         )
 
     def __str__(self) -> str:
-        """Returns the route's conditions as text, such as `tag team=vision, min_month_severity
-        medium`.
-        """
+        """Returns the conditions as text, such as `tag team=vision, min_month_severity medium`."""
         values = {key: getattr(self, key) for key in _CONDITIONS} | {
             "tag": self.tag and "=".join(self.tag)
         }

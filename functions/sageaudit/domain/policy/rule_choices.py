@@ -248,7 +248,7 @@ def parse_requirements(reader: TableReader) -> dict[str, Requirement]:
     """Reads the requirements of a table, by path. Raises BadPolicy with the key."""
     requirements: dict[str, Requirement] = {}
     for key in reader.unread_keys():
-        if isinstance(reader.table[key], dict):  # without quotes TOML makes tables of a path
+        if isinstance(reader.table[key], dict):  # TOML makes tables of an unquoted path
             subtable = reader.subtable(key)
             nested = {f"{key}.{name}": value for name, value in subtable.table.items()}
             requirements |= parse_requirements(TableReader(nested, reader.path))

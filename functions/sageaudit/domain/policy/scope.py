@@ -118,9 +118,7 @@ class WatchSettings(Struct, frozen=True):
     longest_times: Decimal = Decimal(3)
 
     def should_watch(self, usd_per_hour: Decimal | None, gpus: int) -> bool:
-        """Returns whether a job is watched, by its hourly rate. If the rate is None, its GPUs
-        decide.
-        """
+        """Returns whether a job is watched. If its rate is None, the number of its GPUs decides."""
         if usd_per_hour is None:
             return gpus >= max(self.gpus_unpriced, 1)
         return usd_per_hour > self.usd_per_hour

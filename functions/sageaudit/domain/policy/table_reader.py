@@ -1,7 +1,4 @@
-"""Reads a policy's tables, and the conditions that select jobs.
-
-The type of every key is checked, and unknown keys are refused.
-"""
+"""Reads a policy's tables, and the conditions that select jobs."""
 
 from __future__ import annotations
 
@@ -37,9 +34,7 @@ class TableReader:
         self.read_keys: set[str] = set()
 
     def read(self, key: str, kind: type, default: Any) -> Any:
-        """Returns the value of a key, or the default. Raises BadPolicy if the value has another
-        type.
-        """
+        """Returns the value of a key, or the default. Raises BadPolicy for another type."""
         self.read_keys.add(key)
         value = self.table.get(key, default)
         if value is not default and not isinstance(value, kind):
@@ -103,9 +98,7 @@ class TableReader:
 
 
 def full_key(path: KeyPath) -> str:
-    """Returns a key's full name, such as `rules.gpu-underused.max_mean_percent` or
-    `exempt[1].until`.
-    """
+    """Returns a key's full name, such as `exempt[1].until`."""
     parts = [f"[{key + 1}]" if isinstance(key, int) else f".{_quote_part(key)}" for key in path]
     return "".join(parts).removeprefix(".")
 

@@ -51,9 +51,7 @@ class UncoveredUsage(Struct, frozen=True):
 
 
 class CoveredAccount(Struct, frozen=True):
-    """The billed and audited dollars of one account. `bill_usd` is None if the bill could not be
-    read.
-    """
+    """The billed and audited dollars of one account. `bill_usd` is None if unknown."""
 
     account: str
     bill_usd: Decimal | None

@@ -180,7 +180,7 @@ class UsageType(Struct, frozen=True):
         return next((area for start, area in _AREAS if role.startswith(start)), OTHER)
 
 
-@lru_cache(maxsize=4_096)  # a bill of a million lines has some hundred usage types
+@lru_cache(maxsize=4_096)  # a bill of a million lines has a few hundred usage types
 def parse_usage_type(usage_type: str) -> UsageType:
     """Splits a usage type. A text without a colon becomes a role with an empty `resource`."""
     prefix = _PREFIX.match(usage_type)

@@ -236,7 +236,6 @@ def _usage(usage_type: str) -> tuple[str, str]:
 
 
 def _job(resource: str) -> str | None:
-    """Returns None for a resource that is not a job."""
     arn = resource.lower()
     return arn if _is_job_arn_prefix(arn.partition("/")[0]) else None
 

@@ -170,12 +170,12 @@ class Origin(Struct, frozen=True):
 class Request(Struct, frozen=True, dict=True):
     """A Create*Job request, or one definition of a tuning job's training jobs.
 
-    `body` has the parameters as AWS's API takes them, and an UnknownValue for each unknown value.
-    `label` names the request in its file, such as `step Train`. `name_source` says what will name
-    the job if the request does not: its pipeline, or AWS. `region` is the region in the file, or
-    None. `step` has pipeline and step, as the history names the family.
+    `body` has the parameters as AWS's API takes them, with an UnknownValue for each unknown value.
+    `label` names the request in its file, such as `step Train`. `name_source` says what names the
+    job if the request does not: its pipeline, or AWS. `region` is the region in the file, or None.
+    `step` is the family's name in the history, from pipeline and step.
 
-    `tuning_request` is the tuning request that asks for this training job, None for other jobs.
+    `tuning_request` is the tuning request that asks for this training job; None for other jobs.
     `prefix` is the path inside that tuning request.
     """
 

@@ -140,9 +140,7 @@ def _defaults(parameters: object) -> dict[str, Any]:
 def _steps(
     steps: object, place: Path, branch: str | None
 ) -> Iterator[tuple[Mapping[str, Any], Path, str | None]]:
-    """Yields each step with its path and its branch of a condition; the branch is None outside
-    conditions.
-    """
+    """The last value is the branch of a condition that has the step; None outside conditions."""
     if len(place) > 3 * _MAX_DEPTH or not isinstance(steps, list):
         return
     for index, step in enumerate(steps):

@@ -63,8 +63,7 @@ class TypeRefusal(NamedTuple):
 class RuntimeFactor(NamedTuple):
     """The run time on another type as a multiple of the current run time.
 
-    `counted` is the slow end of the range, with which the saving is computed. `best` is the fast
-    end.
+    `counted` is the slow end of the range, and decides the saving. `best` is the fast end.
     """
 
     counted: Decimal
@@ -154,9 +153,7 @@ class Candidate(NamedTuple):
 
     @property
     def best_change(self) -> SetType | None:
-        """The change of the job to this type, at the best run time; None if it equals the counted
-        one.
-        """
+        """The change of the job to this type, at the best run time; None without a range."""
         if self.runtime_factor is None or self.runtime_factor.best == self.runtime_factor.counted:
             return None
         return SetType(self.type.name, self.runtime_factor.best, self.runtime_factor.needs_trial)

@@ -218,9 +218,9 @@ class TypeOffer(Struct, frozen=True):
     """A type other than the current type, with the checks that do not need the run.
 
     `refusal` says why the type is not sold, or that its price cannot be compared.
-    `type_class_refusal` says why no run may move to it. `can_fit` means that the type is not larger
-    than the current one, and that only its price speaks against it. `is_cheaper_per_hour` is False
-    for an estimated price.
+    `type_class_refusal` says why no run may move to it. `can_fit` means that only the price refuses
+    a type that is not larger than the current one. `is_cheaper_per_hour` is False for an estimated
+    price.
     """
 
     type: InstanceType

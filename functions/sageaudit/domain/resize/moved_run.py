@@ -113,9 +113,7 @@ class RuntimeOnType(Fit):
 
     @property
     def _gpus_per_other_gpu(self) -> int:
-        """The number of current GPUs that share one GPU of the other type (k in the module's
-        formulas).
-        """
+        """The number of current GPUs that share one GPU of the other type."""
         return max(math.ceil(self.current_type.gpus / self.other_type.gpus), 1)
 
     def _ratio(self) -> RuntimeRange | TypeRefusal | None:
@@ -222,9 +220,7 @@ class RuntimeOnType(Fit):
         )
 
     def _has_one_busy_gpu(self, host: HostGpus) -> bool:
-        """Returns False if a distribution is known: several GPUs that take turns look like one busy
-        GPU.
-        """
+        """False if a distribution is known: several GPUs that take turns look like one busy GPU."""
         return host.has_one_busy_gpu and self.job.hints.distribution is None
 
     def _explanation(self, ratio: RuntimeRange | None, busy_share: Decimal) -> str:

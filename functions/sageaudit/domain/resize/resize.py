@@ -1,8 +1,6 @@
 """Tries a run on other instance types: whether its recorded use fits, and its bill there.
 
 All candidates are ranked together: the same GPU in another size, fewer GPUs, another GPU, no GPU.
-The run time on a candidate is bounded (`moved_run`): the slow end is counted, the fast end is only
-shown. The family's own runs on a type replace the bounds.
 """
 
 from __future__ import annotations
@@ -81,9 +79,7 @@ class Resize(Struct, frozen=True, dict=True):
         return self._saving_against(candidate.usd)
 
     def best_saving_usd(self, candidate: Candidate) -> Decimal | None:
-        """Returns the saving in USD at the candidate's best run time; None if unknown or without a
-        range.
-        """
+        """Returns the USD saved at the best run time; None if unknown or without a range."""
         return None if candidate.best_change is None else self._saving_against(candidate.best_usd)
 
     def _saving_against(self, other_usd: Decimal | None) -> Decimal | None:
@@ -127,9 +123,7 @@ class Resize(Struct, frozen=True, dict=True):
 
     @property
     def unrecorded_refusals(self) -> Iterator[tuple[InstanceType, str]]:
-        """The cheaper types that are refused only because the use was not recorded, each with the
-        reason.
-        """
+        """The cheaper types refused only because use was not recorded, each with the reason."""
         for offer, refusal in self.refusals:
             if refusal.constraint is Constraint.NOT_RECORDED and offer.is_cheaper_per_hour:
                 yield offer.type, refusal.reason

@@ -81,7 +81,7 @@ def best_for_family(
     saves nearly as much. `family_smallest_types` has the smallest types of each of the newest runs.
     """
     if not family_smallest_types and recommended_type is None:
-        return list(candidates)  # their order is by what this run saves
+        return list(candidates)  # already sorted by the saving of this run
     factors = {
         candidate.type.name: runtime_factors(candidate.type, family_smallest_types, types)
         for candidate in candidates
