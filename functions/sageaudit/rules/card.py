@@ -1,8 +1,8 @@
 """A rule's card: what it needs, when it can judge, and the sources of its thresholds.
 
-A rule is one file with the rule's name. Its module docstring is its page, its thresholds are module
-constants, and its card is the decorator on `check`. `catalogue` finds new rules, so nothing else is
-edited to add one. A rule has a scope: the class of the cases that it judges.
+A rule is one file with the rule's name. The module docstring is the rule's page, the thresholds are
+module constants, and the card is the decorator on `check`. `catalogue` finds new rules, so nothing
+else is edited to add one.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ NO_GAIN = Threshold(
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """What cases of all scopes have.
+    """What a rule judges. Its class is the scope of the rule.
 
-    `overrides`: the policy's values for this rule's thresholds, by key. `duration_basis`: what the
-    duration and dollars of a request (`sageaudit check`) are based on; None for a job that ran.
+    `overrides`: the policy's values for the rule's thresholds, by key. `duration_basis`: where the
+    duration of a request comes from; None for a job that ran.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -87,35 +87,32 @@ class Case(Struct, frozen=True, kw_only=True):
 
 
 class _InstanceTypes:
-    """The instance types of a case with a job."""
-
     __slots__ = ()
     job: Job
     market: Market
 
     @property
     def instance_types(self) -> list[InstanceType | None]:
-        """The types of the instance groups; None for a type that is not in the catalogue."""
+        """None stands for a type that is not in the catalogue."""
         return [self.market.types.get(group.instance_type) for group in self.job.groups]
 
     @property
     def current_type(self) -> InstanceType:
-        """The type of the first instance group. Only for rules that need metrics, which imply a
-        known type.
-        """
+        """Only for rules that need metrics, because jobs with metrics have a known type."""
         return self.market.types[self.job.groups[0].instance_type]
 
 
 class JobCase(_InstanceTypes, Case, frozen=True):
     """One job.
 
-    `active_usage` has the job's metrics from its first work to its last; `whole_run` adds the idle
-    minutes before and after. A rule reads `whole_run` if its card says `uses_whole_run`, else
-    `active_usage`, because the gates check only the one that the card names.
+    `active_usage`: the metrics from the first work to the last. `whole_run`: also the idle minutes
+    before and after. A rule reads `whole_run` only if its card says `uses_whole_run`, because the
+    gates check only one of the two.
 
     `family_history`: the earlier runs of the family, newest first; None if no history was read.
-    `pool`: the minutes of the family's last runs, for a run too short to be judged alone. A rule
-    whose card says `can_pool_runs` then gets the pool's minutes instead of the run's.
+
+    `pool`: the minutes of the family's last runs. A rule whose card says `can_pool_runs` gets them
+    if the run is too short.
     """
 
     job: Job
@@ -140,43 +137,41 @@ class JobCase(_InstanceTypes, Case, frozen=True):
 
     @property
     def smallest_types(self) -> Mapping[str, Decimal] | None:
-        """The smallest types that fit the run, from the resizes that its rules asked for.
+        """The smallest types that fit the run, among the types that its rules have tried.
 
-        Empty if no cheaper type fits; None if that is not known.
+        Empty if no cheaper type fits. None if that is not known.
         """
         return smallest_types(self._resizes.results)
 
     def minutes_text(self, minutes: float) -> str:
-        """Returns the minutes for a sentence: `41 min`, or with the number of pooled runs."""
+        """Returns `41 min`, or text with the number of pooled runs."""
         if self.pool is None or not self.is_pooled:
             return minutes_text(minutes)
         return f"{minutes:.0f} active minutes of this family's last {self.pool.runs} runs"
 
     @property
     def earlier_runs(self) -> tuple[AuditSummary, ...]:
-        """The earlier runs of the family; none if no history was read."""
+        """The earlier runs of the family. Empty if no history was read."""
         return self.family_history or ()
 
     @property
     def recommended_type(self) -> str | None:
-        """The type recommended to the newest comparable run that has a recommendation; else
-        None.
-        """
+        """The newest recommendation to a comparable run. None if there is none."""
         names = (run.recommended_type for run in self.comparable_runs)
         return next((name for name in names if name is not None), None)
 
     @property
     def is_following_recommendation(self) -> bool:
-        """Whether the job runs on a type that was recommended to an earlier run."""
+        """True if the job runs on a type that was recommended to an earlier run."""
         names = {run.recommended_type for run in self.earlier_runs}
         return any(group.instance_type in names for group in self.job.groups)
 
     @property
     def family_smallest_types(self) -> tuple[Mapping[str, Decimal], ...]:
-        """The smallest fitting types of each of the newest earlier runs for which they are known.
+        """The smallest fitting types of the newest earlier runs.
 
-        Only runs on the same instances that fit a smaller type count. If the family follows a
-        recommendation, all runs count, also those that fit no smaller type.
+        Only runs on the same instances count, and only those that fit a smaller type. If the family
+        follows a recommendation, all runs count.
         """
         runs = self.earlier_runs if self.is_following_recommendation else self.comparable_runs
         types_by_run = (run.smallest_types for run in runs)
@@ -214,7 +209,7 @@ class JobCase(_InstanceTypes, Case, frozen=True):
     def recent_runs(self, days: float) -> list[AuditSummary] | None:
         """Returns the earlier runs that ended in the last `days` days before the job's start.
 
-        None if the start is not known.
+        Returns None if the start is not known.
         """
         started_at = self.job.started_at or self.job.created_at
         if started_at is None:
@@ -230,9 +225,9 @@ class FamilyCase(JobCase, frozen=True):
 
 
 class RollUpCase(Case, frozen=True):
-    """One roll-up, such as a tuning job, and its jobs in the order in which they ended.
+    """One roll-up, such as a tuning job, with its jobs in the order in which they ended.
 
-    `job` is None for a recording without AWS's answer about the roll-up itself.
+    `job` is None if AWS's answer about the roll-up itself was not recorded.
     """
 
     job: Job | None
@@ -241,12 +236,12 @@ class RollUpCase(Case, frozen=True):
 
     @property
     def tuning(self) -> TuningSettings | None:
-        """The settings of the search; None if they are not known."""
+        """The settings of the search. None if they are not known."""
         return self.job.tuning if self.job else None
 
 
 class AccountCase(Case, frozen=True):
-    """The audited runs of one account in `days` days, newest first, without roll-ups."""
+    """The audited runs of one account, newest first, without roll-ups."""
 
     runs: tuple[AuditSummary, ...]
     days: int
@@ -255,8 +250,8 @@ class AccountCase(Case, frozen=True):
 class RequestCase(_InstanceTypes, Case, frozen=True):
     """A request for a job that has not run.
 
-    `job`: the request as a job that ran as long as `duration_basis` says. `cost`: the most that the
-    job can cost. `family_history`: the family's runs, newest first; None if no history was read.
+    `job`: the job as if it had run. `cost`: the most that the job can cost. `family_history`: the
+    family's runs, newest first; None if no history was read.
     """
 
     request: Request
@@ -272,7 +267,7 @@ _SENTENCE_END = re.compile(r"\. (?=[A-Z])")
 CaseT = TypeVar("CaseT", bound=Case)
 Check = Callable[[CaseT], Outcome]
 Reason = Callable[[CaseT], str | None]
-"""A function that returns why a rule does not apply to a case, as a clause; None if it applies."""
+"""Returns a clause that says why a rule does not apply to a case. Returns None if it applies."""
 
 
 class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
@@ -342,9 +337,7 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
     can_tag_accept: bool = True
 
     def __call__(self, check: Check[CaseT]) -> Rule:
-        """Returns the rule of `check`'s module, with the module's name and its docstring as the
-        page.
-        """
+        """Returns the rule of `check`'s module. The module's docstring becomes the rule's page."""
         module = check.__module__.rpartition(".")[2]
         page = (check.__globals__["__doc__"] or "").strip()
         info = RuleInfo(
@@ -362,7 +355,7 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
 
 
 def _first_step(page: str) -> str | None:
-    """Returns the first sentence of the page's "What to do", on one line, without a full stop."""
+    """Returns the first sentence of the page's "What to do", without a full stop."""
     _, _, steps = page.partition("\nWhat to do:")
     return _SENTENCE_END.split(" ".join(steps.split()), maxsplit=1)[0].rstrip(".") or None
 

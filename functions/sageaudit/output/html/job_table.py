@@ -155,7 +155,7 @@ COLUMNS = (
     TableColumn("Account", lambda summary: summary.account, only_if_varying=True),
     TableColumn("Region", lambda summary: summary.region, only_if_varying=True),
 )
-"""All columns, the most useful for decisions first. A new field of the summary needs a row here."""
+"""All columns, the most useful for decisions first. To show a new field, add it here."""
 
 
 def job_table(report: AccountReport) -> Child:
@@ -283,7 +283,7 @@ def _spend_micros(summary: AuditSummary) -> int | None:
 
 
 def _doubt_letters(summary: AuditSummary) -> str | None:
-    """Returns letters for the script: `l` lower bound, `u` upper bound, `e` estimate. None: exact."""
+    """Returns letters for the script: `l` lower bound, `u` upper bound, `e` estimate."""
     if summary.rollup:
         return None
     doubts = sums_doubts(summary.sums)

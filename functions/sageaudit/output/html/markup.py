@@ -177,7 +177,7 @@ class BarPiece(Struct, frozen=True):
 
 
 class BarRow(Struct, frozen=True):
-    """A row of a table with bars. `name` is the row's heading, and the bar starts at `start_usd`."""
+    """A row of a table with bars. `name` is the row's heading. The bar starts at `start_usd`."""
 
     name: Child
     pieces: Sequence[BarPiece]

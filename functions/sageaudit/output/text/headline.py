@@ -223,7 +223,9 @@ def coverage_headline(coverage: Coverage) -> str:
 
 
 def outside_text(coverage: Coverage) -> str:
-    """Returns `Not audited: endpoints $300.00, notebooks $20.00.`, or "" if the bill has only jobs."""
+    """Returns `Not audited: endpoints $300.00, notebooks $20.00.`, or "" if there is only job
+    usage.
+    """
     usages = [
         f"{usage.name} {format_usd(usage.usd)}" for usage in coverage.uncovered_usage[:_MAX_NAMES]
     ]

@@ -176,7 +176,7 @@ def percent_change_text(current: Figure, previous: Figure, places: int = 1) -> s
 
 
 def about_text(amount_text: str, *, estimated: bool) -> str:
-    """Returns `about $0.66` if the amount is estimated. A bound such as "<$0.01" stays unchanged."""
+    """Returns `about $0.66` if the amount is estimated. A bound such as "<$0.01" is unchanged."""
     is_about = estimated and not amount_text.startswith("<")
     return f"about {amount_text}" if is_about else amount_text
 

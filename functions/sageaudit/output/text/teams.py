@@ -46,7 +46,7 @@ def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS)
 
 
 def check_payload(payload: Payload) -> None:
-    """Raises MalformedData if the payload is malformed, or too large once it is marked as a repeat."""
+    """Raises MalformedData for a payload that Teams would refuse with `REPEAT_PREFIX` added."""
     check_key_types(payload, {"type": str, "attachments": list})
     try:
         marked = mark_as_repeat(payload)

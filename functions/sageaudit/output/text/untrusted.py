@@ -195,5 +195,5 @@ def _first_pieces(pieces: list[str], max_length: int) -> list[str]:
 
 
 def without_paths(text: str) -> str:
-    """Removes S3 paths and role names, because a channel may have readers from outside the account."""
+    """Removes S3 paths and role names, because outsiders may read a channel."""
     return _PATHS.sub("[path]", text)

@@ -89,10 +89,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _gpu_use_text(current_type: InstanceType, gib_each: float) -> str:
-    """Returns the GPUs and the memory used, for a sentence.
-
-    Memory is given as a host's sum, because CloudWatch does not split it by GPU.
-    """
+    """Gives memory as a host's sum, because CloudWatch does not split it by GPU."""
     if current_type.gpus == 1:
         return f"the GPU and {gib_each:.1f} GiB of its memory"
     return (
@@ -102,9 +99,7 @@ def _gpu_use_text(current_type: InstanceType, gib_each: float) -> str:
 
 
 def _unrecorded_outcome(recommendation: TypeRecommendation) -> api.Unknown | None:
-    """Returns Unknown if only a missing record prevents the recommendation of a cheaper g type;
-    else None.
-    """
+    """Returns Unknown if a cheaper g type would be recommended, but a needed record is missing."""
     if recommendation.resize is None or recommendation.first is not None:
         return None
     reasons = (

@@ -87,7 +87,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _can_take_larger_batch(case: api.JobCase, use: GpuUse) -> bool:
-    """Whether a larger batch is known to fit the GPU memory, and the CPUs could feed it."""
+    """True if a larger batch is known to fit the GPU memory, and the CPUs could feed it."""
     return (
         use.p95 < case.threshold(P95_BELOW)
         and use.cpu_p95 < case.threshold(CPU_BELOW)
