@@ -108,25 +108,24 @@ def unknown_from_missing(missing: Missing) -> Unknown:
 
 
 def serverless_reason(case: JobCase | RequestCase) -> str | None:
-    """Returns why rules about instances do not apply, or None unless the job is serverless."""
+    """Returns why rules about instances do not apply if the job is serverless, else None."""
     return "it is serverless" if case.job.purchase is Purchase.SERVERLESS else None
 
 
 def prepaid_reason(case: JobCase) -> str | None:
-    """Returns why rules about rates do not apply, or None unless a training plan prepaid the job.
-    """
+    """Returns why rules about rates do not apply if a training plan prepaid the job, else None."""
     is_prepaid = case.job.purchase is Purchase.TRAINING_PLAN
     return "its training plan is prepaid" if is_prepaid else None
 
 
 def not_on_spot_reason(case: JobCase) -> str | None:
-    """Returns why rules about managed spot do not apply, or None if the job used managed spot."""
+    """Returns why rules about managed spot do not apply if the job did not use it, else None."""
     is_spot = case.job.purchase is Purchase.SPOT
     return None if is_spot else "it did not run on managed spot"
 
 
 def accelerated_reason(case: JobCase) -> str | None:
-    """Returns why rules about CPU types do not apply, or None if no type has an accelerator."""
+    """Returns why rules about CPU types do not apply if a type has accelerators, else None."""
     if any(
         instance_type is not None and instance_type.accelerator
         for instance_type in case.instance_types
@@ -141,35 +140,34 @@ def free_reason(case: JobCase) -> str | None:
 
 
 def never_started_reason(case: JobCase) -> str | None:
-    """Returns why nothing was billed, or None if the job started."""
+    """Returns why nothing was billed if the job never started, else None."""
     return "it never started" if case.job.has_never_started else None
 
 
 def not_completed_reason(case: JobCase) -> str | None:
-    """Returns why rules about complete runs do not apply, or None if the run completed."""
+    """Returns why rules about complete runs do not apply if the run did not complete, else None."""
     return None if case.job.status == "Completed" else "the run did not complete"
 
 
 def search_trial_reason(case: JobCase) -> str | None:
-    """Returns why rules that compare runs do not apply, or None unless the job is a search's trial.
-    """
+    """Returns why rules that compare runs do not apply to a search's trial; None for other jobs."""
     parent = case.job.parent
     is_trial = parent is not None and parent.rollup is not None
     return "the trials of one search are meant to differ" if is_trial else None
 
 
 def one_instance_reason(case: JobCase) -> str | None:
-    """Returns why rules about several hosts do not apply, or None unless there is one instance."""
+    """Returns why rules about several hosts do not apply if there is one instance, else None."""
     return "it ran on one instance" if case.job.instance_count == 1 else None
 
 
 def mixed_types_reason(case: JobCase) -> str | None:
-    """Returns why rules that need a single type do not apply, or None if there is one group."""
+    """Returns why rules about a single type do not apply if there are several groups, else None."""
     return "its instances are in several groups" if len(case.job.groups) > 1 else None
 
 
 def same_type_reason(case: JobCase) -> str | None:
-    """Returns why rules about mixed clusters do not apply, or None if there are several types."""
+    """Returns why rules about mixed clusters do not apply if there is one type, else None."""
     names = {group.instance_type for group in case.job.groups}
     return None if len(names) > 1 else "its instances are of one type"
 
@@ -189,7 +187,7 @@ def is_on_ebs(case: JobCase) -> bool | None:
 
 
 def local_storage_reason(case: JobCase) -> str | None:
-    """Returns why rules about volumes do not apply, or None unless the storage is local."""
+    """Returns why rules about volumes do not apply if the storage is local, else None."""
     is_local = is_on_ebs(case) is False
     return "its instances have local NVMe storage: no volume is provisioned" if is_local else None
 
@@ -209,8 +207,7 @@ measured_saving = partial(Detection, Confidence.MEASURED, Bucket.AVOIDABLE)
 possible_saving = partial(Detection, Confidence.HEURISTIC, Bucket.POSSIBLE)
 """Makes a finding of possible dollars. They are in no total until a trial proves them."""
 possible_saving_by_runs = partial(Detection, Confidence.DERIVED, Bucket.POSSIBLE)
-"""Makes a finding of possible dollars from the cost of the family's own runs. It ranks above an
-estimate.
+"""Makes a finding of possible dollars from the cost of the family's runs. It ranks above estimates.
 """
 recommendation = partial(Detection, Confidence.HEURISTIC, Bucket.NONE)
 """Makes a finding that has a reason but no dollars."""
@@ -221,9 +218,9 @@ measured_fact = partial(Detection, Confidence.MEASURED, Bucket.NONE)
 def possible_loss(
     summary: str, evidence: Numbers, **details: Unpack[DetectionDetails]
 ) -> Detection:
-    """Returns a finding of a loss between $0 and the dollars of `change`. Only the $0 is counted.
+    """Returns a finding of a loss between $0, which is counted, and the dollars of `change`.
 
-    It is for a run that may have left a result.
+    The run may have left a result.
     """
     details["best"] = details.get("change")
     details["change"] = CutPhase("Training", Decimal(0))
@@ -235,8 +232,8 @@ def derived_saving(
 ) -> Detection:
     """Returns a finding that counts the saving of `change`. `caution` says what this assumes.
 
-    `best`: the most that may be saved. Without `change` the finding has no dollars, and `caution`
-    says why.
+    `best`: the most that may be saved. Without `change` there are no dollars, and `caution` says
+    why.
     """
     if details.get("change") is None:
         return recommendation(summary, evidence, **details)
@@ -249,7 +246,7 @@ def phase_cut_range(phase: str, seconds: Decimal) -> ChangeRange:
 
 
 def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
-    """Returns the parameters that move a job to `instance_type`, or none for None."""
+    """Returns the parameters that move a job to `instance_type`. Empty for None."""
     if instance_type is None:
         return ()
     if job.kind is JobKind.TRAINING and any(group.name for group in job.groups):
@@ -261,10 +258,10 @@ def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
 
 
 def sharding_fix(job: Job, channels: Sequence[InputChannel] | None = None) -> tuple[Parameter, ...]:
-    """Returns the parameters that shard the FullyReplicated channels among `channels`. None means
-    all channels.
+    """Returns the parameters that shard the FullyReplicated channels among `channels`; None: all
+    channels.
 
-    Returns none if a sampler splits the data, or if this kind of job has no such parameter.
+    Empty if a sampler splits the data, or if this kind of job has no such parameter.
     """
     inputs = job.kind.spec.inputs
     path = inputs.distribution if inputs else None

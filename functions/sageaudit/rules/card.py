@@ -106,13 +106,11 @@ class JobCase(_InstanceTypes, Case, frozen=True):
     """One job.
 
     `active_usage`: the metrics from the first work to the last. `whole_run`: also the idle minutes
-    before and after. A rule reads `whole_run` only if its card says `uses_whole_run`, because the
-    gates check only one of the two.
+    before and after. A rule reads `whole_run` only if its card says `uses_whole_run`. The gates
+    check only one of the two.
 
-    `family_history`: the earlier runs of the family, newest first; None if no history was read.
-
-    `pool`: the minutes of the family's last runs. A rule whose card says `can_pool_runs` gets them
-    if the run is too short.
+    `family_history`: the earlier runs, newest first; None if no history was read. `pool`: the
+    minutes of the family's last runs, for a rule with `can_pool_runs` if the run is too short.
     """
 
     job: Job
@@ -128,7 +126,7 @@ class JobCase(_InstanceTypes, Case, frozen=True):
     def resize(self) -> Resize:
         """Returns this run on every type that may be cheaper. Call `resize_refusal` first.
 
-        All cases of one audit share the cached results.
+        All cases of one audit share the results.
         """
         headroom = Decimal(str(self.threshold(HEADROOM)))
         pooled_usage = self.pool.usage_for_peaks if self.pool and self.is_pooled else ()
@@ -137,9 +135,9 @@ class JobCase(_InstanceTypes, Case, frozen=True):
 
     @property
     def smallest_types(self) -> Mapping[str, Decimal] | None:
-        """The smallest types that fit the run, among the types that its rules have tried.
+        """The smallest types that fit the run, among those that were tried.
 
-        Empty if no cheaper type fits. None if that is not known.
+        Empty if no cheaper type fits; None if that is not known.
         """
         return smallest_types(self._resizes.results)
 
@@ -156,7 +154,7 @@ class JobCase(_InstanceTypes, Case, frozen=True):
 
     @property
     def recommended_type(self) -> str | None:
-        """The newest recommendation to a comparable run. None if there is none."""
+        """The type that was last recommended to a comparable run, or None."""
         names = (run.recommended_type for run in self.comparable_runs)
         return next((name for name in names if name is not None), None)
 
@@ -184,9 +182,8 @@ class JobCase(_InstanceTypes, Case, frozen=True):
 
     @property
     def costlier_steps(self) -> tuple[CostlierStep, ...] | None:
-        """The changes to a smaller type that made the family's runs more expensive.
-
-        None if no history was read.
+        """The changes to a smaller type that made the family's runs more expensive. None without a
+        history.
         """
         if self.family_history is None:
             return None
@@ -209,7 +206,7 @@ class JobCase(_InstanceTypes, Case, frozen=True):
     def recent_runs(self, days: float) -> list[AuditSummary] | None:
         """Returns the earlier runs that ended in the last `days` days before the job's start.
 
-        Returns None if the start is not known.
+        None if the start is not known.
         """
         started_at = self.job.started_at or self.job.created_at
         if started_at is None:
@@ -271,42 +268,40 @@ Reason = Callable[[CaseT], str | None]
 
 
 class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
-    """What a rule applies to and needs: the decorator that makes a function a rule.
+    """The decorator that makes a function a rule: what the rule applies to and needs.
 
     What the rule applies to:
     - `scope`: the class of the case that `check` takes. A rule of scope Case judges each job,
-      tuning job and request, but no account.
+      tuning job and request.
     - `kinds`: the kinds of jobs.
-    - `not_applicable`: reasons why the rule does not apply; the first clause is the answer.
+    - `not_applicable`: functions that return why the rule does not apply. The first reason counts.
     - `skips_busy_gpu`: the rule does not apply to a job whose GPU is busy.
     - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
-    - `request_severity`: the severity of a finding about a request, if the family's earlier runs do
-      not show its dollars; None if the rule judges no requests before they run. A rule of scope
-      RequestCase judges only requests.
+    - `request_severity`: the severity of a finding about a request. It is used if the family's
+      earlier runs do not show the dollars. None if the rule judges no requests.
 
-    What the rule needs; otherwise the answer is Unknown and `check` is not called:
-    - `required_parameters`: parameters of a request whose value must be known (`[]`: any item).
+    What the rule needs. Otherwise the answer is Unknown, and `check` is not called:
+    - `required_parameters`: parameters of a request whose value must be known. `[]` is any item.
     - `required_metrics`: metrics with at least MIN_POINTS points and `min_coverage` (0..1) of all
       points. The points are at most `max_period_s` apart, over at least `min_active_minutes`.
     - `uses_whole_run`: idle minutes before and after the work count too.
-    - `tolerates_gaps`: the rule judges only minutes that have points; other rules accept no gap
+    - `tolerates_gaps`: the rule judges only minutes that have points. Other rules accept no gap
       above 6 minutes.
     - `compares_hosts`: the hosts must be of one type.
-    - `can_pool_runs`: if a run has too few active minutes, the rule judges the minutes of the
-      family's last runs on the same instances together. Only for rules that judge how much was
-      used, not when; their sentences name the minutes by `case.minutes_text`.
+    - `can_pool_runs`: the rule judges a short run together with the family's last runs. Only for
+      rules that judge how much was used, not when. They must use `case.minutes_text`.
     - `min_earlier_runs`: the number of earlier runs of the family.
 
     What follows from the rule's findings:
     - `finds_waste`: the rule finds avoidable dollars by the hosts' metrics. If no such rule can
       answer, the avoidable dollars of a job are not known.
-    - `severity`: the severity of findings without dollars, if the policy sets none; None: info.
-    - `report_once_per_family`: every run of a family repeats the setting that the rule judges. The
-      finding is stored for each run, and posted only for the first one. Counted dollars are posted
-      for each run, unless the rule names the run (`Detection.reported_for_run`).
+    - `severity`: the severity of findings without dollars, if the policy sets none. None: info.
+    - `report_once_per_family`: every run repeats the setting that the rule judges, so only the
+      first finding is posted. Counted dollars are posted for each run, unless the rule sets
+      `Detection.reported_for_run`.
     - `used_by_later_runs`: rules read the findings when they judge a later run of the family.
     - `subsumes`: rules whose findings are shown under this rule's finding, without dollars.
-    - `sent_to_channels`: False for findings that are stored and shown, and never posted.
+    - `sent_to_channels`: False for findings that are stored and shown, but never posted.
     - `can_tag_accept`: False if only the policy can accept the findings, not a job's own tag.
     """
 
@@ -355,7 +350,6 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
 
 
 def _first_step(page: str) -> str | None:
-    """Returns the first sentence of the page's "What to do", without a full stop."""
     _, _, steps = page.partition("\nWhat to do:")
     return _SENTENCE_END.split(" ".join(steps.split()), maxsplit=1)[0].rstrip(".") or None
 

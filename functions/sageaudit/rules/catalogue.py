@@ -24,7 +24,7 @@ def load() -> tuple[Rule, ...]:
 
 @cache
 def version() -> str:
-    """Returns the ruleset's version: the package's version and a digest of the rules' code."""
+    """Returns the package's version and a digest of the code that decides."""
     return read_version(resources.files("sageaudit"))
 
 

@@ -40,21 +40,20 @@ from sageaudit.structs import replace
 RULE_FAILED = "rule_failed"
 """The code for a rule that raised an error. CloudWatch counts these answers."""
 UNKNOWN_UNTIL_RUN = "not_known_yet"
-"""The code for a value that is known only when a pipeline runs or a Terraform plan is applied."""
+"""The code for a value that only a pipeline's run or an applied Terraform plan shows."""
 _SCOPES: Mapping[type[Case], AbstractSet[type[Case]]] = {
     FamilyCase: {Case, JobCase, FamilyCase},
     RollUpCase: {Case, RollUpCase},
     AccountCase: {AccountCase},
 }
-"""The scopes of the rules that judge a case, by the case's class."""
+"""The scopes of the rules that judge a case."""
 _REQUEST_SCOPES = {Case, RequestCase, JobCase, FamilyCase}
 _REQUEST_ONLY_SCOPES = {Case, RequestCase}
-"""Rules of these scopes judge the request itself, not the job that it would start."""
+"""These rules judge the request itself, not the job that it would start."""
 _CASES_WITH_JOB = (JobCase, RollUpCase, RequestCase)
 _TOO_SHORT = "too_short"
 BUSY_GPU_PERCENT = 50
-"""From this percent on, the GPU decides what the job costs, not the CPU. Source: Jobstats' target.
-"""
+"""From this percent on, the GPU decides what the job costs, not the CPU (Jobstats' target)."""
 
 Answers = list[tuple[RuleInfo, Outcome]]
 
@@ -147,7 +146,7 @@ def _busy_gpu_percent(usage: Measurements) -> float | None:
 def _should_ask_pool(rule: Rule, pool: PooledRuns, gate: Outcome | None) -> bool:
     """True if the run is too short for the rule, but its family's last runs may be long enough.
 
-    A rule without required metrics passes its gates, but still chooses types by the recorded use.
+    A rule without required metrics still chooses types by the recorded use.
     """
     if not rule.can_pool_runs:
         return False
@@ -159,10 +158,9 @@ def _should_ask_pool(rule: Rule, pool: PooledRuns, gate: Outcome | None) -> bool
 def _judge_pool(rule: Rule, case: FamilyCase, pool: PooledRuns) -> Outcome:
     """Judges the family's last runs. The run's own minutes must give the same answer.
 
-    So a busy run is not blamed for other runs, and an idle run is not excused by them.
-
-    If the answers differ, the code may have changed. Then only the newest runs are judged, and each
-    of them must give the same answer.
+    So a busy run is not blamed for other runs, and an idle run is not excused by them. If the
+    answers differ, the code may have changed: then only the newest runs are judged, and each must
+    give the same answer.
     """
     outcome = _judge_pooled_runs(pool, rule, case, (pool.own,))
     differs = isinstance(outcome, Unknown) and outcome.code == DIFFERS_FROM_FAMILY

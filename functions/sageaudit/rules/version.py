@@ -47,10 +47,7 @@ def version_file_text(package: Traversable) -> str:
 
 
 def digest(package: Traversable) -> str:
-    """Returns eight hexadecimal digits that identify the files that decide.
-
-    All versions of Python give the same digits.
-    """
+    """Returns eight hexadecimal digits that identify the deciding files, equal on every Python."""
     hashed = hashlib.sha256()
     sources = (_walk_files(package.joinpath(name), name) for name in RULESET_PATHS)
     for path, source in sorted(chain.from_iterable(sources)):

@@ -50,7 +50,7 @@ from sageaudit.output.text.money import Figure, format_usd
 from sageaudit.output.text.words import count_text
 
 _MAX_SUM_ROWS = 15
-"""The maximum number of names in a table of sums. One more row sums all other names."""
+"""One more row sums all other names."""
 _MAX_STEPS = 8
 _ZERO = Decimal(0)
 _BEFORE_TITLE = "Before"
@@ -66,7 +66,7 @@ _RULES_NOTE = (
 )
 Step = Literal["day", "week", "month"]
 _HEIGHT = 190
-"""The height in pixels."""
+"""The chart's height in pixels."""
 _MAX_DAYS = 45
 _MAX_WEEKS = 53
 _MAX_LABELS = 5
@@ -196,13 +196,12 @@ _DISPLAY_NAMES: dict[str, Callable[[str | None], str]] = {
     "Owner": owner_name,
     "Instance type": type_name,
 }
-"""The functions that format a column's names. Columns that are not listed show cost tags."""
+"""Columns that are not listed show cost tags."""
 
 
 def _rename_keys(
     display_name: Callable[[str | None], str], sums: Mapping[str | None, Sums]
 ) -> dict[str, Sums]:
-    """Adds up sums whose display names are equal."""
     sums_by_name: dict[str, list[Sums]] = {}
     for name, name_sums in sums.items():
         sums_by_name.setdefault(display_name(name), []).append(name_sums)
@@ -210,7 +209,6 @@ def _rename_keys(
 
 
 def _filter_name(column: str, name: str) -> Markup:
-    """Returns a name that filters the table of jobs when it is clicked."""
     return tag("span", breakable_path(name), class_="pick", data_c=column)
 
 

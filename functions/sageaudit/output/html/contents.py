@@ -1,4 +1,4 @@
-"""The data of a report. All of it is read before the report is written."""
+"""The data of a report, all read before the report is written."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.usage.measurements import Measurements
 
 MAX_LISTED_JOBS = 20_000
-"""The maximum number of jobs in an account's table. A browser sorts this many in a second."""
+"""The maximum number of jobs in the table. A browser sorts this many in a second."""
 MAX_DETAILED_JOBS = 200
-"""The maximum number of jobs that have their own section in an account's report."""
+"""The maximum number of jobs with a section of their own."""
 
 
 class JobReport(Struct, frozen=True):
@@ -38,8 +38,8 @@ class JobReport(Struct, frozen=True):
 class PreviousPeriod(Struct, frozen=True):
     """The period before a report, with the same number of days.
 
-    `since` and `until` belong to the period. `changes`: the families whose spend changed after the
-    period, the largest change first.
+    `since` and `until` belong to the period. `changes`: the families whose spend has changed since,
+    the largest change first.
     """
 
     since: date
@@ -60,8 +60,9 @@ class ColumnSums(Struct, frozen=True):
 
 
 class TopChange(Struct, frozen=True):
-    """A recommended change in a family. The run `summaries[summary_index]` of the report is the
-    example.
+    """A recommended change in a family.
+
+    `summary_index`: the run that has the finding, in the report's `summaries`.
     """
 
     family: str
@@ -70,10 +71,11 @@ class TopChange(Struct, frozen=True):
 
 
 class AccountReport(Struct, frozen=True):
-    """The audits of a period. The days are in UTC; `since` and `until` belong to the period.
+    """The audits of a period in UTC days; `since` and `until` belong to it.
 
     `summaries` are sorted by `rank_key`. `details` maps an index in `summaries` to the report of
-    that job. `omitted_jobs`: the number of jobs that are counted in the sums but not listed.
+    that job. `omitted_jobs`: how many jobs are only in the sums.
+
     `previous_period` is None if the history does not cover it.
     """
 

@@ -273,8 +273,8 @@ def _recommendation_results(report: AccountReport) -> Markup | None:
 
 
 def _result_cells(recommendations: Sequence[FamilyRecommendation], end: datetime) -> Iterator[str]:
-    """The first cell counts only recommendations that nobody has followed, the others only followed
-    recommendations.
+    """The first cell counts recommendations that nobody has followed, the others those that were
+    followed.
     """
     not_followed = [
         recommendation

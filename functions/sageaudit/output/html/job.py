@@ -32,7 +32,7 @@ _REST = "rest"
 _TIMELINE_HEIGHT = 30
 _MAX_PHASES = 24
 _COLOURS = 6
-"""The style sheet has this many phase colours, in the classes p0 to p5."""
+"""The style sheet has the classes p0 to p5."""
 
 
 def job_body(job: JobReport) -> Markup:
@@ -200,7 +200,6 @@ def _rules_without_finding(document: AuditDocument) -> Markup | None:
 
 
 def _guides(guides: Sequence[GuideDocument]) -> Markup | None:
-    """The section is closed, because guides are not findings of this run."""
     if not guides:
         return None
     rows = (

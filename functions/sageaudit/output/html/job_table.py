@@ -30,11 +30,10 @@ _JUDGED_LABELS = {Judged.YES: "yes", Judged.PARTLY: "partly", Judged.NO: "no", N
 
 
 class TableColumn(Struct, frozen=True):
-    """A column of the jobs table. A column with `figure` shows an amount, and its sum in the foot.
+    """A column of the jobs table. A column with `figure` has a sum in the foot.
 
-    `is_shown_first`: the column is shown until the reader chooses other columns. `is_number`: the
-    texts are sorted by value. `only_if_varying`: the column is omitted if all jobs have the same
-    value.
+    `is_shown_first`: the column is shown until the reader chooses others. `is_number`: sorted by
+    value. `only_if_varying`: omitted if all jobs have the same value.
     """
 
     title: str
@@ -98,7 +97,7 @@ def owner_name(name: str | None) -> str:
 
 
 def tag_title(name: str) -> str:
-    """Returns the column title of a cost tag. Its suffix distinguishes it from the other titles."""
+    """Returns the column title of a cost tag. No other title has its suffix."""
     return f"{name} (tag)"
 
 
@@ -159,7 +158,7 @@ COLUMNS = (
 
 
 def job_table(report: AccountReport) -> Child:
-    """Returns the table of jobs with its filters, in pieces that are made while they are written."""
+    """Returns the table of jobs with its filters. Its pieces are made while they are written."""
     tag_names = sorted({name for summary in report.summaries for name in summary.tags})
     tag_columns = (
         TableColumn(tag_title(name), _tag_text(name), only_if_varying=True) for name in tag_names
@@ -265,7 +264,6 @@ def _cell(column: TableColumn, text: str, summary: AuditSummary) -> Markup:
 
 @lru_cache(5_000)
 def _cached_cell(text: str, css_class: str | None) -> Markup:
-    """Many rows have equal cells."""
     return tag("td", text, class_=css_class)
 
 
@@ -275,8 +273,7 @@ _SPEND_COLUMN = COLUMNS[1]
 def _spend_micros(summary: AuditSummary) -> int | None:
     """Returns millionths of a dollar, which the script adds exactly.
 
-    Returns None for an unknown spend. Also None for a roll-up, because its jobs have rows of their
-    own.
+    None for an unknown spend, and for a roll-up, whose jobs have rows of their own.
     """
     has_spend = not summary.rollup and summary.total_usd is not None
     return int(summary.sums.total_usd * _MILLION) if has_spend else None

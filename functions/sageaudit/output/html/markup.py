@@ -1,9 +1,8 @@
 """Builds HTML and SVG, and escapes every text.
 
-Only `tag`, `tag_pieces` and `join` make Markup from untrusted text. Attributes that could run or
-load something raise ValueError.
+Only `tag`, `tag_pieces` and `join` make Markup from untrusted text.
 
-Charts are as wide as the screen: x is in percent, y in pixels. So their texts keep their size.
+Charts measure x in percent and y in pixels, so they fit any screen and their texts keep their size.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ class Markup(str):
 Child: TypeAlias = "str | Iterable[Child] | None"
 """The content of an element. Markup is not escaped, other text is, and None is empty."""
 Value = str | int | float | Decimal | bool | None
-"""An attribute's value. True writes only the attribute's name; None and False omit the attribute.
-"""
+"""An attribute's value. True writes only its name; None and False omit the attribute."""
 
 _VOID_ELEMENTS = frozenset({"br", "col", "input", "link", "meta", "wbr"})
 _ATTRIBUTE_NAMES = {"class_": "class", "for_": "for"}

@@ -1,8 +1,7 @@
-"""The frame of a page, its sections, and the findings of an audit.
+"""The frame of a page, its sections, and the findings of an audit. Equal data gives equal bytes.
 
-Equal data gives equal bytes. The page loads and sends nothing: its content security policy allows
-only its own style sheet and script. Without the script the page still shows all rows, and every fix
-in every dialect.
+The page loads and sends nothing: its content security policy allows only its own style sheet and
+script. Without the script the page still shows all rows and every fix.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from sageaudit.output.text.words import assignment_line, old_value_text
 
 _MAX_FACT_LENGTH = 240
 _MAX_SHORT_FINDINGS = 6
-"""The maximum number of a job's findings in an account's report."""
 _SHAPES: Mapping[str, str] = {
     Severity.HIGH: "M6 1 11.5 11H.5Z",
     Severity.MEDIUM: "M6 .5 11.5 6 6 11.5.5 6Z",
@@ -44,9 +42,9 @@ _SHAPES: Mapping[str, str] = {
     " 8.5 2.8ZM1.4 9.9 2.1 10.6 3.5 9.2 2.8 8.5ZM8.5 9.2 9.9 10.6 10.6 9.9 9.2 8.5Z",
     "moon": "M10.8 8A5.2 5.2 0 1 1 5 1A4.2 4.2 0 0 0 10.8 8Z",
 }
-"""The SVG paths of the icons for severities and themes."""
+"""SVG paths of the icons."""
 _THEMES = (("moon", "Dark"), ("sun", "Light"))
-"""The icons and labels of the theme button. The style sheet shows the theme that is not in use."""
+"""The style sheet shows the theme that is not in use."""
 
 
 def page(title: str, main: Child, *, generated_at: datetime, version: str) -> Iterator[str]:
@@ -120,7 +118,7 @@ def _shape(name: str) -> Markup:
 
 
 def section(title: str, *parts: Child, id_: str | None = None, note: Child = None) -> Markup | None:
-    """Returns a section with a heading. Returns None if its parts are empty."""
+    """Returns a section with a heading, or None if its parts are empty."""
     content = join(parts)
     return join(section_pieces(title, content, id_=id_, note=note)) if content else None
 
@@ -128,7 +126,7 @@ def section(title: str, *parts: Child, id_: str | None = None, note: Child = Non
 def section_pieces(
     title: str, *parts: Child, id_: str | None = None, note: Child = None
 ) -> tuple[Child, ...]:
-    """Returns a section in pieces, even if it has no content."""
+    """Returns a section in pieces, even without content."""
     note_tag = tag("p", note, class_="note") if note else None
     return tag_pieces("section", tag("h2", title), note_tag, *parts, id=id_)
 
@@ -152,7 +150,7 @@ def tiles(*figures: tuple[str, str, str, str]) -> Markup:
 
 
 def findings(document: AuditDocument, *, short: bool) -> Markup | None:
-    """Returns the findings, counted ones first. Returns None if there are no findings.
+    """Returns the findings, counted ones first, or None without findings.
 
     With `short` only the first findings are shown, without facts.
     """

@@ -35,14 +35,13 @@ _TITLES = {
     Metric.MEMORY: "Memory, % of a host's total",
     Metric.DISK: "Disk, % of a host's volume",
 }
-"""The chart titles, in the order in which the charts are shown."""
+"""The charts are shown in this order."""
 _HEIGHT = 130
 _SHORT_HEIGHT = 60
 _MAX_POINTS = 360
 _SHORT_MAX_POINTS = 72
 _MAX_LINES = 6
-"""A chart has at most this many lines (classes h0 to h5). More hosts are drawn as mean and range.
-"""
+"""The classes are h0 to h5. More hosts are drawn as their mean and range."""
 _FULL_PERCENT = 100.0
 _P95 = 95
 
@@ -53,7 +52,7 @@ _IdlePeriod = tuple[range, str]
 
 
 def usage_charts(job: JobReport, *, short: bool) -> Markup | None:
-    """Returns a chart for each recorded metric. Returns None if no metric was recorded.
+    """Returns a chart for each recorded metric, or None without metrics.
 
     With `short` the charts are small and have no table.
     """
@@ -129,9 +128,7 @@ def _chart(
 
 
 def _lines(hosts: Mapping[str, Series], max_points: int) -> tuple[int, list[Markup]]:
-    """Returns the number of points, and the lines. More than `_MAX_LINES` hosts become a mean and a
-    range.
-    """
+    """Returns the number of points, and the lines. Many hosts become their mean and range."""
     sampled = [_downsample(series.values, max_points) for series in hosts.values()]
     points = max(map(len, sampled), default=0)
     if len(sampled) <= _MAX_LINES:
@@ -184,7 +181,7 @@ def _closed_path(points: Sequence[tuple[int, tuple[float, float]]]) -> str:
 
 
 def _y(value: float) -> str:
-    """Returns percent of the chart's height, from the top."""
+    """Returns the distance from the chart's top, in percent of its height."""
     return f"{_FULL_PERCENT - min(max(value, 0.0), _FULL_PERCENT):.1f}".removesuffix(".0")
 
 

@@ -145,7 +145,7 @@ _COLUMNS = tuple(
     for title in ("Type", "vCPU", "GiB", "GPU", *_AMOUNT_TITLES, "Why")
 )
 _DROP_ORDER = ("GPU", "GiB", "vCPU", "Saves up to", "Takes")
-"""The columns that a narrow terminal omits, the first one first."""
+"""A narrow terminal omits these columns, the first one first."""
 
 
 def _candidates_table(

@@ -112,11 +112,10 @@ def fit_table(
 ) -> Table:
     """Returns a table that is at most `width` characters wide, if the minimum widths allow it.
 
-    First the widest columns are cut to their minimum. Then the columns in `droppable` are dropped,
+    First the widest columns are cut to their minimum. Then the columns in `droppable` are dropped
     one by one. Last, names are cut further.
 
-    If `droppable` is None, all columns keep their minimum width. Then the table may be wider than
-    `width`.
+    If `droppable` is None, all columns keep their minimum width.
     """
     indexes = list(range(len(columns)))
     full_widths = [

@@ -50,7 +50,7 @@ _MAX_NAME_LENGTH = 40
 _CHILD_COLUMNS = ("Job", "Status", "Spend", "Avoidable", "Lost", "Top finding")
 _AMOUNT_COLUMNS = {"Spend", "Avoidable", "Lost"}
 _WIDE_ONLY_COLUMNS = {"Status", "Lost"}
-"""The columns that a narrow terminal omits."""
+"""A narrow terminal omits these columns."""
 
 
 def render(document: AuditDocument, console: Console) -> None:
@@ -258,7 +258,7 @@ def _print_findings(document: AuditDocument, console: Console) -> None:
 
 
 def show_finding(finding: FindingParts, console: Console) -> None:
-    """Prints a finding. If the finding is not counted, prints only its summary and the reason."""
+    """Prints a finding. If it is not counted, prints only its summary and the reason."""
     style = (
         "dim" if finding.not_counted_because else SEVERITY_STYLES[Severity(finding.severity).rank]
     )
@@ -291,9 +291,7 @@ def _print_parameter(parameter: FixDocument, console: Console) -> None:
 
 
 def show_code(document: AuditDocument, console: Console, dialect: Dialect) -> None:
-    """Prints the fix of each standing finding as code. The code has no added indents or line
-    breaks.
-    """
+    """Prints the fix of each standing finding as code, without added indents or line breaks."""
     findings = [
         finding for finding in document["findings"] if is_standing(finding) and finding["fix"]
     ]

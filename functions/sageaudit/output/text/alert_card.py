@@ -1,8 +1,6 @@
 """The messages about one audit: the card of an alert, and the line about a job that ended.
 
-A card shows the reason, the change, and the command that snoozes the recommendation. Channels with
-`every_job` get a line with the job's cost, its waste and the first change. The evidence is only in
-the full audit.
+Channels with `every_job` get the line. The evidence is only in the full audit.
 """
 
 from __future__ import annotations
@@ -55,9 +53,8 @@ _MAX_FINDING_ROWS = 3
 """A longer sentence loses its parentheses."""
 _NOTHING_TO_CHANGE = "nothing to change"
 _CHANGE_PREFIX = "What changed: "
-"""The second sentence of a cost spike's summary begins with this."""
+"""A cost spike's second sentence begins with this."""
 _LOOK_AT_CHANGES = "look at what changed"
-"""The next step of a message about a cost spike."""
 
 
 def alert_card(

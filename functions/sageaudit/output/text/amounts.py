@@ -32,9 +32,7 @@ from sageaudit.output.text.words import format_number
 from sageaudit.structs import replace
 
 COUNTED_IN_JOBS = Figure(None, absent="in its jobs")
-"""The spend that tables show for a roll-up. Its jobs have rows of their own, so that the rows add
-up.
-"""
+"""The spend of a roll-up in tables. Its jobs have rows of their own, so that rows add up."""
 IDLE_LABEL = "Idle capacity"
 UNIT_WORDS: dict[Unit, str] = {"gpu_hours": "GPU-hours", "vcpu_hours": "vCPU-hours"}
 _PLACES_TO_LOOK: dict[IdleCause, str] = {
@@ -45,7 +43,6 @@ _PLACES_TO_LOOK: dict[IdleCause, str] = {
     "batch_size": "a larger batch (GPU memory was free)",
     "parallel_work": "whether the code uses every vCPU",
 }
-"""Where to look for each likely cause of idle capacity."""
 _TEN = Decimal(10)
 COLUMN_TITLES = ("Spend", "Avoidable", "Lost", "Possible", IDLE_LABEL)
 
@@ -145,7 +142,7 @@ def document_amounts(document: AuditDocument) -> Amounts:
 
 
 def summary_amounts(summary: AuditSummary) -> Amounts:
-    """Returns the amounts of one audit. The spend of a roll-up is `COUNTED_IN_JOBS`."""
+    """Returns the amounts of one audit. A roll-up's amounts exclude those of its jobs."""
     amounts = sums_amounts(summary.sums)
     return amounts._replace(spend=COUNTED_IN_JOBS) if summary.rollup else amounts
 
@@ -153,8 +150,8 @@ def summary_amounts(summary: AuditSummary) -> Amounts:
 def sums_amounts(sums: Sums) -> Amounts:
     """Returns the amounts of many jobs.
 
-    If an amount is unknown for some jobs, the sum is a lower bound. If it is unknown for all jobs,
-    the sum is unknown.
+    An amount that is unknown for some jobs becomes a lower bound. It is unknown only if it is
+    unknown for all jobs.
     """
     return make_amounts(
         sums_doubts(sums),
@@ -196,9 +193,7 @@ def rule_amounts(sums: RuleSums) -> tuple[Figure, Figure, Figure]:
 
 
 def idle_sentence(document: AuditDocument) -> str | None:
-    """Returns sentences about the idle capacity. Returns None if it is unknown or too small to
-    show.
-    """
+    """Returns sentences about idle capacity, or None if it is unknown or too small to show."""
     idle = document["idle_capacity"]
     if idle is None or not should_show_idle(idle):
         return None
@@ -258,7 +253,7 @@ def _idle_value_text(document: AuditDocument, idle: IdleCapacityDocument) -> str
 
 
 def is_value_estimated(document: AuditDocument) -> bool:
-    """Returns True if the price of the job's hours is estimated. Prepaid hours have a price too."""
+    """Returns True if the price of the job's hours, billed or prepaid, is estimated."""
     bill = document["bill"]
     is_prepaid_estimate = any(note.startswith(PREPAID_ESTIMATE_PREFIX) for note in bill["notes"])
     return is_prepaid_estimate or bool(bill["estimated"])
@@ -271,7 +266,7 @@ def _price_label(document: AuditDocument) -> str:
 
 
 def _can_have_fix(document: AuditDocument) -> bool:
-    """True also if a finding may be missing because not everything was judged."""
+    """A finding may also be missing because not everything was judged."""
     has_fix = any(
         Bucket(finding["bucket"]).is_counted and finding["fix"] for finding in document["findings"]
     )

@@ -1,10 +1,10 @@
-"""The content of messages. A message card fits a phone's screen; a notice carries a channel's
-payload from `notify` to `deliver`.
+"""Message cards, which fit a phone's screen, and notices, which carry payloads from `notify` to
+`deliver`.
 
-A card has at most `MAX_ROWS` rows of `ROW_WIDTH` characters. Its texts are not escaped, so each
+A card has at most `MAX_ROWS` rows of `ROW_WIDTH` characters. Its texts are not escaped: each
 channel must pass them through a function of `untrusted`.
 
-A notice is the body of an SQS message, one JSON object.
+A notice is one JSON object, the body of an SQS message.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ MAX_ROWS = 18
 LINK_SEPARATOR = "  "
 MAX_FAMILY_LENGTH = 30
 MAX_CODE_LENGTH = 120
-"""The maximum number of characters in a line to paste."""
+"""The maximum length of a line to paste."""
 MAX_COMMAND_LENGTH = 400
-"""The maximum number of characters in a command. The longest job and table names fit."""
+"""The maximum length of a command. The longest job and table names fit."""
 SCHEMA = 1
 """The schema version of a notice's body."""
 REPEAT_PREFIX = "(possible repeat) "
 """The prefix of a payload that may have been posted before."""
 _MAX_TEXT_LENGTH = 1000
 _MIN_CLEAR_LENGTH = 8
-"""A parameter name with this many letters is clear without its path. `S3Uri` is not."""
+"""A shorter name, such as `S3Uri`, is not clear without its path."""
 _NUMBER_LIMIT = Decimal(10**9)
 _NUMBER_PLACES = Decimal("0.00001")
 _MAX_ATTRIBUTE_LENGTH = 256
@@ -68,8 +68,8 @@ _HELD_ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", 
 class CardLine(NamedTuple):
     """A line of a card. `is_code` marks a text to copy.
 
-    A card that is too long first drops the line with the highest `drop_priority`. A line with
-    priority 0 is never dropped.
+    If a card is too long, the line with the highest `drop_priority` is dropped first. A line with 0
+    is never dropped.
     """
 
     text: str
@@ -79,18 +79,18 @@ class CardLine(NamedTuple):
 
     @property
     def labelled_text(self) -> str:
-        """The text, after the label if there is one."""
+        """The text, after its label if there is one."""
         return f"{self.label}: {self.text}".strip() if self.label else self.text
 
 
 class MessageCard(Struct, frozen=True):
-    """The content of a message. The fields are in the order in which they are shown.
+    """The content of a message, with its fields in the order in which they are shown.
 
-    The first line has `headline` and `next_step`. `owner` and `account_region` share a line, and so
+    `headline` and `next_step` are the first line. `owner` and `account_region` share a line, and so
     do `links` and `rule`.
 
-    `account_region` is empty if the card is not about a single run. `attributes`: values by which
-    SNS subscriptions can filter.
+    `account_region` is empty if the card is not about a single run. SNS subscriptions can filter by
+    `attributes`.
     """
 
     headline: str
@@ -111,7 +111,7 @@ class MessageCard(Struct, frozen=True):
 
     @property
     def owner_line(self) -> str:
-        """The owner, account and region. It is empty if the card has no account and region."""
+        """The owner, account and region, or "" without account and region."""
         return f"{self.short_owner}, {self.account_region}" if self.account_region else ""
 
     @property
@@ -135,8 +135,8 @@ def row_count(text: str) -> int:
 def fit_card(card: MessageCard, max_rows: int) -> MessageCard:
     """Returns the card, shortened to `max_rows` rows.
 
-    Lines with a `drop_priority` are dropped first. Then the longest texts are cut. Commands are
-    never cut, so the card may stay longer.
+    Lines are dropped by their `drop_priority`, then the longest texts are cut. Commands are never
+    cut, so the card may stay longer.
     """
     lines = [*card.lines, *card.commands]
     link_line = LINK_SEPARATOR.join([*(link.label for link in card.links), f"Rule: {card.rule}"])
@@ -210,7 +210,7 @@ def line_to_paste(parameter: str, value: str) -> str:
 
 
 def short_path(parameter: str, line_length: int) -> str:
-    """Returns `parameter`, without its path if the line is too long and the name alone is clear."""
+    """Returns `parameter`, without its path if the line is too long and the name is clear."""
     path, _, name = parameter.rpartition(".")
     keeps_path = line_length <= ROW_WIDTH or "[" in path or len(name) < _MIN_CLEAR_LENGTH
     return parameter if keeps_path else name
@@ -269,10 +269,10 @@ NO_CHECKS: Mapping[str, Check] = {}
 
 
 class Notice(Struct, frozen=True):
-    """A payload that one channel is to post.
+    """A payload for one channel.
 
-    `held_hour` is set if the notice replaces the messages that were held back in one hour. It is
-    the hour's start. The payload of such a notice is made once the hour is over.
+    `held_hour`: the start of an hour, if the notice replaces the messages that were held back in
+    that hour. The payload of such a notice is made once the hour is over.
     """
 
     notice_id: str

@@ -39,14 +39,14 @@ from sageaudit.output.text.words import count_text
 from sageaudit.structs import replace
 
 DIGEST_ROWS = 30
-"""The maximum number of rows of a digest's card. They fill two screens of a phone."""
+"""The maximum number of rows of the card: two screens of a phone."""
 _ALL_JOBS_OWNER = "All jobs"
 _ROUTE_OWNER = "One route"
 _ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "digest"}}
 _MAX_RECOMMENDATIONS = 5
 _MAX_CHANGES = 3
 _OLD_DAYS = 60
-"""The age from which open recommendations are counted in a line of their own."""
+"""Older open recommendations are counted in a line of their own."""
 _GROWTH_FACTOR = Decimal("1.5")
 _MIN_GROWTH_USD = Decimal(20)
 """The smallest growth in the headline. It must also reach `_GROWTH_FACTOR`. Our choice."""
@@ -135,7 +135,7 @@ def _headline_end(digest: Digest) -> str:
 
 
 def _growth_text(digest: Digest) -> str:
-    """Returns the family that has at least half of a large growth. Returns "" if there is none."""
+    """Returns the family that has at least half of a large growth, or ""."""
     previous_usd = digest.previous_total.total_usd if digest.previous_total else _ZERO
     growth_usd = digest.total.total_usd - previous_usd
     top = digest.changed_families[0] if digest.changed_families else None

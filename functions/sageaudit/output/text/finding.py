@@ -24,12 +24,11 @@ from sageaudit.output.text.words import assignment_line, key_label, setting_text
 NO_STEP = "look at the audit"
 """The step for a finding that names nothing to change."""
 _LOSS_STEP = "find out why it left no result"
-"""The step for a finding about lost cost that names nothing to change."""
+"""The step for a finding about lost cost."""
 _MAX_FIX_LENGTH = 400
-"""The maximum length of a fix in one line, without the count of omitted parameters."""
+"""The length excludes the count of omitted parameters."""
 _MAX_STEP_LENGTH = 60
 _MAX_VALUE_LENGTH = 24
-"""The maximum length of a path or value in a short step."""
 _SAVING_UNKNOWN = "saving unknown"
 SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
 _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
@@ -46,12 +45,11 @@ _TENTH = Decimal("0.1")
 class FindingParts(Struct, frozen=True):
     """The texts of a finding.
 
-    `dollars`: None if the finding has no amount or is not counted. `not_counted_because`: why the
-    finding is not counted: it is exempt, or another finding covers it. `saving_text`: what the fix
-    saves.
+    `dollars`: None if the finding has no amount or is not counted. `not_counted_because`: the
+    finding is exempt, or another finding covers it. `saving_text`: what the fix saves.
 
-    `alternatives`: fixes, the best first, each with a title and the parameters that change
-    together. A first step in words has no parameters. `facts`: labels and values of the evidence.
+    `alternatives`: a title and the parameters that change together, the best first. A first step in
+    words has no parameters. `facts`: labels and values of the evidence.
     """
 
     rule: str
@@ -70,8 +68,8 @@ class FindingParts(Struct, frozen=True):
 def finding_parts(document: AuditDocument) -> tuple[list[FindingParts], str | None]:
     """Returns the findings, and a sentence about findings that were reported for an earlier run.
 
-    Counted findings come first, by saving. The findings in the sentence are not in the list.
-    Without such findings the sentence is None.
+    Counted findings come first, by saving. Findings in the sentence are not in the list. The
+    sentence is None if there are none.
     """
     findings = sorted(document["findings"], key=_order)
     repeated = [finding for finding in findings if finding["reported_for_run"]]
@@ -133,8 +131,8 @@ def _alternatives(
 def fix_text(finding: FindingDocument) -> str | None:
     """Returns what to change in one line: `ResourceConfig.InstanceType = "ml.g4dn.2xlarge"`.
 
-    Without a fix, returns the first alternative or the first step in words. Returns None if the
-    finding has neither.
+    Without a fix, returns the first alternative or the first step in words; None if there is
+    neither.
     """
     fixes = (fix for fix in (finding["fix"], *finding["alternatives"]) if fix)
     lines = [assignment_line(parameter) for parameter in next(fixes, ())]
@@ -166,8 +164,8 @@ def saving_figure(finding: FindingDocument) -> Figure:
 
 
 def dollars_text(finding: FindingDocument) -> str | None:
-    """Returns `$42.50 avoidable` or `up to $9 avoidable (not in the totals)`. Returns None if there
-    are no dollars.
+    """Returns `$42.50 avoidable` or `up to $9 avoidable (not in the totals)`, or None without
+    dollars.
     """
     bucket, counted_usd = finding["bucket"], finding["saving_usd"]
     alone_usd, counted_figure = finding["saving_alone_usd"], saving_figure(finding)
@@ -188,8 +186,8 @@ def dollars_text(finding: FindingDocument) -> str | None:
 def describe_saving(finding: FindingDocument) -> str | None:
     """Returns `saves $42.50 per run` or `may save about $700 to $830 per run`.
 
-    If other fixes save a part, the text begins with the rest. Returns None if the saving is unknown
-    or 0.
+    If other fixes save a part, the text begins with what this fix saves in addition. Returns None
+    if the saving is unknown or 0.
     """
     counted_usd, alone_usd = finding["saving_usd"], finding["saving_alone_usd"]
     if alone_usd is None:
@@ -273,9 +271,7 @@ def _short_fix_step(fix: Sequence[FixDocument], instances: str | None, *, is_tri
 
 
 def short_caveat(finding: FindingDocument) -> str:
-    """Returns the first sentence of the caveat. If the caveat names a longer run time, returns only
-    that.
-    """
+    """Returns the longer run time that the caveat names, else the caveat's first sentence."""
     caveat = finding["caution"] or ""
     if match := _ASSUMED_TIMES.search(caveat) or _TIMES_AS_LONG.search(caveat):
         times = Decimal(match[2]).quantize(_TENTH, ROUND_HALF_UP)

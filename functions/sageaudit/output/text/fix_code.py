@@ -1,12 +1,11 @@
 """Writes a finding's fix as code to paste, for the SageMaker SDKs and boto3.
 
-Each snippet contains only what changes. If the SDK has no argument for a parameter, a comment names
-the parameter. Names may be hostile, so values stay on one line and characters that do not print are
+A snippet contains only what changes. A comment names each parameter for which the SDK has no
+argument. Names may be hostile, so values stay on one line and characters that do not print are
 escaped.
 
-`data/fix_names.json` maps each request path to its SDK paths in version 3 and version 2. An SDK
-path is null if there is no argument. `*` in a request path stands for a name chosen by the user,
-such as a channel.
+`data/fix_names.json` maps each request path to its SDK paths in version 3 and version 2; null means
+no argument. `*` in a request path stands for a name chosen by the user, such as a channel.
 
 An SDK path starts at the call: `ModelTrainer > compute:Compute > instance_type` means
 `ModelTrainer(compute=Compute(instance_type=...))`. `[channel_name]` is a list whose elements have
@@ -50,7 +49,6 @@ ELEMENT_NAMES = {
 }
 """The member that identifies an element, by the name of the request's list."""
 _STRING_MAPS = frozenset({"Environment", "HyperParameters", "StaticHyperParameters"})
-"""Members of a request that map strings to strings."""
 _CRITERIA = "completion_criteria_config:TuningJobCompletionCriteriaConfig"
 _VALUE_TRANSLATIONS: dict[str, dict[str | None, object]] = {
     "Estimator > debugger_hook_config": {None: False},
@@ -61,14 +59,14 @@ _VALUE_TRANSLATIONS: dict[str, dict[str | None, object]] = {
         "Disabled": False,
     },
 }
-"""SDK argument values by SDK path and request value. None is the key of a removed parameter."""
+"""The keys are SDK paths and request values. None is the key of a removed parameter."""
 _NOTES = {
     "ModelTrainer > input_data_config[channel_name]:Channel > input_mode": (
         "use Channel instead of InputData, because InputData has no input mode"
     )
 }
 _ALWAYS_SENT = {"Estimator > volume_size", "Processor > volume_size_in_gb"}
-"""Arguments that the SDK sends with a default if the code has no value for them."""
+"""The SDK sends a default if the code has no value for them."""
 _MAPPING = "{}"
 _LIST = "[]"
 _BRACKETS = {_MAPPING: ("{", "}"), _LIST: ("[", "]")}
@@ -80,7 +78,7 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 class SdkPaths(NamedTuple):
-    """The SDK paths of one parameter. None if the SDK version has no argument for it."""
+    """The SDK paths of one parameter. None means that the version has no argument for it."""
 
     v3: str | None
     v2: str | None
@@ -133,7 +131,7 @@ def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
 def _row(
     kind: JobKind, fix: FixDocument, dialect: Dialect
 ) -> tuple[ParameterRow | None, str | None]:
-    """Returns the row, None if there is no argument, and a comment."""
+    """Returns the row, None without an argument, and a comment."""
     mapped = mapped_parameter(kind, fix["parameter"])
     new = fix["new"]
     if mapped is None:

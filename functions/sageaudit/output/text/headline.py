@@ -37,8 +37,7 @@ _FULL_COST = "the full cost"
 def headline(document: AuditDocument) -> str:
     """Returns the headline of an audit: `$0.51 of $0.66 (77%) was avoidable`.
 
-    If the bill is incomplete, there is no percentage. "Up to" marks an additional loss that is not
-    certain.
+    An incomplete bill has no percentage. "Up to" marks a further loss that is not certain.
     """
     amounts = document_amounts(document)
     if is_running(document):
@@ -104,9 +103,6 @@ def _no_waste_headline(document: AuditDocument, amounts: Amounts) -> str:
 
 
 def _possible_figure(document: AuditDocument, possible: Figure) -> Figure | None:
-    """Returns the largest of the possible sum and the uncounted ranges. Returns None if it is under
-    a cent.
-    """
     candidates = [
         saving_figure(finding)
         for finding in document["findings"]
@@ -120,7 +116,6 @@ def _possible_figure(document: AuditDocument, possible: Figure) -> Figure | None
 
 
 def _exempt_saving_text(document: AuditDocument) -> str | None:
-    """Returns the largest saving of an exempt finding."""
     savings_usd = [
         finding["saving_alone_usd"] or _ZERO
         for finding in document["findings"]
@@ -143,7 +138,7 @@ def _running_headline(document: AuditDocument, spend: Figure) -> str:
 
 
 def is_running(document: AuditDocument) -> bool:
-    """Returns True if the job was still running when it was audited. No rule judged it then."""
+    """Returns True if the job was still running when it was audited, so that no rule judged it."""
     return any(unknown["code"] == JOB_NOT_FINISHED for unknown in document["unknown"])
 
 
@@ -223,8 +218,9 @@ def coverage_headline(coverage: Coverage) -> str:
 
 
 def outside_text(coverage: Coverage) -> str:
-    """Returns `Not audited: endpoints $300.00, notebooks $20.00.`, or "" if there is only job
-    usage.
+    """Returns `Not audited: endpoints $300.00, notebooks $20.00.`
+
+    Returns "" if the bill has only jobs.
     """
     usages = [
         f"{usage.name} {format_usd(usage.usd)}" for usage in coverage.uncovered_usage[:_MAX_NAMES]

@@ -1,7 +1,7 @@
 """Links to the AWS console, and commands to paste.
 
 The console opens the account in which the reader is signed in, so views show the account's id
-beside a link. Source of the addresses: public projects that record them.
+beside a link. Source of the addresses: public projects.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _DOMAINS = {
 }
 _HEX = re.compile(r"%([0-9A-F]{2})")
 _MAX_HOSTS = 2
-"""The maximum number of hosts in a metrics link. A message limits the length of URLs."""
+"""A message limits the length of URLs."""
 _MARGIN = timedelta(minutes=5)
-"""The metrics link shows this much time before and after the run."""
+"""The metrics link shows this time before and after the run."""
 
 
 class HistoryLocation(Struct, frozen=True):
     """The options with which a command finds a history.
 
-    Without options, a command reads the default history of the person who runs it.
+    Without options it reads the default history of the person who runs it.
     """
 
     options: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ def _host_metrics(namespace: str, host: str) -> str:
 
 
 def _search_metrics(namespace: str, name: str, period_s: int) -> str:
-    """Searches, because the hosts of a transform job are named by instance ids."""
+    """The hosts of a transform job are named by instance ids, so they are searched."""
     search_text = (
         f'SEARCH(\'{{{namespace},Host}} MetricName="CPUUtilization" "{name}/"\','
         f" 'Average', {period_s})"

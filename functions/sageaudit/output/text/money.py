@@ -42,12 +42,11 @@ _ALMOST_ALL = Decimal("0.99")
 class Figure(Struct, frozen=True):
     """An amount in USD and how exactly it is known. `str` formats both.
 
-    `usd`: the counted amount. If it is None, the text is `absent`. `upper_usd`: the upper end of a
-    range. `estimated`: a rate is estimated. `at_least`: a part is unknown. `at_most`: the amount is
-    an upper bound.
+    `usd`: the counted amount; for None the text is `absent`. `upper_usd`: the upper end of a range.
+    `estimated`: a rate is estimated. `at_least`: a part is unknown. `at_most`: the amount is an
+    upper bound.
 
-    `rounding`: how the amount is rounded to two digits, `ROUND_DOWN` or `ROUND_NEAREST`. None
-    rounds to the cent.
+    `rounding`: `ROUND_DOWN` or `ROUND_NEAREST` to two digits. None rounds to the cent.
     """
 
     usd: Decimal | None
@@ -107,9 +106,8 @@ def _with_bound(amount_text: str, *, at_least: bool, at_most: bool) -> str:
 
 
 def sum_figures(figures: Iterable[Figure]) -> Figure:
-    """Returns the sum, a lower bound if a figure is unknown.
-
-    If the known figures sum to 0, an unknown figure makes the sum unknown.
+    """Returns the sum. It is a lower bound if a figure is unknown, and unknown if the others sum to
+    0.
     """
     summands = tuple(figures)
     known_figures = [figure for figure in summands if figure.usd is not None]
@@ -149,7 +147,7 @@ def format_signed_usd(amount: Decimal, qualifier: SpendQualifier = SpendQualifie
 
 
 def difference_text(current: Figure, previous: Figure) -> str | None:
-    """Returns the change, such as `-$2.00 or more`. Returns None if an amount is unknown."""
+    """Returns the change, such as `-$2.00 or more`, or None if an amount is unknown."""
     if current.usd is None or previous.usd is None:
         return None
     low_usd = current.usd - (previous.upper_end or previous.usd)
@@ -164,7 +162,7 @@ def difference_text(current: Figure, previous: Figure) -> str | None:
 def percent_change_text(current: Figure, previous: Figure, places: int = 1) -> str | None:
     """Returns `+12.5%`, with "about" unless both amounts are exact.
 
-    Returns None if an amount is unknown or `previous` is 0.
+    None if an amount is unknown or `previous` is 0.
     """
     if current.usd is None or not previous.usd:
         return None

@@ -47,9 +47,7 @@ ROLL_UP_LABELS = tuple(f"{kind.spec.label} " for kind in JobKind if kind.spec.ro
 
 
 def family_text(name: str) -> str:
-    """Returns a family's display name. A roll-up's family is an ARN, so its kind and job name are
-    shown.
-    """
+    """Returns a family's display name. For a roll-up it is the kind and the job's name."""
     ref = rollup_from_arn(name)
     return f"{ref.kind.spec.label} {ref.name}" if ref else name
 
@@ -228,7 +226,7 @@ def pool_note(document: AuditDocument) -> str | None:
 def unchecked_rules(document: AuditDocument) -> list[tuple[str, str]]:
     """Returns (rule, reason) for rules that lacked data.
 
-    Reasons that a reader can do nothing about are omitted, and those that `not_judged` gives.
+    Omits reasons that a reader can do nothing about, or that `not_judged` gives.
     """
     omitted_codes = _NOT_ACTIONABLE | (USE_CODES if document["not_judged"] else frozenset())
     return [
@@ -239,10 +237,7 @@ def unchecked_rules(document: AuditDocument) -> list[tuple[str, str]]:
 
 
 def unchecked_lines(document: AuditDocument) -> list[str]:
-    """Returns a line for each reason: the rules that lacked data, then the metrics.
-
-    A running job has none.
-    """
+    """Returns a line for each reason: the rules that lacked data, then the metrics."""
     if is_running(document):
         return []  # the headline says that nothing is judged yet
     missing = [sentence.partition(": ") for sentence in document["audit"]["coverage"]["missing"]]

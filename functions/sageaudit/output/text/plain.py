@@ -56,7 +56,7 @@ def _is_attribute(value: object) -> bool:
 
 
 def _fit_subject(text: str) -> str:
-    """The subject is in ASCII, which every mail reader shows."""
+    """Every mail reader shows ASCII."""
     return (
         cut_middle(text, MAX_SUBJECT_LENGTH)
         .replace(ELLIPSIS, "~")

@@ -28,8 +28,6 @@ _MAX_STEPS = 2
 
 
 class _Verbs(NamedTuple):
-    """`projected` is None if such an amount is not projected."""
-
     monthly: str
     once: str
     projected: str | None = None
@@ -111,7 +109,7 @@ def _verbs(month: Month, figures: AlertFigures) -> _Verbs:
 
 
 def _change_words(decision: AlertDecision) -> tuple[str, str, str]:
-    """Returns "again ", "now " and the last message's monthly amount. Each may be ""."""
+    """Returns "again ", "now " and the last message's amount, each of which may be ""."""
     repeat_word = "again " if decision.follow_up_reason is FollowUpReason.CAME_BACK else ""
     is_more = decision.kind is AlertKind.WORSE or decision.follow_up_reason is FollowUpReason.GREW
     alert = decision.previous_alert
@@ -126,7 +124,7 @@ def _rough(amount: Decimal) -> str:
 
 
 def last_alert_lines(audit: MessageAudit, decision: AlertDecision) -> Iterator[tuple[str, str]]:
-    """Yields labels and sentences about the last message. A first message has none."""
+    """Yields labels and sentences about the last message, if there was one."""
     alert = decision.previous_alert
     if alert is None:
         return

@@ -25,11 +25,11 @@ from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import MAX_ACCOUNT_LENGTH, count_text, place_words
 
 RUNNING_ROWS = 20
-"""The maximum number of rows: one and a half screens of a phone, because commands are not cut."""
+"""The rows fill one and a half screens of a phone, because commands are not cut."""
 _MAX_NAME_LENGTH = 30
 _TWO_HOURS_S = 7200
 _LOG_MARGIN = timedelta(minutes=30)
-"""The command that shows the log starts this long before the idle time."""
+"""The command shows the log from this long before the idle time."""
 _IDLE_CAVEAT = "A run that waits for a query or for another job looks the same."
 
 
@@ -79,7 +79,7 @@ def _run_to_link(job: Job) -> RunToLink:
 
 
 def _command_lines(running: RunningJob, *, is_idle: bool) -> Iterator[CardLine]:
-    """A person runs these commands; sageaudit runs none of them."""
+    """sageaudit runs none of these commands."""
     job, region = running.job, shlex.quote(for_terminal(running.job.region or ""))
     name, kind, metrics = shlex.quote(for_terminal(job.name)), job.kind.value, job.kind.spec.metrics
     if metrics is not None:

@@ -1,6 +1,6 @@
-"""Makes the payload of a Slack incoming webhook from a card: Block Kit with three sections.
+"""Makes the payload of a Slack incoming webhook from a card.
 
-Untrusted text is in code spans, or escaped in mrkdwn with `verbatim`. So Slack makes no links or
+Untrusted text is in code spans, or escaped in mrkdwn with `verbatim`, so Slack makes no links or
 mentions of it. Only the owner is mentioned, if the policy lists their Slack id.
 """
 

@@ -1,8 +1,7 @@
 """Makes the payload of a Microsoft Teams workflow from a card: an Adaptive Card.
 
-Every text is in a TextRun, which Teams shows without Markdown. So no text becomes a format, a link
-or a mention. Addresses in texts are broken, so that no client links them. The card's own links are
-buttons.
+Every text is in a TextRun, which Teams shows without Markdown, links or mentions. Addresses in
+texts are broken, so that no client links them. The card's own links are buttons.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MAX_BYTES = 20_000
 _CARD_TYPE = "application/vnd.microsoft.card.adaptive"
 _MAX_LINE_LENGTH = 1000
 _MAX_BUTTONS = 6
-"""Teams shows at most this many buttons on a card."""
+"""Teams shows at most this many buttons."""
 
 Element = dict[str, Any]
 
@@ -76,7 +75,7 @@ def text_lines(payload: Payload) -> Iterator[str]:
 
 
 def _fit_payload(body: list[Element], buttons: list[Element]) -> Payload:
-    """Drops the last buttons first, then the last lines."""
+    """Drops buttons first, then lines."""
     while _size(_payload(body, buttons)) > MAX_BYTES - len(REPEAT_PREFIX):
         (buttons or body).pop()
     return _payload(body, buttons)

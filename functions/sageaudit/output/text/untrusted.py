@@ -1,10 +1,10 @@
 """Makes untrusted text harmless before it is shown.
 
-File names, policy reasons, tags and AWS messages are untrusted. They may contain a mention of a
-whole channel, a misleading link, an escape sequence or a character that reverses the line.
+File names, policy reasons, tags and AWS messages may contain a mention of a whole channel, a
+misleading link, an escape sequence or a character that reverses the line.
 
-Each output has a function that takes any text and returns one harmless line. A long text keeps its
-start and its end.
+Each output has a function that returns one harmless line for any text. A long text keeps its start
+and its end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ ELLIPSIS = "…"
 _MAX_MARKS = 3
 """Combining marks per letter: enough for any language, too few to draw over other lines."""
 _MARK_CATEGORIES = {"Mn", "Me"}
-"""Unicode's categories of combining marks."""
 
 _PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
 _ANSI = re.compile(
@@ -30,19 +29,19 @@ _WWW = re.compile(r"(?<=\bwww)\.", re.IGNORECASE)
 _BARE_HOST = re.compile(
     r"(?<=[^\W_])[.。．｡](?=(xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24})(?![\w-]|[.]\w))", re.IGNORECASE
 )
-"""A mail program may take a text such as `evil.example` or `bob@evil.example` for a host."""
+"""A mail program may take `evil.example` or `bob@evil.example` for a host."""
 _TOP_LEVEL = """
 com net org io ai app dev co info biz edu gov ru cn uk de fr eu us
 """
 _DOMAINS = frozenset(_TOP_LEVEL.split())
-"""The top-level domains with which a word counts as a host, in any case."""
+"""A word with such an ending counts as a host."""
 _ENDINGS = """
 py sh ipynb js ts rb jl pl json toml yaml yml xml html csv tsv txt md log cfg ini conf gz tar tgz
 bz pt pth pb bin npy npz pkl parquet jar so cc cpp cu exe png jpg jpeg large medium small micro
 nano metal xlarge off on max_mean_percent
 """
 _NO_DOMAINS = frozenset(_ENDINGS.split())
-"""Ends of file names, instance types and policy keys. A word that ends in them is not a host."""
+"""A word with the ending of a file name, instance type or policy key is not a host."""
 _FORMAT = re.compile(r"(?<![^\W_])[*_~]|[*_~](?![^\W_])|`")
 _LOOKALIKE = {"*": "∗", "_": "ˍ", "~": "∼", "`": "ˋ"}  # noqa: RUF001, RUF100
 _MENTION = re.compile(r"(?<!\w)@(?=\w)")
@@ -116,17 +115,15 @@ def for_html(text: str) -> str:
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """Returns the text, cut to `limit` UTF-16 units. It is cut in the middle, because names differ
-    at their ends.
+    """Returns the text cut to `limit` UTF-16 units. Names differ at their ends, so the middle is
+    cut.
     """
     is_short = text.isascii() and len(text) <= limit
     return text if is_short else _join_within(_clusters(text), limit)
 
 
 def cut_mrkdwn_middle(mrkdwn: str, limit: int) -> str:
-    """Returns Slack mrkdwn, cut in the middle to `limit` UTF-16 units. Entities, links and code
-    spans stay whole.
-    """
+    """Returns Slack mrkdwn cut to `limit` UTF-16 units. Links, entities and code stay whole."""
     return _join_within(_TOKEN.findall(mrkdwn), limit)
 
 
@@ -165,7 +162,7 @@ def _escape_cluster(text: str) -> str:
 
 
 def _clusters(text: str) -> list[str]:
-    """A cut must not separate a character from its combining marks."""
+    """A cut must not separate a character from its marks."""
     clusters: list[str] = []
     for char in text:
         if clusters and unicodedata.category(char) in _MARK_CATEGORIES:

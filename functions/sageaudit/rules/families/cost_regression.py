@@ -45,7 +45,7 @@ _MIN_COMPARED_RUNS = 5
 _MIN_PHASE_GROWTH_S = 60
 _MIN_DISK_GROWTH_GB = Decimal(1)
 _CENT_USD = Decimal("0.01")
-"""The smallest rise that is reported. Less would be shown as $0.00."""
+"""A smaller rise would be shown as $0.00."""
 
 
 @api.rule(
@@ -102,7 +102,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 def _reported_for_run(case: api.FamilyCase, limit_usd: Decimal, percent: Decimal) -> str | None:
     """Returns the newest earlier run for which this rise was reported, or None.
 
-    Only the runs directly before this run count, while each cost at least `limit_usd`. None also if
+    Only the runs directly before this run count, while each cost at least `limit_usd`. Also None if
     the cost has grown by `percent` since then.
     """
     costly_runs = takewhile(

@@ -53,10 +53,7 @@ _EARLY_STOPPING = {
     "object-detection": ("HyperParameters.early_stopping", "True"),
     "semantic-segmentation": ("HyperParameters.early_stopping", "True"),
 }
-"""The parameter and value that turn on early stopping, by the last word of the image's repository.
-
-Only for jobs that run no script of their own.
-"""
+"""The keys are the last words of image repositories. The jobs must run no script of their own."""
 
 
 def _no_metric_reason(case: api.JobCase) -> str | None:
@@ -126,7 +123,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _fix(job: api.Job, saved_s: Decimal) -> tuple[api.Parameter, ...]:
-    """Adds checkpoints to a limit. Without them a limit would leave nothing of the next run."""
+    """Without checkpoints a limit would leave nothing of the next run."""
     algorithm = (repository(job.image) or "").rpartition("/")[2].removeprefix("sagemaker-")
     if job.entry_point is None and algorithm in _EARLY_STOPPING:
         path, value = _EARLY_STOPPING[algorithm]

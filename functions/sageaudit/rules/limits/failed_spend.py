@@ -103,7 +103,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _resume_source(job: api.Job) -> str | None:
-    """Nobody resumes a trial."""
+    """A trial is never resumed."""
     return None if is_trial(job) else possible_resume_source(job)
 
 

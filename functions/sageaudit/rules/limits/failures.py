@@ -38,9 +38,9 @@ POINTS_FROM = api.Threshold(
 )
 GROWTH_THRESHOLDS = (GROWS_BY, FULL_FROM, POINTS_FROM)
 _LAST_POINTS = 3
-"""The highest of the last points counts. The minute in which a process dies has a lower mean."""
+"""The highest of these counts, because the minute in which a process dies has a lower mean."""
 _PARTS = 5
-"""The active minutes are divided into this many equal parts, whose medians are compared."""
+"""The medians of this many equal parts of the active minutes are compared."""
 _MAX_STEP_SHARE = 0.75
 """If two steps bring more than this share of the rise, it is a jump, not growth. Our choice."""
 _MAX_FALL_SHARE = 0.5
@@ -65,9 +65,9 @@ _FIND_GROWTH_STEP = (
 
 
 def why_not_lost(job: api.Job) -> api.NotApplicable | api.Unknown | None:
-    """Returns why a run does not count as lost, although it was stopped or reached its limit.
+    """Returns why a run that was stopped or reached its limit does not count as lost.
 
-    Returns None if it counts as lost. A run that failed by itself always does.
+    None if it counts as lost, as a run that failed by itself always does.
     """
     stopped = job.status == "Stopped"
     if not stopped and reached_limit(job) is None:
@@ -90,10 +90,7 @@ def retry_fix(job: api.Job) -> tuple[api.Parameter, ...]:
 
 
 class MemoryFailure(Struct, frozen=True):
-    """How memory ran out. `clause` is a part of the summary.
-
-    `larger_type_fix` is empty if no larger type is recommended.
-    """
+    """How memory ran out. `larger_type_fix` is empty if no larger type is recommended."""
 
     clause: str
     first_step: str
@@ -102,10 +99,7 @@ class MemoryFailure(Struct, frozen=True):
 
 
 def memory_failure(case: api.FamilyCase) -> MemoryFailure | None:
-    """Returns how memory ran out.
-
-    Returns None if the failure message does not say so, or does not say which memory.
-    """
+    """Returns how memory ran out, or None if the failure message does not say which memory."""
     failure = failure_class(case.job)
     if failure not in _MEMORY_STEPS:
         return None
@@ -141,14 +135,12 @@ def _clause(label: str, last_percent: float | None, gpus: int, growth: MemoryGro
 
 
 def _final_percent(case: api.JobCase, metric: api.Metric) -> float | None:
-    """Returns None without points."""
     lines = case.whole_run.series.get(metric, {}).values()
     last_peaks = [max(line.present[-_LAST_POINTS:]) for line in lines if line.present]
     return max(last_peaks, default=None)
 
 
 def _larger_type(case: api.JobCase, *, on_gpu: bool) -> str | None:
-    """Returns the cheapest type with more of the memory that ran out."""
     job, [current_type, *other_types] = case.job, case.instance_types or [None]
     if current_type is None or other_types or job.kind not in api.INSTANCE_KINDS:
         return None
@@ -166,10 +158,9 @@ def _larger_type(case: api.JobCase, *, on_gpu: bool) -> str | None:
 
 
 def _has_more_memory(current_type: InstanceType, candidate: InstanceType, *, on_gpu: bool) -> bool:
-    """True if the candidate has more of the memory, and at least as many accelerators of the same
-    kind.
+    """Also requires as many accelerators of the same kind.
 
-    A type with more host memory must have at least as many vCPUs. Legacy types are excluded.
+    More host memory must come with as many vCPUs.
     """
     if (
         candidate.accelerator != current_type.accelerator
@@ -213,8 +204,8 @@ class MemoryGrowth(Struct, frozen=True):
 def memory_growth(case: api.JobCase) -> MemoryGrowth | None:
     """Returns the steady rise on the host whose GPU memory was fullest at last.
 
-    Returns None if memory did not rise steadily, or if points are missing. Memory is empty before
-    the work, so only active minutes count.
+    None if memory did not rise steadily, or if points are missing. Memory is empty before the work,
+    so only active minutes count.
     """
     usage = case.active_usage
     hosts = usage.series.get(api.Metric.GPU_MEMORY)
@@ -239,12 +230,7 @@ def _trim_to_last_peak(line: Series) -> Series:
 
 
 def _rise_start(case: api.JobCase, points: Sequence[float]) -> float | None:
-    """Returns the median of the first fifth. Returns None if memory did not rise steadily.
-
-    A steady rise has three signs. The median of each fifth is above the one before. Across any two
-    steps the median rises by at most three quarters of the total rise. No point is half of the
-    total rise below an earlier point.
-    """
+    """Returns the median of the first part, or None if memory did not rise steadily."""
     if len(points) < case.threshold(POINTS_FROM) or points[-1] < case.threshold(FULL_FROM):
         return None
     ends = [round(len(points) * part / _PARTS) for part in range(_PARTS + 1)]

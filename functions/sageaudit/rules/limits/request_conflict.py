@@ -48,7 +48,7 @@ _KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
 _SINGLE_DEFINITION, _DEFINITION_LIST = "TrainingJobDefinition", "TrainingJobDefinitions"
 
 _Conflicts = Iterator[tuple[str, api.Parameter]]
-"""Pairs of why AWS refuses the request, and the parameter that removes the conflict."""
+"""Why AWS refuses the request, and the parameter that removes the conflict."""
 
 
 @api.rule(

@@ -43,9 +43,7 @@ def _trial_reason(case: api.FamilyCase) -> str | None:
     not_applicable=(_trial_reason, api.free_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Counts how many failures in a row end with this run. Failures that cost nothing are not
-    reported.
-    """
+    """Counts the failures in a row that end with this run. Ignores failures that cost nothing."""
     job = case.job
     if job.status != "Failed":
         return api.Clear()

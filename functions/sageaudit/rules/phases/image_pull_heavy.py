@@ -123,9 +123,7 @@ def _slow_mount_steps(sources: Sequence[api.DataSource]) -> str:
 
 
 def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection:
-    """Reports a Downloading phase that is too long for an image pull, although no channel copied
-    data.
-    """
+    """The phase is too long for an image pull, although no channel copied data."""
     sources = _sources(case.job)
     mounts_text = " and ".join(_MOUNT_NAMES[source] for source in sources)
     cause_text = (
@@ -151,8 +149,8 @@ def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection
 
 
 def _fix(job: api.Job, region: str | None, *, has_copied_data: bool) -> tuple[api.Parameter, ...]:
-    """Returns nothing if the image is in the job's region and data was copied too: the image may
-    then be small.
+    """Returns nothing if the image is in the job's region and data was copied. It may then be
+    small.
     """
     if job.image is None or region is None:
         return ()

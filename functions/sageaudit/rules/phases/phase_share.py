@@ -57,7 +57,7 @@ DOWNLOAD_THRESHOLDS = (
 _IMAGE_PULL_IN_DOWNLOAD_SINCE = 2024
 """From this year on, Downloading includes the image pull. Source: 18 of 18 recorded jobs."""
 _SDK_CHANNELS = frozenset({"code", "sm_drivers"})
-"""The SageMaker Python SDK's ModelTrainer sends its script and drivers with these channels."""
+"""The SDK's ModelTrainer sends its script and drivers with these channels."""
 
 
 class PhaseShare(Struct, frozen=True):
@@ -66,8 +66,8 @@ class PhaseShare(Struct, frozen=True):
     `seconds`: the duration of the phase. `phases_s`: the duration of all billed phases. `billed_s`:
     the seconds that the bill counts, which are fewer on spot.
 
-    `is_upper_bound`: `billed_s` is not known on spot, so it equals `phases_s`. `expensive_usd`: the
-    phase's dollars, if the phase is large because of them.
+    `is_upper_bound`: `billed_s` is not known, so it equals `phases_s`. `expensive_usd`: the phase's
+    dollars, if these make the phase large.
     """
 
     seconds: Decimal
@@ -109,7 +109,7 @@ def range_caution(reason: str) -> str:
 
 
 def phase_share(job: api.Job, *names: str) -> PhaseShare | None:
-    """Returns the share of all phases with these names. Returns None if the phases are not known.
+    """Returns the share of all phases with these names, or None if the phases are not known.
 
     A job that never started has a share of 0.
     """
@@ -128,7 +128,7 @@ def phase_share(job: api.Job, *names: str) -> PhaseShare | None:
 def phase_seconds_by_attempt(job: api.Job, *names: str) -> list[Decimal | None]:
     """Returns the billed seconds of the phases with these names, for each attempt that has them.
 
-    None stands for unknown seconds. Each attempt pulls the image and mounts the data again.
+    None stands for unknown seconds. Each attempt pulls the image again.
     """
     groups = groupby(job.phases, key=lambda phase: phase.billed and phase.name in names)
     return [
@@ -139,7 +139,7 @@ def phase_seconds_by_attempt(job: api.Job, *names: str) -> list[Decimal | None]:
 
 
 def phase_usd(billed: Bill, *names: str) -> Decimal | None:
-    """Returns the dollars of all phases with these names. Returns None if they are not known."""
+    """Returns the dollars of all phases with these names, or None if they are not known."""
     parts = [cost.usd for cost in billed.phases if cost.phase.name in names]
     return api.sum_if_complete(parts) if parts else None
 
@@ -147,11 +147,10 @@ def phase_usd(billed: Bill, *names: str) -> Decimal | None:
 def find_large_share(
     case: api.JobCase, *names: str, min_s: float, min_percent: float
 ) -> PhaseShare | api.Clear | api.Unknown:
-    """Returns the share of the named phases if it is large, else Clear. Returns Unknown if phases
-    are not known.
+    """Returns the share of the named phases if it is large, else Clear.
 
-    A share is large if it is above `min_s` and at least `min_percent`. It is also large if it takes
-    over `EXPENSIVE_ABOVE_S` and costs at least `EXPENSIVE_ABOVE_USD`.
+    A share is large above `min_s` from `min_percent` on. It is also large above `EXPENSIVE_ABOVE_S`
+    from `EXPENSIVE_ABOVE_USD` on. Returns Unknown if the phases are not known.
     """
     share = phase_share(case.job, *names)
     if share is None:
@@ -188,9 +187,7 @@ def input_mode_fix(channels: Iterable[api.InputChannel], mode: str) -> tuple[api
 
 
 def has_image_pull_in_download(job: api.Job) -> bool:
-    """Returns True if the image pull is part of Downloading. The job's own message or its year
-    tells.
-    """
+    """Returns True if the job's message or its year shows that Downloading includes the image pull."""
     started_at = job.started_at
     is_recent = started_at is not None and started_at.year >= _IMAGE_PULL_IN_DOWNLOAD_SINCE
     return bool(job.image_pull_in_download) or is_recent
@@ -209,8 +206,8 @@ def can_be_image_pull_only(case: api.JobCase) -> bool:
 
 
 def image_pull_reason(case: api.JobCase) -> str | None:
-    """Returns why rules about data do not apply if Downloading may be the image pull alone.
-    Otherwise returns None.
+    """Returns why rules about data do not apply if Downloading may be the image pull alone, else
+    None.
     """
     is_pull = can_be_image_pull_only(case)
     return "its message names the image pull: see image-pull-heavy" if is_pull else None

@@ -17,8 +17,8 @@ CPU_BELOW = api.Threshold(
 
 
 def cpu_mean(case: api.JobCase) -> float | api.Unknown:
-    """Returns the mean percent of all vCPUs in the active minutes. Returns Unknown if a GPU may
-    have worked.
+    """Returns the mean percent of all vCPUs in the active minutes, or Unknown if a GPU may have
+    worked.
     """
     if missing := gpu_recording_gap(case.active_usage):
         return api.unknown_from_missing(missing)

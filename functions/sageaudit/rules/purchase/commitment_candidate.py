@@ -127,9 +127,9 @@ def _is_counted(run: api.AuditSummary) -> bool:
 
 
 def _remaining_usd(run: api.AuditSummary) -> Decimal | None:
-    """Returns the cost without the retained pool, and without avoidable and lost dollars.
+    """Returns the cost without the retained pool and without avoidable and lost dollars.
 
-    None if one of these amounts is unknown.
+    None if an amount is unknown.
     """
     if run.total_usd is None or run.avoidable_usd is None or run.lost_usd is None:
         return None
@@ -175,9 +175,7 @@ def hourly_spend(runs: Iterable[RunCost], end: datetime, hours: int) -> tuple[De
 
 
 def spend_reached(hourly_usd: Iterable[Decimal], percent: Decimal) -> Decimal:
-    """Returns the highest spend that at least `percent` of the hours reach. Returns 0 without
-    hours.
-    """
+    """Returns the highest spend that at least `percent` of the hours reach, or 0 without hours."""
     descending = sorted(hourly_usd, reverse=True)
     position = math.ceil(percent * len(descending) / 100) - 1
     return descending[max(position, 0)] if descending else _ZERO

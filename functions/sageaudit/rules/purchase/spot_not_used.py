@@ -54,14 +54,14 @@ _PUBLISHED = {
     "m5": ("ml.m5.4xlarge", Decimal(14683) / 37026),
     "p3": ("ml.p3.2xlarge", Decimal(262) / 874),
 }
-"""Published managed spot runs by instance family: the type, and the billed share of the seconds."""
+"""Published managed spot runs: the type, and the billed share of the seconds."""
 
 
 class _BilledShare(Struct, frozen=True):
     """The share of its on-demand seconds that a run on spot is billed for.
 
-    `counted`: the share that is counted. `best`: the lowest share. `source`: a clause that names
-    the source. `own_runs`: the family's spot runs, newest first; empty for published figures.
+    `counted` is counted, `best` is the lowest share. `source`: a clause. `own_runs`: the family's
+    spot runs, newest first; empty for published figures.
     """
 
     counted: Decimal
@@ -204,8 +204,8 @@ def _share_from_own_runs(case: api.FamilyCase) -> _BilledShare | None:
 def _billed_share(case: api.FamilyCase, run: api.AuditSummary) -> Decimal | None:
     """Returns None unless the run completed on managed spot and on this type.
 
-    An interrupted run takes longer than on demand, so its billed seconds are compared with this
-    job's duration. An interrupted run under half of that duration did less work and is left out.
+    An interrupted run takes longer than on demand, so it is compared with this job's duration. An
+    interrupted run under half of it did less work and is left out.
     """
     own_s, needed_s = case.job.elapsed_s, run.elapsed_s
     if "Interrupted" in run.phase_s:
@@ -230,10 +230,7 @@ def _published_share(case: api.FamilyCase) -> _BilledShare | None:
 
 
 def _reported_for_run(case: api.FamilyCase, own_runs: tuple[api.AuditSummary, ...]) -> str | None:
-    """Returns the newest earlier run that reported this finding, or None.
-
-    Enough spot runs must have come before it.
-    """
+    """Returns the newest earlier run that reported this finding after enough spot runs."""
     since = own_runs[-max(int(case.threshold(MIN_OWN_RUNS)), 1)].ended_at
     runs_with_finding = (
         run for run in case.earlier_runs if "spot-not-used" in run.rules_with_findings

@@ -84,9 +84,7 @@ def _check_request(job: api.Job) -> api.Outcome:
 
 
 def _repeated_work_finding(job: api.Job, attempts: Attempts) -> api.Detection:
-    """The range begins with the share that was certainly billed. It ends with all of the earlier
-    attempts.
-    """
+    """The range is from the share that was certainly billed to all of the earlier attempts."""
     interrupted_text = (
         "Interrupted once" if job.interruptions == 1 else f"Interrupted {job.interruptions} times"
     )

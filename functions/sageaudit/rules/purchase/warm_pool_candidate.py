@@ -46,7 +46,7 @@ MIN_SAVED_START = api.Threshold(
 )
 MIN_SHARE = api.Threshold("min_share_percent", 10, "percent of the work", "less is hardly noticed")
 _MAX_RUNS = 10
-"""Only this many runs are judged. Older runs say little about the next gaps. Our choice."""
+"""Older runs say little about the next gaps. Our choice."""
 _ZERO = Decimal(0)
 
 
@@ -186,7 +186,6 @@ def _starts(case: api.FamilyCase) -> list[_StartTimes]:
 
 
 def _is_pull_time_known(case: api.FamilyCase) -> bool:
-    """True if Downloading is the image pull alone, because no channel copies or mounts data."""
     is_streaming = all(
         channel.source is api.DataSource.S3 and channel.mode in {"FastFile", "Pipe"}
         for channel in case.job.channels

@@ -149,7 +149,7 @@ def _download_s(job: api.Job) -> Decimal | None:
 def _best_keep_alive(case: api.FamilyCase, gap_s: Decimal | None) -> tuple[Decimal, int | None]:
     """Returns the seconds of a start, and the cheapest keep-alive; None if too few gaps are known.
 
-    `gap_s`: the seconds until this run's pool was reused; None if it never was.
+    `gap_s`: the seconds until this run's pool was reused, or None.
     """
     runs = case.comparable_runs  # only such a run can reuse the pool
     times_of_runs = (run_times(case.job), *map(run_times_from_summary, runs))

@@ -29,7 +29,7 @@ class RunTimes(Struct, frozen=True):
 
 
 def run_times(job: Job) -> RunTimes | None:
-    """Returns a job's times. Returns None if a time is not known or nothing was billed."""
+    """Returns a job's times, or None if a time is not known or nothing was billed."""
     waited_s = api.sum_if_complete(map(job.phase_s, START_PHASES))
     if waited_s is None or not job.elapsed_s or job.created_at is None or job.ended_at is None:
         return None
@@ -37,9 +37,7 @@ def run_times(job: Job) -> RunTimes | None:
 
 
 def run_times_from_summary(run: AuditSummary) -> RunTimes | None:
-    """Returns an earlier run's times, computed back from its end. Returns None if they are not
-    known.
-    """
+    """Returns an earlier run's times, computed back from its end, or None."""
     worked_s, phase_s = run.elapsed_s, run.phase_s
     if not worked_s or not any(name in phase_s for name in START_PHASES):
         return None
@@ -59,11 +57,11 @@ def gaps_between(runs: Sequence[RunTimes]) -> list[Decimal | None]:
 
 
 def best_keep_alive(gaps: Sequence[Decimal | None], start_s: Decimal) -> int:
-    """Returns the keep-alive in seconds that costs least over these gaps. It is in whole minutes; 0
-    means no pool.
+    """Returns the keep-alive, in seconds of whole minutes, that costs least over these gaps. 0: no
+    pool.
 
-    A pool waits for each gap, but no longer than the keep-alive. If the gap is shorter, the pool
-    saves `start_s` seconds. A gap of None means that no run used the pool.
+    A pool waits for each gap, but no longer than the keep-alive. A shorter gap saves `start_s`
+    seconds. A gap of None means that no run used the pool.
     """
 
     def net_s(keep_s: Decimal) -> Decimal:

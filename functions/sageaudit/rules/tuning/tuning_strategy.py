@@ -38,9 +38,7 @@ _STRATEGY = f"{trials.CONFIG}.Strategy"
     required_parameters=(_STRATEGY, trials.MAX_TRIALS, trials.MAX_PARALLEL),
 )
 def check(case: api.RollUpCase) -> api.Outcome:
-    """Judges by the strategy and the number of rounds. Accepts the settings that this rule
-    recommends.
-    """
+    """Judges by the strategy and the number of rounds."""
     tuning = case.tuning
     if tuning is None:
         return trials.TUNING_UNREAD

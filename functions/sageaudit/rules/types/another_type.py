@@ -17,7 +17,7 @@ from sageaudit.rules import api
 
 HIDDEN_PEAKS_CAUTION = "Averages over a minute hide short peaks, so try it on one run first."
 _MAX_NAMED_TYPES = 3
-"""A sentence names at most this many types without a price, and counts the others."""
+"""A sentence names this many types without a price, and counts the others."""
 _CAPACITY_CONSTRAINTS = frozenset(
     {
         Constraint.VCPU,
@@ -29,15 +29,14 @@ _CAPACITY_CONSTRAINTS = frozenset(
         Constraint.NOT_RECORDED,
     }
 )
-"""Constraints that follow from what the run needs. They explain more than those of a type itself.
-"""
+"""They follow from what the run needs, so they explain more than those of a type."""
 
 
 class TypeRecommendation(Struct, frozen=True):
     """The types to recommend to a run. `first` saves most, `second` is the next best.
 
-    `reason` explains `first`. Without a type it says what keeps the run on its type, without a full
-    stop. `resize`: the results for all types; None if no type was tried.
+    `reason` explains `first`, or what keeps the run on its type, without a full stop. `resize`: the
+    results for all types; None if no type was tried.
     """
 
     first: Candidate | None
@@ -115,7 +114,7 @@ def best_type(case: api.JobCase, *, include_legacy: bool = True) -> TypeRecommen
 
 
 def _former_type_sentence(resize: Resize, candidate: Candidate) -> str:
-    """Suggests a trial of a type whose rate is higher, but on which the family's runs cost less."""
+    """The type's rate is higher, but the family's runs cost less on it."""
     saving_usd = resize.saving_usd(candidate)
     amount_text = "" if saving_usd is None else f" (about ${saving_usd:,.2f} per run)"
     return (
@@ -131,12 +130,12 @@ def _move_refusal(case: api.JobCase) -> str | None:
 
 
 def type_fixed_reason(case: api.JobCase) -> str | None:
-    """Returns why the job cannot change its type. Returns None if it can."""
+    """Returns why the job cannot change its type, or None if it can."""
     return type_change_refusal(case.job)
 
 
 def _is_smaller(resize: Resize, candidate: Candidate) -> bool:
-    """True if hidden peaks may not fit. A type that was tried is never smaller."""
+    """True if hidden peaks may not fit. A type with a measured run time is never smaller."""
     current, new = resize.current_type, candidate.type
     if candidate.runtime_factor is not None and candidate.runtime_factor.is_measured:
         return False
@@ -144,9 +143,7 @@ def _is_smaller(resize: Resize, candidate: Candidate) -> bool:
 
 
 def _no_type_reason(resize: Resize, *, legacy: bool) -> str:
-    """Returns why the nearest type with a lower hourly rate is excluded. A type with the same GPU
-    is preferred.
-    """
+    """A type with the same GPU is preferred."""
     if resize.rate is None:
         return f"no price of {resize.current_type.name} is known here"
     uses_gpu = resize.current_type.gpus > 0 and not resize.demand.is_gpu_idle
@@ -201,10 +198,9 @@ def _refusal_text(instance_type: InstanceType, refusal: TypeRefusal) -> str:
 
 
 def next_size_by_vcpu(case: api.JobCase) -> InstanceType | None:
-    """Returns the smallest type with the same GPUs and more vCPUs. Returns None if there is none.
+    """Returns the smallest type with the same GPUs and more vCPUs, or None.
 
-    Types with a known price come first, because a type without a price may not be sold in the
-    region.
+    Types with a known price come first. A type without a price may not be sold in the region.
     """
     current_type = case.market.types.get(case.job.groups[0].instance_type)
     is_prepaid = case.job.purchase is api.Purchase.TRAINING_PLAN
@@ -233,7 +229,7 @@ def next_size_by_vcpu(case: api.JobCase) -> InstanceType | None:
 def price_ratio(case: api.JobCase, current_type: str, other_type: str) -> Decimal | None:
     """Returns the hourly price of `other_type` divided by that of `current_type`.
 
-    Returns None if a price is unknown or estimated, or if the two are not comparable.
+    None if a price is unknown or estimated, or if the two are not comparable.
     """
     region, kind = case.job.region, case.job.kind
     current_rate, other_rate = (
@@ -252,9 +248,7 @@ def price_ratio(case: api.JobCase, current_type: str, other_type: str) -> Decima
 
 
 def hourly_rate(case: api.JobCase | api.RequestCase, instance_type: InstanceType) -> Rate | None:
-    """Returns the type's hourly rate for the job's region and kind. Returns None if it is not
-    known.
-    """
+    """Returns the type's hourly rate for the job's region and kind, or None if it is not known."""
     return case.market.hourly(case.job.region, case.job.kind, instance_type.name)
 
 
@@ -269,7 +263,7 @@ def successors_sentence(
     """Returns a sentence that names the successors that the job could use, or "".
 
     `refused_types`: the types on which the run does not fit. A successor without a known price is
-    marked. It may not be sold in the region.
+    marked.
     """
     names = [
         successor.name

@@ -103,8 +103,7 @@ class GpuWaits(Struct, frozen=True):
 def _gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> GpuWaits | None:
     """A wait begins under `low`, and ends when the GPU is above `high` again.
 
-    Returns None if the GPU's use is steadily low or high, or if no CPU point was recorded in a
-    wait.
+    None if the GPU's use is steadily low or high, or if no CPU point was recorded in a wait.
     """
     points = gpu.present
     if gpu.highest <= high:

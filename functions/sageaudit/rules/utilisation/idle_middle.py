@@ -161,7 +161,7 @@ def _summary(case: api.JobCase, stretches: tuple[range, ...], standstill_s: int)
 
 
 def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
-    """Has no dollars, because a CPU or another host's GPU worked."""
+    """The finding has no dollars, because a CPU or another host's GPU worked."""
     hosts = len(case.whole_run.series[api.Metric.GPU])
     gpus_text = (
         "GPUs" if pauses.host_count == hosts else f"GPUs of {pauses.host_count} of {hosts} hosts"

@@ -66,14 +66,14 @@ FIND_WAIT_STEP = (
     "Look in the job's log for what it waited for in these minutes: another job, a query, or a "
     "download by its own code. Start the job when that is done"
 )
-"""The first step if no GPU worked later. A CPU type would not help such a run."""
+"""The first step if no GPU worked later. A CPU type would not help then."""
 WAITING_START_CAUTION = "A start that waits for another job or for a queue looks the same."
 _RISE_INTERVAL_S = 120
-"""The interval at which memory points are compared. Our choice."""
+"""Memory points are compared at this interval. Our choice."""
 _MIN_RISE_POINTS = 0.3
-"""The smallest rise of memory that gets fuller, in percentage points. Idle hosts vary less."""
+"""The smallest rise of memory, in percentage points. Idle hosts vary less."""
 _MIN_RISES = 2
-"""This many rises in a row mean that weights are loaded. A single rise does not."""
+"""A single rise does not mean that weights are loaded."""
 
 
 @api.rule(
@@ -150,10 +150,7 @@ def _idle_start(case: api.JobCase, wait: range) -> IdleStart | None:
 
 
 def _start_without_gpu_work(case: api.JobCase) -> IdleStart:
-    """For a run on CPU types, or whose GPUs never worked.
-
-    START_ALLOWANCE is only for runs whose GPUs work later.
-    """
+    """START_ALLOWANCE is only for runs whose GPUs work later."""
     has_gpu_work = any(True in host for host in case.whole_run.gpu_states.values())
     seconds = len(idle_head(case.whole_run)) * (case.whole_run.period_s or 0)
     allowance_s = int(case.threshold(START_ALLOWANCE)) if has_gpu_work else 0
@@ -185,8 +182,7 @@ def _start_before_gpu(case: api.JobCase, wait: range) -> IdleStart:
 
 
 class GpuWaitPeriods(Struct, frozen=True):
-    """Counts of periods before the first GPU work. Periods in which memory fills up are not
-    counted.
+    """Counts of periods before the first GPU work, without those in which memory fills up.
 
     `all_idle`: every host is idle. `one_core_busy`: each host keeps at most one process's core
     busy. `more_busy`: more cores work, or it is not known if memory fills up.
@@ -198,9 +194,7 @@ class GpuWaitPeriods(Struct, frozen=True):
 
 
 _PERIOD_KIND_BY_FILLING = {False: "calm", True: "loading", None: "busy"}
-"""The kind of a period with at most one busy core. The key tells if memory fills up; None: not
-known.
-"""
+"""The key tells if memory fills up. None means that this is not known."""
 
 
 def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) -> GpuWaitPeriods:
@@ -224,9 +218,7 @@ def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) 
 
 
 def _is_memory_filling(usage: api.Measurements, period: int) -> bool | None:
-    """True if host or GPU memory gets fuller before and after the period. None if that is not
-    known.
-    """
+    """None if that is not known."""
     interval = max(_RISE_INTERVAL_S // (usage.period_s or _RISE_INTERVAL_S), 1)
     lines = [usage.series.get(metric, {}) for metric in (api.Metric.MEMORY, api.Metric.GPU_MEMORY)]
     hosts = len(usage.series.get(api.Metric.CPU, {}))

@@ -161,7 +161,7 @@ def _cpu_work_sentence(tail: IdleEnds) -> str:
 
 
 def _unpriced_fact(case: api.JobCase, tail: IdleEnds) -> api.Outcome:
-    """Has no dollars, because the CPU worked."""
+    """The finding has no dollars, because the CPU worked."""
     usage = case.whole_run
     hours = tail.without_gpu_s * len(usage.series[api.Metric.GPU]) * (usage.gpus or 0) / 3600
     return api.measured_fact(

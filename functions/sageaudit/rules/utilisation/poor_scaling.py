@@ -200,8 +200,8 @@ def _has_worked(usage: api.Measurements, metric: api.Metric) -> bool:
 def _hosts_by_memory(usage: api.Measurements, count: int) -> int:
     """Returns the fewest hosts with room for the P99.5 of all memory plus headroom.
 
-    Returns 0 if no memory is known. A host whose memory is not known counts as the mean of the
-    others.
+    A host whose memory is not known counts as the mean of the others. Returns 0 if no memory is
+    known.
     """
     lines = usage.series.get(api.Metric.MEMORY, {}).values()
     peaks = [api.percentile(line.present, PEAK_PERCENTILE) for line in lines]
@@ -231,16 +231,12 @@ class CheaperInstanceCount(Struct, frozen=True):
 
     @property
     def excess_percent(self) -> Decimal:
-        """How much more, in percent, the median run costs on the current number of instances."""
+        """How much more the median run costs on the current number of instances, in percent."""
         return 100 * (self.current.usd / self.fewer.usd - 1)
 
 
 def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCount | None:
-    """Compares the family's runs of the same work by their number of instances.
-
-    Returns None if this run did not complete, or if fewer than `min_runs` runs are known for either
-    number.
-    """
+    """Returns None if this run did not complete, or if too few runs are known for either number."""
     job, count = case.job, case.job.groups[0].count
     if job.status != "Completed" or not job.elapsed_s:
         return None
@@ -270,7 +266,7 @@ def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCoun
 def _by_count(
     samples: Iterable[tuple[int, Decimal, Decimal]], min_runs: float
 ) -> list[RunsOnCount]:
-    """The cheapest count comes first. Counts with fewer than `min_runs` samples are left out."""
+    """The cheapest count comes first."""
     runs = defaultdict[int, list[tuple[Decimal, Decimal]]](list)
     for count, usd, seconds in samples:
         runs[count].append((usd, seconds))

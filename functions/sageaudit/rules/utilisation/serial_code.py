@@ -51,7 +51,7 @@ SEPARATE_JOB_STEP = (
     "Or run the step in a separate job on a small CPU type, if the rest can read what it writes."
 )
 _NEARLY_ALL_PERCENT = 90
-"""From this percent of minutes on, other rules judge a step as the whole run."""
+"""From this percent of minutes on, a step counts as the whole run, which other rules judge."""
 MIN_VCPU = api.Threshold("min_vcpus", 4, "vCPUs", "the smallest types have 2", "SageMaker's types")
 
 
@@ -98,9 +98,7 @@ def _is_serial(case: api.JobCase, cores: list[float]) -> bool:
 
 
 def _check_long_step(case: api.JobCase) -> api.Outcome:
-    """The range begins with a smaller type for the whole run. It ends with a small type for the
-    step alone.
-    """
+    """The range is from a smaller type for the whole run to a small type for the step alone."""
     usage, current_type = case.active_usage, case.current_type
     step_s = Decimal(sum(map(len, _serial_steps(case))) * (usage.period_s or 0))
     if not case.threshold(MIN_STEP_SHARE) <= 100 * step_s / usage.seconds < _NEARLY_ALL_PERCENT:
@@ -130,7 +128,7 @@ def _check_long_step(case: api.JobCase) -> api.Outcome:
 
 
 def _serial_steps(case: api.JobCase) -> list[range]:
-    """In a step of half an hour or more, some host worked and no host used more than one core."""
+    """In these steps of half an hour or more, some host worked, none on more than one core."""
     usage, period_s = case.active_usage, case.active_usage.period_s or 0
     hosts, cores_per_percent = usage.series[api.Metric.CPU].values(), case.current_type.vcpu / 100
     if any(line.lowest * cores_per_percent > case.threshold(MAX_CORES) for line in hosts):

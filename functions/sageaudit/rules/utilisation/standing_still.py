@@ -40,11 +40,11 @@ CPU_WORKED_CAUTION = (
     "in a processing job on a CPU type."
 )
 _MIN_STRETCH_S = 600
-"""The shortest idle period that counts: 10 minutes, as for an idle end."""
+"""An idle end must last 10 minutes, too."""
 _MIN_HANG_S = 3600
-"""A run that is idle this long before its end is known to have waited. Our choice."""
+"""A run that was idle this long at its end waited for something. Our choice."""
 _MAX_MINUTE_NUMBER = 100
-"""Sentences name an earlier minute as `minute 42`, a later one as a duration."""
+"""Sentences name only earlier minutes as `minute 42`."""
 
 
 def run_evidence(whole: api.Measurements) -> dict[str, api.Scalar]:
@@ -136,7 +136,7 @@ def idle_ends(case: api.JobCase, min_s: float) -> IdleEnds:
 class IdleRun(Struct, frozen=True):
     """A run that was idle for more than half of its time, or for its last hour.
 
-    `idle_from_s`: the seconds until the run stayed idle; None if most of the idle time was earlier.
+    `idle_from_s`: the seconds until it stayed idle; None if most of the idle time was earlier.
     `is_all_idle`: no host kept even a core busy meanwhile.
     """
 
@@ -178,10 +178,9 @@ class IdleRun(Struct, frozen=True):
 
 
 def idle_run(case: api.JobCase) -> IdleRun | None:
-    """Returns the idle time if the run was idle for more than half of its time or for its last
-    hour.
+    """Returns the idle time of a run that was idle for more than half of its time or its last hour.
 
-    Returns None for any other run, or if that is not known.
+    None for any other run, or if that is not known.
     """
     usage, period_s = case.whole_run, case.whole_run.period_s or 0
     if not period_s or period_s > COARSEST_PERIOD_S or not case.job.elapsed_s:

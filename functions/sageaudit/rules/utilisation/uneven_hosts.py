@@ -50,7 +50,7 @@ MIN_SHORTFALL = api.Threshold(
 _MIN_OTHER_HOSTS = 2
 """With more hosts, the first host of a processing job may be a driver."""
 _MIN_SECONDS = 900
-"""All hosts must work together for this long. Less may not be typical. Our choice."""
+"""Less time may not be typical. Our choice."""
 
 
 @api.rule(
@@ -104,8 +104,8 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _driver(job: api.Job, load: HostLoad) -> str | None:
-    """A processing host may be a driver if a framework such as Spark splits the work, or if there
-    are many hosts.
+    """Returns the first processing host if a framework such as Spark splits the work, or with many
+    hosts.
     """
     framework = cluster_framework(job.image, job.entry_point)
     if job.kind is not api.JobKind.PROCESSING or not (
@@ -177,10 +177,10 @@ class HostLoad(Struct, frozen=True):
 
     @property
     def histogram_distance(self) -> float:
-        """How much the use of `busiest` and `least_busy` differs: 0 is equal, 1 has nothing in
+        """How much the use of `busiest` and `least_busy` differs: 0 is equal, 1 is nothing in
         common.
 
-        The use is compared in histograms with steps of 10%.
+        Compares histograms with steps of 10%.
         """
         busiest, least_busy = (
             _tenths(self.use_by_host[host].present) for host, _ in (self.busiest, self.least_busy)
@@ -206,9 +206,9 @@ class HostLoad(Struct, frozen=True):
         return replace(self, use_by_host=use_by_host, busiest=means[-1], least_busy=means[0])
 
     def idle_while_others_work(self, vcpu: int | None) -> tuple[str, ...]:
-        """Returns the idle hosts if the busiest host works. Otherwise returns none.
+        """Returns the idle hosts if the busiest host works, else none.
 
-        The busiest host works if it uses at least one core, or 5% of its GPUs.
+        It must use at least one core, or 5% of its GPUs.
         """
         min_percent = 100 / (vcpu or 1) if self.metric is api.Metric.CPU else 5.0
         return self.idle_hosts if self.busiest[1] >= min_percent else ()
@@ -224,8 +224,7 @@ class HostLoad(Struct, frozen=True):
 def _host_load(usage: api.Measurements, metric: api.Metric) -> HostLoad | api.Missing | None:
     """Returns None if no host worked.
 
-    The load covers the periods in which all hosts that ever worked were between their first and
-    their last work.
+    Covers the periods in which all working hosts were between their first and their last work.
     """
     if missing := usage.missing_hosts(metric):
         return missing
