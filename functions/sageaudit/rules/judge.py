@@ -1,6 +1,6 @@
-"""Applies rules to one case.
+"""Applies rules to one case: first the gates that all rules share, then the rule itself.
 
-Gates that all rules share come first. The case's policy disables rules and overrides thresholds.
+The case's policy disables rules and overrides thresholds.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from sageaudit.structs import replace
 RULE_FAILED = "rule_failed"
 """The code for a rule that raised an error. CloudWatch counts these answers."""
 UNKNOWN_UNTIL_RUN = "not_known_yet"
-"""The code for a value that only a pipeline's run or an applied Terraform plan shows."""
+"""The code for a value that is known only when a pipeline runs or a Terraform plan is applied."""
 _SCOPES: Mapping[type[Case], AbstractSet[type[Case]]] = {
     FamilyCase: {Case, JobCase, FamilyCase},
     RollUpCase: {Case, RollUpCase},
     AccountCase: {AccountCase},
 }
-"""The scopes of the rules that judge a case."""
+"""The scopes of the rules that judge a case, by the class of the case."""
 _REQUEST_SCOPES = {Case, RequestCase, JobCase, FamilyCase}
 _REQUEST_ONLY_SCOPES = {Case, RequestCase}
-"""These rules judge the request itself, not the job that it would start."""
+"""Rules of these scopes judge the request itself, not the job that it would start."""
 _CASES_WITH_JOB = (JobCase, RollUpCase, RequestCase)
 _TOO_SHORT = "too_short"
 BUSY_GPU_PERCENT = 50
@@ -172,7 +172,7 @@ def _judge_pool(rule: Rule, case: FamilyCase, pool: PooledRuns) -> Outcome:
 def _judge_pooled_runs(
     pool: PooledRuns, rule: Rule, case: FamilyCase, usages: tuple[Measurements, ...]
 ) -> Outcome:
-    """Returns Unknown if the answer differs for one of `usages` alone."""
+    """Returns Unknown if one of `usages` alone gives another answer than the pool."""
     pooled = replace(case, active_usage=pool.usage, whole_run=pool.usage, pool=pool, is_pooled=True)
     if gate := _metrics_gate(rule, pool.usage):
         if not (pool.names and isinstance(gate, Unknown) and gate.code == _TOO_SHORT):

@@ -50,7 +50,7 @@ from sageaudit.output.text.money import Figure, format_usd
 from sageaudit.output.text.words import count_text
 
 _MAX_SUM_ROWS = 15
-"""One more row sums all other names."""
+"""A last row sums all other names."""
 _MAX_STEPS = 8
 _ZERO = Decimal(0)
 _BEFORE_TITLE = "Before"

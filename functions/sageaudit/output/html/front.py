@@ -273,7 +273,7 @@ def _recommendation_results(report: AccountReport) -> Markup | None:
 
 
 def _result_cells(recommendations: Sequence[FamilyRecommendation], end: datetime) -> Iterator[str]:
-    """The first cell counts recommendations that nobody has followed, the others those that were
+    """The first cell sums recommendations that nobody has followed. The others sum those that were
     followed.
     """
     not_followed = [

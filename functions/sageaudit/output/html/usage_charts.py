@@ -48,7 +48,6 @@ _P95 = 95
 
 _PLACES = {"idle start": "at the start", "standstill": "in between", "idle end": "at the end"}
 _IdlePeriod = tuple[range, str]
-"""Periods, and the label of the idle time."""
 
 
 def usage_charts(job: JobReport, *, short: bool) -> Markup | None:

@@ -266,7 +266,9 @@ def _price_label(document: AuditDocument) -> str:
 
 
 def _can_have_fix(document: AuditDocument) -> bool:
-    """A finding may also be missing because not everything was judged."""
+    """True if a counted finding has a fix. Also True if not everything was judged, so that one may
+    be missing.
+    """
     has_fix = any(
         Bucket(finding["bucket"]).is_counted and finding["fix"] for finding in document["findings"]
     )

@@ -66,7 +66,7 @@ _NOTES = {
     )
 }
 _ALWAYS_SENT = {"Estimator > volume_size", "Processor > volume_size_in_gb"}
-"""The SDK sends a default if the code has no value for them."""
+"""The SDK sends a default for these arguments if the code has no value for them."""
 _MAPPING = "{}"
 _LIST = "[]"
 _BRACKETS = {_MAPPING: ("{", "}"), _LIST: ("[", "]")}
@@ -131,7 +131,7 @@ def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
 def _row(
     kind: JobKind, fix: FixDocument, dialect: Dialect
 ) -> tuple[ParameterRow | None, str | None]:
-    """Returns the row, None without an argument, and a comment."""
+    """Returns the row and a comment. The row is None if the SDK has no argument."""
     mapped = mapped_parameter(kind, fix["parameter"])
     new = fix["new"]
     if mapped is None:

@@ -163,7 +163,7 @@ def _host_metrics(namespace: str, host: str) -> str:
 
 
 def _search_metrics(namespace: str, name: str, period_s: int) -> str:
-    """The hosts of a transform job are named by instance ids, so they are searched."""
+    """The hosts of a transform job are named by instance ids, so their metrics are searched."""
     search_text = (
         f'SEARCH(\'{{{namespace},Host}} MetricName="CPUUtilization" "{name}/"\','
         f" 'Average', {period_s})"

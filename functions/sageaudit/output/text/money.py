@@ -99,7 +99,7 @@ class Figure(Struct, frozen=True):
 
 
 def _with_bound(amount_text: str, *, at_least: bool, at_most: bool) -> str:
-    """With both bounds the text stays unchanged."""
+    """Returns the text unchanged with both bounds or none."""
     if at_least == at_most:
         return amount_text
     return f"{amount_text} or more" if at_least else f"up to {amount_text}"

@@ -56,7 +56,7 @@ def _is_attribute(value: object) -> bool:
 
 
 def _fit_subject(text: str) -> str:
-    """Every mail reader shows ASCII."""
+    """The subject is in ASCII, which every mail reader shows."""
     return (
         cut_middle(text, MAX_SUBJECT_LENGTH)
         .replace(ELLIPSIS, "~")

@@ -75,7 +75,7 @@ def text_lines(payload: Payload) -> Iterator[str]:
 
 
 def _fit_payload(body: list[Element], buttons: list[Element]) -> Payload:
-    """Drops buttons first, then lines."""
+    """Drops the last buttons first, then the last lines."""
     while _size(_payload(body, buttons)) > MAX_BYTES - len(REPEAT_PREFIX):
         (buttons or body).pop()
     return _payload(body, buttons)

@@ -96,7 +96,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _cadence_h(ended_at: Sequence[datetime], min_runs: int) -> float | None:
-    """Returns the median hours between runs, or None if they do not end at regular intervals."""
+    """Returns the median hours between runs that end at regular intervals.
+
+    None if the intervals are irregular, or if there are fewer than `min_runs` runs.
+    """
     gaps_h = [(later - earlier).total_seconds() / 3600 for later, earlier in pairwise(ended_at)]
     if len(ended_at) < min_runs or not gaps_h:
         return None

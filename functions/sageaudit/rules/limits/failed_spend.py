@@ -103,7 +103,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _resume_source(job: api.Job) -> str | None:
-    """A trial is never resumed."""
+    """Returns None for a trial, which is never resumed."""
     return None if is_trial(job) else possible_resume_source(job)
 
 

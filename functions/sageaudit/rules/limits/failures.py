@@ -38,7 +38,7 @@ POINTS_FROM = api.Threshold(
 )
 GROWTH_THRESHOLDS = (GROWS_BY, FULL_FROM, POINTS_FROM)
 _LAST_POINTS = 3
-"""The highest of these counts, because the minute in which a process dies has a lower mean."""
+"""The highest of the last points counts. The minute in which a process dies has a lower mean."""
 _PARTS = 5
 """The medians of this many equal parts of the active minutes are compared."""
 _MAX_STEP_SHARE = 0.75
@@ -46,9 +46,9 @@ _MAX_STEP_SHARE = 0.75
 _MAX_FALL_SHARE = 0.5
 """A fall by this share of the rise or more is a sawtooth, not steady growth. Our choice."""
 _NEARLY_FULL_PERCENT = 80
-"""A one-minute mean from this percent on shows that memory ran out. Our choice."""
+"""A one-minute mean from this percent on shows that host memory ran out. Our choice."""
 _MAX_RATE_FACTOR = 4
-"""A named type costs at most this many times the current rate. Our choice."""
+"""A larger type is named only up to this many times the current rate. Our choice."""
 _MEMORY_STEPS = {
     GPU_MEMORY: (
         "Halve the batch and accumulate gradients over two steps, or take a GPU with more memory; "
@@ -158,9 +158,9 @@ def _larger_type(case: api.JobCase, *, on_gpu: bool) -> str | None:
 
 
 def _has_more_memory(current_type: InstanceType, candidate: InstanceType, *, on_gpu: bool) -> bool:
-    """Also requires as many accelerators of the same kind.
+    """True if the candidate has more of the memory, and as many accelerators of the same kind.
 
-    More host memory must come with as many vCPUs.
+    More host memory must come with as many vCPUs. Legacy types are excluded.
     """
     if (
         candidate.accelerator != current_type.accelerator
@@ -230,7 +230,7 @@ def _trim_to_last_peak(line: Series) -> Series:
 
 
 def _rise_start(case: api.JobCase, points: Sequence[float]) -> float | None:
-    """Returns the median of the first part, or None if memory did not rise steadily."""
+    """Returns the median of the first fifth of the points, or None if memory did not rise steadily."""
     if len(points) < case.threshold(POINTS_FROM) or points[-1] < case.threshold(FULL_FROM):
         return None
     ends = [round(len(points) * part / _PARTS) for part in range(_PARTS + 1)]

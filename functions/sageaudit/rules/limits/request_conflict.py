@@ -48,7 +48,7 @@ _KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
 _SINGLE_DEFINITION, _DEFINITION_LIST = "TrainingJobDefinition", "TrainingJobDefinitions"
 
 _Conflicts = Iterator[tuple[str, api.Parameter]]
-"""Why AWS refuses the request, and the parameter that removes the conflict."""
+"""Each reason why AWS refuses the request, with the parameter that removes the conflict."""
 
 
 @api.rule(

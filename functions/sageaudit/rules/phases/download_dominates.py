@@ -29,7 +29,7 @@ from sageaudit.rules.phases import phase_share as phases
 
 _MODEL_CHANNEL = "model"
 _SAVED_SHARES = (Decimal("0.4"), Decimal("0.6"))
-"""The shares of the phase that a trial may save: usually, and at best. Our choice."""
+"""The shares of the phase that count as the saving and as the best case. Our choice."""
 
 
 def _no_copy_reason(case: api.JobCase) -> str | None:

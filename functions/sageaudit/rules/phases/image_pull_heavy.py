@@ -149,7 +149,7 @@ def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection
 
 
 def _fix(job: api.Job, region: str | None, *, has_copied_data: bool) -> tuple[api.Parameter, ...]:
-    """Returns nothing if the image is in the job's region and data was copied. It may then be
+    """Returns nothing if data was copied and the image is in the job's region. That image may be
     small.
     """
     if job.image is None or region is None:

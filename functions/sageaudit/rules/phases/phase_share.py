@@ -187,7 +187,7 @@ def input_mode_fix(channels: Iterable[api.InputChannel], mode: str) -> tuple[api
 
 
 def has_image_pull_in_download(job: api.Job) -> bool:
-    """Returns True if the job's message or its year shows that Downloading includes the image pull."""
+    """Returns True if the job's message or year shows that Downloading includes the image pull."""
     started_at = job.started_at
     is_recent = started_at is not None and started_at.year >= _IMAGE_PULL_IN_DOWNLOAD_SINCE
     return bool(job.image_pull_in_download) or is_recent

@@ -60,8 +60,8 @@ _PUBLISHED = {
 class _BilledShare(Struct, frozen=True):
     """The share of its on-demand seconds that a run on spot is billed for.
 
-    `counted` is counted, `best` is the lowest share. `source`: a clause. `own_runs`: the family's
-    spot runs, newest first; empty for published figures.
+    `counted`: the share for the counted saving. `best`: the lowest share. `source`: a clause that
+    names the source. `own_runs`: the family's spot runs, newest first; empty for published figures.
     """
 
     counted: Decimal
@@ -204,8 +204,8 @@ def _share_from_own_runs(case: api.FamilyCase) -> _BilledShare | None:
 def _billed_share(case: api.FamilyCase, run: api.AuditSummary) -> Decimal | None:
     """Returns None unless the run completed on managed spot and on this type.
 
-    An interrupted run takes longer than on demand, so it is compared with this job's duration. An
-    interrupted run under half of it did less work and is left out.
+    An interrupted run takes longer than on demand, so its billed seconds are compared with this
+    job's duration. An interrupted run under half of that duration did less work and is left out.
     """
     own_s, needed_s = case.job.elapsed_s, run.elapsed_s
     if "Interrupted" in run.phase_s:
@@ -230,7 +230,7 @@ def _published_share(case: api.FamilyCase) -> _BilledShare | None:
 
 
 def _reported_for_run(case: api.FamilyCase, own_runs: tuple[api.AuditSummary, ...]) -> str | None:
-    """Returns the newest earlier run that reported this finding after enough spot runs."""
+    """Returns the newest earlier run that reported this finding after enough spot runs, or None."""
     since = own_runs[-max(int(case.threshold(MIN_OWN_RUNS)), 1)].ended_at
     runs_with_finding = (
         run for run in case.earlier_runs if "spot-not-used" in run.rules_with_findings

@@ -29,7 +29,7 @@ _CAPACITY_CONSTRAINTS = frozenset(
         Constraint.NOT_RECORDED,
     }
 )
-"""They follow from what the run needs, so they explain more than those of a type."""
+"""Constraints that follow from what the run needs. They explain more than a type's own limits."""
 
 
 class TypeRecommendation(Struct, frozen=True):
@@ -135,7 +135,7 @@ def type_fixed_reason(case: api.JobCase) -> str | None:
 
 
 def _is_smaller(resize: Resize, candidate: Candidate) -> bool:
-    """True if hidden peaks may not fit. A type with a measured run time is never smaller."""
+    """True if hidden peaks may not fit. False for a type with a measured run time."""
     current, new = resize.current_type, candidate.type
     if candidate.runtime_factor is not None and candidate.runtime_factor.is_measured:
         return False

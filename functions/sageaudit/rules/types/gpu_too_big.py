@@ -89,7 +89,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _gpu_use_text(current_type: InstanceType, gib_each: float) -> str:
-    """CloudWatch does not split memory by GPU, so it is a host's sum."""
+    """CloudWatch does not split memory by GPU, so the text has a host's sum."""
     if current_type.gpus == 1:
         return f"the GPU and {gib_each:.1f} GiB of its memory"
     return (

@@ -18,7 +18,7 @@ _MAX_WORKERS_PER_CORE = 2.0
 """Source: max_threshold (200%) of Debugger's Dataloader rule."""
 _GPU_IDLE = "gpu-idle"
 _CPU_BOTTLENECK_PERCENT = 50
-"""From this percent of minutes on, cpu-bottleneck has a finding."""
+"""From this percent of minutes with the CPU at its limit, cpu-bottleneck has a finding."""
 MIN_ACTIVE = api.Threshold(
     "min_active_minutes", 15, "minutes", "by then the start-up is over and points have arrived"
 )
@@ -58,7 +58,7 @@ def is_gpu_hardly_used(case: api.JobCase) -> bool:
 
 
 def _gpu_idle_threshold(case: api.JobCase, threshold: api.Threshold) -> float:
-    """Returns gpu-idle's value, whichever rule is judged."""
+    """Returns the value for gpu-idle, even if another rule is judged."""
     return case.policy.thresholds.get(_GPU_IDLE, {}).get(threshold.key, threshold.value)
 
 

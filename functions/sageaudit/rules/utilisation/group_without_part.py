@@ -75,7 +75,7 @@ def _unknown_outcome(usage: api.Measurements) -> api.Unknown | None:
 
 
 def _is_working(usage: api.Measurements, gpu_percent: float) -> bool:
-    """A GPU host must reach `gpu_percent` on average, any other host one core."""
+    """True if the GPUs average `gpu_percent`. Without GPUs, if the CPU averages at least one core."""
     gpus = usage.series.get(api.Metric.GPU, {}).values()
     cpus = usage.series[api.Metric.CPU].values()
     one_core = 100 / (usage.vcpu or 1)

@@ -194,7 +194,7 @@ class GpuWaitPeriods(Struct, frozen=True):
 
 
 _PERIOD_KIND_BY_FILLING = {False: "calm", True: "loading", None: "busy"}
-"""The key tells if memory fills up. None means that this is not known."""
+"""The key tells whether memory fills up. None means that this is not known."""
 
 
 def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) -> GpuWaitPeriods:
@@ -218,7 +218,7 @@ def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) 
 
 
 def _is_memory_filling(usage: api.Measurements, period: int) -> bool | None:
-    """None if that is not known."""
+    """Returns None if it is not known whether memory gets fuller."""
     interval = max(_RISE_INTERVAL_S // (usage.period_s or _RISE_INTERVAL_S), 1)
     lines = [usage.series.get(metric, {}) for metric in (api.Metric.MEMORY, api.Metric.GPU_MEMORY)]
     hosts = len(usage.series.get(api.Metric.CPU, {}))

@@ -236,7 +236,11 @@ class CheaperInstanceCount(Struct, frozen=True):
 
 
 def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCount | None:
-    """Returns None if this run did not complete, or if too few runs are known for either number."""
+    """Returns None if this run did not complete.
+
+    Also None if fewer than `min_runs` runs are known for the current number of instances, or for
+    every smaller number.
+    """
     job, count = case.job, case.job.groups[0].count
     if job.status != "Completed" or not job.elapsed_s:
         return None
@@ -266,7 +270,7 @@ def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCoun
 def _by_count(
     samples: Iterable[tuple[int, Decimal, Decimal]], min_runs: float
 ) -> list[RunsOnCount]:
-    """The cheapest count comes first."""
+    """The cheapest count comes first. Counts with too few samples are left out."""
     runs = defaultdict[int, list[tuple[Decimal, Decimal]]](list)
     for count, usd, seconds in samples:
         runs[count].append((usd, seconds))

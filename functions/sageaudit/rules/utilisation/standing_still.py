@@ -40,7 +40,7 @@ CPU_WORKED_CAUTION = (
     "in a processing job on a CPU type."
 )
 _MIN_STRETCH_S = 600
-"""An idle end must last 10 minutes, too."""
+"""The shortest idle period that counts. An idle end must last as long."""
 _MIN_HANG_S = 3600
 """A run that was idle this long at its end waited for something. Our choice."""
 _MAX_MINUTE_NUMBER = 100
