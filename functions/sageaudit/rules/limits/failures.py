@@ -230,7 +230,7 @@ def _trim_to_last_peak(line: Series) -> Series:
 
 
 def _rise_start(case: api.JobCase, points: Sequence[float]) -> float | None:
-    """Returns the median of the first fifth of the points, or None if memory did not rise steadily."""
+    """Returns the median of the first fifth, or None if memory did not rise steadily."""
     if len(points) < case.threshold(POINTS_FROM) or points[-1] < case.threshold(FULL_FROM):
         return None
     ends = [round(len(points) * part / _PARTS) for part in range(_PARTS + 1)]

@@ -75,7 +75,7 @@ def _unknown_outcome(usage: api.Measurements) -> api.Unknown | None:
 
 
 def _is_working(usage: api.Measurements, gpu_percent: float) -> bool:
-    """True if the GPUs average `gpu_percent`. Without GPUs, if the CPU averages at least one core."""
+    """True if the GPUs average `gpu_percent`, or without GPUs if the CPU averages one core."""
     gpus = usage.series.get(api.Metric.GPU, {}).values()
     cpus = usage.series[api.Metric.CPU].values()
     one_core = 100 / (usage.vcpu or 1)

@@ -44,7 +44,7 @@ _MIN_STRETCH_S = 600
 _MIN_HANG_S = 3600
 """A run that was idle this long at its end waited for something. Our choice."""
 _MAX_MINUTE_NUMBER = 100
-"""Sentences name only earlier minutes as `minute 42`."""
+"""Sentences name earlier minutes as `minute 42`, later ones as a duration."""
 
 
 def run_evidence(whole: api.Measurements) -> dict[str, api.Scalar]:

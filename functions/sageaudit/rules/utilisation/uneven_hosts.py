@@ -50,7 +50,7 @@ MIN_SHORTFALL = api.Threshold(
 _MIN_OTHER_HOSTS = 2
 """With more hosts, the first host of a processing job may be a driver."""
 _MIN_SECONDS = 900
-"""Less time may not be typical. Our choice."""
+"""All hosts must work together for this long. Less time may not be typical. Our choice."""
 
 
 @api.rule(
@@ -104,8 +104,10 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _driver(job: api.Job, load: HostLoad) -> str | None:
-    """Returns the first processing host if a framework such as Spark splits the work, or with many
-    hosts.
+    """Returns the first processing host if it may be a driver.
+
+    It may be one if a framework such as Spark splits the work, or if there are more than
+    `_MIN_OTHER_HOSTS` hosts.
     """
     framework = cluster_framework(job.image, job.entry_point)
     if job.kind is not api.JobKind.PROCESSING or not (
@@ -177,10 +179,10 @@ class HostLoad(Struct, frozen=True):
 
     @property
     def histogram_distance(self) -> float:
-        """How much the use of `busiest` and `least_busy` differs: 0 is equal, 1 is nothing in
-        common.
+        """The distance between the use of `busiest` and `least_busy`.
 
-        Compares histograms with steps of 10%.
+        0 means equal, 1 means nothing in common. The use is compared in histograms with steps of
+        10%.
         """
         busiest, least_busy = (
             _tenths(self.use_by_host[host].present) for host, _ in (self.busiest, self.least_busy)
@@ -208,7 +210,7 @@ class HostLoad(Struct, frozen=True):
     def idle_while_others_work(self, vcpu: int | None) -> tuple[str, ...]:
         """Returns the idle hosts if the busiest host works, else none.
 
-        It must use at least one core, or 5% of its GPUs.
+        A host works if it uses at least one core, or 5% of its GPUs.
         """
         min_percent = 100 / (vcpu or 1) if self.metric is api.Metric.CPU else 5.0
         return self.idle_hosts if self.busiest[1] >= min_percent else ()
