@@ -42,8 +42,8 @@ class HistorySource(Struct, frozen=True):
 
     @property
     def location_text(self) -> str:
-        """The history's location, as text: `/home/ana/history.db`, `the table sageaudit in
-        eu-west-1`.
+        """The history's location for people: a file's path, or `the table sageaudit
+        in eu-west-1`.
         """
         if self.session is None:
             return self.name

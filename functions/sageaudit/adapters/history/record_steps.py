@@ -139,8 +139,10 @@ def family_row(entry: AuditEntry, summary: AuditSummary) -> FamilyRow | None:
 def find_outdated(
     row: FamilyRow, earlier_rows: Iterable[FamilyRow], later_rows: Iterable[FamilyRow]
 ) -> Iterator[JobKey]:
-    """Yields the row's run if its audit missed an earlier run, and the later runs that missed this
-    run.
+    """Yields the runs to judge again.
+
+    These are the row's own run if its audit missed an earlier run, and the later runs that missed
+    it.
     """
     if any(row.has_missed(earlier_row) for earlier_row in earlier_rows):
         yield row.key

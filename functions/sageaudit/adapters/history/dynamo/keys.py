@@ -112,7 +112,7 @@ def family_pk(account: str, region: str, family: str) -> str:
 
 
 def family_runs_pk(account: str, region: str, family: str) -> str:
-    """Returns the key of a family's runs, for strongly consistent reads in the order of their ends."""
+    """Returns the key of a family's runs. They are sorted by their ends."""
     return f"RUNS#{family_pk(account, region, family)}"
 
 
@@ -170,7 +170,10 @@ def sums_shard(key: JobKey, scope: Scope, try_count: int) -> int:
 
 
 def sums_account_sk(month: str, account: str) -> str:
-    """Returns an account's sort key in the directory of accounts with sums. The keys sort by month."""
+    """Returns an account's sort key in the directory of accounts with sums.
+
+    The keys sort by month.
+    """
     return f"{month}#{key_part(account)}"
 
 

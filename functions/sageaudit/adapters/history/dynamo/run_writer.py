@@ -162,7 +162,7 @@ class RunWriter:
     def _family_actions(
         self, entry: AuditEntry, summary: AuditSummary, newest: AuditSummary | None
     ) -> list[Item]:
-        """Returns a Put of the run's row in its family, and a Delete of its row in another place."""
+        """Also deletes the run's old row if it was elsewhere."""
         row = family_row(entry, summary)
         new_item = None if row is None else items.family_item(summary, row, self._expires_at())
         actions = [] if new_item is None else [put_action(new_item)]

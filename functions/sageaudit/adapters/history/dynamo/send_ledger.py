@@ -46,7 +46,7 @@ _IS_FIRST_TRY = "(attribute_not_exists(tries) OR tries < :repeat)"
 
 
 class NoticeState(enum.Enum):
-    """A notice's state. The outcome is unknown for UNKNOWN, and for SENDING after the lease's end."""
+    """A notice's state. SENDING after the lease's end means the same as UNKNOWN."""
 
     SENDING = "SENDING"
     SENT = "SENT"

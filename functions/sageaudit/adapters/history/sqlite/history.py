@@ -307,7 +307,7 @@ class SqliteHistory:
         return [self._read_or_raise(rows.read_decision, row) for row in decision_rows]
 
     def save_decision(self, decision: Decision) -> None:
-        """Stores a decision. It replaces a decision of the same time about the same recommendation."""
+        """Stores a decision. It replaces one of the same time about the same recommendation."""
         with self._file.write_transaction() as connection:
             connection.execute(schema.PUT_DECISION, rows.to_columns(decision))
 
