@@ -57,6 +57,6 @@ def exit_for(error: errors.SageauditError) -> Exit:
 
 
 def worst_exit(codes: Iterable[Exit]) -> Exit:
-    """Returns the exit code of several jobs; DONE if there are no codes."""
+    """Returns the code that wins among several jobs' codes; DONE if there are none."""
     present = set(codes)
     return next((code for code in _ORDER if code in present), Exit.DONE)

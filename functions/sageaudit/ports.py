@@ -179,8 +179,8 @@ class History(Protocol):
     ) -> tuple[JobKey, ...]:
         """Schedules the family's audits that a newly recorded run affects. Returns their keys.
 
-        Checks this run and the MAX_EARLIER_RUNS runs before and after it. An audit is returned
-        until it is recorded again.
+        Checks this run and the MAX_EARLIER_RUNS runs before and after it. Each call returns a key
+        until its audit is recorded again.
         """
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
@@ -270,7 +270,8 @@ class AlertLedger(Protocol):
 
         `hours` include the new message. `includes_job_line` means that some bodies are the one-line
         message about the job. Returns False, and writes nothing, if `previous_alerts` or an hour
-        has changed, if the one-line message was written before, or if the run has a newer version.
+        has changed. It does the same if the run has a newer version, or if the one-line message was
+        written before.
         """
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:

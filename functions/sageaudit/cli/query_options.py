@@ -199,7 +199,7 @@ def _single_value(column: Column, values: Any) -> Any:
 
 
 def _option(column: Column) -> options.Decorator:
-    """The filter parses the value itself, as in Python."""
+    # The filter parses the value itself, as in Python.
     settings: dict[str, Any] = {"multiple": True}
     if column.parse is bool:
         settings = {"is_flag": True}

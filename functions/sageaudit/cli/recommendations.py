@@ -131,7 +131,7 @@ def _month_figure(recommendation: FamilyRecommendation) -> Figure:
 
 
 def _month_cell(recommendation: FamilyRecommendation) -> Figure | str:
-    """Amounts that are only possible are marked."""
+    # Amounts that are only possible are marked.
     figure = _month_figure(recommendation)
     is_marked = recommendation.amount_kind is AmountKind.POSSIBLE and figure.usd is not None
     return f"maybe {str(figure).removeprefix('about ')}" if is_marked else figure

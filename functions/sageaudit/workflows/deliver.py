@@ -305,7 +305,7 @@ class _LeasedNotice(Struct, frozen=True):
         return RetryLater(max(REPEAT_AFTER_S, error.retry_after_s), error)
 
     def _store_circuit(self, old_circuit: Circuit, new_circuit: Circuit) -> None:
-        """If the write fails, no notice is lost or sent twice."""
+        # If the write fails, no notice is lost or sent twice.
         if old_circuit == new_circuit:
             return
         with suppress(AwsError):
@@ -314,7 +314,7 @@ class _LeasedNotice(Struct, frozen=True):
 
 
 def _circuit_after_failure(circuit: Circuit, now_s: int) -> Circuit:
-    """The pauses double."""
+    # The pauses double.
     failures = circuit.failures + 1
     if failures < CIRCUIT_OPENS_AFTER:
         return Circuit(failures, 0)

@@ -139,8 +139,8 @@ def routes_with_digest(policy: Policy) -> tuple[dict[int, Route | None], tuple[s
     """Returns the routes with a digest by number, and why each other route has none.
 
     The number 0 with the route None means all jobs. A route by tag needs its tag in `tags.show`, as
-    the history has no other tags. A route that selects only recommendations would show all jobs'
-    spend.
+    the history has no other tags. A route that selects only recommendations has no digest, since it
+    would show all jobs' spend.
     """
     routes: dict[int, Route | None] = {0: None}
     routes_without_digest = []
@@ -229,7 +229,7 @@ def make_digests(
 
 
 def _route_question(lists: HistoryLists, route: Route | None) -> Question:
-    """The route's rules, severity and dollars are left out, as they select recommendations."""
+    # The route's rules, severity and dollars are left out, as they select recommendations.
     if route is None:
         return Question(lists.window)
     return Question.with_filters(

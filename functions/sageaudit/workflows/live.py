@@ -169,7 +169,7 @@ class LiveAccount:
     def _read_each(
         self, children: Iterable[JobRef] | None, read: Callable[[JobRef], T]
     ) -> Iterator[T]:
-        """Leaves out jobs that were deleted, with a warning."""
+        # Leaves out jobs that were deleted, with a warning.
         for child in children or ():
             try:
                 yield read(child)
@@ -231,11 +231,9 @@ class LiveAccount:
         return self._find(job, [kind] if kind else list(JobKind), region)
 
     def _find(self, name: str, kinds: list[JobKind], region: str) -> JobRef:
-        """Warns if the profile may not describe some kinds.
-
-        Raises AmbiguousName if jobs of two kinds have the name. If no job is found, raises
-        JobNotFound, or AccessDenied if some kinds could not be described.
-        """
+        # Warns if the profile may not describe some kinds. Raises AmbiguousName if jobs of two
+        # kinds have the name. If no job is found, raises JobNotFound, or AccessDenied if some kinds
+        # could not be described.
         jobs = SageMakerJobs(self._accounts.client_factory("sagemaker"))
         refs: list[JobRef] = []
         denied: dict[JobKind, AccessDenied] = {}

@@ -154,9 +154,8 @@ def _make_alert(
     deps: NotifyDependencies,
     now: datetime,
 ) -> Notification:
-    """A pipeline step with a recommendation is stored in its pipeline's subject, even without an
-    alert.
-    """
+    # A pipeline step with a recommendation is stored in its pipeline's subject, even without an
+    # alert.
     past_alerts = past_alerts.with_step(summary.family) if audit.recommendations else past_alerts
     case = _read_case(audit, summary, past_alerts, deps, now)
     decision = decide(case, past_alerts.last_run_alert)
@@ -272,7 +271,7 @@ def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
 
 
 def _destination(decision: AlertDecision, facts: RouteFacts, policy: Policy) -> Destination:
-    """A correction goes to the channels of the corrected message."""
+    # A correction goes to the channels of the corrected message.
     corrected_alert = decision.previous_alert if decision.is_correction else None
     same_channels = (
         tuple(name for name in corrected_alert.channels if name in policy.channels)
@@ -283,7 +282,7 @@ def _destination(decision: AlertDecision, facts: RouteFacts, policy: Policy) -> 
 
 
 def _is_line_due(version: int, audit: MessageAudit, policy: Policy) -> bool:
-    """The jobs of a roll-up get no line of their own."""
+    # The jobs of a roll-up get no line of their own.
     return version == FIRST_VERSION and policy.has_job_lines and not audit.is_in_roll_up
 
 
@@ -295,9 +294,7 @@ def _with_line(
     deps: NotifyDependencies,
     now: datetime,
 ) -> Notification:
-    """The line does not depend on the job's figures. Changes in later versions are
-    left to alerts.
-    """
+    # The line does not depend on the job's figures. Changes in later versions are left to alerts.
     if age_suppression_reason(summary.ended_at, deps.installed_at(), now):
         return notification
     job, last_alert = audit.job, (notification.new_alerts or past_alerts).last_run_alert

@@ -84,7 +84,7 @@ def _notification(
 
 
 def _write_nothing(card: MessageCard, mentions: Mapping[str, str]) -> Payload:
-    """The caller writes the card for the channel that is shown."""
+    # The caller writes the card for the channel that is shown.
     del card, mentions
     return {}
 

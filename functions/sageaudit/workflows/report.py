@@ -203,7 +203,7 @@ def assemble_account_report(
 def _sums_by(
     lists: HistoryLists, earlier_lists: HistoryLists | None, account: str | None
 ) -> Iterator[ColumnSums]:
-    """Sums by account and region are left out if there is only one."""
+    # Sums by account and region are left out if there is only one.
     for column, scope, name in _COLUMNS:
         sums, earlier_sums = (
             group_rows(part.daily_sums(scope, account=account), name) if part else None
@@ -219,10 +219,8 @@ def _sums_by_tag(
     earlier_window: Window | None,
     account: str | None,
 ) -> Iterator[ColumnSums]:
-    """A history has no daily sums of tags, so the jobs are added up.
-
-    Earlier sums are None unless all jobs of the earlier days were read.
-    """
+    # A history has no daily sums of tags, so the jobs are added up. Earlier sums are None unless
+    # all jobs of the earlier days were read.
     names = sorted({name for summary in summaries for name in summary.tags})
     earlier_summaries, omitted_count = list[AuditSummary](), 1
     if names and earlier_window:

@@ -224,7 +224,7 @@ def _page(client: Any, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_active(row: dict[str, Any]) -> bool:
-    """AWS replaced `Status` by `State` on 2026-09-09."""
+    # AWS replaced `Status` by `State` on 2026-09-09.
     return (row.get("State") or row.get("Status")) == "ACTIVE"
 
 

@@ -274,6 +274,6 @@ class TimeLimitedClients:
         return new_client
 
     def _check(self, event_name: str, **_: Any) -> None:
-        """The SDK calls this hook before each attempt."""
+        # The SDK calls this hook before each attempt.
         if self._ends_at is not None and self._clock() >= self._ends_at:
             raise OutOfTime(operation=event_name.rpartition(".")[2])

@@ -124,9 +124,8 @@ class CloudWatchMetrics:
     def _hosts(
         self, client: Any, job: Job, published_metrics: JobMetrics, now: datetime
     ) -> list[str]:
-        """ListMetrics returns the hosts of all jobs of a kind. For a job that has just ended, only
-        recently active metrics are requested.
-        """
+        # ListMetrics returns the hosts of all jobs of a kind. For a job that has just ended, only
+        # recently active metrics are requested.
         if published_metrics.has_numbered_hosts:
             host_count = min(job.instance_count or 0, MAX_HOSTS)
             return [f"{job.name}/algo-{number}" for number in range(1, host_count + 1)]
@@ -142,7 +141,7 @@ class CloudWatchMetrics:
     def _list_all_hosts(
         self, client: Any, job: Job, published_metrics: JobMetrics
     ) -> tuple[str, ...]:
-        """One thread lists the hosts while others wait."""
+        # One thread lists the hosts while others wait.
         key = (job.account, job.region, published_metrics.namespace)
         with self._lock:
             if key not in self._hosts_by_kind:
@@ -154,9 +153,8 @@ class CloudWatchMetrics:
     def _series(
         self, job: Job, published_metrics: JobMetrics, hosts: list[str]
     ) -> list[_SeriesKey]:
-        """The source for algorithm metrics is TrainingJobAnalytics in aws/sagemaker-python-sdk,
-        analytics.py.
-        """
+        # The source for algorithm metrics is TrainingJobAnalytics in aws/sagemaker-python-sdk,
+        # analytics.py.
         instance_types = [self._types.get(group.instance_type) for group in job.groups]
         has_gpus = any(
             instance_type is None or instance_type.gpus for instance_type in instance_types
@@ -227,10 +225,8 @@ def _wait_hint(job: Job, now: datetime) -> str | None:
 
 
 def _has_ended_recently(job: Job, now: datetime) -> bool:
-    """ListMetrics lists metrics of the last 3 hours as recently active; 2 hours leave a margin.
-
-    For a job that was read while it ran, the time of reading counts as its end.
-    """
+    # ListMetrics lists metrics of the last 3 hours as recently active; 2 hours leave a margin. For
+    # a job that was read while it ran, the time of reading counts as its end.
     end = job.ended_at or job.observed_until
     return end is not None and now - end < timedelta(hours=2)
 
@@ -334,7 +330,7 @@ def _number(value: object) -> float:
 def _results(
     client: Any, request: dict[str, Any], notes: dict[str, None]
 ) -> Iterator[dict[str, Any]]:
-    """PartialData means that more pages follow."""
+    # PartialData means that more pages follow.
     token: str | None = None
     for _ in range(_MAX_PAGES):
         answer = client.get_metric_data(**request, **({"NextToken": token} if token else {}))

@@ -46,7 +46,7 @@ COUNT_PERMISSIONS = tuple(
 AUDIT_PERMISSIONS = (*JOB_PERMISSIONS, *COUNT_PERMISSIONS)
 """All calls that an audit makes."""
 CHILDREN_PERMISSIONS = tuple(f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS)
-"""Calls that list a roll-up's jobs. The Lambda reads most of them from the history instead."""
+"""Calls that list a roll-up's jobs. The Lambda reads these jobs from the history instead."""
 LIST_PERMISSIONS = tuple(f"sagemaker:{kind.spec.list_call}" for kind in JobKind)
 """The calls of a sweep; only its role has them. A policy cannot limit them to certain jobs."""
 PERMISSIONS = (*AUDIT_PERMISSIONS, *LIST_PERMISSIONS)
@@ -103,7 +103,7 @@ class SageMakerJobs:
             }
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:
-        """Yields each job that a roll-up launched once. Raises AwsError."""
+        """Yields the jobs that a roll-up launched, without duplicates. Raises AwsError."""
         rollup = ref.kind.spec.rollup
         if rollup is None:
             return
@@ -271,7 +271,7 @@ class PacedJobPages(Struct, frozen=True):
 
 
 def _add_pause(client: Any, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
-    """AWS counts requests by account and region."""
+    # AWS counts requests by account and region.
     last_s = float("-inf")
 
     def take_turn(**_: Any) -> None:

@@ -108,7 +108,7 @@ class CostExplorer:
 
 
 def _period(since: date, until: date) -> dict[str, str]:
-    """Cost Explorer excludes the end of a period."""
+    # Cost Explorer excludes the end of a period.
     return {"Start": since.isoformat(), "End": (until + timedelta(days=1)).isoformat()}
 
 

@@ -197,9 +197,8 @@ def https_post(url: str, body: bytes, headers: Mapping[str, str]) -> Response:
 
 
 def _connect(context: ssl.SSLContext, host: str, port: int) -> ssl.SSLSocket:
-    """The socket is wrapped before it connects. `wrap_socket` leaves a connected socket open if the
-    other side has reset the connection. The TLS handshake checks the certificate and host name.
-    """
+    # The socket is wrapped before it connects. `wrap_socket` leaves a connected socket open if the
+    # other side has reset the connection. The TLS handshake checks the certificate and host name.
     last_error = OSError("no address")
     for family, socket_type, _, _, address in socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM
@@ -292,7 +291,7 @@ class SnsChannel(NoticeChannel):
 
 
 def _refusal(error: ClientError) -> ChannelError:
-    """A wrong topic, text or key is permanent, so it becomes ChannelBroken."""
+    # A wrong topic, text or key is permanent, so it becomes ChannelBroken.
     code = error_code(error)
     aws_error: AwsError = translate_error(error, "sns")
     if isinstance(aws_error, Throttled | NoCredentials):

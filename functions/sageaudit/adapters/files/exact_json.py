@@ -56,7 +56,7 @@ def replace_surrogates(text: str) -> str:
 
 @lru_cache(maxsize=1_024)
 def _key(name: str) -> str:
-    """Cached, since audits repeat some hundred keys many times."""
+    # Cached, since audits repeat some hundred keys many times.
     return _scalar(name)
 
 

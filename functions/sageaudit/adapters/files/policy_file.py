@@ -69,7 +69,7 @@ def load_policy(path: Path) -> Policy:
 
 
 def _load_own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
-    """The file's path is relative to the policy's folder. Raises BadPolicy."""
+    # The file's path is relative to the policy's folder. Raises BadPolicy.
     discounts = table.get("discounts")
     name = discounts.get("own_rates") if isinstance(discounts, dict) else None
     if not isinstance(name, str) or not name:

@@ -232,7 +232,7 @@ class _Anonymizer(Struct, frozen=True):
         return {key: share(document[key]) for key, share in share_by_key.items() if key in document}
 
     def _answer(self, answer: Mapping[str, Any], job_account: str | None) -> dict[str, Any]:
-        """An image in `job_account` counts as the user's, not as AWS's."""
+        # An image in `job_account` counts as the user's, not as AWS's.
         names = self.names
         pseudonyms: Mapping[StoredAs, Callable[[str], str]] = {
             StoredAs.TYPE: lambda text: text if text in self.types else UNKNOWN,

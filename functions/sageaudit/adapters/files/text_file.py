@@ -203,7 +203,7 @@ def _reason(error: json.JSONDecodeError, path: str, hint: str) -> str:
 
 
 def _parse_yaml(text: str, name: str) -> Any:
-    """Times stay text, as in JSON. Raises BadUsage."""
+    # Times stay text, as in JSON. Raises BadUsage.
     try:
         yaml = import_module("yaml")
     except ImportError as error:

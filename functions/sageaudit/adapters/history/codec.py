@@ -192,7 +192,7 @@ def _run_value(value: object) -> object:
 
 
 def _sums_item(sums: Sums) -> Item:
-    """Zeros are not stored."""
+    # Zeros are not stored.
     rules = {name: _texts(rule) for name, rule in sums.rules.items()}
     return _texts(sums) | ({"rules": rules} if rules else {})
 

@@ -109,9 +109,8 @@ def open_in_memory(name: str) -> HistorySource:
 def _open_table(
     table: str, profile: str | None, region: str | None
 ) -> tuple[Any, History, Decisions]:
-    """Uses the user's own credentials. Raises BadUsage for an invalid table name or an unknown
-    region.
-    """
+    # Uses the user's own credentials. Raises BadUsage for an invalid table name or an unknown
+    # region.
     # boto3 is imported only for tables.
     from sageaudit.adapters.aws.accounts import open_session  # noqa: PLC0415
     from sageaudit.adapters.aws.clients import aws_errors, client  # noqa: PLC0415

@@ -37,8 +37,8 @@ _Document = dict[str, Any]
 class RecordStep(enum.Enum):
     """What recording an entry does.
 
-    WRITE adds a version. ADVANCE changes only the time of the job's last change. CONFIRM: judging
-    the newest version again gave the same result. DUPLICATE and OLDER change nothing.
+    WRITE adds a version. ADVANCE changes only the time of the job's last change. CONFIRM means that
+    judging the newest version again gave the same result. DUPLICATE and OLDER change nothing.
     """
 
     WRITE = "write"

@@ -110,7 +110,7 @@ def _parts(document: AuditDocument) -> dict[str, Any]:
 
 
 def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
-    """A usage type with an unknown line has the value None."""
+    # A usage type with an unknown line has the value None.
     quantities: dict[str, list[Decimal | None]] = defaultdict(list)
     costs: dict[str, list[Decimal | None]] = defaultdict(list)
     for line in lines_from_audit(document, None):

@@ -91,7 +91,7 @@ def _account_id(environ: Mapping[str, str], name: str) -> str:
 
 
 def _notices_queue_urls(environ: Mapping[str, str], _name: str) -> dict[str, str]:
-    """The comma-separated variable CHANNELS names the channels."""
+    # The comma-separated variable CHANNELS names the channels.
     names = dict.fromkeys(name.strip() for name in _required(environ, "CHANNELS").split(","))
     return {name: _required(environ, notices_queue_variable(name)) for name in names}
 

@@ -40,7 +40,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
 
     @cached_property
     def _quotes(self) -> dict[tuple[str, Component, str], Quote]:
-        """A cache, since jobs of many days need the same quotes."""
+        # A cache, since jobs of many days need the same quotes.
         return {}
 
     def read(self, region: str | None, component: Component) -> PackagedPrices:
@@ -112,9 +112,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
     def _exceptions(
         self, region: str, component: Component, instance_type: str
     ) -> Iterator[Mapping[str, Any]]:
-        """Exceptions are reasons to doubt a price, until a later read of the price list confirms
-        it.
-        """
+        # Exceptions are reasons to doubt a price, until a later read of the price list confirms it.
         for row in self.hourly_table["exceptions"]:
             family = f"ml.{row['family']}." if "family" in row else None
             is_named = row.get("type") == instance_type or (
@@ -125,7 +123,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
                 yield row
 
     def _storage(self, region: str, component: Component, _: str) -> Quote:
-        """A Processing price that is not known is Training's price / 1.4."""
+        # A Processing price that is not known is Training's price / 1.4.
         row = self.storage_table["regions"].get(region)
         if row is None:
             return Quote()

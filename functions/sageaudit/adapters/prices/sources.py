@@ -84,7 +84,7 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
 
     @cached_property
     def _quotes(self) -> dict[tuple[str, Component, str], Quote]:
-        """A cache, since jobs of many days need the same quotes."""
+        # A cache, since jobs of many days need the same quotes.
         return {}
 
     def read(self, region: str | None, component: Component) -> EstimatedPrices:
@@ -95,8 +95,7 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
     def factor(self, instance_type: str, component: Component) -> Mapping[str, Any] | None:
         """Returns the factors of a type's size, or else of its family; None if none was tested.
 
-        A factor was tested if it has a pair of rates of this component, or of the reference
-        component.
+        A factor was tested if it has a pair of rates of this component or of Hosting.
         """
         family, _, size = instance_type.partition(".")[2].partition(".")
         rows = {row.get("size"): row for row in self.table["factors"] if row["family"] == family}

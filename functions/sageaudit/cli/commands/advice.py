@@ -147,10 +147,8 @@ def _add_decision_command(action: DecisionAction) -> None:
 
 
 def _last_day(action: DecisionAction, until: datetime | None, now: datetime) -> date | None:
-    """By default, the last day is the action's own.
-
-    Raises BadUsage for a day in the past, and for an action that takes no day.
-    """
+    # By default, the last day is the action's own. Raises BadUsage for a day in the past, and for
+    # an action that takes no day.
     if until is None:
         return (
             (now + _DEFAULT_DURATION).date()

@@ -112,7 +112,7 @@ def audit(
 
 @contextmanager
 def _open_history(history: Path | None) -> Iterator[History]:
-    """Without a file, the history is in memory."""
+    # Without a file, the history is in memory.
     if history is None:
         yield SqliteHistory()
         return

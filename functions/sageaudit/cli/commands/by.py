@@ -125,7 +125,7 @@ def by(
 
 
 def _total_lines(rows: Sequence[SumsRow], *, is_truncated: bool) -> Iterator[str]:
-    """The sums of all rows are left out if all rows are printed."""
+    # The sums of all rows are left out if all rows are printed.
     total = combine(rows)
     row_amounts = cells.row_amounts(total)
     if is_truncated:
@@ -143,7 +143,7 @@ def _warn_history_begins_later(rows: Sequence[SumsRow], requested_start: date) -
 
 
 def _without_empty(rows: Sequence[SumsRow], length: PeriodLength) -> list[SumsRow]:
-    """The newest row stays. Prints how many rows are left out."""
+    # The newest row stays. Prints how many rows are left out.
     nonempty_rows = [row for row in rows if row.jobs or row.costliest_rule or row is rows[-1]]
     if empty_count := len(rows) - len(nonempty_rows):
         print_message(f"{count_text(empty_count, f'empty {length.value}')} not shown")

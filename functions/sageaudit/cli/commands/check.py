@@ -130,7 +130,7 @@ def check_file(checks: RequestChecker, path: str) -> CheckedFile:
 def _history(
     history: Path | None, table: str | None, profile: str | None, region: str | None
 ) -> AbstractContextManager[HistorySource | None]:
-    """Without a name, opens the user's default file if it can be read."""
+    # Without a name, opens the user's default file if it can be read.
     try:
         return open_history(history, table, profile, region, warn=print_message)
     except HistoryFileError as error:
@@ -148,7 +148,7 @@ def _region(name: str | None) -> str | None:
 
 
 def _exit_code(checked_file: CheckedFile, fail_on: Severity | None) -> Exit:
-    """Without --fail-on, the code is a failure only if AWS would refuse a request."""
+    # Without --fail-on, the code is a failure only if AWS would refuse a request.
     findings = [finding for job in checked_file["jobs"] for finding in job["findings"]]
     if fail_on is None:
         is_refused = any(

@@ -148,7 +148,7 @@ def _print_policy(actions: Sequence[str], scope: permissions.PolicyScope) -> Non
 
 
 def _document(checks: Sequence[Check]) -> dict[str, Any]:
-    """`exit_code` is None for a check that did not fail."""
+    # `exit_code` is None for a check that did not fail.
     rows = [
         {
             **{name: value for name, value in asdict(check).items() if name != "code"},
@@ -184,7 +184,7 @@ def _show(checks: Sequence[Check], console: Console) -> None:
 
 
 def _names(names: Sequence[str], state: CheckState) -> str:
-    """Of many checks that did not fail, only the first ones are named."""
+    # Of many checks that did not fail, only the first ones are named.
     if state is CheckState.FAILED or len(names) <= _MAX_NAMES:
         return ", ".join(names)
     return f"{', '.join(names[: _MAX_NAMES - 1])} and {len(names) - _MAX_NAMES + 1} more"

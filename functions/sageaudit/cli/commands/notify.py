@@ -135,7 +135,7 @@ def _counted_runs_text(count: int) -> str:
 def _make_payload(
     card: MessageCard, channel_config: ChannelConfig, policy: Policy, *, raw: bool
 ) -> Payload:
-    """Prints the payload too. Raises MalformedData if the channel could not post it."""
+    # Prints the payload too. Raises MalformedData if the channel could not post it.
     service = SERVICES[channel_config.service]
     payload = service.write(card, policy.mentions)
     service.check(payload)
@@ -148,11 +148,8 @@ def _make_payload(
 
 
 def _digests(source: HistorySource, policy: Policy, channel: str) -> list[MessageCard]:
-    """Prints why there is a digest or none.
-
-    A channel's name selects the digests of its routes. A service's name selects the digest of all
-    jobs.
-    """
+    # Prints why there is a digest or none. A channel's name selects the digests of its routes. A
+    # service's name selects the digest of all jobs.
     preview = preview_digests(source, policy, clock.utc_now())
     if isinstance(preview, str):
         print_message(f"no digest: {preview}")
@@ -210,7 +207,7 @@ def _destination_text(to: Destination, policy: Policy, channel: str) -> str:
 
 
 def _open(history_choice: HistoryChoice, *, recorded: bool) -> HistorySource:
-    """For a recording without a history, opens an empty one."""
+    # For a recording without a history, opens an empty one.
     has_name = history_choice.history is not None or history_choice.table is not None
     return histories.open_in_memory("") if recorded and not has_name else history_choice.open()
 

@@ -211,7 +211,7 @@ def _note(rate: Rate) -> str | None:
 
 
 def _rates_table(rates: list[TypeRate]) -> Group:
-    """Components of equal price share a line. The sources are below the table."""
+    # Components of equal price share a line. The sources are below the table.
     table = plain_table("Region", "USD/hour", "As of", "For")
     components_by_rate: dict[TypeRate, list[str]] = {}
     for rate in rates:

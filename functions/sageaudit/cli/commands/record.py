@@ -97,7 +97,7 @@ def record(
 
 
 def _name(document: Mapping[str, Any]) -> str:
-    """A set without its tuning job gets its first job's name. An invalid job name becomes `job`."""
+    # A set without its tuning job gets its first job's name. An invalid job name becomes `job`.
     answer = document.get("describe") or document["children"][0]["describe"]
     name = next(str(value) for key, value in answer.items() if key.endswith("JobName"))
     return name if JOB_NAME.match(name) else "job"

@@ -163,7 +163,7 @@ def docstring_sections(docstring: str) -> list[tuple[str, str]]:
 
 
 def _judging_lines(rule: Rule) -> list[str]:
-    """What most rules share is left out."""
+    # What most rules share is left out.
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
     lines = [f"Judges {SCOPE_LABELS[rule.scope]}; kinds of job: {kinds}.", *_request_support(rule)]
     if rule.report_once_per_family:
@@ -199,7 +199,7 @@ def _judging_lines(rule: Rule) -> list[str]:
 
 
 def _metric_lines(rule: Rule) -> Iterator[str]:
-    """Also says what active minutes are."""
+    # Also says what active minutes are.
     metrics = " and ".join(metric.value for metric in rule.required_metrics)
     minutes = "minutes of work" if rule.uses_whole_run else "active minutes"
     yield (

@@ -91,10 +91,8 @@ def _guides(guides: list[GuideDocument]) -> Iterator[list[CheckLine]]:
 
 
 def _unknown(job: dict[str, Any]) -> Iterator[CheckLine]:
-    """Unknown values are listed only if they prevent a cost or a rule's result.
-
-    The list may be cut; --output json has all of them.
-    """
+    # Unknown values are listed only if they prevent a cost or a rule's result. The list may be cut;
+    # --output json has all of them.
     reasons = [row["reason"] for row in job["unknown"]] + [job["cost"]["why_not_known"] or ""]
     rows = [
         row for row in job["not_known"] if any(f"{row['path']} " in reason for reason in reasons)

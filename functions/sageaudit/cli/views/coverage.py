@@ -91,7 +91,7 @@ def _show_usage(rows: Sequence[tuple[str, str, str]], console: Console) -> None:
 
 
 def _rows(coverage: Coverage) -> Iterator[tuple[str, str, str]]:
-    """The bill's largest rows come first; --output json has all of them."""
+    # The bill's largest rows come first; --output json has all of them.
     for row in coverage.covered_usage[:_MAX_ROWS]:
         yield row.usage_type, format_usd(row.bill_usd), format_usd(row.audited_usd)
     for uncovered in coverage.uncovered_usage[:_MAX_ROWS]:

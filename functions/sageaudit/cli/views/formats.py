@@ -289,7 +289,7 @@ def _value_text(value: object, kind: FieldKind) -> str:
 
 
 def _exact(value: object) -> object:
-    """Decimals are rounded to 6 places, as money is stored."""
+    # Decimals are rounded to 6 places, as money is stored.
     if isinstance(value, Decimal):
         return round(value, 6) if value.is_finite() else value
     if isinstance(value, datetime):
@@ -298,7 +298,7 @@ def _exact(value: object) -> object:
 
 
 def _csv_line(cells: Iterable[str]) -> str:
-    """A single empty cell is written as `""`."""
+    # A single empty cell is written as `""`.
     return (",".join(cells) or '""') + "\r\n"
 
 
@@ -309,7 +309,7 @@ def _csv_cell(value: object) -> str:
 
 @lru_cache(1_000)
 def _csv_text(text: str) -> str:
-    """Cached, since most rows repeat the same words."""
+    # Cached, since most rows repeat the same words.
     safe_text = for_terminal(text)
     if text.startswith(_FORMULA_STARTS) or safe_text.startswith(_FORMULA_STARTS):
         safe_text = f"'{safe_text}"

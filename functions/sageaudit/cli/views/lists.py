@@ -30,7 +30,7 @@ _MIN_WORD_WIDTH = 12
 
 
 def _column_field(column: Column) -> Field:
-    """Its cell is a word if there is no value."""
+    # Its cell is a word if there is no value.
     if column.length:
         return Field("period", format_cell=cells.period_label)
     missing_labels = {"owner": NO_OWNER_LABEL, "type": NO_TYPE_LABEL, "reason": "(no reason)"}
@@ -134,7 +134,7 @@ _FINDING_FIELDS = (
 
 
 def _nested_field(part: str, field: Field) -> Field:
-    """The field reads its value from this part of the row."""
+    # The field reads its value from this part of the row.
     get_part, format_cell, getter = attrgetter(part), field.format_cell, field.getter
     return replace(
         field,

@@ -74,7 +74,7 @@ def _named_sums(ranked: RankedName) -> dict[str, Any]:
 
 
 def _sums(sums: Sums) -> dict[str, Any]:
-    """Unknown amounts are null."""
+    # Unknown amounts are null.
     counts = {name: value for name, value in asdict(sums).items() if name != "rules"}
     return counts | {
         "total_usd": sums.known_total_usd,
@@ -165,7 +165,7 @@ def _show_families(ranking: Ranking, console: Console) -> None:
 
 
 def _show_fixes(families: Sequence[RankedFamily], console: Console) -> None:
-    """Fixes that save less than a cent are left out."""
+    # Fixes that save less than a cent are left out.
     shown_fixes = [
         (ranked.family, ranked.fix)
         for ranked in families
@@ -223,7 +223,7 @@ def _show_rules(ranking: Ranking, console: Console) -> None:
 
 
 def _rule_money(sums: RuleSums) -> Iterator[str]:
-    """0 is a dash, since most rules have one kind of dollars."""
+    # 0 is a dash, since most rules have one kind of dollars.
     for figure in rule_amounts(sums):
         yield "-" if figure.usd == 0 == figure.upper_end and not figure.at_least else str(figure)
 
@@ -243,7 +243,7 @@ def _sums_table(
     ranked: Sequence[RankedName],
     console: Console,
 ) -> None:
-    """A narrow terminal leaves out the jobs first."""
+    # A narrow terminal leaves out the jobs first.
     cells = [
         [*labels, f"{row.sums.jobs:,}", *map(str, sums_amounts(row.sums)[:3])]
         for labels, row in zip(names, ranked, strict=True)

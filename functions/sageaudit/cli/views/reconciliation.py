@@ -80,7 +80,7 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
 
 
 def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
-    """AWS's parts add up to `aws_usd`, the history's parts to `history_usd`."""
+    # AWS's parts add up to `aws_usd`, the history's parts to `history_usd`.
     total_usd, outside_usd = result.aws_usd(), result.aws_usd(jobs_only=False)
     missing_usd = result.aws_usd(Presence.ONLY_IN_AWS, jobs_only=True)
     return {
@@ -221,7 +221,7 @@ def _share(part: Decimal, total_usd: Decimal) -> str:
 
 
 def _table(result: Reconciliation, presence: Presence) -> Table:
-    """Usage that no audit covers is only in the sums."""
+    # Usage that no audit covers is only in the sums.
     rows = [
         row
         for row in result.rows_by_presence[presence]

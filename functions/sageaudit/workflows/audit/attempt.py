@@ -81,9 +81,7 @@ class AuditDependencies(Struct, frozen=True):
     ruleset: Ruleset
     fingerprint_key: Callable[[], bytes | None]
     is_history_persistent: bool = True
-    """False for a temporary history, which lacks the family's earlier runs. It
-    repeats no audits.
-    """
+    """False for a temporary history, which lacks earlier runs. Its audits are not repeated."""
     can_metrics_arrive: bool = True
     """False for a recording, which gets no further metrics."""
     has_all_tags: bool = True

@@ -114,7 +114,7 @@ def audit_job(
 def _pooled_usd(
     pool: PooledRuns | None, earlier_runs: Sequence[AuditSummary] | None
 ) -> Decimal | None:
-    """Unjudged runs count as 0. Returns None without a pool or a history."""
+    # Unjudged runs count as 0. Returns None without a pool or a history.
     if pool is None or earlier_runs is None:
         return None
     amounts = [run.avoidable_usd for run in earlier_runs if run.job in pool.names]
@@ -124,7 +124,7 @@ def _pooled_usd(
 def _mark_reported_earlier(
     savings: Savings, ruleset: Ruleset, earlier_runs: Sequence[AuditSummary]
 ) -> Savings:
-    """A finding with counted dollars is marked only if its rule names an earlier run."""
+    # A finding with counted dollars is marked only if its rule names an earlier run.
     rules_reported_once = {rule.info.name for rule in ruleset.rules if rule.report_once_per_family}
     findings = tuple(
         replace(finding, reported_for_run=reported_for_run)
@@ -145,7 +145,7 @@ def _reported_for_run(
 
 
 def _oldest_run_with_rule(rule: str, earlier_runs: Sequence[AuditSummary]) -> str | None:
-    """`earlier_runs` are sorted newest first."""
+    # `earlier_runs` are sorted newest first.
     return next(
         (run.job for run in reversed(earlier_runs) if rule in run.rules_with_findings), None
     )
@@ -158,9 +158,7 @@ def _can_see_gpus(rule: Rule, usage: Measurements) -> bool:
 def _waste_outcomes(
     outcomes: Outcomes, ruleset: Ruleset, policy: Policy, usage: Measurements
 ) -> list[WasteOutcome]:
-    """A rule for hosts of several types has no `required_metrics`, but reads each
-    type's metrics.
-    """
+    # A rule for hosts of several types has no `required_metrics`, but reads each type's metrics.
     rules = {rule.info.name: rule for rule in ruleset.rules if rule.finds_waste}
     return [
         WasteOutcome(
@@ -281,7 +279,7 @@ def audit_account(
 
 
 def _detections(outcomes: Outcomes, *, as_estimates: bool) -> list[tuple[RuleInfo, Detection]]:
-    """`as_estimates` marks the detections' dollars as estimates."""
+    # `as_estimates` marks the detections' dollars as estimates.
     detections = [
         (rule_info, detection)
         for rule_info, detection in outcomes

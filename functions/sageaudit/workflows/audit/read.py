@@ -101,7 +101,7 @@ def describe(end_event: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailu
 
 
 def _wrong_run_failure(end_event: JobEndEvent, run: DescribedRun) -> DescribeFailure:
-    """A run created later has replaced this run for good. An earlier run means a stale answer."""
+    # A run created later has replaced this run for good. An earlier run means a stale answer.
     is_from_aws, created_at = not end_event.is_replayed, run.created_at
     is_later_run = (
         created_at is not None
@@ -214,9 +214,9 @@ def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) ->
 def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
     """Returns the stored usage if CloudWatch cannot add to it, else CloudWatch's usage.
 
-    CloudWatch cannot add to it if the stored main metrics are complete, if CloudWatch has only
-    averages by now, or if the code ran briefly and the audit is final. If CloudWatch's answer is
-    incomplete, stored usage of all hosts is kept. Usage from before the run's end is ignored.
+    CloudWatch cannot add to complete main metrics, or if it has only averages by now. The same
+    applies if the code ran briefly and the audit is final. If CloudWatch's answer is incomplete,
+    stored usage of all hosts is kept. Usage from before the run's end is ignored.
     """
     summary, ended_at, now = attempt.latest_summary, job.ended_at, attempt.now
     stored: RunUsage | None = None
@@ -274,7 +274,7 @@ def _has_run_briefly(job: Job) -> bool:
 def _are_metrics_late(
     job: Job, usage: Measurements, *, now: datetime, has_waited: bool = False
 ) -> bool:
-    """A run whose code ran briefly gets only one further audit."""
+    # A run whose code ran briefly gets only one further audit.
     if has_waited and _has_run_briefly(job):
         return False
     can_arrive = job.ended_at is not None and now - job.ended_at < METRIC_ARRIVAL_TIMEOUT

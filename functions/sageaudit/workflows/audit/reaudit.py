@@ -145,7 +145,7 @@ def _compared_facts(document: AuditDocument) -> tuple[object, ...]:
 
 
 def _has_same_findings(first: list[FindingDocument], second: list[FindingDocument]) -> bool:
-    """The order does not matter."""
+    # The order does not matter.
     first_sorted, second_sorted = (sorted(rows, key=_identity) for rows in (first, second))
     return len(first_sorted) == len(second_sorted) and all(
         _identity(a) == _identity(b) and _is_same_usd(a["saving_usd"], b["saving_usd"])

@@ -202,7 +202,7 @@ def _record(
     usage: RunUsage | None = None,
     earlier_runs: tuple[AuditSummary, ...] | None = None,
 ) -> AuditRecorded:
-    """`usage` is None for a roll-up or an unauditable run, with which no run is compared."""
+    # `usage` is None for a roll-up or an unauditable run, with which no run is compared.
     if attempt.deps.is_history_persistent or attempt.deps.can_metrics_arrive:
         error = usage.metrics_error if usage else None
         audit = schedule_recheck(
@@ -231,7 +231,7 @@ def _record(
 def _merge_with_stored(
     audit: Audit, key: JobKey, run_usage: RunUsage | None, attempt: Attempt
 ) -> tuple[AuditDocument, AuditSummary | None]:
-    """A reaudit without changed figures keeps the stored document."""
+    # A reaudit without changed figures keeps the stored document.
     new_document = document(audit)
     new_summary = run_summary(audit) if audit.usage is not None else None
     has_error = run_usage is not None and run_usage.metrics_error is not None
@@ -254,7 +254,7 @@ def _merge_with_stored(
 
 
 def _write(entry: AuditEntry, attempt: Attempt, *, should_recheck: bool) -> RecordResult:
-    """`should_recheck` also schedules the audits that this run would change."""
+    # `should_recheck` also schedules the audits that this run would change.
     result = attempt.deps.history.record(entry)
     if (
         should_recheck
@@ -302,10 +302,8 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> AuditRecorded 
 
 
 def _audit_undescribed(failure: DescribeFailure, attempt: Attempt) -> AuditOutcome:
-    """Keeps a stored audit, or records the run as unauditable.
-
-    Records nothing if only a replayed event names the run.
-    """
+    # Keeps a stored audit, or records the run as unauditable. Records nothing if only a replayed
+    # event names the run.
     if attempt.latest_summary is not None:
         if attempt.is_reaudit:
             return _finalize_missing_run(attempt, attempt.latest_summary, failure.reason)
@@ -324,7 +322,7 @@ def _audit_undescribed(failure: DescribeFailure, attempt: Attempt) -> AuditOutco
 
 
 def _already_audited(latest_summary: AuditSummary, attempt: Attempt) -> AlreadyAudited:
-    """A redelivery also repeats the recheck, as the earlier delivery may have stopped before it."""
+    # A redelivery also repeats the recheck, as the earlier delivery may have stopped before it.
     if attempt.caller is AuditTrigger.REDELIVERY:
         recheck_dependents(latest_summary, attempt.deps.history, now=attempt.now)
     return AlreadyAudited(latest_summary)

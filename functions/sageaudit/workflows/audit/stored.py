@@ -195,7 +195,7 @@ def _can_pool(job: Job, earlier_run: AuditSummary) -> bool:
 def _iterate_usages(
     runs: Sequence[AuditSummary], job: Job, market: Market, history: History
 ) -> Iterator[tuple[str, Measurements]]:
-    """Leaves out runs whose details have expired."""
+    # Leaves out runs whose details have expired.
     for run in runs:
         if run_usage := stored_usage(run.key, job, market.types, history):
             yield run.job, run_usage.usage

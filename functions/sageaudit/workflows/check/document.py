@@ -327,7 +327,7 @@ def _argument(request: Request, path: str) -> str | None:
 
 
 def _full_path(request: Request, path: str) -> str:
-    """A trial is inside its tuning job's request."""
+    # A trial is inside its tuning job's request.
     if request.tuning_request is None:
         return path
     tuning_path = request.tuning_request.path_text(request.prefix)

@@ -209,7 +209,7 @@ def _cost(
     market: Market,
     trial_costs: Sequence[MaxCost],
 ) -> MaxCost:
-    """Uses the most expensive of the request's preferred types."""
+    # Uses the most expensive of the request's preferred types.
     if request.kind.spec.rollup:
         return max_search_cost(request, trial_costs)
     costliest_job_at_limit = (
@@ -221,7 +221,7 @@ def _cost(
 
 
 def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[DurationBasis, Decimal]:
-    """Uses the history's duration, else the limit, else an hour."""
+    # Uses the history's duration, else the limit, else an hour.
     if forecast is not None and forecast.seconds is not None and forecast.seconds.median > 0:
         return DurationBasis.HISTORY, forecast.seconds.median
     if limit.seconds is not None:

@@ -77,9 +77,8 @@ class RequestChecker(Struct, frozen=True):
         return file_document(name, parsed_file, self.model.version, checked_requests, lines)
 
     def _check_all(self, requests: Sequence[Request]) -> list[CheckedRequest]:
-        """A tuning job is checked after its training job definitions, since their costs determine
-        its cost.
-        """
+        # A tuning job is checked after its training job definitions, since their costs determine
+        # its cost.
         problems = {id(request): find_problems(request, self.model) for request in requests}
         checked_by_id: dict[int, CheckedRequest] = {}
         regions = {request.image_region for request in requests} - {None}
@@ -110,7 +109,7 @@ class RequestChecker(Struct, frozen=True):
         trial_costs: Sequence[MaxCost],
         file_region: str | None,
     ) -> CheckedRequest:
-        """`file_region` is the region of all images in the file, for a request without a region."""
+        # `file_region` is the region of all images in the file, for a request without a region.
         region = self.region or request.region or request.image_region
         region = region or file_region or self.default_region()
         try:

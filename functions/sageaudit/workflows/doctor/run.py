@@ -66,7 +66,7 @@ def check_all(scope: DoctorScope, now: datetime, warn: Callable[[str], None]) ->
 
 
 def _check_aws(scope: DoctorScope) -> Iterator[Check]:
-    """Without a region or credentials, the checks that need them are not made."""
+    # Without a region or credentials, the checks that need them are not made.
     try:
         session = open_session(scope.profile, scope.region)
     except SageauditError as error:
@@ -106,7 +106,7 @@ def _check_accounts(
 
 
 def _check_stack(scope: DoctorScope, name: str, now: datetime) -> Iterator[Check]:
-    """Earlier checks report a missing region."""
+    # Earlier checks report a missing region.
     with suppress(SageauditError):
         session = open_session(scope.profile, scope.region)
         if session.region_name is not None:
@@ -172,7 +172,7 @@ def _check_member_row(row: dict[str, Any]) -> Check:
 def _check_events_arrive(
     history: DynamoHistory, sweep_store: DynamoSweepStore, account: str, region: str, now: datetime
 ) -> Check:
-    """Fails if the sweep sent the events of all newest runs, since then none arrived from AWS."""
+    # Fails if the sweep sent the events of all newest runs, since then none arrived from AWS.
     name = f"events of {account} in {region}"
     runs = list(islice(_runs(history, account, region, now), _MAX_RUNS))
     if not runs:

@@ -293,7 +293,7 @@ def generate_runs(last_day: date) -> Iterator[WorkRun]:
 
 
 def _run(workload: Workload, day: int, number: int, last_day: date) -> WorkRun:
-    """`day` is counted back from the last day."""
+    # `day` is counted back from the last day.
     seed = f"{workload.name} {day} {workload.hour}"
     checksum = sum(seed.encode())  # differs between runs, but does not depend on the last day
     midnight = datetime.combine(last_day - timedelta(days=day), time(), UTC)

@@ -162,14 +162,14 @@ def _training(run: WorkRun) -> Json:
 
 
 def _billable_seconds(phases: list[WorkPhase]) -> int:
-    """A repeated download is billed once. Spot's discount is not applied."""
+    # A repeated download is billed once. Spot's discount is not applied.
     download_s = [phase.seconds for phase in phases if phase.name == "Downloading"]
     billed_s = sum(phase.seconds for phase in phases if phase.name in _BILLED_PHASES)
     return billed_s - sum(download_s[1:])
 
 
 def _batch(run: WorkRun) -> Json:
-    """Processing and transform jobs have no phases."""
+    # Processing and transform jobs have no phases.
     workload = run.workload
     if workload.kind is JobKind.TRANSFORM:
         return _common_fields(run) | {
@@ -218,7 +218,7 @@ def _bucket(workload: Workload) -> str:
 
 
 def _data(run: WorkRun) -> Json:
-    """Each run reads the data of its own day."""
+    # Each run reads the data of its own day.
     address = f"{_bucket(run.workload)}/{run.workload.name}/{run.begin:%Y-%m-%d}"
     source = {"S3DataType": "S3Prefix", "S3Uri": address}
     return {"S3DataSource": source | {"S3DataDistributionType": "FullyReplicated"}}
@@ -229,7 +229,7 @@ def _stamp(moment: datetime) -> str:
 
 
 def _tuning_set(run: WorkRun) -> Json:
-    """Two trials run at a time."""
+    # Two trials run at a time.
     workload, spec = run.workload, run.workload.kind.spec
     trials = [_trial(run, number) for number in range(len(workload.objectives))]
     ends = [trial["describe"]["TrainingEndTime"] for trial in trials]
@@ -256,7 +256,7 @@ def _tuning_set(run: WorkRun) -> Json:
 
 
 def _trial(run: WorkRun, number: int) -> Json:
-    """The hash in the trial's name is derived from its number."""
+    # The hash in the trial's name is derived from its number.
     workload, minutes = run.workload, run.workload.minutes + 10
     begin = run.begin + timedelta(minutes=minutes * (number // _PARALLEL_TRIALS))
     objective = {"MetricName": OBJECTIVE, "Value": workload.objectives[number]}

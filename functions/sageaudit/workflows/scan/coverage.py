@@ -134,7 +134,7 @@ def read_own_coverage(
 def _read_bills(
     explorer: CostExplorer, accounts: Sequence[str], period: Period
 ) -> tuple[Sequence[AwsLine], dict[str, Decimal]]:
-    """Also returns the dollars of each account whose bill is visible."""
+    # Also returns the dollars of each account whose bill is visible.
     spend = explorer.usage(accounts, period.since, period.until)
     if len(accounts) == 1:
         return spend.lines, {accounts[0]: sum((line.usd for line in spend.lines), Decimal(0))}

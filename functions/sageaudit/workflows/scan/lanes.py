@@ -247,7 +247,7 @@ class _LaneProgress(Struct):
         return JobOutcome(self.lane, job, ScanResult.AUDITED, sums_from_document(document), reasons)
 
     def _count_failure(self, job: ListedJob, error: AwsError) -> None:
-        """Ends the lane if the next jobs would fail in the same way."""
+        # Ends the lane if the next jobs would fail in the same way.
         if isinstance(error, AccessDenied):
             self.consecutive_refusals[job.ref.kind] += 1
             return
@@ -278,7 +278,7 @@ def _audit(prefetched: PrefetchedJob, lane: Lane) -> AuditDocument | None:
 def _read_job(
     listed: ListedJob, deps: AuditDependencies, now: datetime, *, metrics_ahead: bool
 ) -> PrefetchedJob:
-    """`metrics_ahead` is False for a recording, whose audit reads the metrics itself."""
+    # `metrics_ahead` is False for a recording, whose audit reads the metrics itself.
     ref, prefetched = listed.ref, PrefetchedJob(listed, now, deps)
     prefetched.describe_answer = _result_or_error(lambda: deps.jobs.describe(ref))
     if isinstance(prefetched.describe_answer, Exception):
@@ -302,7 +302,7 @@ def _parse_job(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | N
 
 
 def _result_or_error(call: Callable[[], T]) -> T | SageauditError:
-    """The job's audit raises the error later."""
+    # The job's audit raises the error later.
     try:
         return call()
     except SageauditError as error:

@@ -152,10 +152,8 @@ class ScanRun(Struct):
     def _list_jobs(
         self, account: ScannedAccount, tally: ScanTally, *, quiet: bool
     ) -> list[ListedJob]:
-        """Counts refusals, and warns of them unless `quiet`.
-
-        Raises the error if the account's credentials are refused in all regions.
-        """
+        # Counts refusals, and warns of them unless `quiet`. Raises the error if the account's
+        # credentials are refused in all regions.
         scope = self.scope
         listing = list_jobs(
             account.lists,
@@ -289,5 +287,5 @@ def _raise_no_answer(errors: Sequence[AwsError]) -> None:
 
 
 def _is_credentials_refusal(refusal: ListRefusal) -> bool:
-    """A region that is not enabled refuses credentials."""
+    # A region that is not enabled refuses credentials.
     return isinstance(refusal.error, NoCredentials)

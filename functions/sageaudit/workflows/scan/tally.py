@@ -25,7 +25,8 @@ _FIGURE = re.compile(r"\d[\d,.]*(?<=\d)")
 
 
 class ScanTally(Struct):
-    """The counts of a scan. `sums` are the amounts of all jobs with an audit, also of earlier ones.
+    """The counts of a scan. `sums` are the amounts of all jobs with an audit, also of earlier
+    audits.
 
     A progress bar shows these sums. The ranking reads the history's own sums.
     """

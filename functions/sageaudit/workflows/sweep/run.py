@@ -80,13 +80,13 @@ class DueAuditsSent(Struct, frozen=True):
 class ListSweepResult(Struct, frozen=True):
     """The result of reading one list of jobs.
 
-    `ended_count` counts jobs that should be audited by now, and ended in the time that this sweep
-    is the first to check. `missing_count` counts jobs without an audit that ended in this time or
-    in the OVERLAP before; several sweeps count the same job.
+    `ended_count` counts jobs that should be audited by now and that no earlier sweep has counted.
+    `missing_count` counts jobs without an audit that ended in the same time or in the OVERLAP
+    before. Several sweeps count the same missing job.
 
-    Three fields count the jobs that were sent. `lost_events`: their event was lost.
-    `sent_without_event`: AWS has no event for their kind. `sent_from_before`: they ended before the
-    list's first sweep. `unreadable` has a sentence for each job whose stored summary cannot be
+    Three fields count the jobs that were sent. For `lost_events`, their event was lost. For
+    `sent_without_event`, AWS has no event for their kind. For `sent_from_before`, they ended before
+    the list's first sweep. `unreadable` has a sentence for each job whose stored summary cannot be
     read.
     """
 
@@ -236,7 +236,7 @@ class _ListSweep:
 
 
 def _send_due(deps: SweepDependencies) -> DueAuditsSent:
-    """The run that has been due for the longest time comes first."""
+    # The run that has been due for the longest time comes first.
     now, sent_count, unreadable = deps.clock(), 0, list[str]()
     due_runs = deps.history.runs(RunQuery.due_until(now), page_size=DUE_PAGE_SIZE)
     try:
@@ -272,8 +272,6 @@ def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> 
 
 
 def _send(deps: SweepDependencies, body: str, key: JobKey, event_record: SentEvent) -> None:
-    """If the process stops before the second step, the event is sent twice and the run audited
-    once.
-    """
+    # If the process stops before the second step, the event is sent twice and the run audited once.
     deps.queue.send(body, delay_s=QUEUE_DELAY_S)
     deps.sweep_store.record_event_sent(key, event_record)

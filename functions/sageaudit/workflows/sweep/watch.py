@@ -198,17 +198,15 @@ class _RunningJobCheck(Struct):
         return job if is_same_run else None
 
     def _read_market(self, job: Job) -> Market:
-        """Uses the company's own prices, as an audit does."""
+        # Uses the company's own prices, as an audit does.
         market = self.deps.markets.market(job, self.now)
         return with_own_prices(
             market, self.deps.policy.discounts, pricing_day(job, self.now)
         ).relative_to(job)
 
     def _with_rates(self, job: Job, market: Market, state: WatchState) -> tuple[WatchState, bool]:
-        """Also returns True if cost and GPUs are final.
-
-        Prepaid instances have no price. Any other missing price may become known.
-        """
+        # Also returns True if cost and GPUs are final. Prepaid instances have no price. Any other
+        # missing price may become known.
         is_prepaid = job.purchase is Purchase.TRAINING_PLAN
         types = [market.types.get(group.instance_type) for group in job.groups]
         gpus = [
@@ -273,7 +271,7 @@ class _RunningJobCheck(Struct):
     def _silenced_kinds(
         self, running: RunningJob, family_runs: Sequence[AuditSummary]
     ) -> set[RunningKind]:
-        """The policy, a tag or a decision can switch a kind of message off."""
+        # The policy, a tag or a decision can switch a kind of message off.
         job, deps = running.job, self.deps
         policy = deps.policy.for_job(job.account, running.family, job.tags)
         today = self.now.date()
@@ -329,7 +327,7 @@ class _RunningJobCheck(Struct):
     def _destination(
         self, kind: RunningKind, running: RunningJob, state: WatchState, severity: Severity
     ) -> Destination:
-        """An all-clear goes to the channels of the first message about the idleness."""
+        # An all-clear goes to the channels of the first message about the idleness.
         policy, job = self.deps.policy, running.job
         last_channels = tuple(name for name in state.channels if name in policy.channels)
         if kind is RunningKind.RESUMED and last_channels:

@@ -216,9 +216,8 @@ def _subject_action(previous_alerts: PastAlerts, new_alerts: PastAlerts, now: da
 
 
 def _run_actions(previous_alerts: PastAlerts, new_alerts: PastAlerts) -> Iterator[Item]:
-    """The Put requires that the run has no newer version. Without a new alert, this yields only a
-    check that the last alert has not changed.
-    """
+    # The Put requires that the run has no newer version. Without a new alert, this yields only a
+    # check that the last alert has not changed.
     pk, alert = keys.run_alerts_pk(new_alerts.run), new_alerts.last_run_alert
     unchanged_condition = _unchanged_condition(
         "version", previous_alerts.last_run_alert.version if previous_alerts.last_run_alert else 0
@@ -243,9 +242,8 @@ def _line_action(run: str, now: datetime) -> Item:
 
 
 def _unchanged_condition(name: str, read_value: int) -> tuple[str, Item]:
-    """Requires that the item's number `name` is still `read_value`, or that the item is absent if
-    it is 0.
-    """
+    # Requires that the item's number `name` is still `read_value`, or that the item is absent if it
+    # is 0.
     return (f"{name} = :seen", {":seen": read_value}) if read_value else (_IS_ABSENT, {})
 
 
@@ -259,7 +257,7 @@ def _notice_actions(
 
 
 def _watch_item(state: WatchState, now: datetime) -> Item:
-    """Unknown values have no attribute."""
+    # Unknown values have no attribute.
     idle_times = {"idle_since": state.idle_since, "idle_until": state.idle_until}
     return {
         TTL_ATTRIBUTE: keys.kept_until(now),
@@ -293,7 +291,7 @@ def _read_watch_state(key: JobKey, item: Item) -> WatchState:
 
 
 def _alert_item(alert: Alert) -> Item:
-    """Unknown values have no attribute."""
+    # Unknown values have no attribute.
     figures = alert.figures
     attributes = {"amount_kind": alert.amount_kind and alert.amount_kind.value}
     attributes |= {name: getattr(figures, name) for name in _OPTIONAL_AMOUNTS}

@@ -121,9 +121,8 @@ class DynamoHistory:
         return outdated_keys
 
     def _find_outdated(self, partition: str, key: JobKey, ended_at: datetime) -> tuple[JobKey, ...]:
-        """All reads are strongly consistent, and each run is checked after it was recorded. So if
-        two runs are recorded at the same time, the later check sees both.
-        """
+        # All reads are strongly consistent, and each run is checked after it was recorded. So if
+        # two runs are recorded at the same time, the later check sees both.
         item = self._table.get(partition, moment_sk(ended_at, key))
         if item is None:
             return ()
@@ -132,7 +131,7 @@ class DynamoHistory:
         return tuple(find_outdated(items.read_family_row(item), earlier_rows, later_rows))
 
     def _family_rows(self, partition: str, operator: str, moment: str) -> Iterator[FamilyRow]:
-        """Earlier runs come newest first, later runs oldest first."""
+        # Earlier runs come newest first, later runs oldest first.
         rows = self._table.query(
             partition,
             f"#s {operator} :moment",

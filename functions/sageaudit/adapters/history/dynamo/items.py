@@ -46,7 +46,7 @@ def head_item(summary: AuditSummary, revision: int) -> Item:
 
 
 def _head_index_keys(summary: AuditSummary) -> Item:
-    """Only an audit with a recheck time has `due_*`, so that the index lists only due audits."""
+    # Only an audit with a recheck time has `due_*`, so that the index lists only due audits.
     index_keys = {
         "day_pk": keys.day_pk(summary.ended_at, summary.key),
         "family_pk": keys.family_pk(summary.account, summary.region, summary.family),

@@ -243,7 +243,7 @@ def sent_event_sk(key: JobKey) -> str:
 
 
 def _shard(key: JobKey, shards: int) -> int:
-    """CRC-32 is used because Python's `hash` differs between processes."""
+    # CRC-32 is used because Python's `hash` differs between processes.
     return zlib.crc32(key.arn.encode("utf-8", "replace")) % shards
 
 

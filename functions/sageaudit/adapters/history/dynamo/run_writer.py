@@ -162,7 +162,7 @@ class RunWriter:
     def _family_actions(
         self, entry: AuditEntry, summary: AuditSummary, newest: AuditSummary | None
     ) -> list[Item]:
-        """Also deletes the run's old row if it was elsewhere."""
+        # Also deletes the run's old row if it was elsewhere.
         row = family_row(entry, summary)
         new_item = None if row is None else items.family_item(summary, row, self._expires_at())
         actions = [] if new_item is None else [put_action(new_item)]
@@ -193,7 +193,7 @@ class RunWriter:
 
 
 def _put_head(summary: AuditSummary, revision: int) -> Item:
-    """Requires that HEAD has not changed since it was read."""
+    # Requires that HEAD has not changed since it was read.
     item = items.head_item(summary, revision + 1)
     if not revision:
         return put_action(item, _IS_ABSENT)
@@ -214,7 +214,7 @@ def sum_actions(newest: AuditSummary | None, summary: AuditSummary, try_count: i
 
 
 def _sum_key_attributes(row: SumRow) -> Item:
-    """The attributes say what a sum item adds up, since its key may be cut."""
+    # The attributes say what a sum item adds up, since its key may be cut.
     attributes = {
         "scope": row.scope.value,
         "account": row.account,
@@ -226,7 +226,7 @@ def _sum_key_attributes(row: SumRow) -> Item:
 
 
 def _attributes(sums: Sums) -> Item:
-    """Zeros have no attribute."""
+    # Zeros have no attribute.
     rule_attributes = {
         f"{rule}.{name}": value
         for rule, rule_sums in sums.rules.items()
@@ -284,7 +284,7 @@ def read_sums(
 
 
 def _merge_shards(rows: Iterator[SumRow]) -> Iterator[SumRow]:
-    """A row's shards are adjacent in the order of the keys."""
+    # A row's shards are adjacent in the order of the keys.
     for first, shards in groupby(rows, lambda row: replace(row, sums=Sums())):
         yield replace(first, sums=sum_rows(shards))
 

@@ -239,7 +239,7 @@ def _reason_values(now: datetime, reason: str) -> Item:
 
 
 def _unchanged_lease_condition(item: Item) -> dict[str, Any]:
-    """Requires that the item still has the lease that was read, even a damaged one."""
+    # Requires that the item still has the lease that was read, even a damaged one.
     values = {
         f":{placeholder[1]}": item[name]
         for placeholder, name in _LEASE_NAMES.items()

@@ -166,7 +166,7 @@ def _open_file(path: Path, *, create: bool) -> sqlite3.Connection:
 
 
 def _make_file(path: Path) -> None:
-    """Only the owner can read the new file. SQLite gives its side files the same mode."""
+    # Only the owner can read the new file. SQLite gives its side files the same mode.
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE))
     except FileExistsError as error:
@@ -186,7 +186,7 @@ def _make_file(path: Path) -> None:
 
 
 def _open_in_best_mode(path: Path, *, create: bool) -> sqlite3.Connection:
-    """Uses WAL mode. Without shared memory, uses a rollback journal or opens the file read-only."""
+    # Uses WAL mode. Without shared memory, uses a rollback journal or opens the file read-only.
     try:
         return _prepare_schema(_connect(path, "mode=rw"), path, create=create, use_wal=True)
     except sqlite3.OperationalError as error:
@@ -255,7 +255,7 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _connect(path: Path, *options: str) -> sqlite3.Connection:
-    """Never creates a file. SQLite's `mode=rw` also opens a file that it can only read."""
+    # Never creates a file. SQLite's `mode=rw` also opens a file that it can only read.
     return _open_connection(f"{path.absolute().as_uri()}?{'&'.join(options)}")
 
 
@@ -269,22 +269,18 @@ def _open_connection(address: str) -> sqlite3.Connection:
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """In WAL mode, readers and the writer do not wait for each other.
-
-    If SQLite is busy, another process is creating the same file, and switches WAL mode on itself.
-    The vacuum setting lets expired rows free their space.
-    """
+    # In WAL mode, readers and the writer do not wait for each other. If SQLite is busy, another
+    # process is creating the same file, and switches WAL mode on itself. The vacuum setting lets
+    # expired rows free their space.
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     with suppress(sqlite3.OperationalError):
         connection.execute("PRAGMA journal_mode = WAL")
 
 
 def _sync_at_checkpoints(connection: sqlite3.Connection) -> None:
-    """A commit then does not wait for the disk: it takes 0.2 ms instead of 6 ms.
-
-    A process that is killed loses nothing. After a power cut the file may lack the last audits,
-    which the next scan makes again.
-    """
+    # A commit then does not wait for the disk: it takes 0.2 ms instead of 6 ms. A process that is
+    # killed loses nothing. After a power cut the file may lack the last audits, which the next scan
+    # makes again.
     if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
         connection.execute("PRAGMA synchronous = NORMAL")
 
@@ -294,7 +290,7 @@ def _wal_path(path: Path) -> Path:
 
 
 def _leave_wal(path: Path) -> None:
-    """With a rollback journal and exclusive access, SQLite needs no shared memory."""
+    # With a rollback journal and exclusive access, SQLite needs no shared memory.
     with closing(_connect(path, "mode=rw")) as connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = DELETE").fetchone()

@@ -157,7 +157,7 @@ class SqliteHistory:
             connection.executemany(schema.ADD_RULE_SUMS, rows.rule_sum_columns(change))
 
     def _delete_expired(self, connection: sqlite3.Connection) -> None:
-        """Runs once after each opening, and frees the rows' space."""
+        # Runs once after each opening, and frees the rows' space.
         if self._has_deleted_expired:
             return
         self._has_deleted_expired = True
@@ -256,7 +256,7 @@ class SqliteHistory:
     def _walk(
         self, query: RunQuery[Any], before: datetime | None, page_size: int | None
     ) -> Iterator[sqlite3.Row]:
-        """The first page has `page_size` rows, further pages have 500."""
+        # The first page has `page_size` rows, further pages have 500.
         parameter_names, statement = schema.LISTS[query.index]
         parameters = dict(zip(parameter_names, map(clip_text, query.values), strict=True))
         sort_column, page_start = "ended_at", sk_before(before)

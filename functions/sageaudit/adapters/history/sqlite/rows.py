@@ -108,7 +108,7 @@ def read_summary(columns: sqlite3.Row) -> AuditSummary:
 
 
 def _values(plan: _ReadPlan, columns: tuple[Any, ...]) -> dict[str, Any]:
-    """NULL columns are left out, so that their fields get the defaults. Raises ValueError."""
+    # NULL columns are left out, so that their fields get the defaults. Raises ValueError.
     values = {
         name: value if convert is None else convert(value)
         for name, convert, value in zip(plan.names, plan.reads, columns, strict=True)
@@ -189,7 +189,7 @@ def _sum_key_columns(row: SumRow) -> Columns:
 
 
 def _fields(readers: Iterable[_Number], values: Sequence[int]) -> dict[str, Any]:
-    """Leaves out zeros, which are the fields' defaults."""
+    # Leaves out zeros, which are the fields' defaults.
     return {
         name: convert(value)
         for (name, convert), value in zip(readers, values, strict=True)

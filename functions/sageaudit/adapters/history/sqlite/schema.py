@@ -29,7 +29,7 @@ _RULE_SUMS = tuple(column_names(RuleSums))
 
 
 def _columns(form: type[Any]) -> str:
-    """Each column is an INTEGER, or a TEXT, which keeps decimals exact."""
+    # Each column is an INTEGER, or a TEXT, which keeps decimals exact.
     integer_columns = {
         column_name(field)
         for field, hint in get_type_hints(form).items()
@@ -198,7 +198,7 @@ def _put(table: str, *columns: str) -> str:
 
 
 def _put_run(*columns: str) -> str:
-    """An existing row keeps its number."""
+    # An existing row keeps its number.
     assignments = ", ".join(f"{name} = excluded.{name}" for name in columns)
     return (
         f"INSERT INTO runs (run_key, {', '.join(columns)})"
