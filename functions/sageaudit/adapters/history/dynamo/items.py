@@ -1,4 +1,4 @@
-"""Converts rows to and from table items: their keys, and an attribute for each field."""
+"""Converts rows to DynamoDB items and back."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ from sageaudit.domain.audit.summary import AuditSummary, JobKey
 def head_item(summary: AuditSummary, revision: int) -> Item:
     """Returns the HEAD item: the newest version's summary, with the keys of all job indexes.
 
-    `revision` counts the writes of HEAD by `record`. Each write requires the revision that was
-    read, so that a version is added to the daily sums once, even if two deliveries run at the same
-    time.
+    `revision` counts the writes of HEAD. Each write requires the revision that was read. So a
+    version is added to the daily sums only once.
     """
     return {
         PARTITION_KEY: keys.job_pk(summary.key),
@@ -47,10 +46,7 @@ def head_item(summary: AuditSummary, revision: int) -> Item:
 
 
 def _head_index_keys(summary: AuditSummary) -> Item:
-    """Returns the index keys.
-
-    Only an audit with a recheck time has `due_*`, so that the index lists only due audits.
-    """
+    # Only an audit with a recheck time has `due_*`, so that the index lists only due audits.
     index_keys = {
         "day_pk": keys.day_pk(summary.ended_at, summary.key),
         "family_pk": keys.family_pk(summary.account, summary.region, summary.family),
@@ -75,7 +71,7 @@ def read_revision(item: Item) -> int:
 
 
 def audit_item(summary: AuditSummary, document: AuditDocument) -> Item:
-    """Returns the item AUDIT#<version>: the document, which is never changed later."""
+    """Returns the item of a version's document, which is never changed later."""
     return {
         PARTITION_KEY: keys.job_pk(summary.key),
         SORT_KEY: keys.audit_sk(summary.version),
@@ -89,7 +85,7 @@ def read_audit(item: Item) -> AuditDocument:
 
 
 def finding_item(row: RuleFinding) -> Item:
-    """Returns the item FINDING#<rule id>: one finding of the newest version."""
+    """Returns the item of one finding of the newest version."""
     return {
         PARTITION_KEY: keys.job_pk(row.key),
         SORT_KEY: keys.finding_sk(row.finding.rule_id),
@@ -106,9 +102,9 @@ def read_finding(item: Item) -> RuleFinding:
 
 
 def family_item(summary: AuditSummary, row: FamilyRow, expires_at: datetime) -> Item:
-    """Returns the RUNS# item of a run.
+    """Returns the item of a run in its family's list.
 
-    The item expires together with the run's detail, without which a run cannot be judged again.
+    It expires together with the run's detail, without which a run cannot be judged again.
     """
     optional_attributes = {
         "stamp": row.stamp,
@@ -136,7 +132,7 @@ def read_family_row(item: Item) -> FamilyRow:
 
 
 def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:
-    """Returns the DETAIL item: the data to judge the job again, which expires."""
+    """Returns the item of the data that a new audit of the job needs."""
     return {PARTITION_KEY: keys.job_pk(key), SORT_KEY: keys.DETAIL_SK} | _without_none(
         {TTL_ATTRIBUTE: epoch_s(expires_at), **detail_to_item(detail)}
     )
