@@ -5,8 +5,8 @@ What it checks: An earlier run of the family has the same fingerprint: image, en
     The inputs of both name a version (a date, a hash, an object version), so the data is the same.
 Why it costs: The same code on the same inputs gives the same model, and is billed twice.
 Saving: Possible: the whole run. Scheduled runs are reported once, without a figure, because their
-    data usually changes under the same name. A schedule is at least 4 equal runs, of which at least
-    three quarters of the gaps are within 20% of the median gap.
+    data usually changes under the same name. A schedule is at least 4 equal runs, with at least
+    three quarters of the gaps between them within 20% of the median gap.
 When it is wrong: The fingerprint includes the code archive only if its address has a hash of its
     content, as in pipelines. Otherwise the same entry point may contain other code. A repeated run
     may be intended, for example to compare random seeds or instance types.

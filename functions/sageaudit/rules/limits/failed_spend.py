@@ -2,10 +2,11 @@
 
 What it checks: The job failed after it had started, or was stopped and left neither artifact nor
     checkpoints. If the failure message says that GPU or host memory ran out, the finding says so,
-    with the memory use. It also says if GPU memory rose steadily until then. For that, the active
-    minutes are cut into fifths with at least 25 points in all, and these must be true:
-    - The median of each fifth is above the one before, by at least 10 percentage points in total.
-      Memory ends at 80% or more.
+    with the memory use. It also says if GPU memory rose steadily until then. To find that, the
+    active minutes are cut into fifths. They need at least 25 points in all. Memory rose steadily if
+    all of these are true:
+    - The median of each fifth is above the one before. The total rise is at least 10 percentage
+      points. Memory ends at 80% or more.
     - The rise is not a jump: two steps in a row bring at most three quarters of it.
     - No point is half of the rise below an earlier point.
 Why it costs: Failed and stopped jobs are billed like any other, from TrainingStartTime to

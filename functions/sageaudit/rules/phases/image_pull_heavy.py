@@ -3,8 +3,8 @@
 What it checks: Downloading takes over 5 minutes and at least 20% of the billed phases, or over 10
     minutes that cost at least $10. The phase includes the image pull: its message says so, or the
     job started in 2024 or later.
-    - If a data channel is copied in File mode, download-dominates judges the phase. The exception
-      is a phase of up to 30 minutes whose message names the image.
+    - If a data channel is copied in File mode, download-dominates judges the phase. This rule
+      judges it only if it lasts up to 30 minutes and its message names the image.
     - Without such a channel, a phase of more than 30 minutes cannot be an image pull: file systems
       were mounted, or data was fetched. Each attempt of a run has its own 30 minutes, because a
       restart pulls the image again.

@@ -6,7 +6,7 @@ Why it costs: Uploading is billed like Training: all instances wait. Meanwhile /
     /opt/ml/output/data are packed into model.tar.gz and output.tar.gz, and sent to S3.
 Saving: Between 0 and the whole phase. The packing can be skipped and the artifact made smaller, but
     the final model must be sent. The low end, 0, is counted; the next run measures the rest.
-When it is wrong: A large model that is needed as it is, and is not packed, must be sent once.
+When it is wrong: A large model that is not packed, and is needed as it is, must be sent once.
 What to do: Do one or more of these:
     - Set CompressionType to NONE, which skips the packing on one core. It leaves many objects
       instead of one model.tar.gz: the model registry, endpoints and every job that uses the

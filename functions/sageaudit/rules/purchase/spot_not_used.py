@@ -12,10 +12,11 @@ Saving: SageMaker publishes no spot rate, so the saving depends on what is known
       worst quartile is counted, and the range goes to the best run. Messages show this finding only
       for the first run that has it.
     - With one or two such runs, the saving is possible.
-    - Without any, it is possible, by published figures for the instance family, which the finding
-      names. Families without published figures, such as p4, p5 and p6, have no figure. A run of an
-      hour or more without CheckpointConfig has none either, because an interruption would restart
-      it.
+    - Without any, it is possible too. It comes from published figures for the instance family,
+      which the finding names.
+    - There is no figure for families without published figures, such as p4, p5 and p6. Without a
+      spot run of the family, there is also none for a run of an hour or more without
+      CheckpointConfig: an interruption would restart it.
 When it is wrong: EC2 spot prices are between 90% below and 62% above on demand. A job on a scarce
     type may wait for hours.
 What to do: Set EnableManagedSpotTraining, and a MaxWaitTimeInSeconds above MaxRuntimeInSeconds.

@@ -9,11 +9,11 @@ What it checks: The family's last runs on the same instances (4 to 10 of them) k
 Why it costs: An image pull is billed on every instance. Waiting for instances is not billed, but
     people wait.
 Saving: Possible, if the image pulls cost more than the pool, which is billed at the job's rate
-    while it waits. The saving is the billed pulls of the avoided starts minus the pool. Both are
-    means over these runs.
-    - If the pool costs more, there is no saving, and the finding says what the shorter waits would
-      have cost.
-    - If channels copy or mount data, the time of the pull alone is not known, and only the waiting
+    while it waits. The saving is the billed pulls of the avoided starts minus the pool, as means
+    over these runs.
+    - If the pool costs more, there is no saving. The finding says what the shorter waits would have
+      cost.
+    - If channels copy or mount data, the time of the pull alone is not known. Then only the waiting
       counts.
 When it is wrong: Only a job with the same role, instances, volume, network and encryption can use a
     pool; the history has only the instances. A changed image is pulled again. If nobody waits for a

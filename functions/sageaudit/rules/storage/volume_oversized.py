@@ -2,9 +2,9 @@
 
 What it checks: An EBS volume has more than 30 GB. DiskUtilization was at most 35% in every minute,
     and the unused part cost $0.10 or more.
-    - If a training job copies its data to the volume (File mode), the volumes must be at least a
-      fifth of the bill. The download cannot have filled them, by its seconds and the instances'
-      network speed.
+    - If a training job copies its data to the volume (File mode), two more things must be true. The
+      volumes are at least a fifth of the bill. The download was too short to fill them at the
+      instances' network speed.
     - Jobs that fetch data themselves, and processing jobs that copy it, are not judged, because the
       amount of data is not known.
 Why it costs: Each instance's volume is billed by GB and time, used or not. It costs little: 100 GB

@@ -1,7 +1,7 @@
 """Many trials started after the objective had stopped improving.
 
-What it checks: At least 10 trials started after the last trial that improved the best objective by
-    more than 1% had ended. Trials are ordered by their end.
+What it checks: The rule finds the last trial that improved the best objective by more than 1%, in
+    the order in which trials ended. At least 10 trials started after that trial had ended.
 Why it costs: Each trial is a training job at full price.
 Saving: Possible: the cost of the later trials, without the dollars that their own findings count.
 When it is wrong: Random search can find the best result in its last trial. 1% of an accuracy of

@@ -9,14 +9,14 @@ Saving: Derived: the run on the g type, which has room for the P99.5 of memory p
     run time is counted, and the range is shown.
     - The run may take longer by the ratio that was measured on training work
       (docs/evidence/gpu-throughput.md).
-    - Minutes in which more cores were busy than the g type has also take longer.
+    - A minute takes longer too if more cores were busy than the g type has.
     - If a type with the same GPU saves more, gpu-underused reports that.
-When it is wrong: One-minute means hide peaks, and CloudWatch does not show single GPUs. So the rule
+When it is wrong: One-minute means hide peaks, and CloudWatch does not show single GPUs. The rule
     never recommends these:
     - A GPU without a measured ratio, or one that the image's CUDA does not support.
     - A T4 or V100 if the run shows signs of bf16 or FlashAttention.
     - GPUs without NVLink instead of several GPUs with NVLink.
-    - Another GPU for several instances.
+    - Another GPU if the run has several instances.
     - An instance family that a built-in algorithm's guide does not name.
 What to do: Try one run on the g type. Or give the GPU more work: a larger batch, or several models.
 Sources: Job Defense Shield, gpu-model-too-powerful, its example values: GPU utilisation at most

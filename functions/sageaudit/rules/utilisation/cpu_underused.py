@@ -5,8 +5,8 @@ What it checks: On a type without GPU, the P95 of CPU and of memory over the act
 Why it costs: A vCPU-hour costs the same whether it is used or not.
 Saving: Derived: the run on the type that saves most.
     - Its memory has room for the busiest host's P99.5 plus 20%.
-    - A minute in which more cores were busy than 80% of the new type's cores counts as longer. A
-      type on which the run takes over 1.25 times as long is excluded.
+    - A minute counts as longer if more cores were busy than 80% of the new type's. A type on which
+      the run takes over 1.25 times as long is excluded.
 When it is wrong: One-minute means hide short peaks. Reads through the page cache benefit from
     memory that no metric shows as used.
 What to do: Take the smaller type. If several hosts each do little, fewer hosts may be enough

@@ -1,13 +1,13 @@
 """The GPU did nothing, or almost nothing.
 
-What it checks: If the CPUs were at their limit meanwhile, cpu-bottleneck reports that instead.
-    Otherwise:
-    - The GPU did nothing if GPUUtilization is never above 1% of one GPU on any host. At least 15
+What it checks: One of these is true:
+    - The GPU did nothing: GPUUtilization is never above 1% of one GPU on any host. At least 15
       minutes must be recorded, including an idle start and end.
-    - The GPU did almost nothing if the GPUs of each host together average under 5% of one GPU, with
-      a P95 of at most 10%. This needs at least 15 active minutes.
+    - The GPU did almost nothing: the GPUs of each host together average under 5% of one GPU, with a
+      P95 of at most 10%. This needs at least 15 active minutes. If the CPUs were at their limit
+      meanwhile, cpu-bottleneck reports that instead.
 Why it costs: The GPU is most of the instance's price.
-Saving: Derived.
+Saving: Derived, in both cases:
     - If the GPU did nothing: the same run time on the cheapest type with room for the P99.5 of
       vCPUs and host memory plus 20%. This type usually has no GPU. If one of the two was not
       recorded, the type has at least as much of it.

@@ -12,9 +12,9 @@ When it is wrong: Hosts that only keep data in memory, or serve a little of it, 
     different CPU types, cannot be distinguished.
 What to do: Remove the idle group from ResourceConfig.InstanceGroups, or correct what should give it
     work:
-    - the script's branch on `current_group_name` of resourceconfig.json
-    - the address of the data service
-    - the InstanceGroupNames of each channel
+    - The script's branch on `current_group_name` of resourceconfig.json.
+    - The address of the data service.
+    - The InstanceGroupNames of each channel.
 Sources: SageMaker guide, heterogeneous clusters: all groups run the same script, which finds out
     its group; log streams are not grouped. Idle hosts use up to 0.19 cores in recorded jobs.
 """

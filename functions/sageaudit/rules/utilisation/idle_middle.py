@@ -20,7 +20,7 @@ When it is wrong: A run that waits for a query, a file system or another job loo
 What to do: Set timeouts, so that waits fail. A run with checkpoints then continues from the last
     one.
     - Set `timeout` of `init_process_group`, `timeout` of the DataLoader, and time limits on mounts
-      and requests. The first is 10 minutes by default for NCCL since PyTorch 2.2;
+      and requests. For NCCL, the first is 10 minutes by default since PyTorch 2.2;
       TORCH_NCCL_ASYNC_ERROR_HANDLING=0 disables it.
     - For other waits, set a CloudWatch alarm on GPUUtilization of the job's hosts. An EventBridge
       rule on that alarm can start a Lambda function that calls StopTrainingJob.

@@ -9,7 +9,7 @@ Why it costs: All vCPUs are billed, but only one works.
 Saving: Derived: the run on the type that saves most. Without such a type there is no figure.
     - The type has room for the P99.5 of memory plus 20%. If memory was not recorded, it has at
       least as much.
-    - Minutes in which more cores were busy than the new type has count as longer.
+    - A minute counts as longer if more cores were busy than the new type has.
     - For a long step, the range also includes the saving of a small CPU type for that step alone.
 When it is wrong: The algorithm may be unable to use more than one core. A mean of one core can hide
     several cores that take turns, and one-minute means hide bursts.

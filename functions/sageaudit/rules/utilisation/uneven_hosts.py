@@ -1,8 +1,8 @@
 """Some hosts do far less work than others.
 
-What it checks: The rule compares the minutes in which all hosts have begun their work and none has
-    ended it, at least 15. In a processing job the first host may be a driver, as in Spark. Then it
-    is not compared. One of these is true:
+What it checks: The rule compares at least 15 minutes in which all hosts have begun their work and
+    none has ended it. In a processing job the first host may be a driver, as in Spark. Then it is
+    not compared. One of these is true:
     - The mean utilisation (GPU, otherwise CPU) of the busiest and the least busy host differs by at
       least 20 percentage points, and by at least 30% of the higher mean. The distance between their
       histograms is over 0.5.
