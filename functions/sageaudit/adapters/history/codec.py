@@ -268,10 +268,14 @@ def _readers(form: type[Any]) -> tuple[FieldReader, ...]:
         default = None if can_be_none else _empty_default(field)
         is_optional = can_be_none or default is not None
         is_nested = get_origin(value_type) in {tuple, Mapping} or value_type is Sums
-        readers.append(
-            FieldReader(field.name, _value_reader(value_type), is_optional, default, is_nested)
-        )
+        read = _read_final_metrics if field.name == "final_metrics" else _value_reader(value_type)
+        readers.append(FieldReader(field.name, read, is_optional, default, is_nested))
     return tuple(readers)
+
+
+def _read_final_metrics(values: Mapping[str, Any]) -> dict[str, Decimal]:
+    # a metric of the job's own code may have any exponent
+    return {intern(name): Decimal(value) for name, value in values.items()}
 
 
 def _empty_default(field: FieldInfo) -> object:

@@ -49,5 +49,8 @@ class StoredItems(Generic[Stored]):
         return tuple(left_out.values())
 
     def _unreadable(self, item: Stored, error: Exception) -> UnreadableItem:
-        reason = f"cannot be read ({type(error).__name__}: {error})"
+        reason = (
+            f"cannot be read ({type(error).__name__}: {error}): delete it, unless a newer version"
+            " of sageaudit wrote it"
+        )
         return UnreadableItem(self._key_of(item), reason)

@@ -245,8 +245,12 @@ def _send_due(deps: SweepDependencies) -> DueAuditsSent:
                 break
             sent_count += _send_due_run(deps, run, now)
     except AwsError as error:
-        return DueAuditsSent(sent_count, error)
-    return DueAuditsSent(sent_count, None)
+        return DueAuditsSent(sent_count, error, _take_unreadable(deps.history))
+    return DueAuditsSent(sent_count, None, _take_unreadable(deps.history))
+
+
+def _take_unreadable(history: History) -> tuple[str, ...]:
+    return tuple(map(str, history.take_unreadable()))
 
 
 def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> bool:

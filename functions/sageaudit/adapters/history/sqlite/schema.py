@@ -178,6 +178,10 @@ SCHEDULE_REAUDIT = (
     " AND (due_at IS NULL OR due_at > :due_at)"
 )
 
+TABLE_NAMES = (
+    *("runs", "audits", "findings", "details", "family_rows", "decisions"),
+    *("daily_sums", "daily_rule_sums"),
+)
 _AUDITS_OF_RUN = f"SELECT :run_key AS run_key, document FROM audits WHERE run = {_RUN}"
 NEWEST_AUDIT = f"{_AUDITS_OF_RUN} ORDER BY version DESC LIMIT 1"
 AUDIT = f"{_AUDITS_OF_RUN} AND version = :version"
