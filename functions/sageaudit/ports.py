@@ -215,12 +215,15 @@ class History(Protocol):
         take; later requests read more.
         """
 
-    def take_unreadable(self) -> tuple[UnreadableItem, ...]:
-        """Returns the stored items that cannot be read and that lists, sums and decisions have left
-        out since the last call, each once.
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        """Returns the stored items that lists, sums and decisions have left out because they cannot
+        be read, each once, since they were last taken.
 
-        Reading one such item by its key raises UnreadableItem.
+        Reading such an item by its key raises UnreadableItem.
         """
+
+    def take_unreadable(self) -> tuple[UnreadableItem, ...]:
+        """Returns `unreadable_items`, and forgets them."""
 
     def daily_sums(
         self,
@@ -291,6 +294,9 @@ class DigestLedger(Protocol):
 
     def alerts(self, subject: str) -> Sequence[Alert]:
         """Returns the alerts of a subject (account, region and name), oldest first."""
+
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        """Returns the alerts that were left out because they cannot be read."""
 
     def has_digest(self, last_day: date) -> bool:
         """Returns True if the digest of the week that ended on this day was written."""

@@ -184,6 +184,8 @@ def assemble_account_report(
     )
     details = _Details(source, summaries)
     families = next(sums_by.sums for sums_by in sums_by_column if sums_by.column == "Family")
+    top_changes = [*islice(_top_changes(details, families, recommendations), _MAX_TOP_CHANGES)]
+    details_by_index = details.read_all()
     return AccountReport(
         scope=f"Account {only_account}" if only_account else f"{len(accounts)} accounts",
         since=period.since,
@@ -193,10 +195,11 @@ def assemble_account_report(
         column_sums=sums_by_column,
         summaries=summaries,
         recommendations=recommendations,
-        top_changes=[*islice(_top_changes(details, families, recommendations), _MAX_TOP_CHANGES)],
-        details=details.read_all(),
+        top_changes=top_changes,
+        details=details_by_index,
         previous_period=period_before,
         omitted_jobs=omitted_count,
+        unreadable_items=len(source.history.unreadable_items()),
     )
 
 
