@@ -143,10 +143,10 @@ def phases_without_transitions(
 
 
 def as_of(job: Job, time: datetime) -> Job:
-    """Returns a running job as of `time`: its open phase lasts until then.
+    """Returns a running job as of `time`, when its open phase ends.
 
-    A finished job is returned unchanged. A phase that starts after `time` stays open: clocks
-    differ.
+    A finished job is returned unchanged. If the open phase starts after `time`, because clocks
+    differ, it stays open.
     """
     if job.finished:
         return job
@@ -209,7 +209,7 @@ def seconds_until_limit(job: Job, limit: str) -> Decimal | None:
     """Returns the seconds of the run that count towards `limit`, in all attempts; None if unknown.
 
     MaxWait counts waiting and work since the request, MaxRuntime only the work. AWS does not say
-    whether the training seconds include every attempt. For a restarted run, the phases are summed.
+    whether the training seconds include every attempt, so a restarted run's phases are summed.
     """
     if limit == MAX_WAIT:
         if job.created_at is None or job.ended_at is None:

@@ -188,11 +188,11 @@ def free_reason(answer: Answer) -> str | None:
 
 
 def metric_names(answer: Answer) -> tuple[str, ...]:
-    """Returns the names of at most 40 algorithm metrics that SageMaker publishes, in their order.
+    """Returns the names of the algorithm metrics that SageMaker publishes, at most 40.
 
-    If the answer has final values, only metrics with a final value were published: XGBoost defines
-    36 and publishes 2. For a trial of a tuning job, only its objective is returned, since no rule
-    reads another metric.
+    If the answer has final values, only metrics with a final value were published. XGBoost defines
+    36 metrics and publishes 2. For a tuning job's trial, only the objective is returned, since no
+    rule reads another metric.
     """
     algorithm = fields.section(answer, "AlgorithmSpecification")
     names = (fields.text(item, "Name") for item in fields.items(algorithm, "MetricDefinitions"))

@@ -69,8 +69,8 @@ def family(job: Job, tag: str | None = None) -> str:
 def shared_name(name: str) -> str:
     """Returns the name under which families are compared.
 
-    Each roll-up is a family of its own. The ARN of a tuning job therefore becomes `tuning/<stem>`.
-    Other names are returned unchanged.
+    Each roll-up is a family of its own, named by its ARN. Such a name becomes `<kind>/<stem>`, so
+    that tuning jobs with similar names can be compared. Other names are returned unchanged.
     """
     ref = JobRef.from_arn(name)
     return name if ref is None else f"{ref.kind.value}/{stem(ref.name)}"

@@ -67,8 +67,8 @@ _LIBRARIES = {"horovod": "horovod", "horovodrun": "horovod", "deepspeed": "deeps
               "mirroredstrategy": "mirrored", "multiworkermirroredstrategy": "mirrored",
               "accelerate": "accelerate"}  # fmt: skip
 _TEXT_ONLY_LIBRARIES = frozenset({"accelerate"})
-"""Words that show a distribution only in a setting's text. In a setting's name they mean a library
-that single processes use, too."""
+"""Libraries that show distributed training only if the text of a setting names them. In the name of
+a setting, they may also be used by single processes."""
 DISTRIBUTIONS = ("smddp", "smp", "horovod", "deepspeed", "fsdp", "ddp", "mirrored", "xla",
                  "accelerate", "parameter_server", "mpi")  # fmt: skip
 """The kinds of distributed training, the most specific first. MPI or torchrun also launch Horovod,
@@ -76,7 +76,8 @@ SMP and DeepSpeed."""
 _REVERSING_WORDS = frozenset(
     {"no", "disable", "without", "eval", "backend", "level", "loss", "scale"}
 )
-"""Words that reverse the meaning of a name, or make it a detail of another switch."""
+"""A setting whose name has one of these words shows no feature. The word reverses the name's
+meaning, or makes it a detail of another setting."""
 _HALF_PRECISION_NAMES = frozenset({"fp16", "bf16", "fp8", "float16", "bfloat16", "amp", "apex"})
 _HALF_WORDS = frozenset({"fp16", "bf16", "float16", "bfloat16"})
 _HALF_PRECISION = re.compile(
@@ -186,9 +187,7 @@ def _decode(value: Any) -> Any:
 
 
 def _options(words: list[str]) -> Iterator[UserSetting]:
-    """Reads the launcher, and options such as `--fp16`, `--num-workers 4` and
-    `trainer.precision=16`.
-    """
+    """Yields the launcher and options such as `--num-workers 4` and `trainer.precision=16`."""
     for position, word in enumerate(words):
         name, assigned, value = word.partition("=")
         following = words[position + 1] if position + 1 < len(words) else "-"

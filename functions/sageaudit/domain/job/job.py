@@ -134,7 +134,7 @@ class Job(Struct, frozen=True):
 
     `training_s` and `billable_s` are wall-clock seconds, not multiplied by instances. `groups` is
     empty if no instance type is known. `fingerprint` is a keyed hash of image, data, entry point,
-    hyperparameters and environment. The last two are not kept.
+    hyperparameters and environment. Hyperparameters and environment themselves are not kept.
     """
 
     kind: JobKind

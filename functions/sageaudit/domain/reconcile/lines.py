@@ -88,7 +88,7 @@ class ExcludedLines(Struct, frozen=True):
 
 
 class AwsSpend(Struct, frozen=True):
-    """The month's usage, and the excluded lines."""
+    """The usage that AWS reports, and the lines that are not usage."""
 
     lines: tuple[AwsLine, ...]
     excluded: tuple[ExcludedLines, ...] = ()
@@ -216,7 +216,11 @@ class AuditedLine(Struct, frozen=True):
 
 
 class AuditedMonth(Struct, frozen=True):
-    """The audited lines of a month, and the numbers of jobs and of lines that were left out."""
+    """The audited lines of a month, and counts.
+
+    `jobs`: the compared jobs. The other numbers count the jobs without comparable lines, and
+    `unpaid_lines` the lines that AWS meters elsewhere.
+    """
 
     lines: tuple[AuditedLine, ...]
     jobs: int = 0
@@ -227,7 +231,7 @@ class AuditedMonth(Struct, frozen=True):
 
     @property
     def estimated_lines(self) -> int:
-        """The number of lines at an estimated rate, which the history's sums include."""
+        """The number of lines at an estimated rate. The history's sums include these lines."""
         return sum(line.is_estimated for line in self.lines)
 
     @property

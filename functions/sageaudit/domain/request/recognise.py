@@ -77,8 +77,9 @@ def recognise(
 ) -> ParsedFile:
     """Returns the requests in a parsed file.
 
-    `form` is the format; if it is None, the content decides. `pipeline` is the name of the pipeline
-    in the file. Raises MalformedData, with a message that says what to give instead.
+    `model` is AWS's service model. `form` is the file's format; if it is None, the content decides.
+    `pipeline` is the name of the pipeline in the file. Raises MalformedData, with a message that
+    says what to give instead.
     """
     if not isinstance(document, Mapping):
         reject_non_request(document)
