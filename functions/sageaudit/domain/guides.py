@@ -211,7 +211,7 @@ def _is_long(subject: TraitSource) -> bool | None:
 
 
 def _waits_longer_than_billed(subject: TraitSource) -> bool | None:
-    """Returns None if the waiting times of too few runs are known."""
+    """Returns whether the runs waited longer in sum than they ran; None if too few show it."""
     own_run = [subject.newest_run] if subject.newest_run and not subject.is_request else []
     times = [
         (sum((run.phase_s.get(name, Decimal(0)) for name in START_PHASES), Decimal(0)), elapsed_s)

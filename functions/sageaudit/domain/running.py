@@ -37,7 +37,7 @@ MIN_COMPLETED_RUNS = 3
 _MAX_COMPLETED_RUNS = 10
 """sageaudit uses at most this many completed runs to predict that a limit will be reached."""
 _MIN_LONG_RUN_S = 3600
-"""A run under this many seconds is never reported as long, because the earlier runs may have been
+"""A run under this many seconds is never reported as long. The earlier runs may have been short
 tests. Our choice."""
 _RESUMED_WINDOW_S = 900
 """To see whether an idle job works again, sageaudit checks this many of the last seconds of
@@ -46,7 +46,7 @@ _RESUMED_MIN_S = 300
 """An idle job works again if it worked for at least this many of the last `_RESUMED_WINDOW_S`
 seconds. Our choice."""
 _NEAR_LIMIT_DIVISOR = 10
-"""A limit is near if at most its last tenth is left, but never in its first half."""
+"""A limit is near if at most a tenth of its seconds is left, but never in its first half."""
 _NEAR_LIMIT_S = 1800
 """A limit is also near if at most this many seconds are left, but never in its first half."""
 

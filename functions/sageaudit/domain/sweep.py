@@ -162,9 +162,9 @@ def _is_named_after(
 def grace(kind: JobKind) -> timedelta:
     """Returns how long after a job's end sageaudit waits for the audit.
 
-    If the audit is still missing then, the event was lost. A job needs up to 15 minutes in the
-    queue, 15 for late metrics, and 5 for the work. A roll-up waits up to three times for its jobs'
-    audits.
+    If the audit is still missing then, the event counts as lost. A job needs up to 15 minutes in
+    the queue, 15 for late metrics, and 5 for the work. A roll-up waits up to three times for its
+    jobs' audits.
     """
     return _ROLLUP_GRACE if kind.spec.rollup and kind.spec.has_event else _GRACE
 

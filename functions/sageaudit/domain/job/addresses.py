@@ -3,7 +3,7 @@
 AWS's own registries and repositories: image_uri_config of aws/sagemaker-python-sdk at a248126
 (2026-08), all files and regions. Built-in algorithms and their GPU families: SageMaker developer
 guide (awsdocs/amazon-sagemaker-developer-guide at a869fa5, June 2023, the last public text); for
-XGBoost and k-means also a later public copy. In an account that is not AWS's, a repository with the
+XGBoost and k-means also a later public copy. In other accounts than AWS's, a repository with the
 name of an algorithm has a user's own image.
 """
 
@@ -280,7 +280,7 @@ def builtin_algorithm(image: str | None) -> BuiltInAlgorithm | None:
 
 
 def _xgboost(label: str) -> BuiltInAlgorithm:
-    """XGBoost has no GPU family before 1.2-1, which has P2 and P3. From 1.7-1 on it has no P2."""
+    """GPU families: none before XGBoost 1.2-1; P2 and P3 in 1.2-1; no P2 from 1.7-1 on."""
     match = _XGBOOST_VERSION.match(label)
     # The tags 1 and latest are release 0.72.
     version = tuple(int(part) for part in match.groups()) if match else (0, 72, 1)
@@ -323,9 +323,9 @@ def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
 def is_data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | None:
     """Returns whether every input names a version of its data; None if that is unknown.
 
-    `inputs` are pairs of name and S3 address. It is unknown if an input is not in S3, or if the job
-    has no data input and its code fetches the data itself. True is a convention, not a proof, since
-    an object may have been overwritten.
+    `inputs` are pairs of name and S3 address. The result is None if an input is not in S3, or if
+    there is no data input because the job's code fetches its data itself. True is a convention, not
+    a proof, since an object may have been overwritten.
     """
     pairs = list(inputs)
     pinned = [_has_version(address) for _, address in pairs if address is not None]

@@ -101,7 +101,7 @@ def _is_random(part: str) -> bool:
 
 
 def fingerprint_settings(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the values that make two runs the same; None for roll-ups.
+    """Returns the values that are equal if two runs are the same; None for roll-ups.
 
     `answer` is AWS's own Describe answer, because the stored form lacks some of these values.
     """

@@ -4,8 +4,8 @@ These sources may contain secrets, so only flags, one small number and words of 
 returned.
 
 Settings are read as pairs of name and text, in lower case and of limited number and length. The SDK
-writes each hyperparameter as JSON (`"cosine"` with its quotes, `true`, `16`), and twice for a
-tuning job. Configurations may be nested.
+writes each hyperparameter as JSON (`"cosine"` with its quotes, `true`, `16`). For a tuning job, it
+writes JSON inside JSON. Configurations may be nested.
 
 Sources of the names: the SDK's switches (aws/sagemaker-python-sdk: estimator.py,
 pytorch/estimator.py, and `mp_parameters` of modules/distributed.py), Hugging Face's
@@ -71,8 +71,8 @@ _TEXT_ONLY_LIBRARIES = frozenset({"accelerate"})
 a setting, they may also be used by single processes."""
 DISTRIBUTIONS = ("smddp", "smp", "horovod", "deepspeed", "fsdp", "ddp", "mirrored", "xla",
                  "accelerate", "parameter_server", "mpi")  # fmt: skip
-"""The kinds of distributed training, the most specific first. MPI or torchrun also launch Horovod,
-SMP and DeepSpeed."""
+"""The kinds of distributed training, the most specific first, because MPI or torchrun may also
+launch Horovod, SMP and DeepSpeed."""
 _REVERSING_WORDS = frozenset(
     {"no", "disable", "without", "eval", "backend", "level", "loss", "scale"}
 )
@@ -278,7 +278,7 @@ def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
 
 
 def _is_half_precision(setting: UserSetting) -> bool:
-    """Configuration files of DeepSpeed and Accelerate count, since they usually set 16 bits."""
+    """A configuration file of DeepSpeed or Accelerate counts, since it usually sets 16 bits."""
     if (
         not setting.is_enabled
         or setting.words & _REVERSING_WORDS

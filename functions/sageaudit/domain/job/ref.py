@@ -215,7 +215,7 @@ class DescribedRun(Struct, frozen=True):
 
 
 def parse_described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
-    """Reads the run from a Describe answer.
+    """Returns the run that a Describe answer is about.
 
     Raises MalformedData, or RejectedEvent if the answer is about another job than `ref`.
     """

@@ -157,7 +157,10 @@ class OwnPrices(Struct, frozen=True):
 
 
 def with_own_prices(market: Market, discounts: Discounts, day: date | None = None) -> Market:
-    """Returns the market at the company's own prices of `day`; None for the newest prices."""
+    """Returns the market at the company's own prices of `day`.
+
+    If `day` is None, the newest own prices apply.
+    """
     if not discounts.has_own_prices:
         return market
     return market.with_prices(OwnPrices(market.prices, discounts, day))

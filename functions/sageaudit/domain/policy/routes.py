@@ -27,7 +27,8 @@ MAX_ROUTED_CHANNELS = 90
 writes the digests of all these channels."""
 _DEFAULT_MAX_PER_HOUR = 20
 """The default limit for Slack and Teams. Our choice: nobody reads more in an hour. A topic has no
-limit by default. One message lists the held messages, and filtered subscriptions may not get it."""
+limit by default, because a filtered subscription may not get the message that lists the held
+messages."""
 CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
 """The pattern of a channel's name."""
 _NAME = re.compile(rf"{CHANNEL_NAME}\Z")

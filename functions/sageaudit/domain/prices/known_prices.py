@@ -84,7 +84,7 @@ class SourcePrices(Protocol):
         """The source and its date, stored with the audit; None if nothing was read."""
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
-        """Returns USD per on-demand instance-hour, or per GB-month if `product` is ML storage."""
+        """Returns the rates in USD per on-demand instance-hour or, for ML storage, per GB-month."""
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
         """Returns the usage type as bills show it; None if unknown."""

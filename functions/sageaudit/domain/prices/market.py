@@ -261,7 +261,7 @@ class InstanceType(Struct, frozen=True):
 
 
 class Prices(Protocol):
-    """A price book. Each method returns a dated rate, or None if unknown."""
+    """A price book. The methods that read rates return None if a rate is unknown."""
 
     @property
     def version(self) -> str:

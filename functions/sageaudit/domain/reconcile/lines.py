@@ -182,7 +182,7 @@ class UsageType(Struct, frozen=True):
 
 @lru_cache(maxsize=4_096)  # a bill of a million lines has a few hundred usage types
 def parse_usage_type(usage_type: str) -> UsageType:
-    """Splits a usage type. A text without a colon becomes a role with an empty `resource`."""
+    """Returns a usage type's parts. A text without a colon is a role with an empty `resource`."""
     prefix = _PREFIX.match(usage_type)
     role, _, resource = usage_type[prefix.end() if prefix else 0 :].partition(":")
     return UsageType(role, resource)
@@ -216,10 +216,10 @@ class AuditedLine(Struct, frozen=True):
 
 
 class AuditedMonth(Struct, frozen=True):
-    """The audited lines of a month, and counts.
+    """The audited lines of a month, and numbers of jobs and lines.
 
-    `jobs`: the compared jobs. The other numbers count the jobs without comparable lines, and
-    `unpaid_lines` the lines that AWS meters elsewhere.
+    `jobs`: the jobs with lines. `rollups`, `unauditable_jobs` and `running_jobs`: the jobs without
+    lines. `unpaid_lines`: the lines that are left out because AWS meters them elsewhere.
     """
 
     lines: tuple[AuditedLine, ...]

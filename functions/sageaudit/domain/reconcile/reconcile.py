@@ -140,8 +140,8 @@ class Reconciliation(Struct, frozen=True):
     def aws_usd(self, *presences: Presence, jobs_only: bool | None = None) -> Decimal:
         """Returns AWS's dollars in rows with one of these presences.
 
-        Without a presence, returns those in all rows. `jobs_only` is True for rows of jobs only,
-        and False for other rows only.
+        Without a presence, returns those in all rows. `jobs_only`: True for rows of jobs only,
+        False for other rows only, None for both.
         """
         amounts = (
             usd

@@ -188,8 +188,8 @@ _INSTANCES = (
 def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
     """Returns the maximum cost of a tuning job.
 
-    The cost is the number of training jobs times the highest cost of one. A limit on the search's
-    time may lower it. `trials` has the maximum cost of one training job for each definition.
+    This is the number of training jobs times the highest cost of one, or less if the search has a
+    time limit. `trials` has the maximum cost of one training job for each definition.
     """
     limit = run_limit(request)
     limits = f"{_SEARCH}.ResourceLimits"

@@ -33,11 +33,11 @@ _CPU_LIMIT_SHARE = 0.9
 """vCPUs are at their limit from this busy share on, as in Debugger's CPUBottleneck and sageaudit's
 rule of that name."""
 _ONE_GPU_CEILING_MIN = 90.0
-"""If one GPU did all the work, the P95 of the sum of a host's GPUs is at least this percentage of
-one GPU."""
+"""If one GPU did all the work, the P95 of a host's summed GPU utilisation is at least this (100:
+one busy GPU)."""
 _ONE_GPU_CEILING_MAX = 101.0
-"""If one GPU did all the work, the sum of a host's GPUs is never above this percentage of one GPU:
-100% of one GPU, and 1% that idle GPUs report."""
+"""If one GPU did all the work, a host's summed GPU utilisation is never above this: 100% of one
+GPU, and 1% that idle GPUs report."""
 
 
 class ResourceNeed(Struct, frozen=True):

@@ -32,9 +32,8 @@ RECURS_FROM = 2
 """The fewest similar standstills that count as recurring. Our choice: a single standstill may be a
 hang, and a short training has two epochs."""
 _LENGTH_TIMES = 1.5
-"""A similar standstill is at most this many times as long as the median, and the median at most
-this many times as long as the standstill. Our choice: an evaluation varies with its data and the
-storage, and the first one also loads."""
+"""A standstill is similar if its length and the median length differ at most by this factor. Our
+choice: an evaluation varies with its data and the storage, and the first one also loads."""
 _AT_WORK_CORES = 0.5
 """One process works in a standstill if the mean is at least this many busy cores. Our choice: the
 process waits for storage at times, and a sleeping host uses under 0.2 cores."""

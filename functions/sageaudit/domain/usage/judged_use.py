@@ -201,8 +201,8 @@ def unjudged_usage_sentences(
 ) -> Iterator[str]:
     """Yields sentences on what could not be judged.
 
-    `codes`: the codes of the reasons why rules could not judge. `pool`: the pool of a short run;
-    None if its family's history was not read.
+    `codes`: why rules could not judge, such as `too_short`. `pool`: the pool of a short run; None
+    if its family's history was not read.
     """
     yield from _missing_metric_sentences(usage)
     yield from _missing_host_sentences(usage)

@@ -225,8 +225,8 @@ class Measurements(Struct, frozen=True, dict=True):
         """Returns the measurements without the idle head, the idle tail and the standstills.
 
         Unchanged if no minute was active. A minute is idle if every host is known to use less than
-        0.2 cores and at most 1% of one GPU. A minute without data counts as active, except for late
-        first points before an idle head.
+        0.2 cores and at most 1% of one GPU. A minute without data counts as active. But if the
+        first points are idle, the few minutes before them are left out, too.
         """
         return self._active
 

@@ -145,7 +145,7 @@ def find_objective_curve(
 def last_gain(values: Sequence[Decimal], direction: Direction, tolerance_percent: Decimal) -> int:
     """Returns the index of the last improvement.
 
-    A value improves if it beats the best earlier value by more than this percentage of the best
+    A value improves if it beats the best earlier value by more than `tolerance_percent` of that
     value.
     """
     sign = 1 if direction is Direction.MAXIMIZE else -1
