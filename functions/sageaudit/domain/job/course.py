@@ -160,8 +160,7 @@ def as_of(job: Job, time: datetime) -> Job:
 
 
 def work_phase_name(job: Job) -> str:
-    """Returns the name of the first phase in which the job's own code ran; "Training" if unknown.
-    """
+    """Returns the name of the first phase that ran the job's own code; "Training" if unknown."""
     return next((phase.name for phase in job.phases if is_work_phase(phase)), "Training")
 
 
