@@ -143,7 +143,7 @@ def phases_without_transitions(
 
 
 def as_of(job: Job, time: datetime) -> Job:
-    """Returns a running job as of `time`, when its open phase ends.
+    """Returns a running job as of `time`: its open phase lasts until then.
 
     A finished job is returned unchanged. If the open phase starts after `time`, because clocks
     differ, it stays open.

@@ -241,8 +241,9 @@ def parse(
 ) -> Job:
     """Returns the job of a Describe* answer and its tags.
 
-    `account` and `region` default to those of the ARN. Without `key`, the secret key, the job gets
-    no fingerprint. Raises MalformedData if the kind is unknown, or a field has an impossible value.
+    `account` and `region` default to those of the ARN. `key` is the secret key of the fingerprint;
+    without it, the job gets none. Raises MalformedData if the kind is unknown, or a field has an
+    impossible value.
     """
     kind = kind_from_answer(answer)
     if kind is None:

@@ -229,9 +229,9 @@ def objective(answer: Answer) -> Objective | None:
 def image_pull_in_download(answer: Answer) -> bool | None:
     """Returns whether a Downloading phase's message mentions the image; None without messages.
 
-    If it does not, an image may still have been pulled. If it does, the data may have taken the
-    time. In 83 recorded jobs the message is "Downloading input data" until 2023, and "Downloading
-    the training image" since February 2024.
+    A mention does not prove that the pull took the time. Without a mention, an image may still have
+    been pulled. In 83 recorded jobs the message is "Downloading input data" until 2023, and
+    "Downloading the training image" since February 2024.
     """
     messages = [
         message

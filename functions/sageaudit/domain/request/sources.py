@@ -83,8 +83,8 @@ def requests_in_definition(
 ) -> ParsedRequests:
     """Returns the requests of all steps of a pipeline, including those in branches of conditions.
 
-    `name` is the pipeline's name, which its definition does not contain. `label` is a prefix of
-    each step's label.
+    `name` is the pipeline's name, which its definition does not contain. `origin` says where the
+    definition is in its file. `label` is a prefix of each step's label.
     """
     defaults = _defaults(definition.get("Parameters"))
     requests, unchecked, remaining_characters = [], [], [_MAX_JOINED_CHARACTERS]
