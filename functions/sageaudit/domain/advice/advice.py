@@ -377,7 +377,10 @@ def _make_recommendation(
     paths: frozenset[str],
     now: datetime,
 ) -> FamilyRecommendation:
-    """`paths`: the parameters that all of the family's recommendations change."""
+    """Returns the family's recommendation with its state and outcome.
+
+    `paths`: the parameters that all of the family's recommendations change.
+    """
     episodes = list(split_episodes(runs, recommendation))
     last_episode, recommended_runs = (
         episodes[-1],

@@ -250,7 +250,11 @@ def _exempt_silenced(
     document: AuditDocument,
     silencing_recommendation: Callable[[Recommendation], FamilyRecommendation | None],
 ) -> AuditDocument:
-    """Returns the same document if no finding is silenced."""
+    """Returns the document with silenced findings as exempt, and without their dollars in its sums.
+
+    `silencing_recommendation`: returns the silenced recommendation of a finding, or None. If no
+    finding is silenced, the same document is returned.
+    """
     exempted: dict[str, Any] = {**document, "findings": []}
     for finding in document["findings"]:
         finding_recommendation = None if finding["exempt"] else recommendation_from_finding(finding)
@@ -306,7 +310,10 @@ def _is_counted(finding: FindingDocument) -> bool:
 
 
 def _possible_loss_usd(finding: FindingDocument) -> Decimal:
-    """Returns the most USD that a finding in bucket LOST may have lost; 0 for other buckets."""
+    """Returns the upper end of a lost finding's range in USD.
+
+    0 without a range, and for findings that are not in bucket LOST.
+    """
     is_lost = Bucket(finding["bucket"]) is Bucket.LOST
     return max(finding["saving_range_usd"] or [Decimal(0)]) if is_lost else Decimal(0)
 

@@ -124,7 +124,10 @@ def decide(case: AlertCase, last_alert: Alert | None) -> AlertDecision:
 
 
 def alerts_for_decision(case: AlertCase, decision: AlertDecision, template: Alert) -> list[Alert]:
-    """Returns the alerts of a message: one for each of its reasons, none for a correction."""
+    """Returns the alerts of a message: one for each of its reasons, none for a correction.
+
+    `template`: an alert with the run, figures, time and channels of the message.
+    """
     alerts: list[Alert] = []
     if decision.is_correction:
         return alerts

@@ -51,7 +51,7 @@ _MILLIONTH = Decimal("0.000001")
 def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
     """Returns the wall-clock seconds billed for each instance, and how they are known.
 
-    For a running job, the seconds end at `observed_until`.
+    The seconds are None if unknown. For a running job, they end at `observed_until`.
     """
     if job.purchase is Purchase.SERVERLESS:
         return None, "none"

@@ -14,8 +14,8 @@ from sageaudit.domain.prices.market import Market, PriceKind
 from sageaudit.structs import replace
 
 CHECKPOINTS_FROM_S = 3600
-"""A run of at most this many seconds loses little if it starts again. AWS lets built-in algorithms
-without checkpoints wait at most this long."""
+"""A run of at most this many seconds loses little if it starts again. AWS sets the same limit for
+MaxWaitTimeInSeconds of built-in algorithms without checkpoints."""
 _ZERO = Decimal(0)
 
 NOT_INCLUDED_NOTE = "not included: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"
@@ -50,8 +50,9 @@ class Attempts(Struct, frozen=True):
     """The attempts of an interrupted run.
 
     `training_s`: the training seconds of all attempts. `repeated_s`: the training seconds before
-    the last attempt. `max_repeated_share`: these seconds as a share (0..1) of all billed phases.
-    `min_repeated_share`: the share of the billed seconds that exceeds the last attempt.
+    the last attempt. `max_repeated_share`: `repeated_s` as a share (0..1) of all billed phases.
+    `min_repeated_share`: the billed seconds beyond the last attempt, as a share of all billed
+    seconds.
     """
 
     training_s: Decimal

@@ -44,9 +44,10 @@ _ZERO = Decimal(0)
 
 
 class BilledJob(Struct, frozen=True, dict=True):
-    """A job with its bill. Several fixes may use the bill of a change, so it is cached.
+    """A job with its bill, and the bills of its changes.
 
-    The class has no slots, so that results are cached.
+    A change's bill is cached, because several fixes may use it. The class has no slots for this
+    reason.
     """
 
     job: Job
@@ -97,7 +98,7 @@ class BilledJob(Struct, frozen=True, dict=True):
         return self.with_change(change).bill.compute_usd
 
     def _rate_and_total(self, change: SetType) -> tuple[Rate, Decimal] | None:
-        """Returns the other type's rate and total; None if only a bill with lines can show them."""
+        """Returns the other type's rate and total; None if `BillOnType` cannot compute them."""
         other_type = self.market.types.get(change.instance_type)
         rate = self.market.hourly(self.job.region, self.job.kind, change.instance_type)
         if self._other_type_bill is None or other_type is None or rate is None:
@@ -130,11 +131,12 @@ def _is_comparable(current_bill: Bill, changed_bill: Bill) -> bool:
 
 
 class BillOnType(Struct, frozen=True):
-    """What the total of a job on one other type depends on, besides the type.
+    """The figures of a job from which its total on one other type is computed quickly.
 
-    `month_left_s`: the seconds from the start to the end of its calendar month; None without
-    volumes, or if unknown. `gb_month_usd`: the price of the volumes; 0 without volumes, None if
-    unknown.
+    `seconds`: the billed seconds of each instance. `counts`: the instances of each group.
+    `month_hours`: the hours of the start's calendar month. `month_left_s`: the seconds from the
+    start to the end of that month; None without volumes, or if unknown. `gb_month_usd`: the price
+    of the volumes; 0 without volumes, None if unknown.
     """
 
     seconds: Decimal
@@ -147,7 +149,10 @@ class BillOnType(Struct, frozen=True):
 
     @classmethod
     def from_job(cls, job: Job, market: Market) -> Self | None:
-        """Returns the figures of a job; None if its bill is not only compute and volumes."""
+        """Returns the figures of a job.
+
+        None if its bill has other parts than compute and volumes, or is unknown.
+        """
         seconds, basis = billed_seconds(job)
         if job.free or job.groups_unknown or job.warm_pool or seconds is None or basis == "prepaid":
             return None
@@ -180,7 +185,9 @@ class BillOnType(Struct, frozen=True):
     def total_usd(
         self, instance_type: InstanceType, rate: Rate, time_factor: Decimal
     ) -> Decimal | None:
-        """Returns the total at this rate; None if only a bill with lines can show it."""
+        """Returns the total at this rate. None if a complete bill is needed, such as across two
+        months.
+        """
         seconds, total = self.seconds * time_factor, self.compute_usd(rate, time_factor)
         if instance_type.is_ebs_billed is False or self.gb_month_usd == 0:
             return total

@@ -31,8 +31,8 @@ _HEADROOM_FACTOR = 1 + float(HEADROOM_PERCENT) / 100
 def smallest_types(runs: Sequence[Resize]) -> dict[str, Decimal] | None:
     """Returns the smallest types that fit a run and save, by name, each with its run-time factor.
 
-    `runs` are the results of `resize` for the run, with the arguments of several rules. The result
-    is empty if nothing cheaper fits, and None if the use is unknown.
+    `runs`: the results of `resize` for this one run, as several rules called it. The result is
+    empty if nothing cheaper fits, and None if the use is unknown.
     """
     judged_results = [
         run for run in runs if run.rate is not None and not any(run.unrecorded_refusals)
@@ -79,6 +79,7 @@ def best_for_family(
 
     The best candidate saves most at its slowest run time. `recommended_type` stays first while it
     saves nearly as much. `family_smallest_types` has the smallest types of each of the newest runs.
+    `types`: the catalogue by name.
     """
     if not family_smallest_types and recommended_type is None:
         return list(candidates)  # already sorted by the saving of this run
@@ -115,7 +116,7 @@ def runtime_factors(
 ) -> list[Decimal]:
     """Returns the run-time factors on a type, one for each run that is known to fit on it.
 
-    `smallest_types_by_run` has the smallest types of each run.
+    `smallest_types_by_run` has the smallest types of each run. `types`: the catalogue by name.
     """
     factors = []
     for smallest in smallest_types_by_run:
@@ -132,7 +133,11 @@ def runtime_factors(
 def _family_saving_usd(
     run: Resize, candidate: Candidate, factors: Sequence[Decimal]
 ) -> Decimal | None:
-    """The slowest run decides, except for a factor that the family's runs measured."""
+    """Returns what the candidate saves at the slowest run time of the family, in USD; None if
+    unknown.
+
+    A factor that the family's runs measured is kept.
+    """
     saving_usd, runtime_factor = run.saving_usd(candidate), candidate.runtime_factor
     if saving_usd is None or runtime_factor is None or candidate.usd is None:
         return None

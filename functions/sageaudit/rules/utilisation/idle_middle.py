@@ -212,7 +212,10 @@ class GpuPauses(Struct, frozen=True):
 
 
 def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
-    """Returns None without pauses or GPUs, or if the type of the hosts is not known."""
+    """Returns the pauses of GPUs, except when the GPUs of all hosts stood still.
+
+    None without pauses or GPUs, or if the type of the hosts is not known.
+    """
     states, period_s = list(usage.gpu_states.values()), usage.period_s or 0
     if not usage.gpus or not period_s or not states:
         return None
@@ -239,7 +242,11 @@ def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
 def _paused_periods(
     states: Sequence[bool | None], standstill_periods: Collection[int], min_periods: int
 ) -> list[int]:
-    """Leaves out periods in which all hosts stood still."""
+    """Returns the periods in which one host's GPUs paused between its first and its last work.
+
+    `states`: whether the GPUs worked, by period; None if unknown. `standstill_periods`: left out,
+    because all hosts stood still. `min_periods`: the length of the shortest pause.
+    """
     active = [period for period, works in enumerate(states) if works] if False in states else []
     if not active:
         return []

@@ -194,7 +194,7 @@ def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.Missing:
 
 
 def _has_worked(usage: api.Measurements, metric: api.Metric) -> bool:
-    """Idle GPUs and idle runs are left to other rules."""
+    """True if the run has used its GPUs, or its CPUs. Other rules judge idle GPUs and idle runs."""
     if metric is api.Metric.CPU:
         return any(usage.is_active(minute) for minute in range(usage.points))
     return not is_gpu_idle(usage)
@@ -273,7 +273,11 @@ def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCoun
 def _by_count(
     samples: Iterable[tuple[int, Decimal, Decimal]], min_runs: float
 ) -> list[RunsOnCount]:
-    """The cheapest count comes first. Counts with too few samples are left out."""
+    """Returns the medians for each number of instances, the cheapest first.
+
+    `samples`: the number of instances, USD and seconds of each run. Numbers with fewer than
+    `min_runs` runs are left out.
+    """
     runs = defaultdict[int, list[tuple[Decimal, Decimal]]](list)
     for count, usd, seconds in samples:
         runs[count].append((usd, seconds))

@@ -212,7 +212,7 @@ class HostLoad(Struct, frozen=True):
     def idle_while_others_work(self, vcpu: int | None) -> tuple[str, ...]:
         """Returns the idle hosts if the busiest host works, else none.
 
-        A host works if it uses at least one core, or 5% of its GPUs.
+        A host works if it uses at least one core, or 5% of its GPUs. `vcpu`: the vCPUs of a host.
         """
         min_percent = 100 / (vcpu or 1) if self.metric is api.Metric.CPU else 5.0
         return self.idle_hosts if self.busiest[1] >= min_percent else ()
@@ -226,9 +226,9 @@ class HostLoad(Struct, frozen=True):
 
 
 def _host_load(usage: api.Measurements, metric: api.Metric) -> HostLoad | api.Missing | None:
-    """Returns None if no host worked.
+    """Returns the use of each host while all working hosts were between their first and last work.
 
-    Covers the periods in which all working hosts were between their first and their last work.
+    None if no host worked. Missing if a host has no points, or if this time is too short.
     """
     if missing := usage.missing_hosts(metric):
         return missing
