@@ -125,9 +125,7 @@ def not_on_spot_reason(case: JobCase) -> str | None:
 
 
 def accelerated_reason(case: JobCase) -> str | None:
-    """Returns why rules about CPU types do not apply if a type of the job has accelerators, else
-    None.
-    """
+    """Returns why rules about CPU types do not apply if the job has accelerators, else None."""
     if any(
         instance_type is not None and instance_type.accelerator
         for instance_type in case.instance_types

@@ -245,7 +245,7 @@ class RollUpCase(Case, frozen=True):
 class AccountCase(Case, frozen=True):
     """The audited runs of one account, newest first, without roll-ups.
 
-    `days`: the runs ended in this many last days.
+    `days`: the number of last days in which the runs ended.
     """
 
     runs: tuple[AuditSummary, ...]

@@ -277,7 +277,9 @@ def derive_recommendations(
 def sort_by_amount(
     recommendations: Iterable[FamilyRecommendation], now: datetime
 ) -> list[FamilyRecommendation]:
-    """Sorts counted recommendations before trials, then by their 30-day amount."""
+    """Returns counted recommendations before trials, each by their 30-day amount, the largest
+    first.
+    """
     kinds = list(AmountKind)
     return sorted(
         recommendations,

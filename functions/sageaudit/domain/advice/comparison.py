@@ -28,8 +28,8 @@ choice."""
 _MAX_BASELINE_AGE = timedelta(days=90)
 """The longest time between the first compared run and the fix."""
 _NEW_DATA_FACTOR = Decimal("1.2")
-"""The data has changed if one of two downloads takes more than this many times as long as the
-other."""
+"""If one of two downloads takes more than this many times as long as the other, the data has
+changed."""
 _MIN_DOWNLOAD_S = 60
 """The shortest download, in seconds, that shows how much data there was."""
 _DATA_PATHS = ("InputDataConfig", "ProcessingInputs", "TransformInput")
@@ -107,8 +107,7 @@ def compare_runs(
     recommendation: Recommendation,
     paths: frozenset[str],
 ) -> Comparison:
-    """Returns a comparison of the last runs before a recommendation was followed with the first
-    after.
+    """Returns a comparison of the last runs before a fix with the first runs that have it.
 
     `runs`: the family's runs by their start, oldest first. `recommended_runs`: those with the
     recommendation. `runs_with_fix`: those that followed it. `paths`: the parameters that the
@@ -293,7 +292,7 @@ class CostSpike(Struct, frozen=True):
 def find_cost_spike(
     own: AuditSummary, earlier_runs: Iterable[AuditSummary], policy: Policy
 ) -> CostSpike | None:
-    """Returns the run's cost and its usual cost; None if either is unknown."""
+    """Returns the run's cost and its usual cost, also if they are equal; None if one is unknown."""
     runs = [run for run in earlier_runs if run.ended_at < own.ended_at]
     earlier = [run for run in runs if run.is_comparable]
     if own.total_usd is None or own.purchase is None:

@@ -132,7 +132,9 @@ class MessageAudit(Struct, frozen=True):
 
     @classmethod
     def parse(cls, document: AuditDocument) -> MessageAudit:
-        """Reads a document. Raises KeyError, TypeError or ValueError for an invalid document."""
+        """Returns the audit of a document. Raises KeyError, TypeError or ValueError if it is
+        invalid.
+        """
         findings, lost_usd = sorted(document["findings"], key=_weight), document["lost_usd"]
         counted = tuple(filter(_is_counted, findings))
         possible_loss_usd = (document["lost_up_to_usd"] or Decimal(0)) - (lost_usd or Decimal(0))
@@ -250,10 +252,10 @@ def _exempt_silenced(
     document: AuditDocument,
     silencing_recommendation: Callable[[Recommendation], FamilyRecommendation | None],
 ) -> AuditDocument:
-    """Returns the document with silenced findings as exempt, and without their dollars in its sums.
+    """Returns the document with silenced findings marked as exempt.
 
-    `silencing_recommendation`: returns the silenced recommendation of a finding, or None. If no
-    finding is silenced, the same document is returned.
+    Their dollars are subtracted from its sums. `silencing_recommendation`: returns the silenced
+    recommendation of a finding, or None. If no finding is silenced, the same document is returned.
     """
     exempted: dict[str, Any] = {**document, "findings": []}
     for finding in document["findings"]:

@@ -47,8 +47,7 @@ period_too_coarse too_few_points too_short type_unknown types_mixed
 """
 """The codes of unknown outcomes that are due to the metrics or the instance type."""
 USE_CODES = frozenset({JOB_NOT_FINISHED, DIFFERS_FROM_FAMILY, *_CODES.split()})
-"""The codes of unknown outcomes that the sentences in `not_judged` explain. No reader needs another
-explanation."""
+"""The codes of unknown outcomes that the sentences in `not_judged` explain."""
 _TOO_SHORT_CODES = frozenset({"too_short", "too_few_points", "period_too_coarse"})
 """The codes of unknown outcomes that are due to too few points. With such an outcome, no part of
 the use was judged."""
@@ -118,8 +117,9 @@ def judgement(
 ) -> Judgement:
     """Returns how much of one run could be judged.
 
-    Everything is judged if the run cost nothing or its whole cost is lost. `pool`: the family's
-    runs by which a short run was judged.
+    `waste`: the outcomes of all rules that can find avoidable dollars in its use. `pool`: the
+    family's runs by which a short run was judged. Everything is judged if the run cost nothing or
+    its whole cost is lost.
     """
     if not job.finished:
         text = f"How it used its machines can be judged only after it ends (status {job.status})."

@@ -201,7 +201,7 @@ def tried_types(
 ) -> tuple[TriedType, ...]:
     """Returns the types on which the family has comparable runs, including this run.
 
-    If runs with the same settings cover two types, only these runs are used.
+    If the runs with the same settings are enough for two types, only these runs are used.
     """
     comparable = comparable_runs(job, runs, except_field="instance_type")
     by_settings, by_all = (
@@ -265,7 +265,7 @@ def newest_level(
 
     The runs follow the last change of type, count or purchase, or the last lasting change of cost.
     After such a change, the runs before it count until there are `MIN_LEVEL_RUNS` new ones. If the
-    family uses the run's instances only for short times, the runs on these instances count.
+    family uses the run's instances only now and then, the runs on these instances count.
 
     `spreads` and `percent`: which changes of cost count (see `Level.margin_usd`).
     """

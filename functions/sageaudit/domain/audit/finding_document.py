@@ -132,8 +132,8 @@ def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
 def max_saving_usd(finding: FindingDocument) -> Decimal | None:
     """Returns the most that the finding may save, in USD; None if unknown.
 
-    The upper end of a range counts only if the lower end is 0, or if the saving is possible and no
-    other fix reduces it. Otherwise the result is `saving_usd`.
+    The upper end of a range counts if the counted saving is 0. It also counts for a possible saving
+    that no other fix reduces. Otherwise the result is `saving_usd`.
     """
     saving_usd, span = finding["saving_usd"], finding["saving_range_usd"]
     if saving_usd is None or not span or not is_standing(finding):

@@ -1,8 +1,8 @@
-"""Replaces the names in a recording by pseudonyms. With the same salt, a name always gets the same.
+"""Replaces the names in a recording by pseudonyms.
 
-A pseudonym keeps only what audits read from a name: the family, a version of the data, an image's
-toolkit. Its letters form no words or hexadecimal digits, so it cannot be mistaken for anything
-else.
+The same name and salt always give the same pseudonym. A pseudonym keeps only what audits read from
+a name: the family, a version of the data, an image's toolkit. Its letters form no words or
+hexadecimal digits, so it cannot be mistaken for anything else.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ class Pseudonyms:
         return f"{self.word('job', name_stem)}-{number:09}"
 
     def account(self, account: str) -> str:
-        """Returns twelve digits for an account id. They are the id of no account of AWS's own
-        images.
+        """Returns twelve digits for an account id. AWS has its own images in no account with this
+        id.
         """
         number = int.from_bytes(self._digest("account", account)[:8]) % 10**9
         return f"900{number:09}"  # no account of AWS begins so
 
     def arn(self, arn: str) -> str:
-        """Returns the ARN of a job, a pipeline execution or another resource with pseudonyms."""
+        """Returns an ARN with pseudonyms for its account and names."""
         match = _ARN.match(arn)
         if match is None or match["word"] not in _RESOURCES:
             return self.word("arn", arn)

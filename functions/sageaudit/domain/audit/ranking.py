@@ -112,7 +112,8 @@ def family_fix(
 ) -> FamilyFix | None:
     """Returns the family's finding to check first; None if no finding can be read.
 
-    It belongs to the rule with the most avoidable and lost dollars of which a finding can be read.
+    The rule with the most avoidable and lost dollars comes first. If its finding cannot be read,
+    the next rule's finding counts.
     """
     runs = [*summaries]
     fixes = (rule_fix(rule, runs, read_audit) for rule, _ in ranked_rules(sums))

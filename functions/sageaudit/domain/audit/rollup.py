@@ -33,11 +33,14 @@ from sageaudit.structs import replace
 
 _ZERO = Decimal(0)
 _FIRST_WORDS = frozenset({"After", "In", "It", "Its", "No", "On", "Runs", "The", "This"})
-"""A summary that begins with one of these words gets a small first letter inside a sentence."""
+"""A summary that begins with one of these words gets a lower-case first letter inside a
+sentence."""
 
 
 def rollup_job_from_children(children: Sequence[AuditDocument]) -> Job:
-    """Derives the roll-up's job from its children, if its own description was not recorded."""
+    """Returns the roll-up's job as its children show it, for a roll-up that was not recorded
+    itself.
+    """
     rows = [child["job"] for child in children]
     first = rows[0]
     times = [

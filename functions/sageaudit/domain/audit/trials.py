@@ -49,7 +49,11 @@ class Trial(Struct, frozen=True):
 def trial_from_document(
     document: AuditDocument, final_metrics: Mapping[str, Decimal], objective: Objective | None
 ) -> Trial:
-    """Reads the audit of a trial. `final_metrics`: the final values that the trial reported."""
+    """Returns the trial that an audit describes.
+
+    `final_metrics`: the final values that the trial reported. `objective`: the tuning job's metric;
+    None if unknown.
+    """
     job = document["job"]
     avoidable, lost = document["avoidable_usd"], document["lost_usd"]
     if document["judged"] == Judged.NO:

@@ -341,7 +341,10 @@ def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
 
 
 def _phases(job: Job, compute_usd: Decimal | None) -> tuple[PhaseCost, ...]:
-    """Splits the compute lines by billed seconds; the longest phase gets the rounding rest."""
+    """Returns each phase with its share of the compute lines, by billed seconds.
+
+    The longest phase gets the rounding difference.
+    """
     billed_s = job.billed_phases_s
     if compute_usd is None or not compute_usd or not billed_s:
         billed_phase_usd = _ZERO if compute_usd == 0 else None

@@ -110,7 +110,10 @@ class BillFacts(Struct, frozen=True):
 
 
 def facts(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> BillFacts:
-    """Returns the facts of one bill."""
+    """Returns the facts of one bill.
+
+    `savings_plan`: the policy says that the account has a Savings Plan.
+    """
     kinds = {line.rate.kind for line in billed.lines if line.rate is not None}
     on_demand_bill = None
     if job.purchase is Purchase.TRAINING_PLAN:
@@ -130,7 +133,7 @@ def image_region(image: str | None) -> str | None:
 
 
 def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
-    """Returns None if the saving is unknown, or if the job is not on Spot.
+    """Returns what Spot saved, in USD; None if unknown, or if the job is not on Spot.
 
     Source: AWS, managed spot training: savings = 1 - billable / training seconds. Waits and
     repeated downloads do not count, because an on-demand run has neither.
@@ -170,7 +173,7 @@ def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]
 
 
 def _billed_seconds_note(job: Job) -> str:
-    """Says why more seconds are billable than training seconds.
+    """Returns why there are more billable than training seconds.
 
     AWS documents neither figure for several attempts. In one attempt, billable is at most training.
     """

@@ -185,7 +185,7 @@ class BillOnType(Struct, frozen=True):
     def total_usd(
         self, instance_type: InstanceType, rate: Rate, time_factor: Decimal
     ) -> Decimal | None:
-        """Returns the total at this rate. None if a complete bill is needed, such as across two
+        """Returns the total at this rate. None if it needs a complete bill, such as over two
         months.
         """
         seconds, total = self.seconds * time_factor, self.compute_usd(rate, time_factor)
@@ -220,7 +220,9 @@ def spot_refusal(job: Job) -> str | None:
 
 
 def spot_capacity_refusal(job: Job) -> str | None:
-    """Returns why Spot capacity is too unlikely for its dollars to count; None if they count."""
+    """Returns why a saving on Spot does not count, as its capacity is too scarce; None if it
+    counts.
+    """
     has_several_instances = (job.instance_count or 0) > 1
     scarce_types = [g.instance_type for g in job.groups if _SCARCE_TYPES.match(g.instance_type)]
     if not has_several_instances or not scarce_types:
@@ -251,7 +253,7 @@ def change_refusal(change: Change, job: Job, *, savings_plan: bool) -> str | Non
 
 
 def limit_to_possible(detection: Detection, job: Job, market: Market) -> Detection:
-    """Returns the detection, in bucket `possible` if its saving is uncertain.
+    """Returns the detection, moved to bucket `possible` if its saving is uncertain.
 
     A saving is uncertain if it depends on an estimated rate or an unknown run time.
     """
@@ -277,7 +279,9 @@ def rate_estimate_basis(detection: Detection, job: Job, market: Market) -> str |
 
 
 def mark_estimated(detection: Detection) -> Detection:
-    """Adds a caution that the detection's dollars are estimates, if it has dollars."""
+    """Returns the detection with a caution that its dollars are estimates; unchanged without
+    dollars.
+    """
     if "$" in detection.summary or any("usd" in key.split("_") for key in detection.evidence):
         return replace(
             detection, caution=" ".join(filter(None, (detection.caution, _ESTIMATED_DOLLARS)))

@@ -210,11 +210,10 @@ def _superseded(
     subsumed: Mapping[str, str],
     exemptions: Mapping[str, Exemption],
 ) -> dict[str, str]:
-    """Returns the rule that wins over each superseded rule.
+    """Returns, for each superseded rule, the rule that wins.
 
     A fix that saves something wins over a surer fix that may save nothing. Fixes of type and count
-    exclude each other if fewer instances take over work, because another type may be too small for
-    it.
+    exclude each other if fewer instances take over work: another type may be too small for it.
     """
     superseded: dict[str, str] = {}
     rivals = [

@@ -59,7 +59,7 @@ class Fit(NamedTuple):
     def size_refusal(self) -> TypeRefusal | None:
         """Returns why `other_type` does not fit the run, or None.
 
-        A certain reason comes before use that was not recorded.
+        A resource that is certainly too small comes before one whose use was not recorded.
         """
         unrecorded = None
         for resource in (

@@ -117,7 +117,8 @@ class RuntimeOnType(Fit):
         return max(math.ceil(self.current_type.gpus / self.other_type.gpus), 1)
 
     def _ratio(self) -> RuntimeRange | TypeRefusal | None:
-        """Returns the measured run-time range on the other GPU model, or a refusal without one.
+        """Returns the measured run-time range on the other GPU model; a refusal if none was
+        measured.
 
         None for the same GPU.
         """
@@ -142,8 +143,8 @@ class RuntimeOnType(Fit):
     def _same_model_refusal(self) -> TypeRefusal | None:
         """Returns a refusal if the same GPU model has another memory size, or None.
 
-        It is not refused if its memory bandwidth is known and no lower. Otherwise no measured work
-        shows how long the run takes.
+        The move is allowed if the other memory is known to be at least as fast. Otherwise no
+        measured work shows how long the run takes.
         """
         current_type, other_type = self.current_type, self.other_type
         if current_type.gpu_memory_gib == other_type.gpu_memory_gib:

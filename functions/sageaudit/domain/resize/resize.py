@@ -187,12 +187,12 @@ def resize(
     type_names: Collection[str] | None = None,
     billed: Bill | None = None,
 ) -> Resize:
-    """Tries a run on each other type, or only on `type_names`. Call `resize_refusal` first.
+    """Returns the results of trying a run on each other type, or only on `type_names`.
 
-    `whole_run` has the metrics of the whole run; its active minutes decide the size. `other_usage`
-    has more measurements that must fit. `family_types` are the types that the family used. `billed`
-    is the job's bill, if it was computed. A training plan's capacity is for one type, so other
-    types are billed on demand.
+    Call `resize_refusal` first. `whole_run` has the metrics of the whole run; its active minutes
+    decide the size. `other_usage` has more measurements that must fit. `family_types` are the types
+    that the family used. `billed` is the job's bill, if it was computed. A training plan's capacity
+    is for one type, so other types are billed on demand.
     """
     current_type = market.types[job.groups[0].instance_type]
     billed = billed or bill(job, market)

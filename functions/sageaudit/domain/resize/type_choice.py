@@ -133,8 +133,7 @@ def runtime_factors(
 def _family_saving_usd(
     run: Resize, candidate: Candidate, factors: Sequence[Decimal]
 ) -> Decimal | None:
-    """Returns what the candidate saves at the slowest run time of the family, in USD; None if
-    unknown.
+    """Returns what the candidate saves in USD at the family's slowest run time; None if unknown.
 
     A factor that the family's runs measured is kept.
     """
@@ -193,7 +192,10 @@ def _priced_types(
 def seconds_saved_by_cpu_type(
     job: Job, market: Market, seconds: Decimal, cores: float, memory_gib: float
 ) -> Decimal:
-    """Returns the part of `seconds` whose cost current CPU types would save; 0 if unknown."""
+    """Returns `seconds` times the share of their cost that current CPU types save; 0 if unknown.
+
+    `cores` and `memory_gib`: what each host needs in these seconds.
+    """
     share = saving_share_of_cpu_type(job, market, cores, memory_gib) if seconds else None
     return (seconds * (share or 0)).quantize(Decimal(1), ROUND_DOWN)
 
@@ -203,7 +205,8 @@ def saving_share_of_cpu_type(
 ) -> Decimal | None:
     """Returns the share (0..1) of the hourly price that current CPU types save; None if unknown.
 
-    Each host is replaced by enough CPU instances for `cores` and `memory_gib` plus a fifth.
+    `cores` and `memory_gib`: what each host needs. Each host is replaced by enough CPU instances
+    for this plus a fifth.
     """
     current_usd = cluster_usd_per_hour(job, market)
     current_cpu = _priced_types(

@@ -43,7 +43,7 @@ minute."""
 _PARTS = 5
 """The active minutes are cut into this many equal parts, whose medians are compared."""
 _MAX_STEP_SHARE = 0.75
-"""If two steps bring more than this share of the rise, it is a jump, not growth. Our choice."""
+"""A rise is a jump, not growth, if two steps bring more than this share of it. Our choice."""
 _MAX_FALL_SHARE = 0.5
 """A fall by this share of the rise or more is a sawtooth, not steady growth. Our choice."""
 _NEARLY_FULL_PERCENT = 80
@@ -84,9 +84,7 @@ def why_not_lost(job: api.Job) -> api.NotApplicable | api.Unknown | None:
 
 
 def retry_fix(job: api.Job) -> tuple[api.Parameter, ...]:
-    """Returns a RetryStrategy if an internal error of AWS ended a training job, else an empty
-    tuple.
-    """
+    """Returns a RetryStrategy if an internal error of AWS ended a training job; otherwise empty."""
     if failure_class(job) != AWS_ERROR or job.kind is not api.JobKind.TRAINING:
         return ()
     return (api.Parameter("RetryStrategy.MaximumRetryAttempts", None, 2),)

@@ -122,9 +122,9 @@ def _unknown_group_conflicts(request: Request) -> _Conflicts:
 
 
 def _volume_conflicts(case: api.RequestCase) -> _Conflicts:
-    """Yields a training request's missing volume size, and an encryption key without a volume.
+    """Yields a conflict for a missing volume size, and one for an encryption key without a volume.
 
-    Processing and transform requests always give a size.
+    Only training requests can lack the size: processing and transform requests always give it.
     """
     config = case.request.kind.spec.cluster_path
     has_volume = {

@@ -153,7 +153,10 @@ def _max_wait_fix(unmet: Sequence[_RequirementCheck]) -> Iterator[api.Parameter]
 
 
 def _checks(case: api.Case, requirement: Requirement) -> Iterator[_RequirementCheck]:
-    """Yields the requirement once for each place of its setting. Some kinds of jobs have none."""
+    """Yields the requirement once for each path at which the job has the setting.
+
+    Some kinds of jobs have no such path.
+    """
     if isinstance(case, api.RequestCase):
         yield from _checks_of_request(case.request, requirement)
     elif isinstance(case, api.JobCase | api.RollUpCase) and case.job is not None:

@@ -125,7 +125,9 @@ def _slow_mount_steps(sources: Sequence[api.DataSource]) -> str:
 
 
 def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection:
-    """The phase is too long for an image pull, although no channel copied data."""
+    """Returns a finding on a phase that is too long for an image pull, although no channel is
+    copied.
+    """
     sources = _sources(case.job)
     mounts_text = " and ".join(_MOUNT_NAMES[source] for source in sources)
     cause_text = (

@@ -62,7 +62,7 @@ _PUBLISHED = {
 
 
 class _BilledShare(Struct, frozen=True):
-    """How much of its on-demand seconds a run on spot is billed for, as a share (0..1).
+    """The share (0..1) of its on-demand seconds that AWS bills if a run uses spot.
 
     `counted`: the share that gives the counted saving. `best`: the lowest share. `source`: a clause
     that names the source. `own_runs`: the family's spot runs, newest first; empty for published

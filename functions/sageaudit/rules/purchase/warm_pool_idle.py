@@ -137,8 +137,7 @@ def _check_unused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome
 
 
 def _fix(case: api.FamilyCase, keep_s: int) -> tuple[api.Parameter, ...]:
-    """Returns the parameter that sets the keep-alive to `keep_s` seconds, or removes it if that is
-    0.
+    """Returns the parameter that sets the keep-alive to `keep_s` seconds, or removes it for 0.
 
     Empty if the keep-alive is already short enough: it can be changed while the pool waits.
     """

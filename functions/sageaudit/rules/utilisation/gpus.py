@@ -60,7 +60,7 @@ def is_gpu_hardly_used(case: api.JobCase) -> bool:
 
 
 def _gpu_idle_threshold(case: api.JobCase, threshold: api.Threshold) -> float:
-    """Returns the value for gpu-idle, even if another rule is judged."""
+    """Returns the policy's value of a threshold of gpu-idle, also while another rule is judged."""
     return case.policy.thresholds.get(_GPU_IDLE, {}).get(threshold.key, threshold.value)
 
 

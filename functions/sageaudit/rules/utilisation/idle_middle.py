@@ -124,7 +124,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _recurring_finding(case: api.JobCase, recurring: tuple[range, ...]) -> api.Outcome:
-    """The saving is only possible, because the program may need these waits."""
+    """Returns a finding of possible dollars, because the program may need these waits."""
     usage, period_s = case.whole_run, case.whole_run.period_s or 0
     recurring_s = sum(map(len, recurring)) * period_s
     first, second, *_ = recurring
@@ -167,7 +167,7 @@ def _summary(case: api.JobCase, stretches: tuple[range, ...], standstill_s: int)
 
 
 def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
-    """The finding has no dollars, because a CPU or another host's GPU worked."""
+    """Returns a finding without dollars, because a CPU or another host's GPU worked."""
     hosts = len(case.whole_run.series[api.Metric.GPU])
     gpus_text = (
         "GPUs" if pauses.host_count == hosts else f"GPUs of {pauses.host_count} of {hosts} hosts"

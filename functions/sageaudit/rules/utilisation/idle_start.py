@@ -77,7 +77,8 @@ _RISE_INTERVAL_S = 120
 _MIN_RISE_POINTS = 0.3
 """The smallest rise of memory, in percentage points. Idle hosts vary less."""
 _MIN_RISES = 2
-"""A single rise does not mean that weights are loaded."""
+"""Memory fills up if it rises this many times in a row: a single rise does not mean that weights
+are loaded."""
 
 
 @api.rule(
@@ -157,7 +158,8 @@ def _idle_start(case: api.JobCase, wait: range) -> IdleStart | None:
 
 
 def _start_without_gpu_work(case: api.JobCase) -> IdleStart:
-    """Returns the idle start of a run in which no GPU wait is judged minute by minute.
+    """Returns the idle time before the first work, for a run that did not wait for its first GPU
+    work.
 
     START_ALLOWANCE is subtracted only if a GPU works later.
     """

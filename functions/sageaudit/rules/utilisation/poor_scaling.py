@@ -239,10 +239,10 @@ class CheaperInstanceCount(Struct, frozen=True):
 
 
 def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCount | None:
-    """Returns None if this run did not complete.
+    """Returns the runs on the current number of instances, and on the cheapest smaller number.
 
-    Also None if fewer than `min_runs` runs are known for the current number of instances, or for
-    every smaller number.
+    None if this run did not complete. Also None if fewer than `min_runs` runs are known for the
+    current number, or for every smaller number.
     """
     job, count = case.job, case.job.groups[0].count
     if job.status != "Completed" or not job.elapsed_s:

@@ -102,7 +102,10 @@ def _is_serial(case: api.JobCase, cores: list[float]) -> bool:
 
 
 def _check_long_step(case: api.JobCase) -> api.Outcome:
-    """The range is from a smaller type for the whole run to a small type for the step alone."""
+    """Returns a finding if one core was enough for long steps.
+
+    The range is from a smaller type for the whole run to a small type for these steps alone.
+    """
     usage, current_type = case.active_usage, case.current_type
     step_s = Decimal(sum(map(len, _serial_steps(case))) * (usage.period_s or 0))
     if not case.threshold(MIN_STEP_SHARE) <= 100 * step_s / usage.seconds < _NEARLY_ALL_PERCENT:

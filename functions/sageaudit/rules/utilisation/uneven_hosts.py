@@ -106,7 +106,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _driver(job: api.Job, load: HostLoad) -> str | None:
-    """Returns the first processing host if it may be a driver.
+    """Returns the first host of a processing job if it may be a driver, else None.
 
     It may be one if a framework such as Spark splits the work, or if there are more than
     `_MIN_OTHER_HOSTS` hosts.
@@ -275,7 +275,7 @@ def _idle_percent(usage: api.Measurements, hosts: Collection[str]) -> float | No
 
 
 def _tenths(values: Sequence[float]) -> list[float]:
-    """Returns shares (0..1) of the values in each tenth of 0..100."""
+    """Returns for each tenth of 0..100 the share (0..1) of the values in it."""
     counts = [0] * 10
     for value in values:
         counts[min(int(value // 10), 9)] += 1
