@@ -248,7 +248,8 @@ def build(
 def _fingerprint_key(
     settings: AuditSettings, session: TimeLimitedClients, report: RecordReport
 ) -> Callable[[], bytes | None]:
-    """Returns a function that reads the fingerprint key; None if there is no key or the read fails.
+    """Returns a function that reads the fingerprint key. It returns None without a key or an
+    answer.
 
     Without a key, jobs are audited without a fingerprint.
     """

@@ -63,7 +63,9 @@ class HistoryLists(Struct, frozen=True):
         return replace(self, window=window)
 
     def audits(self, question: Question) -> Iterator[AuditSummary]:
-        """Yields the audits of the question's list, before its other filters."""
+        """Yields the audits of the list that answers the question. Other filters are not applied
+        yet.
+        """
         before = self.window.until
         if question.index is RunIndex.FAMILY and question.family is not None:
             return self._runs_of_families(question, question.family, before)
@@ -80,11 +82,13 @@ class HistoryLists(Struct, frozen=True):
     def runs_of_family(
         self, account: str, region: str, family: str, before: datetime
     ) -> Iterator[AuditSummary]:
-        """Yields the runs of one family."""
+        """Yields the runs of one family that ended in the window and before `before`, newest first.
+        """
         return self._rows([RunQuery.for_family(account, region, family)], before)
 
     def jobs_of_owner(self, owner: str, before: datetime) -> Iterator[AuditSummary]:
-        """Yields the jobs of one owner."""
+        """Yields the jobs of one owner that ended in the window and before `before`, newest first.
+        """
         return self._rows([RunQuery.for_owner(owner)], before)
 
     def daily_sums(
@@ -237,7 +241,9 @@ def with_summary(row: RuleFinding, summary: AuditSummary | None) -> RuleFinding:
 
 
 def should_read_summary(row: RuleFinding) -> bool:
-    """Returns whether only the audit's summary has the finding's account, kind or own dollars."""
+    """Returns True if the account, kind or own dollars of the finding are only in its audit's
+    summary.
+    """
     return row.summary.rollup or row.summary.kind == UNKNOWN_NAME
 
 

@@ -59,8 +59,9 @@ class SumsRow(Struct, frozen=True, kw_only=True):
     nothing_judged: bool = False
     """Whether a rule could judge none of the jobs. Its dollars are then unknown, not 0."""
     before: SumsRow | None = None
-    """The sums of the period before; for the current period, of its first days. None if the history
-    does not cover it."""
+    """The sums of the previous period. If this period is the current one, only the same number of
+    its first days counts. None if the history does not cover it.
+    """
     share_percent: Decimal | None = None
     """The row's percentage of its period's dollars. `cumulative_percent` adds all rows above."""
     cumulative_percent: Decimal | None = None
@@ -216,7 +217,10 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def waste_usd(self) -> Decimal | None:
-        """The known avoidable plus lost dollars. It is 0 only if both are 0."""
+        """The sum of the known avoidable and lost dollars.
+
+        None if the sum is 0 and one of the two amounts is unknown.
+        """
         parts = (self._known_usd(Bucket.AVOIDABLE), self._known_usd(Bucket.LOST))
         known_waste_usd = sum((usd for usd in parts if usd is not None), _ZERO)
         return self._rule_dollars(known_waste_usd if known_waste_usd or None not in parts else None)

@@ -122,7 +122,8 @@ def _try_once(
     *,
     now: datetime,
 ) -> Notification | None:
-    """Returns None if another process wrote meanwhile.
+    """Decides about the version, and writes the result. Returns None if another process wrote
+    meanwhile.
 
     `suppression_reason` says why the audit itself needs no alert. It does not affect the line about
     the job.
@@ -262,7 +263,7 @@ def _route_facts(
 
 
 def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
-    """Returns no tags if no route needs them, or if they have expired."""
+    """Returns the job's tags; none if no route needs them, or if they have expired."""
     if not deps.policy.routes.needs_job_tags:
         return {}
     with malformed_errors("detail of the run"):

@@ -175,7 +175,7 @@ def _bars(amounts: Sequence[Decimal | None], largest_amount: Decimal, *, ascii_o
 
 
 def _newest(rows: Sequence[SumsRow], today: date) -> SumsRow:
-    """Returns the previous row if the newest period has just begun."""
+    """Returns the newest row, or the previous one if the newest period has just begun."""
     row = rows[-1]
     has_just_begun = row.first_day is not None and (today - row.first_day).days < _MIN_HEADLINE_DAYS
     return rows[-2] if has_just_begun and not row.over and len(rows) > 1 else row

@@ -177,7 +177,10 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
 
 
 def _channel_config(name: str, policy: Policy) -> ChannelConfig:
-    """Returns a default for a service. Raises BadUsage for an unknown name."""
+    """Returns the policy's channel, or a default channel if `name` is a service.
+
+    Raises BadUsage for an unknown name.
+    """
     configs = {
         **{
             service_name: ChannelConfig(service)

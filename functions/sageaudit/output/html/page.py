@@ -219,7 +219,7 @@ def _fix(kind: str, heading: str, parameters: Sequence[FixDocument]) -> Markup:
 
 
 def code_blocks(kind: str, parameters: Sequence[FixDocument]) -> Markup:
-    """Returns the parameters as code to paste, in each dialect."""
+    """Returns the parameters as code to paste, in each dialect. `kind`: the value of a JobKind."""
     return join(
         tag(
             "pre",

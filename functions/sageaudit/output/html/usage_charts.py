@@ -192,7 +192,9 @@ def _shade(idle_period: _IdlePeriod, points: int, height: int) -> Markup:
 
 
 def _idle_below_percent(usage: Measurements, metric: Metric) -> float | None:
-    """Returns None if the metric has no such limit."""
+    """Returns the utilisation in percent below which a host is idle; None if the metric has no
+    limit.
+    """
     if metric is Metric.GPU:
         return IDLE_MAX_GPU_PERCENT / (usage.gpus or 1)
     return IDLE_BELOW_CORES * 100 / usage.vcpu if metric is Metric.CPU and usage.vcpu else None

@@ -87,8 +87,8 @@ class SdkPaths(NamedTuple):
 class PathStep(Struct, frozen=True):
     """One step of an SDK path.
 
-    `opener`: the name of a call, `_MAPPING` or `_LIST`; "" for the value itself. `label`: for an
-    element of a list, the argument whose value is `name`.
+    `opener`: the name of a call, `_MAPPING` or `_LIST`; "" for the value itself. `label`: the
+    argument that names an element of a list. Its value is `name`.
     """
 
     name: str
@@ -131,7 +131,9 @@ def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
 def _row(
     kind: JobKind, fix: FixDocument, dialect: Dialect
 ) -> tuple[ParameterRow | None, str | None]:
-    """Returns the row and a comment. The row is None if the SDK has no argument."""
+    """Returns the parameter's row, or None if the SDK has no argument. Also returns a comment or
+    None.
+    """
     mapped = mapped_parameter(kind, fix["parameter"])
     new = fix["new"]
     if mapped is None:

@@ -99,15 +99,16 @@ class Figure(Struct, frozen=True):
 
 
 def _with_bound(amount_text: str, *, at_least: bool, at_most: bool) -> str:
-    """Returns the text unchanged with both bounds or none."""
+    """Returns `$1 or more` or `up to $1`. With both bounds or none, the text is unchanged."""
     if at_least == at_most:
         return amount_text
     return f"{amount_text} or more" if at_least else f"up to {amount_text}"
 
 
 def sum_figures(figures: Iterable[Figure]) -> Figure:
-    """Returns the sum. It is a lower bound if a figure is unknown, and unknown if the others sum to
-    0.
+    """Returns the sum of the known figures.
+
+    If a figure is unknown, the sum is a lower bound. If the others sum to 0, it is unknown.
     """
     summands = tuple(figures)
     known_figures = [figure for figure in summands if figure.usd is not None]

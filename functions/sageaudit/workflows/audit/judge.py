@@ -50,7 +50,7 @@ def audit_job(
     earlier_runs: tuple[AuditSummary, ...] | None = None,
     pool: PooledRuns | None = None,
 ) -> Audit:
-    """Bills one job, applies the rules and computes the savings.
+    """Returns the audit of one job: its bill, findings and savings.
 
     `market` has AWS's list prices; the policy's discounts are applied here. `earlier_runs` are the
     family's, newest first; None if no history was read. `pool` adds earlier runs' minutes to a
@@ -301,7 +301,7 @@ def _rule_infos(ruleset: Ruleset) -> list[RuleInfo]:
 
 
 def _warm_pool_ends_at(job: Job, now: datetime) -> datetime | None:
-    """Returns None if the warm pool's billed seconds cannot grow any more.
+    """Returns when the warm pool should end; None if its billed seconds cannot grow any more.
 
     A requested pool that has no status after its keep-alive never existed (a quota of 0).
     """

@@ -49,7 +49,7 @@ Series are stored to a tenth of a percent.
 def schedule_recheck(
     audit: Audit, now: datetime, *, is_reaudit: bool, metrics_error: str | None = None
 ) -> Audit:
-    """Sets the time of the next reaudit, or makes the audit final.
+    """Returns the audit with the time of its next reaudit, or as final if no reaudit follows.
 
     `metrics_error` says why a reaudit could not read metrics. The pauses grow with the time since
     the job's end. A job that has not ended is audited each hour, for up to 31 days.
@@ -171,13 +171,15 @@ def recheck_dependents(
 ) -> None:
     """Schedules a new audit of each run whose result this recorded run changes.
 
-    These are runs of the family that were judged without this run, and this run if it missed an
-    earlier one. A new version also reschedules its final roll-up, unless it is a first audit within
-    an hour of the job's end. A final roll-up is itself rescheduled, since its jobs may have been
+    These are runs of the family that were judged without this run. This run is one of them if it
+    was judged without an earlier run, or if it is a final roll-up. A roll-up's jobs may have been
     audited meanwhile.
 
-    A second call changes nothing. A redelivered message repeats it, since the process may have
-    stopped before the call.
+    A new version also schedules the final roll-up that launched this run. The first audit within an
+    hour of the job's end does not.
+
+    A second call changes nothing. A redelivered message calls this function again, since the
+    process may have stopped before the first call.
     """
     if run.stamp is not None and not run.rollup:  # otherwise no run is compared with it
         history.recheck_family(

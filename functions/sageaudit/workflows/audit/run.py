@@ -369,7 +369,10 @@ def _finalize_missing_run(
 def _judge_stored_run(
     summary: AuditSummary, attempt: Attempt
 ) -> tuple[Audit, tuple[AuditSummary, ...] | None] | None:
-    """Returns None for a roll-up or an unfinished run, or if the details have expired."""
+    """Judges a run by its stored details, and returns the same as `_judge_run`.
+
+    Returns None for a roll-up or an unfinished run, or if the details have expired.
+    """
     deps, now = attempt.deps, attempt.now
     if summary.rollup or (stored_job := stored_run(summary, deps.history)) is None:
         return None

@@ -280,14 +280,17 @@ def _rule_finding(finding: Finding, checked: CheckedRequest, lines: LineNumbers)
 
 
 def _basis(finding: Finding, checked: CheckedRequest) -> str | None:
-    """Returns EARLIER if no change of the request was billed; None without dollars."""
+    """Returns the run time for the finding's dollars; None without dollars.
+
+    It is EARLIER if no change of the request was billed.
+    """
     if finding.alone_usd is None:
         return None
     return (DurationBasis.EARLIER if finding.detection.change is None else checked.basis).value
 
 
 def _read_path(finding: Finding, request: Request) -> str:
-    """Returns "" if the request has none of the parameters that the rule reads."""
+    """Returns the first parameter that the rule reads and the request has; "" if there is none."""
     required_parameters = next(
         (rule.required_parameters for rule in catalogue.load() if rule.info == finding.rule), ()
     )

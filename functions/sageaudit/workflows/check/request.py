@@ -196,7 +196,10 @@ def request_guides(
 
 
 def _is_network_isolated(request: Request) -> bool | None:
-    """Returns None if the value is not known yet. AWS's default is false."""
+    """Returns True if the request isolates the job's network; None if that is not known yet.
+
+    AWS's default is false.
+    """
     path = setting_path(request.kind, "EnableNetworkIsolation")
     value = request.value(path) if path else None
     return None if isinstance(value, UnknownValue) else bool(value)
@@ -298,7 +301,8 @@ def is_rejected_by_aws(finding: Finding) -> bool:
 
 
 def _severity_by_exposure(finding: Finding) -> Severity | None:
-    """Returns None if the finding has no amount that a hung job could cost."""
+    """Returns the severity by what a hung job could cost; None if the finding has no such amount.
+    """
     usd = finding.detection.evidence.get("exposed_usd")
     if not isinstance(usd, Decimal):
         return None
