@@ -266,8 +266,7 @@ def _group_sums(
 def _scope(
     lists: HistoryLists, question: Question, group_columns: Sequence[Column]
 ) -> Scope | None:
-    """Returns the scope whose daily sums have these columns and the filters; None if there is none.
-    """
+    """Returns the scope whose daily sums have these columns and filters; None if there is none."""
     used_names = {column.key if column.is_tag else column.name for column in group_columns}
     used_names = (used_names | question.filters.keys()) - {"account", "region"}
     window = lists.window

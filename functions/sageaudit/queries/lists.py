@@ -82,13 +82,11 @@ class HistoryLists(Struct, frozen=True):
     def runs_of_family(
         self, account: str, region: str, family: str, before: datetime
     ) -> Iterator[AuditSummary]:
-        """Yields the runs of one family that ended in the window and before `before`, newest first.
-        """
+        """Yields the window's runs of one family that ended before `before`, newest first."""
         return self._rows([RunQuery.for_family(account, region, family)], before)
 
     def jobs_of_owner(self, owner: str, before: datetime) -> Iterator[AuditSummary]:
-        """Yields the jobs of one owner that ended in the window and before `before`, newest first.
-        """
+        """Yields the window's jobs of one owner that ended before `before`, newest first."""
         return self._rows([RunQuery.for_owner(owner)], before)
 
     def daily_sums(

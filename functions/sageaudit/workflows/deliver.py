@@ -189,8 +189,7 @@ def _with_held_messages(notice: Notice, began_at: datetime, deps: DeliverDepende
 
 
 def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:
-    """Returns the channel's circuit. Resets a circuit whose pause is longer than any regular pause.
-    """
+    """Returns the channel's circuit. A circuit with an impossibly long pause is reset."""
     circuit = deps.ledger.circuit(channel)
     if circuit.open_until <= int(now.timestamp()) + MAX_PAUSE_S + LEASE_S:
         return circuit

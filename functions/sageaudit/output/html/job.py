@@ -231,8 +231,7 @@ def _children(document: AuditDocument) -> Markup | None:
 
 
 def _timeline(document: AuditDocument, *, short: bool) -> Markup | None:
-    """Returns the phases of the job; None if no duration is known. With `short` they have no table.
-    """
+    """Returns the job's phases; None if no duration is known. With `short` they have no table."""
     phases = document["phases"]
     total_s = sum((phase["seconds"] or Decimal(0) for phase in phases), Decimal(0))
     if not total_s:

@@ -116,8 +116,7 @@ def key_label(key: str) -> str:
 
 
 def value_text(key: str, value: object) -> str:
-    """Returns a value as text, with the unit at the end of its key: `42%` for `gpu_mean_percent`.
-    """
+    """Returns a value as text, with the unit that ends its key: `42%` for `gpu_mean_percent`."""
     if value is None:
         return "unknown"
     if isinstance(value, bool):

@@ -301,8 +301,7 @@ def is_rejected_by_aws(finding: Finding) -> bool:
 
 
 def _severity_by_exposure(finding: Finding) -> Severity | None:
-    """Returns the severity by what a hung job could cost; None if the finding has no such amount.
-    """
+    """Returns the severity by what a hung job could cost; None if there is no such amount."""
     usd = finding.detection.evidence.get("exposed_usd")
     if not isinstance(usd, Decimal):
         return None
