@@ -196,9 +196,10 @@ class AuditHistory:
     def audit(
         self, job: AuditSummary | RuleFinding | str, *, version: int | None = None
     ) -> AuditDocument | None:
-        """Returns the audit of a row, or of a job by its name or ARN; None if it cannot be read.
+        """Returns the audit of `job`; None if it cannot be read.
 
-        `version` selects an earlier version. Raises JobNotFound for a name that no job has.
+        `job` is a row of another query, or a job's name or ARN. `version` selects an earlier
+        version. Raises JobNotFound for a name that no job has.
         """
         history = self._source.history
         key = (
@@ -257,8 +258,8 @@ class AuditHistory:
     ) -> tuple[HistoryLists, Question]:
         """Returns the history's lists and the question.
 
-        Without `until` and `with_today`, the window ends with yesterday. Raises BadUsage for an
-        invalid value, and TypeError for an unknown filter.
+        If `until` is None and `with_today` is False, the window ends with yesterday. Raises
+        BadUsage for an invalid value, and TypeError for an unknown filter.
         """
         if unknown := filters.keys() - FILTERS.keys():
             raise TypeError(f"there is no filter {min(unknown)}: there are {', '.join(FILTERS)}")

@@ -99,7 +99,7 @@ class JobLists(Protocol):
     """SageMaker's List* of jobs."""
 
     def list_jobs(self, kind: JobKind, region: str, period: Period) -> Iterator[ListedJob]:
-        """Yields the jobs of a kind that run or may have ended in the period, and possibly others.
+        """Yields at least the jobs of a kind that run or may have ended in the period.
 
         Reads pages only as needed. Raises AccessDenied, NoCredentials, Throttled or Unavailable.
         """
@@ -136,7 +136,9 @@ class SweepStore(Protocol):
         """Stores the state of a list."""
 
     def event_record(self, key: JobKey) -> SentEvent | None:
-        """Returns when this run's event was last sent or arrived; None if not in the last weeks."""
+        """Returns when this run's event was last sent or arrived; None if there was none in recent
+        weeks.
+        """
 
     def record_event_sent(self, key: JobKey, event_record: SentEvent) -> None:
         """Stores that the run's event was sent."""
@@ -322,9 +324,10 @@ class ReportStore(Protocol):
 
 
 class SendLedger(Protocol):
-    """Stores which notices were sent, and which channels respond. No notice is sent twice.
+    """Stores which notices were sent, and which channels respond.
 
-    Every method raises AwsError if the table does not respond.
+    No notice is posted twice without a mark as a possible repeat. Every method raises AwsError if
+    the table does not respond.
     """
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> SendClaim:

@@ -244,8 +244,8 @@ def followed_with_outcomes(
 ) -> list[FamilyRecommendation]:
     """Returns a row for each recommendation that was followed.
 
-    If a followed change was undone, that time is a closed row of its own, with what was saved in
-    it.
+    If a followed change was undone, the time until then is a closed row of its own. That row has
+    what was saved in this time.
     """
     rows: list[FamilyRecommendation] = []
     for recommendation in recommendations:

@@ -78,8 +78,8 @@ def sum_by(
     Rows with a period are in order of time. Other rows are in the question's order, by default the
     most waste first. If the only column is a period, periods without jobs have rows, too.
 
-    With a rule, only jobs with a standing finding of the rule are counted, and only the rule's
-    dollars. `read_runs` reads each audit, which hours and medians need.
+    With a rule, a job counts only if its finding is neither exempt nor covered by another one. The
+    dollars are then only the rule's. `read_runs` reads each audit, which hours and medians need.
     """
     group_columns = [column for column in columns if not column.length]
     length = period_length(columns)
@@ -214,8 +214,10 @@ def _period(
 
 
 def _projected_spend(timeline: _Timeline, first: date, today: date, days: int) -> Decimal | None:
-    """Returns USD. Each remaining day costs the average of the finished days. Today costs at least
-    what it has cost so far.
+    """Returns the projected spend of the current period in USD; None if its spend is unknown.
+
+    Each remaining day costs the average of the finished days. Today costs at least what it has cost
+    so far.
     """
     spent_usd = timeline.total_between(first, today - ONE_DAY).total_usd
     if spent_usd is None:
@@ -294,7 +296,10 @@ def _parts_from_daily_sums(
 def _parts_from_audits(
     lists: HistoryLists, question: Question, group_columns: Sequence[Column]
 ) -> Iterator[_Part]:
-    """Raises BadUsage for a column that is not a cost tag of any of the audits read."""
+    """Yields the parts of audits with their values and day.
+
+    Raises BadUsage for a column that is not a cost tag of any of the audits read.
+    """
     rule, job_question = question.rule, question
     found_keys: set[JobKey] | None = None
     if rule is not None:

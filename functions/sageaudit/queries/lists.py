@@ -29,7 +29,9 @@ from sageaudit.structs import replace
 
 _MAX_YEAR = 2099
 _MAX_GAP = timedelta(days=90)
-"""After a gap of this length without audits, a history begins anew. Our choice."""
+"""How far back `first_covered_day` looks. After a longer gap without audits, a history counts as
+new. Our choice.
+"""
 Row = TypeVar("Row", AuditSummary, RuleFinding)
 _SHARED_NAME_PREFIXES = tuple(f"{kind.value}/" for kind in JobKind if kind.spec.rollup)
 """Prefixes of names that several roll-ups, each a family of its own, may share."""
@@ -211,7 +213,7 @@ def as_list_row(summary: AuditSummary) -> AuditSummary:
 
 
 def _has_never_started(summary: AuditSummary) -> bool:
-    """Such a job has no times, and its bill is known to be $0."""
+    """Returns True if the job never started. It then has no times, and its bill is $0."""
     if summary.purchase is None or summary.total_usd is None:
         return False
     durations = (summary.elapsed_s, summary.billable_s)

@@ -234,7 +234,7 @@ def _subject_runs(
 
 
 def _corrected_audit(key: JobKey, decision: AlertDecision, history: History) -> MessageAudit | None:
-    """Returns None if there was no alert to correct, or its audit cannot be read."""
+    """Returns the audit of the corrected alert; None if there is none or it is not readable."""
     if not decision.is_correction or decision.previous_alert is None:
         return None
     document = read_audit(history, key, decision.previous_alert.version)

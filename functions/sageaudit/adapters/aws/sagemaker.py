@@ -42,7 +42,8 @@ _ROLL_UPS = [rollup for kind in JobKind if (rollup := kind.spec.rollup)]
 COUNT_PERMISSIONS = tuple(
     f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS if not rollup.has_child_count
 )
-"""Calls that count a roll-up's jobs if Describe* does not. The count shows missing jobs."""
+"""Calls that count a roll-up's jobs if Describe* does not. The count shows if audits are missing.
+"""
 AUDIT_PERMISSIONS = (*JOB_PERMISSIONS, *COUNT_PERMISSIONS)
 """All calls that an audit makes."""
 CHILDREN_PERMISSIONS = tuple(f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS)

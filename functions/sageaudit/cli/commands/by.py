@@ -37,7 +37,7 @@ _PLAIN_BLOCKS = "_.:-=+*#"
 """The characters of bars for outputs that can only show ASCII."""
 _PLAIN_GAP = "?"
 _MIN_HEADLINE_DAYS = 2
-"""The fewest days of a period in the headline (our choice). One or two days are too short."""
+"""The headline is about the current period only if it has this many finished days (our choice)."""
 _TITLE = "Avoidable+lost"
 _LABEL_WIDTH = 36
 """The width of the title and the largest amount beside the bars, in terminal columns.

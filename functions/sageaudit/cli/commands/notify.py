@@ -31,7 +31,7 @@ from sageaudit.workflows.preview import history_location, preview_digests, previ
 _SERVICES_BY_NAME: Mapping[str, Service] = {
     "email" if service == "sns" else service: service for service in SERVICES
 }
-"""Services by name. Messages are shown in their form even if the policy has no such channel."""
+"""Services by the name for --channel. The policy need not have a channel of the service."""
 _EPILOG = """\b
 Examples:
   sageaudit notify --preview my-training-job

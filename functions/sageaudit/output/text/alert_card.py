@@ -155,7 +155,7 @@ def _change_lines(
 
 
 def _short_assignment(parameter: FixDocument) -> str:
-    """A value with a placeholder, such as `s3://<bucket>/<prefix>`, is cut at the placeholder."""
+    """Returns the line to copy. A value like `s3://<bucket>/<prefix>` is cut at the placeholder."""
     if isinstance(parameter["new"], str):
         parameter = {**parameter, "new": _PLACEHOLDER.sub(ELLIPSIS, parameter["new"])}
     path = short_path(parameter["parameter"], len(assignment_line(parameter)))

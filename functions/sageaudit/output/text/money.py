@@ -108,7 +108,7 @@ def _with_bound(amount_text: str, *, at_least: bool, at_most: bool) -> str:
 def sum_figures(figures: Iterable[Figure]) -> Figure:
     """Returns the sum of the known figures.
 
-    If a figure is unknown, the sum is a lower bound. If the others sum to 0, it is unknown.
+    If a figure is unknown, the sum is a lower bound. A lower bound of 0 becomes unknown.
     """
     summands = tuple(figures)
     known_figures = [figure for figure in summands if figure.usd is not None]

@@ -205,7 +205,7 @@ def audit_roll_up(
     now: datetime,
     launched_count: int | None = None,
 ) -> Audit:
-    """Sums the audits of a roll-up's children and applies the rules for roll-ups.
+    """Returns the audit of a roll-up: its children's sums, and findings of the rules for roll-ups.
 
     `job` is None for a recording without the roll-up's Describe answer. Then the children supply
     its name and family. `launched_count` is None if unknown.
@@ -257,7 +257,9 @@ class AccountAudit(Struct, frozen=True):
 def audit_account(
     runs: Sequence[AuditSummary], days: int, policy: Policy, ruleset: Ruleset
 ) -> AccountAudit:
-    """Applies the account rules to `runs`: the runs of the last `days` days, newest first."""
+    """Returns what the account rules found in `runs`: the runs of the last `days` days, newest
+    first.
+    """
     outcomes = judge(AccountCase(tuple(runs), days, policy=policy), ruleset.rules)
     severities = _severities(policy)
     is_estimated = any(run.estimated for run in runs)

@@ -77,7 +77,7 @@ class Tags(Struct, frozen=True):
 
 
 def describe(end_event: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
-    """Asks Describe for the run that ended.
+    """Returns the run that ended from Describe, or why it cannot be audited.
 
     Raises RejectedEvent if the answer is about another job; AccessDenied, Throttled or Unavailable.
     """

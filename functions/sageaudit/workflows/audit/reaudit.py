@@ -75,7 +75,7 @@ def schedule_recheck(
 
 
 def finalize(audit: Audit, reason: str) -> Audit:
-    """Makes an audit final, and adds the reason to its notes."""
+    """Returns the audit as final, with the reason in its notes."""
     return replace(
         audit, is_settled=True, due_at=None, notes=(*audit.notes, f"{_FINALIZED_PREFIX}{reason}")
     )
@@ -89,8 +89,7 @@ def _finalize_document(document: AuditDocument, *notes: str) -> AuditDocument:
 
 
 def finalize_stored(document: AuditDocument, reason: str) -> AuditDocument:
-    """Makes a stored audit final, and adds the reason to its notes. A final audit
-    stays unchanged.
+    """Returns a stored audit as final, with the reason in its notes. A final one stays unchanged.
     """
     is_final = document["audit"]["settled"]
     return document if is_final else _finalize_document(document, f"{_FINALIZED_PREFIX}{reason}")
@@ -171,12 +170,12 @@ def recheck_dependents(
 ) -> None:
     """Schedules a new audit of each run whose result this recorded run changes.
 
-    These are runs of the family that were judged without this run. This run is one of them if it
-    was judged without an earlier run, or if it is a final roll-up. A roll-up's jobs may have been
-    audited meanwhile.
+    Schedules the runs of the family that were judged without this run. Schedules this run itself if
+    it was judged without an earlier run. A final roll-up is also scheduled itself, since its jobs
+    may have been audited meanwhile.
 
-    A new version also schedules the final roll-up that launched this run. The first audit within an
-    hour of the job's end does not.
+    If this is a new version, schedules the final roll-up that launched this run. A first audit
+    within an hour of the job's end does not schedule the roll-up.
 
     A second call changes nothing. A redelivered message calls this function again, since the
     process may have stopped before the first call.

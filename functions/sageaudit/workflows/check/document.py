@@ -212,8 +212,9 @@ def _findings(checked: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFind
 
 
 def sort_findings(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
-    """Sorts findings. If several name different types for a parameter, only the first
-    one counts.
+    """Returns the findings sorted by `sort_key`.
+
+    If several set a parameter to different instance types, only the first of them counts.
     """
     type_and_rule_by_path: dict[str, tuple[Any, str]] = {}
     sorted_findings = []
@@ -280,7 +281,7 @@ def _rule_finding(finding: Finding, checked: CheckedRequest, lines: LineNumbers)
 
 
 def _basis(finding: Finding, checked: CheckedRequest) -> str | None:
-    """Returns the run time for the finding's dollars; None without dollars.
+    """Returns which run time the finding's dollars are based on; None without dollars.
 
     It is EARLIER if no change of the request was billed.
     """

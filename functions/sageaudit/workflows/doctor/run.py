@@ -147,7 +147,7 @@ def check_members(name: str, session: Any, region: str, now: datetime) -> Iterat
 
 
 def _member_rows(aws_lambda: Any, function: str) -> Iterator[dict[str, Any]]:
-    """Asks the sweep function `function`. Raises AwsError."""
+    """Yields the rows about members that the sweep function returns. Raises AwsError."""
     continue_after: str | None = ""
     while continue_after is not None:
         with aws_errors("lambda", f"on {function}"):

@@ -294,7 +294,7 @@ def _read_job(
 
 
 def _parse_job(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None:
-    """Returns None if the answer is malformed."""
+    """Returns the job of a Describe answer; None if the answer is malformed."""
     try:
         return as_of(parse(answer, {}, account=ref.account, region=ref.region), now)
     except MalformedData:

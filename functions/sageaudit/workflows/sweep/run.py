@@ -229,7 +229,7 @@ class _ListSweep:
         )
 
     def _send(self, row: ListedJob, key: JobKey) -> bool:
-        """Returns False if the run's event was sent before or has arrived."""
+        """Sends the run's event. Returns False if the event was sent before or has arrived."""
         if self._deps.sweep_store.event_record(key) is not None:
             return False
         body = make_event(row.ref, row.status, row.created_at, row.last_changed_at)
@@ -255,8 +255,9 @@ def _send_due(deps: SweepDependencies) -> DueAuditsSent:
 
 
 def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> bool:
-    """Returns False if the event was sent recently, or if this deployment does not
-    audit the run.
+    """Sends the event of a due run.
+
+    Returns False if the event was sent recently, or if this deployment does not audit the run.
     """
     ref = JobRef.from_arn(run.key.arn, run.job)
     if ref is None or ref.account not in deps.accounts or ref.region not in deps.regions:
