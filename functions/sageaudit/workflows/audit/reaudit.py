@@ -89,8 +89,7 @@ def _finalize_document(document: AuditDocument, *notes: str) -> AuditDocument:
 
 
 def finalize_stored(document: AuditDocument, reason: str) -> AuditDocument:
-    """Returns a stored audit as final, with the reason in its notes. A final one stays unchanged.
-    """
+    """Returns a stored audit as final, with the reason in its notes. A final one is unchanged."""
     is_final = document["audit"]["settled"]
     return document if is_final else _finalize_document(document, f"{_FINALIZED_PREFIX}{reason}")
 
