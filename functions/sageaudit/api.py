@@ -134,7 +134,8 @@ class AuditHistory:
     ) -> Self:
         """Opens a file or a DynamoDB table, by default the file that `scan` writes.
 
-        `profile` and `region` are the table's. Raises a SageauditError if there is no such history.
+        `profile` and `region` are the AWS profile and region for the table. Raises a SageauditError
+        if there is no such history.
         """
         file = None if path is None else Path(path)
         return cls(open_history(file, table, profile, region, warn=warnings.warn))

@@ -168,7 +168,10 @@ class History(Protocol):
     """The table of audits."""
 
     def record(self, entry: AuditEntry) -> RecordResult:
-        """Writes a new version of an audit in one transaction, unless nothing changed."""
+        """Writes a new version of an audit in one transaction, unless nothing changed.
+
+        Returns the outcome and the newest version.
+        """
 
     def recheck_family(
         self,
@@ -331,7 +334,7 @@ class SendLedger(Protocol):
     """
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> SendClaim:
-        """Tries to take the lease on a notice for `lease_s` seconds.
+        """Tries to take the lease on a notice for `lease_s` seconds, and returns the outcome.
 
         The caller may send the notice only after FIRST or REPEAT.
         """

@@ -216,7 +216,11 @@ def find_job(history: History, job_query: JobQuery) -> AuditSummary:
 
 
 def _resolve_shortened(history: History, job_query: JobQuery) -> JobQuery:
-    """Raises AmbiguousName if several jobs could be meant."""
+    """Returns the query with the full name of a shortened name; unchanged if no job has such a
+    name.
+
+    Raises AmbiguousName if several jobs could be meant.
+    """
     names = {
         summary.job
         for summary in _newest_jobs(history, job_query)

@@ -139,7 +139,7 @@ def _parse_time(option: str, text: str, now: datetime) -> tuple[datetime, dateti
 
 
 def _parse_named_period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
-    """Reads `yesterday`, a week or a month; None for other texts."""
+    """Returns the start and end of `yesterday`, a week or a month; None for other texts."""
     today = _midnight(now)
     monday, first = today - today.weekday() * ONE_DAY, today.replace(day=1)
     if text == "yesterday":

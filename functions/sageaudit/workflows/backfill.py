@@ -263,9 +263,9 @@ class BackfillStack(Struct, frozen=True):
 
 
 def find_stack(session: Any, name: str) -> BackfillStack:
-    """Finds the stack in the session's region.
+    """Returns the parts of the stack `name` in the session's region.
 
-    Raises AwsError, or BadUsage before the stack's first sweep, which stores the time of the
+    Raises AwsError. Raises BadUsage before the stack's first sweep, which stores the time of the
     installation.
     """
     outputs = read_queue_outputs(

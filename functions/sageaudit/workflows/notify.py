@@ -330,7 +330,8 @@ class Notification(Struct, frozen=True):
     def write(
         self, past_alerts: PastAlerts, version: int, deps: NotifyDependencies, now: datetime
     ) -> Notification | None:
-        """Writes everything in one transaction, if there is anything to write.
+        """Writes everything in one transaction, if there is anything to write. Returns what was
+        written.
 
         Returns None if `past_alerts` has changed since it was read.
         """

@@ -229,7 +229,7 @@ def _counts(reasons: Counter[str]) -> list[dict[str, object]]:
 
 
 def accounts_document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]:
-    """Returns one object per account. It is empty if only one account was scanned."""
+    """Returns one object per account; none if only one account was scanned."""
     return [
         {
             "account": status.account,

@@ -150,8 +150,8 @@ def summary_amounts(summary: AuditSummary) -> Amounts:
 def sums_amounts(sums: Sums) -> Amounts:
     """Returns the amounts of many jobs.
 
-    An amount that is unknown for some jobs becomes a lower bound. It is unknown only if it is
-    unknown for all jobs.
+    An amount that is unknown for some jobs becomes a lower bound. An amount that is unknown for all
+    jobs stays unknown.
     """
     return make_amounts(
         sums_doubts(sums),

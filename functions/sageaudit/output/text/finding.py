@@ -70,7 +70,7 @@ def finding_parts(document: AuditDocument) -> tuple[list[FindingParts], str | No
     """Returns the findings, and a sentence about findings that were reported for an earlier run.
 
     Counted findings come first, by saving. Findings in the sentence are not in the list. The
-    sentence is None if there are none.
+    sentence is None if no finding was reported earlier.
     """
     findings = sorted(document["findings"], key=_order)
     repeated = [finding for finding in findings if finding["reported_for_run"]]

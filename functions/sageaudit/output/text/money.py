@@ -74,7 +74,7 @@ class Figure(Struct, frozen=True):
 
     @property
     def qualifier(self) -> SpendQualifier:
-        """Tells if the amount is exact, a bound, estimated or unknown. A range counts as exact."""
+        """How exactly the amount is known. A range counts as exact."""
         return qualify_amount(
             known=self.usd is not None,
             lower_bound=self.at_least,

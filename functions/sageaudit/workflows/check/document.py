@@ -59,7 +59,9 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
 
     @property
     def sort_key(self) -> tuple[bool, bool, Decimal, int, int, str]:
-        """Sorts counted findings first, then rejected ones, then by saving, severity and line."""
+        """A key that sorts counted findings first, then rejected ones, then by saving, severity and
+        line.
+        """
         severity = -Severity(self.severity).rank
         usd = -(self.saving_usd or Decimal(0))
         is_not_counted = self.not_counted is not None
@@ -283,7 +285,7 @@ def _rule_finding(finding: Finding, checked: CheckedRequest, lines: LineNumbers)
 def _basis(finding: Finding, checked: CheckedRequest) -> str | None:
     """Returns which run time the finding's dollars are based on; None without dollars.
 
-    It is EARLIER if no change of the request was billed.
+    The run time is EARLIER if no change of the request was billed.
     """
     if finding.alone_usd is None:
         return None

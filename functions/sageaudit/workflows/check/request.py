@@ -131,7 +131,7 @@ def check_request(
     history: FamilyHistory | None,
     trial_costs: Sequence[MaxCost] = (),
 ) -> CheckedRequest:
-    """Judges one request.
+    """Judges one request, and returns its findings and forecast.
 
     `market` has the list prices. `trial_costs` are the costs of a tuning job's training job
     definitions.

@@ -160,7 +160,7 @@ def check_credentials(session: Any, region_name: str) -> tuple[Check, Identity |
 def check_actions(
     names: Sequence[str], session: Any, region_name: str, own_identity: Identity
 ) -> Iterator[Check]:
-    """Yields a check of each IAM action. It makes a harmless call if the action has one."""
+    """Yields a check of each IAM action. The check is a harmless call, if the action has one."""
     for name in names:
         if name == _COSTS:
             yield not_checked(

@@ -264,7 +264,7 @@ def _stored_summary(lane: Lane, job: ListedJob) -> AuditSummary | None:
 
 
 def _audit(prefetched: PrefetchedJob, lane: Lane) -> AuditDocument | None:
-    """Audits like Lambda. Returns None if the job is running again."""
+    """Audits a job like Lambda, and returns the audit; None if the job is running again."""
     deps = replace(prefetched.deps, jobs=prefetched, metrics=prefetched)
     job = prefetched.job
     event = JobEndEvent(job.ref, job.status, job.created_at, job.ended_at, {})
