@@ -191,8 +191,7 @@ def filter_options(
 
 
 def _single_value(column: Column, values: Any) -> Any:
-    """Returns the filter's value. Raises BadUsage if a filter that takes one value was given twice.
-    """
+    """Returns the filter's value. Raises BadUsage if a filter with one value was given twice."""
     if column.parse is bool or column.name == _REPEATABLE:
         return values
     if len(values) > 1:
