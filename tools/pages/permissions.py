@@ -19,6 +19,7 @@ from sageaudit.workflows.doctor.permissions import (
     WRITING_COMMANDS,
     PolicyScope,
     make_policy,
+    writes_of_commands,
 )
 from tools.pages import DOCS, replace_parts
 
@@ -48,7 +49,11 @@ def page(text: str) -> str:
     )
     parts = {
         "one": make_policy(account_actions, PolicyScope()),
-        "advice": make_policy(WRITING_COMMANDS["advice"].actions((TABLE,)), PolicyScope()),
+        "advice": make_policy(
+            WRITING_COMMANDS["advice"].actions((TABLE,)),
+            PolicyScope(),
+            writes_of_commands(("advice",), (TABLE,)),
+        ),
         "redrive": make_policy(WRITING_COMMANDS["redrive"].actions(()), PolicyScope()),
         "many": make_policy(extra_actions, PolicyScope(role="sageaudit-read")),
         "role": make_policy(ACCOUNT_ACTIONS, PolicyScope()),
@@ -64,9 +69,9 @@ def _rows() -> Iterable[str]:
     by_needs: dict[tuple[str, str], list[str]] = {}
     for name, needs in {**READ_ONLY_COMMANDS, **WRITING_COMMANDS}.items():
         options = "; ".join(
-            f"`{option}`: {_names(needs.with_option[option])}"
+            f"`{option}`: {_names(needs.option_actions(option))}"
             for option in _OPTIONS
-            if option in needs.with_option
+            if needs.option_actions(option)
         )
         by_needs.setdefault((_names(needs.required), options), []).append(f"`{name}`")
     for (always, options), names in by_needs.items():

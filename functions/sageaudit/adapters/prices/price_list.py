@@ -26,6 +26,7 @@ from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.history.codec import epoch_s, moment_text, read_moment
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.prices.known_prices import DatedRate, Quote
@@ -52,8 +53,10 @@ MAX_LISTING_AGE = timedelta(days=1)
 """How long a listing is used; rates change only a few times a year."""
 RETRY_AFTER = timedelta(minutes=10)
 """Pause after a failure, so that a broken API is not called for every job."""
-CACHE_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
-"""What PriceCache calls on the table; its indexes need no permission."""
+CACHE_READ_PERMISSIONS = ("dynamodb:GetItem",)
+"""What PriceCache reads from the table; its indexes need no permission."""
+CACHE_WRITES: TableWrites = {"dynamodb:PutItem": (keys.PRICE_PREFIX,)}
+"""What PriceCache writes to the table."""
 CACHE_DAYS = 45
 """Days until a cached listing expires: an older one is no better than the packaged prices."""
 _LISTING_SK = "LISTING"

@@ -25,6 +25,7 @@ from sageaudit.adapters.history.dynamo.keys import (
     TTL_ATTRIBUTE,
 )
 from sageaudit.adapters.history.dynamo.send_ledger import malformed_item_errors
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.domain.alert.alert import (
     ALERT_RETENTION_DAYS,
     Alert,
@@ -39,12 +40,17 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.running import RunningKind, WatchState
 from sageaudit.structs import replace
 
-PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
-
-DIGEST_PERMISSIONS = ("dynamodb:PutItem",)
-"""What `write_digest` calls, only for items under DIGEST_PREFIX."""
-WATCH_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
-"""What `watch_state` and `write_watch_state` call."""
+READ_PERMISSIONS = ("dynamodb:GetItem",)
+ALERT_WRITES: TableWrites = {
+    "dynamodb:ConditionCheckItem": (keys.JOB_PREFIX, keys.RUN_ALERTS_PREFIX),
+    "dynamodb:PutItem": (keys.RUN_ALERTS_PREFIX, keys.FAMILY_ALERTS_PREFIX, keys.CHANNEL_PREFIX),
+}
+"""What `write_alert` writes and checks."""
+DIGEST_WRITES: TableWrites = {"dynamodb:PutItem": (keys.DIGEST_PREFIX,)}
+"""What `write_digest` writes."""
+WATCH_WRITES: TableWrites = {"dynamodb:PutItem": (keys.WATCH_PREFIX,)}
+"""What `write_watch_state` writes."""
+PERMISSIONS = (*READ_PERMISSIONS, *ALERT_WRITES)
 _LAST_SK = "LAST"
 _ALERTS_SK = "ALERTS"
 _WEEK_SK = "WEEK"

@@ -29,11 +29,16 @@ from sageaudit.adapters.history.dynamo.calls import ConditionFailed, DynamoTable
 from sageaudit.adapters.history.dynamo.items import bad_item_errors
 from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
+    FAMILY_RUNS_PREFIX,
     INDEXES,
+    JOB_PREFIX,
     PARTITION_KEY,
+    RECOMMENDATIONS_PK,
     SORT_KEY,
+    SUMS_PREFIX,
 )
 from sageaudit.adapters.history.dynamo.run_writer import RunWriter, read_sums
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.adapters.history.record_steps import FamilyRow, find_outdated
 from sageaudit.adapters.history.rows import clip_text
 from sageaudit.domain.advice.advice import Decision
@@ -51,13 +56,13 @@ from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.errors import BadHistory
 
-RECORD_PERMISSIONS = (
-    "dynamodb:DeleteItem",
-    "dynamodb:GetItem",
-    "dynamodb:PutItem",
-    "dynamodb:UpdateItem",
+RECORD_WRITES: TableWrites = dict.fromkeys(
+    ("dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
+    (JOB_PREFIX, FAMILY_RUNS_PREFIX, SUMS_PREFIX),
 )
-"""What `record` calls. IAM has no action for TransactWriteItems, only for its parts."""
+"""What `record` and `schedule_reaudit` write."""
+RECORD_PERMISSIONS = ("dynamodb:GetItem", *RECORD_WRITES)
+"""What `record` calls."""
 READ_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
 """What every other method calls, on the table; Query also on its indexes."""
 INDEX_PERMISSIONS = ("dynamodb:Query",)
@@ -71,8 +76,8 @@ _MIN_DUE_ROWS = 8
 """The minimum rows to request from a shard of the recheck list, since shards fill unevenly."""
 READ_DECISIONS_PERMISSIONS = ("dynamodb:Query",)
 """What `decisions` calls, only on the table."""
-SAVE_DECISION_PERMISSIONS = ("dynamodb:PutItem",)
-"""What `save_decision` calls, only for items of the partition RECOMMENDATIONS_PK."""
+SAVE_DECISION_WRITES: TableWrites = {"dynamodb:PutItem": (RECOMMENDATIONS_PK,)}
+"""What `save_decision` writes."""
 
 
 class DynamoHistory:

@@ -15,6 +15,7 @@ from sageaudit.adapters.history.codec import Item, as_utc, epoch_s, moment_text,
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, DynamoTable
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.sweep import JobList, ListProgress, ListState, SentEvent
@@ -22,9 +23,8 @@ from sageaudit.errors import PARSE_ERRORS, MalformedData
 
 READ_PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem")
 """What reads of the table need; GetItem also reads summaries."""
-WRITE_PERMISSIONS = ("dynamodb:PutItem",)
-"""What writes of items in the sweep's partition need."""
-PERMISSIONS = (*READ_PERMISSIONS, *WRITE_PERMISSIONS)
+WRITES: TableWrites = {"dynamodb:PutItem": (keys.SWEEP_PK,)}
+PERMISSIONS = (*READ_PERMISSIONS, *WRITES)
 INSTALLATION_PERMISSIONS = ("dynamodb:GetItem",)
 """What `installed_at` calls."""
 EVENT_RECORD_DAYS = 30
