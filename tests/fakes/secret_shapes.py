@@ -26,6 +26,22 @@ _ALPHABETS = {
 }
 """The characters of a run, by the letter before its length."""
 _RUN = re.compile(r"<([a-z])(\d+)>")
+_SHORTEST = 8
+
+
+class Sample(NamedTuple):
+    """A made-up secret. None of its random `parts` may be shown."""
+
+    text: str
+    parts: tuple[str, ...]
+
+    def is_in(self, shown: str) -> bool:
+        """Whether a text shows eight characters of a random part."""
+        return any(
+            part[start : start + _SHORTEST] in shown
+            for part in self.parts
+            for start in range(max(1, len(part) - _SHORTEST + 1))
+        )
 
 
 class SecretShape(NamedTuple):
@@ -34,10 +50,17 @@ class SecretShape(NamedTuple):
     source: str
     shape: str
 
-    def sample(self, seed: int = 0) -> str:
+    def sample(self, seed: int = 0) -> Sample:
         """Returns a made-up secret of this shape; the same one for a seed."""
         chance = random.Random(f"{self.source} {seed}")
-        return _RUN.sub(lambda run: _random_text(chance, run[1], int(run[2])), self.shape)
+        parts: list[str] = []
+
+        def fill(run: re.Match[str]) -> str:
+            parts.append(_random_text(chance, run[1], int(run[2])))
+            return parts[-1]
+
+        text = _RUN.sub(fill, self.shape)
+        return Sample(text, tuple(part for part in parts if len(part) >= _SHORTEST))
 
 
 def _random_text(chance: random.Random, alphabet: str, length: int) -> str:
@@ -63,7 +86,7 @@ gitleaks atlassian-api-token                        ATATT3<w186>
 gitleaks authress-service-client-access-key         sc_<l20>.<l5>.acc_<l20>.<l60>
 gitleaks aws-access-token                           AKIA<u16>
 gitleaks aws-amazon-bedrock-api-key-long-lived      ABSK<b109>
-gitleaks aws-amazon-bedrock-api-key-short-lived     bedrock-api-key-YmVkcm9jay5hbWF6b25hd3MuY29t<b60>
+gitleaks aws-amazon-bedrock-api-key-short-lived     bedrock-api-key-YmVkcm9jay5hbWF6<b60>
 gitleaks azure-ad-client-secret                     <a3>8Q~<w31>
 gitleaks clickhouse-cloud-api-secret-key            4b1d<a38>
 gitleaks clojars-api-token                          CLOJARS_<l60>
@@ -113,7 +136,7 @@ gitleaks linear-api-key                             lin_api_<l40>
 gitleaks mailchimp-api-key                          <h32>-us12
 gitleaks mapbox-api-token                           pk.<l60>.<l22>
 gitleaks maxmind-license-key                        <a6>_<a29>_mmk
-gitleaks microsoft-teams-webhook                    https://acme.webhook.office.com/webhookb2/<l8>-<l4>
+gitleaks microsoft-teams-webhook                    https://acme.webhook.office.com/webhookb2/<l32>
 gitleaks new-relic-insert-key                       NRII-<l32>
 gitleaks new-relic-user-api-key                     NRAK-<u27>
 gitleaks notion-api-token                           ntn_<d11><a35>

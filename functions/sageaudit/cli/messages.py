@@ -15,6 +15,7 @@ from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.errors import HistoryFileError, SageauditError
 from sageaudit.exits import Exit, exit_for
 from sageaudit.output.text.untrusted import for_terminal
+from sageaudit.token_shapes import redact
 
 T = TypeVar("T")
 _NOT_ASCII = re.compile(r"[^\x00-\x7e]")
@@ -23,26 +24,25 @@ _ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cn", "Zl", "Zp"})
 
 
 def print_message(text: str) -> None:
-    """Prints one message to stderr, without control characters."""
-    click.echo(f"sageaudit: {for_terminal(text)}", err=True)
+    """Prints one message to stderr, without control characters and tokens."""
+    click.echo(f"sageaudit: {for_terminal(redact(text))}", err=True)
 
 
 def can_ask() -> bool:
-    """Whether a person can answer a question: stdin and stderr are a terminal."""
+    """Returns True if a person can answer: stdin and stderr are a terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def print_json(value: object) -> None:
-    """Prints one line of JSON whose control, format and separator characters are escapes.
+    """Prints one line of JSON. Control, format and separator characters are escaped.
 
-    They are escaped in a pipe too, which may end at a terminal. A JSON parser reads the original
-    text.
+    They are escaped in a pipe too, which may end at a terminal.
     """
     click.echo(json_line(value))
 
 
 def json_line(value: object) -> str:
-    """Returns the line that `print_json` prints."""
+    """Returns one line of JSON with control, format and separator characters as escapes."""
     return escape_json(to_json(value))
 
 
@@ -59,8 +59,8 @@ def _escape_character(match: re.Match[str]) -> str:
 def show_result(make_result: Callable[[], T], show: Callable[[T], Exit]) -> Exit:
     """Makes and shows one job's result, and returns its exit code.
 
-    A failure does not stop the other jobs. Raises HistoryFileError, which every other job would
-    raise too.
+    A failure does not stop the other jobs. Raises HistoryFileError, since every job would fail with
+    it.
     """
     try:
         result = make_result()

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from sageaudit.domain.token_shapes import REDACTED, is_name, is_tag, redact, safe_name
+from sageaudit.token_shapes import REDACTED, is_name, is_tag, redact, safe_name
 
 # Put together here so that no scanner takes this file for a leak.
 _MIXED = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ"

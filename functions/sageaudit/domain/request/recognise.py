@@ -1,7 +1,4 @@
-"""Recognises a file: a job's request, a pipeline definition or a Terraform plan.
-
-The content decides, unless the user names the format.
-"""
+"""Recognises a file: a job's request, a pipeline definition or a Terraform plan."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ from sageaudit.structs import replace
 
 
 class FileFormat(enum.StrEnum):
-    """The formats of a file, by the words that `--as` takes."""
+    """The formats of a file. The values are the words that `--as` takes."""
 
     TRAINING = "training"
     PROCESSING = "processing"
@@ -51,8 +48,7 @@ _CHECKED_KINDS = [kind for kind in JobKind if kind.value in {form.value for form
 _NOT_CHECKED_MESSAGE = ", which is not checked: it names no instances"
 _TOP_LEVEL = "the top level"
 _MIN_REQUEST_PARAMETERS = 2
-"""A file without a job's name is a request only if it has at least this many parameters of a
-request."""
+"""A file without a job's name needs at least this many parameters of a request to count as one."""
 _ARN_REGION_INDEX = 3
 """The index of the region among the parts of an ARN."""
 _ONE_PER_FILE_MESSAGE = ": give one request, pipeline definition or plan per file"
@@ -63,7 +59,7 @@ _USE_AUDIT_MESSAGE = "audit it with `sageaudit audit --recording` instead"
 class ParsedFile(Struct, frozen=True):
     """A file's format and its requests.
 
-    A tuning request is followed by the requests of its training jobs. `unchecked_sentences`: one
+    A tuning request is followed by the requests of its training jobs. `unchecked_sentences` has one
     sentence for each part of the file that was not checked.
     """
 
@@ -81,8 +77,8 @@ def recognise(
 ) -> ParsedFile:
     """Returns the requests in a parsed file.
 
-    `form`: the format, if the user names it. `pipeline`: the name of the pipeline in the file.
-    Raises MalformedData, whose message says what the user can do instead.
+    `form` is the format; if it is None, the content decides. `pipeline` is the name of the pipeline
+    in the file. Raises MalformedData, with a message that says what to give instead.
     """
     if not isinstance(document, Mapping):
         reject_non_request(document)
@@ -114,7 +110,7 @@ def reject_non_request(document: object) -> None:
 
 
 def _detect_format(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
-    """Returns the format by the keys of the top level. Raises MalformedData if it is not clear."""
+    """Raises MalformedData if the keys of the top level do not show the format."""
     reject_non_request(document)
     if "resource_changes" in document:
         return FileFormat.TERRAFORM
@@ -163,9 +159,7 @@ def _reject_describe_answer(document: Mapping[str, Any]) -> None:
 
 
 def _parse_pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
-    """Reads a pipeline definition, alone or as a string in a pipeline's request or Describe
-    answer.
-    """
+    """The definition may also be a string in a pipeline's request or Describe answer."""
     origin = Origin()
     definition: object = document
     if "PipelineDefinition" in document:

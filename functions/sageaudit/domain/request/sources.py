@@ -55,8 +55,7 @@ _JOIN = "Std:Join"
 _PARAMETER_PREFIX = "Parameters."
 _WHOLE_FILE = Origin()
 _MAX_JOINED_CHARACTERS = 1_000_000
-"""The most characters that all joins of a definition may produce. AWS accepts definitions of 1 MB.
-"""
+"""The most characters that all joins of a definition may produce. AWS takes definitions of 1 MB."""
 _MAX_DEPTH = 32
 """The most nested conditions that are read. AWS allows far fewer."""
 
@@ -67,10 +66,10 @@ _KIND_BY_RESOURCE_TYPE = {
 }
 _PIPELINE_RESOURCE_TYPES = {"aws_sagemaker_pipeline", "awscc_sagemaker_pipeline"}
 TUNING_ARGUMENT_PREFIX = "hyper_parameter_tuning_job_"
-"""The prefix that arguments of aws_sagemaker_hyper_parameter_tuning_job omit."""
+"""The prefix of AWS's names that arguments of aws_sagemaker_hyper_parameter_tuning_job omit."""
 _KNOWN_AFTER_APPLY = UnknownValue("known after apply")
 _UNCHANGING_ACTIONS = (["no-op"], ["read"], ["delete"], ["forget"])
-"""The actions of a plan by which a resource is neither created nor changed."""
+"""The actions of a plan that neither create nor change a resource."""
 
 
 def requests_in_definition(
@@ -83,8 +82,8 @@ def requests_in_definition(
 ) -> ParsedRequests:
     """Returns the requests of all steps of a pipeline, including those in branches of conditions.
 
-    `name`: the pipeline's name, which its definition does not contain. `label`: a prefix of each
-    step's label.
+    `name` is the pipeline's name, which its definition does not contain. `label` is a prefix of
+    each step's label.
     """
     defaults = _defaults(definition.get("Parameters"))
     requests, unchecked, remaining_characters = [], [], [_MAX_JOINED_CHARACTERS]
@@ -124,7 +123,7 @@ def requests_in_definition(
 
 
 def _defaults(parameters: object) -> dict[str, Any]:
-    """Returns the default values of pipeline parameters by name; UnknownValue without a default."""
+    """A parameter without a plain default value gets an UnknownValue."""
     defaults: dict[str, Any] = {}
     for item in parameters if isinstance(parameters, list) else []:
         name = item.get("Name") if isinstance(item, Mapping) else None
@@ -141,9 +140,7 @@ def _defaults(parameters: object) -> dict[str, Any]:
 def _steps(
     steps: object, place: Path, branch: str | None
 ) -> Iterator[tuple[Mapping[str, Any], Path, str | None]]:
-    """Yields each step with its path, and the name of the condition's branch that it is in, or
-    None.
-    """
+    """The last value is the branch of a condition that has the step; None outside conditions."""
     if len(place) > 3 * _MAX_DEPTH or not isinstance(steps, list):
         return
     for index, step in enumerate(steps):
@@ -161,8 +158,8 @@ def _steps(
 class _PipelineValues(Struct, frozen=True):
     """Replaces the functions (Get, Std:Join) of a pipeline definition by their values.
 
-    `remaining_characters`: a list of one number, the characters that joins may still produce.
-    `used_parameters`: the pipeline parameter that each value comes from, by path.
+    `remaining_characters` is a list of one number: the characters that joins may still produce.
+    `used_parameters` names the pipeline parameter that each value comes from, by path.
     """
 
     defaults: Mapping[str, Any]
@@ -170,7 +167,6 @@ class _PipelineValues(Struct, frozen=True):
     used_parameters: dict[Path, str] = field(default_factory=dict)
 
     def resolve(self, value: Any, place: Path = ()) -> Any:
-        """Returns a value with its functions replaced; `place` is the path of the value."""
         if isinstance(value, list):
             return [self.resolve(item, (*place, index)) for index, item in enumerate(value)]
         if not isinstance(value, Mapping):
@@ -185,9 +181,7 @@ class _PipelineValues(Struct, frozen=True):
         return {key: self.resolve(item, (*place, key)) for key, item in value.items()}
 
     def _resolve_reference(self, reference: str, place: Path) -> Any:
-        """Returns a parameter's default value; an UnknownValue for anything else, which only a run
-        has.
-        """
+        """Anything but a parameter is an UnknownValue, which only a run has."""
         name = reference.removeprefix(_PARAMETER_PREFIX)
         if name == reference:
             return UnknownValue(f"it is {reference} of the running pipeline")
@@ -195,7 +189,6 @@ class _PipelineValues(Struct, frozen=True):
         return self.defaults.get(name, UnknownValue(f"the pipeline has no parameter {name}"))
 
     def _resolve_join(self, call: Mapping[str, Any]) -> Any:
-        """Returns the joined text; an UnknownValue if a part of it is unknown."""
         separator, values = call.get("On", ""), call.get("Values")
         if not isinstance(values, list) or not isinstance(separator, str):
             return UnknownValue("its Std:Join has no list of values")
@@ -260,9 +253,6 @@ def _is_aws(resource: Mapping[str, Any]) -> bool:
 
 
 def _resources(resources: object) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], Path]]:
-    """Yields each resource of the plan, in any module, with its change and the path of its
-    values.
-    """
     for index, item in enumerate(resources if isinstance(resources, list) else []):
         change = item.get("change") if isinstance(item, Mapping) else None
         if isinstance(change, Mapping):
@@ -270,9 +260,7 @@ def _resources(resources: object) -> Iterator[tuple[Mapping[str, Any], Mapping[s
 
 
 def _provider_region(plan: Mapping[str, Any], resource_type: str) -> str | None:
-    """Returns the region in the plan's configuration of the provider; None if it is not a
-    constant.
-    """
+    """Returns None unless the plan's configuration has the region as a constant."""
     value: Any = plan.get("configuration")
     provider = "awscc" if resource_type.startswith("awscc_") else "aws"
     for key in ("provider_config", provider, "expressions", "region", "constant_value"):
@@ -289,7 +277,6 @@ def _job_request(
     model: ApiModel,
     region: str | None,
 ) -> Request:
-    """Returns the request that the provider would send to create a job."""
     shape = REQUEST_SHAPES[_KIND_BY_RESOURCE_TYPE[resource_type]]
     unknown_members = unknown if isinstance(unknown, Mapping) else {}
     if "tags_all" in {*values, *unknown_members}:  # with the provider's default tags
@@ -336,10 +323,9 @@ def _pipeline_requests(
 def _aws_structure(
     model: ApiModel, shape: str, values: Mapping[str, Any], unknown: object
 ) -> dict[str, Any]:
-    """Builds an API object from a resource's arguments, without arguments that only the provider
-    has.
+    """Arguments that only the provider has are left out.
 
-    `unknown` has the same structure, with True for each argument that is known only after apply.
+    `unknown` has the same structure as `values`, with True for what is known only after apply.
     """
     members = model.members(shape)
     member_by_plain_name = {name.lower(): name for name in members}
@@ -366,7 +352,7 @@ def _aws_structure(
 
 
 def _aws_value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
-    """Returns a value in the form that AWS's API takes; None if the argument is empty."""
+    """Returns None for an empty argument."""
     if unknown is True:
         return _KNOWN_AFTER_APPLY
     spec = model.shapes.get(shape, {})
@@ -402,9 +388,7 @@ def _aws_value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
 
 
 def _unknown_part(unknown: object, key: str) -> object:
-    """Returns which part under a key is known only after apply: True for all of it, False for
-    nothing.
-    """
+    """Returns True if all of it is known only after apply, False if nothing is."""
     if unknown is True:
         return True
     return unknown.get(key, False) if isinstance(unknown, Mapping) else False

@@ -45,7 +45,7 @@ _MIN_COMPARED_RUNS = 5
 _MIN_PHASE_GROWTH_S = 60
 _MIN_DISK_GROWTH_GB = Decimal(1)
 _CENT_USD = Decimal("0.01")
-"""The smallest rise that is reported, because less would be shown as $0.00."""
+"""A smaller rise would be shown as $0.00."""
 
 
 @api.rule(
@@ -58,9 +58,7 @@ _CENT_USD = Decimal("0.01")
     not_applicable=(api.search_trial_reason, api.free_reason, api.not_completed_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Compares the run with completed runs only, because a failed run is cheap for another
-    reason.
-    """
+    """Compares the run with completed runs. A failed run is cheap for another reason."""
     total_usd = case.bill.total_usd
     if total_usd is None:
         return api.BILL_UNKNOWN
@@ -102,9 +100,9 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _reported_for_run(case: api.FamilyCase, limit_usd: Decimal, percent: Decimal) -> str | None:
-    """Returns the newest earlier run for which this rise was reported; None if none was.
+    """Returns the newest earlier run for which this rise was reported, or None.
 
-    Only the runs directly before this one count, while each cost at least `limit_usd`. None also if
+    Only the runs directly before this run count, while each cost at least `limit_usd`. Also None if
     the cost has grown by `percent` since then.
     """
     costly_runs = takewhile(
@@ -128,7 +126,6 @@ def _reported_for_run(case: api.FamilyCase, limit_usd: Decimal, percent: Decimal
 def _changes(
     case: api.FamilyCase, own_summary: api.AuditSummary, completed: Sequence[api.AuditSummary]
 ) -> Iterator[tuple[str, str]]:
-    """Yields an evidence key and a phrase for each difference from most of the earlier runs."""
     job = case.job
     for key, label in (("instance_type", "type"), ("instance_count", "count")):
         usual_value, current_value = _most_common(completed, key), getattr(own_summary, key)

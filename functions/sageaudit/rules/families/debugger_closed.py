@@ -60,7 +60,6 @@ def check(case: api.RequestCase) -> api.Outcome:
 
 
 def _rule_clauses(request: Request) -> Iterator[str]:
-    """Yields clauses about custom rules, and about profiler rules that are no longer supported."""
     for path in _RULES:
         configurations = request.value(path)
         for item in configurations if isinstance(configurations, list) else []:

@@ -38,7 +38,7 @@ MAX_AGE = api.Threshold("max_age_days", 30, "days", "older results are often del
     not_applicable=(api.free_reason, api.not_completed_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Finds the newest earlier completed run with the same fingerprint."""
+    """Finds the newest completed run with the same fingerprint."""
     job = case.job
     if case.family_history is None:
         return api.HISTORY_UNREAD
@@ -96,7 +96,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _cadence_h(ended_at: Sequence[datetime], min_runs: int) -> float | None:
-    """Returns the median hours between runs that end at regular intervals, as on a schedule.
+    """Returns the median hours between runs that end at regular intervals.
 
     None if the intervals are irregular, or if there are fewer than `min_runs` runs.
     """

@@ -37,7 +37,7 @@ from sageaudit.rules import api
 POINTS = api.Threshold("min_points", 20, "points", "fewer do not make a curve")
 WINDOWS_MISSING = api.Unknown("phases_missing", "when Training ran is not known")
 Windows = Sequence[tuple[datetime, datetime]]
-"""Start and end of each stretch in which the code ran, from `work_windows`."""
+"""The start and end of each period in which the code ran."""
 FLAT_SHARE = api.Threshold("flat_share_percent", 25, "percent of Training", "the last quarter")
 MIN_CUT = api.Threshold("min_cut_s", 900, "seconds", "less time saves cents")
 LATE_MIN_GAIN = api.Threshold(
@@ -53,14 +53,10 @@ _EARLY_STOPPING = {
     "object-detection": ("HyperParameters.early_stopping", "True"),
     "semantic-segmentation": ("HyperParameters.early_stopping", "True"),
 }
-"""The parameter and value that turn on early stopping, by the last word of the image's repository.
-
-Only for jobs that run no script of their own.
-"""
+"""The keys are the last words of image repositories. The jobs must run no script of their own."""
 
 
 def _no_metric_reason(case: api.JobCase) -> str | None:
-    """Returns why there is no curve: the container defines no algorithm metric. None if it does."""
     has_metrics = case.job.metric_names or case.whole_run.curves
     return None if has_metrics else "its container defines no metric of its own"
 
@@ -73,9 +69,7 @@ def _no_metric_reason(case: api.JobCase) -> str | None:
     not_applicable=(api.serverless_reason, api.not_completed_reason, _no_metric_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the objective's curve. Of the hosts' metrics it needs only the start of the idle
-    tail.
-    """
+    """Judges the curve of the objective metric."""
     job = case.job
     gains_late = job.hints.schedule is not None
     objective = find_objective_curve(
@@ -129,11 +123,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _fix(job: api.Job, saved_s: Decimal) -> tuple[api.Parameter, ...]:
-    """Returns the algorithm's early stopping, else a shorter limit, with checkpoints if the job has
-    none.
-
-    Without checkpoints a limit would leave nothing of the next run.
-    """
+    """Without checkpoints a limit would leave nothing of the next run."""
     algorithm = (repository(job.image) or "").rpartition("/")[2].removeprefix("sagemaker-")
     if job.entry_point is None and algorithm in _EARLY_STOPPING:
         path, value = _EARLY_STOPPING[algorithm]
@@ -146,10 +136,7 @@ def _fix(job: api.Job, saved_s: Decimal) -> tuple[api.Parameter, ...]:
 
 
 def work_seconds(windows: Windows, start: datetime, end: datetime) -> Decimal:
-    """Returns how many whole seconds of the work windows lie between two times.
-
-    Windows do not include interruptions.
-    """
+    """Returns how many whole seconds of `windows` are between `start` and `end`."""
     overlaps = (
         min(window_end, end) - max(window_start, start) for window_start, window_end in windows
     )
@@ -160,7 +147,7 @@ def work_seconds(windows: Windows, start: datetime, end: datetime) -> Decimal:
 def work_end(windows: Windows, whole: api.Measurements) -> datetime:
     """Returns when the idle tail begins, rounded to a metric period.
 
-    Without an idle tail this is the end of the last window.
+    Without an idle tail, returns the end of the last window.
     """
     ended_at = windows[-1][1]
     idle_periods = len(idle_tail(whole))

@@ -103,9 +103,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _resume_source(job: api.Job) -> str | None:
-    """Returns what may hold a part of the work; None without any, or for a trial, which is never
-    resumed.
-    """
+    """Returns None for a trial, which is never resumed."""
     return None if is_trial(job) else possible_resume_source(job)
 
 
@@ -122,14 +120,13 @@ def _summary(job: api.Job, memory: MemoryFailure | None, resume_source: str | No
 def _first_step(
     idle_run: IdleRun | None, memory: MemoryFailure | None, *, has_retry: bool
 ) -> str | None:
-    """Returns the first step; None if a retry is the fix and the run was not idle."""
+    """Returns None if a retry is the fix and the run was not idle."""
     if idle_run is not None:
         return f"{idle_run.first_step}. {memory.first_step}" if memory else idle_run.first_step
     return None if has_retry else memory.first_step if memory else _READ_LOG_STEP
 
 
 def _checkpoints(case: api.FamilyCase) -> tuple[api.Parameter, ...]:
-    """Returns the parameter for checkpoints if a long failed run has none; else empty."""
     job = case.job
     has_checkpoints = job.checkpointed or job.hints.own_checkpoints or is_trial(job)
     if has_checkpoints or job.kind is not api.JobKind.TRAINING or job.status != "Failed":

@@ -53,7 +53,7 @@ def _known_history_reason(case: api.RequestCase) -> str | None:
     required_parameters=(_LIMIT, *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Multiplies the limit by the instances and their rate."""
+    """Multiplies the limit by the number of instances and their rate."""
     limit, usd = case.cost.limit, case.cost.usd
     if limit.seconds is None or usd is None:
         return api.Unknown(

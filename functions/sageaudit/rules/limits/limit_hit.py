@@ -33,7 +33,7 @@ from sageaudit.rules.limits.failures import why_not_lost
 from sageaudit.rules.utilisation.standing_still import idle_run
 
 _LONGEST_LIMIT_S = {api.JobKind.TRAINING: 2_419_200, api.JobKind.PROCESSING: 777_600}
-"""The longest limit that AWS allows, by kind of job: 28 and 9 days."""
+"""The longest limit that AWS allows: 28 days for training, 9 days for processing."""
 _NEW_LIMIT_FACTOR = 2
 _NO_LONGER_LIMIT_CAUTION = "a longer limit would only make the wait longer"
 
@@ -50,7 +50,7 @@ def _trial_reason(case: api.JobCase) -> str | None:
     subsumes={"failed-spend"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Counts the run as lost if nothing is left; else only reports the limit."""
+    """Counts the run as lost if it left nothing. Otherwise only reports the limit."""
     job = case.job
     limit = reached_limit(job)
     if limit is None or job.has_never_started:
@@ -107,10 +107,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _higher_limit_fix(job: api.Job, limit: str, limit_s: int | None) -> tuple[api.Parameter, ...]:
-    """Returns a limit twice as long, at most the longest that AWS allows.
-
-    MaxWaitTimeInSeconds rises too if it would be below MaxRuntimeInSeconds.
-    """
+    """MaxWaitTimeInSeconds must not be below MaxRuntimeInSeconds, so it may rise too."""
     longest_s = _LONGEST_LIMIT_S[job.kind]
     if not limit_s or limit_s >= longest_s:
         return ()

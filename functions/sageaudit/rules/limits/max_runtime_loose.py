@@ -57,9 +57,7 @@ def _is_completed_or_limited(run: api.AuditSummary) -> bool:
     required_parameters=(api.RUN_LIMIT, *api.TYPE_PARAMETERS),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Compares the limit with the run time, or with the family's longest run, and prices the
-    limit.
-    """
+    """Compares the limit with the run time or the family's longest run, and prices the limit."""
     job, limit_s = case.job, case.job.max_runtime_s or 0
     if not job.elapsed_s:
         return api.TIMES_MISSING

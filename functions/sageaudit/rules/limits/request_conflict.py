@@ -48,7 +48,7 @@ _KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
 _SINGLE_DEFINITION, _DEFINITION_LIST = "TrainingJobDefinition", "TrainingJobDefinitions"
 
 _Conflicts = Iterator[tuple[str, api.Parameter]]
-"""Pairs of a reason why AWS refuses the request, and the parameter that removes the conflict."""
+"""Each reason why AWS refuses the request, with the parameter that removes the conflict."""
 
 
 @api.rule(
@@ -101,7 +101,6 @@ def _training_conflicts(request: Request) -> _Conflicts:
 
 
 def _unknown_group_conflicts(request: Request) -> _Conflicts:
-    """Yields a conflict for each channel of an instance group that the request does not have."""
     groups, channels = request.value(_GROUPS), request.value("InputDataConfig")
     if not isinstance(groups, list) or not isinstance(channels, list):
         return
@@ -119,10 +118,7 @@ def _unknown_group_conflicts(request: Request) -> _Conflicts:
 
 
 def _volume_conflicts(case: api.RequestCase) -> _Conflicts:
-    """Yields a conflict for a missing volume size, and for a KMS key for local storage.
-
-    Processing and transform requests always give a size.
-    """
+    """Processing and transform requests always give a size."""
     config = case.request.kind.spec.cluster_path
     has_volume = {
         None if instance_type is None else instance_type.is_ebs_billed

@@ -48,9 +48,7 @@ _NO_TAGS = "not all of its tags were read"
 
 
 class _RequirementCheck(Struct, frozen=True):
-    """One requirement at one path of a job, with the job's value or the reason why it is not
-    known.
-    """
+    """One requirement at one path of a job."""
 
     requirement: Requirement
     path: str
@@ -59,7 +57,7 @@ class _RequirementCheck(Struct, frozen=True):
 
     @property
     def is_met(self) -> bool:
-        """Whether the known value, or else AWS's default, meets the requirement."""
+        """AWS's default stands for a missing value."""
         tag, value = self.requirement.tag, self.value
         if value is None and tag is None and self.requirement.needs_value:
             value = SETTINGS[self.requirement.path].default
@@ -67,7 +65,6 @@ class _RequirementCheck(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """A clause such as `EnableNetworkIsolation is false (required: true)`."""
         requirement, value = self.requirement, self.value
         shown_value = (
             str(value).lower()
@@ -79,7 +76,6 @@ class _RequirementCheck(Struct, frozen=True):
 
     @property
     def fix(self) -> api.Parameter:
-        """The parameter to set, with the required value or a placeholder."""
         requirement = self.requirement
         new_value: api.Scalar = f"<{requirement.words}>"
         if requirement.operator in {"==", "<=", ">="}:
@@ -122,7 +118,7 @@ def _free_reason(case: api.Case) -> str | None:
     can_tag_accept=False,
 )
 def check(case: api.Case) -> api.Outcome:
-    """Checks all requirements, and reports those that are not met in one finding."""
+    """Checks all requirements. Reports those that are not met in one finding."""
     checks = [
         check
         for requirement in case.policy.require.values()
@@ -146,9 +142,7 @@ def check(case: api.Case) -> api.Outcome:
 
 
 def _max_wait_fix(unmet: Sequence[_RequirementCheck]) -> Iterator[api.Parameter]:
-    """Yields MaxWaitTimeInSeconds if managed spot is required, because AWS refuses spot without
-    it.
-    """
+    """AWS refuses managed spot without MaxWaitTimeInSeconds."""
     if any(check.path.endswith(_WAIT) for check in unmet):
         return
     for check in unmet:
@@ -158,10 +152,7 @@ def _max_wait_fix(unmet: Sequence[_RequirementCheck]) -> Iterator[api.Parameter]
 
 
 def _checks(case: api.Case, requirement: Requirement) -> Iterator[_RequirementCheck]:
-    """Yields a check for each path at which the job has the required setting.
-
-    Yields nothing if the kind of job has no such path.
-    """
+    """Some kinds of jobs have no path for the setting."""
     if isinstance(case, api.RequestCase):
         yield from _checks_of_request(case.request, requirement)
     elif isinstance(case, api.JobCase | api.RollUpCase) and case.job is not None:

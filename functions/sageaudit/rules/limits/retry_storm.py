@@ -43,7 +43,7 @@ def _trial_reason(case: api.FamilyCase) -> str | None:
     not_applicable=(_trial_reason, api.free_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Counts failures in a row back from this run. A row that cost nothing is clear."""
+    """Counts the failures in a row that end with this run. Ignores failures that cost nothing."""
     job = case.job
     if job.status != "Failed":
         return api.Clear()
@@ -86,10 +86,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 def _failures_in_a_row(
     runs: Iterable[api.AuditSummary], reason: str, *, ended_at: datetime, max_age: timedelta
 ) -> list[api.AuditSummary]:
-    """Returns the failures for `reason` before `ended_at`, up to the first other outcome.
-
-    `runs` are newest first. Runs that somebody stopped are skipped.
-    """
+    """`runs` are newest first. Runs that somebody stopped are skipped."""
     failures: list[api.AuditSummary] = []
     for run in runs:
         has_same_reason = run.status == "Failed" and run.reason == reason

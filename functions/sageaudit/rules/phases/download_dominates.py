@@ -29,9 +29,7 @@ from sageaudit.rules.phases import phase_share as phases
 
 _MODEL_CHANNEL = "model"
 _SAVED_SHARES = (Decimal("0.4"), Decimal("0.6"))
-"""The shares of the phase that a trial may save, both our choice.
-
-The first share is the finding's saving. The second share is the saving in the best case."""
+"""The shares of the phase that count as the saving and as the best case. Our choice."""
 
 
 def _no_copy_reason(case: api.JobCase) -> str | None:
@@ -47,7 +45,7 @@ def _no_copy_reason(case: api.JobCase) -> str | None:
     not_applicable=(api.serverless_reason, _no_copy_reason, phases.image_pull_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges only the phases; needs no metrics."""
+    """Judges only the phases, not the metrics."""
     share = phases.find_large_download(case)
     if not isinstance(share, phases.PhaseShare):
         return share

@@ -52,7 +52,7 @@ def _pull_in_training_reason(case: api.JobCase) -> str | None:
     not_applicable=(api.serverless_reason, _copied_data_reason, _pull_in_training_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges phases, channels and the image's registry; needs no metrics."""
+    """Judges the phases, the channels and the image's registry, not the metrics."""
     job = case.job
     if any(
         channel.source is api.DataSource.S3 and channel.mode is None for channel in job.channels
@@ -102,9 +102,7 @@ _MOUNT_NAMES = {
     api.DataSource.FSX: "FSx for Lustre",
     api.DataSource.S3: "S3 channels",
 }
-"""The sources that SageMaker mounts or opens in Downloading, by the text for a sentence; the
-slowest first.
-"""
+"""The sources that SageMaker mounts or opens in Downloading, the slowest first."""
 _SLOW_MOUNT_CAUSES = {
     api.DataSource.EFS: "the mount of EFS: its security group must let NFS (port 2049) pass, a "
     "mount target belongs in the instances' own zone, and Elastic throughput feeds many hosts",
@@ -116,9 +114,6 @@ _SLOW_MOUNT_CAUSES = {
 
 
 def _sources(job: api.Job) -> list[api.DataSource]:
-    """Returns the sources that the job's channels mount or open in Downloading, the slowest
-    first.
-    """
     sources = {channel.source for channel in phases.data_channels(job)}
     return [source for source in _MOUNT_NAMES if source in sources]
 
@@ -128,11 +123,7 @@ def _slow_mount_steps(sources: Sequence[api.DataSource]) -> str:
 
 
 def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection:
-    """Reports a Downloading phase that is longer than any image pull although no channel copied
-    data.
-
-    The finding names what the channels mount.
-    """
+    """The phase is too long for an image pull, although no channel copied data."""
     sources = _sources(case.job)
     mounts_text = " and ".join(_MOUNT_NAMES[source] for source in sources)
     cause_text = (
@@ -158,10 +149,8 @@ def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection
 
 
 def _fix(job: api.Job, region: str | None, *, has_copied_data: bool) -> tuple[api.Parameter, ...]:
-    """Returns the image in the job's own region, else a placeholder for a smaller image.
-
-    Empty if the image is not in ECR. Also empty if it is in the job's region and data was copied
-    too: the image may then be small.
+    """Returns nothing if data was copied and the image is in the job's region. That image may be
+    small.
     """
     if job.image is None or region is None:
         return ()

@@ -71,7 +71,7 @@ def _sampler_reason(case: api.JobCase) -> str | None:
     ),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges only phases and channels; needs no metrics."""
+    """Judges only the phases and the channels, not the metrics."""
     job, count = case.job, case.job.instance_count
     if count is None:
         return api.Unknown("type_unknown", "the number of instances is not known")
@@ -94,7 +94,6 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _check_request(job: api.Job, count: int) -> api.Detection:
-    """Judges a request. The fix is FastFile if a sampler splits the data, else ShardedByS3Key."""
     channels, has_sampler = _replicated_channels(job), job.hints.distributed_sampler
     names_text = ", ".join(channel.name for channel in channels)
     fast_file = phases.input_mode_fix(channels, "FastFile")

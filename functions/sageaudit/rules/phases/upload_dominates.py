@@ -47,7 +47,7 @@ _CHECKPOINT_CAUTION = " Checkpoints in S3 help only if the upload consists of ch
     not_applicable=(api.serverless_reason,),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges only the phases; needs no metrics."""
+    """Judges only the phases, not the metrics."""
     job, compression = case.job, case.job.output_compression
     share = phases.find_large_share(
         case,

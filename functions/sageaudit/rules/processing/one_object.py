@@ -61,9 +61,7 @@ def check(case: api.RequestCase) -> api.Outcome:
 
 
 def _single_file_flags(case: api.RequestCase) -> Iterator[bool]:
-    """Yields whether an input is a single file, for each input that is split between the
-    instances.
-    """
+    """Skips inputs that are not split between the instances."""
     value = case.request.value
     if case.job.kind is api.JobKind.TRANSFORM:
         yield _is_file(value(f"{_INPUT}.S3Uri"), value(f"{_INPUT}.S3DataType"))

@@ -24,7 +24,7 @@ _COUNT = "ProcessingResources.ClusterConfig.InstanceCount"
 _CODE_INPUTS = frozenset(
     {"code", "entrypoint", "analysis_config", "conf", "jars", "py-files", "files"}
 )
-"""The inputs with which the SDK sends code and settings."""
+"""The SDK sends code and settings with these inputs."""
 
 
 @api.rule(

@@ -89,7 +89,6 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _is_expensive(case: api.JobCase, tail_s: Decimal, percent: Decimal) -> bool:
-    """Whether the idle time costs enough to report although its share of the run is small."""
     run_usd = phase_usd(case.bill, "Processing")
     is_above_usd = run_usd is not None and run_usd * percent / 100 >= case.threshold(
         EXPENSIVE_ABOVE_USD

@@ -47,7 +47,7 @@ _ZERO = Decimal(0)
 
 
 class RunCost(Struct, frozen=True):
-    """The cost of a run that ended at `ended_at` after `elapsed_s` seconds, more than 0."""
+    """The cost of a run. `elapsed_s` is more than 0."""
 
     ended_at: datetime
     elapsed_s: Decimal
@@ -73,7 +73,7 @@ def _savings_plan_reason(case: api.AccountCase) -> str | None:
     not_applicable=(_no_commitment_reason, _savings_plan_reason),
 )
 def check(case: api.AccountCase) -> api.Outcome:
-    """Judges the days until the end of the newest run, because running jobs are not known."""
+    """Judges the days before the end of the newest run, because running jobs are not known."""
     if not case.runs:
         return api.Unknown("no_runs", "there are no audited runs to count")
     if case.days < case.threshold(MIN_DAYS):
@@ -127,10 +127,9 @@ def _is_counted(run: api.AuditSummary) -> bool:
 
 
 def _remaining_usd(run: api.AuditSummary) -> Decimal | None:
-    """Returns what the run would cost without its retained pool, and without avoidable and lost
-    dollars.
+    """Returns the cost without the retained pool and without avoidable and lost dollars.
 
-    None if one of these amounts is unknown.
+    None if an amount is unknown.
     """
     if run.total_usd is None or run.avoidable_usd is None or run.lost_usd is None:
         return None
@@ -141,7 +140,6 @@ def _remaining_usd(run: api.AuditSummary) -> Decimal | None:
 
 
 def _without_waste(run: api.AuditSummary) -> api.AuditSummary:
-    """Returns the run; if it could not be judged, with $0 as its avoidable amount."""
     is_unjudged = run.judged is api.Judged.NO and run.avoidable_usd is None
     return replace(run, avoidable_usd=_ZERO) if is_unjudged else run
 
@@ -156,9 +154,8 @@ def _steady_hourly_usd(case: api.AccountCase, runs: Iterable[api.AuditSummary]) 
 
 
 def hourly_spend(runs: Iterable[RunCost], end: datetime, hours: int) -> tuple[Decimal, ...]:
-    """Returns the dollars spent in each of the last `hours` whole hours (UTC), the oldest first.
-
-    Whole hours before `end` count. Spend outside them is left out.
+    """Returns the dollars spent in each of the last `hours` whole hours (UTC) before `end`, the
+    oldest first.
     """
     last_hour = end.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     first_hour = last_hour - hours * _HOUR
@@ -178,7 +175,7 @@ def hourly_spend(runs: Iterable[RunCost], end: datetime, hours: int) -> tuple[De
 
 
 def spend_reached(hourly_usd: Iterable[Decimal], percent: Decimal) -> Decimal:
-    """Returns the highest spend that at least `percent` of the hours reach; 0 without hours."""
+    """Returns the highest spend that at least `percent` of the hours reach, or 0 without hours."""
     descending = sorted(hourly_usd, reverse=True)
     position = math.ceil(percent * len(descending) / 100) - 1
     return descending[max(position, 0)] if descending else _ZERO

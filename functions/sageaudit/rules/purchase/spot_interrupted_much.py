@@ -48,7 +48,7 @@ MIN_RUNS = api.Threshold("min_runs", 3, "on-demand runs", "one run may be an exc
     subsumes={"spot-without-checkpoint"},
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Compares the billed seconds with those that the run takes on demand."""
+    """Compares the billed seconds with the seconds that the run takes on demand."""
     job = case.job
     if job.secondary_status == "MaxWaitTimeExceeded":
         return _wait_limit_finding(job)
@@ -78,7 +78,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _wait_limit_finding(job: api.Job) -> api.Detection:
-    """Reports a run that MaxWaitTimeInSeconds ended. Lost dollars are left to limit-hit."""
+    """Counts no lost dollars, because limit-hit counts them."""
     billed_s = job.billable_s
     billed_text = (
         "an unknown time was" if billed_s is None else f"{api.duration_text(billed_s)} was"

@@ -45,7 +45,7 @@ MIN_OWN_RUNS = api.Threshold(
 )
 DEADLINE_TAG = "sageaudit:deadline"
 _MAX_EXTRA_WAIT_S = 86_400
-"""A day of waiting for capacity in addition to the run itself; our choice."""
+"""The longest wait for capacity that the fix adds to the run. Our choice."""
 _EC2_MEAN = (
     "EC2's spot prices for {} were on average {}% below the on-demand price (us-east-1, July 2025)"
 )
@@ -54,17 +54,14 @@ _PUBLISHED = {
     "m5": ("ml.m5.4xlarge", Decimal(14683) / 37026),
     "p3": ("ml.p3.2xlarge", Decimal(262) / 874),
 }
-"""Published managed spot runs by instance family: the type, and the billed share of the run's
-seconds.
-"""
+"""Published managed spot runs: the type, and the billed share of the seconds."""
 
 
 class _BilledShare(Struct, frozen=True):
     """The share of its on-demand seconds that a run on spot is billed for.
 
-    `counted`: the share that is counted. `best`: the lowest share. `source`: a clause that names
-    the source. `own_runs`: the family's spot runs behind the shares, newest first; empty for
-    published figures.
+    `counted`: the share for the counted saving. `best`: the lowest share. `source`: a clause that
+    names the source. `own_runs`: the family's spot runs, newest first; empty for published figures.
     """
 
     counted: Decimal
@@ -99,7 +96,6 @@ def _interruptions_reason(case: api.FamilyCase) -> str | None:
 
 
 def _is_comparable_spot_run(case: api.FamilyCase, run: api.AuditSummary) -> bool:
-    """Whether the run was on managed spot with this job's type."""
     types = {group.instance_type for group in case.job.groups}
     return run.purchase is api.Purchase.SPOT and types == {run.instance_type}
 
@@ -169,14 +165,13 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _has_enough_spend(case: api.FamilyCase) -> bool:
-    """Whether the family spends enough for a change to pay off; True if the bill is unknown."""
+    """True also if the bill is unknown."""
     own_usd = case.bill.total_usd
     earlier_usd = [run.total_usd for run in case.earlier_runs if run.total_usd is not None]
     return own_usd is None or float(sum(earlier_usd, own_usd)) >= case.threshold(MIN_SPEND)
 
 
 def _benefit_text(share: _BilledShare | None, *, is_safe: bool) -> str:
-    """Returns a clause about how much managed spot may save, with the source."""
     if not is_safe:
         return ": if you first let it write checkpoints, managed spot is worth a trial"
     trial_text = ", so managed spot is worth a trial"
@@ -188,10 +183,7 @@ def _benefit_text(share: _BilledShare | None, *, is_safe: bool) -> str:
 
 
 def _share_from_own_runs(case: api.FamilyCase) -> _BilledShare | None:
-    """Returns the billed share of the family's spot runs; None without spot runs.
-
-    The lowest share of the worst quartile is counted. With three runs this is the worst run.
-    """
+    """The lowest share of the worst quartile is counted. With three runs this is the worst run."""
     own_runs = [
         (run, share) for run in case.earlier_runs if (share := _billed_share(case, run)) is not None
     ]
@@ -210,7 +202,7 @@ def _share_from_own_runs(case: api.FamilyCase) -> _BilledShare | None:
 
 
 def _billed_share(case: api.FamilyCase, run: api.AuditSummary) -> Decimal | None:
-    """Returns the billed share of a completed spot run on this type; None for any other run.
+    """Returns None unless the run completed on managed spot and on this type.
 
     An interrupted run takes longer than on demand, so its billed seconds are compared with this
     job's duration. An interrupted run under half of that duration did less work and is left out.
@@ -224,7 +216,6 @@ def _billed_share(case: api.FamilyCase, run: api.AuditSummary) -> Decimal | None
 
 
 def _published_share(case: api.FamilyCase) -> _BilledShare | None:
-    """Returns the published share for the job's instance family; None without one."""
     current_type = next(iter(case.instance_types), None)
     family = current_type.family if current_type else ""
     percent = _EC2_PERCENT.get(family)
@@ -239,9 +230,7 @@ def _published_share(case: api.FamilyCase) -> _BilledShare | None:
 
 
 def _reported_for_run(case: api.FamilyCase, own_runs: tuple[api.AuditSummary, ...]) -> str | None:
-    """Returns the newest earlier run that reported this finding with enough spot runs before it;
-    else None.
-    """
+    """Returns the newest earlier run that reported this finding after enough spot runs, or None."""
     since = own_runs[-max(int(case.threshold(MIN_OWN_RUNS)), 1)].ended_at
     runs_with_finding = (
         run for run in case.earlier_runs if "spot-not-used" in run.rules_with_findings

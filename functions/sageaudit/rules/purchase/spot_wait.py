@@ -24,7 +24,7 @@ _SPOT = "EnableManagedSpotTraining"
 _WAIT = "StoppingCondition.MaxWaitTimeInSeconds"
 _RUN = "StoppingCondition.MaxRuntimeInSeconds"
 _MAX_EXTRA_WAIT_S = 86_400
-"""The longest wait for capacity that the fix adds to the run; our choice."""
+"""The longest wait for capacity that the fix adds to the run. Our choice."""
 
 _BUILT_IN_MAX_WAIT_S = 3600
 """The longest MaxWaitTimeInSeconds of a built-in algorithm without checkpoints."""

@@ -84,10 +84,7 @@ def _check_request(job: api.Job) -> api.Outcome:
 
 
 def _repeated_work_finding(job: api.Job, attempts: Attempts) -> api.Detection:
-    """Reports the work that interruptions repeated.
-
-    The range goes from the share that was certainly billed to all of the earlier attempts.
-    """
+    """The range is from the share that was certainly billed to all of the earlier attempts."""
     interrupted_text = (
         "Interrupted once" if job.interruptions == 1 else f"Interrupted {job.interruptions} times"
     )
@@ -111,5 +108,5 @@ def _repeated_work_finding(job: api.Job, attempts: Attempts) -> api.Detection:
 
 
 def _cut_share(job: api.Job, share: Decimal) -> api.CutPhase:
-    """Returns the change that cuts this share (0..1) of the run's billed seconds."""
+    """`share` is between 0 and 1."""
     return api.CutPhase("Training", share * (job.billed_phases_s or Decimal(0)))

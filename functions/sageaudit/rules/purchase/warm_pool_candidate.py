@@ -46,14 +46,12 @@ MIN_SAVED_START = api.Threshold(
 )
 MIN_SHARE = api.Threshold("min_share_percent", 10, "percent of the work", "less is hardly noticed")
 _MAX_RUNS = 10
-"""The number of runs that are judged; older ones say little about the next gaps. Our choice."""
+"""Older runs say little about the next gaps. Our choice."""
 _ZERO = Decimal(0)
 
 
 class _StartTimes(Struct, frozen=True):
-    """One run: its times, the seconds of its billed image pull (0 if not known), and its working
-    seconds.
-    """
+    """`pull_s`: the billed image pull; 0 if it is not known."""
 
     times: RunTimes
     pull_s: Decimal
@@ -168,10 +166,7 @@ def _finding(
 
 
 def _starts(case: api.FamilyCase) -> list[_StartTimes]:
-    """Returns the times of this run and of earlier runs on the same instances, newest first.
-
-    Earlier runs with a warm pool are left out.
-    """
+    """The newest runs come first. Earlier runs with a warm pool are left out."""
     is_pull_known = _is_pull_time_known(case)
     job = case.job
     own_phase_s: Mapping[str, Decimal] = {name: job.phase_s(name) or _ZERO for name in DOWNLOADS}
@@ -191,7 +186,6 @@ def _starts(case: api.FamilyCase) -> list[_StartTimes]:
 
 
 def _is_pull_time_known(case: api.FamilyCase) -> bool:
-    """Whether Downloading is the image pull alone, because no channel copies or mounts data."""
     is_streaming = all(
         channel.source is api.DataSource.S3 and channel.mode in {"FastFile", "Pipe"}
         for channel in case.job.channels
@@ -200,7 +194,6 @@ def _is_pull_time_known(case: api.FamilyCase) -> bool:
 
 
 def _cost_text(case: api.FamilyCase, seconds: Decimal) -> str:
-    """Returns ` ($1.20)`, the cost of `seconds` on all instances; empty if the rate is unknown."""
     group = case.job.groups[0]
     rates = [line.rate for line in case.bill.lines if line.item == "compute"]
     if not rates or rates[0] is None:

@@ -79,7 +79,6 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _check_reused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
-    """Judges a pool that another run reused: whether the pool waited much longer than it saved."""
     start_s, known_keep_s = _best_keep_alive(case, retained_s)
     keep_s = known_keep_s or 0
     job, waited_s = case.job, float(retained_s)
@@ -106,7 +105,6 @@ def _check_reused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome
 
 
 def _check_unused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
-    """Judges a pool that no run reused."""
     job, pool = case.job, case.job.warm_pool
     download_s = _download_s(job)
     if download_s is None:
@@ -133,9 +131,7 @@ def _check_unused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome
 
 
 def _fix(case: api.FamilyCase, keep_s: int) -> tuple[api.Parameter, ...]:
-    """Returns the shorter keep-alive; if `keep_s` is 0, the parameter is removed.
-
-    Empty if the current keep-alive is unknown or already short enough: it can change while the pool
+    """Returns nothing if the keep-alive is already short enough. It can change while the pool
     waits.
     """
     pool = case.job.warm_pool
@@ -145,16 +141,15 @@ def _fix(case: api.FamilyCase, keep_s: int) -> tuple[api.Parameter, ...]:
 
 
 def _download_s(job: api.Job) -> Decimal | None:
-    """Returns the billed seconds of Downloading; None if the run's phases are not known."""
+    """Returns None if the run's phases are not known."""
     names = {phase.name for phase in job.phases}
     return job.phase_s("Downloading") if names & {"Training", "Downloading"} else None
 
 
 def _best_keep_alive(case: api.FamilyCase, gap_s: Decimal | None) -> tuple[Decimal, int | None]:
-    """Returns the seconds of a start, and the keep-alive that costs least over the known gaps.
+    """Returns the seconds of a start, and the cheapest keep-alive; None if too few gaps are known.
 
-    Only runs on the same instances count. The keep-alive is None if too few gaps are known.
-    `gap_s`: the seconds until this run's pool was reused; None if it never was.
+    `gap_s`: the seconds until this run's pool was reused, or None.
     """
     runs = case.comparable_runs  # only such a run can reuse the pool
     times_of_runs = (run_times(case.job), *map(run_times_from_summary, runs))

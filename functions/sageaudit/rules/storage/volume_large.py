@@ -29,7 +29,7 @@ MIN_COST = api.Threshold("min_cost_usd", 10, "USD for the volumes", "less is not
     required_parameters=(*api.VOLUME_PATHS.values(), *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Compares the cost of volumes and instances at the request's limit."""
+    """Compares the cost of the volumes with that of the instances, both at the request's limit."""
     bill = case.cost.bill_at_limit
     if bill is None or bill.compute_usd is None:
         return api.Unknown("cost_unknown", case.cost.unknown_because or "no rate is known")

@@ -41,9 +41,8 @@ MIN_COPY_SHARE = api.Threshold(
 )
 _BITS_PER_BYTE = 8
 _FULL_SPEED_GB = 334
-"""The size from which a gp2 volume reads at its full 250 MB/s (EBS guide, gp2 performance)."""
+"""From this size on a gp2 volume reads at its full 250 MB/s (EBS guide, gp2 performance)."""
 _MIN_SHOWN_PERCENT = 0.1
-"""The smallest percent that can be shown with one decimal."""
 
 
 def _unrecorded_reason(case: api.JobCase) -> str | None:
@@ -62,15 +61,12 @@ def _unrecorded_reason(case: api.JobCase) -> str | None:
 
 
 def _volumes_usd(case: api.JobCase) -> Decimal | None:
-    """Returns what the volumes cost while the job ran; None if that is not known."""
     costs_usd = [line.usd for line in case.bill.lines if line.item == "storage"]
     return api.sum_if_complete(costs_usd) if costs_usd else None
 
 
 def _is_too_cheap(case: api.JobCase, unused_gb: int) -> bool:
-    """Whether `unused_gb` of each volume cost too little to report; False if the price is not
-    known.
-    """
+    """False if the price is not known."""
     usd, size = _volumes_usd(case), case.job.volume_gb
     if usd is None or not size:
         return False
@@ -143,10 +139,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _max_copied_gb(case: api.JobCase) -> int | None:
-    """Returns the most GB that the longest download can have copied to a host; None if not known.
-
-    SageMaker copies File-mode data only in Downloading, and does not unpack it.
-    """
+    """SageMaker copies File-mode data only in Downloading, and does not unpack it."""
     seconds = [phase.seconds for phase in case.job.phases if phase.name == "Downloading"]
     rates = [
         None if instance_type is None else instance_type.network_gbps
@@ -165,7 +158,6 @@ def _max_copied_gb(case: api.JobCase) -> int | None:
 
 
 def _at_most_text(percent: float) -> str:
-    """Returns a phrase such as `At most 2.0%`, or `Less than 0.1%`."""
     return "Less than 0.1%" if percent < _MIN_SHOWN_PERCENT else f"At most {percent:.1f}%"
 
 

@@ -24,7 +24,7 @@ SHARE = api.Threshold("min_failed_percent", 20, "percent of trials", "a fifth of
 
 @api.rule(id="SA903", scope=api.RollUpCase, kinds={api.JobKind.TUNING}, thresholds=(TRIALS, SHARE))
 def check(case: api.RollUpCase) -> api.Outcome:
-    """Judges only the trials; needs no description of the tuning job."""
+    """Judges only the trials. It needs no description of the tuning job."""
     failed = [trial for trial in case.trials if trial.status == "Failed"]
     if not failed or len(failed) < case.threshold(TRIALS):
         return api.Clear()

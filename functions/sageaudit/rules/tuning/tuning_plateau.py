@@ -80,10 +80,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _criteria(not_improving: int) -> tuple[tuple[api.Parameter, ...], ...]:
-    """Returns two alternative completion criteria, each of which ends the search.
-
-    `not_improving`: the number of trials without improvement, at least 3.
-    """
+    """Either of the two criteria ends the search. `not_improving` is at least 3."""
     criteria_path = f"{trials.CONFIG}.TuningJobCompletionCriteria"
     not_improving_path = (
         f"{criteria_path}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving"

@@ -38,9 +38,7 @@ _STRATEGY = f"{trials.CONFIG}.Strategy"
     required_parameters=(_STRATEGY, trials.MAX_TRIALS, trials.MAX_PARALLEL),
 )
 def check(case: api.RollUpCase) -> api.Outcome:
-    """Judges by the strategy and the number of rounds. Settings that this rule recommends are
-    clear.
-    """
+    """Judges by the strategy and the number of rounds."""
     tuning = case.tuning
     if tuning is None:
         return trials.TUNING_UNREAD
@@ -77,7 +75,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _trial_count(case: api.RollUpCase) -> int:
-    """Returns the number of trials; for a request, the largest number."""
+    """For a request this is the largest number."""
     if case.duration_basis is None:
         return len(case.trials)
     return (case.tuning.max_jobs if case.tuning else None) or 0
@@ -108,7 +106,6 @@ def _finding(case: api.RollUpCase, tuning: TuningSettings, summary: str) -> api.
 def _lower_parallelism_fix(
     case: api.RollUpCase, tuning: TuningSettings
 ) -> tuple[api.Parameter, ...]:
-    """Returns the MaxParallelTrainingJobs that gives the next tuning job enough rounds."""
     rounds = max(case.threshold(MIN_ROUNDS), case.threshold(FEW_ROUNDS), 1)
     parallel = max(int(_trial_count(case) / rounds), 1)
     if tuning.max_parallel is not None and tuning.max_parallel <= parallel:

@@ -36,7 +36,7 @@ COVERED_BY_OLD_GENERATION = api.NotApplicable(
     not_applicable=(type_fixed_reason, api.never_started_reason, api.free_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges without metrics, because a type with at least as much of a resource certainly fits."""
+    """Needs no metrics, because a type with at least as much of each resource certainly fits."""
     recommendation = best_type(case)
     if recommendation.resize is None:
         return api.Unknown("not_replayable", recommendation.reason)

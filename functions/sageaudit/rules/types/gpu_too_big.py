@@ -53,7 +53,7 @@ def _other_family_reason(case: api.JobCase) -> str | None:
     subsumes={"cheaper-type", "gpu-underused"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Takes the mean of all hosts, and the peaks of the busiest host."""
+    """Judges the mean of all hosts, and the peaks of the busiest host."""
     mean_percent = case.active_usage.mean(api.Metric.GPU)
     memory, cpu = (
         case.active_usage.busiest_percentile(metric, PEAK_PERCENTILE)
@@ -89,10 +89,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _gpu_use_text(current_type: InstanceType, gib_each: float) -> str:
-    """Returns the GPUs and the memory used, for a sentence.
-
-    Memory is given as a host's sum, because CloudWatch does not split it by GPU.
-    """
+    """CloudWatch does not split memory by GPU, so the text has a host's sum."""
     if current_type.gpus == 1:
         return f"the GPU and {gib_each:.1f} GiB of its memory"
     return (
@@ -102,9 +99,7 @@ def _gpu_use_text(current_type: InstanceType, gib_each: float) -> str:
 
 
 def _unrecorded_outcome(recommendation: TypeRecommendation) -> api.Unknown | None:
-    """Returns Unknown if only a missing record prevents the recommendation of a cheaper g type;
-    else None.
-    """
+    """Returns Unknown if only a missing record prevents the recommendation of a cheaper g type."""
     if recommendation.resize is None or recommendation.first is not None:
         return None
     reasons = (

@@ -46,7 +46,7 @@ from sageaudit.rules.types.another_type import (
     required_parameters=api.TYPE_PARAMETERS,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Finds old types by the catalogue, and judges successors by prices and recorded use."""
+    """Finds old types in the catalogue. Judges their successors by prices and recorded use."""
     groups = case.job.groups
     name = groups[0].instance_type if groups else None
     current_type = case.market.types.get(name) if name else None
@@ -97,9 +97,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _short_run_text(case: api.JobCase, recommendation: TypeRecommendation) -> str:
-    """Returns a sentence on the mean GPU use of a run that is too short to choose a smaller type;
-    else "".
-    """
+    """Returns "" unless the run is too short to choose a smaller type."""
     lines = case.active_usage.series.get(api.Metric.GPU, {}).values()
     points = [value for line in lines for value in line.present]
     if (

@@ -52,7 +52,6 @@ def check(case: api.RequestCase) -> api.Outcome:
 
 
 def _single_instance_algorithm(case: api.RequestCase) -> str | None:
-    """Returns the algorithm's name if it trains on only one instance, else None."""
     algorithm = builtin_algorithm(case.job.image)
     if algorithm is None:
         return "scikit-learn" if repository(case.job.image) == _SKLEARN else None

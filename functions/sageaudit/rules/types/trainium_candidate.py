@@ -38,10 +38,7 @@ def _other_family_reason(case: api.JobCase) -> str | None:
 
 
 def _other_image_reason(case: api.JobCase) -> str | None:
-    """Returns why the image does not count as AWS's own; None if it does.
-
-    An image in the registry of the job's own account may be a changed copy.
-    """
+    """An image in the registry of the job's own account may be a changed copy of AWS's image."""
     job = case.job
     is_own_image = job.account is not None and (job.image or "").startswith(f"{job.account}.")
     if job.hints.deep_learning and repository(job.image) in _CONTAINERS and not is_own_image:

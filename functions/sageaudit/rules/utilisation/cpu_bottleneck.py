@@ -53,7 +53,7 @@ GPU_MEAN_BELOW = api.Threshold(
     max_period_s=300,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the minutes of all hosts together, each by the CPU and GPU of its own host."""
+    """Judges the minutes of all hosts together. Each minute has the CPU and GPU of its own host."""
     # minutes of several runs have no order, so they have no start and no end
     usage = case.active_usage if case.is_pooled else trim_to_gpu_work(case.active_usage)
     if usage.minutes < MIN_ACTIVE_MINUTES and not case.is_pooled:

@@ -52,9 +52,7 @@ from sageaudit.rules.utilisation.gpus import (
     },
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the whole run for a GPU that did nothing, and the active minutes for one that did
-    almost nothing.
-    """
+    """Judges the whole run if the GPU did nothing, else the active minutes."""
     is_idle = is_gpu_idle(case.whole_run)
     usage = case.whole_run if is_idle else case.active_usage
     if usage.minutes < case.threshold(MIN_ACTIVE) or not (is_idle or is_gpu_hardly_used(case)):
@@ -87,7 +85,6 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _small_percent_text(gpus: int, mean: float) -> str:
-    """Returns the start of a sentence with the mean GPU use, `under 1%` instead of 0%."""
     percent = f"{mean:.0f}%" if mean >= 1 else "under 1%"
     if gpus == 1:
         return f"The GPU averaged {percent}"

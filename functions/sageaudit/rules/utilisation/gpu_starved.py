@@ -76,7 +76,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _host_waits(case: api.JobCase, host: str) -> GpuWaits | None:
-    """Returns a host's GPU waits; None if they are rare, or if the CPU may cause them."""
+    """Returns None if the waits are rare, or if the CPU may cause them."""
     gpu = case.active_usage.series[api.Metric.GPU][host]
     cpu = case.active_usage.series[api.Metric.CPU].get(host)
     waits = _gpu_waits(gpu, cpu, low=case.threshold(P5_BELOW), high=case.threshold(MIN_P95))
@@ -101,7 +101,7 @@ class GpuWaits(Struct, frozen=True):
 
 
 def _gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> GpuWaits | None:
-    """Returns the waits; a wait begins under `low` and ends when the GPU is above `high` again.
+    """A wait begins under `low`, and ends when the GPU is above `high` again.
 
     None if the GPU's use is steadily low or high, or if no CPU point was recorded in a wait.
     """
@@ -123,7 +123,6 @@ def _gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> G
 
 
 def _count_waits(points: Sequence[float], low: float, high: float) -> int:
-    """Returns how many times the GPU fell from above `high` to under `low` and came back."""
     count, was_high, has_fallen = 0, False, False
     for value in points:
         if value > high:

@@ -54,7 +54,7 @@ MEMORY_BELOW = api.Threshold(
     subsumes={"cheaper-type", "trainium-candidate"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Takes the mean of all hosts, and the P95 of the busiest host."""
+    """Judges the mean of all hosts, and the P95 of the busiest host."""
     if idle_outcome := outcome_if_gpu_idle(case):
         return idle_outcome
     usage, use = case.active_usage, gpu_use(case.active_usage)
@@ -87,7 +87,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _can_take_larger_batch(case: api.JobCase, use: GpuUse) -> bool:
-    """Whether a larger batch is known to fit the GPU memory, and the CPUs could feed it."""
+    """True if a larger batch fits the GPU memory and the CPUs could feed it."""
     return (
         use.p95 < case.threshold(P95_BELOW)
         and use.cpu_p95 < case.threshold(CPU_BELOW)

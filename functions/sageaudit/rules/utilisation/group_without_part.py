@@ -62,7 +62,6 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _unknown_outcome(usage: api.Measurements) -> api.Unknown | None:
-    """Returns why the work of one type's hosts is not known; None if it is known."""
     if missing := gpu_recording_gap(usage) or usage.missing.get(api.Metric.CPU):
         return api.unknown_from_missing(missing)
     if (usage.period_s or 0) > COARSEST_PERIOD_S:
@@ -76,9 +75,7 @@ def _unknown_outcome(usage: api.Measurements) -> api.Unknown | None:
 
 
 def _is_working(usage: api.Measurements, gpu_percent: float) -> bool:
-    """Whether a host's GPUs average at least `gpu_percent`, or its CPU at least a core if it has no
-    GPU.
-    """
+    """True if the GPUs average `gpu_percent`, or without GPUs if the CPU averages one core."""
     gpus = usage.series.get(api.Metric.GPU, {}).values()
     cpus = usage.series[api.Metric.CPU].values()
     one_core = 100 / (usage.vcpu or 1)
@@ -88,9 +85,6 @@ def _is_working(usage: api.Measurements, gpu_percent: float) -> bool:
 
 
 def _finding(case: api.JobCase, name: str, other_name: str, idle_count: int) -> api.Outcome:
-    """Reports that `idle` hosts of type `name` did no work while hosts of type `other_name`
-    worked.
-    """
     usage, other_usage = case.whole_run.by_type[name], case.whole_run.by_type[other_name]
     groups = [group for group in case.job.groups if group.instance_type == name]
     names_text = ", ".join(group.name for group in groups if group.name)
@@ -119,7 +113,6 @@ def _finding(case: api.JobCase, name: str, other_name: str, idle_count: int) -> 
 
 
 def _removal_step(names: str) -> str:
-    """Returns the step that removes the idle group, by name if `names` is not empty."""
     group_text = f"the group {names}" if names else "the idle group"
     return (
         f"Remove {group_text} from ResourceConfig.InstanceGroups, or correct what should give it "

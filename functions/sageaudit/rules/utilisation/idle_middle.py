@@ -118,7 +118,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _recurring_finding(case: api.JobCase, recurring: tuple[range, ...]) -> api.Outcome:
-    """Reports recurring waits as a possible saving, because the program may need them."""
+    """The saving is only possible, because the program may need these waits."""
     usage, period_s = case.whole_run, case.whole_run.period_s or 0
     recurring_s = sum(map(len, recurring)) * period_s
     first, second, *_ = recurring
@@ -161,7 +161,7 @@ def _summary(case: api.JobCase, stretches: tuple[range, ...], standstill_s: int)
 
 
 def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
-    """Reports GPU-hours without dollars, because a CPU or another host's GPU worked."""
+    """The finding has no dollars, because a CPU or another host's GPU worked."""
     hosts = len(case.whole_run.series[api.Metric.GPU])
     gpus_text = (
         "GPUs" if pauses.host_count == hosts else f"GPUs of {pauses.host_count} of {hosts} hosts"
@@ -192,11 +192,10 @@ def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
 
 
 class GpuPauses(Struct, frozen=True):
-    """The pauses of all hosts: GPU-hours, the number of hosts, and the seconds of the
-    longest-paused host.
+    """The pauses of all hosts. `seconds` is the pause of the host that paused longest.
 
     `has_other_work`: a GPU of another host worked meanwhile. `busiest_mean_cores`: the mean cores
-    in these minutes of the host with the busiest CPU; None without points.
+    of the busiest host in these minutes; None without points.
     """
 
     gpu_hours: float
@@ -207,10 +206,7 @@ class GpuPauses(Struct, frozen=True):
 
 
 def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
-    """Returns the pauses of all hosts.
-
-    None without pauses or GPUs, or if the type of the hosts is not known.
-    """
+    """Returns None without pauses or GPUs, or if the type of the hosts is not known."""
     states, period_s = list(usage.gpu_states.values()), usage.period_s or 0
     if not usage.gpus or not period_s or not states:
         return None
@@ -237,10 +233,7 @@ def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
 def _paused_periods(
     states: Sequence[bool | None], standstill_periods: Collection[int], min_periods: int
 ) -> list[int]:
-    """Returns the periods of one host's pauses that last at least `min_periods`.
-
-    Periods in which all hosts stood still are left out.
-    """
+    """Leaves out periods in which all hosts stood still."""
     active = [period for period, works in enumerate(states) if works] if False in states else []
     if not active:
         return []

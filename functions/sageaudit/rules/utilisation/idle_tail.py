@@ -113,7 +113,6 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _uncounted_caution(job: api.Job) -> str:
-    """Returns why minutes of hosts that finished early are not counted."""
     if job.hints.distribution is None:
         return (
             "Hosts that finish early save only if they take over work from the others: nothing is "
@@ -127,9 +126,6 @@ def _uncounted_caution(job: api.Job) -> str:
 
 
 def _waited_for_dead_host_s(case: api.JobCase, tail: IdleEnds) -> Decimal:
-    """Returns the seconds that a failed run's hosts waited for a host that was gone; 0 without a
-    wait.
-    """
     if case.job.status != "Failed" or not case.job.hints.has_gpu_ranks:
         return Decimal(0)
     return Decimal(max(tail.idle_s + tail.early_hosts[0][1] - _TIMEOUT_S, 0))
@@ -158,7 +154,6 @@ def _summary(case: api.JobCase, tail: IdleEnds, counted_s: int) -> str:
 
 
 def _cpu_work_sentence(tail: IdleEnds) -> str:
-    """Returns a sentence about long CPU work after the last GPU work; empty without any."""
     if not tail.without_gpu_s:
         return ""
     time_text = api.duration_text(Decimal(tail.without_gpu_s))
@@ -166,7 +161,7 @@ def _cpu_work_sentence(tail: IdleEnds) -> str:
 
 
 def _unpriced_fact(case: api.JobCase, tail: IdleEnds) -> api.Outcome:
-    """Reports GPU-hours without dollars, because the CPU worked."""
+    """The finding has no dollars, because the CPU worked."""
     usage = case.whole_run
     hours = tail.without_gpu_s * len(usage.series[api.Metric.GPU]) * (usage.gpus or 0) / 3600
     return api.measured_fact(

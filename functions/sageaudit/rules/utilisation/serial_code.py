@@ -51,7 +51,7 @@ SEPARATE_JOB_STEP = (
     "Or run the step in a separate job on a small CPU type, if the rest can read what it writes."
 )
 _NEARLY_ALL_PERCENT = 90
-"""The percent of minutes from which a step counts as the whole run, which other rules judge."""
+"""From this percent of minutes on, a step counts as the whole run, which other rules judge."""
 MIN_VCPU = api.Threshold("min_vcpus", 4, "vCPUs", "the smallest types have 2", "SageMaker's types")
 
 
@@ -67,7 +67,7 @@ MIN_VCPU = api.Threshold("min_vcpus", 4, "vCPUs", "the smallest types have 2", "
     subsumes={"cheaper-type", "cpu-underused", "memory-oversized", "poor-scaling"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges whether every host used one core, throughout or for a long step."""
+    """Judges if every host used one core, throughout or for a long step."""
     current_type = case.current_type
     if current_type.vcpu < case.threshold(MIN_VCPU):
         return api.Clear()
@@ -98,10 +98,7 @@ def _is_serial(case: api.JobCase, cores: list[float]) -> bool:
 
 
 def _check_long_step(case: api.JobCase) -> api.Outcome:
-    """Judges long steps on one core.
-
-    The range goes from a smaller type for the whole run to a small type for the step alone.
-    """
+    """The range is from a smaller type for the whole run to a small type for the step alone."""
     usage, current_type = case.active_usage, case.current_type
     step_s = Decimal(sum(map(len, _serial_steps(case))) * (usage.period_s or 0))
     if not case.threshold(MIN_STEP_SHARE) <= 100 * step_s / usage.seconds < _NEARLY_ALL_PERCENT:
@@ -131,9 +128,7 @@ def _check_long_step(case: api.JobCase) -> api.Outcome:
 
 
 def _serial_steps(case: api.JobCase) -> list[range]:
-    """Returns stretches of half an hour or more in which some host worked, and no host on more than
-    one core.
-    """
+    """Each step lasts at least half an hour. A host worked, and none used more than one core."""
     usage, period_s = case.active_usage, case.active_usage.period_s or 0
     hosts, cores_per_percent = usage.series[api.Metric.CPU].values(), case.current_type.vcpu / 100
     if any(line.lowest * cores_per_percent > case.threshold(MAX_CORES) for line in hosts):

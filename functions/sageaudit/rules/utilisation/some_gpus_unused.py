@@ -100,15 +100,14 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _gpus_text(needed: float) -> str:
-    """Returns the number with one decimal, `under 0.1` instead of "0.0"."""
     number_text = f"{needed:.1f}"
     return "under 0.1" if number_text == "0.0" else number_text
 
 
 def _distribution_fix(job: api.Job, current_type: InstanceType) -> tuple[api.Parameter, ...]:
-    """Returns the hyperparameters that start one process per GPU in AWS's PyTorch containers.
+    """Starts one process per GPU in AWS's PyTorch containers.
 
-    Empty if the job already distributes its work.
+    Returns nothing if the job already distributes its work.
     """
     is_pytorch = "pytorch" in (repository(job.image) or "")
     if job.kind is not api.JobKind.TRAINING or job.hints.distribution or not is_pytorch:

@@ -1,6 +1,6 @@
 """The IAM actions that each command calls, and the smallest policy that allows them.
 
-The resources follow AWS's service authorization reference: IAM cannot limit lists of jobs, metrics,
+The resources follow AWS's service authorization reference. IAM cannot limit lists of jobs, metrics,
 prices, organizations or bills to a resource. sts:GetCallerIdentity needs no permission.
 """
 
@@ -40,7 +40,6 @@ STACK_CHECKS = (
     "sqs:GetQueueAttributes",
     *secrets.PERMISSIONS,
 )
-"""The actions of `doctor --stack`."""
 MEMBER_CHECKS = ("lambda:InvokeFunction", *dynamo_history.READ_PERMISSIONS)
 """The additional actions of `doctor --stack NAME --members`."""
 _DESCRIBES = tuple(f"sagemaker:{kind.spec.describe_call}" for kind in JobKind)
@@ -54,8 +53,8 @@ _TABLE = {TABLE: dynamo_history.READ_PERMISSIONS}
 class CommandActions(Struct, frozen=True):
     """The IAM actions that a command calls.
 
-    `required`: the actions of every call. `with_option`: the additional actions, by option.
-    `writes`: what it also writes to a table, by option.
+    Every call needs `required`. `with_option` has the additional actions by option, and `writes`
+    what the command then writes to a table.
     """
 
     required: tuple[str, ...] = ()
@@ -99,8 +98,10 @@ READ_ONLY_COMMANDS: Mapping[str, CommandActions] = {
     "report": CommandActions((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
     "doctor": CommandActions((), {STACK_OPTION: STACK_CHECKS, MEMBERS_OPTION: MEMBER_CHECKS}),
 }
-"""The commands that change nothing in AWS, with their actions. `doctor` reports calls that are not
-permitted, so it needs no actions without an option."""
+"""The actions of the commands that change nothing in AWS.
+
+`doctor` reports denied calls, so it needs no actions without an option.
+"""
 
 WRITING_COMMANDS: Mapping[str, CommandActions] = {
     "advice": CommandActions((), _TABLE, {TABLE: dynamo_history.SAVE_DECISION_WRITES}),
@@ -131,8 +132,7 @@ WRITING_COMMANDS: Mapping[str, CommandActions] = {
         (*stack_outputs.CLI_PERMISSIONS, *sqs.CLI_PERMISSIONS, *sqs.SEND_PERMISSIONS)
     ),
 }
-"""The commands that change something in AWS, with their actions. `doctor` checks them only if the
-user names them."""
+"""The actions of the commands that change something in AWS. `doctor` checks them only if named."""
 ALL_COMMANDS: Mapping[str, CommandActions] = {**READ_ONLY_COMMANDS, **WRITING_COMMANDS}
 DEFAULT_STACK = "SageAudit"
 """The default name of a stack; the names of its queues begin with this name."""
@@ -162,7 +162,7 @@ def writes_of_commands(commands: Iterable[str], options: Iterable[str]) -> list[
 
 
 class PolicyScope(Struct, frozen=True):
-    """The resources to which a policy is limited. A field is None if the resource is unknown."""
+    """The resources to which a policy is limited. None means an unknown resource."""
 
     region: str | None = None
     table: str | None = None
@@ -170,9 +170,7 @@ class PolicyScope(Struct, frozen=True):
     stack: str | None = None
 
     def resources(self, action: str) -> tuple[str, ...]:
-        """Returns the ARNs on which an action is allowed; `*` if IAM has no resource for the
-        action.
-        """
+        """Returns the ARNs to which an action is limited, or `*` if IAM cannot limit it."""
         partition = region_partition(self.region or "us-east-1")
         region_and_account = f"{self.region or '*'}:*"
         if action.startswith("sagemaker:") and action not in _UNSCOPED_ACTIONS:
