@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain, repeat
 from textwrap import fill
 from typing import Any
 
@@ -99,11 +100,12 @@ SECTION_NAMES = (
 )
 """The sections of every page, in this order.
 
-A rule's docstring has a title, then a paragraph for each section. A paragraph's further lines are
-indented.
+A rule's docstring has a title, then a paragraph for each section, whose further lines are indented.
+A line of it that begins with `- ` begins an item of a list, which ends the section.
 """
 _WIDTH = 100
 _SECTION = re.compile(rf"^({'|'.join(SECTION_NAMES)}): (.*(?:\n    .*)*)", re.MULTILINE)
+_ITEM = re.compile(r"\n +(?=- )")
 
 
 def rule_page(rule: Rule) -> str:
@@ -153,13 +155,22 @@ def rule_document(rule: Rule) -> dict[str, Any]:
 
 def docstring_sections(docstring: str) -> list[tuple[str, str]]:
     """Returns the heading and text of each section of a rule's docstring, in their order."""
-    return [
-        (
-            heading,
-            fill(" ".join(text.split()), _WIDTH, break_long_words=False, break_on_hyphens=False),
+    return [(heading, _wrap(text)) for heading, text in _SECTION.findall(docstring)]
+
+
+def _wrap(text: str) -> str:
+    """Returns a paragraph, and the list after it if there is one, as Markdown."""
+    paragraph, *items = (
+        fill(
+            " ".join(part.split()),
+            _WIDTH,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
         )
-        for heading, text in _SECTION.findall(docstring)
-    ]
+        for part, indent in zip(_ITEM.split(text), chain([""], repeat("  ")), strict=False)
+    )
+    return "\n\n".join([paragraph, "\n".join(items)]) if items else paragraph
 
 
 def _judging_lines(rule: Rule) -> list[str]:

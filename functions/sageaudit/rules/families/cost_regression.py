@@ -1,19 +1,20 @@
 """The run cost far more than its family's earlier runs.
 
-What it checks: The bill is at least 25% above the family's usual cost, and at least 3 spreads above
-    it. The usual cost is the median of up to 10 completed runs. These are the runs since the last
-    change of type, count or purchase, or since the last lasting change of cost. The spread is their
-    scaled median absolute deviation. A new cost becomes the usual one after 3 runs; until then each
-    run is compared with the older usual cost. A rise is shown once, and again if it grows by a
-    quarter. If only some runs use other instances, they are compared with each other. At least 5
-    runs must have a known cost.
-Why it costs: Each later run pays again for an unintended change of type, count, data or code.
-Saving: None. The finding is an alarm: its evidence has the dollars above the median, and other
-    findings have the savings.
-When it is wrong: A family may contain runs that are meant to differ: a quick test and the full
-    training under one name. A tag that the policy names as `family_tag` separates them.
-What to do: Check what changed (the finding names it if the history shows it), and undo the change
-    if it was not intended.
+What it checks: The bill is at least 25%, and at least 3 spreads, above the family's usual cost.
+    - The usual cost is the median of up to 10 completed runs. These are the runs since the last
+      change of type, count or purchase option, or since the last lasting change of cost.
+    - The spread is the scaled median absolute deviation of these runs.
+    - A new cost becomes the usual one after 3 runs. Until then, runs are compared with the older
+      usual cost.
+    - A rise is shown once, and again if it grows by a quarter.
+    - If only some runs use other instances, those runs are compared with each other.
+    - At least 5 runs must have a known cost.
+Why it costs: After an unintended change of type, count, data or code, every later run costs more.
+Saving: None. The evidence shows the dollars above the median; other findings have the savings.
+When it is wrong: A family may contain runs that are meant to differ, such as a quick test and the
+    full training. The policy's `family_tag` separates them.
+What to do: Check what changed; the finding names it if the history shows it. Undo the change if it
+    was not intended.
 Sources: Rousseeuw and Croux, 1993: the median absolute deviation times 1.4826 estimates a standard
     deviation that outliers do not move; 3 such deviations are the usual limit.
 """

@@ -1,21 +1,22 @@
 """Training continued long after its objective had stopped improving.
 
 What it checks: After its last gain of more than 1%, the objective did not improve for at least 25%
-    of Training. Early stopping would wait for 10 more points, and the run went on for at least 15
-    minutes after these. The objective is the tuning job's, else one of the policy's `objectives`,
-    else a metric with a well-known name. Of these, validation metrics come before training metrics.
-    Whether higher is better comes from the policy or the name, because AWS does not say it. The
-    rule needs at least 20 points and judges a running median of 5. The plateau ends with the last
-    point, or when the idle tail begins.
+    of Training. Early stopping would have waited for 10 more points. The run went on for at least
+    15 minutes after these.
+    - The objective is the tuning job's. Without one, it is one of the policy's `objectives`, then a
+      metric with a well-known name. Validation metrics come before training metrics.
+    - The policy or the name says whether higher is better.
+    - The rule needs at least 20 points, and judges a running median of 5.
+    - The plateau ends with the last point, or when the idle tail begins.
 Why it costs: The time after the best model is billed like the time before it.
-Saving: Possible, never in a total: the time after these 10 points, until the plateau ends.
+Saving: Possible: the time after the 10 points, until the plateau ends.
 When it is wrong: Cosine and linear schedules gain late, so for them any gain above 0.1% counts.
     With a step schedule, the loss may fall again after hours on a plateau. 1% of an accuracy of
     0.99 is the whole remaining error. A metric of the training data does not show how good the
     model is on new data.
-What to do: Stop training early: use the algorithm's own parameter if it has one, else a framework
-    callback that keeps the best checkpoint. MaxRuntimeInSeconds is the last resort: it leaves the
-    last checkpoint, and without CheckpointConfig nothing at all.
+What to do: Stop training early, with the algorithm's own parameter or a framework callback that
+    keeps the best checkpoint. MaxRuntimeInSeconds is the last resort: it leaves the last
+    checkpoint, and without CheckpointConfig nothing.
 Sources: AWS, API reference, ConvergenceDetected: a "lack of significant improvement (1% or less)".
     H2O, stopping_tolerance: 0.001. LightGBM, XGBoost guides: early_stopping_rounds of 10 in their
     examples.

@@ -4,16 +4,17 @@ What it checks: MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job. Its s
     its failure message says so. A processing job counts if it was stopped after its limit.
 Why it costs: The run is billed up to the limit. All of it is lost if it left neither artifact nor
     checkpoints.
-Saving: None if there is an artifact or a checkpoint: the limit worked as planned. Else the whole
-    bill counts as lost. With signs of the script's own checkpoints or outputs in S3, the range goes
-    from 0 to the whole bill. failed-spend does not count the loss again. If the run was idle for
-    most of its time, or for its last hour, the finding says that first. It then does not recommend
-    a longer limit.
-When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
-    something. A trial of a tuning job is not judged: its metric is its result.
-What to do: Raise the limit if the work needs it, and keep checkpoints, so that the next run
-    continues where this one stopped. The limit covers all attempts of a RetryStrategy together; a
-    script that catches SIGTERM has 120 s to save its model.
+Saving: None if there is an artifact or a checkpoint: the limit worked as planned. Otherwise the
+    whole bill counts as lost, and failed-spend does not count it again.
+    - With signs of the script's own checkpoints or outputs in S3, the range goes from 0 to the
+      whole bill.
+    - If the run was idle for most of its time, or for its last hour, the finding says that first
+      and does not recommend a longer limit.
+When it is wrong: A job may have left results that it wrote itself, to S3, a database or a tracker.
+    A trial of a tuning job is not judged: its metric is its result.
+What to do: Raise the limit if the work needs it. Keep checkpoints, so that the next run continues
+    where this one stopped. The limit covers all attempts of a RetryStrategy together. A script that
+    catches SIGTERM has 120 s to save its model.
 Sources: botocore: SecondaryStatus; StoppingCondition: at most 28 days (processing jobs 9), and
     SIGTERM comes 120 s before the end.
 """

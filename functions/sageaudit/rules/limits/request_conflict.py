@@ -1,18 +1,22 @@
 """AWS refuses the request: parameters exclude each other, or one is missing.
 
-What it checks: A training request has both or neither of TrainingImage and AlgorithmName. It has no
-    instance type, or more than one of InstanceType, InstanceGroups and InstancePreferences. It has
-    a warm pool with instance groups, or a channel for an instance group that is not in the request.
-    It has no VolumeSizeInGB, and all its types need an EBS volume. A request of any kind has
-    VolumeKmsKeyId, and all its types have local NVMe storage. A transform request has
-    MaxConcurrentTransforms x MaxPayloadInMB above 100 MB. A tuning request has Hyperband with
-    TrainingJobEarlyStoppingType Auto. It has neither or both of TrainingJobDefinition and
-    TrainingJobDefinitions. Or it may run more training jobs in parallel than in total.
+What it checks: AWS refuses a request with one of these:
+    - Training: both or neither of TrainingImage and AlgorithmName.
+    - Training: no instance type, or more than one of InstanceType, InstanceGroups and
+      InstancePreferences.
+    - Training: a warm pool with instance groups, or a channel for an instance group that is not in
+      the request.
+    - Training: no VolumeSizeInGB, although all its types need an EBS volume.
+    - Any kind: VolumeKmsKeyId, although all its types have local NVMe storage.
+    - Transform: MaxConcurrentTransforms x MaxPayloadInMB above 100 MB.
+    - Tuning: Hyperband with TrainingJobEarlyStoppingType Auto.
+    - Tuning: both or neither of TrainingJobDefinition and TrainingJobDefinitions.
+    - Tuning: more training jobs in parallel than in total.
 Why it costs: Nothing: AWS refuses the request.
 Saving: None.
 When it is wrong: Another tool may fill in a parameter before it sends the request. Serverless jobs,
-    and types that the catalogue does not know, are not judged. A payload size that is not set
-    counts as 6 MB, AWS's default.
+    and types that the catalogue does not know, are not judged. If no payload size is set, AWS's
+    default of 6 MB counts.
 What to do: Change the parameter that the fix names. If two exclude each other, keep the one that
     you need.
 Sources: botocore, AlgorithmSpecification: "You must specify either the algorithm name ... or the

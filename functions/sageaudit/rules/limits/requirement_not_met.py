@@ -1,19 +1,20 @@
 """A setting or tag does not meet the organisation's requirement.
 
-What it checks: The job has what the policy lists under [require], by the paths of a training
-    request: EnableNetworkIsolation, VpcConfig, "Tags.team", "StoppingCondition.MaxRuntimeInSeconds"
-    and others. A processing job has network settings under NetworkConfig, a tuning job has all
-    settings in each of its definitions. A setting that a kind of job does not have is not checked.
-    A setting that is missing counts as AWS's default: switches are off, and a job may run for one
-    day. Any other missing setting is within an upper limit. A tag without a value is not set. The
-    training jobs of a tuning job are not checked, because their settings are those of its
-    definitions.
-Why it costs: Nothing by itself. It is a rule of the organisation.
+What it checks: The rule checks what the policy lists under [require], by the paths of a training
+    request. Examples are EnableNetworkIsolation, VpcConfig, "Tags.team" and
+    "StoppingCondition.MaxRuntimeInSeconds".
+    - A processing job has network settings under NetworkConfig. A tuning job has all settings in
+      each of its definitions, so its training jobs are not checked.
+    - A setting that a kind of job does not have is not checked.
+    - A missing setting counts as AWS's default: switches are off, and a job may run for one day.
+      Any other missing setting is within an upper limit.
+    - A tag without a value is not set.
+Why it costs: Nothing by itself: it is a requirement of the organisation.
 Saving: None.
-When it is wrong: The job is exempt from the rule. The policy can exempt a family, or require
-    something else of some jobs in [[for]]; a job's own tag cannot. A setting that is missing from a
-    stored or shortened answer is unknown and never a finding. So is a value that a request takes
-    from a parameter.
+When it is wrong: The job is exempt. The policy can exempt a family, or require something else of
+    some jobs in [[for]]; a job's own tag cannot.
+    - A setting that is missing from a stored or shortened answer is unknown and never a finding.
+    - A value that a request takes from a parameter is unknown too.
 What to do: Set the parameter that the fix names. If many teams share the code, set it there as a
     default.
 Sources: botocore, CreateTrainingJobRequest, NetworkConfig, HyperParameterTrainingJobDefinition;

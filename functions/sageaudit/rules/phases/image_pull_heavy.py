@@ -1,23 +1,25 @@
 """Pulling the container image, or mounting the data, takes a large share of the billed time.
 
-What it checks: Downloading takes over 5 minutes and at least 20% of the billed phases. Or it takes
-    over 10 minutes and costs at least $10. The phase includes the image pull: its message says so,
-    or the job started in 2024 or later. If a data channel is copied in File mode,
-    download-dominates judges the phase. Only a phase of up to 30 minutes whose message names the
-    image is left to this rule. Without such a channel, more than 30 minutes cannot be an image
-    pull: file systems were mounted, or data was fetched. Each attempt of a run has its own 30
-    minutes, because a restart pulls the image again.
+What it checks: Downloading takes over 5 minutes and at least 20% of the billed phases, or over 10
+    minutes that cost at least $10. The phase includes the image pull: its message says so, or the
+    job started in 2024 or later.
+    - If a data channel is copied in File mode, download-dominates judges the phase. This rule
+      judges it only if it lasts up to 30 minutes and its message names the image.
+    - Without such a channel, a phase of more than 30 minutes cannot be an image pull: file systems
+      were mounted, or data was fetched. Each attempt of a run has its own 30 minutes, because a
+      restart pulls the image again.
 Why it costs: The phase is billed like Training, on every instance.
-Saving: Between 0 and the whole Downloading phase, because every image must be pulled. The low end,
-    0, is counted; the next run measures the rest.
+Saving: Between 0 and the whole phase, because every image must be pulled. The low end, 0, is
+    counted; the next run measures the rest.
 When it is wrong: SageMaker also mounts file systems and copies data in this phase, and does not
     report how long each takes. If a channel is copied, the only recommendation about the image is
     to keep it in the job's region.
 What to do: Use a smaller image (multi-stage build, no compilers, no caches, the CPU variant for CPU
-    types), from a registry in the job's own region. A warm pool keeps the image too, and is billed
-    while it waits. If a mount is slow, check three things. A mount target is in the instances' own
-    zone. Security groups let NFS (port 2049) or Lustre (988 and 1018 to 1023) pass. The file system
-    has enough throughput.
+    types), from a registry in the job's region. A warm pool keeps the image too, and is billed
+    while it waits. If a mount is slow, check these:
+    - A mount target is in the instances' own zone.
+    - Security groups let NFS (port 2049) or Lustre (988 and 1018 to 1023) pass.
+    - The file system has enough throughput.
 Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases. Recorded jobs whose
     message says "Downloading the training image": 96 to 314 s, 13 of 14 under 300 s. 30 minutes are
     about six times the longest. EFS and FSx for Lustre guides: security groups and ports.

@@ -1,20 +1,21 @@
 """The account spends steadily enough to consider a Savings Plan.
 
-What it checks: The plan in question is the policy's `[commitment] usd_per_hour`. In at least 80% of
-    the hours (UTC) of at least 30 days, the account's on-demand jobs cost at least that much.
-    Training, processing and transform jobs count; spot and training plans are left out. Avoidable
-    and lost dollars of other findings, and retained warm pools, are subtracted first, hour by hour.
-    Runs that were not judged do not count; if they would change the answer, it is unknown. The rule
-    judges the account, never a single job.
+What it checks: In at least 80% of the hours (UTC) of at least 30 days, the account's on-demand jobs
+    cost at least the policy's `[commitment] usd_per_hour`. The rule judges the account, never a
+    single job.
+    - Training, processing and transform jobs count; spot and training plans do not.
+    - Avoidable and lost dollars of other findings, and retained warm pools, are subtracted first,
+      hour by hour.
+    - Runs that were not judged do not count. If they would change the answer, it is unknown.
 Why it costs: On-demand rates have no discount. SageMaker Savings Plans commit to USD per hour for
     one or three years. The discount applies across types, regions and kinds of jobs.
-Saving: Possible, without a figure. AWS's discount depends on type, term and payment.
+Saving: Possible, without a figure: AWS's discount depends on type, term and payment.
 When it is wrong: A plan is paid whether it is used or not, and jobs may change before it ends.
-    The steady spend includes volumes, which a plan does not cover. Possible savings, such as
-    managed spot, are not subtracted from it. So the evidence also gives the steady spend without
-    the runs that managed spot may suit. A plan has lower rates, so the same hours use less of the
-    commitment than their on-demand cost. Endpoints and notebooks, which a plan also covers, are not
-    included.
+    - The steady spend includes volumes, which a plan does not cover.
+    - Possible savings, such as managed spot, are not subtracted. So the evidence also gives the
+      steady spend without the runs that managed spot may suit.
+    - A plan has lower rates, so the same hours use less of the commitment than they cost on demand.
+    - Endpoints and notebooks, which a plan also covers, are not included.
 What to do: First follow the other findings, then ask Cost Explorer for its SageMaker Savings Plans
     recommendation. Commit to less than the steady spend; published advice is 70 to 80% of it.
 Sources: AWS Savings Plans guide: SageMaker plans commit to USD per hour for one or three years.

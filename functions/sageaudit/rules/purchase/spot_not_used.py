@@ -1,22 +1,26 @@
 """Managed spot training could have made this on-demand run cheaper.
 
-What it checks: A completed on-demand training job took at least 30 minutes on one type. It has no
-    warm pool, training plan, instance groups or the tag `sageaudit:deadline`. With the runs of its
-    family it cost $4 or more. No spot run of its family on this type was interrupted too much. Runs
-    on several p4, p5 or p6 instances are left out. These types are so scarce that AWS reserves them
-    in Capacity Blocks, and a run needs all of them at once.
-Why it costs: On demand, every second of a run is billed; managed spot bills fewer of them.
-Saving: SageMaker publishes no spot rate. With at least 3 completed spot runs of the family on this
-    type, the saving is derived. Their worst quartile is counted, and the range goes to the best
-    run. Messages show this finding only for the first run that has it. With one or two such runs,
-    the saving is possible and in no total. Without any, it is possible by published figures for the
-    instance family, which the finding names. Instance families without published figures, such as
-    p4, p5 and p6, have no figure. Without a spot run of its family, a run of an hour or more
-    without CheckpointConfig has none either: an interruption would restart it.
+What it checks: A completed on-demand training job took at least 30 minutes on one type. Together
+    with the runs of its family it cost $4 or more. These jobs are left out:
+    - Jobs with a warm pool, a training plan, instance groups or the tag `sageaudit:deadline`.
+    - Jobs of a family with a spot run on this type that was interrupted too much.
+    - Runs on several p4, p5 or p6 instances: these types are scarce, and a run needs all its
+      instances at once.
+Why it costs: On demand, every second of a run is billed; managed spot bills fewer seconds.
+Saving: SageMaker publishes no spot rate, so the saving depends on what is known:
+    - With at least 3 completed spot runs of the family on this type, the saving is derived. Their
+      worst quartile is counted, and the range goes to the best run. Messages show this finding only
+      for the first run that has it.
+    - With one or two such runs, the saving is possible.
+    - Without any, it is possible too. It comes from published figures for the instance family,
+      which the finding names.
+    - There is no figure for families without published figures, such as p4, p5 and p6. Without a
+      spot run of the family, there is also none for a run of an hour or more without
+      CheckpointConfig: an interruption would restart it.
 When it is wrong: EC2 spot prices are between 90% below and 62% above on demand. A job on a scarce
     type may wait for hours.
-What to do: Set EnableManagedSpotTraining with a MaxWaitTimeInSeconds above MaxRuntimeInSeconds, and
-    write checkpoints. For built-in algorithms without checkpoints, MaxWaitTimeInSeconds is 3,600 s
+What to do: Set EnableManagedSpotTraining, and a MaxWaitTimeInSeconds above MaxRuntimeInSeconds.
+    Write checkpoints. For built-in algorithms without checkpoints, MaxWaitTimeInSeconds is 3,600 s
     at most.
 Sources: AWS, managed spot training: saving = (1 - billable / training) x 100. Published runs:
     ml.m5.4xlarge 14683/37026 s, ml.p3.2xlarge 262/874 s. EC2 Spot Advisor (spotinfo, 2025-07-28),

@@ -1,19 +1,20 @@
 """The storage volume is far larger than the run needed.
 
 What it checks: An EBS volume has more than 30 GB. DiskUtilization was at most 35% in every minute,
-    and the unused part cost $0.10 or more. If a training job copies its data to the volume (File
-    mode), the volumes must also be at least a fifth of the bill. And the download cannot have
-    filled them, by its seconds and the instances' network speed. Jobs that fetch data themselves,
-    and processing jobs that copy it, are not judged, because the amount of data is not known.
-Why it costs: Each instance's volume is billed by GB and time, whether it is used or not. It costs
-    little compared with the instance: 100 GB for an hour cost about $0.02.
-Saving: Possible, never in a total: the same run with a volume of twice the peak, at least 30 GB. In
-    File mode the volume also has space for all data that the download can have copied. AWS does not
-    say whether DiskUtilization counts this data, so the high end of the range is without that
-    space.
-When it is wrong: The code may write much that DiskUtilization does not count. The metric is near 0
-    in recorded jobs (0.01% to 1.3% of 30 GB), and AWS does not say which folders it counts. A job
-    whose volume is full fails, and a gp2 volume under 334 GB reads slower than 250 MB/s.
+    and the unused part cost $0.10 or more.
+    - If a training job copies its data to the volume (File mode), two more things must be true. The
+      volumes are at least a fifth of the bill. The download was too short to fill them at the
+      instances' network speed.
+    - Jobs that fetch data themselves, and processing jobs that copy it, are not judged, because the
+      amount of data is not known.
+Why it costs: Each instance's volume is billed by GB and time, used or not. It costs little: 100 GB
+    for an hour cost about $0.02.
+Saving: Possible: the same run with a volume of twice the peak, at least 30 GB. In File mode the
+    volume also has space for all data that the download can have copied. The high end of the range
+    is without that space, because AWS does not say whether DiskUtilization counts this data.
+When it is wrong: The code may write much that DiskUtilization does not count. AWS does not say
+    which folders it counts, and in recorded jobs it is near 0 (0.01% to 1.3% of 30 GB). A job whose
+    volume is full fails. A gp2 volume under 334 GB reads slower than 250 MB/s.
 What to do: Try the smaller volume in a run that is allowed to fail. FastFile mode needs no space
     for data.
 Sources: botocore, VolumeSizeInGB. 30 GB: the default of the SageMaker Python SDK. Job Defense

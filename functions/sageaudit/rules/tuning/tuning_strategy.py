@@ -1,11 +1,13 @@
 """The tuning job's strategy learns little from its trials.
 
-What it checks: The number of rounds is the number of trials divided by the parallel trials. Grid
-    search ran at least 20 trials. Or Random search ran at least 20 trials in at least 10 rounds,
-    from which another strategy could have learned. Or Bayesian search ran at least 10 trials in
-    fewer than 3 rounds, too few to learn from.
+What it checks: One of these is true. The number of rounds is the number of trials divided by the
+    parallel trials.
+    - Grid search ran at least 20 trials.
+    - Random search ran at least 20 trials in at least 10 rounds, from which another strategy could
+      have learned.
+    - Bayesian search ran at least 10 trials in fewer than 3 rounds, too few to learn from.
 Why it costs: A search that learns needs fewer trials for the same objective.
-Saving: Possible, without a figure. How many fewer trials are enough is not known in advance.
+Saving: Possible, without a figure: it is not known in advance how many fewer trials are enough.
 When it is wrong: Grid covers the whole space and can be repeated exactly. Random can run any number
     of trials in parallel, and is a fair baseline. Fewer trials in parallel take longer, which a
     deadline may not allow.

@@ -1,17 +1,20 @@
 """The GPU works in bursts and waits between them.
 
-What it checks: Over the active minutes a host's GPU use has a P95 over 70% and a P5 under 10%. It
-    is under 10% in at least a tenth of the minutes. At least 3 times it falls from above 70% to
-    under 10% and comes back. In the low minutes the CPU is under 90% on average, so the GPU does
-    not wait for the CPU.
+What it checks: Over the active minutes, all of these are true for a host:
+    - Its GPU use has a P95 over 70% and a P5 under 10%, and is under 10% in at least a tenth of the
+      minutes.
+    - At least 3 times it falls from above 70% to under 10% and comes back.
+    - In the low minutes the CPU is under 90% on average, so the GPU does not wait for the CPU.
 Why it costs: A waiting GPU is billed like a busy one.
-Saving: None is counted. Only a run shows what the GPU waits for, and how much of the wait can
-    overlap with work.
+Saving: None: only a run shows what the GPU waits for, and how much of the wait can overlap with
+    work.
 When it is wrong: Evaluation, checkpoints and code on one core between epochs look the same, because
     CloudWatch does not show I/O waits. One-minute means hide shorter waits.
-What to do: Read data ahead: prefetch, more data-loader workers, larger shards (WebDataset,
-    RecordIO). Use FastFile for few large files, or FSx for Lustre, which adds its own cost, for
-    many small ones. Write checkpoints and evaluate in parallel with the training loop.
+What to do: Let the GPU wait less:
+    - Read data ahead: prefetch, more data-loader workers, larger shards (WebDataset, RecordIO).
+    - Use FastFile for few large files. For many small ones, use FSx for Lustre, which adds its own
+      cost.
+    - Write checkpoints and evaluate in parallel with the training loop.
 Sources: SageMaker Debugger, LowGPUUtilization, its second half: p95 above threshold_p95 70 and p5
     below threshold_p5 10 is a fluctuation. ICSE 2024 (10.1145/3597503.3639232): 46% of jobs with
     low GPU use wait for data.

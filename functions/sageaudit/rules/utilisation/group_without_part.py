@@ -1,18 +1,20 @@
 """In a heterogeneous cluster, the instances of one type do no work.
 
-What it checks: A training job runs on GPU and CPU types together. Only hosts with GPUs have points
-    of GPUUtilization, which distinguishes the hosts of one GPU type from those of one CPU type.
-    After the first 6 minutes, hosts of one type are idle (under 0.2 cores and 1% of the GPUs). Or
-    their GPUs are idle and at most one core is busy. A host of the other type keeps a core or 5% of
-    its GPUs busy.
+What it checks: A training job runs on GPU and CPU types together. After the first 6 minutes, hosts
+    of one type do no work, while a host of the other type keeps a core or 5% of its GPUs busy. A
+    host does no work in one of these cases:
+    - It is idle (under 0.2 cores and 1% of the GPUs).
+    - Its GPUs are idle and at most one core is busy.
 Why it costs: All instances are billed for the whole run.
 Saving: Derived: the run without these instances and their volumes, with the same run time.
-When it is wrong: Hosts that only keep data in memory, or serve a little of it, may be needed. If
-    two groups have different GPU types, or different CPU types, it is not known which host belongs
-    to which group.
+When it is wrong: Hosts that only keep data in memory, or serve a little of it, may be needed. Only
+    hosts with GPUs have points of GPUUtilization. So two groups with different GPU types, or
+    different CPU types, cannot be distinguished.
 What to do: Remove the idle group from ResourceConfig.InstanceGroups, or correct what should give it
-    work: the script's branch on `current_group_name` of resourceconfig.json, the address of the
-    data service, or the InstanceGroupNames of each channel.
+    work:
+    - The script's branch on `current_group_name` of resourceconfig.json.
+    - The address of the data service.
+    - The InstanceGroupNames of each channel.
 Sources: SageMaker guide, heterogeneous clusters: all groups run the same script, which finds out
     its group; log streams are not grouped. Idle hosts use up to 0.19 cores in recorded jobs.
 """

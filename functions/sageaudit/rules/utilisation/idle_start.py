@@ -2,19 +2,23 @@
 
 What it checks: On CPU types, all hosts are idle (under 0.2 cores) before the first work, for at
     least 10 minutes and 2% of the run. On GPU types, each minute before the first GPU work is
-    judged separately. A minute is idle if all hosts are. It is calm if each host keeps at most 1.25
-    cores busy, for example by a download. Minutes in which memory fills up (weights are loaded) do
-    not count. If a GPU works later, the first 20 minutes do not count either.
-Why it costs: Every instance is billed from its first second, with all its GPUs.
-Saving: Measured, for idle minutes: they were billed and produced nothing. Derived, for calm
-    minutes: the difference to the price of a small CPU type. Other minutes, with more busy cores or
-    unknown memory use, are only in the high end of the range.
+    judged separately:
+    - It is idle if all hosts are idle.
+    - It is calm if each host keeps at most 1.25 cores busy, for example by a download.
+    - It does not count if memory fills up, because weights are loaded.
+    - If a GPU works later, the first 20 minutes do not count.
+Why it costs: Every instance is billed from its first second.
+Saving: Idle and calm minutes are counted.
+    - Idle minutes, measured: they were billed and produced nothing.
+    - Calm minutes, derived: the difference to the price of a small CPU type.
+    - Other minutes, with more busy cores or unknown memory use, are only in the high end of the
+      range.
 When it is wrong: A start that waits for a queue, a licence or another job looks the same. The first
-    points come 3 to 6 minutes late: a minute without a point counts as idle only between idle ones.
-What to do: Look in the job's log for what it did in these minutes. Prepare data in a processing job
-    on a CPU type. Fetch it through a channel (FastFile), or faster with s5cmd or as WebDataset
-    shards. Load models and data only when they are needed, and first start what several hosts wait
-    for.
+    points come 3 to 6 minutes late. A minute without a point counts as idle only between idle ones.
+What to do: Look in the job's log for what it did in these minutes.
+    - Prepare data in a processing job on a CPU type.
+    - Fetch data through a channel (FastFile), or faster with s5cmd or as WebDataset shards.
+    - Load models and data only when they are needed. First start what several hosts wait for.
 Sources: SageMaker Debugger, MaxInitializationTime: 20 minutes, until 2023. Recorded jobs: first GPU
     work in minute 0 to 6. A busy core reads up to 100.8%, an idle host up to 19% of a core.
 """

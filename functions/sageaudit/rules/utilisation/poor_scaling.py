@@ -1,15 +1,18 @@
 """The job uses more instances than it needs.
 
-What it checks: By the family: the median run on this number of instances costs at least 10% more
-    than on a smaller number. Both numbers have at least 2 completed runs with the same fingerprint,
-    type and purchase option. By this run: every host uses under 25% of its GPUs on average, and all
-    work fits on fewer hosts at 50% each. Without GPU the limits are 40% and 80% of the CPUs. If the
-    family has followed this recommendation before, only the cost of its runs is judged.
+What it checks: One of these is true. After the family has followed this recommendation, only the
+    first is judged.
+    - By the family: the median run on this number of instances costs at least 10% more than on a
+      smaller number. Both numbers have at least 2 completed runs with the same fingerprint, type
+      and purchase option.
+    - By this run: every host uses under 25% of its GPUs on average, and all work fits on fewer
+      hosts at 50% each. Without GPU the limits are 40% and 80% of the CPUs.
 Why it costs: All instances are billed for the whole run, whether they work or wait for each other.
-Saving: By the family: the run on fewer instances, as long as the slowest run there; the range goes
-    to the median run. If the data may have changed between the runs, the difference of the medians
-    is a possible saving, and in no total. By this run: 0 is counted, because the same work on m of
-    n hosts may take n/m times as long.
+Saving: It depends on which case was found:
+    - By the family: the run on fewer instances, as long as the slowest run there. The range goes to
+      the median run. If the data may have changed between the runs, the saving is only possible:
+      the difference of the medians.
+    - By this run: 0 is counted, because the same work on m of n hosts may take n/m times as long.
 When it is wrong: A deadline may justify the higher price. Data or a model that is split over all
     hosts may need the memory of all of them. Fewer hosts change the global batch size, and with it
     the training result.

@@ -1,19 +1,23 @@
 """The code uses one core of many, throughout the run or for a long step.
 
-What it checks: A CPU type has at least 4 vCPUs, and each host uses 0.85 to 1.2 cores on average,
-    with a P95 under 1.5 cores. Or one core is enough for a long step: some host works, and none
-    uses more than 1.2 cores. Such steps last at least half an hour each, and a fifth of the active
-    minutes together.
+What it checks: One of these is true:
+    - A CPU type has at least 4 vCPUs, and each host uses 0.85 to 1.2 cores on average, with a P95
+      under 1.5 cores.
+    - One core is enough for a long step: some host works, and none uses more than 1.2 cores. Such
+      steps last at least half an hour each, and a fifth of the active minutes together.
 Why it costs: All vCPUs are billed, but only one works.
-Saving: Derived: the run on the type that saves most, with room for the P99.5 of memory plus 20%.
-    Minutes in which more cores were busy than the new type has count as longer. If memory was not
-    recorded, the new type has at least as much. For a long step, the range also includes the saving
-    of a small CPU type for that step alone. Without such a type there is no figure.
+Saving: Derived: the run on the type that saves most. Without such a type there is no figure.
+    - The type has room for the P99.5 of memory plus 20%. If memory was not recorded, it has at
+      least as much.
+    - A minute counts as longer if more cores were busy than the new type has.
+    - For a long step, the range also includes the saving of a small CPU type for that step alone.
 When it is wrong: The algorithm may be unable to use more than one core. A mean of one core can hide
     several cores that take turns, and one-minute means hide bursts.
-What to do: Use all cores (n_jobs, num_workers, OMP_NUM_THREADS, a process pool, vectorised code),
-    so that the run is shorter on the same type. Or take a type with fewer cores, on which the code
-    runs as fast. Or run a long step in a separate job on a small type.
+What to do: Do one of these:
+    - Use all cores (n_jobs, num_workers, OMP_NUM_THREADS, a process pool, vectorised code). The run
+      is then shorter on the same type.
+    - Take a type with fewer cores, on which the code runs as fast.
+    - Run a long step in a separate job on a small type.
 Sources: Jobstats and Job Defense Shield, serial code: utilisation / (100 / cores) between 0.85 and
     1.01. They measure the job alone; CloudWatch measures the host, whose system takes up to 0.19
     cores.

@@ -1,20 +1,22 @@
 """Some hosts do far less work than others.
 
-What it checks: The rule compares the minutes in which all hosts have begun their work and none has
-    ended it, at least 15. The mean utilisation (GPU, else CPU) of the busiest and the least busy
-    host differs by at least 20 percentage points, and by at least 30% of the higher mean. The
-    distance between their histograms is over 0.5. Or a host does no work after its first 6 minutes:
-    it is idle, or has idle GPUs and at most one busy core. Meanwhile another host keeps a core or
-    5% of its GPUs busy. In a processing job the first host may be a driver, as in Spark; then it is
-    not compared.
+What it checks: The rule compares at least 15 minutes in which all hosts have begun their work and
+    none has ended it. In a processing job the first host may be a driver, as in Spark. Then it is
+    not compared. One of these is true:
+    - The mean utilisation (GPU, otherwise CPU) of the busiest and the least busy host differs by at
+      least 20 percentage points, and by at least 30% of the higher mean. The distance between their
+      histograms is over 0.5.
+    - After its first 6 minutes a host does no work: it is idle, or has idle GPUs and at most one
+      busy core. Meanwhile another host keeps a core or 5% of its GPUs busy.
 Why it costs: All hosts are billed for as long as the busiest one works.
 Saving: Between 0 and the time that a balanced load would save; 0 is counted. Hosts that did no work
     are counted (derived), because the others did all the work in the same time.
 When it is wrong: A leader that also evaluates or writes checkpoints works more than the others.
     Parameter servers, and hosts that only keep data in memory, are meant to compute little.
-What to do: Spread the data evenly: S3DataDistributionType ShardedByS3Key with more objects than
-    hosts, all of similar size, or a distributed sampler, or tasks that are handed out one by one.
-    If hosts do no work, use fewer instances.
+What to do: Spread the data evenly in one of these ways. If hosts do no work, use fewer instances.
+    - S3DataDistributionType ShardedByS3Key, with more objects than hosts, all of similar size.
+    - A distributed sampler.
+    - Tasks that are handed out one by one.
 Sources: SageMaker Debugger, LoadBalancing: distance between utilisation histograms over 0.5; here
     between hosts, on one-minute means, in steps of 10%.
 """
