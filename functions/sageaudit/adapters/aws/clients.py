@@ -165,7 +165,7 @@ def require_key(answer: Mapping[str, Any], key: str) -> Any:
 
 def no_answer_error(error: BotoCoreError, service: str) -> AwsError:
     """Returns NoCredentials with advice if credentials are missing, or else Unavailable."""
-    text = redact(str(error)).strip().rstrip(".:")
+    text = str(error).strip().rstrip(".:")
     for kinds, what_to_do in _CREDENTIAL_ADVICE:
         if isinstance(error, kinds):
             return NoCredentials(f"No usable AWS credentials: {text}; {what_to_do}.")
