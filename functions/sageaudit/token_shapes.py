@@ -31,20 +31,25 @@ _TOKEN = re.compile(
       | eyJ[\w+/-]{8,}(?:[.=][\w+/=-]*){0,4}                           # JSON in Base64: JWT
       | (?:
           gh[pousr]_ | github_pat_ | gl(?:pat|dt|rt|ptt|cbt|agent|soat|ft|oas|ffct|imt)-
-        | api_org_ | npm_ | nfp_ | pnu_ | rdme_ | tfp_ | fo1_ | fm2_ | phx_ | phc_ | aio_ | shltm_
-        | xox[a-z][.-] | xapp- | xwfp- | xkeysib- | pypi-Ag | dckr_(?:pat|oat)_ | gsk_ | whsec_
-        | pplx- | xai- | nvapi- | fio-u- | dnkey- | d[opr]+_v1_ | dd[pw]_ | dt0[a-z]01\.
-        | shp(?:at|ca|pa|ss)_ | sq0[a-z]{3}- | hv[sbr]\. | lin_api_ | apify_api_ | ntn_ | glc_
-        | PMAK- | NRAK- | NRII- | NRIQ- | BBDC- | CFPAT- | cf(?:k|[ua]t)_ | sntry[su]_ | glsa_
-        | fig[dp]_ | HRKU- | pscale_(?:tkn|pw|oauth)_ | CCIPAT_ | CLOJARS_ | FLW(?:SECK|PUBK)
-        | lsv2_(?:pt|sk)_ | pcsk_ | rubygems_ | rootly_ | ramp_(?:sec|id)_ | salad_cloud_ | bkua_
-        | tskey- | ya29\. | GOCSPX- | r8_ | sbp_ | sk-(?:ant|proj|svcacct|admin|or)- | SG\.
-        | sm_[aps]at_ | (?:duffel|shippo|[srp]k)_(?:live|test|prod)_
+        | api_org_ | npm_ | xox[a-z][.-] | xapp- | xwfp- | xkeysib- | pypi-Ag | dckr_(?:pat|oat)_
+        | gsk_ | whsec_ | pplx- | xai- | nvapi- | fio-u- | dnkey- | d[opr]+_v1_ | dt0[a-z]01\.
+        | shp(?:at|ca|pa|ss)_ | sq0[a-z]{3}- | hv[sbr]\. | lin_api_ | apify_api_ | ntn_ | bkua_
+        | PMAK- | NRAK- | NRII- | NRIQ- | BBDC- | CFPAT- | sntry[su]_ | glsa_ | figd_ | HRKU-
+        | pscale_(?:tkn|pw|oauth)_ | CCIPAT_ | CLOJARS_ | FLW(?:SECK|PUBK) | lsv2_(?:pt|sk)_
+        | pcsk_ | rubygems_ | tskey- | ya29\. | GOCSPX- | r8_ | sbp_
+        | sk-(?:ant|proj|svcacct|admin|or)-
         )[\w.+=/-]{16,4000}
+      | (?:                                          # may begin a name: only with one long word
+          pnu_ | nfp_ | rdme_ | ph[cx]_ | aio_ | dd[pw]_ | cf(?:k|[ua]t)_ | ramp_(?:sec|id)_ | fm2_
+        | glc_ | rootly_ | salad_cloud_[A-Za-z0-9]{1,7}_
+        )[A-Za-z0-9+/=]{28,4000}
+      | (?:fo1_ | shltm_ | tfp_ | figp_)[\w.=-]{40,4000}
+      | (?:sm_[aps]at|(?:duffel|shippo|[srp]k)_(?:live|test|prod))_[A-Za-z0-9]{16,4000}
+      | SG\.[\w-]{16,24}\.[\w-]{38,}
       | (?:hf|[srp]k|fw|key|secret|sl|ops|dp|SK|sgp|fm1)[-_.](?:[A-Za-z0-9]{1,12}[-_.])?
         (?:[A-Za-z0-9]{1,12}[-_.])?(?=[A-Za-z]{0,40}[0-9])[A-Za-z0-9]{16,}[\w.+=/-]{0,4000}
-      | (?:AIza|EAA[A-Z]|AKC|AQVN|dapi|ATATT|ATCTT|ATBB|GR1348941|A3T|EZ[AT]K)[\w+/=-]{20,}
-      | (?:rzp|flb)_(?:live|test)_[A-Za-z0-9]{14,} | LTAI[A-Za-z0-9]{16,} | p8e-[a-z0-9]{32}
+      | (?:AIza|EAA[A-Z]|AQVN|dapi|ATATT|ATCTT|ATBB|GR1348941|A3T|EZ[AT]K)[\w+/=-]{20,}
+      | (?:rzp|flb)_(?:live|test)_[A-Za-z0-9]{14,} | (?:LTAI|AKC)[A-Za-z0-9]{16,} | p8e-[a-z0-9]{32}
       | A3-[A-Z0-9]{6}-[A-Z0-9-]{20,40} | API-[A-Z0-9]{26} | NF-[A-Za-z0-9]{32}
       | (?:SK|AC|pul-|sq[uap]_)[0-9a-f]{32,} | [0-9a-f]{32}-us[0-9]{1,2}
       | (?:pat-(?:na|eu)[0-9]|sdk|rh-api|access-(?:sandbox|development|production))-
