@@ -10,9 +10,9 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from sageaudit.domain.token_shapes import redact
 from sageaudit.errors import UnreadableItem
 from sageaudit.output.text import untrusted
+from sageaudit.token_shapes import redact
 
 REQUEST_ID = "function_request_id"
 """The key of Lambda's request id in log lines. Powertools uses the same name."""

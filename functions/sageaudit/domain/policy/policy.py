@@ -55,8 +55,8 @@ from sageaudit.domain.policy.table_reader import (
     TableReader,
 )
 from sageaudit.domain.prices.known_prices import OwnRates
-from sageaudit.domain.token_shapes import is_name
 from sageaudit.structs import replace
+from sageaudit.token_shapes import is_name
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _MAX_COST_TAGS = 3

@@ -30,9 +30,9 @@ from sageaudit.domain.policy.table_reader import (
     full_key,
     is_number,
 )
-from sageaudit.domain.token_shapes import is_tag
 from sageaudit.errors import BadPolicy
 from sageaudit.structs import replace
+from sageaudit.token_shapes import is_tag
 
 NOT_SET = "not set"
 TAG_PREFIX = "Tags."

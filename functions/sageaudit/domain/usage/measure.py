@@ -20,7 +20,6 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.token_shapes import is_name
 from sageaudit.domain.usage.measurements import (
     HOSTS_UNMAPPED,
     TYPES_MIXED,
@@ -33,6 +32,7 @@ from sageaudit.domain.usage.measurements import (
 )
 from sageaudit.domain.usage.series import Series, mean, percentile
 from sageaudit.structs import replace
+from sageaudit.token_shapes import is_name
 
 _MAX_OVERSHOOT = 1.05
 """A utilisation above this share of 100% shows a wrong number of cores. A busy core reads up to

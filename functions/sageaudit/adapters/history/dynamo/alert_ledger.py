@@ -25,6 +25,7 @@ from sageaudit.adapters.history.dynamo.keys import (
     SORT_KEY,
     TTL_ATTRIBUTE,
 )
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.alert.alert import (
     ALERT_RETENTION_DAYS,
@@ -42,12 +43,17 @@ from sageaudit.domain.running import RunningKind, WatchState
 from sageaudit.errors import UnreadableItem
 from sageaudit.structs import replace
 
-PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
-
-DIGEST_PERMISSIONS = ("dynamodb:PutItem",)
-"""The permission of `write_digest`, only for items under DIGEST_PREFIX."""
-WATCH_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
-"""The permissions of `watch_state` and `write_watch_state`."""
+READ_PERMISSIONS = ("dynamodb:GetItem",)
+ALERT_WRITES: TableWrites = {
+    "dynamodb:ConditionCheckItem": (keys.JOB_PREFIX, keys.RUN_ALERTS_PREFIX),
+    "dynamodb:PutItem": (keys.RUN_ALERTS_PREFIX, keys.FAMILY_ALERTS_PREFIX, keys.CHANNEL_PREFIX),
+}
+"""What `write_alert` writes and checks."""
+DIGEST_WRITES: TableWrites = {"dynamodb:PutItem": (keys.DIGEST_PREFIX,)}
+"""What `write_digest` writes."""
+WATCH_WRITES: TableWrites = {"dynamodb:PutItem": (keys.WATCH_PREFIX,)}
+"""What `write_watch_state` writes."""
+PERMISSIONS = (*READ_PERMISSIONS, *ALERT_WRITES)
 _LAST_SK = "LAST"
 _ALERTS_SK = "ALERTS"
 _WEEK_SK = "WEEK"
