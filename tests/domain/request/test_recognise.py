@@ -73,7 +73,7 @@ def test_the_user_may_name_the_format() -> None:
         ({"AWSTemplateFormatVersion": "2010-09-09", "Resources": {}}, "CloudFormation"),
         ({"resource_changes": []}, "without any resource of AWS"),
         ({"PipelineDefinition": "{"}, "not JSON"),
-        ({"PipelineDefinition": "[]"}, "not a pipeline definition"),
+        ({"PipelineDefinition": "[]"}, "not a JSON object"),
     ],
 )
 def test_other_files_are_refused_with_what_to_do(document: object, expected_text: str) -> None:

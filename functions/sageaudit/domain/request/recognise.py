@@ -1,4 +1,4 @@
-"""Recognises a file: a job's request, a pipeline definition or a Terraform plan.
+"""Recognises a file: a job's request, or a document of another tool that contains requests.
 
 The content decides, unless the user names the format.
 """
@@ -6,14 +6,19 @@ The content decides, unless the user names the format.
 from __future__ import annotations
 
 import enum
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from sageaudit.domain.job.kinds import JobKind, kind_from_answer
+from sageaudit.domain.request.aws_names import AwsNames, plain_name
+from sageaudit.domain.request.cloudformation import is_template, requests_in_template
+from sageaudit.domain.request.definitions import parse_definition
+from sageaudit.domain.request.pipeline import requests_in_definition
+from sageaudit.domain.request.placeholders import mark_unknown
 from sageaudit.domain.request.request import (
+    MAX_REQUESTS,
     REQUEST_SHAPES,
     TRIAL_SHAPE,
     Origin,
@@ -21,7 +26,8 @@ from sageaudit.domain.request.request import (
     Request,
     UnknownValue,
 )
-from sageaudit.domain.request.sources import requests_in_definition, requests_in_plan
+from sageaudit.domain.request.state_machine import is_job_state, requests_in_state_machine
+from sageaudit.domain.request.terraform import requests_in_plan
 from sageaudit.domain.request.validity import ApiModel
 from sageaudit.errors import MalformedData
 from sageaudit.structs import replace
@@ -36,17 +42,21 @@ class FileFormat(enum.StrEnum):
     TUNING = "tuning"
     PIPELINE = "pipeline"
     TERRAFORM = "terraform"
+    CLOUDFORMATION = "cloudformation"
+    STATE_MACHINE = "state-machine"
 
     @property
     def label(self) -> str:
         """The name of the format, for people."""
-        if self is FileFormat.PIPELINE:
-            return "SageMaker pipeline definition"
-        if self is FileFormat.TERRAFORM:
-            return "Terraform plan"
-        return f"Create{JobKind(self.value).spec.prefix}Job request"
+        return _LABELS.get(self) or f"Create{JobKind(self.value).spec.prefix}Job request"
 
 
+_LABELS = {
+    FileFormat.PIPELINE: "SageMaker pipeline definition",
+    FileFormat.TERRAFORM: "Terraform plan",
+    FileFormat.CLOUDFORMATION: "CloudFormation template",
+    FileFormat.STATE_MACHINE: "Step Functions state machine",
+}
 _CHECKED_KINDS = [kind for kind in JobKind if kind.value in {form.value for form in FileFormat}]
 _NOT_CHECKED_MESSAGE = ", which is not checked: it names no instances"
 _TOP_LEVEL = "the top level"
@@ -55,9 +65,14 @@ _MIN_REQUEST_PARAMETERS = 2
 request."""
 _ARN_REGION_INDEX = 3
 """The index of the region among the parts of an ARN."""
+_FORMS = "a request of a SageMaker job, a pipeline, a state machine, a template or a Terraform plan"
 _ONE_PER_FILE_MESSAGE = ": give one request, pipeline definition or plan per file"
 _STATE_MESSAGE = "is a Terraform state: give a plan (terraform show -json PLANFILE)"
+_TERRAFORM_CODE_MESSAGE = "is Terraform code: plan it, and give `terraform show -json PLANFILE`"
+_CDK_MESSAGE = "is a manifest of the AWS CDK: give cdk.out/STACK.template.json"
 _USE_AUDIT_MESSAGE = "audit it with `sageaudit audit --recording` instead"
+_PIPELINE_KEYS = ("PipelineDefinition", "PipelineDefinitionBody")
+_PIPELINE_LOCATION = "PipelineDefinitionS3Location"
 
 
 class ParsedFile(Struct, frozen=True):
@@ -84,20 +99,33 @@ def recognise(
     `form`: the format, if the user names it. `pipeline`: the name of the pipeline in the file.
     Raises MalformedData, whose message says what the user can do instead.
     """
+    if isinstance(document, str):
+        return _without_places(
+            recognise(parse_definition(document), model, form=form, pipeline=pipeline)
+        )
     if not isinstance(document, Mapping):
         reject_non_request(document)
         raise MalformedData(_TOP_LEVEL, f"is not an object{_ONE_PER_FILE_MESSAGE}")
+    if (inner := _inner_document(document)) is not None:
+        return _without_places(recognise(inner, model, form=form, pipeline=pipeline))
     form = form or _detect_format(document, model)
     if form is FileFormat.TERRAFORM:
         parsed = requests_in_plan(document, model)
+    elif form is FileFormat.CLOUDFORMATION:
+        parsed = requests_in_template(document, model)
+    elif form is FileFormat.STATE_MACHINE:
+        parsed = _parse_state_machine(document)
     elif form is FileFormat.PIPELINE:
         parsed = _parse_pipeline(document, pipeline)
     else:
-        kind = JobKind(form.value)
-        parsed = ParsedRequests(
-            (Request(kind, document, f"{kind.value} job", REQUEST_SHAPES[kind]),)
-        )
-    return ParsedFile(form, with_trials(parsed.requests), parsed.unchecked_sentences)
+        parsed = _parse_request(document, JobKind(form.value), model)
+    requests, unchecked = parsed.requests, parsed.unchecked_sentences
+    if len(requests) > MAX_REQUESTS:
+        unchecked = (*unchecked, f"only the first {MAX_REQUESTS:,} of its jobs are checked")
+    marked = (
+        replace(request, body=mark_unknown(request.body)) for request in requests[:MAX_REQUESTS]
+    )
+    return ParsedFile(form, with_trials(tuple(marked)), unchecked)
 
 
 def reject_non_request(document: object) -> None:
@@ -111,23 +139,38 @@ def reject_non_request(document: object) -> None:
         _reject_describe_answer(document)
         if "lineage" in document and "terraform_version" in document:
             raise MalformedData(_TOP_LEVEL, _STATE_MESSAGE)
+        if "artifacts" in document and "version" in document:
+            raise MalformedData(_TOP_LEVEL, _CDK_MESSAGE)
+
+
+def _inner_document(document: Mapping[str, Any]) -> object:
+    """Returns the request or definition inside a document that only wraps it; None if there is
+    none.
+    """
+    if isinstance(detail := document.get("detail"), Mapping):  # an EventBridge event of CloudTrail
+        document = detail
+    if "eventName" in document and isinstance(document.get("requestParameters"), Mapping):
+        return document["requestParameters"]
+    definition = document.get("definition")
+    return definition if isinstance(definition, str) and '"States"' in definition else None
+
+
+def _without_places(parsed_file: ParsedFile) -> ParsedFile:
+    """Returns the requests without places in the file, which has them inside a text."""
+    unplaced = tuple(
+        replace(request, origin=Origin(is_inline=False)) for request in parsed_file.requests
+    )
+    return replace(parsed_file, requests=unplaced)
 
 
 def _detect_format(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
     """Returns the format by the keys of the top level. Raises MalformedData if it is not clear."""
     reject_non_request(document)
-    if "resource_changes" in document:
-        return FileFormat.TERRAFORM
-    if "terraform_version" in document:
-        raise MalformedData(_TOP_LEVEL, _STATE_MESSAGE)
-    if "Resources" in document and "AWSTemplateFormatVersion" in document:
-        raise MalformedData(
-            _TOP_LEVEL, "is a CloudFormation template, which is not checked: give the request"
-        )
-    if isinstance(document.get("Steps"), list) or "PipelineDefinition" in document:
-        return FileFormat.PIPELINE
+    if (form := _container_format(document)) is not None:
+        return form
+    names = {plain_name(key) for key in document}
     for kind in JobKind:
-        if kind.spec.name_key in document:
+        if plain_name(kind.spec.name_key) in names:
             if kind not in _CHECKED_KINDS:
                 raise MalformedData(
                     _TOP_LEVEL,
@@ -135,21 +178,39 @@ def _detect_format(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
                 )
             return FileFormat(kind.value)
     counts = {
-        kind: sum(_is_similar_key(key, model.members(REQUEST_SHAPES[kind])) for key in document)
+        kind: len(names.intersection(map(plain_name, model.members(REQUEST_SHAPES[kind]))))
         for kind in _CHECKED_KINDS
     }
     kind = max(counts, key=lambda kind: counts[kind])
     if counts[kind] < _MIN_REQUEST_PARAMETERS or list(counts.values()).count(counts[kind]) > 1:
         raise MalformedData(
             _TOP_LEVEL,
-            "has no ...JobName, Steps or resource_changes: it is not recognised as a request of a"
-            " SageMaker job, pipeline definition or Terraform plan (--as names the format)",
+            "has no ...JobName, Steps, States, Resources or resource_changes: it is not recognised"
+            f" as {_FORMS} (--as names the format)",
         )
     return FileFormat(kind.value)
 
 
-def _is_similar_key(key: object, members: Mapping[str, Any]) -> bool:
-    return isinstance(key, str) and (key in members or key.lower() in map(str.lower, members))
+def _container_format(document: Mapping[str, Any]) -> FileFormat | None:
+    """Returns the format of a document that contains requests; None for any other document.
+
+    Raises MalformedData for Terraform's other files.
+    """
+    if "resource_changes" in document:
+        return FileFormat.TERRAFORM
+    if "terraform_version" in document:
+        raise MalformedData(_TOP_LEVEL, _STATE_MESSAGE)
+    if isinstance(document.get("resource"), Mapping):
+        raise MalformedData(_TOP_LEVEL, _TERRAFORM_CODE_MESSAGE)
+    if "AWSTemplateFormatVersion" in document or is_template(document):
+        return FileFormat.CLOUDFORMATION
+    if isinstance(document.get("States"), Mapping) or is_job_state(document):
+        return FileFormat.STATE_MACHINE
+    names = {plain_name(key) for key in document}
+    is_pipeline = isinstance(document.get("Steps"), list) or any(
+        plain_name(key) in names for key in (*_PIPELINE_KEYS, _PIPELINE_LOCATION)
+    )
+    return FileFormat.PIPELINE if is_pipeline else None
 
 
 def _reject_describe_answer(document: Mapping[str, Any]) -> None:
@@ -162,22 +223,38 @@ def _reject_describe_answer(document: Mapping[str, Any]) -> None:
         )
 
 
+def _parse_request(document: Mapping[str, Any], kind: JobKind, model: ApiModel) -> ParsedRequests:
+    """Reads a request. If no key of its top level is AWS's name, the names are another tool's."""
+    shape = REQUEST_SHAPES[kind]
+    body, origin, names = mark_unknown(document), Origin(), AwsNames(model, left_out=[])
+    if model.members(shape).keys().isdisjoint(body):
+        body, origin = names.structure(shape, body), Origin(is_inline=False)
+    request = Request(kind, body, f"{kind.value} job", shape, origin)
+    return ParsedRequests((request,), tuple(names.left_out or ()))
+
+
+def _parse_state_machine(document: Mapping[str, Any]) -> ParsedRequests:
+    """Reads a state machine, or one of its states."""
+    definition = {"States": {"Task": document}} if is_job_state(document) else document
+    return requests_in_state_machine(definition)
+
+
 def _parse_pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
-    """Reads a pipeline definition, alone or as a string in a pipeline's request or Describe
-    answer.
-    """
-    origin = Origin()
-    definition: object = document
-    if "PipelineDefinition" in document:
-        body, given_name = document["PipelineDefinition"], document.get("PipelineName")
-        name = name or (given_name if isinstance(given_name, str) else None)
-        origin = Origin(("PipelineDefinition",), is_inline=False)
-        try:
-            definition = json.loads(body) if isinstance(body, str) else body
-        except (ValueError, RecursionError) as error:
-            raise MalformedData("PipelineDefinition", "is not JSON") from error
-        if definition is body:
-            origin = Origin(("PipelineDefinition",))
+    """Reads a pipeline definition, alone or in a pipeline's request or Describe answer."""
+    key_by_name = {plain_name(key): key for key in document}
+    given_name = document.get(key_by_name.get("pipelinename", ""))
+    name = name or (given_name if isinstance(given_name, str) else None)
+    definition, origin = document, Origin()
+    for key in (key_by_name.get(plain_name(key), "") for key in _PIPELINE_KEYS):
+        if key in definition:
+            body, definition = definition[key], parse_definition(definition[key])
+            origin = Origin(
+                (*origin.base_path, key), is_inline=origin.is_inline and body is definition
+            )
+    if plain_name(_PIPELINE_LOCATION) in key_by_name:
+        raise MalformedData(
+            _PIPELINE_LOCATION, "names a definition in S3: download it, and give it"
+        )
     if not isinstance(definition, Mapping) or not isinstance(definition.get("Steps"), list):
         raise MalformedData("Steps", "is not a list of steps: this is not a pipeline definition")
     arn = document.get("PipelineArn")
