@@ -13,13 +13,13 @@ which has no resource of a tuning job.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.request.aws_names import AwsNames
 from sageaudit.domain.request.definitions import parse_definition
-from sageaudit.domain.request.pipeline import requests_in_definition
+from sageaudit.domain.request.pipeline import open_definition, requests_in_definition
 from sageaudit.domain.request.placeholders import mark_unknown
 from sageaudit.domain.request.request import (
     REQUEST_SHAPES,
@@ -86,19 +86,9 @@ def _resource_requests(
     if resource_type == f"{_PREFIX}Pipeline":
         return _pipeline_requests(name, properties, place)
     if resource_type in _STATE_MACHINE_TYPES:
-        key = next((key for key in _STATE_MACHINE_KEYS if key in properties), None)
-        if key is None:
-            return _unchecked(name, "its definition is in a file or in S3")
-        return _read_definition(
-            name,
-            properties[key],
-            (*place, key),
-            lambda definition, origin: requests_in_state_machine(
-                definition, origin=origin, label=f"{name}, "
-            ),
-        )
+        return _state_machine_requests(name, properties, place)
     if resource_type.startswith(_PREFIX) and resource_type.endswith(_UNCHECKED_ENDINGS):
-        return _unchecked(name, f"{resource_type} is not checked")
+        return _unchecked(name, f"sageaudit does not check {resource_type}")
     return None
 
 
@@ -121,35 +111,27 @@ def _job_request(
 
 
 def _pipeline_requests(name: str, properties: Mapping[str, Any], place: Path) -> ParsedRequests:
-    key, body_key = "PipelineDefinition", "PipelineDefinitionBody"
-    definition, pipeline = properties.get(key), text(properties.get("PipelineName"))
-    place = (*place, key)
-    if isinstance(definition, Mapping) and "PipelineDefinitionS3Location" in definition:
-        return _unchecked(name, "its definition is in S3, so its steps are not checked")
-    if isinstance(definition, Mapping) and body_key in definition:
-        definition, place = definition[body_key], (*place, body_key)
-    return _read_definition(
-        name,
-        definition,
-        place,
-        lambda definition, origin: requests_in_definition(
-            definition, name=pipeline or None, origin=origin, label=f"{name}, "
-        ),
-    )
-
-
-def _read_definition(
-    name: str,
-    definition: object,
-    place: Path,
-    read: Callable[[Mapping[str, Any], Origin], ParsedRequests],
-) -> ParsedRequests:
     try:
-        parsed = parse_definition(definition)
+        definition, origin = open_definition(properties, Origin(place))
     except MalformedData as error:
-        return _unchecked(name, f"{error}, so it is not checked")
-    return read(parsed, Origin(place, is_inline=parsed is definition))
+        return _unchecked(name, str(error))
+    pipeline = text(properties.get("PipelineName")) or None
+    return requests_in_definition(definition, name=pipeline, origin=origin, label=f"{name}, ")
+
+
+def _state_machine_requests(
+    name: str, properties: Mapping[str, Any], place: Path
+) -> ParsedRequests:
+    key = next((key for key in _STATE_MACHINE_KEYS if key in properties), None)
+    if key is None:
+        return _unchecked(name, "its definition is in another file or in S3: give that file")
+    try:
+        definition = parse_definition(properties[key])
+    except MalformedData as error:
+        return _unchecked(name, str(error))
+    origin = Origin((*place, key), is_inline=definition is properties[key])
+    return requests_in_state_machine(definition, origin=origin, label=f"{name}, ")
 
 
 def _unchecked(name: str, reason: str) -> ParsedRequests:
-    return ParsedRequests((), (f"{name}: {reason}",))
+    return ParsedRequests((), (f"{name} is not checked: {reason}",))

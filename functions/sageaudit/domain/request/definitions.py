@@ -28,7 +28,7 @@ def parse_definition(value: object) -> Mapping[str, Any]:
     """
     if isinstance(value, Mapping) and "Fn::ToJsonString" in value:
         value = value["Fn::ToJsonString"]
-    definition_text = value if isinstance(value, str) else _render(value)
+    definition_text = render_text(value)
     if definition_text is None:
         if isinstance(value, Mapping) and not any(str(key).startswith("Fn::") for key in value):
             return value
@@ -59,16 +59,19 @@ def _parse_json(definition_text: str) -> object:
         raise MalformedData(_SUBJECT, "is not JSON") from error
 
 
-def _render(value: object) -> str | None:
-    """Returns the text that Fn::Sub or Fn::Join gives; None for anything else."""
+def render_text(value: object) -> str | None:
+    """Returns a text, with placeholders for what Fn::Sub or Fn::Join fills in; None if it is none
+    of these.
+    """
+    if isinstance(value, str):
+        return value
     if not isinstance(value, Mapping) or len(value) != 1:
         return None
     [(function, argument)] = value.items()
     arguments = argument if isinstance(argument, list) else [argument]
     if function == "Fn::Sub" and arguments and isinstance(arguments[0], str):
         return arguments[0]
-    if function != "Fn::Join" or len(arguments) != 2 or not isinstance(arguments[1], list):  # noqa: PLR2004
-        return None
-    separator, parts = arguments
-    texts = (part if isinstance(part, str) else _render(part) for part in parts)
-    return str(separator).join(_LATER if text is None else text for text in texts)
+    if function == "Fn::Join" and isinstance(arguments[-1], list):
+        texts = (render_text(part) for part in arguments[-1])
+        return str(arguments[0]).join(_LATER if text is None else text for text in texts)
+    return None

@@ -13,6 +13,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.request.aws_names import plain_name
+from sageaudit.domain.request.definitions import parse_definition
 from sageaudit.domain.request.request import (
     REQUEST_SHAPES,
     Origin,
@@ -22,6 +24,7 @@ from sageaudit.domain.request.request import (
     UnknownValue,
     text,
 )
+from sageaudit.errors import MalformedData
 
 _KIND_BY_STEP_TYPE = {
     "Training": JobKind.TRAINING,
@@ -32,6 +35,8 @@ _KIND_BY_STEP_TYPE = {
     "Tuning": JobKind.TUNING,
 }
 """The steps whose arguments are the request of an audited job."""
+_DEFINITION_NAMES = ("pipelinedefinition", "pipelinedefinitionbody")
+_LOCATION_NAME = "pipelinedefinitions3location"
 _BRANCH_KEYS = ("IfSteps", "ElseSteps")
 _JOIN = "Std:Join"
 _PARAMETER_PREFIX = "Parameters."
@@ -41,6 +46,30 @@ _MAX_JOINED_CHARACTERS = 1_000_000
 """
 _MAX_DEPTH = 32
 """The most nested conditions that are read. AWS allows far fewer."""
+
+
+def has_definition(holder: Mapping[str, Any]) -> bool:
+    """Returns whether an object has a pipeline definition under AWS's key, or names it."""
+    return any(plain_name(key) in (*_DEFINITION_NAMES, _LOCATION_NAME) for key in holder)
+
+
+def open_definition(
+    holder: Mapping[str, Any], origin: Origin = _WHOLE_FILE
+) -> tuple[Mapping[str, Any], Origin]:
+    """Returns the definition in a pipeline's request, answer or resource, and its place.
+
+    `origin`: the place of `holder`, which may be the definition itself. Raises MalformedData.
+    """
+    definition = holder
+    while has_definition(definition):
+        key_by_name = {plain_name(key): key for key in definition}
+        key = next((key_by_name[name] for name in _DEFINITION_NAMES if name in key_by_name), None)
+        if key is None:
+            raise MalformedData("its definition", "is in S3: give the file that is there")
+        body, definition = definition[key], parse_definition(definition[key])
+        is_inline = origin.is_inline and definition is body
+        origin = Origin((*origin.base_path, key), is_inline=is_inline)
+    return definition, origin
 
 
 def requests_in_definition(

@@ -14,8 +14,11 @@ from msgspec import Struct
 from sageaudit.domain.job.kinds import JobKind, kind_from_answer
 from sageaudit.domain.request.aws_names import AwsNames, plain_name
 from sageaudit.domain.request.cloudformation import is_template, requests_in_template
-from sageaudit.domain.request.definitions import parse_definition
-from sageaudit.domain.request.pipeline import requests_in_definition
+from sageaudit.domain.request.pipeline import (
+    has_definition,
+    open_definition,
+    requests_in_definition,
+)
 from sageaudit.domain.request.placeholders import mark_unknown
 from sageaudit.domain.request.request import (
     MAX_REQUESTS,
@@ -25,9 +28,11 @@ from sageaudit.domain.request.request import (
     ParsedRequests,
     Request,
     UnknownValue,
+    text,
 )
 from sageaudit.domain.request.state_machine import is_job_state, requests_in_state_machine
 from sageaudit.domain.request.terraform import requests_in_plan
+from sageaudit.domain.request.unwrapped import unwrap
 from sageaudit.domain.request.validity import ApiModel
 from sageaudit.errors import MalformedData
 from sageaudit.structs import replace
@@ -71,8 +76,6 @@ _STATE_MESSAGE = "is a Terraform state: give a plan (terraform show -json PLANFI
 _TERRAFORM_CODE_MESSAGE = "is Terraform code: plan it, and give `terraform show -json PLANFILE`"
 _CDK_MESSAGE = "is a manifest of the AWS CDK: give cdk.out/STACK.template.json"
 _USE_AUDIT_MESSAGE = "audit it with `sageaudit audit --recording` instead"
-_PIPELINE_KEYS = ("PipelineDefinition", "PipelineDefinitionBody")
-_PIPELINE_LOCATION = "PipelineDefinitionS3Location"
 
 
 class ParsedFile(Struct, frozen=True):
@@ -99,33 +102,31 @@ def recognise(
     `form`: the format, if the user names it. `pipeline`: the name of the pipeline in the file.
     Raises MalformedData, whose message says what the user can do instead.
     """
-    if isinstance(document, str):
-        return _without_places(
-            recognise(parse_definition(document), model, form=form, pipeline=pipeline)
-        )
-    if not isinstance(document, Mapping):
-        reject_non_request(document)
+    unwrapped = unwrap(document)
+    if not isinstance(unwrapped.document, Mapping):
+        reject_non_request(unwrapped.document)
         raise MalformedData(_TOP_LEVEL, f"is not an object{_ONE_PER_FILE_MESSAGE}")
-    if (inner := _inner_document(document)) is not None:
-        return _without_places(recognise(inner, model, form=form, pipeline=pipeline))
-    form = form or _detect_format(document, model)
-    if form is FileFormat.TERRAFORM:
-        parsed = requests_in_plan(document, model)
-    elif form is FileFormat.CLOUDFORMATION:
-        parsed = requests_in_template(document, model)
-    elif form is FileFormat.STATE_MACHINE:
-        parsed = _parse_state_machine(document)
-    elif form is FileFormat.PIPELINE:
-        parsed = _parse_pipeline(document, pipeline)
-    else:
-        parsed = _parse_request(document, JobKind(form.value), model)
+    form = form or _detect_format(unwrapped.document, model)
+    parsed = _parse(unwrapped.document, form, model, pipeline)
     requests, unchecked = parsed.requests, parsed.unchecked_sentences
     if len(requests) > MAX_REQUESTS:
         unchecked = (*unchecked, f"only the first {MAX_REQUESTS:,} of its jobs are checked")
-    marked = (
-        replace(request, body=mark_unknown(request.body)) for request in requests[:MAX_REQUESTS]
-    )
-    return ParsedFile(form, with_trials(tuple(marked)), unchecked)
+    finished = tuple(unwrapped.finish(request) for request in requests[:MAX_REQUESTS])
+    return ParsedFile(form, with_trials(finished), unchecked)
+
+
+def _parse(
+    document: Mapping[str, Any], form: FileFormat, model: ApiModel, pipeline: str | None
+) -> ParsedRequests:
+    if form is FileFormat.TERRAFORM:
+        return requests_in_plan(document, model)
+    if form is FileFormat.CLOUDFORMATION:
+        return requests_in_template(document, model)
+    if form is FileFormat.STATE_MACHINE:
+        return _parse_state_machine(document)
+    if form is FileFormat.PIPELINE:
+        return _parse_pipeline(document, pipeline)
+    return _parse_request(document, JobKind(form.value), model)
 
 
 def reject_non_request(document: object) -> None:
@@ -141,26 +142,6 @@ def reject_non_request(document: object) -> None:
             raise MalformedData(_TOP_LEVEL, _STATE_MESSAGE)
         if "artifacts" in document and "version" in document:
             raise MalformedData(_TOP_LEVEL, _CDK_MESSAGE)
-
-
-def _inner_document(document: Mapping[str, Any]) -> object:
-    """Returns the request or definition inside a document that only wraps it; None if there is
-    none.
-    """
-    if isinstance(detail := document.get("detail"), Mapping):  # an EventBridge event of CloudTrail
-        document = detail
-    if "eventName" in document and isinstance(document.get("requestParameters"), Mapping):
-        return document["requestParameters"]
-    definition = document.get("definition")
-    return definition if isinstance(definition, str) and '"States"' in definition else None
-
-
-def _without_places(parsed_file: ParsedFile) -> ParsedFile:
-    """Returns the requests without places in the file, which has them inside a text."""
-    unplaced = tuple(
-        replace(request, origin=Origin(is_inline=False)) for request in parsed_file.requests
-    )
-    return replace(parsed_file, requests=unplaced)
 
 
 def _detect_format(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
@@ -204,12 +185,11 @@ def _container_format(document: Mapping[str, Any]) -> FileFormat | None:
         raise MalformedData(_TOP_LEVEL, _TERRAFORM_CODE_MESSAGE)
     if "AWSTemplateFormatVersion" in document or is_template(document):
         return FileFormat.CLOUDFORMATION
-    if isinstance(document.get("States"), Mapping) or is_job_state(document):
+    if isinstance(document.get("States"), Mapping) or any(
+        map(is_job_state, (document, *document.values()))
+    ):
         return FileFormat.STATE_MACHINE
-    names = {plain_name(key) for key in document}
-    is_pipeline = isinstance(document.get("Steps"), list) or any(
-        plain_name(key) in names for key in (*_PIPELINE_KEYS, _PIPELINE_LOCATION)
-    )
+    is_pipeline = isinstance(document.get("Steps"), list) or has_definition(document)
     return FileFormat.PIPELINE if is_pipeline else None
 
 
@@ -234,28 +214,23 @@ def _parse_request(document: Mapping[str, Any], kind: JobKind, model: ApiModel) 
 
 
 def _parse_state_machine(document: Mapping[str, Any]) -> ParsedRequests:
-    """Reads a state machine, or one of its states."""
-    definition = {"States": {"Task": document}} if is_job_state(document) else document
+    """Reads a state machine, one of its states, or a map of states."""
+    definition = document
+    if is_job_state(document):
+        definition = {"States": {"Task": document}}
+    elif "States" not in document:
+        definition = {"States": document}
     return requests_in_state_machine(definition)
 
 
 def _parse_pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
     """Reads a pipeline definition, alone or in a pipeline's request or Describe answer."""
-    key_by_name = {plain_name(key): key for key in document}
-    given_name = document.get(key_by_name.get("pipelinename", ""))
-    name = name or (given_name if isinstance(given_name, str) else None)
-    definition, origin = document, Origin()
-    for key in (key_by_name.get(plain_name(key), "") for key in _PIPELINE_KEYS):
-        if key in definition:
-            body, definition = definition[key], parse_definition(definition[key])
-            origin = Origin(
-                (*origin.base_path, key), is_inline=origin.is_inline and body is definition
-            )
-    if plain_name(_PIPELINE_LOCATION) in key_by_name:
-        raise MalformedData(
-            _PIPELINE_LOCATION, "names a definition in S3: download it, and give it"
-        )
-    if not isinstance(definition, Mapping) or not isinstance(definition.get("Steps"), list):
+    given_name = next(
+        (document[key] for key in document if plain_name(key) == "pipelinename"), None
+    )
+    name = name or (text(given_name) or None)
+    definition, origin = open_definition(document)
+    if not isinstance(definition.get("Steps"), list):
         raise MalformedData("Steps", "is not a list of steps: this is not a pipeline definition")
     arn = document.get("PipelineArn")
     region = (

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.request.definitions import render_text
 from sageaudit.domain.request.request import (
     REQUEST_SHAPES,
     Origin,
     ParsedRequests,
     Path,
     Request,
-    text,
 )
 
 _RESOURCE = re.compile(r":states:::(?:aws-sdk:)?sagemaker:create(\w+)Job(?:\.|\Z)")
@@ -32,7 +32,7 @@ _MAX_DEPTH = 32
 
 def is_job_state(state: object) -> bool:
     """Returns whether a state creates a SageMaker job."""
-    return isinstance(state, Mapping) and _RESOURCE.search(text(state.get("Resource"))) is not None
+    return isinstance(state, Mapping) and _created_job(state) is not None
 
 
 def requests_in_state_machine(
@@ -50,14 +50,13 @@ def requests_in_state_machine(
     requests: list[Request] = []
     unchecked: list[str] = []
     for name, state, place, note in _states(definition, (), None):
-        match = _RESOURCE.search(text(state.get("Resource")))
-        if match is None:
+        if (job := _created_job(state)) is None:
             continue
-        title, kind = f"{label}state {name}", _KIND_BY_NAME.get(match[1])
+        title, kind = f"{label}state {name}", _KIND_BY_NAME.get(job)
         key = "Arguments" if "Arguments" in state else "Parameters"
         body = state.get(key)
         if kind is None:
-            unchecked.append(f"{title}: create{match[1]}Job is not checked")
+            unchecked.append(f"{title}: create{job}Job is not checked")
         elif not isinstance(body, Mapping):
             unchecked.append(f"{title}: its request is not known before the state machine runs")
         else:
@@ -73,6 +72,12 @@ def requests_in_state_machine(
                 )
             )
     return ParsedRequests(tuple(requests), tuple(unchecked))
+
+
+def _created_job(state: Mapping[str, Any]) -> str | None:
+    """Returns what is between `create` and `Job` in a state's resource; None if it creates none."""
+    match = _RESOURCE.search(render_text(state.get("Resource")) or "")
+    return match[1] if match else None
 
 
 def _states(
