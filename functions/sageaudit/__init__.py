@@ -1,6 +1,6 @@
 """Cost audit of finished Amazon SageMaker jobs. docs/python.md shows how to use it from Python.
 
-Importing this package loads nothing else: each name is loaded when it is first used.
+Importing this package loads nothing else. Each name is loaded when it is first used.
 """
 
 from __future__ import annotations

@@ -41,9 +41,9 @@ def audit(
 ) -> AuditDocument:
     """Audits a recorded job, without a call to AWS.
 
-    `recording`: a file that `sageaudit record` wrote, a Describe* response as the AWS CLI prints
-    it, or the parsed JSON of either. `policy`: a policy or its file; None for the policy of a new
-    installation. Raises BadRecording or BadPolicy, each a SageauditError.
+    `recording` is a file that `sageaudit record` wrote, a Describe* response as the AWS CLI prints
+    it, or the parsed JSON of either. `policy` is a policy or its file; None means a new
+    installation's policy. Raises BadRecording or BadPolicy, each a SageauditError.
     """
     from sageaudit.workflows.recordings.run import (  # noqa: PLC0415 - it imports every rule
         audit_parsed_recording,
@@ -68,7 +68,7 @@ def _load_policy(path: _Path | None) -> Policy:
 
 
 class AuditFilters(TypedDict, total=False):
-    """The filters of a query. A filter that is not given excludes nothing."""
+    """The filters of a query. A missing filter excludes nothing."""
 
     family: str | None
     """A family's name. Its last part is enough if no other family ends in it."""
@@ -82,7 +82,9 @@ class AuditFilters(TypedDict, total=False):
     status: str | None
     """The job's status: Completed, Failed, Stopped or "never started"."""
     tag: Mapping[str, str] | str | None
-    """`{"team": "growth"}` or "team=growth", for a cost tag; an empty value for jobs without it."""
+    """A cost tag, as `{"team": "growth"}` or "team=growth". An empty value selects
+    jobs without it.
+    """
     judged: str | None
     reason: str | None
     """The kind of failure, such as "code error"."""
@@ -92,19 +94,19 @@ class AuditFilters(TypedDict, total=False):
     no_price: bool
     interrupted: bool
     severity: str | None
-    """The least severity of a finding."""
+    """The lowest severity of a finding."""
     min_usd: Decimal | int | str | None
-    """The least avoidable plus lost dollars; with `rule`, the least saving of its finding."""
+    """The minimum of avoidable plus lost dollars, or with `rule`, of its finding's saving."""
     min_bill: Decimal | int | str | None
-    """The least bill in USD."""
+    """The minimum bill in USD."""
     min_percent: Decimal | int | str | None
-    """The least percentage of the bill that is avoidable or lost."""
+    """The minimum percentage of the bill that is avoidable or lost."""
     min_hours: Decimal | int | str | None
-    """The least hours from start to end."""
+    """The minimum hours from start to end."""
 
 
 class SumFilters(AuditFilters, total=False):
-    """The filters of sums, which may be limited to one rule's findings."""
+    """The filters of sums. `rule` limits them to one rule's findings."""
 
     rule: str | None
 
@@ -129,9 +131,9 @@ class AuditHistory:
         profile: str | None = None,
         region: str | None = None,
     ) -> Self:
-        """Opens a file or a DynamoDB table; without either, the file that `scan` writes.
+        """Opens a file or a DynamoDB table, by default the file that `scan` writes.
 
-        `profile` and `region`: of the table. Raises a SageauditError if there is no such history.
+        `profile` and `region` are the table's. Raises a SageauditError if there is no such history.
         """
         file = None if path is None else Path(path)
         return cls(open_history(file, table, profile, region, warn=warnings.warn))
@@ -164,7 +166,7 @@ class AuditHistory:
     ) -> tuple[AuditSummary, ...]:
         """Returns the audits of jobs that ended in this time, newest first by default.
 
-        `sort`: newest, waste, total, avoidable, lost, possible or idle. A roll-up (a tuning job)
+        `sort` is newest, waste, total, avoidable, lost, possible or idle. A roll-up (a tuning job)
         leaves out the dollars of its training jobs, so that columns add up to the sums.
         """
         lists, question = self._make_question(since, until, sort, {**filters})
@@ -181,9 +183,9 @@ class AuditHistory:
         sort: str = "newest",
         **filters: Unpack[AuditFilters],
     ) -> tuple[RuleFinding, ...]:
-        """Returns the findings of a rule, by its name or id, each with its audit's summary.
+        """Returns a rule's findings, by its name or id, each with its audit's summary.
 
-        `sort`: newest, or waste for the largest saving first.
+        `sort` is newest, or waste for the largest saving first.
         """
         lists, question = self._make_question(since, until, sort, {**filters, "rule": rule})
         return tuple(
@@ -195,7 +197,7 @@ class AuditHistory:
     ) -> AuditDocument | None:
         """Returns the audit of a row, or of a job by its name or ARN; None if it cannot be read.
 
-        `version`: an earlier version. Raises JobNotFound for a name that no job has.
+        `version` selects an earlier version. Raises JobNotFound for a name that no job has.
         """
         history = self._source.history
         key = (
@@ -218,8 +220,8 @@ class AuditHistory:
         """Returns the sums by one or two columns, such as `family` or `owner,month`.
 
         Days, weeks and months are in order of time. Without such a column, or with another `sort`,
-        the largest amount is first. `since`: 30d by default, 56d for weeks, 180d for months.
-        `read_runs`: reads each audit, so that hours and medians are known.
+        the largest amount is first. `since` is 30d by default, 56d for weeks, 180d for months.
+        `read_runs` reads each audit, so that hours and medians are known.
         """
         names = parse_columns(columns)
         lists, question = self._make_question(since or default_since(names), until, sort, filters)
@@ -235,7 +237,7 @@ class AuditHistory:
     ) -> tuple[SpendChange, ...]:
         """Compares a column's values with the same number of days before, largest change first.
 
-        Without `until` the days end with yesterday, or with the week or month that `since` names.
+        Without `until`, the days end with yesterday, or with the week or month that `since` names.
         """
         [first_column, *_] = parse_columns(column)
         lists, question = self._make_question(since, until, "newest", filters, with_today=False)
@@ -250,10 +252,7 @@ class AuditHistory:
         *,
         with_today: bool = True,
     ) -> tuple[HistoryLists, Question]:
-        """Returns the lists to read and the question. Raises BadUsage for an invalid value.
-
-        Raises TypeError for an unknown filter.
-        """
+        """Raises BadUsage for an invalid value, and TypeError for an unknown filter."""
         if unknown := filters.keys() - FILTERS.keys():
             raise TypeError(f"there is no filter {min(unknown)}: there are {', '.join(FILTERS)}")
         filter_values: dict[str, Any] = {**filters}
@@ -270,7 +269,7 @@ EnumT = TypeVar("EnumT", bound=Enum)
 
 
 def parse_enum(enum_type: type[EnumT], text: str, option: str) -> EnumT:
-    """Returns the member with this value. Raises BadUsage with all values."""
+    """Returns the member with this value. Raises BadUsage that lists all values."""
     try:
         return enum_type(text)
     except ValueError as error:

@@ -40,11 +40,11 @@ PARSE_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, Ty
 
 
 class SageauditError(Exception):
-    """Base class of all errors here. `str(error)` is one sentence for the user."""
+    """Base class of sageaudit's errors. `str(error)` is one sentence for the user."""
 
 
 class RejectedEvent(SageauditError):
-    """An event or message is rejected and would fail again. `code`: a stable word for alarms."""
+    """An event or message was rejected and would fail again. `code` is a stable word for alarms."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(reason)
@@ -64,7 +64,7 @@ KeyPath = tuple[str | int, ...]
 
 
 class BadPolicy(SageauditError):
-    """A policy has an unknown key or an impossible value. `key`: the path of that key."""
+    """A policy has an unknown key or an impossible value. `key` is its path."""
 
     def __init__(self, reason: str, key: KeyPath = ()) -> None:
         super().__init__(reason)
@@ -84,11 +84,11 @@ class JobNotFound(AwsError):
 
 
 class ResourceNotFound(AwsError):
-    """A stack or a queue does not exist: wrong name, account or region."""
+    """A stack or a queue does not exist. Its name, account or region may be wrong."""
 
 
 class AccessDenied(AwsError):
-    """A permission is missing. `action`: the IAM action."""
+    """A permission is missing. `action` is the IAM action."""
 
     def __init__(self, action: str, reason: str) -> None:
         super().__init__(reason)
@@ -108,19 +108,21 @@ class Unavailable(AwsError):
 
 
 class TableNotFound(Unavailable):
-    """The table does not exist: wrong name or region, or the stack is not deployed yet."""
+    """The table does not exist. Its name or region may be wrong, or the stack is not
+    deployed yet.
+    """
 
 
 class HistoryFileError(SageauditError):
-    """The file of a history cannot be used now. The audits in the file are kept."""
+    """A history's file cannot be used now. Its audits are kept."""
 
 
 class BadHistory(HistoryFileError):
-    """A file is not a history: of another tool, of a newer sageaudit, or damaged."""
+    """A file is not a history: it is another tool's, a newer sageaudit's, or damaged."""
 
 
 class NoHistory(HistoryFileError):
-    """The file of the history does not exist."""
+    """The history's file does not exist."""
 
 
 class HistoryDenied(HistoryFileError):
@@ -148,9 +150,9 @@ class RateLimited(ChannelError):
 
 
 class ChannelBroken(ChannelError):
-    """A permanent failure, and nothing was posted. `code`: a stable word; the text is a sentence.
+    """A permanent failure. Nothing was posted. `code` is a stable word, the text a sentence.
 
-    A webhook was revoked, a key is disabled, or the service refuses the payload.
+    For example, a webhook was revoked, a key is disabled, or the service refuses the payload.
     """
 
     def __init__(self, reason: str, code: str = "channel_broken") -> None:
@@ -159,13 +161,13 @@ class ChannelBroken(ChannelError):
 
 
 class ChannelUnavailable(ChannelError):
-    """A transient failure, and certainly nothing was posted, so a retry is safe."""
+    """A transient failure. Nothing was posted, so a retry is safe."""
 
 
 class PossiblySent(ChannelError):
-    """The notice was sent, but it is not known whether it was posted. The next try must say so.
+    """The notice was sent, but it is not known whether it was posted. A repeat must be marked.
 
-    `retry_after_s`: how long the service asked to wait; 0 if it did not ask.
+    `retry_after_s` is how long the service asked to wait; 0 if it did not ask.
     """
 
     def __init__(self, reason: str, retry_after_s: int = 0) -> None:
@@ -174,10 +176,9 @@ class PossiblySent(ChannelError):
 
 
 class UnexpectedResponse(ChannelError):
-    """A channel's response is not the service's: a proxy's page, or a success without the usual
-    text.
+    """A response that the channel's service does not send, such as a proxy's page.
 
-    It is not known whether the notice was posted. The next try would get the same response.
+    It is not known whether the notice was posted. A retry would get the same response.
     """
 
 
@@ -194,8 +195,8 @@ class MalformedData(SageauditError):
 def malformed_errors(description: str) -> Iterator[None]:
     """Turns errors in reading stored data into MalformedData. A retry would fail the same way.
 
-    `description`: what was read. The error names the line of code that failed, since the code may
-    have a defect.
+    `description` says what was read. The error names the line that failed, since the code may have
+    a defect.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""The exit codes of all commands, which scripts rely on."""
+"""The exit codes of all commands. Scripts rely on them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ORDER = (
     Exit.NOT_JUDGED,
     Exit.DONE,
 )
-"""The order in which codes win if several jobs have different codes."""
+"""Of several jobs' codes, the first one in this order wins."""
 _ERRORS_BY_EXIT = {
     Exit.NOT_FOUND: (
         *(errors.JobNotFound, errors.ResourceNotFound, errors.TableNotFound, errors.NoHistory),
@@ -57,6 +57,6 @@ def exit_for(error: errors.SageauditError) -> Exit:
 
 
 def worst_exit(codes: Iterable[Exit]) -> Exit:
-    """Returns the exit code of several jobs: the first of `_ORDER` that occurs, else DONE."""
+    """Returns the code that wins among several jobs' codes; DONE if there are none."""
     present = set(codes)
     return next((code for code in _ORDER if code in present), Exit.DONE)

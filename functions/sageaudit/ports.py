@@ -1,4 +1,4 @@
-"""The interfaces that the workflows need. Adapters implement them, and so do fakes in tests."""
+"""The interfaces that the workflows need. Adapters and tests' fakes implement them."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Circuit(Struct, frozen=True):
-    """The state of a channel. `failures`: the consecutive posts without a response.
+    """The state of a channel. `failures` counts consecutive posts without a response.
 
-    `open_until`: no post is made before this time, in epoch seconds.
+    No post is made before `open_until`, in epoch seconds.
     """
 
     failures: int = 0
@@ -45,7 +45,7 @@ class Circuit(Struct, frozen=True):
 
 
 class QueueDepth(Struct, frozen=True):
-    """About how many messages a queue has, and how long the queue keeps them."""
+    """The approximate number of messages in a queue, and how long the queue keeps them."""
 
     visible: int
     in_flight: int
@@ -69,9 +69,9 @@ class Workers(Protocol):
         """Submits the call to a worker."""
 
     def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
-        """Waits until at least one of these calls is done, and returns the finished calls.
+        """Waits for these calls, and returns the finished ones.
 
-        May return none, so that the caller can check whether to stop.
+        It may return none, so that the caller can check whether to stop.
         """
 
 
@@ -88,8 +88,7 @@ class Jobs(Protocol):
         """Returns the job's tags. Raises AccessDenied, Throttled or Unavailable."""
 
     def children(self, ref: JobRef) -> Iterable[JobRef] | None:
-        """Returns the jobs that a roll-up launched; None if not known. Each page is read when
-        needed.
+        """Returns the jobs that a roll-up launched; None if not known. Reads pages only as needed.
 
         Raises AccessDenied, Throttled or Unavailable.
         """
@@ -101,8 +100,7 @@ class JobLists(Protocol):
     def list_jobs(self, kind: JobKind, region: str, period: Period) -> Iterator[ListedJob]:
         """Yields the jobs of a kind that run or may have ended in the period, and possibly others.
 
-        Each page is requested when needed. Raises AccessDenied, NoCredentials, Throttled or
-        Unavailable.
+        Reads pages only as needed. Raises AccessDenied, NoCredentials, Throttled or Unavailable.
         """
 
 
@@ -112,10 +110,9 @@ class JobPageSource(Protocol):
     def pages(
         self, job_list: JobList, *, created_after: datetime, created_before: datetime
     ) -> Iterator[Sequence[ListedJob]]:
-        """Yields the jobs of a list that were created in this interval, page by page. A page may be
-        empty.
+        """Yields the jobs that were created in this interval, page by page. A page may be empty.
 
-        Each page is requested when needed. Raises AwsError, also if the pages never end.
+        Reads pages only as needed. Raises AwsError, also if the pages never end.
         """
 
 
@@ -132,9 +129,7 @@ class SweepStore(Protocol):
         """Stores when the table was created, once."""
 
     def list_state(self, job_list: JobList) -> ListState | None:
-        """Returns the stored state of a list; None before the list's first sweep, or if
-        unreadable.
-        """
+        """Returns a list's stored state; None before its first sweep, or if unreadable."""
 
     def save_list_state(self, job_list: JobList, state: ListState) -> None:
         """Stores the state of a list."""
@@ -146,7 +141,7 @@ class SweepStore(Protocol):
         """Stores that the run's event was sent."""
 
     def record_event_arrival(self, key: JobKey, at: datetime) -> None:
-        """Stores that the run's own event arrived, unless an event is stored already."""
+        """Stores that the run's own event arrived, unless an event is already stored."""
 
 
 class Metrics(Protocol):
@@ -170,9 +165,7 @@ class History(Protocol):
     """The table of audits."""
 
     def record(self, entry: AuditEntry) -> RecordResult:
-        """Writes a new version of an audit in one conditional transaction, unless nothing
-        changed.
-        """
+        """Writes a new version of an audit in one transaction, unless nothing changed."""
 
     def recheck_family(
         self,
@@ -184,23 +177,27 @@ class History(Protocol):
         ended_at: datetime,
         due_at: datetime,
     ) -> tuple[JobKey, ...]:
-        """Schedules, after a run was recorded, the family's audits whose earlier runs have changed.
+        """Schedules the family's audits that a newly recorded run affects. Returns their keys.
 
-        Checks this run and the MAX_EARLIER_RUNS runs that ended before and after it. Returns the
-        keys of the audits to repeat, each until it is recorded again.
+        Checks this run and the MAX_EARLIER_RUNS runs before and after it. Each call returns a key
+        until its audit is recorded again.
         """
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
-        """Schedules a new audit of an audited run at `due_at`, unless it is due earlier."""
+        """Schedules a new audit of a run at `due_at`, unless it is due earlier or was never
+        audited.
+        """
 
     def summary(self, key: JobKey) -> AuditSummary | None:
         """Returns the summary of the job's newest version; None if the job was never audited."""
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
-        """Returns one version's document, the newest by default; None if there is none."""
+        """Returns one version's document, by default the newest; None if there is none."""
 
     def detail(self, key: JobKey) -> Detail | None:
-        """Returns what a repeated audit of the job needs; None once it has expired (90 days)."""
+        """Returns the data that a new audit of the job needs; None once it has
+        expired (90 days).
+        """
 
     def runs(
         self,
@@ -209,13 +206,12 @@ class History(Protocol):
         before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
-        """Yields the rows of one list, the newest end first.
+        """Yields the rows of one list, newest end first. RunQuery.due_until yields the longest due
+        first.
 
-        For RunQuery.due_until, the audit that was due first comes first.
-
-        The history is read while the iterator is consumed, so AwsError can be raised at any row.
-        `before`: only runs that ended before this time. `page_size`: the number of rows that the
-        caller expects to take. The first request reads about this many rows, later requests more.
+        The history is read while the iterator is consumed, so any row can raise AwsError. `before`
+        selects runs that ended before this time. `page_size` is how many rows the caller expects to
+        take; later requests read more.
         """
 
     def daily_sums(
@@ -228,11 +224,11 @@ class History(Protocol):
         region: str | None = None,
         name: str | None = None,
     ) -> Iterator[SumRow]:
-        """Yields the daily sums of one scope from `since` to `until` (both included), in any order.
+        """Yields one scope's daily sums from `since` to `until` (both included), in any order.
 
-        Each audit's newest version is in exactly one row of a scope; no row is all zeros.
-        `account`, `region` and `name` (of the family, owner or type) select rows; None selects all.
-        Every audit that was recorded before the call is included.
+        Each audit's newest version is in exactly one row of a scope. No row is all zeros. `name` is
+        that of the family, owner or type; None selects all. Audits that were recorded before the
+        call are included.
         """
 
 
@@ -247,18 +243,18 @@ class Decisions(Protocol):
 
 
 class AlertLedger(Protocol):
-    """Stores each alert with its notices, so that a redelivered event leads to the same
-    decision.
+    """Stores each alert with its notices, so that a redelivered event leads to the
+    same decision.
     """
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
         """Returns the last alert of a run, and the alerts of the run's subject."""
 
     def has_job_line(self, key: JobKey) -> bool:
-        """Returns whether the one-line message about this run was already written."""
+        """Returns True if the one-line message about this run was already written."""
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """Returns the messages to a channel in a clock hour."""
+        """Returns how many messages went to a channel in a clock hour."""
 
     def write_alert(
         self,
@@ -270,16 +266,16 @@ class AlertLedger(Protocol):
         *,
         includes_job_line: bool = False,
     ) -> bool:
-        """Writes the new alerts, and the bodies of their notices by channel, for their queues.
+        """Writes the new alerts, and the bodies of their notices by channel.
 
-        `hours`: include the new message. `includes_job_line`: some bodies are the one-line message
-        about the job, which is written once. Returns False and writes nothing if `previous_alerts`
-        or an hour has changed, or the one-line message was written before. Also if the run has a
-        newer version than the new alert.
+        `hours` include the new message. `includes_job_line` means that some bodies are the one-line
+        message about the job. Returns False, and writes nothing, if `previous_alerts` or an hour
+        has changed. It does the same if the run has a newer version, or if the one-line message was
+        written before.
         """
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
-        """Returns the channel and the body of a notice by its keys; None if there is none."""
+        """Returns a notice's channel and body by its keys; None if there is no such notice."""
 
 
 class DigestLedger(Protocol):
@@ -289,14 +285,14 @@ class DigestLedger(Protocol):
         """Returns the alerts of a subject (account, region and name), oldest first."""
 
     def has_digest(self, last_day: date) -> bool:
-        """Returns whether the digest of the week that ended on this day was written."""
+        """Returns True if the digest of the week that ended on this day was written."""
 
     def write_digest(
         self, last_day: date, bodies: Mapping[tuple[int, str], str], now: datetime
     ) -> bool:
         """Writes a digest, and the bodies of its notices by route number and channel.
 
-        Returns False and writes nothing if the digest was written before.
+        Returns False, and writes nothing, if the digest was written before.
         """
 
 
@@ -304,14 +300,14 @@ class WatchLedger(Protocol):
     """The stored state of watched running jobs, with the notices about them."""
 
     def watch_state(self, key: JobKey) -> WatchState:
-        """Returns the state of a run; a state of revision 0 if none is stored."""
+        """Returns the state of a run. It has revision 0 if none is stored."""
 
     def write_watch_state(
         self, state: WatchState, bodies: Mapping[str, str], now: datetime
     ) -> bool:
         """Writes the state, and the bodies of its newest message's notices by channel.
 
-        Returns False and writes nothing if the stored state is not the previous revision.
+        Returns False, and writes nothing, if the stored state is not the previous revision.
         """
 
 
@@ -323,7 +319,7 @@ class ReportStore(Protocol):
 
 
 class SendLedger(Protocol):
-    """Which notices were sent, and which channels respond, so that no notice is sent twice.
+    """Stores which notices were sent, and which channels respond. No notice is sent twice.
 
     Every method raises AwsError if the table does not respond.
     """
@@ -341,10 +337,12 @@ class SendLedger(Protocol):
         """Records that a FIRST claim posted nothing, so that the next claim is FIRST again."""
 
     def mark_unknown(self, notice_id: str, now: datetime, reason: str) -> None:
-        """Records that a try may have posted the notice, so that the next claim is a REPEAT."""
+        """Records that an attempt may have posted the notice, so that the next claim
+        is a REPEAT.
+        """
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """Returns the messages to a channel in a clock hour."""
+        """Returns how many messages went to a channel in a clock hour."""
 
     def circuit(self, channel: str) -> Circuit:
         """Returns the stored state of this channel."""
@@ -352,7 +350,7 @@ class SendLedger(Protocol):
     def replace_circuit(
         self, channel: str, expected: Circuit, new_circuit: Circuit, now: datetime
     ) -> bool:
-        """Stores `new_circuit`. Returns False and changes nothing unless `expected` is stored."""
+        """Stores `new_circuit`. Returns False, and changes nothing, unless `expected` is stored."""
 
 
 class Queue(Protocol):
@@ -384,8 +382,7 @@ class Channel(Protocol):
         """Returns the payload, marked as possibly posted before."""
 
     def post(self, payload: dict[str, Any]) -> None:
-        """Posts the payload once.
+        """Posts the payload once. Raises a ChannelError.
 
-        Raises a ChannelError. After PossiblySent or UnexpectedResponse, the payload may have been
-        posted.
+        After PossiblySent or UnexpectedResponse, the payload may have been posted.
         """

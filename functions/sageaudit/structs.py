@@ -2,7 +2,7 @@
 
 Creating a Struct takes a tenth of a dataclass's time, and its class compiles no source text. A
 function's start creates about three hundred Struct classes. mypy treats a Struct as a dataclass,
-but only the `replace` of dataclasses checks the names and types of its arguments.
+but only `replace` of dataclasses checks the names and types of its arguments.
 """
 
 from __future__ import annotations

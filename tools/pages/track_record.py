@@ -17,14 +17,8 @@ from tools.pages import DOCS
 
 FILE = DOCS / "rules" / "track_records.json"
 _MEASURED = (
-    "Measured on made-up and recorded jobs. The label of a job says whether this rule should have",
-    "a finding about it. Precision is the share of the rule's findings that are right. Recall is",
-    "the share of the jobs that should have a finding in which the rule has one. Both are shares",
-    "from 0 to 1.",
-)
-_MONEY = (
-    "Dollars are those that the rule counted on jobs for which an expert estimated an upper bound",
-    "of the waste. Dollars within the upper bound are right.",
+    "Measured on jobs whose waste is known "
+    "([what the figures mean](README.md#what-the-figures-mean))."
 )
 
 
@@ -119,7 +113,7 @@ def _example(row: Mapping[str, Any] | None) -> Example | None:
 
 def section(record: TrackRecord) -> list[str]:
     """Returns the record as lines of Markdown, under its heading."""
-    return ["", "## How right it is", *_MEASURED, "", *_examples(record), "", *_figures(record)]
+    return ["", "## How right it is", _MEASURED, "", *_examples(record), "", *_figures(record)]
 
 
 def _examples(record: TrackRecord) -> Iterator[str]:
@@ -162,8 +156,6 @@ def _figures(record: TrackRecord) -> Iterator[str]:
             dollar_precision,
         )
         yield f"| dollars | {' | '.join(sums)} | |"
-        yield ""
-        yield from _MONEY
 
 
 def _share(share: Decimal | None) -> str:

@@ -1,4 +1,4 @@
-"""The options that select other accounts, and the list of the accounts' jobs."""
+"""The options that select other accounts, and the list of these accounts' jobs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class OtherAccounts(Struct, frozen=True):
         return bool(self.accounts) or self.organization
 
     def list_accounts(self, session: Any, region: str) -> AccountList:
-        """Returns the named accounts; without a name, the active accounts of the organization.
+        """Returns the named accounts, or else the organization's active accounts.
 
         Raises BadUsage or AwsError.
         """
@@ -107,7 +107,7 @@ def list_live_jobs(
 ) -> dict[str, str | None]:
     """Lists the jobs of your own account, or of the other accounts, for a scan.
 
-    Returns the name of each other account in its organization. Raises ScanStopped after Ctrl-C, or
+    Returns each other account's name in its organization. Raises ScanStopped after Ctrl-C, or
     AwsError.
     """
     from sageaudit.cli.views.scan import listing_line  # noqa: PLC0415 - doctor needs no rules

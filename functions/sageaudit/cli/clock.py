@@ -1,4 +1,4 @@
-"""The clock of the command line; tests replace it."""
+"""The clock of the command line. Tests replace it."""
 
 from __future__ import annotations
 

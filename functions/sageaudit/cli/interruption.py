@@ -1,4 +1,4 @@
-"""Ctrl-C in long commands: what is finished is kept and shown."""
+"""Handles Ctrl-C in long commands. Finished work is kept and shown."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _POLL_INTERVAL_S = 0.1
 
 
 class Interruption:
-    """Handles Ctrl-C in a `with` block: the first one sets a flag, the second one ends the command.
+    """Handles Ctrl-C in a `with` block. The first one sets a flag, the second one ends the command.
 
-    The flag has no lock: a signal handler would wait for ever for a lock that its own thread holds.
+    The flag has no lock: the signal handler's own thread could hold it and wait for ever.
     """
 
     def __init__(self, print_line: Callable[[str], None]) -> None:
@@ -35,7 +35,7 @@ class Interruption:
 
     @property
     def is_requested(self) -> bool:
-        """Whether Ctrl-C was pressed."""
+        """True if Ctrl-C was pressed."""
         return self._requested
 
     @contextmanager

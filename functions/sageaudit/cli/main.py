@@ -1,4 +1,4 @@
-"""`sageaudit`: the command line. Data goes to stdout, everything else to stderr.
+"""The command line `sageaudit`. Data goes to stdout, everything else to stderr.
 
 SAGEAUDIT_DEBUG=1 shows the stack trace of an unexpected failure.
 """
@@ -43,7 +43,7 @@ COMMAND_GROUPS = {
 }
 """Every command, by its heading in the help."""
 ALIASES = {"families": ("by", "family"), "owners": ("by", "owner"), "trend": ("by", "week")}
-"""Short names for the most frequent questions."""
+"""Short names for frequent commands."""
 _EPILOG = """\b
 Examples:
   sageaudit audit my-training-job --region eu-west-1
@@ -59,7 +59,7 @@ several codes apply, the exit code is the first of them in this order: 130, 2, 4
 class CommandGroup(click.Group):
     """Finds commands by file name: `what_if.py` defines `what_if`, run as `sageaudit what-if`.
 
-    Only the command that runs is imported: boto3 and the rules take most of the start time.
+    Only the command that runs is imported, since boto3 and the rules take most of the start time.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -79,7 +79,7 @@ class CommandGroup(click.Group):
         return _names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Imports a command; returns None if no file has its name."""
+        """Imports a command. Returns None if no file has its name."""
         if cmd_name not in self.list_commands(ctx):
             return None
         name = _module_name(cmd_name)
@@ -104,7 +104,7 @@ def _names() -> list[str]:
 
 
 def _summary(command: str) -> str:
-    """Returns the first line of the command's docstring, read from its source."""
+    """Reads the first line of the command's docstring from its source."""
     name = _module_name(command)
     source = (pkgutil.get_data(command_modules.__name__, f"{name}.py") or b"").decode()
     match = re.search(rf'^def {name}\(.*?"""(.*?)(?:"""|\n)', source, re.MULTILINE | re.DOTALL)

@@ -28,21 +28,20 @@ def print_message(text: str) -> None:
 
 
 def can_ask() -> bool:
-    """Whether a person can answer a question: stdin and stderr are a terminal."""
+    """Returns True if a person can answer: stdin and stderr are a terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def print_json(value: object) -> None:
-    """Prints one line of JSON whose control, format and separator characters are escapes.
+    """Prints one line of JSON. Control, format and separator characters are escaped.
 
-    They are escaped in a pipe too, which may end at a terminal. A JSON parser reads the original
-    text.
+    They are escaped in a pipe too, which may end at a terminal.
     """
     click.echo(json_line(value))
 
 
 def json_line(value: object) -> str:
-    """Returns the line that `print_json` prints."""
+    """Returns one line of JSON with control, format and separator characters as escapes."""
     return escape_json(to_json(value))
 
 
@@ -59,8 +58,8 @@ def _escape_character(match: re.Match[str]) -> str:
 def show_result(make_result: Callable[[], T], show: Callable[[T], Exit]) -> Exit:
     """Makes and shows one job's result, and returns its exit code.
 
-    A failure does not stop the other jobs. Raises HistoryFileError, which every other job would
-    raise too.
+    A failure does not stop the other jobs. Raises HistoryFileError, since every job would fail with
+    it.
     """
     try:
         result = make_result()

@@ -31,28 +31,26 @@ _RECORDING_HELP = "Recording of a job, or its Describe* response as the AWS CLI 
 _HISTORY_ARGUMENTS = frozenset({"history", "table"})
 """The arguments that name a history."""
 ROW_COUNT = click.IntRange(1, 1_000_000)
-"""The range of --limit; --all has no limit."""
+"""The range of --limit. --all has no limit."""
 
 
 class DefaultGroup(click.Group):
     """Runs its first command if none is named: `advice --owner ana`, `prices ml.g5.xlarge`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Inserts the first command's name if the first word is neither a command nor a help
-        option.
-        """
+        """Inserts the first command's name, unless the first word is a command or a help option."""
         if not args or args[0] not in {*self.commands, "-h", "--help"}:
             args = [next(iter(self.commands)), *args]
         return super().parse_args(ctx, args)
 
 
 class EnumChoice(click.Choice[str]):
-    """Accepts the values of an enumeration; the command gets the member."""
+    """Accepts the values of an enumeration. The command gets the member."""
 
     def __init__(
         self, enum_type: type[enum.Enum], members: Iterable[enum.Enum] | None = None
     ) -> None:
-        """Takes the choices in `members`, in the order of the help; by default all."""
+        """`members` are the choices, in the order of the help; by default all."""
         super().__init__([str(member.value) for member in members or enum_type])
         self._enum_type = enum_type
 
@@ -79,9 +77,9 @@ class HistoryOption(click.Option):
 def option_group(
     name: str, struct_type: Any, *decorators: Any, names: Iterable[str] = ()
 ) -> Decorator:
-    """Adds options to a command, which gets them as one `struct_type` in its argument `name`.
+    """Adds options to a command. It gets them as one `struct_type` in its argument `name`.
 
-    `names`: the options' names, by default the fields of `struct_type`.
+    `names` are the options' names, by default the fields of `struct_type`.
     """
 
     def decorate(command: Command) -> Command:
@@ -203,7 +201,7 @@ class PrintOptions(Struct, frozen=True):
 
     @property
     def is_json(self) -> bool:
-        """Whether to print JSON."""
+        """True if the output is JSON."""
         return self.output == "json"
 
     def print_document(
@@ -224,8 +222,9 @@ SEVERITIES = EnumChoice(Severity, reversed(Severity))
 
 
 def fail_on_option(subject: str, default: str = "") -> Decorator:
-    """Returns the option --fail-on. `subject` is what the command judges; `default` says what fails
-    without the option.
+    """Returns the option --fail-on. `subject` is what the command judges.
+
+    `default` says what fails without the option.
     """
     return click.option(
         "--fail-on",
@@ -253,7 +252,7 @@ def exit_code(
 
 
 def check_account_id(text: str, option: str) -> str:
-    """Returns `text`. Raises BadUsage, naming `option`, unless it is an account id."""
+    """Returns `text`. Raises BadUsage that names `option` if it is not an account id."""
     if not is_account_id(text):
         raise BadUsage(f"{option} {text} is not an account id, which has 12 digits")
     return text

@@ -45,7 +45,7 @@ AMOUNT_SORT_OPTION = click.option(
 )
 T = TypeVar("T")
 _REPEATABLE = "tag"
-"""The filter that may be given several times: a job has several tags."""
+"""The only filter that may be repeated, since a job has several tags."""
 
 
 class HistoryChoice(Struct, frozen=True):
@@ -57,7 +57,7 @@ class HistoryChoice(Struct, frozen=True):
     profile: str | None
 
     def open(self) -> histories.HistorySource:
-        """Opens the history; raises the errors of `open_history`."""
+        """Opens the history. Raises BadUsage, HistoryFileError or AwsError."""
         return histories.open_history(
             self.history, self.table, self.profile, self.table_region, warn=print_message
         )
@@ -89,7 +89,7 @@ class OutputOptions(Struct, frozen=True):
     def write_rows(
         self, rows: Iterable[Any], layout: ListLayout, tail: JsonTail, header_line: str
     ) -> int:
-        """Prints the rows, for people below `header_line`, and returns their number."""
+        """Prints the rows and returns their number. Formats for people have `header_line` above."""
         console = make_console(no_color=self.no_color)
         rows, layout = formats.with_tags(rows, layout)
         return formats.write_rows(
@@ -137,7 +137,7 @@ def option_name(name: str) -> str:
 
 
 def resolve_rule(text: str) -> str:
-    """Returns the name of a rule from its name or id; an unknown name is returned as it is."""
+    """Returns a rule's name from its name or id. An unknown name is returned unchanged."""
     from sageaudit.rules import catalogue  # noqa: PLC0415 - few questions name a rule
 
     return catalogue.resolve_rule_name(text)
@@ -160,8 +160,7 @@ class AuditFilterOptions(Struct, frozen=True):
     ) -> Question:
         """Returns the question with these filters. Raises BadUsage.
 
-        `since` is the default of --since. `with_today`: whether a window without --until includes
-        today.
+        `since` is the default of --since. `with_today` includes today if --until is missing.
         """
         since_text = since if self.since is None else self.since
         window = parse_window(since_text, self.until, now, with_today=with_today)
@@ -189,7 +188,7 @@ def filter_options(
 
 
 def _single_value(column: Column, values: Any) -> Any:
-    """Returns the value of a filter that takes one. Raises BadUsage if it was given twice."""
+    """Raises BadUsage if a filter that takes one value was given twice."""
     if column.parse is bool or column.name == _REPEATABLE:
         return values
     if len(values) > 1:
@@ -200,7 +199,7 @@ def _single_value(column: Column, values: Any) -> Any:
 
 
 def _option(column: Column) -> options.Decorator:
-    """Returns the option of a filter. The filter parses the value itself, as in Python."""
+    # The filter parses the value itself, as in Python.
     settings: dict[str, Any] = {"multiple": True}
     if column.parse is bool:
         settings = {"is_flag": True}

@@ -26,7 +26,7 @@ _PROGRESS_EVERY_ROWS = 100
 def json_tail(read_counts: ReadCounts, *, has_more: bool = False) -> JsonTail:
     """Returns a function that makes the JSON keys after the rows.
 
-    `has_more`: there are more rows than the printed ones.
+    `has_more` means that not all rows are printed.
     """
     return lambda: {"more": has_more, "read": {"rows": read_counts.rows, "sums": read_counts.sums}}
 
@@ -43,7 +43,7 @@ def explain_empty_result(lists: HistoryLists, question: Question) -> None:
 
 
 def _unknown_rule_hint(name: str | None) -> str:
-    """Returns the hint for a name that no rule has; empty for a rule's name and for None."""
+    """Returns "" for a rule's name and for None."""
     if name is None:
         return ""
     from sageaudit.rules import catalogue  # noqa: PLC0415 - few questions name a rule
@@ -77,7 +77,7 @@ def show_rows(
 
 
 def with_progress(rows: Iterable[T], noun: str, activity: str) -> Iterator[T]:
-    """Yields the rows, and shows on stderr how many were read so far: `reading: 1,200 audits`."""
+    """Yields the rows, and shows on stderr how many were read: `reading: 1,200 audits`."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield from rows

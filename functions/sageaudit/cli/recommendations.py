@@ -59,8 +59,9 @@ class RecommendationFilters(Struct, frozen=True):
     def find_recommendations(
         self, source: HistorySource, now: datetime
     ) -> list[FamilyRecommendation]:
-        """Returns the matching recommendations: counted ones first, then by dollars. Raises
-        BadUsage.
+        """Returns the matching recommendations: counted ones first, then by dollars.
+
+        Raises BadUsage.
         """
         window = parse_window(self.since, None, now)
         question = Question.with_filters(window, account=self.account, family=self.family)
@@ -115,7 +116,6 @@ def change_text(recommendation: FamilyRecommendation) -> str:
 
 
 def _change_cell(recommendation: FamilyRecommendation) -> str:
-    """Returns the change in few characters: `InstanceType = ml.g5.xlarge`, or where to read it."""
     if not recommendation.parameter:
         return f"see {recommendation.rule}"
     line = line_to_paste(recommendation.parameter, str(recommendation.new))
@@ -131,7 +131,7 @@ def _month_figure(recommendation: FamilyRecommendation) -> Figure:
 
 
 def _month_cell(recommendation: FamilyRecommendation) -> Figure | str:
-    """Returns the amount of 30 days, marked if it is only possible."""
+    # Amounts that are only possible are marked.
     figure = _month_figure(recommendation)
     is_marked = recommendation.amount_kind is AmountKind.POSSIBLE and figure.usd is not None
     return f"maybe {str(figure).removeprefix('about ')}" if is_marked else figure
@@ -146,21 +146,16 @@ def _reason(recommendation: FamilyRecommendation) -> str | None:
 
 
 def _silenced_by(recommendation: FamilyRecommendation) -> str | None:
-    """Returns how a recommendation is silenced: accepted, snoozed, exempt, or None."""
     return recommendation.silence.label if recommendation.silence else None
 
 
 def _decision_field(name: str) -> Callable[[FamilyRecommendation], object]:
-    """Returns a function that reads a field of a recommendation's decision; None without a
-    decision.
-    """
     return lambda recommendation: (
         getattr(recommendation.decision, name) if recommendation.decision else None
     )
 
 
 def _comparison_field(name: str) -> Callable[[FamilyRecommendation], Any]:
-    """Returns a function that reads a field of the bills' comparison, None without comparison."""
     return lambda recommendation: (
         getattr(recommendation.comparison, name) if recommendation.comparison else None
     )
@@ -175,22 +170,19 @@ def _measured_text(recommendation: FamilyRecommendation) -> Figure:
 
 
 def _outcome(recommendation: FamilyRecommendation) -> str | None:
-    """Returns the outcome by the bills; `ended` if savings were measured until the change was
-    undone.
-    """
+    """Returns `ended` if savings were measured until the change was undone."""
     is_ended = recommendation.state is State.CLOSED and recommendation.outcome == MEASURED
     return ENDED if is_ended else recommendation.outcome
 
 
 def _outcome_label(recommendation: FamilyRecommendation) -> str | None:
-    """Returns the outcome as the table shows it."""
     outcome = _outcome(recommendation)
     return outcome and OUTCOME_LABELS.get(outcome, outcome)
 
 
 ENDED = "ended"
 OUTCOME_LABELS = {ENDED: "undone"}
-"""Outcomes that people read in other words than the JSON has."""
+"""Outcomes that tables show in other words than JSON."""
 _FIELDS = (
     Field("id"),
     Field("state"),
@@ -252,8 +244,7 @@ def followed_with_outcomes(
 ) -> list[FamilyRecommendation]:
     """Returns the recommendations that were followed.
 
-    Each earlier period, after which the change was undone, is a closed row with what was saved
-    then.
+    If a change was undone, the period before is a closed row of its own, with what was saved then.
     """
     rows: list[FamilyRecommendation] = []
     for recommendation in recommendations:
@@ -277,7 +268,7 @@ class SavingSums(Struct, frozen=True):
 
 
 def sum_savings(rows: Sequence[FamilyRecommendation]) -> dict[str, SavingSums]:
-    """Returns the sums by outcome; sums of different outcomes are never added."""
+    """Returns the sums by outcome. Sums of different outcomes are never added."""
     outcomes = (MEASURED, NOT_COMPARABLE, _PENDING, WITHDRAWN, ENDED)
     by_outcome = {
         outcome: [row for row in rows if (_outcome(row) or _PENDING) == outcome]

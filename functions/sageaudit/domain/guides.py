@@ -1,10 +1,7 @@
 """Guides: recommendations without dollars, chosen by the traits of a job or request.
 
-Guides are printed on request, and folded on the page of a job. They are never stored, counted or
-sent.
-
-A trait is a word, True or False. A trait is None if the request, recording or history does not show
-it; guides that need the trait are then left out.
+sageaudit prints guides on request, and never stores, counts or sends them. A trait is a word, True
+or False, or None if unknown. A guide that needs an unknown trait is left out.
 """
 
 from __future__ import annotations
@@ -31,9 +28,9 @@ from sageaudit.domain.resize.type_vetoes import has_tensor_cores
 TraitValue = bool | str
 Traits = Mapping[str, TraitValue | None]
 NEVER_RUN = "not_run"
-"""The value of traits about runs, for a request whose family has no known run."""
+"""The value of the traits that need an earlier run, for a request whose family has no known run."""
 _BUSY_SHARE = Decimal("0.5")
-"""The share of the paid GPU hours from which GPUs are busy: Jobstats' target of a job's mean GPU
+"""GPUs are busy from this share of their paid hours: Jobstats' target for a job's mean GPU
 utilisation."""
 _EARLY_FAILURE_S = 1800
 """A failure before this many seconds is early: our choice."""
@@ -70,15 +67,15 @@ _METHODS = {
     "mpi": "MPI",
     "parameter_server": "a parameter server",
 }
-"""By distribution method, the text that replaces `{distribution}` in guides."""
+"""The text that replaces `{distribution}` in guides, by distribution method."""
 
 
 class TraitSource(Struct, frozen=True):
-    """A job that ran, or a request, from which traits are read.
+    """The job or request from which traits are read.
 
-    `types`: one for each instance group; None if the type is not in the catalogue. `audit` and
-    `newest_run`: of the job's run; for a request, of its family's newest run. `runs`: the family's
-    earlier runs, newest first. `is_isolated`: EnableNetworkIsolation of a request.
+    `types`: one for each instance group; None if the catalogue lacks the type. `audit` and
+    `newest_run`: those of the job; for a request, of its family's newest run. `runs`: the family's
+    earlier runs, newest first. `is_isolated`: the request's EnableNetworkIsolation.
     """
 
     kind: JobKind
@@ -100,8 +97,7 @@ def traits_of_audit(
 ) -> Traits:
     """Returns the traits of a job that ran.
 
-    `job`: None if its description is no longer stored; summaries are stored longer. `runs`: the
-    earlier runs of its family.
+    `job`: None if its description is no longer stored. `runs`: the family's earlier runs.
     """
     kind, run_summary = (
         JobKind(audit["job"]["kind"]),
@@ -118,7 +114,7 @@ def traits_of_request(
     *,
     is_isolated: bool | None,
 ) -> Traits:
-    """Returns the traits of a requested job. `audit`: of its family's newest run."""
+    """Returns the traits of a requested job. `audit`: the audit of the family's newest run."""
     newest_run = runs[0] if runs else None
     own_types = _types(job, types)
     return _traits(
@@ -140,22 +136,19 @@ def _gpu(_: Job, types: Sequence[InstanceType]) -> str:
 
 
 def _devices(job: Job, types: Sequence[InstanceType]) -> str:
-    """Returns `several` for several hosts or several GPUs in one host, else `one`."""
     has_several = (job.instance_count or 0) > 1 or any(instance.gpus > 1 for instance in types)
     return "several" if has_several else "one"
 
 
 def _has_useless_volume(job: Job, types: Sequence[InstanceType]) -> bool | None:
-    """Returns whether the job sets a volume size, although its types get no volume; None if
-    unknown.
-    """
+    """Returns whether the job sets a volume size for types without volumes; None if unknown."""
     if any(instance.is_ebs_billed is None for instance in types):
         return None
     return job.volume_gb is not None and not any(instance.is_ebs_billed for instance in types)
 
 
 def _gpu_use(subject: TraitSource) -> str | None:
-    """Returns `busy` or `waits` for the GPUs; None if unknown. Unknown hours count as worked."""
+    """Returns `busy`, `waits` or NEVER_RUN; None if the use of the GPUs is unknown."""
     if subject.audit is None:
         return NEVER_RUN if subject.is_request else None
     idle = subject.audit["idle_capacity"]
@@ -165,7 +158,7 @@ def _gpu_use(subject: TraitSource) -> str | None:
 
 
 def _network_isolation(subject: TraitSource) -> bool | None:
-    """Returns whether the network is isolated; None if the stored answer lacks the setting."""
+    """Returns None if the stored description lacks the setting."""
     if subject.is_request or subject.job is None:
         return subject.is_isolated
     values = subject.job.settings.get("EnableNetworkIsolation")
@@ -188,7 +181,7 @@ def _has_finding(subject: TraitSource, rules: Sequence[str]) -> bool | None:
 
 
 def _has_failed_early(subject: TraitSource) -> bool | None:
-    """Returns whether the newest run had a code error soon after its start; None if unknown."""
+    """Returns whether the newest run failed early with a code error; None if unknown."""
     run = subject.newest_run
     if run is None or run.status != "Failed":
         return None if run is None else False
@@ -198,7 +191,6 @@ def _has_failed_early(subject: TraitSource) -> bool | None:
 
 
 def _is_short_and_expensive(subject: TraitSource) -> bool | None:
-    """Returns whether the newest run completed quickly on expensive instances; None if unknown."""
     if subject.newest_run is None or subject.audit is None:
         return None
     run = subject.newest_run
@@ -216,9 +208,7 @@ def _is_long(subject: TraitSource) -> bool | None:
 
 
 def _waits_longer_than_billed(subject: TraitSource) -> bool | None:
-    """Returns whether the family's runs waited longer for instances than they ran; None if
-    unknown.
-    """
+    """Returns None if the waiting times of too few runs are known."""
     own_run = [subject.newest_run] if subject.newest_run and not subject.is_request else []
     times = [
         (sum((run.phase_s.get(name, Decimal(0)) for name in START_PHASES), Decimal(0)), elapsed_s)
@@ -244,7 +234,6 @@ def _download(subject: TraitSource) -> str | None:
 
 
 def _inputs(job: Job) -> str:
-    """Returns how the channels read their data: `copied` is S3 in File mode."""
     channels = job.channels
     if not channels:
         return "none"
@@ -257,13 +246,10 @@ Read = Callable[[TraitSource], TraitValue | None]
 
 
 def _job_trait(read: Callable[[Job], TraitValue]) -> Read:
-    """Makes a reader of a trait from the job's description."""
     return lambda subject: None if subject.job is None else read(subject.job)
 
 
 def _type_trait(read: Callable[[Job, Sequence[InstanceType]], TraitValue | None]) -> Read:
-    """Makes a reader of a trait from the job and its types, if all types are in the catalogue."""
-
     def read_subject(subject: TraitSource) -> TraitValue | None:
         types = [instance for instance in subject.types if instance is not None]
         if subject.job is None or not types or len(types) < len(subject.types):
@@ -274,7 +260,7 @@ def _type_trait(read: Callable[[Job, Sequence[InstanceType]], TraitValue | None]
 
 
 class Trait(NamedTuple):
-    """The reader of a trait, and all `values` that it may return besides None."""
+    """All `values` of a trait besides None, and the function that reads the trait."""
 
     values: frozenset[TraitValue]
     read: Read
@@ -320,7 +306,7 @@ def _traits(subject: TraitSource) -> Traits:
 
 
 class Guide(Struct, frozen=True):
-    """One row of the table of guides. `when`: by trait, the accepted values. `says`: the text."""
+    """One guide of the table. `when`: the accepted values by trait. `says`: the text."""
 
     name: str
     when: Mapping[str, tuple[TraitValue, ...]]

@@ -26,5 +26,4 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def _plain_form(name: str) -> str:
-    """Returns the name in lower case without punctuation, except dots."""
     return re.sub(r"[^a-z0-9.]", "", name.lower())

@@ -1,7 +1,7 @@
-"""What the metrics of a running job show, and which messages are due; no I/O.
+"""Finds what the metrics of a running job show, and which messages are due; no I/O.
 
-A job is idle if its hosts stand still as in the rule idle-middle. A job is also idle if the CPUs of
-all hosts are quiet and no GPU is busy. Unknown metrics show nothing.
+A job is idle if its hosts stand still as in the rule idle-middle. It is also idle if the CPUs of
+all hosts are quiet and no GPU is busy.
 """
 
 from __future__ import annotations
@@ -23,34 +23,31 @@ from sageaudit.domain.usage.measurements import Measurements
 from sageaudit.structs import replace
 
 METRICS_WINDOW = timedelta(hours=24)
-"""How far back a running job's metrics are read: 24 hours, the most that one read returns at
-one-minute resolution.
-
-The window should include the first GPU work. Before that work, a host with one busy core does not
-count as idle, because the core may prepare the data."""
+"""How far back a running job's metrics are read: the most that one read returns at one-minute
+resolution. The first GPU work should be within this time, because a host with one busy core does
+not count as idle before it."""
 MAX_METRIC_DELAY = timedelta(minutes=15)
-"""If the newest points are older than this, nothing is known. Our choice: AWS documents no delay,
-and a finished job's points are complete after 5 minutes."""
+"""The newest metric points must not be older than this to show whether a job is idle. Our choice:
+AWS documents no delay, and a finished job's points are complete after 5 minutes."""
 MAX_IDLE_MESSAGES = 3
-"""The maximum number of idle messages about one run. Our choice: after two messages without a
-reaction, people know."""
+"""The maximum number of idle messages about one run: our choice."""
 MIN_COMPLETED_RUNS = 3
-"""The minimum number of completed runs to predict that a limit is reached. Our choice, as for a
-usual cost."""
+"""The fewest completed runs from which sageaudit predicts that a limit will be reached. Our choice.
+"""
 _MAX_COMPLETED_RUNS = 10
-"""The maximum number of completed runs that are used to predict whether a limit is reached."""
+"""The most completed runs from which sageaudit predicts that a limit will be reached."""
 _MIN_LONG_RUN_S = 3600
-"""A run under this many seconds is never too long, because the family's earlier runs may have been
+"""A run under this many seconds is never reported as long, because the earlier runs may have been
 tests. Our choice."""
 _RESUMED_WINDOW_S = 900
-"""The last seconds of metrics that show whether a job works again. Our choice."""
+"""sageaudit checks this many of the last seconds of metrics for work. Our choice."""
 _RESUMED_MIN_S = 300
-"""A job works again if at least this many seconds of `_RESUMED_WINDOW_S` had work, and its idle end
-is shorter. One minute alone proves neither. Our choice."""
+"""An idle job works again once it worked for this many of the last `_RESUMED_WINDOW_S` seconds. Our
+choice."""
 _NEAR_LIMIT_DIVISOR = 10
-"""A limit is near in its last tenth or `_NEAR_LIMIT_S`, but never in its first half."""
+"""A limit is near in its last tenth, but never in its first half."""
 _NEAR_LIMIT_S = 1800
-"""The last seconds before a limit in which it is always near, except in its first half."""
+"""A limit is also near in this many of its last seconds, but never in its first half."""
 
 
 class RunningKind(enum.StrEnum):
@@ -68,19 +65,18 @@ EQUIVALENT_RULES = {
     RunningKind.LONG_RUN: ("max-runtime-loose",),
     RunningKind.LIMIT: ("limit-hit",),
 }
-"""The rules that report the same about a finished job, by kind of message.
-
-A message is not sent if such a rule is off, or if the rule's finding is accepted or snoozed for the
-family. Routes match the first rule."""
+"""The rules that report the same about a finished job, by kind of message. sageaudit sends no
+message if such a rule is off, or if the family's finding of the rule is accepted or snoozed. Routes
+match the first rule."""
 
 
 class WatchState(Struct, frozen=True):
-    """The stored state of a watched run. `revision`: the number of writes; 0 if nothing is stored.
+    """The stored state of a watched run.
 
-    `usd_per_hour` and `gpus`: of all instances; they do not change. `idle_since`: set while the
-    last message to `channels` reported the run idle, up to `idle_until`. `idle_message_count`: how
-    many idle messages were sent. `sent`: the once-per-run message kinds that were already sent.
-    `messages`: how many messages were sent.
+    `revision`: the number of writes; 0 if nothing is stored. `usd_per_hour` and `gpus`: the totals
+    of all instances. `idle_since` and `idle_until`: the idle time that the last message to
+    `channels` reported. They are None once the job works again. `sent`: the kinds of message that
+    were sent and are sent only once.
     """
 
     key: JobKey
@@ -98,9 +94,9 @@ class WatchState(Struct, frozen=True):
 class Idleness(Struct, frozen=True):
     """Whether a running job is idle at the end of its metrics.
 
-    `known_until`: the end of the metrics. `idle_since`: None if the job is not idle then.
-    `is_at_least`: the job was idle in all of `METRICS_WINDOW`. `resumed_at`: when enough work began
-    after the idle time that was reported. `is_working`: the last minutes had enough work.
+    `known_until`: the end of the metrics. `idle_since`: None if the job is not idle. `is_at_least`:
+    the job was idle in all of `METRICS_WINDOW`. `resumed_at`: when work began after the reported
+    idle time. `is_working`: whether the last minutes had enough work.
     """
 
     idle_since: datetime | None
@@ -120,20 +116,14 @@ class Idleness(Struct, frozen=True):
 
 
 def working_since(job: Job) -> datetime | None:
-    """Returns since when the job's own code has been running without a break.
-
-    None if the code is not running.
-    A job that waits, downloads, uploads or stops is neither working nor idle.
-    """
+    """Returns since when the job's own code has run without a break; None if it is not running."""
     last_phase: Phase | None = job.phases[-1] if job.phases else None
     is_running = job.status == "InProgress" and last_phase is not None and is_work_phase(last_phase)
     return last_phase.started_at if last_phase is not None and is_running else None
 
 
 def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness | None:
-    """Returns whether the job is idle at the end of its metrics; None if they are too old or
-    missing.
-    """
+    """Returns the idleness at the end of the metrics; None if they are too old or missing."""
     trimmed, period_s = trim_to_last_points(usage), usage.period_s or 0
     if trimmed is None or trimmed.begins_at is None:
         return None
@@ -161,9 +151,9 @@ def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness 
 
 
 class FinishedRuns(Struct, frozen=True):
-    """The seconds of a family's finished runs of one kind on the same instances, newest first.
+    """The run times in seconds of a family's finished runs on the same instances, newest first.
 
-    `completed_s`: only runs that no limit ended.
+    `all_s`: includes runs that their limit ended. `completed_s`: the newest completed runs only.
     """
 
     all_s: tuple[Decimal, ...] = ()
@@ -171,12 +161,15 @@ class FinishedRuns(Struct, frozen=True):
 
     @property
     def longest_s(self) -> Decimal | None:
-        """The seconds of the longest run; None without runs."""
+        """The longest run time in seconds; None without runs."""
         return max(self.all_s, default=None)
 
 
 def finished_comparable_runs(job: Job, runs: Iterable[AuditSummary]) -> FinishedRuns:
-    """Returns the runs on the job's instances that completed, or that were ended by their limit."""
+    """Returns the run times of earlier runs on the job's instances.
+
+    It includes runs that completed, and runs that their limit ended.
+    """
     if len(job.groups) != 1:
         return FinishedRuns()
     instances = (job.kind.value, job.groups[0].instance_type, job.groups[0].count)
@@ -196,10 +189,10 @@ def finished_comparable_runs(job: Job, runs: Iterable[AuditSummary]) -> Finished
 
 
 class RunTimeLimit(Struct, frozen=True):
-    """A job's time limit, which ends the job in `left_s` seconds.
+    """A time limit that ends the job in `left_s` seconds.
 
-    `slower_runs` of the last `completed_runs` took longer than the time that is left.
-    `includes_waiting`: the limit is on a spot job's whole time.
+    `slower_runs`: how many of the family's last `completed_runs` runs took longer than the limit
+    allows. `includes_waiting`: whether the waiting time of a spot job counts.
     """
 
     seconds: int
@@ -210,7 +203,10 @@ class RunTimeLimit(Struct, frozen=True):
 
     @property
     def is_unlikely_to_finish(self) -> bool:
-        """Whether three of four completed runs took longer, out of `MIN_COMPLETED_RUNS` or more."""
+        """Whether at least 75% of the completed runs took longer than the limit allows.
+
+        False if fewer than `MIN_COMPLETED_RUNS` runs completed.
+        """
         return (
             self.completed_runs >= MIN_COMPLETED_RUNS
             and 4 * self.slower_runs >= 3 * self.completed_runs
@@ -218,9 +214,9 @@ class RunTimeLimit(Struct, frozen=True):
 
 
 def next_limit(job: Job, runs: FinishedRuns, now: datetime) -> RunTimeLimit | None:
-    """Returns the limit that ends the job first: on its run time, or on a spot job's whole time.
+    """Returns the limit that ends the job first; None without a limit.
 
-    Waiting counts only towards a spot job's whole time. None without a limit.
+    Only the limit on a spot job's whole time includes waiting.
     """
     ran_s, limits = job.ran_s or billed_seconds(job)[0], list[tuple[Decimal, int, bool]]()
     if job.max_runtime_s is not None and ran_s is not None:
@@ -238,8 +234,9 @@ def next_limit(job: Job, runs: FinishedRuns, now: datetime) -> RunTimeLimit | No
 
 
 def is_limit_near(limit: RunTimeLimit, ran_s: Decimal, runs: FinishedRuns) -> bool:
-    """Returns whether little time is left, unless a completed run of the family took longer than
-    `ran_s`.
+    """Returns whether little time is left before the limit.
+
+    False if enough runs completed, and one of them took longer than `ran_s`.
     """
     near_s = min(max(limit.seconds / _NEAR_LIMIT_DIVISOR, _NEAR_LIMIT_S), limit.seconds / 2)
     is_usual = len(runs.completed_s) >= MIN_COMPLETED_RUNS and max(runs.completed_s) > ran_s
@@ -247,11 +244,11 @@ def is_limit_near(limit: RunTimeLimit, ran_s: Decimal, runs: FinishedRuns) -> bo
 
 
 class RunningJob(Struct, frozen=True):
-    """A running job as of `now`. `idleness`: None if the metrics do not show whether it is idle.
+    """A running job as of `now`.
 
-    `usd_per_hour` and `gpus`: of all instances; `usd_per_hour` is None without a price.
-    `spent_usd`: the cost so far. `is_upper_bound`: both amounts are upper bounds, as Spot costs
-    less. `estimated`: both amounts are at an estimated rate.
+    `idleness`: None if the metrics do not show it. `usd_per_hour` and `gpus`: the totals of all
+    instances; `usd_per_hour` is None without a price. `is_upper_bound`: both amounts are upper
+    bounds, because Spot costs less. `estimated`: both amounts use an estimated rate.
     """
 
     job: Job
@@ -278,10 +275,7 @@ class RunningJob(Struct, frozen=True):
 
     @property
     def remaining_cost_usd(self) -> Decimal | None:
-        """The maximum USD that the job still costs until its limit.
-
-        None without a limit or price.
-        """
+        """The most USD that the job still costs until its limit; None without a limit or price."""
         if self.limit is None or self.usd_per_hour is None:
             return None
         return self.usd_per_hour * self.limit.left_s / 3600
@@ -293,8 +287,9 @@ def due_messages(
     settings: WatchSettings,
     silenced_kinds: Collection[RunningKind] = (),
 ) -> tuple[RunningKind, ...]:
-    """Returns the kinds of message that are due. One message has all of them; the first is its
-    headline.
+    """Returns the due kinds of message.
+
+    They are sent as one message, and the first is its headline.
     """
     is_working = working_since(running.job) is not None
     due = {
@@ -312,7 +307,7 @@ def _has_resumed(running: RunningJob, state: WatchState) -> bool:
 
 
 def _is_idle(running: RunningJob, state: WatchState, settings: WatchSettings) -> bool:
-    """Returns whether the job is idle for long enough, and unreported since it last worked."""
+    """Returns whether the job is idle for long enough, and this idle time was not reported."""
     idleness = running.idleness
     if (
         idleness is None

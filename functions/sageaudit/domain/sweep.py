@@ -1,8 +1,8 @@
 """SageMaker's lists of jobs: their rows, the state of a list, and the event that a sweep sends.
 
-SageMaker sorts its lists only by name, creation time or status, so a sweep reads by creation time,
-back to `next_created_after`. Every job created earlier had ended and was checked when the list was
-last read to its end. docs/decisions/0022-lists-are-read-by-creation-time.md.
+SageMaker sorts its lists only by name, creation time or status. So a sweep reads by creation time,
+back to `next_created_after`. All jobs created earlier have ended and were checked.
+docs/decisions/0022-lists-are-read-by-creation-time.md.
 """
 
 from __future__ import annotations
@@ -28,15 +28,13 @@ job>-001-1a2b3c4d`."""
 FIRST_LOOKBACK = timedelta(hours=24)
 """How far the first sweep of a list looks back."""
 OVERLAP = timedelta(hours=3)
-"""Jobs that changed this long before the watermark are checked again, as a list or a function's
-clock may be behind: our choice."""
+"""Jobs that changed this long before the watermark are checked again, because SageMaker's list or
+our clock may be behind. Our choice."""
 MAX_UNTRIED_TIME = timedelta(hours=3)
-"""If no sweep read a list for this long, the policy is assumed not to include it any more. Sweeps
-run every 15 minutes. Our choice."""
+"""If no sweep read a list for this long, the policy no longer includes it. Our choice: sweeps run
+every 15 minutes."""
 _GRACE = timedelta(minutes=35)
-"""How long after a job's end its audit may be missing: see `grace`."""
 _ROLLUP_GRACE = timedelta(minutes=80)
-"""How long after a roll-up's end its audit may be missing: see `grace`."""
 _MAX_OPEN_AGE = LONGEST_LIFE + timedelta(days=2)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -57,7 +55,7 @@ class ListedJob(Struct, frozen=True):
 
     @property
     def last_changed_at(self) -> datetime:
-        """When the job ended; without an end, when it was last modified or else created."""
+        """When the job ended; without an end, when it was last modified or created."""
         return self.ended_at or self.modified_at or self.created_at
 
 
@@ -69,12 +67,12 @@ class Period(Struct, frozen=True):
 
     @property
     def created_after(self) -> datetime:
-        """The earliest creation of a job that ended in the period."""
+        """The earliest creation time of a job that ended in the period."""
         return datetime.combine(self.since, time(), UTC) - LONGEST_LIFE
 
     @property
     def created_before(self) -> datetime:
-        """The end of the last day."""
+        """The end of the period's last day."""
         return datetime.combine(self.until, time(), UTC) + timedelta(days=1)
 
     def contains(self, job: ListedJob) -> bool:
@@ -90,9 +88,8 @@ def select_rows(
 ) -> list[ListedJob]:
     """Returns the jobs of these kinds that ended in the period or have not ended.
 
-    A roll-up comes with the jobs that it launched, of any day and kind, as the roll-up is their
-    sum: jobs named after it, and `children`. A repeated row counts once, as pages shift while jobs
-    are created.
+    It also returns the jobs, of any day and kind, that a returned roll-up launched. These are in
+    `children` or named after the roll-up. Repeated rows count once.
     """
     kind_set, unique_rows = set(kinds), list(dict.fromkeys(rows))
     arns = {child.arn for child in children}
@@ -116,7 +113,7 @@ def select_rows(
 def rollups_with_listed_children(
     rows: Iterable[ListedJob], period: Period, kinds: Collection[JobKind]
 ) -> Iterator[ListedJob]:
-    """Yields once each selected roll-up whose jobs are not named after it."""
+    """Yields each selected roll-up whose jobs' names do not show that it launched them."""
     for row in dict.fromkeys(rows):
         rollup = row.ref.kind.spec.rollup
         if (
@@ -129,17 +126,14 @@ def rollups_with_listed_children(
 
 
 def sort_for_audit(rows: Iterable[ListedJob]) -> list[ListedJob]:
-    """Sorts rows by their end, oldest first, so that earlier runs of a family are audited first.
-
-    Roll-ups come last, after the jobs that they sum.
-    """
+    """Sorts rows by their end, oldest first, and roll-ups last, after their jobs."""
     return sorted(
         rows, key=lambda row: (bool(row.ref.kind.spec.rollup), row.last_changed_at, row.ref.arn)
     )
 
 
 def newest_rows(rows: Sequence[ListedJob], limit: int) -> list[ListedJob]:
-    """Returns the `limit` rows that ended last, in the order of auditing."""
+    """Returns the `limit` rows that ended last, in the order in which they are audited."""
     return sort_for_audit(sorted(rows, key=lambda row: (row.last_changed_at, row.ref.arn))[-limit:])
 
 
@@ -150,10 +144,9 @@ def _is_in_period(row: ListedJob, period: Period) -> bool:
 def _is_named_after(
     row: ListedJob, prefixes: Mapping[tuple[JobKind | None, str], datetime]
 ) -> bool:
-    """Returns whether the row's name and kind show that a roll-up launched the job.
+    """Returns whether the name shows that a roll-up launched the job, as List* does not show it.
 
-    List* does not return which job launched it. `prefixes`: the creation times of roll-ups, by kind
-    of launched job and name.
+    `prefixes`: the creation times of roll-ups, by kind of launched job and name.
     """
     parts = row.ref.name.rsplit("-", 2)
     if len(parts) != 3:  # noqa: PLR2004 - name, number, hash
@@ -163,11 +156,10 @@ def _is_named_after(
 
 
 def grace(kind: JobKind) -> timedelta:
-    """Returns how long after a job's end its audit may be missing although the event was not lost.
+    """Returns how long after a job's end its audit may be missing without a lost event.
 
     A job needs up to 15 minutes in the queue, 15 for late metrics, and 5 for the work. A roll-up
-    waits up to three times for the audits of its jobs, after its own event or the event that a
-    sweep sent.
+    waits up to three times for its jobs' audits.
     """
     return _ROLLUP_GRACE if kind.spec.rollup and kind.spec.has_event else _GRACE
 
@@ -185,8 +177,8 @@ class ListProgress(Struct, frozen=True):
 
     `started_at`: when the first page was read. `created_before`: jobs created at or after this time
     are done. `edge`: the ARNs of done jobs that were created just before this time.
-    `oldest_open_created_at`: the earliest creation of a job that has not ended, or has only just
-    ended.
+    `oldest_open_created_at`: the earliest creation time of jobs that are running, or ended only
+    just now.
     """
 
     started_at: datetime
@@ -195,8 +187,9 @@ class ListProgress(Struct, frozen=True):
     edge: frozenset[str] = frozenset()
 
     def after(self, page: Sequence[ListedJob]) -> ListProgress:
-        """Returns the progress after a page. Jobs that were created together may be on two
-        pages.
+        """Returns the progress after a page.
+
+        Jobs that were created together may be on two pages.
         """
         if not page:
             return self
@@ -210,10 +203,9 @@ class ListProgress(Struct, frozen=True):
 class ListState(Struct, frozen=True):
     """The state of a list between sweeps.
 
-    `began_at`: when the list was first swept; jobs that ended earlier are not reported as missed.
-    `watermark`: jobs that ended before this time were checked. `next_created_after`: the creation
-    time from which the list is read next. `tried_at`: the last time that a sweep started on the
-    list.
+    `began_at`: when the list was first swept. `watermark`: jobs that ended before this time were
+    checked. `next_created_after`: the creation time from which the next sweep reads. `tried_at`:
+    when the last sweep of the list started.
     """
 
     began_at: datetime
@@ -234,10 +226,10 @@ def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, L
 
 
 class SentEvent(Struct, frozen=True):
-    """When a run's event was last sent. `due_at`: the due audit that it was sent for; None for a
-    lost event.
+    """When sageaudit last sent a run's event.
 
-    A SentEvent is also stored if an event arrived in time but its audit has to wait, or failed.
+    `due_at`: when the run was due to be audited again; None if its own event was lost. An event
+    that arrived is also stored if its audit failed or has to wait.
     """
 
     at: datetime
@@ -245,7 +237,7 @@ class SentEvent(Struct, frozen=True):
 
 
 def first_state(now: datetime) -> ListState:
-    """Returns the state of a list that was never swept: sweeps look back `FIRST_LOOKBACK`."""
+    """Returns the state of a list that was never swept."""
     since = now - FIRST_LOOKBACK
     return ListState(
         began_at=now, watermark=since + OVERLAP, next_created_after=since - LONGEST_LIFE
@@ -253,9 +245,9 @@ def first_state(now: datetime) -> ListState:
 
 
 def repair_state(state: ListState, kind: JobKind, now: datetime) -> ListState:
-    """Returns the state, or a first state if the state's times are in the future.
+    """Returns the state, or a new one if its times are in the future.
 
-    A clock that was ahead wrote such a state, so it is unknown what was skipped.
+    A clock that was ahead wrote such a state. Nobody knows what it skipped.
     """
     if state.watermark > now - grace(kind) or state.next_created_after > now:
         fresh = first_state(now)
@@ -266,13 +258,14 @@ def repair_state(state: ListState, kind: JobKind, now: datetime) -> ListState:
 
 
 def start_or_resume(state: ListState, now: datetime) -> ListProgress:
-    """Returns the progress of a list that stopped, or a new progress."""
+    """Returns the progress of an interrupted list, or a new progress."""
     return state.progress or ListProgress(now, now + timedelta(days=1), None)
 
 
 def finish_list(state: ListState, progress: ListProgress, kind: JobKind) -> ListState:
-    """Returns the state after a list's last page. The new watermark is `grace` before the list's
-    start.
+    """Returns the state after a list's last page.
+
+    The new watermark is `grace` before the time at which the first page was read.
     """
     started_at = progress.started_at
     oldest_open_created_at = progress.oldest_open_created_at or started_at
@@ -289,9 +282,9 @@ def finish_list(state: ListState, progress: ListProgress, kind: JobKind) -> List
 class RowDecision(Struct, frozen=True):
     """What a sweep does about one row of a list.
 
-    `needs_audit`: the job must have an audit by now. `is_counted`: this sweep is the first to check
-    the time at which the job ended. `is_after_first_sweep`: the job ended after the list was first
-    swept. `should_have_event`: the job's event should have arrived.
+    `needs_audit`: the job must have an audit by now. `is_counted`: no earlier sweep has checked
+    this job. `is_after_first_sweep`: the job ended after the first sweep. `should_have_event`: the
+    job's event should have arrived.
     """
 
     must_be_listed_again: bool

@@ -1,8 +1,7 @@
 """The shapes of tokens (secrets), and the check that every shown name passes.
 
-The shapes come from the services' documentation and from secret scanners (gitleaks' default rules,
-GitHub's "supported secret scanning patterns"). Repetitions are bounded, so that no text takes
-quadratic time.
+Sources: the services' documentation, gitleaks' default rules and GitHub's "supported secret
+scanning patterns". Repetitions are bounded, so that no text takes quadratic time.
 """
 
 from __future__ import annotations
@@ -62,16 +61,12 @@ def safe_name(text: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Returns whether a text can be shown: at most 256 letters, digits and signs, and no token.
-
-    Variants of letters, such as full-width ones, are checked as the plain letters.
-    """
+    """Returns whether a text can be shown: at most 256 letters, digits and signs, and no token."""
     return _NAME.match(text) is not None and not _has_token(text)
 
 
 def is_tag(text: str) -> bool:
-    """Returns whether a text is a safe name or value of a tag, which may begin with a sign or a
-    space.
+    """Returns whether a text is a safe name or value of a tag.
 
     AWS accepts letters, digits, separators and `_.:/=+-@` (Tag in SageMaker's service model).
     """
@@ -88,5 +83,4 @@ def _has_token(text: str) -> bool:
 
 
 def _is_mixed(word: str) -> bool:
-    """Returns whether a word has digits and letters of both cases, as tokens do."""
     return any(map(str.isdigit, word)) and not (word.islower() or word.isupper())

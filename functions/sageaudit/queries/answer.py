@@ -70,9 +70,9 @@ def first_page(
 ) -> AnswerPage:
     """Returns at most `limit` rows.
 
-    With `only_above_zero`, an order by dollars leaves out rows of $0. The reads do not grow with
-    the history, unless a filter without an index matches few rows. An order by duration or waiting
-    time reads every row, since no daily sum has them.
+    With `only_above_zero`, an order by dollars leaves out rows of $0. An order by duration or
+    waiting time reads every row, since no daily sum has them. Other reads do not grow with the
+    history, unless a filter without an index matches few rows.
     """
     _check(question)
     lists = replace(lists, page_size=min(limit + 1, _MAX_PAGE_SIZE))
@@ -93,7 +93,7 @@ def first_page(
 def iterate_rows(
     lists: HistoryLists, question: Question, *, with_summaries: bool = False
 ) -> Iterator[ListRow]:
-    """Yields every row as it is read; an order by an amount keeps all rows in memory."""
+    """Yields every row as it is read. An order by an amount keeps all rows in memory."""
     if question.rule is None:
         return iterate_audits(lists, question)
     return iterate_findings(lists, question, question.rule, with_summaries=with_summaries)
@@ -145,7 +145,7 @@ def _matching_audits(lists: HistoryLists, question: Question) -> Iterator[AuditS
 def _matching_findings(
     lists: HistoryLists, question: Question, rule: str, *, with_summaries: bool
 ) -> Iterator[RuleFinding]:
-    """Yields the matching findings; reads a summary only if the finding itself is not enough."""
+    """A summary is read only if the finding itself is not enough."""
     is_match = make_row_filter(question)
     reads_all_summaries = with_summaries or has_summary_filter(question)
     for finding in lists.findings(rule):
@@ -160,14 +160,13 @@ def _matching_findings(
 
 
 def _sort_by_amount(rows: Iterator[Row], question: Question) -> list[Row]:
-    """Returns all rows by their amount, largest first, then newest first."""
     return sorted(
         rows, key=lambda row: (sort_amount(row, question.sort), sort_key(row)), reverse=True
     )
 
 
 class _FamilyDay(Struct, frozen=True):
-    """The dollars of a family or of the question's owner on one day; no audit of it has more."""
+    """The dollars of a family, or of the question's owner, on one day. No audit of it has more."""
 
     usd: Decimal
     day: date
@@ -180,9 +179,7 @@ class _FamilyDay(Struct, frozen=True):
 def _top_by_amount(
     lists: HistoryLists, question: Question, row_count: int, *, only_above_zero: bool
 ) -> list[AuditSummary]:
-    """Returns the first `row_count` rows in an order by dollars.
-
-    Reads the days of families, the most expensive first, since no job has more dollars than its
+    """Reads the days of families, the most expensive first, since no job has more dollars than its
     family on that day. Stops when no remaining day can have a row that ranks higher.
     """
     highest_rows: list[tuple[_Rank, AuditSummary]] = []
@@ -248,9 +245,9 @@ def read_family_recommendations(
     *,
     most_runs: int | None = None,
 ) -> Iterator[FamilyRecommendations]:
-    """Yields the families of the question's account, region and family, with recommendations.
+    """Yields the families of the question's account, region and family, with their recommendations.
 
-    `most_runs`: how many of a family's newest runs to read; None reads all runs in the window.
+    `most_runs` is the number of a family's newest runs to read. None reads all runs in the window.
     """
     rows = lists.daily_sums(
         Scope.FAMILY, account=question.account, region=question.region, name=question.family
@@ -264,7 +261,7 @@ def read_family_recommendations(
 def matching_recommendations(
     families: Iterator[FamilyRecommendations] | list[FamilyRecommendations], question: Question
 ) -> Iterator[FamilyRecommendation]:
-    """Yields the recommendations of the families whose newest run matches."""
+    """Yields the recommendations of the families whose newest run matches the question."""
     is_match = make_row_filter(question)
     return (
         recommendation

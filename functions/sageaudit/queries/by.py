@@ -1,7 +1,7 @@
 """Sums of the audits of a question, by one or two columns: `sageaudit by COLUMN[,COLUMN]`.
 
-Daily sums are added up if they have the columns and the filters, without reading an audit.
-Otherwise the audits of the question are read. Both give the same figures.
+Daily sums are used if they have the columns and the filters. Otherwise the audits of the question
+are read. Both give the same figures.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ _WHOLE_JOB_FIELDS = (*_FINDING_FIELDS, "judged_usd", "idle_usd", "costliest_rule
 
 
 def period_length(columns: Sequence[Column]) -> PeriodLength | None:
-    """Returns the length of the periods that the columns ask for."""
+    """Returns the length of the periods that the columns ask for; None without a period."""
     return next((column.length for column in columns if column.length), None)
 
 
 def default_since(columns: Sequence[Column]) -> str:
-    """Returns how far back sums by these columns go by default."""
+    """Returns how far back sums by these columns go by default, such as `30d`."""
     length = period_length(columns)
     return (
         {PeriodLength.WEEK: "56d", PeriodLength.MONTH: "180d"}.get(length, "30d")
@@ -75,9 +75,10 @@ def sum_by(
 ) -> list[SumsRow]:
     """Returns the sums of the question's audits by these columns.
 
-    If a column is a period, the rows are in order of time. Other rows are in the question's order,
-    by default the most waste first. If the only column is a period, periods without jobs have rows
-    too. With a rule, only jobs with a standing finding of the rule are counted, and only the rule's
+    Rows with a period are in order of time. Other rows are in the question's order, by default the
+    most waste first. If the only column is a period, periods without jobs have rows, too.
+
+    With a rule, only jobs with a standing finding of the rule are counted, and only the rule's
     dollars. `read_runs` reads each audit, which hours and medians need.
     """
     group_columns = [column for column in columns if not column.length]
@@ -108,13 +109,11 @@ def sum_by(
 
 
 def _usage_type_row(row: SumsRow) -> SumsRow:
-    """Returns a row and its period before, both marked as sums of a usage type."""
     before = row.before and replace(row.before, is_usage_type=True)
     return replace(row, is_usage_type=True, before=before)
 
 
 def _has_rule_dollars(question: Question, group_columns: Sequence[Column]) -> bool:
-    """Whether the dollars are those of single rules, not of whole jobs."""
     return question.rule is not None or GROUPABLE["rule"] in group_columns
 
 
@@ -127,7 +126,7 @@ def sum_all(lists: HistoryLists, question: Question) -> Sums:
 class _Timeline(Struct, frozen=True):
     """The sums of a group by day.
 
-    `all_jobs`: for a question with a rule, the sums of all jobs that the rule may judge.
+    `all_jobs` has the sums of all jobs that the rule may judge; None for a question without a rule.
     """
 
     days: _Days
@@ -135,11 +134,7 @@ class _Timeline(Struct, frozen=True):
     all_jobs: _Days | None = None
 
     def total_between(self, first_day: date, last_day: date) -> SumsRow:
-        """Returns the sums of these days.
-
-        A rule's dollars are unknown if no job of these days was judged, or if the rule found
-        nothing on any day.
-        """
+        """A rule's dollars are unknown if no job was judged, or if the rule found nothing."""
         total = _between(self.days, first_day, last_day, has_rule_dollars=self.has_rule_dollars)
         if self.all_jobs is None:
             return total
@@ -182,17 +177,14 @@ def _periods(
 
 
 def _is_not_empty(row: SumsRow) -> bool:
-    """Whether a row has a job, dollars or a rule; a row of only a tuning job may have none."""
     return bool(row.jobs or row.waste_usd or row.possible_usd or row.rule)
 
 
 def _period(
     timeline: _Timeline, length: PeriodLength, first: date, today: date, covered_day: date
 ) -> SumsRow:
-    """Returns one period with its comparison.
-
-    The current period is compared with the same number of days of the previous one, but not on its
-    first day.
+    """The current period is compared with the same number of days of the previous one, but not on
+    its first day.
     """
     after, before = length.next_period(first), length.previous_period(first)
     days, days_so_far = (after - first).days, (today - first).days + 1
@@ -217,8 +209,8 @@ def _period(
 
 
 def _projected_spend(timeline: _Timeline, first: date, today: date, days: int) -> Decimal | None:
-    """Returns the projected spend of the current period in USD. Each remaining day costs the
-    average of the finished days; today costs at least what it has cost so far.
+    """Returns USD. Each remaining day costs the average of the finished days. Today costs at least
+    what it has cost so far.
     """
     spent_usd = timeline.total_between(first, today - ONE_DAY).total_usd
     if spent_usd is None:
@@ -255,7 +247,6 @@ def column_values(group_columns: Sequence[Column], values: Values) -> dict[str, 
 def _group_sums(
     lists: HistoryLists, question: Question, group_columns: Sequence[Column], *, runs: bool
 ) -> dict[Values, _Days]:
-    """Returns the sums by the values of these columns, then by day."""
     scope = None if runs else _scope(lists, question, group_columns)
     if scope is None:
         parts = _parts_from_audits(lists, question, group_columns)
@@ -270,7 +261,7 @@ def _group_sums(
 def _scope(
     lists: HistoryLists, question: Question, group_columns: Sequence[Column]
 ) -> Scope | None:
-    """Returns the daily sums that have these columns and the filters; None if no daily sums do."""
+    """Returns None if no daily sums have these columns and the filters."""
     used_names = {column.key if column.is_tag else column.name for column in group_columns}
     used_names = (used_names | question.filters.keys()) - {"account", "region"}
     window = lists.window
@@ -298,11 +289,7 @@ def _parts_from_daily_sums(
 def _parts_from_audits(
     lists: HistoryLists, question: Question, group_columns: Sequence[Column]
 ) -> Iterator[_Part]:
-    """Yields what each matching audit adds to the sums; with a rule as column or filter, what it
-    adds to each rule.
-
-    Raises BadUsage for a column that is not a cost tag of any of the audits read.
-    """
+    """Raises BadUsage for a column that is not a cost tag of any of the audits read."""
     rule, job_question = question.rule, question
     found_keys: set[JobKey] | None = None
     if rule is not None:
@@ -340,13 +327,11 @@ def _parts_from_audits(
 
 
 def _split_by_rule(row: AuditSummary, only_rule: str | None) -> Iterator[JobPart]:
-    """Yields the job once for each rule with a finding in it, or only for `only_rule`."""
     for rule in row.sums.rules if only_rule is None else {only_rule} & {*row.sums.rules}:
         yield JobPart(row, replace(row.sums, rules={rule: row.sums.rules[rule]}), rule=rule)
 
 
 def _split_by_usage_type(parts: Iterable[JobPart]) -> Iterator[JobPart]:
-    """Yields the job once for each usage type of its bill, with only the dollars of that type."""
     for part in parts:
         for name, usd in (part.summary.usage_costs or {}).items():
             sums = Sums(
@@ -361,7 +346,6 @@ def _split_by_usage_type(parts: Iterable[JobPart]) -> Iterator[JobPart]:
 
 
 def _newest_tags(lists: HistoryLists) -> set[str] | None:
-    """Returns the cost tags of the history's newest audit; None without audits."""
     days = audited_days(lists.history)
     if days is None:
         return None
@@ -371,5 +355,4 @@ def _newest_tags(lists: HistoryLists) -> set[str] | None:
 
 
 def _without_rule_filter(question: Question) -> Question:
-    """Returns the question about jobs, without the filters on the rule's findings."""
     return question.with_changed_filters(rule=None, severity=None, min_usd=None)

@@ -35,9 +35,9 @@ class ChangeKind(enum.StrEnum):
 
 
 class SpendChange(SumsRow, frozen=True, kw_only=True):
-    """The sums of one value of a column, with `before`, the sums of the days before.
+    """The sums of one value of a column now, and in the days before (`before`).
 
-    `name` is the value, None for jobs without a value. An unknown amount is None, and so is its
+    `name` is the value; None for jobs without a value. An unknown amount is None, and so is its
     change. If the history does not cover the days before, all their amounts are unknown.
     """
 
@@ -48,7 +48,7 @@ class SpendChange(SumsRow, frozen=True, kw_only=True):
 
     @property
     def jobs_before(self) -> int | None:
-        """How many jobs ended in the days before."""
+        """The number of jobs that ended in the days before; None if unknown."""
         return self.before.jobs if self.before else None
 
     @property
@@ -68,7 +68,7 @@ class SpendChange(SumsRow, frozen=True, kw_only=True):
 
     @property
     def change_qualifier(self) -> SpendQualifier:
-        """How exactly the size of the change of spend is known, without its sign."""
+        """How exactly the size of the spend's change is known, whatever its sign."""
         has_fallen = (self.total_change_usd or 0) < 0
         return qualify_change(
             self.spend_qualifier, self.spend_qualifier_before, has_fallen=has_fallen
@@ -81,7 +81,7 @@ def window_before(window: Window) -> Window:
 
 
 def is_covered_before(lists: HistoryLists, question: Question) -> bool:
-    """Whether the history has audits as old as the window before the question's window."""
+    """Returns whether the history covers the window before the question's window."""
     before = window_before(lists.window)
     wide_lists = lists.in_window(Window(before.since, lists.window.until))
     return first_covered_day(wide_lists, question, before.first_day) <= before.first_day
@@ -95,11 +95,11 @@ def find_changes(
     today: date,
     history_since: date | None = None,
 ) -> list[SpendChange]:
-    """Returns each value of the column with its change of spend, the largest first, then by waste.
+    """Returns the change of spend of each value of the column, the largest first.
 
-    Tuning jobs, each a family of its own, are one family if their names share a stem. A value is
-    new if no job since `history_since` had it; None searches the whole history. Raises BadUsage for
-    a day, week or month.
+    Tuning jobs whose names share a stem are one family. A value is new if no job since
+    `history_since` had it; None searches the whole history. Raises BadUsage for a day, week or
+    month.
     """
     if column.length:
         raise BadUsage(
@@ -153,7 +153,6 @@ def changed_families(rows: Iterable[SpendChange]) -> list[ChangedFamily]:
 def _sums_by_name(
     lists: HistoryLists, question: Question, column: Column, today: date
 ) -> dict[Any, SumsRow]:
-    """Returns the sums by the names that similar families share (`shared_name`)."""
     rows: dict[Any, list[SumsRow]] = defaultdict(list)
     for row in sum_by(lists, question, [column], today=today):
         name = column.value_of(row)
@@ -164,7 +163,6 @@ def _sums_by_name(
 def _names_seen_earlier(
     earlier: HistoryLists, question: Question, column: Column, today: date, since: date | None
 ) -> set[Any]:
-    """Returns the names of jobs that ended before the compared days."""
     days = audited_days(earlier.history)
     if not days or days[0] >= earlier.window.first_day:
         return set()
@@ -176,9 +174,7 @@ def _names_seen_earlier(
 def _direction(
     now: SumsRow, before: SumsRow, *, was_seen_earlier: bool, is_covered: bool
 ) -> ChangeKind | None:
-    """Returns the kind of a change. GONE needs one earlier job; the other kinds need a history that
-    covers all days before.
-    """
+    """GONE needs one earlier job. The other kinds need a history that covers all days before."""
     if before.jobs and not now.jobs:
         return ChangeKind.GONE
     if not is_covered:

@@ -1,8 +1,7 @@
 """The columns of audits and the filters of questions, one row of a table for each.
 
-The table defines the options of commands and of Python, the filters of a `Question`, which rows
-match, the columns of sums, and the known values of a filter. A cost tag that the policy shows is a
-column of its own.
+The table defines the options of commands and of Python, the filters of a `Question`, the columns of
+sums, and the known values of a filter. A cost tag that the policy shows is a column of its own.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ Matches = Callable[[AuditSummary, Any], bool]
 
 
 class Column(Struct, frozen=True):
-    """A column of audits; if it is not `groupable`, only a filter.
+    """A column of audits, a filter, or both.
 
-    `field` is the column's name in rows, if it differs. `parse` reads a filter value; `matches`
-    compares a summary with the value, `matches_finding` a finding. `needs_summary`: a finding does
-    not have the column. `scope` is the scope of its daily sums. `choices`: all values that it can
-    have; `unit` is the unit of an amount. A column without `help` is not a filter.
+    Without `help` it is not a filter. If it is not `groupable`, it is only a filter. `field` is its
+    name in rows, if that differs. `parse` reads a filter value. `matches` compares a summary with
+    that value, `matches_finding` a finding. `needs_summary` means that a finding does not have the
+    column. `scope` is the scope of its daily sums. `choices` are all values that it can have.
     """
 
     name: str
@@ -71,7 +70,7 @@ class Column(Struct, frozen=True):
         return row.tags.get(self.name) if self.is_tag else getattr(row, self.key)
 
     def is_match(self, row: AuditSummary | RuleFinding, filter_value: Any) -> bool:
-        """Whether a row passes this filter; a field that was not read yet passes."""
+        """Returns whether a row passes this filter. A field that was not read yet passes."""
         if isinstance(row, RuleFinding):
             if self.matches_finding:
                 return self.matches_finding(row.finding, filter_value)
@@ -84,7 +83,7 @@ class Column(Struct, frozen=True):
 
 
 def _parse_status(text: str) -> str:
-    """Reads a status. Raises ValueError for a status of jobs that have not ended."""
+    """Raises ValueError for a status of jobs that have not ended."""
     word = text.replace("-", " ").capitalize()
     if word.replace(" ", "") in _RUNNING:
         raise ValueError(
@@ -104,10 +103,6 @@ def _parse_type(text: str) -> str:
 def _minimum_filter(
     get_amount: Callable[[AuditSummary], Decimal | None], unit: str, example: str
 ) -> dict[str, Any]:
-    """Returns the fields of a filter by a minimum amount. `parse` raises ValueError for other
-    texts.
-    """
-
     def parse(text: object) -> Decimal:
         try:
             minimum = Decimal(str(text).removeprefix("$").removesuffix("%"))
@@ -161,12 +156,14 @@ def _duration_hours(row: AuditSummary) -> Decimal | None:
 
 
 def _parse_reason(text: str) -> str:
-    """Returns a kind of failure from its name in any case; returns an unknown name unchanged."""
+    """An unknown name is returned unchanged."""
     return next((word for word in CLASSES if word.lower() == text.lower()), text)
 
 
 def _has_image(row: AuditSummary, filter_value: str) -> bool:
-    """Whether the image's name contains the text; NAME:TAG must be the end of its path."""
+    """A text with a tag, such as `pytorch-training:2.1`, must be the end of the image's path. Any
+    other text may be anywhere in it.
+    """
     image, text = (row.image or "").lower(), filter_value.lower()
     return f"/{image}".endswith(f"/{text}") if ":" in text else text in image
 
@@ -269,7 +266,10 @@ def tag_column(name: str) -> Column:
 
 
 def parse_columns(text: str) -> tuple[Column, ...]:
-    """Reads `family` or `owner,month`; any other word is a cost tag. Raises BadUsage."""
+    """Reads one or two columns, such as `family` or `owner,month`. Raises BadUsage.
+
+    A word that is not a column is a cost tag.
+    """
     names = [name.strip() for name in text.split(",")]
     columns = tuple(GROUPABLE.get(name.lower()) or tag_column(name) for name in names)
     if not all(names) or len(columns) > 2 or len({column.key for column in columns}) < len(columns):  # noqa: PLR2004
@@ -298,7 +298,7 @@ def make_row_filter(question: Question) -> Callable[[AuditSummary | RuleFinding]
 
 
 def has_summary_filter(question: Question) -> bool:
-    """Whether a filter needs fields that findings do not have."""
+    """Returns whether a filter needs fields that findings do not have."""
     return any(FILTERS[name].needs_summary for name in question.filters)
 
 
@@ -308,9 +308,10 @@ def make_question(
     filter_values: Mapping[str, Any],
     option_name: Callable[[str], str] = str,
 ) -> Question:
-    """Makes a question from filter values, as texts or as values, by the names of the filters.
+    """Makes a question from filter values, by the names of the filters.
 
-    `option_name` returns the caller's name of a filter. Raises BadUsage for an invalid value.
+    A value may be a text. `option_name` returns the caller's name of a filter, for errors. Raises
+    BadUsage for an invalid value.
     """
     parsed_values = {}
     for name, value in filter_values.items():

@@ -29,7 +29,7 @@ from sageaudit.structs import replace
 
 _MAX_YEAR = 2099
 _MAX_GAP = timedelta(days=90)
-"""The length of a gap without audits after which a history begins anew (our choice)."""
+"""After a gap of this length without audits, a history begins anew. Our choice."""
 Row = TypeVar("Row", AuditSummary, RuleFinding)
 _SHARED_NAME_PREFIXES = tuple(f"{kind.value}/" for kind in JobKind if kind.spec.rollup)
 """Prefixes of names that several roll-ups, each a family of its own, may share."""
@@ -41,7 +41,7 @@ NEVER_STARTED = "Never started"
 
 
 class ReadCounts(Struct):
-    """How much was read: `rows` of lists (audits or findings) and `sums` (daily sums)."""
+    """The numbers of rows of lists (audits or findings) and of daily sums that were read."""
 
     rows: int = 0
     sums: int = 0
@@ -50,7 +50,7 @@ class ReadCounts(Struct):
 class HistoryLists(Struct, frozen=True):
     """The lists of a history in a window.
 
-    `page_size`: how many rows the first request of each list reads; None for as many as fit.
+    The first request of each list reads `page_size` rows; None reads as many as fit.
     """
 
     history: History
@@ -97,7 +97,7 @@ class HistoryLists(Struct, frozen=True):
     ) -> Iterator[SumRow]:
         """Yields the daily sums of the window's days.
 
-        A family may be named by its shared part, which the history itself does not know.
+        For tuning jobs, `name` may be the name that several families share.
         """
         is_shared = (
             scope is Scope.FAMILY and name is not None and name.startswith(_SHARED_NAME_PREFIXES)
@@ -118,7 +118,6 @@ class HistoryLists(Struct, frozen=True):
     def _runs_of_families(
         self, question: Question, family: str, before: datetime
     ) -> Iterator[AuditSummary]:
-        """Yields the runs of a family in each account and region that have daily sums of it."""
         account, region = question.account, question.region
         if (
             account is not None
@@ -139,7 +138,6 @@ class HistoryLists(Struct, frozen=True):
             day -= timedelta(days=1)
 
     def _rows(self, queries: Iterable[RunQuery[Row]], before: datetime) -> Iterator[Row]:
-        """Yields the rows of lists, one list after the other, back to the window's start."""
         since = self.window.since
         rows = chain.from_iterable(
             self.history.runs(query, before=before, page_size=self.page_size) for query in queries
@@ -150,25 +148,27 @@ class HistoryLists(Struct, frozen=True):
 
 
 def sort_key(row: AuditSummary | RuleFinding) -> tuple[datetime, str]:
-    """Returns a key that sorts the rows of several lists: the newest row has the largest key."""
+    """Returns a key that sorts the rows of several lists. The newest row has the largest key."""
     return row.ended_at, f"{row.key.arn}#{row.key.created_at.timestamp():.3f}"
 
 
 def _last_day(before: datetime) -> date:
-    """Returns the last day that begins before a moment."""
     return (before - timedelta(microseconds=1)).date()
 
 
 def audits_of_period(
     history: History, period: Period, account: str | None = None
 ) -> Iterator[AuditSummary]:
-    """Yields audits of jobs that ended in the period, of one account or of all, newest first."""
+    """Yields the audits of jobs that ended in the period, newest first.
+
+    `account` is None for all accounts.
+    """
     window = Window(datetime.combine(period.since, time(), UTC), period.created_before)
     return HistoryLists(history, window).audits(Question.with_filters(window, account=account))
 
 
 def audited_days(history: History) -> list[date] | None:
-    """Returns the days on which audited jobs ended, in order; None without any."""
+    """Returns the days on which audited jobs ended, in order; None without audits."""
     rows = history.daily_sums(Scope.ACCOUNT, FIRST_MOMENT.date(), date(_MAX_YEAR, 12, 31))
     return sorted({row.day for row in rows}) or None
 
@@ -176,7 +176,7 @@ def audited_days(history: History) -> list[date] | None:
 def first_covered_day(lists: HistoryLists, question: Question, day: date) -> date:
     """Returns the first day that the history covers in the question's account and region.
 
-    Looks back from `day`; returns `date.max` if there are no audits.
+    It looks back from `day`. It returns `date.max` if there are no audits.
     """
     earlier = make_window(day - _MAX_GAP, lists.window.last_day + ONE_DAY)
     rows = lists.in_window(earlier).daily_sums(
@@ -188,8 +188,8 @@ def first_covered_day(lists: HistoryLists, question: Question, day: date) -> dat
 def as_list_row(summary: AuditSummary) -> AuditSummary:
     """Returns an audit as lists show it.
 
-    The row of a roll-up (a tuning job) leaves out the dollars of its training jobs, so that the
-    columns of any list add up to the daily sums.
+    The row of a roll-up leaves out the dollars of its training jobs, so that the columns of any
+    list add up to the daily sums.
     """
     sums = summary.sums
     if summary.rollup:
@@ -209,7 +209,7 @@ def as_list_row(summary: AuditSummary) -> AuditSummary:
 
 
 def _has_never_started(summary: AuditSummary) -> bool:
-    """Whether a job ended before its start: it has no times, and its bill is known to be $0."""
+    """Such a job has no times, and its bill is known to be $0."""
     if summary.purchase is None or summary.total_usd is None:
         return False
     durations = (summary.elapsed_s, summary.billable_s)
@@ -217,9 +217,9 @@ def _has_never_started(summary: AuditSummary) -> bool:
 
 
 def with_summary(row: RuleFinding, summary: AuditSummary | None) -> RuleFinding:
-    """Returns the row with its audit's whole summary, if the summary could be read.
+    """Returns the finding with its audit's whole summary, or unchanged if `summary` is None.
 
-    The savings of a roll-up are those that no training job counts; its summary must be read.
+    For a roll-up, the finding's saving becomes the part that no training job counts.
     """
     if summary is None:
         return row
@@ -237,12 +237,12 @@ def with_summary(row: RuleFinding, summary: AuditSummary | None) -> RuleFinding:
 
 
 def should_read_summary(row: RuleFinding) -> bool:
-    """Whether a finding's account, region, kind or own dollars are only in the audit's summary."""
+    """Returns whether only the audit's summary has the finding's account, kind or own dollars."""
     return row.summary.rollup or row.summary.kind == UNKNOWN_NAME
 
 
 def sort_amount(row: AuditSummary | RuleFinding, sort: SortOrder) -> Decimal:
-    """Returns the amount to sort a row by (of a finding, its saving); 0 if it is not known."""
+    """Returns the amount to sort a row by; for a finding, its saving. 0 if unknown."""
     if isinstance(row, RuleFinding):
         return row.finding.saving_usd or _ZERO
     return Decimal(getattr(row, sort.field) or 0)

@@ -32,18 +32,18 @@ from sageaudit.structs import replace
 
 _MAX_SUGGESTIONS = 5
 _MAX_COMPARED_JOBS = 1_000
-"""Number of newest jobs in which a mistyped name is looked for."""
+"""The number of newest jobs in which a mistyped name is looked for."""
 _MAX_SEARCHED_JOBS = 20_000
-"""Number of newest jobs in which a shortened name is looked for."""
+"""The number of newest jobs in which a shortened name is looked for."""
 _LOOKBACK = timedelta(days=365)
 _MOST_NAMES = 3
-"""Number of names or ARNs that are listed if a name is ambiguous."""
+"""The number of names or ARNs that are listed if a name is ambiguous."""
 
 
 def resolve_question(history: History, question: Question) -> tuple[HistoryLists, Question]:
-    """Returns the lists of the question's window, and the question with its family resolved.
+    """Returns the lists of the question's window, and the question with its family's full name.
 
-    Raises BadUsage as `resolve_family` does.
+    Raises BadUsage if several families match.
     """
     lists = HistoryLists(history, question.window)
     return lists, resolve_family(lists, question)
@@ -52,9 +52,8 @@ def resolve_question(history: History, question: Question) -> tuple[HistoryLists
 def resolve_family(lists: HistoryLists, question: Question) -> Question:
     """Returns the question with the full name of its family.
 
-    The filter's text is a family's name, the end of one name in the window (after a `/`), or a name
-    that a list shortened. A text that matches no family is kept. Raises BadUsage if it matches
-    several.
+    The question may have the end of a family's name (after a `/`), or a name that a list shortened.
+    A text that matches no family is kept. Raises BadUsage if several families match.
     """
     text = question.family
     if text is None or next(lists.daily_sums(Scope.FAMILY, name=text), None) is not None:
@@ -84,7 +83,7 @@ def resolve_family(lists: HistoryLists, question: Question) -> Question:
 
 
 def is_shortened(text: str, name: str) -> bool:
-    """Whether a list may have cut this name to the text, as `begin…end`."""
+    """Returns whether a list may have cut `name` to `text`, as `begin…end`."""
     prefix, ellipsis, suffix = text.partition(ELLIPSIS)
     has_ends = (
         name.startswith(prefix) and name.endswith(suffix) and len(name) > len(prefix) + len(suffix)
@@ -130,7 +129,7 @@ def no_match_reason(
 
 
 def _match_audits(rows: Sequence[ListRow], name: str, filter_value: Any) -> tuple[bool, set[str]]:
-    """Whether an audit passes a filter, and the values of all audits."""
+    """Returns whether an audit passes a filter, and the values of the audits."""
     column, values = FILTERS[name], {*FILTERS[name].choices}
     for row in rows:
         if column.is_match(row, filter_value):
@@ -143,7 +142,6 @@ def _match_audits(rows: Sequence[ListRow], name: str, filter_value: Any) -> tupl
 
 
 def _filter_text(name: str, filter_value: Any) -> str:
-    """Returns a filter's value as it is written on the command line."""
     if name == "tag":
         return " and ".join(f"{tag}={value or ''}" for tag, value in filter_value.items())
     return "" if filter_value is True else str(filter_value)
@@ -178,12 +176,12 @@ class JobQuery(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The job's name; the name in an ARN is in lower case."""
+        """The job's name. A name from an ARN is in lower case."""
         ref = JobRef.from_arn(self.job)
         return ref.name if ref else self.job
 
     def is_match(self, summary: AuditSummary) -> bool:
-        """Whether a run with the query's name is a run of the job."""
+        """Returns whether a run with the query's name is a run of the job."""
         pairs = (
             (self.kind, summary.kind),
             (self.account, summary.account),
@@ -197,8 +195,8 @@ class JobQuery(Struct, frozen=True):
 def find_job(history: History, job_query: JobQuery) -> AuditSummary:
     """Returns the newest run of the job.
 
-    A name that was shortened with "…" is looked for among the newest jobs. Raises JobNotFound, or
-    AmbiguousName if several jobs, or jobs of several kinds, accounts or regions, have the name.
+    A name that was shortened with "…" is looked for among the newest jobs. Raises JobNotFound.
+    Raises AmbiguousName if several jobs have the name.
     """
     query = _resolve_shortened(history, job_query) if ELLIPSIS in job_query.job else job_query
     runs = [run for run in history.runs(RunQuery.for_name(query.name)) if query.is_match(run)]
@@ -215,10 +213,7 @@ def find_job(history: History, job_query: JobQuery) -> AuditSummary:
 
 
 def _resolve_shortened(history: History, job_query: JobQuery) -> JobQuery:
-    """Replaces a shortened name ("abc…xyz") in the query by the full name.
-
-    Raises AmbiguousName if several jobs could be meant.
-    """
+    """Raises AmbiguousName if several jobs could be meant."""
     names = {
         summary.job
         for summary in _newest_jobs(history, job_query)
@@ -231,19 +226,16 @@ def _resolve_shortened(history: History, job_query: JobQuery) -> JobQuery:
 
 
 def _first_names_text(names: Sequence[str]) -> str:
-    """Returns the first names as text: `a and b and c and others`."""
     suffix = " and others" if len(names) > _MOST_NAMES else ""
     return " and ".join(names[:_MOST_NAMES]) + suffix
 
 
 def _did_you_mean(history: History, job_query: JobQuery) -> str:
-    """Returns a hint with the name of a recent job that was probably meant; may be empty."""
     newest_jobs = islice(_newest_jobs(history, job_query), _MAX_COMPARED_JOBS)
     return did_you_mean(job_query.name, dict.fromkeys(summary.job for summary in newest_jobs))
 
 
 def _newest_jobs(history: History, job_query: JobQuery) -> Iterator[AuditSummary]:
-    """Returns the account's jobs of the history's last year, newest first."""
     if (days := audited_days(history)) is None:
         return iter(())
     lists = HistoryLists(history, make_window(days[-1] - _LOOKBACK, days[-1] + ONE_DAY))

@@ -20,7 +20,7 @@ class SortOrder(enum.StrEnum):
 
     NEWEST = "newest"
     DURATION = "duration"
-    """The time from start to end, only for audits."""
+    """The time from start to end. Only audits have this order."""
     WAITING = "waiting"
     WASTE = "waste"
     """Avoidable plus lost dollars."""
@@ -38,12 +38,12 @@ class SortOrder(enum.StrEnum):
 
     @property
     def field(self) -> str:
-        """The field of rows to order by; NEWEST has none."""
+        """The field of rows to order by. NEWEST has none."""
         unit = "" if self in COUNT_SORTS else "_s" if self in TIME_SORTS else "_usd"
         return f"{self.value}{unit}"
 
     def amount_of(self, sums: Sums) -> Decimal:
-        """Returns the amount of these sums in USD. Raises KeyError for other orders."""
+        """Returns the amount of these sums in USD. Raises KeyError for an order without one."""
         return {
             SortOrder.WASTE: sums.waste_usd,
             SortOrder.TOTAL: sums.total_usd,
@@ -68,10 +68,10 @@ AMOUNT_SORTS = tuple(
 
 
 class Question(Struct, frozen=True):
-    """Which audits to show, in which order: those of a window that pass all filters.
+    """Which audits to show: those of a window that pass all filters, in an order.
 
-    `filters`: the wanted values by the names in `queries/columns.py`. With the filter `rule`, rows
-    are the findings of that rule, and `severity` and `min_usd` apply to the finding.
+    `filters` has the wanted values, by the names in `queries/columns.py`. With the filter `rule`,
+    rows are the findings of that rule, and `severity` and `min_usd` apply to the finding.
     """
 
     window: Window
@@ -82,7 +82,7 @@ class Question(Struct, frozen=True):
     def with_filters(
         cls, window: Window, *, sort: SortOrder = SortOrder.NEWEST, **filters: Any
     ) -> Question:
-        """Returns the question with these filters; None, False or an empty map is no filter."""
+        """Returns a question with these filters. None, False or an empty map is no filter."""
         return cls(
             window, {name: value for name, value in filters.items() if _is_filter(value)}, sort
         )

@@ -28,10 +28,11 @@ class SumsRow(Struct, frozen=True, kw_only=True):
     """The sums of the jobs with the same values of one or two columns.
 
     The first fields are the columns' values. Counts do not include roll-ups. An amount is None if
-    it is not known for any job; fields such as `avoidable_unknown` count the jobs whose amount is
-    missing. RUN_FIELDS are known only if each audit was read; medians are of bills above $0 and of
-    all waiting times. The fields from `first_day` on describe a day, week or month. `before` has
-    the sums of the period before, None if the history does not cover it.
+    no job's amount is known. Fields such as `avoidable_unknown` count the jobs whose amount is
+    missing.
+
+    RUN_FIELDS are known only if each audit was read. Medians are of bills above $0 and of all
+    waiting times. The fields from `first_day` on describe a day, week or month.
     """
 
     family: str | None = None
@@ -56,11 +57,12 @@ class SumsRow(Struct, frozen=True, kw_only=True):
     is_usage_type: bool = False
     """Whether the sums are parts of bills, which no finding has."""
     nothing_judged: bool = False
-    """Whether a rule could not judge any of the jobs; its dollars are then unknown, not 0."""
+    """Whether a rule could judge none of the jobs. Its dollars are then unknown, not 0."""
     before: SumsRow | None = None
-    """The sums of the period before, or of its first days if this period is the current one."""
+    """The sums of the period before; for the current period, of its first days. None if the history
+    does not cover it."""
     share_percent: Decimal | None = None
-    """The row's percentage of its period's dollars; `cumulative_percent` adds all rows above."""
+    """The row's percentage of its period's dollars. `cumulative_percent` adds all rows above."""
     cumulative_percent: Decimal | None = None
     instance_hours: Decimal | None = None
     gpu_hours: Decimal | None = None
@@ -69,71 +71,72 @@ class SumsRow(Struct, frozen=True, kw_only=True):
     warm_pool_usd: Decimal | None = None
     spot_saved_usd: Decimal | None = None
     usage_quantity: Decimal | None = None
-    """The quantity of a usage type: hours, or GB-months of volumes (`usage_unit`)."""
+    """The quantity of a usage type: hours, or GB-months of volumes."""
     median_usd: Decimal | None = None
     median_waiting_s: int | None = None
     first_day: date | None = None
     last_day: date | None = None
     days: int | None = None
-    """Number of days; for the current period, of days so far."""
+    """The number of days; for the current period, of days so far."""
     over: bool | None = None
     """False for the current period, which is compared with the first days of the previous one."""
     projected_usd: Decimal | None = None
-    """Projected spend of the current period: each day left costs the average of finished days."""
+    """The projected spend of the current period. Each remaining day costs the average of finished
+    days."""
 
     @property
     def jobs(self) -> int:
-        """Number of jobs."""
+        """The number of jobs."""
         return self.sums.jobs
 
     @property
     def failed(self) -> int:
-        """Number of jobs that failed, without those that never started."""
+        """The number of jobs that failed, without those that never started."""
         return self.sums.failed
 
     @property
     def unauditable(self) -> int:
-        """Number of jobs whose audit could not be made."""
+        """The number of jobs whose audit could not be made."""
         return self.sums.unauditable
 
     @property
     def not_judged(self) -> int:
-        """Number of jobs that could not be judged at all."""
+        """The number of jobs that could not be judged at all."""
         return self.sums.not_judged
 
     @property
     def partly_judged(self) -> int:
-        """Number of jobs that could be judged only in part."""
+        """The number of jobs that could be judged only in part."""
         return self.sums.partly_judged
 
     @property
     def unpriced(self) -> int:
-        """Number of jobs whose total is not known."""
+        """The number of jobs whose total is unknown."""
         return self.sums.unpriced
 
     @property
     def incomplete(self) -> int:
-        """Number of jobs whose known total lacks a part."""
+        """The number of jobs whose known total lacks a part."""
         return self.sums.incomplete
 
     @property
     def upper_bounds(self) -> int:
-        """Number of jobs whose total is an upper bound."""
+        """The number of jobs whose total is an upper bound."""
         return self.sums.upper_bounds
 
     @property
     def estimated(self) -> int:
-        """Number of jobs whose dollars are based on an estimated rate."""
+        """The number of jobs whose dollars are based on an estimated rate."""
         return self.sums.estimated
 
     @property
     def idle_unknown(self) -> int:
-        """Number of jobs whose idle capacity has no known value."""
+        """The number of jobs whose idle capacity has no known value."""
         return self.sums.idle_unknown
 
     @property
     def avoidable_unknown(self) -> int:
-        """Number of jobs, or of a rule's findings, whose avoidable dollars are not known."""
+        """The number of jobs, or of a rule's findings, without known avoidable dollars."""
         return (
             self._rule_sums.avoidable_unknown
             if self.has_rule_dollars
@@ -142,12 +145,12 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def lost_unknown(self) -> int:
-        """Number of jobs or findings whose lost dollars are not known."""
+        """The number of jobs, or of a rule's findings, without known lost dollars."""
         return self._rule_sums.lost_unknown if self.has_rule_dollars else self.sums.lost_unknown
 
     @property
     def possible_unknown(self) -> int:
-        """Number of jobs or findings whose possible dollars are not known, or only in part."""
+        """The number of jobs, or of a rule's findings, without fully known possible dollars."""
         return (
             self._rule_sums.possible_unknown
             if self.has_rule_dollars
@@ -156,7 +159,7 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def total_usd(self) -> Decimal | None:
-        """The spend."""
+        """The spend in USD."""
         return self.sums.known_total_usd
 
     @property
@@ -183,37 +186,37 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def avoidable_usd(self) -> Decimal | None:
-        """The avoidable dollars of all jobs, or those that the rules' findings count."""
+        """The avoidable dollars; in a row of a rule, those of its findings."""
         return self._rule_dollars(self._known_usd(Bucket.AVOIDABLE))
 
     @property
     def lost_usd(self) -> Decimal | None:
-        """The lost dollars of all jobs, or those that the rules' findings count."""
+        """The lost dollars; in a row of a rule, those of its findings."""
         return self._rule_dollars(self._known_usd(Bucket.LOST))
 
     @property
     def possible_usd(self) -> Decimal | None:
-        """The possible dollars of all jobs, or those of the rules' findings."""
+        """The possible dollars; in a row of a rule, those of its findings."""
         return self._rule_dollars(self._known_usd(Bucket.POSSIBLE))
 
     @property
     def avoidable_up_to_usd(self) -> Decimal | None:
-        """The upper ends of the rules' avoidable dollars; of all jobs, the known dollars."""
+        """The upper end of a rule's avoidable dollars; in other rows, the known dollars."""
         return self._rule_dollars(self._upper_end(Bucket.AVOIDABLE, self.sums.known_avoidable_usd))
 
     @property
     def lost_up_to_usd(self) -> Decimal | None:
-        """The upper ends of the lost dollars of all jobs, or of the rules' findings."""
+        """The upper end of the lost dollars; in a row of a rule, of those of its findings."""
         return self._rule_dollars(self._upper_end(Bucket.LOST, self.sums.known_lost_up_to_usd))
 
     @property
     def possible_up_to_usd(self) -> Decimal | None:
-        """The upper ends of the rules' possible dollars; of all jobs, the known dollars."""
+        """The upper end of a rule's possible dollars; in other rows, the known dollars."""
         return self._rule_dollars(self._upper_end(Bucket.POSSIBLE, self.sums.known_possible_usd))
 
     @property
     def waste_usd(self) -> Decimal | None:
-        """The known avoidable plus lost dollars; 0 only if both are 0."""
+        """The known avoidable plus lost dollars. It is 0 only if both are 0."""
         parts = (self._known_usd(Bucket.AVOIDABLE), self._known_usd(Bucket.LOST))
         known_waste_usd = sum((usd for usd in parts if usd is not None), _ZERO)
         return self._rule_dollars(known_waste_usd if known_waste_usd or None not in parts else None)
@@ -232,7 +235,7 @@ class SumsRow(Struct, frozen=True, kw_only=True):
         return self._rule_sums.max_usd(bucket) if self.has_rule_dollars else jobs_usd
 
     def _rule_dollars(self, usd: Decimal | None) -> Decimal | None:
-        """Returns the dollars, or None if no rule could judge them or the row is a usage type."""
+        """Returns None if no rule could judge the jobs, or if the row is a usage type."""
         return None if self.is_usage_type or (self.nothing_judged and not usd) else usd
 
     @property
@@ -262,7 +265,7 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def waste_percent(self) -> Decimal | None:
-        """Waste in percent of the judged spend.
+        """The waste in percent of the judged spend.
 
         None if the waste is larger, since jobs that could not be judged may have losses.
         """
@@ -272,12 +275,12 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def failed_percent(self) -> Decimal | None:
-        """Percentage of the jobs that failed."""
+        """The percentage of the jobs that failed."""
         return _share(Decimal(self.failed), Decimal(self.jobs))
 
     @property
     def idle_percent(self) -> Decimal | None:
-        """Percentage of the GPU hours that was not used."""
+        """The percentage of the GPU hours that were not used."""
         return _share(self.idle_gpu_hours, self.gpu_hours)
 
     @property
@@ -293,7 +296,7 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def weekday(self) -> str | None:
-        """The weekday, if the period is one day."""
+        """The weekday of a period of one day, such as Mon; None for other periods."""
         return (
             f"{self.first_day:%a}" if self.first_day and self.first_day == self.last_day else None
         )
@@ -314,7 +317,7 @@ RUN_FIELDS = (*SUMMED_RUN_FIELDS, "idle_percent", "usd_per_hour", "median_usd", 
 
 
 class JobPart(Struct, frozen=True):
-    """What a job adds to sums: all of it, a rule's finding, or one usage type of its bill."""
+    """The part of a job that is added to sums: all of it, a rule's finding, or one usage type."""
 
     summary: AuditSummary
     sums: Sums
@@ -375,7 +378,10 @@ def _share(part: Decimal | None, total: Decimal | None) -> Decimal | None:
 
 
 def add_shares(rows: Iterable[SumsRow], name: str) -> Iterator[SumsRow]:
-    """Yields the rows with their share of this amount in their period, and the cumulative share."""
+    """Yields the rows with their share of an amount in their period, and the cumulative share.
+
+    `name` is the amount's field.
+    """
     rows_list = [*rows]
     period_totals: dict[date | None, Decimal] = defaultdict(Decimal)
     cumulative_totals = period_totals.copy()
@@ -394,12 +400,15 @@ def add_shares(rows: Iterable[SumsRow], name: str) -> Iterator[SumsRow]:
 
 
 def percent_change(now_usd: Decimal | None, before_usd: Decimal | None) -> Decimal | None:
-    """Returns the increase in percent; None if an amount is not known, or the earlier one is 0."""
+    """Returns the increase in percent; None if an amount is unknown, or the earlier one is 0."""
     return None if now_usd is None or not before_usd else 100 * (now_usd - before_usd) / before_usd
 
 
 def sort_rows(totals: Iterable[SumsRow], sort: SortOrder) -> list[SumsRow]:
-    """Sorts rows by period, then by waste, largest first; or by the amount of `sort`."""
+    """Returns the rows sorted by the amount of `sort`, the largest first.
+
+    For NEWEST, they are sorted by period, then by waste.
+    """
     by_period = sort is SortOrder.NEWEST
     amount = (SortOrder.WASTE if by_period else sort).field
 

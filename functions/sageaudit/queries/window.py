@@ -20,15 +20,15 @@ _MONTH = re.compile(r"(\d{4})-(\d\d)\Z", re.ASCII)
 _WEEK = re.compile(r"(\d{4})-W(\d\d)\Z", re.ASCII)
 ONE_DAY = timedelta(days=1)
 FIRST_MOMENT = datetime(2017, 11, 1, tzinfo=UTC)
-"""The start of the month of SageMaker's first release, before which no days are read."""
+"""The start of the month of SageMaker's first release. No earlier days are read."""
 _MAX_CLOCK_LAG = timedelta(hours=1)
-"""How far a computer's clock may be behind. AWS refuses requests if it is off by minutes."""
+"""The most that a computer's clock may be behind. AWS refuses requests if it is off by minutes."""
 DAY_FORMATS = "30d, yesterday, last-week, last-month, 2026-08, 2026-W34 or 2026-11-01"
 TIME_FORMATS = f"{DAY_FORMATS}, or 2026-11-01T10:00Z"
 
 
 class Retention(Struct, frozen=True):
-    """Data that is deleted after this many days; `data` is its name, a plural."""
+    """Data that is deleted after this many days. `data` is its name, a plural."""
 
     data: str
     days: int
@@ -55,8 +55,9 @@ class Window(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The window's first and last days, `2026-11-01 to 2026-11-30`; times if days are not
-        whole.
+        """The window's first and last days, such as `2026-11-01 to 2026-11-30`.
+
+        If the days are not whole, the text has times.
         """
         if {self.since.time(), self.until.time()} != {time()}:
             return f"{self.since:%Y-%m-%d %H:%M} to {self.until:%Y-%m-%d %H:%M}"
@@ -70,13 +71,16 @@ class Window(Struct, frozen=True):
 def parse_window(
     since: str, until: str | None, now: datetime, *, with_today: bool = True
 ) -> Window:
-    """Parses texts in one of TIME_FORMATS; a time without a zone is UTC, a week begins on Monday.
+    """Parses the texts of `--since` and `--until`, each in one of TIME_FORMATS.
 
-    Days are whole: `30d` begins at midnight 30 days ago, or 30 days before the date in `until`. A
-    date in `until` includes the whole day. Without `until`, a finished week, month or `yesterday`
-    in `since` is the whole window. Any other window ends with the day of one hour from now, so that
-    a slow clock hides no audit; without `with_today`, it ends with yesterday. Raises BadUsage for
-    other texts, for the future, and for an empty window.
+    A time without a zone is UTC; a week begins on Monday. Days are whole: `30d` begins at midnight
+    30 days ago, or 30 days before the date in `until`. A date in `until` includes the whole day.
+
+    Without `until`, a finished week, month or `yesterday` in `since` is the whole window. Any other
+    window ends with the day of one hour from now, so that a slow clock hides no audit. Without
+    `with_today`, it ends with yesterday.
+
+    Raises BadUsage for other texts, for the future, and for an empty window.
     """
     start, end = _parse_time("--since", since, now)
     if until is not None:
@@ -99,7 +103,7 @@ def parse_window(
 def parse_whole_days(
     since: str, until: str | None, now: datetime, retention: Retention | None = None
 ) -> Window:
-    """Parses a window for a command that needs whole days, perhaps of data with a `retention`.
+    """Parses a window of whole days, perhaps for data with a `retention`.
 
     Raises BadUsage also for a time of day, and for days whose data is deleted.
     """
@@ -118,7 +122,7 @@ def parse_whole_days(
 
 
 def _parse_time(option: str, text: str, now: datetime) -> tuple[datetime, datetime]:
-    """Returns the start and the end of the time in a text; a time of day has no length."""
+    """Returns the start and the end of the time in a text. A time of day has no length."""
     period = _parse_named_period(text, now)
     if period is None and (moment := _parse_moment(text, now)) is not None:
         period = moment, moment + ("T" not in text) * ONE_DAY
@@ -132,7 +136,7 @@ def _parse_time(option: str, text: str, now: datetime) -> tuple[datetime, dateti
 
 
 def _parse_named_period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
-    """Reads a period with a name: `yesterday`, a week or a month."""
+    """Reads `yesterday`, a week or a month; None for other texts."""
     today = _midnight(now)
     monday, first = today - today.weekday() * ONE_DAY, today.replace(day=1)
     if text == "yesterday":
@@ -198,7 +202,7 @@ class PeriodLength(enum.StrEnum):
         return self.first_day(first_day - ONE_DAY)
 
     def label(self, first_day: date) -> str:
-        """Returns the label of a period: `2026-11-20`, `2026-W47` or `2026-11`."""
+        """Returns the label of a period, such as `2026-11-20`, `2026-W47` or `2026-11`."""
         forms = {
             PeriodLength.DAY: "%Y-%m-%d",
             PeriodLength.WEEK: "%G-W%V",

@@ -89,9 +89,9 @@ _GROUP_TYPE = "ResourceConfig.InstanceGroups[{}].InstanceType"
 CHECKPOINTS = Parameter("CheckpointConfig.S3Uri", None, "s3://<bucket>/<prefix>")
 """The fix for a training job without checkpoints."""
 INSTANCE_KINDS = set(TYPE_PATHS)
-"""The kinds of jobs that have an instance type: all but those that launch other jobs."""
+"""The kinds of jobs that have an instance type."""
 LIMITED_KINDS = {kind for kind in INSTANCE_KINDS if setting_path(kind, RUN_LIMIT)}
-"""The kinds of `INSTANCE_KINDS` whose run time has a limit."""
+"""The kinds of jobs whose run time has a limit."""
 
 
 TYPE_PARAMETERS = (
@@ -108,26 +108,24 @@ def unknown_from_missing(missing: Missing) -> Unknown:
 
 
 def serverless_reason(case: JobCase | RequestCase) -> str | None:
-    """Returns why rules about instances do not apply: a serverless job has no instances to
-    choose.
-    """
+    """Returns why rules about instances do not apply if the job is serverless, else None."""
     return "it is serverless" if case.job.purchase is Purchase.SERVERLESS else None
 
 
 def prepaid_reason(case: JobCase) -> str | None:
-    """Returns why rules about rates do not apply: a training plan's capacity is prepaid."""
+    """Returns why rules about rates do not apply if a training plan prepaid the job, else None."""
     is_prepaid = case.job.purchase is Purchase.TRAINING_PLAN
     return "its training plan is prepaid" if is_prepaid else None
 
 
 def not_on_spot_reason(case: JobCase) -> str | None:
-    """Returns why rules about managed spot do not apply to a job that did not use it."""
+    """Returns why rules about managed spot do not apply if the job did not use it, else None."""
     is_spot = case.job.purchase is Purchase.SPOT
     return None if is_spot else "it did not run on managed spot"
 
 
 def accelerated_reason(case: JobCase) -> str | None:
-    """Returns why rules about CPU types do not apply: a type of the job has accelerators."""
+    """Returns why rules about CPU types do not apply if a type has accelerators, else None."""
     if any(
         instance_type is not None and instance_type.accelerator
         for instance_type in case.instance_types
@@ -137,47 +135,45 @@ def accelerated_reason(case: JobCase) -> str | None:
 
 
 def free_reason(case: JobCase) -> str | None:
-    """Returns why AWS does not bill the job; None if AWS bills the job."""
+    """Returns why AWS does not bill the job, or None if AWS bills it."""
     return case.job.free
 
 
 def never_started_reason(case: JobCase) -> str | None:
-    """Returns why nothing was billed: the job never started. None if the job started."""
+    """Returns why nothing was billed if the job never started, else None."""
     return "it never started" if case.job.has_never_started else None
 
 
 def not_completed_reason(case: JobCase) -> str | None:
-    """Returns why rules about complete runs do not apply to a run that did not complete."""
+    """Returns why rules about complete runs do not apply if the run did not complete, else None."""
     return None if case.job.status == "Completed" else "the run did not complete"
 
 
 def search_trial_reason(case: JobCase) -> str | None:
-    """Returns why rules that compare a family's runs do not apply to the trials of one search."""
+    """Returns why rules that compare runs do not apply to a search's trial; None for other jobs."""
     parent = case.job.parent
     is_trial = parent is not None and parent.rollup is not None
     return "the trials of one search are meant to differ" if is_trial else None
 
 
 def one_instance_reason(case: JobCase) -> str | None:
-    """Returns why rules about several hosts do not apply to one instance."""
+    """Returns why rules about several hosts do not apply if there is one instance, else None."""
     return "it ran on one instance" if case.job.instance_count == 1 else None
 
 
 def mixed_types_reason(case: JobCase) -> str | None:
-    """Returns why rules that need a single type do not apply: instance groups mostly differ in
-    type.
-    """
+    """Returns why rules about a single type do not apply if there are several groups, else None."""
     return "its instances are in several groups" if len(case.job.groups) > 1 else None
 
 
 def same_type_reason(case: JobCase) -> str | None:
-    """Returns why rules about clusters of several types do not apply to instances of one type."""
+    """Returns why rules about mixed clusters do not apply if there is one type, else None."""
     names = {group.instance_type for group in case.job.groups}
     return None if len(names) > 1 else "its instances are of one type"
 
 
 def is_on_ebs(case: JobCase) -> bool | None:
-    """Returns whether all instances get an EBS volume (True) or none does (False).
+    """Returns True if all instances get an EBS volume, False if none does.
 
     Returns None if that is not known, or differs between the instances.
     """
@@ -191,13 +187,13 @@ def is_on_ebs(case: JobCase) -> bool | None:
 
 
 def local_storage_reason(case: JobCase) -> str | None:
-    """Returns why rules about volumes do not apply to instances with local storage."""
+    """Returns why rules about volumes do not apply if the storage is local, else None."""
     is_local = is_on_ebs(case) is False
     return "its instances have local NVMe storage: no volume is provisioned" if is_local else None
 
 
 class ChangeRange(TypedDict):
-    """A range of dollars: `change` is the counted end, `best` the end that saves most."""
+    """A range of dollars. `change` is the end that is counted, `best` the end that saves most."""
 
     change: Change
     best: Change
@@ -207,20 +203,16 @@ Numbers = Mapping[str, Scalar]
 lost_spend = partial(Detection, Confidence.MEASURED, Bucket.LOST)
 """Makes a finding of lost dollars: the bill of a run that left no result."""
 measured_saving = partial(Detection, Confidence.MEASURED, Bucket.AVOIDABLE)
-"""Makes a finding of avoidable dollars: billed time that produced nothing, which the fix
-removes.
-"""
+"""Makes a finding of avoidable dollars: billed time without a result, which the fix removes."""
 possible_saving = partial(Detection, Confidence.HEURISTIC, Bucket.POSSIBLE)
-"""Makes a finding of possible dollars, which a trial has to prove and which are in no total."""
+"""Makes a finding of possible dollars. They are in no total until a trial proves them."""
 possible_saving_by_runs = partial(Detection, Confidence.DERIVED, Bucket.POSSIBLE)
-"""Makes a finding of possible dollars from the cost of the family's own runs.
-
-Findings based on runs rank above possible savings that are only estimated.
+"""Makes a finding of possible dollars from the cost of the family's runs. It ranks above estimates.
 """
 recommendation = partial(Detection, Confidence.HEURISTIC, Bucket.NONE)
 """Makes a finding that has a reason but no dollars."""
 measured_fact = partial(Detection, Confidence.MEASURED, Bucket.NONE)
-"""Makes a finding about a measured fact, without dollars; `caution` says why it has none."""
+"""Makes a finding about a measured fact, without dollars. `caution` says why it has none."""
 
 
 def possible_loss(
@@ -228,7 +220,7 @@ def possible_loss(
 ) -> Detection:
     """Returns a finding of a loss between $0, which is counted, and the dollars of `change`.
 
-    It is for a run that may have left a result.
+    The run may have left a result.
     """
     details["best"] = details.get("change")
     details["change"] = CutPhase("Training", Decimal(0))
@@ -238,10 +230,10 @@ def possible_loss(
 def derived_saving(
     summary: str, evidence: Numbers, **details: Unpack[DetectionDetails]
 ) -> Detection:
-    """Returns a finding that counts the saving of `change`, under the assumption in `caution`.
+    """Returns a finding that counts the saving of `change`. `caution` says what this assumes.
 
-    `best` is the most that may be saved. Without `change` the finding has no dollars, and `caution`
-    says why.
+    `best`: the most that may be saved. Without `change` there are no dollars, and `caution` says
+    why.
     """
     if details.get("change") is None:
         return recommendation(summary, evidence, **details)
@@ -254,7 +246,7 @@ def phase_cut_range(phase: str, seconds: Decimal) -> ChangeRange:
 
 
 def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
-    """Returns the parameters that move a job to `instance_type`; empty if that is None."""
+    """Returns the parameters that move a job to `instance_type`. Empty for None."""
     if instance_type is None:
         return ()
     if job.kind is JobKind.TRAINING and any(group.name for group in job.groups):
@@ -266,8 +258,8 @@ def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
 
 
 def sharding_fix(job: Job, channels: Sequence[InputChannel] | None = None) -> tuple[Parameter, ...]:
-    """Returns the parameters that shard the FullyReplicated channels in `channels` (None: all
-    channels).
+    """Returns the parameters that shard the FullyReplicated channels among `channels`; None: all
+    channels.
 
     Empty if a sampler splits the data, or if this kind of job has no such parameter.
     """
@@ -283,7 +275,7 @@ def sharding_fix(job: Job, channels: Sequence[InputChannel] | None = None) -> tu
 
 
 def first_channel_fix(job: Job) -> tuple[Parameter, ...]:
-    """Returns the parameters of a first channel for a training job that has no channel.
+    """Returns the parameters of a first channel for a training job without channels.
 
     The code of such a job fetches the data itself.
     """

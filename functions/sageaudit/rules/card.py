@@ -1,8 +1,8 @@
 """A rule's card: what it needs, when it can judge, and the sources of its thresholds.
 
-A rule is one file with the rule's name. Its module docstring is its page, its thresholds are module
-constants, and its card is the decorator on `check`. `catalogue` finds new rules, so nothing else is
-edited to add one. A rule has a scope: the class of the cases that it judges.
+A rule is one file with the rule's name. The module docstring is the rule's page, the thresholds are
+module constants, and the card is the decorator on `check`. `catalogue` finds new rules, so nothing
+else is edited to add one.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ NO_GAIN = Threshold(
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """What cases of all scopes have.
+    """What a rule judges. Its class is the scope of the rule.
 
-    `overrides`: the policy's values for this rule's thresholds, by key. `duration_basis`: what the
-    duration and dollars of a request (`sageaudit check`) are based on; None for a job that ran.
+    `overrides`: the policy's values for the rule's thresholds, by key. `duration_basis`: where the
+    duration of a request comes from; None for a job that ran.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -87,35 +87,30 @@ class Case(Struct, frozen=True, kw_only=True):
 
 
 class _InstanceTypes:
-    """The instance types of a case with a job."""
-
     __slots__ = ()
     job: Job
     market: Market
 
     @property
     def instance_types(self) -> list[InstanceType | None]:
-        """The types of the instance groups; None for a type that is not in the catalogue."""
+        """None stands for a type that is not in the catalogue."""
         return [self.market.types.get(group.instance_type) for group in self.job.groups]
 
     @property
     def current_type(self) -> InstanceType:
-        """The type of the first instance group. Only for rules that need metrics, which imply a
-        known type.
-        """
+        """Only for rules that need metrics, because jobs with metrics have a known type."""
         return self.market.types[self.job.groups[0].instance_type]
 
 
 class JobCase(_InstanceTypes, Case, frozen=True):
     """One job.
 
-    `active_usage` has the job's metrics from its first work to its last; `whole_run` adds the idle
-    minutes before and after. A rule reads `whole_run` if its card says `uses_whole_run`, else
-    `active_usage`, because the gates check only the one that the card names.
+    `active_usage`: the metrics from the first work to the last. `whole_run`: also the idle minutes
+    before and after. A rule reads `whole_run` only if its card says `uses_whole_run`. The gates
+    check only one of the two.
 
-    `family_history`: the earlier runs of the family, newest first; None if no history was read.
-    `pool`: the minutes of the family's last runs, for a run too short to be judged alone. A rule
-    whose card says `can_pool_runs` then gets the pool's minutes instead of the run's.
+    `family_history`: the earlier runs, newest first; None if no history was read. `pool`: the
+    minutes of the family's last runs, for a rule with `can_pool_runs` if the run is too short.
     """
 
     job: Job
@@ -131,7 +126,7 @@ class JobCase(_InstanceTypes, Case, frozen=True):
     def resize(self) -> Resize:
         """Returns this run on every type that may be cheaper. Call `resize_refusal` first.
 
-        All cases of one audit share the cached results.
+        All cases of one audit share the results.
         """
         headroom = Decimal(str(self.threshold(HEADROOM)))
         pooled_usage = self.pool.usage_for_peaks if self.pool and self.is_pooled else ()
@@ -140,43 +135,41 @@ class JobCase(_InstanceTypes, Case, frozen=True):
 
     @property
     def smallest_types(self) -> Mapping[str, Decimal] | None:
-        """The smallest types that fit the run, from the resizes that its rules asked for.
+        """The smallest types that fit the run, among those that were tried.
 
         Empty if no cheaper type fits; None if that is not known.
         """
         return smallest_types(self._resizes.results)
 
     def minutes_text(self, minutes: float) -> str:
-        """Returns the minutes for a sentence: `41 min`, or with the number of pooled runs."""
+        """Returns `41 min`, or text with the number of pooled runs."""
         if self.pool is None or not self.is_pooled:
             return minutes_text(minutes)
         return f"{minutes:.0f} active minutes of this family's last {self.pool.runs} runs"
 
     @property
     def earlier_runs(self) -> tuple[AuditSummary, ...]:
-        """The earlier runs of the family; none if no history was read."""
+        """The earlier runs of the family. Empty if no history was read."""
         return self.family_history or ()
 
     @property
     def recommended_type(self) -> str | None:
-        """The type recommended to the newest comparable run that has a recommendation; else
-        None.
-        """
+        """The type that was last recommended to a comparable run, or None."""
         names = (run.recommended_type for run in self.comparable_runs)
         return next((name for name in names if name is not None), None)
 
     @property
     def is_following_recommendation(self) -> bool:
-        """Whether the job runs on a type that was recommended to an earlier run."""
+        """True if the job runs on a type that was recommended to an earlier run."""
         names = {run.recommended_type for run in self.earlier_runs}
         return any(group.instance_type in names for group in self.job.groups)
 
     @property
     def family_smallest_types(self) -> tuple[Mapping[str, Decimal], ...]:
-        """The smallest fitting types of each of the newest earlier runs for which they are known.
+        """The smallest fitting types of the newest earlier runs.
 
-        Only runs on the same instances that fit a smaller type count. If the family follows a
-        recommendation, all runs count, also those that fit no smaller type.
+        Only runs on the same instances count, and only those that fit a smaller type. If the family
+        follows a recommendation, all runs count.
         """
         runs = self.earlier_runs if self.is_following_recommendation else self.comparable_runs
         types_by_run = (run.smallest_types for run in runs)
@@ -189,9 +182,8 @@ class JobCase(_InstanceTypes, Case, frozen=True):
 
     @property
     def costlier_steps(self) -> tuple[CostlierStep, ...] | None:
-        """The changes to a smaller type that made the family's runs more expensive.
-
-        None if no history was read.
+        """The changes to a smaller type that made the family's runs more expensive. None without a
+        history.
         """
         if self.family_history is None:
             return None
@@ -230,9 +222,9 @@ class FamilyCase(JobCase, frozen=True):
 
 
 class RollUpCase(Case, frozen=True):
-    """One roll-up, such as a tuning job, and its jobs in the order in which they ended.
+    """One roll-up, such as a tuning job, with its jobs in the order in which they ended.
 
-    `job` is None for a recording without AWS's answer about the roll-up itself.
+    `job` is None if AWS's answer about the roll-up itself was not recorded.
     """
 
     job: Job | None
@@ -241,12 +233,12 @@ class RollUpCase(Case, frozen=True):
 
     @property
     def tuning(self) -> TuningSettings | None:
-        """The settings of the search; None if they are not known."""
+        """The settings of the search. None if they are not known."""
         return self.job.tuning if self.job else None
 
 
 class AccountCase(Case, frozen=True):
-    """The audited runs of one account in `days` days, newest first, without roll-ups."""
+    """The audited runs of one account, newest first, without roll-ups."""
 
     runs: tuple[AuditSummary, ...]
     days: int
@@ -255,8 +247,8 @@ class AccountCase(Case, frozen=True):
 class RequestCase(_InstanceTypes, Case, frozen=True):
     """A request for a job that has not run.
 
-    `job`: the request as a job that ran as long as `duration_basis` says. `cost`: the most that the
-    job can cost. `family_history`: the family's runs, newest first; None if no history was read.
+    `job`: the job as if it had run. `cost`: the most that the job can cost. `family_history`: the
+    family's runs, newest first; None if no history was read.
     """
 
     request: Request
@@ -272,46 +264,44 @@ _SENTENCE_END = re.compile(r"\. (?=[A-Z])")
 CaseT = TypeVar("CaseT", bound=Case)
 Check = Callable[[CaseT], Outcome]
 Reason = Callable[[CaseT], str | None]
-"""A function that returns why a rule does not apply to a case, as a clause; None if it applies."""
+"""Returns a clause that says why a rule does not apply to a case. Returns None if it applies."""
 
 
 class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
-    """What a rule applies to and needs: the decorator that makes a function a rule.
+    """The decorator that makes a function a rule: what the rule applies to and needs.
 
     What the rule applies to:
     - `scope`: the class of the case that `check` takes. A rule of scope Case judges each job,
-      tuning job and request, but no account.
+      tuning job and request.
     - `kinds`: the kinds of jobs.
-    - `not_applicable`: reasons why the rule does not apply; the first clause is the answer.
+    - `not_applicable`: functions that return why the rule does not apply. The first reason counts.
     - `skips_busy_gpu`: the rule does not apply to a job whose GPU is busy.
     - `on`: False for a rule that runs only if the policy lists it under `rules.on`.
-    - `request_severity`: the severity of a finding about a request, if the family's earlier runs do
-      not show its dollars; None if the rule judges no requests before they run. A rule of scope
-      RequestCase judges only requests.
+    - `request_severity`: the severity of a finding about a request. It is used if the family's
+      earlier runs do not show the dollars. None if the rule judges no requests.
 
-    What the rule needs; otherwise the answer is Unknown and `check` is not called:
-    - `required_parameters`: parameters of a request whose value must be known (`[]`: any item).
+    What the rule needs. Otherwise the answer is Unknown, and `check` is not called:
+    - `required_parameters`: parameters of a request whose value must be known. `[]` is any item.
     - `required_metrics`: metrics with at least MIN_POINTS points and `min_coverage` (0..1) of all
       points. The points are at most `max_period_s` apart, over at least `min_active_minutes`.
     - `uses_whole_run`: idle minutes before and after the work count too.
-    - `tolerates_gaps`: the rule judges only minutes that have points; other rules accept no gap
+    - `tolerates_gaps`: the rule judges only minutes that have points. Other rules accept no gap
       above 6 minutes.
     - `compares_hosts`: the hosts must be of one type.
-    - `can_pool_runs`: if a run has too few active minutes, the rule judges the minutes of the
-      family's last runs on the same instances together. Only for rules that judge how much was
-      used, not when; their sentences name the minutes by `case.minutes_text`.
+    - `can_pool_runs`: the rule judges a short run together with the family's last runs. Only for
+      rules that judge how much was used, not when. They must use `case.minutes_text`.
     - `min_earlier_runs`: the number of earlier runs of the family.
 
     What follows from the rule's findings:
     - `finds_waste`: the rule finds avoidable dollars by the hosts' metrics. If no such rule can
       answer, the avoidable dollars of a job are not known.
-    - `severity`: the severity of findings without dollars, if the policy sets none; None: info.
-    - `report_once_per_family`: every run of a family repeats the setting that the rule judges. The
-      finding is stored for each run, and posted only for the first one. Counted dollars are posted
-      for each run, unless the rule names the run (`Detection.reported_for_run`).
+    - `severity`: the severity of findings without dollars, if the policy sets none. None: info.
+    - `report_once_per_family`: every run repeats the setting that the rule judges, so only the
+      first finding is posted. Counted dollars are posted for each run, unless the rule sets
+      `Detection.reported_for_run`.
     - `used_by_later_runs`: rules read the findings when they judge a later run of the family.
     - `subsumes`: rules whose findings are shown under this rule's finding, without dollars.
-    - `sent_to_channels`: False for findings that are stored and shown, and never posted.
+    - `sent_to_channels`: False for findings that are stored and shown, but never posted.
     - `can_tag_accept`: False if only the policy can accept the findings, not a job's own tag.
     """
 
@@ -342,9 +332,7 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
     can_tag_accept: bool = True
 
     def __call__(self, check: Check[CaseT]) -> Rule:
-        """Returns the rule of `check`'s module, with the module's name and its docstring as the
-        page.
-        """
+        """Returns the rule of `check`'s module. The module's docstring becomes the rule's page."""
         module = check.__module__.rpartition(".")[2]
         page = (check.__globals__["__doc__"] or "").strip()
         info = RuleInfo(
@@ -362,7 +350,6 @@ class RuleSpec(Struct, Generic[CaseT], frozen=True, kw_only=True):
 
 
 def _first_step(page: str) -> str | None:
-    """Returns the first sentence of the page's "What to do", on one line, without a full stop."""
     _, _, steps = page.partition("\nWhat to do:")
     return _SENTENCE_END.split(" ".join(steps.split()), maxsplit=1)[0].rstrip(".") or None
 

@@ -1,4 +1,4 @@
-"""All rules in the folders of this package, in the order of their ids."""
+"""Finds all rules in the folders of this package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sageaudit.rules.version import read_version
 
 @cache
 def load() -> tuple[Rule, ...]:
-    """Imports each rule's module once, and returns the rules in the order of their ids."""
+    """Imports each rule's module once. Returns the rules in the order of their ids."""
     modules = pkgutil.walk_packages(rules.__path__, f"{rules.__name__}.")
     names = sorted(module.name for module in modules if not module.ispkg)
     checks = (getattr(importlib.import_module(name), "check", None) for name in names)
@@ -24,9 +24,7 @@ def load() -> tuple[Rule, ...]:
 
 @cache
 def version() -> str:
-    """Returns the ruleset's version: the package's version and a digest of the code that
-    decides.
-    """
+    """Returns the package's version and a digest of the code that decides."""
     return read_version(resources.files("sageaudit"))
 
 
@@ -44,7 +42,9 @@ def threshold_units() -> dict[str, dict[str, str]]:
 
 
 def resolve_rule_name(text: str) -> str:
-    """Returns the rule's name for its name or id; any other text is returned unchanged."""
+    """Returns the name of the rule with this name or id. Any other text is returned in lower case,
+    with hyphens.
+    """
     normalised = text.lower().replace("_", "-")
     name_by_id = {rule.info.id.lower(): rule.info.name for rule in load()}
     return name_by_id.get(normalised, normalised)

@@ -46,14 +46,14 @@ _SCOPES: Mapping[type[Case], AbstractSet[type[Case]]] = {
     RollUpCase: {Case, RollUpCase},
     AccountCase: {AccountCase},
 }
-"""The scopes of the rules that judge a case, by the case's class."""
+"""The scopes of the rules that judge a case, by the class of the case."""
 _REQUEST_SCOPES = {Case, RequestCase, JobCase, FamilyCase}
 _REQUEST_ONLY_SCOPES = {Case, RequestCase}
-"""Scopes of rules that judge the request itself, not the job that it would start."""
+"""Rules of these scopes judge the request itself, not the job that it would start."""
 _CASES_WITH_JOB = (JobCase, RollUpCase, RequestCase)
 _TOO_SHORT = "too_short"
 BUSY_GPU_PERCENT = 50
-"""From this percent on the GPU, not the CPU, decides what the job costs: Jobstats' target."""
+"""From this percent on, the GPU decides what the job costs, not the CPU (Jobstats' target)."""
 
 Answers = list[tuple[RuleInfo, Outcome]]
 
@@ -61,7 +61,7 @@ Answers = list[tuple[RuleInfo, Outcome]]
 def judge(case: FamilyCase | RollUpCase | AccountCase, rules: Iterable[Rule]) -> Answers:
     """Returns one outcome for each rule that judges this class of case.
 
-    A family's run is also judged by the rules for one job.
+    Rules for one job also judge a run of a family.
     """
     scopes = _SCOPES[type(case)]
     return [(rule.info, _judge_rule(rule, case)) for rule in rules if rule.scope in scopes]
@@ -72,7 +72,7 @@ def judge_request(
 ) -> Answers:
     """Returns one outcome for each rule that can judge a request before it runs.
 
-    `planned_case`: the same request as the case of a job that ran, for rules that judge both.
+    `planned_case`: the request as if it had run.
     """
     is_search = isinstance(planned_case, RollUpCase)
     scopes = {Case, RequestCase, RollUpCase} if is_search else _REQUEST_SCOPES
@@ -130,7 +130,6 @@ def _kind_gate(rule: Rule, case: Case) -> Outcome | None:
 
 
 def _run_gates(rule: Rule, case: FamilyCase) -> Outcome | None:
-    """Returns why the rule cannot judge the run, as Unknown or NotApplicable; None if it can."""
     if rule.skips_busy_gpu and (busy_percent := _busy_gpu_percent(case.active_usage)) is not None:
         return NotApplicable(f"the GPU is busy ({busy_percent:.0f}% of its active time)")
     if rule.compares_hosts and len(case.job.groups) > 1:
@@ -145,9 +144,9 @@ def _busy_gpu_percent(usage: Measurements) -> float | None:
 
 
 def _should_ask_pool(rule: Rule, pool: PooledRuns, gate: Outcome | None) -> bool:
-    """Whether the run is too short for the rule, while its family's last runs may be long enough.
+    """True if the run is too short for the rule, but its family's last runs may be long enough.
 
-    A rule without required metrics passes its gates, but still sizes types by the recorded use.
+    A rule without required metrics still chooses types by the recorded use.
     """
     if not rule.can_pool_runs:
         return False
@@ -157,13 +156,11 @@ def _should_ask_pool(rule: Rule, pool: PooledRuns, gate: Outcome | None) -> bool
 
 
 def _judge_pool(rule: Rule, case: FamilyCase, pool: PooledRuns) -> Outcome:
-    """Judges the minutes of the family's last runs. The run's own minutes must give the same
-    answer.
+    """Judges the family's last runs. The run's own minutes must give the same answer.
 
-    So a busy run is not blamed for other runs, and an idle run is not excused by them.
-
-    If the run differs, only the newest runs are judged, because the code may have changed. Then
-    each of these runs must give the same answer.
+    So a busy run is not blamed for other runs, and an idle run is not excused by them. If the
+    answers differ, the code may have changed: then only the newest runs are judged, and each must
+    give the same answer.
     """
     outcome = _judge_pooled_runs(pool, rule, case, (pool.own,))
     differs = isinstance(outcome, Unknown) and outcome.code == DIFFERS_FROM_FAMILY
@@ -175,7 +172,7 @@ def _judge_pool(rule: Rule, case: FamilyCase, pool: PooledRuns) -> Outcome:
 def _judge_pooled_runs(
     pool: PooledRuns, rule: Rule, case: FamilyCase, usages: tuple[Measurements, ...]
 ) -> Outcome:
-    """Returns the rule's answer on a pool, if the answer is the same for each of `usages` alone."""
+    """Returns Unknown if one of `usages` alone gives another answer than the pool."""
     pooled = replace(case, active_usage=pool.usage, whole_run=pool.usage, pool=pool, is_pooled=True)
     if gate := _metrics_gate(rule, pool.usage):
         if not (pool.names and isinstance(gate, Unknown) and gate.code == _TOO_SHORT):
@@ -209,9 +206,7 @@ def _judge_pooled_runs(
 
 
 def _without_minute_thresholds(rule: Rule, case: FamilyCase) -> dict[str, float]:
-    """Returns the case's thresholds, with 0 for thresholds in minutes: the pool has enough
-    minutes.
-    """
+    """Thresholds in minutes become 0, because the pool has enough minutes."""
     no_minutes = {
         threshold.key: 0.0 for threshold in rule.thresholds if threshold.unit == "minutes"
     }

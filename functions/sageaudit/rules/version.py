@@ -1,6 +1,6 @@
-"""The version of a ruleset: the package's, and a digest of the files that decide.
+"""The version of a ruleset: the package's version, and a digest of the files that decide.
 
-A built package has its version in a file; a source checkout computes it on demand.
+A built package has its version in a file. A source checkout computes it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BUILT_VERSION_FILE = "data/ruleset.json"
 
 
 def read_version(package: Traversable) -> str:
-    """Returns a package's version: the stored one, or one computed from the sources."""
+    """Returns the stored version of a package, or one computed from the sources."""
     version_file = package.joinpath(BUILT_VERSION_FILE)
     if version_file.is_file():
         return str(json.loads(version_file.read_text(encoding="utf-8"))["version"])
@@ -47,9 +47,7 @@ def version_file_text(package: Traversable) -> str:
 
 
 def digest(package: Traversable) -> str:
-    """Returns eight hexadecimal digits that identify the deciding files, the same on every
-    Python.
-    """
+    """Returns eight hexadecimal digits that identify the deciding files, equal on every Python."""
     hashed = hashlib.sha256()
     sources = (_walk_files(package.joinpath(name), name) for name in RULESET_PATHS)
     for path, source in sorted(chain.from_iterable(sources)):

@@ -1,8 +1,8 @@
 """Sends jobs that ended before the installation to the queue, at a limited rate.
 
-A backfill stores no state. A run's stored summary shows that the run was audited; its stored event
-record shows that its audit is waiting or failing. So a backfill can stop at any point and be
-started again. `notify` sends no message about the runs that a backfill sends.
+A backfill can stop at any point and be started again, since it stores no state. A run's stored
+summary shows that it was audited. Its event record shows that its audit is waiting or failing.
+`notify` sends no message about these runs.
 """
 
 from __future__ import annotations
@@ -44,19 +44,21 @@ _CONFIG = CONFIG.merge(Config(max_pool_connections=THREADS))
 _METRIC_RETENTION = {63: "an hour", 15: "5 minutes"}
 """The shortest period of metrics that CloudWatch still has, by age in days."""
 COPIES_PER_SECOND = 5
-"""Audits copied from a file per second, each with about eight consecutive DynamoDB requests: our
-estimate."""
+"""Audits that are copied from a file per second (our estimate).
+
+Each makes about eight consecutive DynamoDB requests.
+"""
 BATCH_SIZE = 10
 _POLL_INTERVAL_S = 15.0
 _TRIES = 10
-"""The number of tries to send a batch if the queue does not answer, with pauses of a minute."""
+"""How often a batch is sent if the queue does not answer, with pauses of a minute."""
 _LOOKAHEAD = 500
 _CLOCK_TOLERANCE = timedelta(hours=1)
-"""The most that this computer's clock may be ahead of the clock of `notify`: our choice."""
+"""How far this computer's clock may be ahead of the clock of `notify` (our choice)."""
 
 
 class BackfillStatus(enum.StrEnum):
-    """The status of a past job in a backfill."""
+    """A past job's status in a backfill."""
 
     MISSING = "missing"
     AUDITED = "audited"
@@ -64,18 +66,19 @@ class BackfillStatus(enum.StrEnum):
     """The job's event arrived, and its audit is waiting or failing."""
     RECENT = "recent"
     """The job ended recently, after the installation. The sweep sends its event, and a message may
-    be sent about it."""
+    follow.
+    """
     RUNNING = "running"
-    """The job has not ended, or the source history has only an audit of it that cannot be copied
-    (unfinished or unauditable)."""
+    """The job has not ended, or the source history's audit is unfinished or unauditable."""
     UNREADABLE = "unreadable"
     ELSEWHERE = "elsewhere"
-    """The deployment does not audit the job's account or region: its event would be a dead letter.
+    """The deployment does not audit the job's account or region. Its event would be a
+    dead letter.
     """
 
 
 class Deployment(Struct, frozen=True):
-    """A deployment: its history, its sweep's store, and whose jobs it audits."""
+    """A deployment: its history, its sweep's store, and which accounts and regions it audits."""
 
     history: History
     sweep_store: SweepStore
@@ -96,7 +99,7 @@ class Deployment(Struct, frozen=True):
             return BackfillStatus.RECENT
         try:
             is_audited = self.history.summary(key) is not None
-        except BadHistory:  # an audit exists: the sweep reports that it cannot be read
+        except BadHistory:  # The sweep reports that the audit cannot be read.
             is_audited = True
         if is_audited:
             return BackfillStatus.AUDITED
@@ -110,7 +113,7 @@ class Deployment(Struct, frozen=True):
 def job_statuses(
     jobs: Sequence[ListedJob], deployment: Deployment, workers: Workers, now: datetime
 ) -> Iterator[tuple[ListedJob, BackfillStatus]]:
-    """Yields each job with its status, in the order of `jobs`; reads several jobs at a time."""
+    """Yields each job with its status, in the order of `jobs`. Reads several jobs at a time."""
     for start in range(0, len(jobs), _LOOKAHEAD):
         batch = jobs[start : start + _LOOKAHEAD]
         calls = [workers.submit(partial(deployment.status, job, now)) for job in batch]
@@ -120,9 +123,8 @@ def job_statuses(
 class SendProgress(Struct, frozen=True):
     """The progress of a backfill.
 
-    `sent_count`: the number of events sent. `refusals`: why the queue refused events.
-    `queued_before`: the number of messages in the queue while the next batch waits; 0 if it does
-    not wait.
+    `refusals` are the queue's reasons for refused events. `queued_before` is the number of messages
+    in the queue while the next batch waits; 0 if it does not wait.
     """
 
     sent_count: int = 0
@@ -137,12 +139,11 @@ def send_events(
     per_minute: int,
     sleep: Callable[[float], None],
 ) -> Iterator[SendProgress]:
-    """Sends the jobs' events in batches of ten. Yields the progress after each batch, and while a
-    batch waits.
+    """Sends the jobs' events in batches of ten. Yields the progress after each batch and while
+    waiting.
 
-    A batch waits while the queue has more than `per_minute` visible messages. So a new event waits
-    behind at most a minute of past events, and a burst of new jobs goes first. Raises AwsError;
-    events already sent are audited.
+    A batch waits while the queue has more than `per_minute` visible messages. So new events are
+    delayed by at most a minute. Raises AwsError; events already sent are audited.
     """
     progress = SendProgress()
     for start in range(0, len(jobs), BATCH_SIZE):
@@ -166,9 +167,9 @@ def send_events(
 def _send_batch(
     bodies: Sequence[str], queue: PacedQueue, sleep: Callable[[float], None]
 ) -> dict[int, str]:
-    """Sends a batch, repeatedly if SQS may not have received it. Returns refusals by index.
+    """Repeats a batch that SQS may not have received, since duplicates are audited once.
 
-    Duplicates are audited once.
+    Returns the refusals by index.
     """
     for _ in range(_TRIES - 1):
         try:
@@ -193,8 +194,8 @@ def copy_audits(
 ) -> Iterator[tuple[AuditSummary, BackfillStatus]]:
     """Copies another history's audits that are MISSING or EVENT_ARRIVED, with unchanged figures.
 
-    Yields each summary, in the order of `summaries`, with its status: UNREADABLE if its audit
-    cannot be read. Raises AwsError.
+    Yields each summary with its status, which is UNREADABLE if its audit cannot be read. Raises
+    AwsError.
     """
     for summary in summaries:
         if (summary.account, summary.region) not in deployment.account_regions:
@@ -264,8 +265,8 @@ class BackfillStack(Struct, frozen=True):
 def find_stack(session: Any, name: str) -> BackfillStack:
     """Finds the stack in the session's region.
 
-    Raises AwsError, or BadUsage before the stack's first sweep, which stores when the stack was
-    installed. A job that ended before the installation is a past job.
+    Raises AwsError, or BadUsage before the stack's first sweep, which stores the time of the
+    installation.
     """
     outputs = read_queue_outputs(
         session, name, "TableName", WORK_QUEUE_OUTPUTS[LetterKind.FINISHED]
@@ -306,7 +307,7 @@ def metrics_warning(period: Period, now: datetime) -> str | None:
 
 
 def counts_line(status_counts: Counter[BackfillStatus], done_label: str = "") -> str:
-    """Returns a line such as `12 jobs: 10 to send, 2 audited`; `done_label` replaces "to send"."""
+    """Returns a line such as `12 jobs: 10 to send, 2 audited`. `done_label` replaces "to send"."""
     labels = (
         {**_STATUS_LABELS, BackfillStatus.MISSING: done_label} if done_label else _STATUS_LABELS
     )

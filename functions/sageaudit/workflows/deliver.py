@@ -2,10 +2,10 @@
 
 notice -> is its hour over? -> is the circuit closed? -> secret -> claim -> post -> mark
 
-A lease in the ledger prevents two posts at the same time. If it is unknown whether the first try
-posted the notice, a second try follows, marked as a possible repeat. If the second outcome is
-unknown too, the notice is abandoned: the caller moves it to the dead letters, and a person can send
-it again. This code never sleeps: a notice that must wait is delivered again later.
+A lease in the ledger prevents two posts at the same time. If it is unknown whether the first
+attempt posted the notice, a second attempt follows, marked as a possible repeat. If that outcome is
+unknown too, the notice becomes a dead letter, and a person can send it again. A notice that must
+wait is delivered again later.
 """
 
 from __future__ import annotations
@@ -35,38 +35,42 @@ from sageaudit.structs import replace
 
 LEASE_S = 180
 """The seconds that a lease lasts. They exceed the function's timeout, so the owner of an expired
-lease no longer runs."""
+lease no longer runs.
+"""
 LATEST_POST_START_S = 40
-"""The seconds after the start of a delivery within which a post may begin. The rest is for the post
-and for recording it."""
+"""A post must begin within this many seconds of a delivery's start. The rest is for
+recording it.
+"""
 RETRY_AFTER_S = 30
-"""The shortest wait before a retry, also after "too many requests", so that a service that accepts
-one post a second has caught up."""
+"""The shortest wait before a retry, so that a service that accepts one post a second
+can catch up.
+"""
 REPEAT_AFTER_S = 300
-"""The wait before a repeat, so that both tries do not fail in the same short outage."""
+"""The wait before a repeat, so that both attempts do not fail in the same short outage."""
 MAX_BACKOFF_S = 3_600
-"""Waits double up to this limit, so that a message is received fewer than 100 times in 3.5 days:
-our choice."""
+"""Waits double up to this limit (our choice).
+
+So a message is received fewer than 100 times in 3.5 days.
+"""
 
 HELD_HOUR_ENDS_AFTER_S = 3_600 + 300
-"""The seconds from the start of an hour until all its held messages are written: an hour and the
-timeout of `notify`."""
+"""Seconds from an hour's start until its held messages are written: an hour and the timeout of
+`notify`.
+"""
 
 CIRCUIT_OPENS_AFTER = 3
-"""After this many consecutive failed posts, the channel is not used for a while: our choice."""
+"""After this many consecutive failed posts, the channel is paused (our choice)."""
 MIN_PAUSE_S = 60
 MAX_PAUSE_S = 3_600
-"""The longest pause of a channel; also the upper limit of its Retry-After."""
+"""The longest pause of a channel, also for its Retry-After."""
 REPEAT_PAUSE_S = 1_800
-"""A repeat, which is a notice's last try, tests a silent channel only if no other notice has tested
-the channel for this long."""
+"""How long a silent channel must be untested before a notice's last attempt may test it."""
 
 
 class DeliverDependencies(Struct, frozen=True):
     """What `deliver` needs. `channels` and `writers` have the channel's name as key.
 
-    `clock` is read again after a post. `history_location`: the history that commands in messages
-    read.
+    `history_location` is the history that commands in messages read.
     """
 
     ledger: SendLedger
@@ -77,10 +81,11 @@ class DeliverDependencies(Struct, frozen=True):
 
 
 class NoticePosted(Struct, frozen=True):
-    """The notice was posted. `may_be_duplicate`: an earlier try may have posted it too.
+    """The notice was posted. `may_be_duplicate` means that an earlier attempt may have posted it
+    too.
 
-    `mark_error`: the ledger's error if the post could not be recorded. The message is done anyway;
-    only its redelivery would post the notice again, marked as a repeat.
+    `mark_error` is the ledger's error if the post could not be recorded. Only a redelivery would
+    then post the notice again, marked as a repeat.
     """
 
     may_be_duplicate: bool
@@ -92,10 +97,10 @@ class AlreadySent(Struct, frozen=True):
 
 
 class NoticeAbandoned(Struct, frozen=True):
-    """The notice needs a person: a retry would end the same way.
+    """The notice needs a person, since a retry would end the same way.
 
-    `code` is a stable word, `explanation` a sentence. `maybe_posted`: a try may have posted the
-    notice. The caller moves the notice to the dead letters, then calls `record_abandoned`.
+    `code` is a stable word, `explanation` a sentence. `maybe_posted` means that an attempt may have
+    posted the notice. The caller makes it a dead letter, then calls `record_abandoned`.
     """
 
     code: str
@@ -104,15 +109,16 @@ class NoticeAbandoned(Struct, frozen=True):
 
     @property
     def is_outcome_unknown(self) -> bool:
-        """Whether a person must check if the notice was posted, since the service did not confirm
-        it.
+        """True if a person must check whether the notice was posted, since the service did not
+        confirm it.
         """
         return self.code in (UNKNOWN_OUTCOME, UNEXPECTED_ANSWER)
 
 
 class RetryLater(Struct, frozen=True):
-    """The notice must be delivered again after `wait_s` seconds. `refusal`: the channel's error;
-    None if it was not asked.
+    """The notice must be delivered again after `wait_s` seconds.
+
+    `refusal` is the channel's error; None if the channel was not asked.
     """
 
     wait_s: int
@@ -130,10 +136,10 @@ _TRIES_USED_UP = (
 
 
 def deliver(notice: Notice, deps: DeliverDependencies, *, receive_count: int) -> DeliveryOutcome:
-    """Posts one notice. `receive_count`: the number of this delivery, from 1.
+    """Posts one notice. `receive_count` is the number of this delivery, from 1.
 
-    Raises AwsError from the ledger, or MalformedData if the held messages of an hour cannot be
-    read. After any error but a ChannelError the lease stays, since the notice may have been posted.
+    Raises AwsError from the ledger, or MalformedData if an hour's held messages cannot be read.
+    Then the lease stays, since the notice may have been posted.
     """
     began_at = deps.clock()
     channel = deps.channels.get(notice.channel)
@@ -168,7 +174,6 @@ def deliver(notice: Notice, deps: DeliverDependencies, *, receive_count: int) ->
 
 
 def _with_held_messages(notice: Notice, began_at: datetime, deps: DeliverDependencies) -> Notice:
-    """Returns the notice with the messages that were held for its channel in a past hour."""
     hour = deps.ledger.channel_hour(notice.channel, began_at)
     if not hour.held:
         raise Unavailable("The table answered without the hour of a notice.")
@@ -181,10 +186,7 @@ def _with_held_messages(notice: Notice, began_at: datetime, deps: DeliverDepende
 
 
 def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:
-    """Returns the channel's circuit.
-
-    If its pause is longer than any regular pause, the circuit is reset.
-    """
+    """Resets a circuit whose pause is longer than any regular pause."""
     circuit = deps.ledger.circuit(channel)
     if circuit.open_until <= int(now.timestamp()) + MAX_PAUSE_S + LEASE_S:
         return circuit
@@ -194,7 +196,7 @@ def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:
 
 
 def record_abandoned(notice: Notice, abandoned: NoticeAbandoned, deps: DeliverDependencies) -> None:
-    """Releases the claim of a notice that is in the dead letters. Raises AwsError."""
+    """Releases the claim of a notice that became a dead letter. Raises AwsError."""
     if abandoned.maybe_posted:
         deps.ledger.mark_unknown(notice.notice_id, deps.clock(), abandoned.explanation)
     else:
@@ -204,7 +206,7 @@ def record_abandoned(notice: Notice, abandoned: NoticeAbandoned, deps: DeliverDe
 def _abandon_unposted(
     notice: Notice, deps: DeliverDependencies, code: str, explanation: str
 ) -> DeliveryOutcome:
-    """Abandons a notice that cannot be posted, unless the notice was posted before."""
+    """Abandons a notice that cannot be posted, unless it was posted before."""
     claim = deps.ledger.claim_send(notice.notice_id, deps.clock(), LEASE_S)
     if claim is SendClaim.DONE:
         return AlreadySent()
@@ -223,7 +225,6 @@ class _LeasedNotice(Struct, frozen=True):
     receive_count: int
 
     def post(self, began_at: datetime, circuit: Circuit) -> DeliveryOutcome:
-        """Posts the notice and records the outcome in the ledger."""
         now = self.deps.clock()
         if (now - began_at).total_seconds() > LATEST_POST_START_S:
             no_time = ChannelUnavailable("there was no time left to post")
@@ -248,8 +249,8 @@ class _LeasedNotice(Struct, frozen=True):
         return NoticePosted(self.may_be_duplicate)
 
     def _start_test(self, circuit: Circuit, now: datetime) -> Circuit | None:
-        """Pauses the channel for all other notices and returns its circuit; None if this notice may
-        not test the channel.
+        """Pauses the channel for all other notices. Returns None if this notice may not test the
+        channel.
         """
         now_s = int(now.timestamp())
         if self.may_be_duplicate and now_s - circuit.open_until < REPEAT_PAUSE_S:
@@ -261,7 +262,7 @@ class _LeasedNotice(Struct, frozen=True):
         return test_circuit if was_replaced else None
 
     def _handle_error(self, error: ChannelError, circuit: Circuit) -> DeliveryOutcome:
-        """Records a failed post, first in the claim, then in the circuit; returns the outcome."""
+        """Records a failed post, first in the claim, then in the circuit."""
         new_circuit = Circuit()
         now_s = int(self.deps.clock().timestamp())
         outcome: DeliveryOutcome
@@ -304,7 +305,7 @@ class _LeasedNotice(Struct, frozen=True):
         return RetryLater(max(REPEAT_AFTER_S, error.retry_after_s), error)
 
     def _store_circuit(self, old_circuit: Circuit, new_circuit: Circuit) -> None:
-        """Stores the circuit. If the write fails, no notice is lost or sent twice."""
+        # If the write fails, no notice is lost or sent twice.
         if old_circuit == new_circuit:
             return
         with suppress(AwsError):
@@ -313,7 +314,7 @@ class _LeasedNotice(Struct, frozen=True):
 
 
 def _circuit_after_failure(circuit: Circuit, now_s: int) -> Circuit:
-    """Returns the circuit after one more failed post. Its pauses double."""
+    # The pauses double.
     failures = circuit.failures + 1
     if failures < CIRCUIT_OPENS_AFTER:
         return Circuit(failures, 0)
@@ -322,7 +323,5 @@ def _circuit_after_failure(circuit: Circuit, now_s: int) -> Circuit:
 
 
 def _backoff_s(base_s: int, receive_count: int) -> int:
-    """Returns the seconds to wait, doubled with each receive, so that a long outage uses few
-    receives.
-    """
+    """Waits double with each receive, so that a long outage uses few receives."""
     return doubled_s(base_s, receive_count - 1, max(base_s, MAX_BACKOFF_S))

@@ -2,10 +2,10 @@
 
 was it written? -> the week's figures -> report -> cards -> one transaction
 
-The transaction creates the week's item on condition that there is none, so only one of two
-invocations writes. The notify function reads the notices from the table's stream, like those of
-audits (docs/decisions/0024-transactional-outbox.md). The report is named after the week, so that a
-second invocation overwrites it.
+The transaction requires that the week has no item, so only one of two invocations writes. The
+notify function reads the notices from the table's stream
+(docs/decisions/0024-transactional-outbox.md). The report's name has the week, so a second
+invocation overwrites it.
 """
 
 from __future__ import annotations
@@ -58,11 +58,10 @@ _REPORT_NOT_WRITTEN = "it could not be written; the log of the digest function h
 
 
 class DigestDependencies(Struct, frozen=True):
-    """What the digest reads and writes.
+    """What the digest reads and writes. `writers` has the channel's name as key.
 
-    `writers` has the channel's name as key. `report_source` and `report_store`: where the report's
-    data is read, and where the report is stored; None for no report. `history_location`: the
-    history that the digest's commands read.
+    `report_source` and `report_store` are None for no report. `history_location` is the history
+    that the digest's commands read.
     """
 
     history: History
@@ -76,10 +75,9 @@ class DigestDependencies(Struct, frozen=True):
 
 
 class DigestWritten(Struct, frozen=True):
-    """The digest was written.
+    """The digest was written. `report_error` says why it has no report.
 
-    `report_error`: why the digest's report was not written. `routes_without_digest`: a sentence
-    with the reason for each such route.
+    `routes_without_digest` has a sentence with the reason for each such route.
     """
 
     last_day: date
@@ -88,7 +86,7 @@ class DigestWritten(Struct, frozen=True):
 
 
 def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | str:
-    """Writes the digest of the newest full week, or returns why no digest is written.
+    """Writes the digest of the newest full week, or returns why it was not written.
 
     Raises AwsError, BadHistory or MalformedData.
     """
@@ -132,7 +130,7 @@ def no_digest_reason(policy: Policy) -> str | None:
 def last_finished_week(policy: Policy, now: datetime) -> tuple[date, date]:
     """Returns the first and last day of the newest full week.
 
-    The week follows the policy's schedule; without a digest in the policy, the default schedule.
+    The policy's schedule determines the week, or else the default schedule.
     """
     return (policy.digest or DigestSchedule()).last_full_week(now)
 
@@ -140,9 +138,9 @@ def last_finished_week(policy: Policy, now: datetime) -> tuple[date, date]:
 def routes_with_digest(policy: Policy) -> tuple[dict[int, Route | None], tuple[str, ...]]:
     """Returns the routes with a digest by number, and why each other route has none.
 
-    The number 0 with the route None means all jobs. A route by tag needs the tag in `tags.show`, as
-    the history has no other tags. A route that selects only recommendations has no digest, since
-    the digest would show the spend of all jobs.
+    The number 0 with the route None means all jobs. A route by tag needs its tag in `tags.show`, as
+    the history has no other tags. A route that selects only recommendations has no digest, since it
+    would show all jobs' spend.
     """
     routes: dict[int, Route | None] = {0: None}
     routes_without_digest = []
@@ -168,7 +166,7 @@ def read_digests(
 def _store_report(
     deps: DigestDependencies, last_day: date, decisions: Sequence[Decision], now: datetime
 ) -> DigestReport:
-    """Stores the report of the last 30 days and returns its link. Raises AwsError."""
+    """Stores the report of the last 30 days. Raises AwsError."""
     if deps.report_store is None or deps.report_source is None:
         return NO_REPORT
     period = Period(last_day - timedelta(days=REPORT_DAYS - 1), last_day)
@@ -191,10 +189,9 @@ def make_digests(
     read_alerts: Callable[[str], Iterable[Alert]],
     now: datetime,
 ) -> Iterator[Digest]:
-    """Yields the digest of a week for each route; the route None means all jobs.
+    """Yields a week's digest for each route. The route None means all jobs.
 
-    `read_alerts` returns the alerts of a subject, by its key of account, region and name. Each
-    family is read once.
+    `read_alerts` returns a subject's alerts, by its key of account, region and name.
     """
     first_day, last_day = week
     lists = HistoryLists(history, make_window(first_day, last_day + ONE_DAY))
@@ -232,10 +229,7 @@ def make_digests(
 
 
 def _route_question(lists: HistoryLists, route: Route | None) -> Question:
-    """Returns the question about a route's jobs.
-
-    The route's rules, severity and dollars are left out, as they select recommendations.
-    """
+    # The route's rules, severity and dollars are left out, as they select recommendations.
     if route is None:
         return Question(lists.window)
     return Question.with_filters(
@@ -254,7 +248,6 @@ def _is_selected(route: Route, recommendation: FamilyRecommendation, now: dateti
 
 
 def _spend_digest(lists: HistoryLists, question: Question, now: datetime) -> Digest:
-    """Returns the digest of a week's spend and of the week before, without recommendations."""
     earlier_lists = lists.in_window(window_before(lists.window))
     is_covered = is_covered_before(lists, question)
     first_day, last_day = lists.window.first_day, lists.window.last_day
@@ -282,8 +275,8 @@ def _unsent_recommendations(
     question: Question,
     read_alerts: Callable[[str], Iterable[Alert]],
 ) -> list[FamilyRecommendation]:
-    """Returns the open recommendations with a run in the week whose subject got no message since
-    the week began.
+    """Returns open recommendations that occurred in the week, but whose subject got no message in
+    it.
     """
     since, until = question.window.since, question.window.until
     open_recommendations = [

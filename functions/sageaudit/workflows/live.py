@@ -1,7 +1,4 @@
-"""Audits jobs of a live account like the Lambda function, by default with an in-memory history.
-
-To record a job, ResponseRecorder forwards each request to AWS and keeps the answer.
-"""
+"""Audits jobs of a live account like the Lambda function, by default with an in-memory history."""
 
 from __future__ import annotations
 
@@ -66,7 +63,7 @@ def live_dependencies(
     """Returns the dependencies of an audit that reads from AWS.
 
     `client_factory` takes a service and an optional config, and returns a function from account and
-    region to a client. `list_hosts_once`: list the hosts of all jobs once, not for each job.
+    region to a client. `list_hosts_once` lists the hosts of all jobs once, not for each job.
     """
     return AuditDependencies(
         jobs=SageMakerJobs(client_factory("sagemaker")),
@@ -86,10 +83,10 @@ def live_dependencies(
 
 
 class LiveAccount:
-    """The AWS account of a profile. Calls only APIs that read.
+    """The AWS account of a profile. It calls only APIs that read.
 
-    `warn` gets a sentence about each job that is left out. `history`: where audits are recorded and
-    earlier runs are read. Without `is_persistent`, rules on a family answer Unknown.
+    `warn` gets a sentence about each job that is left out. Audits are recorded in `history`.
+    Without `is_persistent`, rules on a family answer Unknown.
     """
 
     def __init__(
@@ -108,7 +105,7 @@ class LiveAccount:
         self._is_history_persistent = is_persistent and history is not None
 
     def audit(self, job: str, kind: JobKind | None, policy: Policy) -> AuditDocument:
-        """Audits one job by ARN or name; a roll-up together with the jobs that it launched.
+        """Audits one job by ARN or name. A roll-up is audited together with its jobs.
 
         Raises BadUsage, JobNotFound, AmbiguousName or AwsError.
         """
@@ -125,7 +122,10 @@ class LiveAccount:
         return document(audit, [child.document for _, child in children])
 
     def record(self, job: str, kind: JobKind | None) -> Recording | RecordedSet:
-        """Records what an audit of the job reads from AWS. Raises the same errors as `audit`."""
+        """Records what an audit of the job reads from AWS.
+
+        Raises BadUsage, JobNotFound, AmbiguousName or AwsError.
+        """
         ref, now = self._ref(job, kind), datetime.now(UTC)
         cloudwatch_client_for = self._accounts.client_factory("cloudwatch")
         recorder = ResponseRecorder(
@@ -147,8 +147,8 @@ class LiveAccount:
     def measure(self, job: str, kind: JobKind | None, policy: Policy) -> MeasuredJob:
         """Returns one job by ARN or name, with its measurements and list prices.
 
-        Raises the same errors as `audit`; for a roll-up BadUsage, with the names of the jobs that
-        it launched.
+        Raises BadUsage, also for a roll-up, with the names of its jobs. Raises JobNotFound,
+        AmbiguousName or AwsError.
         """
         ref, now = self._ref(job, kind), datetime.now(UTC)
         deps = self._deps(policy)
@@ -169,7 +169,7 @@ class LiveAccount:
     def _read_each(
         self, children: Iterable[JobRef] | None, read: Callable[[JobRef], T]
     ) -> Iterator[T]:
-        """Reads each job of a roll-up; leaves out jobs that were deleted, with a warning."""
+        # Leaves out jobs that were deleted, with a warning.
         for child in children or ():
             try:
                 yield read(child)
@@ -231,11 +231,9 @@ class LiveAccount:
         return self._find(job, [kind] if kind else list(JobKind), region)
 
     def _find(self, name: str, kinds: list[JobKind], region: str) -> JobRef:
-        """Returns the job with this name; warns if the profile may not describe some kinds.
-
-        Raises AmbiguousName if jobs of two kinds have the name. If no job is found, raises
-        JobNotFound, or AccessDenied if some kinds could not be described.
-        """
+        # Warns if the profile may not describe some kinds. Raises AmbiguousName if jobs of two
+        # kinds have the name. If no job is found, raises JobNotFound, or AccessDenied if some kinds
+        # could not be described.
         jobs = SageMakerJobs(self._accounts.client_factory("sagemaker"))
         refs: list[JobRef] = []
         denied: dict[JobKind, AccessDenied] = {}
@@ -286,7 +284,7 @@ def _describe_ref(jobs: SageMakerJobs, kind: JobKind, name: str, region: str) ->
 
 
 class ResponseRecorder(CloudWatchMetrics):
-    """Implements an audit's Jobs, Metrics and Markets by `source`, and keeps the answers.
+    """Implements Jobs, Metrics and Markets for an audit. It asks `source` and keeps the answers.
 
     Each call of `describe` starts a new recording.
     """
@@ -297,10 +295,7 @@ class ResponseRecorder(CloudWatchMetrics):
         cloudwatch_for: Callable[[str, str], Any],
         types: Mapping[str, InstanceType],
     ) -> None:
-        """Records the answers of `source`.
-
-        `cloudwatch_for` returns the CloudWatch client for an account and region.
-        """
+        """`cloudwatch_for` returns the CloudWatch client for an account and region."""
         super().__init__(cloudwatch_for, types)
         self._source = source
         self._begin({})
@@ -344,7 +339,7 @@ class ResponseRecorder(CloudWatchMetrics):
         return tags
 
     def children(self, ref: JobRef) -> Iterable[JobRef] | None:
-        """Returns the jobs that a roll-up launched; the recording does not keep them."""
+        """Returns the jobs that a roll-up launched. The recording does not keep them."""
         return self._source.jobs.children(ref)
 
     def read_series(self, job: Job, now: datetime) -> RawUsage:

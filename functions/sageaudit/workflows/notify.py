@@ -3,19 +3,18 @@
 `notify` ends immediately in the mode "observe", and for most audits, which have nothing to report.
 Otherwise it takes these steps:
 
-1. `_try_once` reads the newest summary of the run and the alerts that were sent. There is no alert
-   if the audit has a newer version, if this version had its alert, or if the run ended too long ago
-   or before the installation.
-2. `_make_alert` reads the subject's runs and what people decided about its recommendations. The
-   rule (domain/alert/rule.py) decides. The routes select the card's channels; the job's
-   own tags are read if a route needs them.
-3. `_with_line` adds the line about the job, only for its first version, for the channels that want
+1. `_try_once` reads the run's newest summary and the alerts that were sent. There is no alert if
+   the audit has a newer version, if this version had its alert, or if the run ended too long ago or
+   before the installation.
+2. `_make_alert` reads the subject's runs and people's decisions about its recommendations. The rule
+   (domain/alert/rule.py) decides, and the routes select the channels.
+3. `_with_line` adds the line about the job, only for its first version and for channels that want
    such lines and get no alert about the job.
 4. `Notification.write` writes one transaction: the alert, a notice for each channel, and the count
    of each channel's hour. Messages above the channel's hourly limit are held.
 
 The transaction fails if anything that was read has changed or, for an alert, if the audit has a
-newer version; then the steps are repeated. The function reads each notice from the table's stream
+newer version. Then the steps are repeated. The function reads each notice from the table's stream
 and puts it on its channel's queue: docs/decisions/0024-transactional-outbox.md.
 """
 
@@ -69,18 +68,18 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.stored import count_children, iterate_family_runs, read_audit
 
 TRIES = 8
-"""The number of tries to write a message. One process at a time writes the messages of a family; a
-retry means that another process was faster."""
+"""How often a message is tried. One process at a time writes a family's messages, so a retry means
+that another process was faster.
+"""
 _LOOK_BACK = timedelta(days=365)
 _PAGE_SIZE = 100
 
 
 class NotifyDependencies(Struct, frozen=True):
-    """The history, ledger and policy that `notify` uses.
+    """What `notify` uses. `writers` has the channel's name as key.
 
-    `writers` has the channel's name as key. `installed_at`: returns the time before which jobs that
-    ended get no message; None if it is unknown. `history_location`: the history that commands in
-    messages read.
+    `installed_at` returns the time of the installation; None if unknown. Jobs that ended before it
+    get no message. `history_location` is the history that commands in messages read.
     """
 
     history: History
@@ -97,9 +96,8 @@ def notify(
 ) -> Notification:
     """Decides about one version of an audit, and writes its alert with a notice for each channel.
 
-    A repeated decision about the same version gives each notice the same id. Raises AwsError, or
-    MalformedData if the document or the family's stored data cannot be read. Then nothing is
-    written.
+    A repeated decision gives each notice the same id. Raises AwsError, or MalformedData if stored
+    data cannot be read. Then nothing is written.
     """
     with malformed_errors("document"):
         if deps.policy.mode == "observe":
@@ -124,10 +122,10 @@ def _try_once(
     *,
     now: datetime,
 ) -> Notification | None:
-    """Decides and writes; returns None if another process wrote meanwhile.
+    """Returns None if another process wrote meanwhile.
 
-    `suppression_reason`: why this audit has no alert, whatever its family's runs are. The line
-    about the job does not depend on this reason.
+    `suppression_reason` says why the audit itself needs no alert. It does not affect the line about
+    the job.
     """
     with malformed_errors("summary of the run"):
         summary = deps.history.summary(key)
@@ -156,11 +154,8 @@ def _make_alert(
     deps: NotifyDependencies,
     now: datetime,
 ) -> Notification:
-    """Returns the notification, with the alert if there is one.
-
-    A pipeline step with a recommendation is stored in its pipeline's subject, even without an
-    alert.
-    """
+    # A pipeline step with a recommendation is stored in its pipeline's subject, even without an
+    # alert.
     past_alerts = past_alerts.with_step(summary.family) if audit.recommendations else past_alerts
     case = _read_case(audit, summary, past_alerts, deps, now)
     decision = decide(case, past_alerts.last_run_alert)
@@ -178,7 +173,7 @@ def _make_alert(
         past_alerts.run, summary.family, kind, version, figures, now, destination.channels
     )
     new_alerts = past_alerts.with_alerts(alert, alerts_for_decision(case, decision, alert))
-    # a message without an open recommendation is never held: no list shows what it reports
+    # A message without an open recommendation is never held, since no list shows what it reports.
     post = Post(destination, card, facts.usd, can_be_held=not decision.is_run_only)
     return Notification(decision, new_alerts, alert=post)
 
@@ -190,7 +185,6 @@ def _read_case(
     deps: NotifyDependencies,
     now: datetime,
 ) -> AlertCase:
-    """Reads the runs, recommendations, decisions and alerts on which the alert depends."""
     own_run = replace(
         summary,
         purchase=summary.purchase or Purchase.ON_DEMAND,
@@ -239,7 +233,7 @@ def _subject_runs(
 
 
 def _corrected_audit(key: JobKey, decision: AlertDecision, history: History) -> MessageAudit | None:
-    """Returns the audit that the corrected alert reported; None if no audit can be read."""
+    """Returns None if there was no alert to correct, or its audit cannot be read."""
     if not decision.is_correction or decision.previous_alert is None:
         return None
     document = read_audit(history, key, decision.previous_alert.version)
@@ -268,7 +262,7 @@ def _route_facts(
 
 
 def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
-    """Returns the job's tags; empty if no route needs them, or if they have expired."""
+    """Returns no tags if no route needs them, or if they have expired."""
     if not deps.policy.routes.needs_job_tags:
         return {}
     with malformed_errors("detail of the run"):
@@ -277,10 +271,7 @@ def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
 
 
 def _destination(decision: AlertDecision, facts: RouteFacts, policy: Policy) -> Destination:
-    """Returns the channels of an alert.
-
-    A correction goes to the channels of the corrected message.
-    """
+    # A correction goes to the channels of the corrected message.
     corrected_alert = decision.previous_alert if decision.is_correction else None
     same_channels = (
         tuple(name for name in corrected_alert.channels if name in policy.channels)
@@ -291,10 +282,7 @@ def _destination(decision: AlertDecision, facts: RouteFacts, policy: Policy) -> 
 
 
 def _is_line_due(version: int, audit: MessageAudit, policy: Policy) -> bool:
-    """Whether a channel may get a line about this version of the audit.
-
-    The jobs of a roll-up get no line of their own.
-    """
+    # The jobs of a roll-up get no line of their own.
     return version == FIRST_VERSION and policy.has_job_lines and not audit.is_in_roll_up
 
 
@@ -306,10 +294,7 @@ def _with_line(
     deps: NotifyDependencies,
     now: datetime,
 ) -> Notification:
-    """Adds the line about the job, for channels that want lines and have no alert about the job.
-
-    The line does not depend on the job's figures. Changes in later versions are left to alerts.
-    """
+    # The line does not depend on the job's figures. Changes in later versions are left to alerts.
     if age_suppression_reason(summary.ended_at, deps.installed_at(), now):
         return notification
     job, last_alert = audit.job, (notification.new_alerts or past_alerts).last_run_alert
@@ -331,9 +316,8 @@ def _with_line(
 class Notification(Struct, frozen=True):
     """What is written for one version of an audit.
 
-    `new_alerts`: the alerts of the run and its subject, with this notification's; None if they have
-    not changed. `alert`: the message, or None. `job_line`: the line about the job, or None.
-    `held_channels`, set by `write`: the channels that have reached their hourly limit.
+    `new_alerts` are the past alerts with this one; None if unchanged. `alert` is the message, and
+    `job_line` the line about the job. `write` sets `held_channels`: those at their hourly limit.
     """
 
     decision: AlertDecision
@@ -345,11 +329,9 @@ class Notification(Struct, frozen=True):
     def write(
         self, past_alerts: PastAlerts, version: int, deps: NotifyDependencies, now: datetime
     ) -> Notification | None:
-        """Writes the notification, if there is anything to write.
+        """Writes everything in one transaction, if there is anything to write.
 
-        Returns None if `past_alerts` has changed since it was read. One transaction writes the
-        alert, the notice of each channel, the counts of the channels' hours, and that the run's
-        line was written.
+        Returns None if `past_alerts` has changed since it was read.
         """
         new_alerts = self.new_alerts or past_alerts
         posts: list[Post] = [post for post in (self.alert, self.job_line) if post]
@@ -375,9 +357,7 @@ class Notification(Struct, frozen=True):
 
 
 class Post(Struct, frozen=True):
-    """A card and its channels. `can_be_held`: whether the card is held above a channel's hourly
-    limit.
-    """
+    """A card and its channels. `can_be_held` means that a channel's hourly limit applies."""
 
     destination: Destination
     card: MessageCard
@@ -385,9 +365,8 @@ class Post(Struct, frozen=True):
     can_be_held: bool = True
 
     def hour(self, channel: str, deps: NotifyDependencies, now: datetime) -> ChannelHour:
-        """Returns the channel's hour with this message.
-
-        A message that can never be held is not counted.
+        """Returns the channel's hour with this message. A message that is never held is not
+        counted.
         """
         limit, hour_start = deps.policy.max_per_hour.get(channel), start_of_hour(now)
         if limit is None or not self.can_be_held:
@@ -397,7 +376,7 @@ class Post(Struct, frozen=True):
         )
 
     def body(self, notice_id: str, hour: ChannelHour, deps: NotifyDependencies) -> str:
-        """Returns the body of the notice: the card, or the hour that stands for held messages.
+        """Returns the notice's body: the card, or the hour that stands for held messages.
 
         Only the first held message of an hour has a notice.
         """

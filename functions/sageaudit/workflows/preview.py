@@ -1,4 +1,4 @@
-"""Previews a job's message or the weekly digest: decides like Lambda, but writes nothing."""
+"""Previews a job's message or the weekly digest. It decides like Lambda, but writes nothing."""
 
 from __future__ import annotations
 
@@ -54,7 +54,6 @@ def preview_message(
 def _audit_recording(
     path: Path, policy: Policy, history: History, source: HistorySource
 ) -> AuditSummary:
-    """Audits a recorded run into `history` and returns its summary."""
     [document] = audit_recordings([path], policy, history, is_history_persistent=bool(source.name))
     if isinstance(document, BadRecording):
         raise document
@@ -85,7 +84,7 @@ def _notification(
 
 
 def _write_nothing(card: MessageCard, mentions: Mapping[str, str]) -> Payload:
-    """Returns no payload, since the caller writes the card for the channel that is shown."""
+    # The caller writes the card for the channel that is shown.
     del card, mentions
     return {}
 
@@ -93,8 +92,7 @@ def _write_nothing(card: MessageCard, mentions: Mapping[str, str]) -> Payload:
 class DigestPreview(Struct, frozen=True):
     """The digests of the newest full week, by the number of their route; 0 means all jobs.
 
-    `channels`: the channels of each digest. `routes_without_digest`: a sentence with the reason for
-    each such route.
+    `routes_without_digest` has a sentence with the reason for each such route.
     """
 
     last_day: date
@@ -132,22 +130,19 @@ def history_location(source: HistorySource) -> HistoryLocation:
 
 
 class _ReadOnlyLedger(Struct, frozen=True):
-    """An alert ledger that reads from a table what was sent, and writes nothing."""
+    """Reads sent alerts from a table, and writes nothing. A file has none."""
 
     source: HistorySource
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
-        """Returns the past alerts in a table; none for a file."""
         table = self._table()
         return table.past_alerts(key, subject) if table else PastAlerts(keys.job_pk(key), subject)
 
     def alerts(self, subject: str) -> Sequence[Alert]:
-        """Returns the subject's alerts in a table; none for a file."""
         table = self._table()
         return table.alerts(subject) if table else ()
 
     def has_digest(self, last_day: date) -> bool:
-        """Whether the table has the digest; False for a file."""
         table = self._table()
         return bool(table and table.has_digest(last_day))
 
@@ -166,12 +161,10 @@ class _ReadOnlyLedger(Struct, frozen=True):
         return ChannelHour(channel, began_at)
 
     def write_alert(self, *_: object, **__: object) -> bool:
-        """Writes nothing, and returns True."""
         return True
 
     write_digest = write_alert
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
-        """Returns None, since a preview has no notices."""
         del pk, sk
         return None

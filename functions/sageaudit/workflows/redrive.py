@@ -1,4 +1,4 @@
-"""Reads dead letters, finds the job and the reason of each letter, and sends letters again."""
+"""Reads dead letters, finds the job and reason of each, and sends letters again."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ from sageaudit.output.text.card import parse_notice
 from sageaudit.output.text.words import count_text
 
 STREAM_ABANDONED = "stream_abandoned"
-"""The reason of a letter that Lambda itself wrote; the letter names a place in the table's stream.
-"""
+"""The reason of a letter that Lambda itself wrote. It names a place in the table's stream."""
 NOT_RETRYABLE = frozenset(
     {
         *("not_json", "not_an_event", "wrong_source", "not_a_job", "no_detail", "malformed"),
@@ -39,15 +38,15 @@ NOT_RETRYABLE = frozenset(
         *("malformed_audit", "malformed_notice", "not_found"),
     }
 )
-"""Reasons for which a function refuses a message each time the message is sent."""
+"""Reasons for which a function would refuse the message again."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_TIMESTAMP_MS = 4_102_444_800_000
-"""The beginning of 2100 in Unix milliseconds; a later time in an attribute is invalid."""
+"""The beginning of 2100 in Unix milliseconds. A later time in an attribute is invalid."""
 _JOB_ARN = re.compile(r"arn:[\w-]+:sagemaker:([\w-]{1,40}):(\d{12}):")
 
 
 class LetterKind(enum.StrEnum):
-    """The kinds of dead letters; the values are the command's argument."""
+    """The kinds of dead letters. The values are the command's argument."""
 
     FINISHED = "finished"
     UNDECIDED = "undecided"
@@ -55,7 +54,7 @@ class LetterKind(enum.StrEnum):
 
 
 class LetterStatus(enum.StrEnum):
-    """What happens to a letter; the values are JSON output."""
+    """What happens to a letter. JSON output has these values."""
 
     MOVES = "moves"
     MOVED = "moved"
@@ -66,8 +65,7 @@ class LetterStatus(enum.StrEnum):
 class DeadLetter(Struct):
     """One dead letter. `reason` is a word, `why` a sentence; both are untrusted text.
 
-    `channel` is "" if the letter's kind has only one queue. `note`: why the letter is not sent
-    again.
+    `channel` is "" if the letter's kind has only one queue. `note` says why the letter is not sent.
     """
 
     message: ReceivedMessage
@@ -82,14 +80,14 @@ class DeadLetter(Struct):
     note: str = ""
 
     def keep(self, note: str) -> None:
-        """Marks the letter as not to be sent again. `note`: the reason."""
+        """Marks the letter as not to be sent again. `note` is the reason."""
         self.status, self.note = LetterStatus.STAYS, note
 
 
 def parse_letter(
     message: ReceivedMessage, kind: LetterKind, retention: timedelta, now: datetime
 ) -> DeadLetter:
-    """Parses any message, even a message that this stack did not write."""
+    """Parses any message, even one that this stack did not write."""
     sent_at = _moment(message.system_attributes.get("SentTimestamp", "")) or now
     letter = DeadLetter(
         message,
@@ -136,7 +134,7 @@ def _reason(message: ReceivedMessage) -> tuple[str, str]:
 
 
 def _read_event(letter: DeadLetter) -> None:
-    # any account and region of a job ARN in the body: only the function knows which are accepted
+    # Any account and region in the body is accepted, since only the function knows its own.
     body = letter.message.body
     regions_and_accounts = _JOB_ARN.findall(body[:65_536])
     accounts = {account for _, account in regions_and_accounts}
@@ -176,27 +174,28 @@ WORK_QUEUE_OUTPUTS = {
     LetterKind.FINISHED: "FinishedJobsQueueUrl",
     LetterKind.UNDECIDED: "DecisionsQueueUrl",
 }
-"""The stack's outputs with the URLs of work queues. Notices have a queue for each channel instead.
+"""The stack's outputs with the URLs of work queues. Notices have a queue for each
+channel instead.
 """
 HIDDEN_S = 900
-"""The seconds for which a letter is hidden from other receivers while it is read, shown and moved:
-our choice. If this process dies, its letters become visible again after this time."""
+"""How long a letter is hidden from other receivers while it is read and moved (our choice).
+
+If this process dies, its letters become visible again after this time.
+"""
 MAX_BYTES = 200_000_000
-"""The maximum bytes of message bodies in memory; the next run reads the remaining letters."""
+"""The maximum size of message bodies in memory. The next run reads the remaining letters."""
 _MAX_EMPTY_RECEIVES = 3
 
 
 class RedriveQueues(Struct, frozen=True):
-    """The queues of one kind. `work_queues`: by channel for notices; otherwise one queue with the
-    key "".
-    """
+    """The queues of one kind. For notices, `work_queues` has the channel as key, otherwise ""."""
 
     dead_letters: DeadLetterQueue
     work_queues: Mapping[str, SqsQueue]
 
 
 def read_queue_outputs(session: Any, stack: str, *needed_outputs: str) -> dict[str, str]:
-    """Returns the outputs of a deployed stack of this version, in the session's region.
+    """Returns the outputs of a stack of this version, in the session's region.
 
     Raises ResourceNotFound, BadUsage or AwsError.
     """
@@ -211,7 +210,7 @@ def read_queue_outputs(session: Any, stack: str, *needed_outputs: str) -> dict[s
 
 
 def find_queues(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
-    """Returns the queues of a deployed stack. Raises ResourceNotFound, BadUsage or AwsError."""
+    """Returns a deployed stack's queues. Raises ResourceNotFound, BadUsage or AwsError."""
     needed_outputs = (
         DEAD_LETTER_OUTPUTS[kind],
         WORK_QUEUE_OUTPUTS.get(kind, DEAD_LETTER_OUTPUTS[kind]),
@@ -233,10 +232,10 @@ def find_queues(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
 def receive_letters(
     queue: DeadLetterQueue, kind: LetterKind, now: datetime
 ) -> tuple[list[DeadLetter], bool]:
-    """Receives letters until no new letter arrives.
+    """Receives letters until no new one arrives. Raises AwsError.
 
-    Also returns whether it stopped before the queue was empty. A letter received twice is listed
-    once, with the newest receipt handle. Raises AwsError.
+    Also returns True if it stopped before the queue was empty. A letter that was received twice is
+    listed once, with the newest receipt handle.
     """
     retention = timedelta(seconds=queue.depth().retention_s)
     letters: dict[str, DeadLetter] = {}
@@ -257,9 +256,9 @@ def receive_letters(
 def plan_redrive(
     letters: Iterable[DeadLetter], queues: RedriveQueues, reason: str | None, limit: int | None
 ) -> list[DeadLetter]:
-    """Returns the letters with this reason (None: any reason), oldest first, with their status.
+    """Returns the letters with this reason, oldest first, with their status.
 
-    At most `limit` letters are sent; None means no limit.
+    None means any reason, or no limit. At most `limit` letters are sent.
     """
     selected = [letter for letter in letters if reason in (None, letter.reason)]
     selected.sort(key=lambda letter: (letter.first_sent_at, letter.message.message_id))
@@ -281,8 +280,8 @@ def plan_redrive(
 def move_letters(letters: Sequence[DeadLetter], queues: RedriveQueues) -> AwsError | None:
     """Sends letters, ten at a time, and deletes each letter that was sent.
 
-    Returns the error that stopped it, or None. If the process dies between sending and deleting, a
-    letter and its copy remain; the functions handle them once.
+    Returns the error that stopped it, or None. If the process dies before a letter is deleted, the
+    functions still handle it once.
     """
     for channel, queue in queues.work_queues.items():
         moving_letters = [

@@ -64,8 +64,8 @@ def _without_progress(rows: Iterable[Any], word: str, activity: str) -> Iterable
 class ReportSource(Struct, frozen=True):
     """Where a report's data comes from.
 
-    `with_progress` wraps rows, to show how many were read. `max_runs`: from how many of a family's
-    newest runs its recommendations are derived; None for all.
+    `with_progress` wraps rows to show how many were read. `max_runs` limits the runs of a family
+    from which recommendations are derived; None for all.
     """
 
     history: History
@@ -112,11 +112,10 @@ def make_job_report(source: ReportSource, summary: AuditSummary) -> JobReport:
 def read_report_summaries(
     source: ReportSource, period: Period, account: str | None
 ) -> tuple[list[AuditSummary], int]:
-    """Returns the audits of jobs that ended in the period, most wasteful first, and how many were
-    left out.
+    """Returns the most wasteful audits of jobs that ended in the period, and how many were left
+    out.
 
-    Returns at most as many audits as a page lists. Reads them by account and month: one query
-    instead of one for each day.
+    It returns at most as many audits as a page lists.
     """
     history = source.history
     sums = history.daily_sums(Scope.ACCOUNT, period.since, period.until)
@@ -143,10 +142,9 @@ def assemble_account_report(
     today: date,
     decisions: Sequence[Decision] = (),
 ) -> AccountReport:
-    """Returns the report of a period; its sums are the history's daily sums.
+    """Returns the report of a period. Its sums are the history's daily sums.
 
-    The report ends today at the latest, or on the history's newest day if that is later, since
-    clocks differ.
+    The report ends today, or on the history's newest day if that is later, since clocks differ.
     """
     question = Question.with_filters(
         make_window(period.since, period.until + ONE_DAY), account=account
@@ -205,7 +203,7 @@ def assemble_account_report(
 def _sums_by(
     lists: HistoryLists, earlier_lists: HistoryLists | None, account: str | None
 ) -> Iterator[ColumnSums]:
-    """Yields the sums by family, owner and type, and by account and region if there are several."""
+    # Sums by account and region are left out if there is only one.
     for column, scope, name in _COLUMNS:
         sums, earlier_sums = (
             group_rows(part.daily_sums(scope, account=account), name) if part else None
@@ -221,11 +219,8 @@ def _sums_by_tag(
     earlier_window: Window | None,
     account: str | None,
 ) -> Iterator[ColumnSums]:
-    """Yields the sums by each cost tag, added up from the jobs.
-
-    A history has no daily sums of tags. The earlier sums are None unless all jobs of the earlier
-    days were read.
-    """
+    # A history has no daily sums of tags, so the jobs are added up. Earlier sums are None unless
+    # all jobs of the earlier days were read.
     names = sorted({name for summary in summaries for name in summary.tags})
     earlier_summaries, omitted_count = list[AuditSummary](), 1
     if names and earlier_window:
@@ -257,17 +252,14 @@ _MAX_TOP_CHANGES = 3
 
 
 class _Details(Struct, frozen=True):
-    """The jobs of a report in detail.
-
-    `report_by_index`: the job reports read so far, by index; None for an audit that cannot be read.
-    """
+    """The jobs of a report in detail. A cached None is an audit that cannot be read."""
 
     source: ReportSource
     summaries: Sequence[AuditSummary]
     report_by_index: dict[int, JobReport | None] = field(default_factory=dict)
 
     def read_job(self, index: int) -> JobReport | None:
-        """Returns the job at this index; None if the job's audit cannot be read."""
+        """Returns None if the job's audit cannot be read."""
         if index not in self.report_by_index:
             self.report_by_index[index] = read_job_report(self.source, self.summaries[index])
         return self.report_by_index[index]
@@ -285,10 +277,10 @@ def _top_changes(
     families: Mapping[str | None, Sums],
     recommendations: Sequence[FamilyRecommendation],
 ) -> Iterator[TopChange]:
-    """Yields the most expensive open rule of each family, largest amount first.
+    """Yields each family's most expensive open rule, largest amount first. Fixed rules are left
+    out.
 
-    A rule that is fixed is left out. Without `recommendations`, as for old recordings, a rule need
-    not be open.
+    Without `recommendations`, as for old recordings, a rule need not be open.
     """
     indexes_by_family: dict[str, list[int]] = defaultdict(list)
     for index, summary in enumerate(details.summaries):
@@ -322,11 +314,10 @@ def _change(
     runs: Sequence[int],
     open_values: Container[str] | None,
 ) -> TopChange | None:
-    """Returns a rule's fix for a family, from the run with the rule's largest amount.
+    """Returns None if the rule has no fix or is fixed.
 
-    None if the rule has no fix or is fixed. `runs`: the indexes of the family's runs.
-    `open_values`: only runs with a recommendation of one of these values are used; None for all
-    runs.
+    `runs` are the indexes of the family's runs. Only runs that recommend one of `open_values` are
+    used; None means all runs.
     """
     index_by_key = {details.summaries[index].key: index for index in runs}
     newest = sorted((details.summaries[index] for index in runs), key=sort_key, reverse=True)
@@ -347,7 +338,7 @@ def _change(
 
 
 def _is_fixed(fix: FamilyFix, newest: Iterable[AuditSummary]) -> bool:
-    """Whether the newest judged runs lack the finding, and all older judged runs have it.
+    """Returns True if the newest judged runs lack the finding, and all older judged runs have it.
 
     Failed runs are left out. A clean run does not fix an intermittent finding or a loss of failed
     runs.
@@ -388,7 +379,7 @@ def read_job_report(source: ReportSource, summary: AuditSummary) -> JobReport | 
 
 
 def _usage(source: ReportSource, summary: AuditSummary) -> Measurements | None:
-    """Returns a run's stored series; None after 90 days, or if the series cannot be read."""
+    """Returns None if the series have expired (after 90 days) or cannot be read."""
     try:
         detail = source.history.detail(summary.key)
         if detail is None or not detail.series:

@@ -1,7 +1,4 @@
-"""Access to accounts: a person's session, the organization, roles in other accounts.
-
-A role is assumed in each other account, and its credentials are renewed before they expire.
-"""
+"""Access to other accounts: sessions, the organization's list of accounts, and assumed roles."""
 
 from __future__ import annotations
 
@@ -34,31 +31,25 @@ SESSION_NAME = "sageaudit"
 _NAME = re.compile(r"[\w+=,.@-]{1,64}(?:/[\w+=,.@-]{1,64}){0,8}\Z", re.ASCII)
 _EXTERNAL_ID = re.compile(r"[\w+=,.@:/-]{2,1224}\Z", re.ASCII)
 PERMISSIONS = ("sts:AssumeRole",)
-"""The permission to assume roles in other accounts.
-
-A deployment needs it only on the roles that its policy lists, or on the roles of one name in one
-organization. For a scan, the user's own credentials need it.
-"""
+"""The permission to assume roles in other accounts. A scan uses the user's own credentials."""
 _RENEW_BEFORE_EXPIRY_S = 300
 _MAX_CLIENTS = 256
-"""The maximum number of cached clients, of all accounts: each takes half a megabyte."""
+"""A cached client takes half a megabyte of memory."""
 LIST_PERMISSIONS = ("organizations:ListAccounts",)
-"""The permission to list the organization's accounts.
-
-AWS allows the call only in the management account and in accounts of delegated administrators.
+"""AWS allows this call only in the management account and in accounts of delegated administrators.
 """
 _NO_ORGANIZATION_CODE = "AWSOrganizationsNotInUseException"
 _MAX_PAGES = 5_000
 
 
 class Role(Struct, frozen=True):
-    """A role that has the same name, with its path, in every account."""
+    """A role that has the same name, including its path, in every account."""
 
     name: str
     external_id: str | None = None
 
     def __post_init__(self) -> None:
-        """Raises BadUsage for values that IAM would not accept."""
+        """Raises BadUsage for values that IAM does not accept."""
         if not _NAME.match(self.name):
             raise BadUsage(
                 f"--role {self.name} is not the name of a role: give the name alone, with its path"
@@ -68,20 +59,22 @@ class Role(Struct, frozen=True):
             raise BadUsage("--external-id must have 2 to 1,224 letters, digits or any of +=,.@:/-_")
 
     def arn(self, account: str, region: str) -> str:
-        """Returns the role's ARN in an account, in the partition of a region."""
+        """Returns the role's ARN in an account. `region` determines the partition."""
         return role_arn(self.name, account, region)
 
 
 def role_arn(role: str, account: str, region: str) -> str:
-    """Returns a role's ARN in an account, in the partition of a region; `role` may be an ARN."""
+    """Returns the ARN of `role`, which is a name or already an ARN. `region` determines the
+    partition.
+    """
     return role if ":" in role else f"arn:{region_partition(region)}:iam::{account}:role/{role}"
 
 
 class AccountClients:
-    """Creates clients, on any thread, and caches them until their credentials expire.
+    """Creates clients on any thread, and caches them until their credentials expire.
 
-    `own_account` is the account of `session`. `roles`: the ARN or name of the role to assume, by
-    account. `region`: the region in which to call STS; None for each client's own region. `clock`
+    `own_account` is the account of `session`. `roles` has the ARN or name of each account's role.
+    `region` is the region in which STS is called; None means each client's own region. `clock`
     returns seconds since the epoch.
     """
 
@@ -109,17 +102,16 @@ class AccountClients:
     def for_members(
         cls, session: Any, own_account: str, members: MemberAccounts, clock: Callable[[], float]
     ) -> Self:
-        """Returns the clients of a deployment, for its own account and its members."""
+        """Returns the clients for a deployment's own account and its member accounts."""
         roles, external_id = members.role_by_account, members.external_id
         return cls(session, own_account, roles, clock, external_id=external_id)
 
     def client_factory(self, service: str, config: Config = CONFIG) -> Callable[[str, str], Any]:
         """Returns a function from account and region to the service's client.
 
-        `config` sets retries and timeouts; all calls for one service must pass the same. The
-        function raises AccessDenied if the role is missing or does not trust the caller: AWS
-        answers both in the same way. It raises RejectedEvent if the role belongs to another
-        account, or another AwsError.
+        All calls for one service must pass the same `config`. The function raises AccessDenied if
+        the role is missing or does not trust the caller; AWS does not tell these apart. It raises
+        RejectedEvent if the role belongs to another account, or another AwsError.
         """
         return lambda account, region: self._client(service, account, region, config)
 
@@ -183,17 +175,16 @@ class AccountClients:
 
 
 class NamedAccount(Struct, frozen=True):
-    """An account's id, and its name in the organization, which is None without an organization."""
+    """An account. `name` is its name in the organization; None without an organization."""
 
     id: str
     name: str | None = None
 
 
 def active_accounts(client: Any) -> list[NamedAccount]:
-    """Returns the active accounts of the organization, sorted by id.
+    """Returns the organization's active accounts, sorted by id.
 
-    Raises BadUsage if there is no organization. Raises AccessDenied, whose text says which
-    credentials to use, or another AwsError.
+    Raises BadUsage if there is no organization, AccessDenied, or another AwsError.
     """
     accounts: list[NamedAccount] = []
     arguments: dict[str, Any] = {}
@@ -233,12 +224,12 @@ def _page(client: Any, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_active(row: dict[str, Any]) -> bool:
-    """Whether an account is active, by `State`; AWS retired `Status` on 2026-09-09."""
+    # AWS replaced `Status` by `State` on 2026-09-09.
     return (row.get("State") or row.get("Status")) == "ACTIVE"
 
 
 def open_session(profile: str | None, region: str | None) -> Any:
-    """Opens a session for a profile and region, by default those of the AWS settings.
+    """Opens a session. None means the profile or region of the AWS settings.
 
     The session's region may be None. Raises NoCredentials, or BadUsage for an invalid region name.
     """
@@ -253,14 +244,14 @@ def open_session(profile: str | None, region: str | None) -> Any:
 
 
 class Identity(Struct, frozen=True):
-    """The account and ARN of a session's credentials."""
+    """The account and ARN that a session's credentials belong to."""
 
     account: str
     arn: str
 
 
 class AccountList(Struct, frozen=True):
-    """The requested accounts, and the role to assume in all but the user's own account."""
+    """The requested accounts. `role` is assumed in all of them but the user's own."""
 
     own_identity: Identity
     accounts: tuple[NamedAccount, ...]
@@ -268,11 +259,11 @@ class AccountList(Struct, frozen=True):
 
     @property
     def account_names(self) -> dict[str, str | None]:
-        """The accounts' names in the organization, by id."""
+        """The accounts' names in the organization, by account id."""
         return {account.id: account.name for account in self.accounts}
 
     def make_clients(self, session: Any, region: str) -> AccountClients:
-        """Returns the clients of all accounts. Their roles are assumed in `region`."""
+        """Returns the clients of all accounts. STS is called in `region`."""
         own_account, role = self.own_identity.account, self.role
         other_accounts = (
             [name for name in self.account_names if name != own_account] if role else []
@@ -288,9 +279,9 @@ class AccountList(Struct, frozen=True):
 
 
 def home_region(session: Any, regions: Sequence[str], *, all_regions: bool) -> str:
-    """Returns the region in which to call STS: an enabled region in the partition to scan.
+    """Returns the region in which to call STS, or "" if `regions` is empty.
 
-    The account may not have enabled the first of all regions. Returns "" if `regions` is empty.
+    It must be in the partition of `regions`, and the account must have enabled it.
     """
     if not regions:
         return ""

@@ -1,4 +1,4 @@
-"""Translates AWS errors into this project's errors, and configures the clients' retries.
+"""Creates AWS clients, and translates AWS errors into sageaudit's errors.
 
 Only the SDK retries: six attempts in about 10 seconds. After longer outages, SQS delivers the
 message again.
@@ -50,7 +50,7 @@ CONFIG = Config(
 QUICK_CONFIG = CONFIG.merge(
     Config(retries={"mode": "standard", "total_max_attempts": 3}, connect_timeout=2, read_timeout=3)
 )
-"""Client settings for functions with several calls: a call takes at most 12 seconds."""
+"""Settings for functions that make several calls. One call takes at most 12 seconds."""
 
 _THROTTLE_CODES = re.compile(
     r"Throttl|RequestLimitExceeded|TooManyRequests|SlowDown|LimitExceeded\Z"
@@ -63,9 +63,7 @@ _CREDENTIAL_CODES = re.compile(
 _WRONG_CLOCK_SIGNS = re.compile(
     r"RequestTimeTooSkewed|RequestExpired|RequestInTheFuture|Signature expired|not yet current"
 )
-"""Matches the error's code, or the message of InvalidSignatureException, if this computer's clock
-is wrong.
-"""
+"""Matches errors that mean that this computer's clock is wrong."""
 _ACTION = re.compile(r"not authorized to perform: ([\w-]+:\w+)")
 _PARSER = ResponseParserError.__module__
 _HTML = re.compile(r"\s*<(!doctype|html|head|body|\?xml)\b", re.IGNORECASE)
@@ -79,28 +77,29 @@ _CREDENTIAL_ADVICE: tuple[tuple[tuple[type[BotoCoreError], ...], str], ...] = (
         "log in with `aws sso login` or `aws login`, or give a profile that has credentials",
     ),
 )
-"""Advice for a person, by the botocore errors about missing credentials."""
+"""Advice for the user, by the botocore errors about missing credentials."""
 SERVICES_WITHOUT_LIMIT = frozenset({"sqs"})
 """Services whose requests TimeLimitedClients does not limit.
 
-The result of a record must still be sent to SQS when the time is over."""
+A record's result must still be sent to SQS when the time is over.
+"""
 RESERVE_S = 60
-"""Seconds at the end of a function's time in which no try begins.
+"""No attempt begins in the last 60 seconds of a function's time.
 
-A try takes at most 13 s and a pause between two tries 16 s. Then the result is sent to SQS, with
-two tries of 8 s each.
+An attempt takes at most 13 s, and the pause before it 16 s. Two attempts of 8 s each then send the
+result to SQS.
 """
 
 
 def error_code(error: ClientError) -> str:
-    """Returns the error code, empty if the response has none."""
+    """Returns the error code, or "" if the response has none."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
 def error_message(error: ClientError) -> str:
-    """Returns AWS's error message without secrets, at most 300 characters.
+    """Returns AWS's error message without secrets, cut to 300 characters.
 
-    The message may quote the request. A proxy's HTML page is replaced by a sentence.
+    A proxy's HTML page is replaced by a sentence.
     """
     text = str(error.response.get("Error", {}).get("Message", ""))
     return "(a page of HTML, as a proxy sends)" if _HTML.match(text) else redact(text)[:300]
@@ -110,7 +109,7 @@ def error_message(error: ClientError) -> str:
 def aws_errors(service: str, resource: str = "") -> Iterator[None]:
     """Turns botocore's errors into NoCredentials, AccessDenied, Throttled or Unavailable.
 
-    `service` is the IAM prefix, such as "sagemaker"; `resource` is part of the message.
+    `service` is the IAM prefix, such as "sagemaker". `resource` becomes part of the message.
     """
     try:
         yield
@@ -126,10 +125,10 @@ def aws_errors(service: str, resource: str = "") -> Iterator[None]:
 
 @contextmanager
 def parse_errors(service: str) -> Iterator[None]:
-    """Turns errors in reading an incomplete or mistyped answer into Unavailable.
+    """Turns errors from reading an incomplete or mistyped answer into Unavailable.
 
-    The `with` block must have only the lines that read an answer, since defects of other lines
-    would be hidden.
+    Put only the lines that read an answer into the `with` block. Defects in other lines would be
+    hidden.
     """
     try:
         yield
@@ -138,7 +137,7 @@ def parse_errors(service: str) -> Iterator[None]:
 
 
 def is_parser_error(error: Exception) -> bool:
-    """Whether the SDK could not parse an answer; its parser raises many types of error."""
+    """Returns True if the SDK could not parse an answer. Its parser raises many types of error."""
     frame = error.__traceback__
     while frame is not None:
         if frame.tb_frame.f_globals.get("__name__") == _PARSER:
@@ -148,7 +147,7 @@ def is_parser_error(error: Exception) -> bool:
 
 
 def read_text(row: Mapping[str, Any], key: str) -> str:
-    """Returns the text under a key. Raises TypeError or KeyError, for use in `parse_errors`."""
+    """Returns the text under a key. Raises KeyError or TypeError; call it within `parse_errors`."""
     value = row[key]
     if not isinstance(value, str):
         raise TypeError(f"{key} is not a text")
@@ -156,7 +155,7 @@ def read_text(row: Mapping[str, Any], key: str) -> str:
 
 
 def require_key(answer: Mapping[str, Any], key: str) -> Any:
-    """Returns the value of an answer's required key. Raises Unavailable without the key."""
+    """Returns the value of a required key. Raises Unavailable if the key is missing."""
     if key not in answer:
         raise Unavailable(
             f"An answer of AWS has no {key}, perhaps because of a proxy: try again later."
@@ -165,7 +164,7 @@ def require_key(answer: Mapping[str, Any], key: str) -> Any:
 
 
 def no_answer_error(error: BotoCoreError, service: str) -> AwsError:
-    """Returns the error for a missing answer: NoCredentials with advice, or Unavailable."""
+    """Returns NoCredentials with advice if credentials are missing, or else Unavailable."""
     text = redact(str(error)).strip().rstrip(".:")
     for kinds, what_to_do in _CREDENTIAL_ADVICE:
         if isinstance(error, kinds):
@@ -174,12 +173,12 @@ def no_answer_error(error: BotoCoreError, service: str) -> AwsError:
 
 
 def unreadable_answer_error(service: str) -> Unavailable:
-    """Returns the error for an answer that the SDK cannot parse."""
+    """Returns the error for an answer that the SDK could not parse."""
     return Unavailable(f"{service} sent an answer that cannot be read, perhaps because of a proxy.")
 
 
 def translate_error(error: ClientError, service: str, resource: str = "") -> AwsError:
-    """Returns the project's error for a ClientError."""
+    """Returns sageaudit's error for a ClientError."""
     code, message = error_code(error), error_message(error)
     resource_text = f" {resource}" if resource else ""
     if _THROTTLE_CODES.search(code):
@@ -202,23 +201,23 @@ def translate_error(error: ClientError, service: str, resource: str = "") -> Aws
 
 
 def is_throttle(answer: Any) -> bool:
-    """Whether a parsed response says that AWS throttled the request."""
+    """Returns True if AWS throttled the request that this parsed response answers."""
     code = answer.get("Error", {}).get("Code") if isinstance(answer, Mapping) else None
     return isinstance(code, str) and _THROTTLE_CODES.search(code) is not None
 
 
 def new_session() -> Any:
-    """Returns a boto3 session with the credentials and the region of this process."""
+    """Returns a boto3 session with this process's credentials and region."""
     return boto3.Session()
 
 
 def client(session: Any, service: str, region: str | None = None, config: Config = CONFIG) -> Any:
-    """Returns a boto3 client with this project's retries and timeouts, or those of `config`."""
+    """Returns a boto3 client with sageaudit's retries and timeouts."""
     return session.client(service, region_name=region, config=config)
 
 
 def known_regions() -> set[str]:
-    """Returns the SageMaker regions of all partitions, as the installed SDK lists them."""
+    """Returns the SageMaker regions of all partitions that the installed SDK lists."""
     session = boto3.Session()
     return {
         region
@@ -229,29 +228,26 @@ def known_regions() -> set[str]:
 
 @cache
 def api_model() -> ApiModel:
-    """Returns AWS's API model from the installed SDK: a newer SDK knows newer parameters."""
+    """Returns SageMaker's API model from the installed SDK."""
     model = Loader().load_service_model("sagemaker", "service-2")
     return ApiModel(model["shapes"], f"botocore {botocore.__version__}")
 
 
 def instance_types() -> frozenset[str]:
-    """Returns the instance types that jobs can have."""
+    """Returns the instance types that SageMaker's API accepts for jobs."""
     shapes = api_model().shapes
     kinds = ("Training", "Processing", "Transform")
     return frozenset().union(*(shapes[f"{kind}InstanceType"]["enum"] for kind in kinds))
 
 
 class OutOfTime(BotoCoreError):  # type: ignore[misc]
-    """No time is left for a request.
-
-    The SDK does not repeat a request after this error, as it does after connection errors.
-    """
+    """No time is left for a request. The SDK does not retry after this error."""
 
     fmt = "no time was left to ask {operation}"
 
 
 class TimeLimitedClients:
-    """Creates a session's clients, whose requests fail once the function has little time left.
+    """Creates clients whose requests fail when the function has little time left.
 
     `clock` is Lambda's clock. SQS requests are not limited.
     """
@@ -262,7 +258,7 @@ class TimeLimitedClients:
         self._ends_at: datetime | None = None
 
     def start(self, remaining_ms: float | None) -> None:
-        """Sets the limit for a record. `remaining_ms` is None if the function has no time-out."""
+        """Sets a record's time limit. `remaining_ms` is None if the function has no timeout."""
         time_left = (
             None
             if remaining_ms is None
@@ -271,13 +267,13 @@ class TimeLimitedClients:
         self._ends_at = None if time_left is None else self._clock() + time_left
 
     def client(self, service: str, **options: Any) -> Any:
-        """Returns a client of the service."""
+        """Returns a client of the service. Its requests raise OutOfTime when no time is left."""
         new_client = self._session.client(service, **options)
         if service not in SERVICES_WITHOUT_LIMIT:
             new_client.meta.events.register_first("before-send", self._check)
         return new_client
 
     def _check(self, event_name: str, **_: Any) -> None:
-        """Raises OutOfTime if no time is left. The SDK calls this hook before each try."""
+        # The SDK calls this hook before each attempt.
         if self._ends_at is not None and self._clock() >= self._ends_at:
             raise OutOfTime(operation=event_name.rpartition(".")[2])

@@ -27,39 +27,39 @@ from sageaudit.errors import AccessDenied
 PERMISSIONS = ("cloudwatch:GetMetricData", "cloudwatch:ListMetrics")
 
 MAX_POINTS_PER_SERIES = 1440
-"""The most points of a series: one day of minutes. Longer runs are read with a longer period."""
+"""The maximum number of points in a series: one day of minutes. Longer runs need a longer period.
+"""
 MAX_HOSTS = 1_000
-"""The most hosts of a job that are read (our choice)."""
+"""The maximum number of hosts that are read for a job (our choice)."""
 MAX_TOTAL_POINTS = 1_440_000
-"""The most points of a job (our choice): five metrics of 200 hosts for a day at one-minute periods,
-or of 1,000 hosts at five-minute periods.
+"""The maximum number of points that are read for a job (our choice).
 
-They take 15 calls, 200 MB and about 45 s of the 120 s that an audit has. A larger run is read with
-a longer period.
+It allows five metrics of 200 hosts for a day at one-minute periods. Reading that many takes 15
+calls, 200 MB and about 45 s of the 120 s that an audit has.
 """
 _QUERIES_PER_CALL = 500
 _POINTS_PER_CALL = 100_800
 _MAX_ALGORITHM_METRICS = 40
-"""The most metrics that a training job can define."""
+"""The maximum number of metrics that a training job can define."""
 _MAX_LISTED_METRICS = 20_000
-"""The most listed metrics in which the hosts of one job are searched."""
+"""The maximum number of listed metrics in which one job's hosts are searched."""
 _MAX_LISTED_METRICS_ONCE = 250_000
-"""The most listed metrics in which the hosts of all jobs are searched: 500 pages."""
+"""The maximum number of listed metrics in which all jobs' hosts are searched: 500 pages."""
 _MAX_PAGES = 200
-"""The most pages to read of one answer, in case NextToken never ends.
+"""The maximum number of pages per answer, in case NextToken never ends.
 
-500 queries of 1,440 points are only 8 pages.
+500 queries of 1,440 points have only 8 pages.
 """
 _SeriesKey = tuple[str, str, str]
-"""A series: the name and value of its dimension, and its metric."""
+"""The name of a dimension, its value, and a metric."""
 _PERIOD_BY_AGE = ((timedelta(days=15), 60), (timedelta(days=63), 300), (timedelta(days=455), 3600))
 
 
 class CloudWatchMetrics:
     """Implements Metrics. `client_of` returns the CloudWatch client for an account and region.
 
-    `list_hosts_once`: list the hosts of all jobs once, for callers that read many past jobs.
-    `metrics`: the metrics to read and pay for.
+    With `list_hosts_once`, the hosts of all jobs are listed once, for callers that read many past
+    jobs. `metrics` are the metrics to read; AWS bills each.
     """
 
     def __init__(
@@ -89,9 +89,9 @@ class CloudWatchMetrics:
         )
 
     def read_series(self, job: Job, now: datetime) -> RawUsage:
-        """Reads every host and metric, with the shortest period that the run's age and size allow.
+        """Reads every host and metric. The run's age and size determine the period.
 
-        Absent or denied metrics are missing from the result; other AWS errors are raised.
+        Metrics that are absent or denied are missing from the result. Raises other AWS errors.
         """
         windows = list(work_windows(job))
         published_metrics = job.kind.spec.metrics
@@ -124,11 +124,8 @@ class CloudWatchMetrics:
     def _hosts(
         self, client: Any, job: Job, published_metrics: JobMetrics, now: datetime
     ) -> list[str]:
-        """Returns the names of the job's hosts.
-
-        ListMetrics returns the hosts of all jobs of a kind. If the job has just ended, only
-        recently active metrics are requested.
-        """
+        # ListMetrics returns the hosts of all jobs of a kind. For a job that has just ended, only
+        # recently active metrics are requested.
         if published_metrics.has_numbered_hosts:
             host_count = min(job.instance_count or 0, MAX_HOSTS)
             return [f"{job.name}/algo-{number}" for number in range(1, host_count + 1)]
@@ -144,7 +141,7 @@ class CloudWatchMetrics:
     def _list_all_hosts(
         self, client: Any, job: Job, published_metrics: JobMetrics
     ) -> tuple[str, ...]:
-        """Returns the hosts of all jobs of a kind. One thread lists them, while others wait."""
+        # One thread lists the hosts while others wait.
         key = (job.account, job.region, published_metrics.namespace)
         with self._lock:
             if key not in self._hosts_by_kind:
@@ -156,10 +153,8 @@ class CloudWatchMetrics:
     def _series(
         self, job: Job, published_metrics: JobMetrics, hosts: list[str]
     ) -> list[_SeriesKey]:
-        """Returns a key for each host and metric, and one for each algorithm metric of the job.
-
-        Algorithm metrics: aws/sagemaker-python-sdk, analytics.py, TrainingJobAnalytics.
-        """
+        # The source for algorithm metrics is TrainingJobAnalytics in aws/sagemaker-python-sdk,
+        # analytics.py.
         instance_types = [self._types.get(group.instance_type) for group in job.groups]
         has_gpus = any(
             instance_type is None or instance_type.gpus for instance_type in instance_types
@@ -198,7 +193,6 @@ def _queries(
 def _list_hosts(
     client: Any, published_metrics: JobMetrics, limit: int, **recency_filter: str
 ) -> Iterator[str]:
-    """Yields the hosts that ListMetrics names, of all jobs of a kind."""
     pages = client.get_paginator("list_metrics").paginate(
         Namespace=published_metrics.namespace,
         MetricName=Metric.CPU.value,
@@ -218,7 +212,6 @@ def _nothing_read(reason: str) -> RawUsage:
 
 
 def _no_run_time_reason(job: Job) -> str:
-    """Returns why a job has no time in which its own code ran."""
     if not job.finished:
         return "the job's own code has not run yet"
     if job.started_at is not None and all(phase.seconds is None for phase in job.phases):
@@ -227,29 +220,26 @@ def _no_run_time_reason(job: Job) -> str:
 
 
 def _wait_hint(job: Job, now: datetime) -> str | None:
-    """Returns the advice to wait, for a job that ended minutes ago; None for other jobs."""
+    """Returns None for a job that did not end in the last 2 hours."""
     return "Audit it again in some minutes." if _has_ended_recently(job, now) else None
 
 
 def _has_ended_recently(job: Job, now: datetime) -> bool:
-    """Whether the job ended less than 2 hours ago.
-
-    ListMetrics lists metrics of the last 3 hours as recently active. A job that was read while it
-    ran counts as ended when it was read.
-    """
+    # ListMetrics lists metrics of the last 3 hours as recently active; 2 hours leave a margin. For
+    # a job that was read while it ran, the time of reading counts as its end.
     end = job.ended_at or job.observed_until
     return end is not None and now - end < timedelta(hours=2)
 
 
 def finest_period_s(start: datetime, now: datetime) -> int | None:
-    """Returns the finest period in seconds that is still stored for `start`; None if none is."""
+    """Returns the finest period in seconds that CloudWatch still has for `start`; None if none."""
     return next((period for age, period in _PERIOD_BY_AGE if now - start <= age), None)
 
 
 def choose_period_s(start: datetime, end: datetime, finest_period_s: int, series_count: int) -> int:
-    """Returns a period in seconds: a multiple of `finest_period_s`.
+    """Returns a period in seconds, a multiple of `finest_period_s`.
 
-    The period is so long that each series has at most 1,440 points, and all series together at most
+    The period keeps each series within MAX_POINTS_PER_SERIES, and all series within
     MAX_TOTAL_POINTS.
     """
     max_points = min(MAX_POINTS_PER_SERIES, MAX_TOTAL_POINTS // max(series_count, 1))
@@ -301,12 +291,11 @@ def _place_points(
     first_s: int,
     period_s: int,
 ) -> None:
-    """Writes an answer's points into `values`, at the indexes of their periods.
+    """Writes an answer's points into `values`. Index 0 is the period that begins at `first_s`.
 
-    Index 0 is the period that begins at `first_s`, in seconds since the epoch. The points ascend,
-    one a period. If there are enough points for all periods between the first and the last, no
-    point is missing. Only three more moments are checked then, at a quarter, a half and three
-    quarters: checking all would cost more than everything else.
+    The points ascend, one per period. If their number fits the first and last period, no point is
+    missing. Only three more timestamps are checked then, since checking all would dominate the
+    cost.
     """
     if not moments:
         return
@@ -333,7 +322,6 @@ def _index(moment: datetime, first_s: int, period_s: int) -> int:
 
 
 def _number(value: object) -> float:
-    """Returns a number. Raises TypeError for anything else in CloudWatch's answer."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError("a value is not a number")
     return float(value)
@@ -342,7 +330,7 @@ def _number(value: object) -> float:
 def _results(
     client: Any, request: dict[str, Any], notes: dict[str, None]
 ) -> Iterator[dict[str, Any]]:
-    """Yields the results of all pages; PartialData means that more pages follow."""
+    # PartialData means that more pages follow.
     token: str | None = None
     for _ in range(_MAX_PAGES):
         answer = client.get_metric_data(**request, **({"NextToken": token} if token else {}))

@@ -40,31 +40,33 @@ RATES: Mapping[str, float] = {
     "ListMetrics": 10.0,
     "GetProducts": 5.0,
 }
-"""Requests a second of APIs with a rate of their own."""
+"""Requests per second, for APIs that have their own rate."""
 _RATES_BY_VERB = {"List": LISTS_PER_SECOND, "Describe": DESCRIBES_PER_SECOND}
 POINTS_PER_SECOND = 90_000.0
-"""The quota for GetMetricData's data points that are older than 3 hours."""
+"""CloudWatch's quota for data points of GetMetricData that are older than 3 hours."""
 _POINTS = "GetMetricData points"
 _MIN_RATE_FACTOR = 1 / 16
-"""The smallest share of its rate that a throttled API keeps."""
+"""The smallest share of its rate to which an API is slowed down."""
 _SLOWDOWN_FACTOR = 0.7
-"""The factor by which a throttled answer changes the rate."""
+"""Each throttled answer multiplies the rate by this factor."""
 _RECOVERY_FACTOR = 1.01
-"""The factor by which each request raises a lowered rate: 36 requests undo one throttle."""
+"""Each request raises a lowered rate by this factor, so 36 requests undo one throttled answer."""
 _THROTTLE_PAUSE_S = 1.0
-"""Seconds in which several throttled answers count once, since their requests overlapped."""
+"""Throttled answers within this many seconds count once, since their requests overlapped."""
 T = TypeVar("T")
 _POLL_INTERVAL_S = 0.2
-"""Seconds between two checks whether the scan was stopped."""
+"""Seconds between two checks whether the user stopped the scan."""
 _Task = tuple[Future[Any], Callable[[], Any]]
 
 
 class ScanStopped(BaseException):
-    """The scan was stopped while a request waited. No `except Exception` catches it."""
+    """The scan was stopped while a request waited. `except Exception` does not catch it."""
 
 
 class _ApiPace(Struct):
-    """The pace of one API in one account and region: when its next request may be sent."""
+    """The pace of one API in one account and region. `free_at` is when the next request may be
+    sent.
+    """
 
     per_second: float
     free_at: float = 0.0
@@ -72,17 +74,13 @@ class _ApiPace(Struct):
     throttled_at: float = float("-inf")
 
     def reserve(self, now: float, amount: float) -> float:
-        """Reserves a time for a request; returns the seconds until then.
-
-        `amount`: the number of requests or points.
-        """
+        """Reserves `amount` requests or points. Returns the seconds to wait."""
         self.rate_factor = min(1.0, self.rate_factor * _RECOVERY_FACTOR)
         starts_at = max(self.free_at, now)
         self.free_at = starts_at + amount / (self.per_second * self.rate_factor)
         return starts_at - now
 
     def slow_down(self, now: float) -> None:
-        """Lowers the rate, and delays the next request by a second."""
         if now - self.throttled_at < _THROTTLE_PAUSE_S:
             return
         self.throttled_at = now
@@ -91,24 +89,24 @@ class _ApiPace(Struct):
 
 
 class RateLimiter(Struct):
-    """Delays requests to the services' rates, from any thread.
+    """Delays requests to keep them within the services' rates. Threads may share it.
 
-    `clock` returns monotonic seconds; `sleep` waits for seconds, or raises ScanStopped.
+    `clock` returns monotonic seconds. `sleep` waits for seconds, or raises ScanStopped.
     """
 
     clock: Callable[[], float]
     sleep: Callable[[float], None]
     requests: Counter[str] = field(default_factory=Counter)
-    """The number of requests sent, by API, including repeats."""
+    """The number of requests sent, by API, including retries."""
     metrics_requested: int = 0
-    """The number of metrics requested, by which GetMetricData is billed."""
+    """The number of metrics requested. GetMetricData is billed by it."""
     throttles: int = 0
     _apis: dict[tuple[str, str, str], _ApiPace] = field(default_factory=dict)
     _hooked_clients: WeakValueDictionary[int, Any] = field(default_factory=WeakValueDictionary)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def limit_clients(self, client_of: Callable[[str, str], Any]) -> Callable[[str, str], Any]:
-        """Returns a function like `client_of`, whose clients delay their requests."""
+        """Wraps `client_of` so that its clients delay their requests."""
 
         def client(account: str, region: str) -> Any:
             with self._lock:  # a boto3 session can create only one client at a time
@@ -162,7 +160,7 @@ class RateLimiter(Struct):
 
 
 def requests_per_second(api: str) -> float:
-    """Returns an API's requests a second; for the points of GetMetricData, points a second."""
+    """Returns an API's requests per second. For GetMetricData's points: points per second."""
     if api == _POINTS:
         return POINTS_PER_SECOND
     rates = (rate for word, rate in _RATES_BY_VERB.items() if api.startswith(word))
@@ -170,7 +168,7 @@ def requests_per_second(api: str) -> float:
 
 
 def _points(arguments: Mapping[str, Any]) -> float:
-    """Returns how many data points a call can return."""
+    """Returns the maximum number of data points that a call can return."""
     start, end = arguments["StartTime"], arguments["EndTime"]
     if not isinstance(start, datetime) or not isinstance(end, datetime):
         return 0
@@ -182,7 +180,7 @@ def _points(arguments: Mapping[str, Any]) -> float:
 class DaemonThreads:
     """Implements Workers with daemon threads.
 
-    After the `with` block no further call starts, and nothing waits for running calls.
+    After the `with` block no further call starts. Nothing waits for calls that still run.
     """
 
     def __init__(self, max_threads: int) -> None:
@@ -205,7 +203,7 @@ class DaemonThreads:
             self._tasks.put(None)
 
     def submit(self, call: Callable[[], T]) -> Future[T]:
-        """Queues the call; a thread makes it as soon as one is free."""
+        """Queues the call for the next free thread."""
         future: Future[T] = Future()
         self._tasks.put((future, call))
         if self._count < self._max_threads:
@@ -214,7 +212,7 @@ class DaemonThreads:
         return future
 
     def wait_for_any(self, pending: Collection[Pending[T]]) -> Collection[Pending[T]]:
-        """Returns the calls that are done; an empty collection if none is done within 0.2 s."""
+        """Returns the finished calls. The collection is empty if none finishes within 0.2 s."""
         futures = cast("Collection[Future[T]]", pending)
         return wait(futures, timeout=_POLL_INTERVAL_S, return_when=FIRST_COMPLETED).done
 

@@ -1,8 +1,8 @@
 """Harmless calls that show whether an IAM action is permitted.
 
 They describe a job that does not exist, list one row, or read one metric ($0.00001). IAM decides
-before the service handles a request. So any answer about the request's content means that the
-action is permitted.
+before the service handles a request. So an error about the request's content shows that the action
+is permitted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sageaudit.domain.job.ref import region_partition
 from sageaudit.errors import AccessDenied, AwsError, NoCredentials, RejectedEvent, Throttled
 
 _NAME = "sageaudit-doctor"
-"""The name of a job, or a stack, that does not exist."""
+"""No job or stack has this name."""
 _SERVER_ERROR = 500
 _SPECS = {kind.spec.describe_call: kind for kind in JobKind}
 _LISTS = {kind.spec.list_call: kind for kind in JobKind}
@@ -33,7 +33,7 @@ _CHILDREN = {kind.spec.rollup.child_list.action: kind for kind in JobKind if kin
 def check_permission(
     action: str, client_of: Callable[[str, str], Any], region: str, account: str
 ) -> AwsError | None:
-    """Returns what prevents an account from calling an action in a region; None if nothing does.
+    """Returns why an account cannot call an action in a region; None if it can.
 
     `client_of` returns the account's client for a service and region. Raises KeyError for an action
     without a harmless call.
@@ -56,7 +56,7 @@ def check_permission(
 
 
 def _call(operation: str, region: str, account: str) -> tuple[str, Mapping[str, Any]]:
-    """Returns the client's method to call, and its arguments."""
+    """Returns the name of the client's method, and its arguments."""
     if (kind := _SPECS.get(operation)) is not None:
         return kind.spec.describe_method, {kind.spec.name_key: _NAME}
     if (kind := _LISTS.get(operation)) is not None:
@@ -95,12 +95,12 @@ _OTHER_CALLS: Mapping[str, Callable[[str, str], tuple[str, Mapping[str, Any]]]] 
 MEMBER_ACTIONS = tuple(
     sorted({*sagemaker.AUDIT_PERMISSIONS, *cloudwatch.PERMISSIONS, *sagemaker.LIST_PERMISSIONS})
 )
-"""Actions that a member's role needs; prices are read in the home account."""
+"""Actions that a member account's role must permit. Prices are read in the home account."""
 ASSUME_ROLE = "sts:AssumeRole"
 
 
 def missing_permissions(accounts: AccountClients, account: str, region: str) -> dict[str, str]:
-    """Returns the actions that the functions need in a member but may not call, with the reasons.
+    """Returns the required actions that a member account denies, with the reasons.
 
     If the member's role cannot be assumed, `sts:AssumeRole` is the only action.
     """

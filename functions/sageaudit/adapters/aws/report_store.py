@@ -1,4 +1,4 @@
-"""Reports in an S3 bucket of this account, encrypted and private."""
+"""Stores reports in an S3 bucket of this account, encrypted and private."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from sageaudit.output.text.links import object_url
 
 PREFIX = "sageaudit/"
 PERMISSIONS = ("s3:PutObject",)
-"""What `put` calls, only on objects under PREFIX."""
+"""Needed only on objects under PREFIX."""
 
 
 class S3ReportStore(Struct, frozen=True):
-    """Implements ReportStore. `client` is boto3's S3 client, `account` the owner of the bucket."""
+    """Implements ReportStore. `client` is boto3's S3 client; `account` owns the bucket."""
 
     client: Any
     bucket: str
     account: str
 
     def put(self, name: str, page: str) -> str:
-        """Stores a page, and returns its address in the console. Raises AwsError.
+        """Stores a page, and returns its address in the AWS console.
 
-        S3 refuses to write if the bucket belongs to another account, which may have taken the name.
+        Raises AwsError, also if the bucket belongs to another account, which may have taken the
+        name.
         """
         key = f"{PREFIX}{name}"
         with aws_errors("s3"):

@@ -37,32 +37,34 @@ JOB_PERMISSIONS = (
     *(f"sagemaker:{kind.spec.describe_call}" for kind in JobKind),
     "sagemaker:ListTags",
 )
-"""Calls about one job; IAM can limit them to jobs."""
+"""Calls about one job. A policy can limit them to certain jobs."""
 _ROLL_UPS = [rollup for kind in JobKind if (rollup := kind.spec.rollup)]
 COUNT_PERMISSIONS = tuple(
     f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS if not rollup.has_child_count
 )
-"""Calls that count a roll-up's jobs if Describe does not, to find out whether a job is missing."""
+"""Calls that count a roll-up's jobs if Describe* does not. The count shows missing jobs."""
 AUDIT_PERMISSIONS = (*JOB_PERMISSIONS, *COUNT_PERMISSIONS)
-"""What an audit calls."""
+"""All calls that an audit makes."""
 CHILDREN_PERMISSIONS = tuple(f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS)
-"""Only the command line lists every roll-up's jobs; the Lambda reads them from the history."""
+"""Calls that list a roll-up's jobs. The Lambda reads these jobs from the history instead."""
 LIST_PERMISSIONS = tuple(f"sagemaker:{kind.spec.list_call}" for kind in JobKind)
-"""The calls of a sweep; only the sweep's role has them. IAM cannot limit them to certain jobs."""
+"""The calls of a sweep; only its role has them. A policy cannot limit them to certain jobs."""
 PERMISSIONS = (*AUDIT_PERMISSIONS, *LIST_PERMISSIONS)
 UNSCOPED_ACTIONS = tuple(
     f"sagemaker:{rollup.child_list.action}"
     for rollup in _ROLL_UPS
     if not rollup.child_list.is_resource_limited
 )
-"""Actions that no policy can limit to certain jobs, according to AWS's guide on SageMaker's API
-permissions: all List calls but ListTags."""
-PAGE_SIZE = 100
-"""The maximum number of rows that one request returns; the default is 10."""
-_MAX_PAGES_WITHOUT_NEW_ROWS = 50
-"""The most pages to read without a new row.
+"""Actions that no policy can limit to certain jobs: all List calls but ListTags.
 
-A list by creation time has full pages, so a list with this many such pages would never end.
+Source: AWS's guide on SageMaker's API permissions.
+"""
+PAGE_SIZE = 100
+"""The maximum number of rows per request; AWS's default is 10."""
+_MAX_PAGES_WITHOUT_NEW_ROWS = 50
+"""The maximum number of consecutive pages without a new row.
+
+A list by creation time has full pages, so such a list would never end.
 """
 MIN_INTERVAL_S = 1.0
 
@@ -86,7 +88,7 @@ class SageMakerJobs:
                     raise JobNotFound(f"there is no {ref.kind.value} job {ref.name}") from error
                 raise
         answer.pop("ResponseMetadata", None)
-        # The SDK reads a page of a proxy as an empty answer, which must not be taken for a job's.
+        # The SDK reads a proxy's page as an empty answer, which is not a job.
         require_key(answer, ref.kind.spec.arn_key)
         return answer
 
@@ -101,7 +103,7 @@ class SageMakerJobs:
             }
 
     def children(self, ref: JobRef) -> Iterator[JobRef]:
-        """Yields the jobs that a roll-up launched, each once. Raises AwsError."""
+        """Yields the jobs that a roll-up launched, without duplicates. Raises AwsError."""
         rollup = ref.kind.spec.rollup
         if rollup is None:
             return
@@ -126,7 +128,7 @@ def _child_rows(page: Mapping[str, Any], child_list: ChildList) -> Iterator[Mapp
 
 
 def _child(row: Mapping[str, Any], child_list: ChildList) -> JobRef | None:
-    """Reads a launched job; returns None for a row or step without a job of an audited kind.
+    """Returns None if the row or step has no job of an audited kind.
 
     A step's own name may differ from its job's name.
     """
@@ -137,7 +139,7 @@ def _child(row: Mapping[str, Any], child_list: ChildList) -> JobRef | None:
 
 
 def is_job_missing(error: ClientError) -> bool:
-    """Whether the error says that the job does not exist, by its code or its message."""
+    """Returns True if the error says that the job does not exist."""
     if error_code(error) in {"ResourceNotFound", "ResourceNotFoundException"}:
         return True
     message = error_message(error).lower()
@@ -163,7 +165,7 @@ class SageMakerJobLists:
     def pages(
         self, job_list: JobList, *, created_after: datetime, created_before: datetime
     ) -> Iterator[list[ListedJob]]:
-        """Yields the pages of a list of this account, as JobPageSource does."""
+        """Yields the pages of one of the account's job lists. Raises AwsError."""
         return _pages(
             self._client_of, job_list.kind, job_list.region, created_after, created_before
         )
@@ -176,10 +178,10 @@ def _pages(
     created_after: datetime,
     created_before: datetime,
 ) -> Iterator[list[ListedJob]]:
-    """Yields the pages of a list; calls `client_of` before each page.
+    """Calls `client_of` before each page.
 
     Raises Unavailable if a token repeats, or after too many pages without a new row. An incomplete
-    list that seems complete would move the watermark past jobs that no sweep has seen.
+    list would move the watermark past jobs that no sweep has seen.
     """
     seen_jobs, pages_without_new_rows = set[ListedJob](), 0
     request: dict[str, Any] = {
@@ -216,7 +218,7 @@ def _rows(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[ListedJob]:
 
 
 def _parse_row(kind: JobKind, row: Mapping[str, Any]) -> ListedJob | None:
-    """Reads a row; returns None for a row without the name, ARN or time that a job needs."""
+    """Returns None for a row without the name, ARN or time that a job needs."""
     spec = kind.spec
     try:
         name, arn = fields.text(row, spec.name_key), fields.text(row, spec.arn_key)
@@ -236,10 +238,10 @@ def _parse_row(kind: JobKind, row: Mapping[str, Any]) -> ListedJob | None:
 
 
 class PacedJobPages(Struct, frozen=True):
-    """Implements JobPageSource, with a pause between the requests of a client.
+    """Implements JobPageSource, with a pause between a client's requests.
 
-    `client_of` returns SageMaker's client for an account and region. `clock` returns monotonic
-    seconds; `sleep` waits for seconds. `paced`: the clients that already have the pause.
+    `client_of` returns the SageMaker client for an account and region. `clock` returns monotonic
+    seconds. `paced` holds the clients that already have the pause.
     """
 
     client_of: Callable[[str, str], Any]
@@ -250,7 +252,7 @@ class PacedJobPages(Struct, frozen=True):
     def pages(
         self, job_list: JobList, *, created_after: datetime, created_before: datetime
     ) -> Iterator[list[ListedJob]]:
-        """Yields the pages of a list. Raises AwsError."""
+        """Yields the pages of a job list. Raises AwsError."""
         lists = SageMakerJobLists(partial(self._client, job_list.account))
         return lists.pages(job_list, created_after=created_after, created_before=created_before)
 
@@ -269,7 +271,7 @@ class PacedJobPages(Struct, frozen=True):
 
 
 def _add_pause(client: Any, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
-    """Adds a pause between a client's requests: AWS counts them by account and region."""
+    # AWS counts requests by account and region.
     last_s = float("-inf")
 
     def take_turn(**_: Any) -> None:

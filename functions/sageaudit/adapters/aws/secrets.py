@@ -1,4 +1,4 @@
-"""Reads one secret of Secrets Manager. Its value is never logged or put into an error message."""
+"""Reads one secret of Secrets Manager. Its value never appears in logs or error messages."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _UNUSABLE_REASONS = {
 
 
 class SecretReader:
-    """A secret by name or ARN. Its value is cached for `ttl_s` seconds of `clock`, such as
-    time.monotonic.
+    """A secret, by name or ARN. Its value is cached for `ttl_s` seconds.
+
+    `clock` returns monotonic seconds.
     """
 
     def __init__(
@@ -36,11 +37,10 @@ class SecretReader:
         self._cached: tuple[float, str] | None = None
 
     def value(self, *, refresh: bool = False) -> str:
-        """Returns the secret's text.
+        """Returns the secret's text, from the cache unless it has expired or `refresh` is set.
 
-        Reads it again with `refresh`, or if the cached text has expired. An expired text is still
-        used while Secrets Manager does not answer. Raises BadSettings if the secret is missing or
-        has no text; AwsError if AWS refuses.
+        An expired text is still used if Secrets Manager does not answer. Raises BadSettings if the
+        secret is missing or has no text; AwsError if AWS refuses.
         """
         now_s = self._clock()
         if refresh or self._cached is None:

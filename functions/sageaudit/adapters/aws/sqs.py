@@ -1,7 +1,7 @@
-"""One SQS queue: sends messages, changes the visibility of received ones, and reads dead letters.
+"""Accesses one SQS queue.
 
-A received message is hidden from other receivers for a time. It keeps its MessageId, and each
-receive gives it a new receipt handle: only the newest handle is certain to delete it.
+SQS hides a received message from other receivers for a time. Each receive gives the message a new
+receipt handle. Only the newest handle is certain to delete it.
 """
 
 from __future__ import annotations
@@ -22,28 +22,25 @@ from sageaudit.ports import QueueDepth
 QUEUE_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=3, read_timeout=5
 )
-"""Makes few tries, since SQS takes a message that is sent again for a new one.
+"""Allows few attempts, since SQS stores a message again if it is sent again.
 
-If a message was not sent, its record is delivered again anyway.
+The record of an unsent message is delivered again anyway.
 """
 PERMISSIONS = ("sqs:ChangeMessageVisibility", "sqs:SendMessage")
 SEND_PERMISSIONS = ("sqs:SendMessage",)
-"""What `send` calls."""
 WAIT_PERMISSIONS = ("sqs:ChangeMessageVisibility",)
-"""What `change_visibility` calls."""
 DEPTH_PERMISSIONS = ("sqs:GetQueueAttributes",)
-"""What `depth` calls."""
 
 BATCH_SIZE = 10
-"""The most messages of one request."""
+"""The maximum number of messages in one request."""
 MAX_BATCH_BYTES = 262_144
-"""The most bytes of all bodies in one request; SQS accepts 1 MiB since 2025."""
+"""The maximum size of all bodies in one request; SQS accepts 1 MiB since 2025."""
 MAX_DELAY_S = 900
 """The longest delay of a sent message, in seconds."""
 MAX_VISIBILITY_S = 43_200
-"""The longest time for which a received message is hidden, in seconds."""
+"""The longest time in seconds for which SQS hides a received message."""
 _MAX_ATTRIBUTE_LENGTH = 1_000
-"""The maximum length of an attribute, so that body and attributes stay below SQS's size limit."""
+"""The maximum length of an attribute. It keeps messages below SQS's size limit."""
 _NO_QUEUE_CODES = re.compile(r"NonExistentQueue|QueueDoesNotExist")
 _NUMBER = re.compile(r"[0-9]{1,38}")
 _INVALID_CHARACTERS = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -67,17 +64,16 @@ class SqsQueue:
 
     @property
     def name(self) -> str:
-        """The queue's name: the last part of its URL, and of its ARN."""
+        """The queue's name: the last part of its URL and of its ARN."""
         return self.url.rpartition("/")[2]
 
     def send(
         self, body: str, *, delay_s: int = 0, attributes: dict[str, str] | None = None
     ) -> None:
-        """Sends `body` unchanged.
+        """Sends `body` unchanged. Attributes that have only digits become Numbers, others Strings.
 
-        An attribute that has only digits becomes a Number, any other attribute a String. Raises
-        AccessDenied, NoCredentials or Throttled if SQS has not accepted the message; Unavailable if
-        SQS may have accepted it; ValueError for a delay over 15 minutes.
+        Raises AccessDenied, NoCredentials or Throttled if SQS has not accepted the message. Raises
+        Unavailable if SQS may have accepted it, and ValueError for a delay over 15 minutes.
         """
         if not 0 <= delay_s <= MAX_DELAY_S:
             raise ValueError(f"SQS delays a message 0 to {MAX_DELAY_S} s, not {delay_s} s")
@@ -94,11 +90,10 @@ class SqsQueue:
             )
 
     def send_batch(self, bodies: Sequence[str], *, delay_s: int = 0) -> dict[int, str]:
-        """Sends bodies unchanged, without attributes; returns the reasons for refused bodies, by
-        index.
+        """Sends bodies unchanged. Returns the reason for each body that SQS refused, by index.
 
-        A `delay_s` of 0 means the queue's default. Raises ResourceNotFound or AwsError; it is then
-        unknown which bodies were sent.
+        A `delay_s` of 0 means the queue's default. If it raises ResourceNotFound or AwsError, some
+        bodies may have been sent.
         """
         refusal_by_index: dict[int, str] = {}
         for indexes in _batches(bodies):
@@ -117,7 +112,7 @@ class SqsQueue:
         return refusal_by_index
 
     def depth(self) -> QueueDepth:
-        """Returns the approximate message counts that SQS reports. Raises AwsError."""
+        """Returns SQS's approximate message counts. Raises ResourceNotFound or AwsError."""
         names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
         with queue_errors(self.name):
             attributes = self._client.get_queue_attributes(
@@ -127,9 +122,9 @@ class SqsQueue:
         return QueueDepth(visible_count, hidden_count, int(attributes["MessageRetentionPeriod"]))
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:
-        """Makes a received message visible again after `seconds`, at most 12 hours.
+        """Makes a received message visible again after `seconds`.
 
-        Raises ValueError for a longer time, or AwsError.
+        Raises ValueError for more than 12 hours, or AwsError.
         """
         if not 0 <= seconds <= MAX_VISIBILITY_S:
             raise ValueError(f"SQS hides a message 0 to {MAX_VISIBILITY_S} s, not {seconds} s")
@@ -141,7 +136,9 @@ class SqsQueue:
 
 @contextmanager
 def queue_errors(name: str) -> Iterator[None]:
-    """Translates errors as `aws_errors` does, and raises ResourceNotFound for a missing queue."""
+    """Raises ResourceNotFound if the queue is missing. Translates other errors as `aws_errors`
+    does.
+    """
     with aws_errors("sqs", name):
         try:
             yield
@@ -155,7 +152,7 @@ def queue_errors(name: str) -> Iterator[None]:
 
 @contextmanager
 def _refusal_after_retry_errors() -> Iterator[None]:
-    """Raises Unavailable for a refusal if the SDK had sent the message before."""
+    """Raises Unavailable if SQS refused a retry, since it may have accepted the first attempt."""
     try:
         yield
     except ClientError as error:
@@ -166,7 +163,7 @@ def _refusal_after_retry_errors() -> Iterator[None]:
 
 
 def _batches(bodies: Sequence[str]) -> Iterator[list[int]]:
-    """Yields the indexes of bodies that fit into one request together."""
+    """Yields the indexes of the bodies that fit into one request together."""
     indexes: list[int] = []
     free_bytes = MAX_BATCH_BYTES
     for index, body in enumerate(bodies):
@@ -189,7 +186,7 @@ def _attribute(value: str) -> dict[str, str]:
 
 
 class ReceivedMessage(Struct, frozen=True):
-    """A received message. The sender set `attributes`, SQS set `system_attributes`."""
+    """A received message. The sender set `attributes`; SQS set `system_attributes`."""
 
     message_id: str
     receipt_handle: str
@@ -199,13 +196,13 @@ class ReceivedMessage(Struct, frozen=True):
 
 
 class DeadLetterQueue(SqsQueue):
-    """A queue of dead letters. `client` is boto3's SQS client of the queue's region.
+    """A dead-letter queue. `client` is boto3's SQS client for the queue's region.
 
-    All methods raise AwsError.
+    All methods raise ResourceNotFound or AwsError.
     """
 
     def receive(self, *, visibility_timeout_s: int) -> list[ReceivedMessage]:
-        """Returns up to ten messages, and hides them from other receivers for this time.
+        """Receives up to ten messages, and hides them from other receivers for this time.
 
         Returns an empty list if SQS finds no message.
         """
@@ -221,14 +218,16 @@ class DeadLetterQueue(SqsQueue):
         return [_parse_message(message) for message in answer.get("Messages", [])]
 
     def make_visible(self, handles: Sequence[str]) -> None:
-        """Makes the messages with these handles visible to other receivers."""
+        """Makes the messages with these receipt handles visible to other receivers."""
         for start in range(0, len(handles), BATCH_SIZE):
             entries = [{**entry, "VisibilityTimeout": 0} for entry in _entries(handles[start:])]
             with queue_errors(self.name):
                 self._client.change_message_visibility_batch(QueueUrl=self.url, Entries=entries)
 
     def delete(self, handles: Sequence[str]) -> set[int]:
-        """Deletes messages by up to ten handles; returns the indexes that SQS did not delete."""
+        """Deletes messages by up to ten receipt handles. Returns the indexes that SQS did not
+        delete.
+        """
         with queue_errors(self.name):
             answer = self._client.delete_message_batch(QueueUrl=self.url, Entries=_entries(handles))
         return {int(failed_entry["Id"]) for failed_entry in answer.get("Failed", [])}
@@ -252,7 +251,6 @@ def _parse_message(message: Mapping[str, Any]) -> ReceivedMessage:
 
 
 def _text(attribute: Mapping[str, Any]) -> str:
-    """Returns the text of a message attribute; binary data is only described."""
     if "StringValue" in attribute:
         return str(attribute["StringValue"])
     return f"({len(attribute.get('BinaryValue', b''))} bytes of binary data)"

@@ -1,4 +1,4 @@
-"""The outputs of a deployed stack: the names of its resources in AWS."""
+"""Reads the outputs of a deployed stack: the names of its resources."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from sageaudit.errors import ResourceNotFound
 
 CLI_PERMISSIONS = ("cloudformation:DescribeStacks",)
 QUEUE_URL_PREFIX = "NoticesQueueUrl"
-"""Prefix of an output for each channel, before the channel's name: the URL of its queue."""
+"""Prefix of the outputs that have a channel's queue URL. The channel's name follows."""
 CHANNEL = "Channel"
-"""Prefix of an output for each channel, before the channel's name: its service and address."""
+"""Prefix of the outputs that have a channel's service and address. The channel's name follows."""
 
 AUDITS_AT_ONCE = "AuditsAtOnce"
-"""Name of an output: how many audits run at the same time."""
+"""Name of the output that says how many audits run at the same time."""
 
 
 def pascal_case(channel: str) -> str:
-    """Returns a channel's name for use in CloudFormation: `ml-platform` becomes `MlPlatform`."""
+    """Returns a channel's name for CloudFormation: `ml-platform` becomes `MlPlatform`."""
     return "".join(word.capitalize() for word in channel.split("-"))
 
 
 def outputs_by_channel(outputs: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Returns the outputs with this prefix, by channel."""
+    """Returns the outputs with this prefix, by channel name."""
     return {
         re.sub(r"(?<!^)(?=[A-Z])", "-", name.removeprefix(prefix)).lower(): value
         for name, value in outputs.items()
@@ -36,9 +36,9 @@ def outputs_by_channel(outputs: Mapping[str, str], prefix: str) -> dict[str, str
 
 
 def read_stack_outputs(client: Any, name: str) -> dict[str, str]:
-    """Returns the outputs of one stack. `client` is boto3's CloudFormation client.
+    """Returns the outputs of a stack. `client` is boto3's CloudFormation client.
 
-    Raises ResourceNotFound if there is no such stack, or AwsError.
+    Raises ResourceNotFound if the stack does not exist, or AwsError.
     """
     with aws_errors("cloudformation", name):
         try:

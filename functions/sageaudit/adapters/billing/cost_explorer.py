@@ -1,7 +1,7 @@
-"""Reads SageMaker usage and cost of some days from Cost Explorer, by usage type and region.
+"""Reads SageMaker's usage and cost from Cost Explorer, by usage type and region.
 
-AWS charges for every request and page, so the number of requests is limited. The query groups by
-region, because the prefix of a usage type is not reliable.
+AWS charges for every page, so the number of requests is limited. Usage types have no reliable
+region prefix, so the query groups by region.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from sageaudit.domain.reconcile.lines import USAGE_TYPES, AwsLine, AwsSpend
 from sageaudit.errors import MalformedData, Unavailable
 
 CLI_PERMISSIONS = ("ce:GetCostAndUsage",)
-"""What the user of the command line may need; no Lambda function calls Cost Explorer."""
+"""The permission that the command's user needs. No Lambda function calls Cost Explorer."""
 REGION = "us-east-1"
-"""Cost Explorer's only endpoint; it covers usage in all regions."""
+"""Cost Explorer's only endpoint. It covers the usage of all regions."""
 USD_PER_REQUEST = Decimal("0.01")
 MAX_REQUESTS = 20
 
@@ -30,9 +30,9 @@ _MAX_EXPONENT = 15
 
 
 class CostExplorer:
-    """Calls Cost Explorer. `client` is boto3's "ce" client in `REGION`.
+    """Calls Cost Explorer. `client` is boto3's "ce" client in REGION.
 
-    `requests`: the number of requests made so far.
+    `requests` counts the requests made so far.
     """
 
     def __init__(self, client: Any) -> None:
@@ -40,10 +40,10 @@ class CostExplorer:
         self.requests = 0
 
     def usage(self, accounts: Sequence[str], since: date, until: date) -> AwsSpend:
-        """Returns the SageMaker usage of accounts from `since` to `until`, both included.
+        """Returns the accounts' SageMaker usage. Both days are included, negative usage is not.
 
-        Leaves out usage below zero. Raises AccessDenied, NoCredentials, Throttled or Unavailable;
-        MalformedData for a response that cannot be read.
+        Raises AccessDenied, NoCredentials, Throttled or Unavailable. Raises MalformedData if the
+        response cannot be read.
         """
         lines: list[AwsLine] = []
         for result in self._results(accounts, _period(since, until), ("USAGE_TYPE", "REGION")):
@@ -56,9 +56,9 @@ class CostExplorer:
     def cost_by_account(
         self, accounts: Sequence[str], since: date, until: date
     ) -> dict[str, Decimal]:
-        """Returns the dollars of the accounts' SageMaker usage, by account.
+        """Returns the dollars of SageMaker usage by account. Both days are included.
 
-        Both days are included; accounts without usage are left out.
+        Accounts without usage are left out.
         """
         sums: dict[str, Decimal] = {}
         period = _period(since, until)
@@ -73,7 +73,7 @@ class CostExplorer:
         period: dict[str, str],
         group_by: tuple[str, ...],
     ) -> Iterator[dict[str, Any]]:
-        """Yields the results of every page. Raises Unavailable after MAX_REQUESTS requests."""
+        """Raises Unavailable after MAX_REQUESTS requests."""
         account_filter = {"Dimensions": {"Key": "LINKED_ACCOUNT", "Values": [*accounts]}}
         service_filter = {"Dimensions": {"Key": "SERVICE", "Values": [_SERVICE]}}
         request: dict[str, Any] = {
@@ -108,7 +108,7 @@ class CostExplorer:
 
 
 def _period(since: date, until: date) -> dict[str, str]:
-    """Returns a period that includes both days; Cost Explorer excludes its end."""
+    # Cost Explorer excludes the end of a period.
     return {"Start": since.isoformat(), "End": (until + timedelta(days=1)).isoformat()}
 
 

@@ -1,6 +1,6 @@
-"""Reads SageMaker's usage of a month, and what was paid for usage by days, from cost reports.
+"""Reads a month's SageMaker usage, or the prices paid for usage, from cost reports.
 
-DuckDB sums decimals with 18 places; AWS writes ten.
+DuckDB sums decimals with 18 places. AWS writes ten places.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ SELECT coalesce(usage_type, ''), region, coalesce(unit, ''),
 FROM line WHERE is_usage(kind) AND amount(quantity) >= 0 AND amount(cost) >= 0
 GROUP BY ALL ORDER BY 6, 1, 2, 3
 """
-"""Selects the sums of SageMaker's usage, of several rows for each job.
+"""Sums SageMaker's usage, with several rows per job.
 
-The sums stay text: DuckDB would take twice as long for decimals.
+The sums stay text, since DuckDB takes twice as long for decimals.
 """
 _EXCLUDED = """
 SELECT if(is_usage(kind), kind || ' below zero', kind), count(*), coalesce(sum(amount(cost)), 0)
@@ -63,14 +63,15 @@ SELECT kind FROM line
 WHERE kind LIKE '%Discount' AND amount(cost) <> 0 AND coalesce(payer, '') NOT IN
         (SELECT coalesce(payer, '') FROM line WHERE is_usage(kind) AND net_cost IS NOT NULL)
 """
-"""Selects discounts that are separate lines, if the payer's usage has no net cost that includes
-them."""
+"""Selects discounts on separate lines if the payer's usage has no net cost, which would include
+them.
+"""
 
 
 def read_spend(path: Path, month: str, account: str) -> AwsSpend:
-    """Returns SageMaker's usage of a month (YYYY-MM) and account at on-demand cost, by resource.
+    """Returns an account's SageMaker usage in a month (YYYY-MM) at on-demand cost, by resource.
 
-    `path` is a cost report, or a folder with its files. Raises BadUsage naming the file.
+    `path` is a cost report, or a folder with its files. Raises BadUsage that names the file.
     """
     with open_report_lines([path], ["resource"]) as report:
         report.keep_only(account, month)
@@ -90,7 +91,7 @@ def read_spend(path: Path, month: str, account: str) -> AwsSpend:
 
 
 def _check_month_and_account(report: ReportLines, path: Path, month: str, account: str) -> None:
-    """Raises BadUsage if the report lacks the month, or the account in this month."""
+    """Raises BadUsage if the report lacks the month, or lacks the account in this month."""
     report_months = report.months()
     if not report_months:
         raise BadUsage(f"{path}: has no lines below its header")
@@ -102,11 +103,11 @@ def _check_month_and_account(report: ReportLines, path: Path, month: str, accoun
 
 
 def read_paid_usage(paths: Sequence[Path], account: str | None, basis: RateBasis) -> PaidReport:
-    """Returns what was paid for SageMaker's usage, by account and days.
+    """Returns what was paid for SageMaker usage, by account and period.
 
-    `paths`: the files of one report, or folders with them. `account` (12 digits): read only its
-    lines. Raises BadUsage naming the file, and for discounts that the usage's cost does not
-    include.
+    `paths` are the files of one report, or folders with them. `account` (12 digits) limits the
+    report to its lines. Raises BadUsage that names the file, also for discounts outside the usage's
+    cost.
     """
     with open_report_lines(paths) as report:
         if account is not None:

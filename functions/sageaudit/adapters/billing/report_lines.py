@@ -1,10 +1,8 @@
-"""Reads SageMaker's lines of cost and usage reports (legacy, CUR 2.0) and FOCUS exports into
-DuckDB.
+"""Reads SageMaker's lines of AWS cost reports (legacy CUR, CUR 2.0, FOCUS) into DuckDB.
 
-It recognizes CSV, gzipped CSV and Parquet by their content. Amounts stay text, as AWS wrote them,
-until they are summed. DuckDB converts binary numbers in Parquet to decimal text. A FOCUS 1.0 export
-has the usage type in x_UsageType, an export of 1.2 in SkuMeter (see real exports in
-DigitalPebble/spruce#250).
+It recognizes CSV, gzipped CSV and Parquet by their content. Amounts stay text until they are
+summed. DuckDB converts binary numbers in Parquet to decimal text. FOCUS 1.0 has the usage type in
+x_UsageType, FOCUS 1.2 in SkuMeter (see real exports in DigitalPebble/spruce#250).
 """
 
 from __future__ import annotations
@@ -51,9 +49,11 @@ _COLUMNS = {
     "commitment": ("", "commitment_discount_status"),
     "pricing": ("", "pricing_category"),
 }
-"""The fields to read, and their columns in a CUR and in FOCUS. The first column that is not empty
-counts. A CUR has net costs only in accounts with a discount. BilledCost is net, and 0 under a
-Savings Plan."""
+"""The fields to read, with their columns in a CUR and in FOCUS.
+
+The first column that is not empty counts. A CUR has net costs only for accounts with a discount.
+FOCUS's BilledCost is net, and 0 under a Savings Plan.
+"""
 _REQUIRED_COLUMNS = ("service", "kind", "usage_type", "quantity", "cost", "start")
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MAX_HEADER_LENGTH = 1_000_000
@@ -93,10 +93,9 @@ CREATE TABLE once AS FROM line QUALIFY resource IS NULL OR NOT is_usage(kind) OR
 DROP TABLE line;
 ALTER TABLE once RENAME TO line;
 """
-"""Drops a line with a resource if an earlier file also has it: the files are versions of one
-report.
+"""Drops a line with a resource if an earlier file has it too. Files may be versions of one report.
 
-Equal lines in one file may be of two hosts; lines without a resource may be of two jobs.
+Equal lines in one file may be of two hosts. Lines without a resource may be of two jobs.
 """
 _FAULT = """
 SELECT file, number, fault FROM (SELECT file, number, CASE
@@ -120,16 +119,17 @@ SELECT file, number, fault FROM (SELECT file, number, CASE
 
 
 class ReportLines(Struct, frozen=True):
-    """The table `line` of a database, with SageMaker's lines of `files`, and a view of each file.
+    """A database whose table `line` has SageMaker's lines of `files`.
 
-    A line has the columns of `_COLUMNS`, as text or NULL, and its `file` (an index) and `number`.
+    Each line has the fields of `_COLUMNS` as text or NULL, its `file` (an index) and `number`. The
+    database also has a view of each file's lines of all services.
     """
 
     connection: Any
     files: Sequence[Path]
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Returns the rows of a statement; decimals have no trailing zeros."""
+        """Returns a statement's rows. Decimals have no trailing zeros."""
         rows = self.connection.execute(sql).fetchall()
         return [tuple(_trim_decimal(value) for value in row) for row in rows]
 
@@ -139,28 +139,26 @@ class ReportLines(Struct, frozen=True):
         return int(count)
 
     def keep_only(self, account: str, month: str | None = None) -> None:
-        """Drops the lines of other accounts and, if `month` (YYYY-MM) is given, of other months."""
+        """Drops the lines of other accounts, and of other months if `month` (YYYY-MM) is given."""
         self.connection.execute("DELETE FROM line WHERE account <> ?", [account])
         if month is not None:
             month_deletion_sql = "DELETE FROM line WHERE left(period, 7) IS DISTINCT FROM ?"
             self.connection.execute(month_deletion_sql, [month])
 
     def drop_duplicates(self) -> int:
-        """Drops the lines that an earlier file also has; returns the number of dropped lines."""
+        """Drops the lines that an earlier file also has. Returns how many it dropped."""
         count_before = self.count()
         if len(self.files) > 1:
             self.connection.execute(_DISTINCT_LINES_SQL)
         return count_before - self.count()
 
     def check_readable(self, *, amortised: bool) -> None:
-        """Raises BadUsage for the first line that cannot be read, so that no such line is counted
-        as 0.
-        """
+        """Raises BadUsage for the first unreadable line. Otherwise it would count as 0."""
         for file, number, fault in self.query(_FAULT.format(amortised=amortised)):
             raise BadUsage(f"{self.files[file]}: line {number} {fault}")
 
     def months(self) -> set[tuple[str | None, str]]:
-        """Returns pairs of account and month in which the report has lines of any service."""
+        """Returns the (month, account) pairs that have lines of any service."""
         rows: set[tuple[str | None, str]] = set()
         for file in range(len(self.files)):
             rows.update(self.query(f"FROM source_{file} SELECT DISTINCT left(period, 7), account"))
@@ -177,9 +175,9 @@ def _trim_decimal(value: object) -> object:
 def open_report_lines(
     paths: Sequence[Path], required_columns: Sequence[str] = ()
 ) -> Iterator[ReportLines]:
-    """Reads files, and all reports in folders. Each file must also have the `required_columns`.
+    """Opens cost reports, or all reports in folders. Each file must have the `required_columns`.
 
-    Raises BadUsage with the file that cannot be read, or with the missing column.
+    Raises BadUsage that names the unreadable file or the missing column.
     """
     files = [file for path in paths for file in _files(path)]
     with duckdb_connection("reading a cost report") as connection:
@@ -218,7 +216,7 @@ def _file_errors(path: Path) -> Iterator[None]:
 
 
 def _source(connection: Any, path: Path, file: int, required_columns: Sequence[str]) -> str:
-    """Returns the statement that creates the view of a file, with a column for each field."""
+    """Returns the statement that creates a file's view, with a column for each field."""
     with path.open("rb") as file_object:
         first_bytes = file_object.read(4)
     name, is_parquet = glob.escape(str(path)), first_bytes == b"PAR1"
@@ -246,7 +244,8 @@ def _header(path: Path, *, is_gzipped: bool) -> list[str]:
 
 
 def _cells(path: Path, columns: Iterable[tuple[str, str]], required_columns: Sequence[str]) -> str:
-    """Returns the select list with a cell for each field. `columns`: names as written, and in SQL.
+    """Returns the select list, with a cell for each field. `columns` are pairs of title and SQL
+    name.
 
     `lineItem/UsageType` and `UsageType` are read like the names in CUR 2.0.
     """

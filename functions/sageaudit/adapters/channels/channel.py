@@ -1,7 +1,7 @@
-"""The interface of a channel: everything in which services for notices differ.
+"""The interface of a channel. It hides how Slack, Teams and SNS differ.
 
-notify needs only `write`; deliver needs `check`, `prepare`, `mark_as_repeat` and `post`; the stack
-needs `permissions`, and `make deploy` needs `secret_format`. The policy lists the channels.
+notify uses `write`. deliver uses `check`, `prepare`, `mark_as_repeat` and `post`. The stack uses
+`permissions`, and `make deploy` uses `secret_format`. The policy lists the channels.
 """
 
 from __future__ import annotations
@@ -31,29 +31,26 @@ from sageaudit.errors import (
 from sageaudit.output.text.card import NO_OWNER_IDS, MessageCard, Payload
 
 DEFAULT_WAIT_S = 30
-"""Seconds to wait if the service does not say how long to wait."""
+"""Seconds to wait if the service does not say how long."""
 MAX_WAIT_S = 3_600
-"""The maximum seconds to wait, even if the service asks for more: our choice."""
+"""The longest wait in seconds, even if the service asks for more (our choice)."""
 
 _SUCCESS = range(200, 300)
 _REDIRECT_STATUSES = range(300, 400)
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERROR = 500
 _REVOKED_STATUSES = frozenset({401, 403, 404, 410})
-"""HTTP statuses of a deleted or renewed webhook: the secret may already have the new address."""
+"""HTTP statuses of a deleted or renewed webhook. The secret may already have the new address."""
 _NO_ACCESS_STATUSES = _REVOKED_STATUSES | {407}
 _AMBIGUOUS_STATUSES = frozenset({408, 425})
-"""HTTP statuses after which it is unknown whether the server has read the notice.
-
-The server stopped waiting, or asks to send again.
-"""
+"""HTTP statuses after which it is unknown whether the server has read the notice."""
 _HEADERS = {"Content-Type": "application/json; charset=utf-8"}
 _ERROR_WORD = re.compile(r"[a-z0-9][a-z0-9_]{0,63}")
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
 
 class Response(Struct, frozen=True):
-    """An HTTP answer; header names are lower case."""
+    """An HTTP answer. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -61,23 +58,26 @@ class Response(Struct, frozen=True):
 
 
 Transport = Callable[[str, bytes, Mapping[str, str]], Response]
-"""POSTs a body once and follows no redirect. Raises ChannelUnavailable if the request was certainly
-not sent, and PossiblySent if the answer is missing or incomplete."""
+"""POSTs a body once and follows no redirect.
+
+Raises ChannelUnavailable if the request was certainly not sent. Raises PossiblySent if the answer
+is missing or incomplete.
+"""
 
 
 class Secret(Protocol):
     """A secret that contains a webhook's address."""
 
     def value(self, *, refresh: bool = False) -> str:
-        """Returns the address."""
+        """Returns the address. `refresh` reads it again."""
 
 
 class SecretFormat(Struct, frozen=True):
     """The format of a channel's secret.
 
-    `kind` describes it to a person: "Slack incoming webhook URL". `invalid_reason` returns why a
-    text is invalid, or None, and never quotes the text. `example` has the right form, but is not a
-    real address.
+    `kind` is its description for people: "Slack incoming webhook URL". `example` is a valid text,
+    but not a real address. `invalid_reason` returns why a text is invalid, or None. It never quotes
+    the text.
     """
 
     kind: str
@@ -98,31 +98,31 @@ class ChannelConnections(Struct, frozen=True):
 
 
 class NoticeChannel(ABC):
-    """A channel for notices. An instance is connected to one address and posts to it."""
+    """A channel for notices. Each instance posts to one address."""
 
     service: ClassVar[Service]
     secret_format: ClassVar[SecretFormat | None] = None
-    """The format of the channel's secret; None if the address is a topic's ARN."""
+    """The format of the channel's secret. None if its address is a topic's ARN."""
     permissions: ClassVar[tuple[str, ...]]
     """The permissions that `post` needs on the topic or the secret."""
 
     @staticmethod
     @abstractmethod
     def write(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS) -> Payload:
-        """Returns the payload for a card, within every size limit of the service.
+        """Returns the payload for a card, within the service's size limits.
 
-        `owner_ids`: the id to mention, by owner; only Slack uses them.
+        `owner_ids` has the id to mention, by owner. Only Slack uses it.
         """
 
     @staticmethod
     @abstractmethod
     def check(payload: Payload) -> None:
-        """Raises MalformedData, and nothing else, if a payload cannot be posted or marked."""
+        """Raises MalformedData if a payload cannot be posted or marked as a repeat."""
 
     @staticmethod
     @abstractmethod
     def mark_as_repeat(payload: Payload) -> Payload:
-        """Returns the payload, beginning with `card.REPEAT`, within the size limits.
+        """Returns the payload with a mark of repetition at its beginning, within the size limits.
 
         It works for every payload that `check` accepts.
         """
@@ -130,16 +130,16 @@ class NoticeChannel(ABC):
     @staticmethod
     @abstractmethod
     def text_lines(payload: Payload) -> Iterable[str]:
-        """Returns the lines of a payload as a person reads them, for `sageaudit notify`."""
+        """Returns a payload's lines as people read them, for `sageaudit notify`."""
 
     @classmethod
     @abstractmethod
     def connect(cls, name: str, address: str, connections: ChannelConnections) -> Self:
-        """Returns the channel of this name; `address` is a topic's ARN or the name of a secret."""
+        """Returns the channel `name`. `address` is a topic's ARN or the name of a secret."""
 
     @abstractmethod
     def prepare(self) -> None:
-        """Reads the address for `post`, so that no notice is claimed without an address.
+        """Reads the address for `post`, before deliver claims a notice.
 
         Raises ChannelBroken or ChannelUnavailable.
         """
@@ -148,17 +148,16 @@ class NoticeChannel(ABC):
     def post(self, payload: Payload) -> None:
         """Posts once. Raises a ChannelError.
 
-        RateLimited, ChannelUnavailable and ChannelBroken (permanent) mean that the service has
-        posted nothing. PossiblySent and UnexpectedResponse mean that it may have posted the
-        payload.
+        RateLimited, ChannelUnavailable and ChannelBroken (permanent) mean that nothing was posted.
+        PossiblySent and UnexpectedResponse mean that the payload may have been posted.
         """
 
 
 class WebhookChannel(NoticeChannel):
-    """A channel whose secret is the address to which JSON is posted.
+    """A channel that posts JSON to a webhook. Its secret is the webhook's address.
 
-    The address never appears in a log or an error. Whatever the transport, payloads are posted only
-    to addresses of the service.
+    The address never appears in a log or an error. Payloads are posted only to addresses of the
+    service.
     """
 
     secret_format: ClassVar[SecretFormat]
@@ -171,24 +170,24 @@ class WebhookChannel(NoticeChannel):
     @staticmethod
     @abstractmethod
     def is_accepted(status: int, word: str) -> bool:
-        """Whether this answer, by status and error word, means that the payload was posted."""
+        """Returns True if this answer means that the service posted the payload."""
 
     @classmethod
     def connect(cls, name: str, address: str, connections: ChannelConnections) -> Self:
-        """Connects the channel; `address` is the name of the secret with the webhook's URL."""
+        """Connects the channel. `address` is the name of the secret with the webhook's URL."""
         return cls(name, connections.secret(address), connections.transport)
 
     def prepare(self) -> None:
-        """Reads the webhook's address from the secret.
+        """Reads the webhook's address, and reads it again if the cached address is invalid.
 
-        Reads the secret again if the cached address is invalid, since a person may have corrected
-        it. Raises ChannelBroken or ChannelUnavailable.
+        Raises ChannelBroken or ChannelUnavailable.
         """
         if self.secret_format.invalid_reason(self._url(refresh=False)) is not None:
             self._checked_url(self._url(refresh=True))
 
     def post(self, payload: Payload) -> None:
-        """Posts the payload. If the secret was renewed meanwhile, posts to the new address.
+        """Posts the payload. If the webhook was revoked and the secret renewed, posts to the new
+        address.
 
         Raises a ChannelError.
         """
@@ -213,14 +212,14 @@ class WebhookChannel(NoticeChannel):
             raise ChannelUnavailable(f"{self._name}: {error}") from error
 
     def _checked_url(self, url: str) -> str:
-        """Returns the address. Raises ChannelBroken for an invalid address."""
+        """Raises ChannelBroken if the address is invalid."""
         if reason := self.secret_format.invalid_reason(url):
             message = f"{self._name}: the stored webhook is not valid: {reason}"
             raise ChannelBroken(message, "secret_unusable")
         return url
 
     def _judge(self, answer: Response) -> None:
-        """Raises a ChannelError unless the payload was posted."""
+        """Raises a ChannelError unless the service posted the payload."""
         status, word = answer.status, _error_word(answer.body)
         answer_text = f"{self._name}: {status} {word}"
         if self.is_accepted(status, word):
@@ -245,7 +244,7 @@ class WebhookChannel(NoticeChannel):
 
 
 def _error_word(body: bytes) -> str:
-    """Returns the error word of an answer; does not quote longer texts."""
+    """Returns the answer's error word. Other texts are not quoted."""
     text = body.decode("ascii", "replace").strip()
     return text if _ERROR_WORD.fullmatch(text) else "with an unknown text"
 

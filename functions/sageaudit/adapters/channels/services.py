@@ -1,8 +1,7 @@
-"""The services of channels: Slack and Microsoft Teams by a webhook, and SNS.
+"""The channel services: Slack and Microsoft Teams by webhook, and SNS.
 
-Posts to webhooks use TLS and the standard library. slack-sdk is not used: it logs the address at
-INFO if it retries a connection, treats a redirect as success, and accepts plain http. urllib3 logs
-the path at DEBUG. `http.client` does none of these.
+Webhooks are called by `http.client`. slack-sdk logs the address when it retries, treats a redirect
+as success, and accepts plain http. urllib3 logs the path at DEBUG.
 """
 
 from __future__ import annotations
@@ -74,15 +73,14 @@ _INVALID_WORKFLOW = (
 )
 CONNECT_TIMEOUT_S = 3
 EXCHANGE_TIMEOUT_S = 10
-"""Seconds for TLS, request and answer together; a socket's own time-out restarts at each byte."""
+"""Seconds for TLS, request and answer together. A socket's own timeout restarts at each byte."""
 _HTTPS = 443
 _MAX_ANSWER_BYTES = 1_000
 PERMISSIONS = ("sns:Publish",)
 NO_RETRY_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
-"""Settings of the SNS client without retries: SNS does not recognize a repeated publish.
+"""Settings of the SNS client without retries, since SNS does not recognize a repeated publish.
 
-The SDK would repeat a notice without a mark. SQS delivers the notice again instead, and the ledger
-marks possible repeats.
+SQS delivers the notice again instead, and the ledger marks possible repeats.
 """
 _REDIRECT = 300
 _REQUEST_TIMEOUT = 408
@@ -97,23 +95,20 @@ _REFUSALS = {
     "InvalidParameterValue": ("refused", "it does not accept messages of this form"),
     "NotFound": ("channel_broken", "there is no such topic"),
 }
-"""This project's code, and an explanation, by SNS's error code."""
+"""sageaudit's error code and an explanation, by SNS's error code."""
 ChannelChoices = Mapping[str, ChannelConfig]
 
 
 def webhook_invalid_reason(url: str) -> str | None:
-    """Returns why a text is not the address of a Slack webhook, or None; never quotes the text.
+    """Returns why a text is not a Slack webhook's address, or None. Never quotes the text.
 
-    Only one strict form is valid: https, Slack's hosts, no user, no port but 443, no dots, queries
-    or fragments.
+    Only one form is valid: https, Slack's hosts, port 443, no user, dots, query or fragment.
     """
     return None if _WEBHOOK.fullmatch(url) else _INVALID_WEBHOOK
 
 
 class SlackChannel(WebhookChannel):
-    """A Slack webhook: Slack answers 200 with `ok` if it has posted the message, else an error
-    word.
-    """
+    """A Slack webhook. Slack answers 200 with `ok` if it posted the message, else an error word."""
 
     service = "slack"
     secret_format = SecretFormat(
@@ -129,15 +124,15 @@ class SlackChannel(WebhookChannel):
 
     @staticmethod
     def is_accepted(status: int, word: str) -> bool:
-        """Whether the answer is 200 with `ok`."""
+        """Returns True if the answer is 200 with `ok`."""
         return status == HTTPStatus.OK and word == "ok"
 
 
 def workflow_invalid_reason(url: str) -> str | None:
-    """Returns why a text is not the address of a workflow, or None; never quotes the text.
+    """Returns why a text is not a Teams workflow's address, or None. Never quotes the text.
 
-    Only one strict form is valid: https, hosts of Power Automate, no user, no port but 443, no dots
-    in the path, no fragment. Anyone who knows the address's `sig` may post.
+    Only one form is valid: https, hosts of Power Automate, port 443, no user, no dots in the path,
+    no fragment. Anyone who knows the address's `sig` can post.
     """
     return (
         None if len(url) <= _MAX_ADDRESS_LENGTH and _WORKFLOW.fullmatch(url) else _INVALID_WORKFLOW
@@ -145,7 +140,7 @@ def workflow_invalid_reason(url: str) -> str | None:
 
 
 class TeamsChannel(WebhookChannel):
-    """A Teams workflow, which answers 202 if it has accepted a card, and posts the card later."""
+    """A Teams workflow. It answers 202 when it accepts a card, and posts the card later."""
 
     service = "teams"
     secret_format = SecretFormat(
@@ -163,13 +158,17 @@ class TeamsChannel(WebhookChannel):
 
     @staticmethod
     def is_accepted(status: int, word: str) -> bool:
-        """Whether the answer is 202, with any text."""
+        """Returns True if the answer is 202."""
         del word
         return status == HTTPStatus.ACCEPTED
 
 
 def https_post(url: str, body: bytes, headers: Mapping[str, str]) -> Response:
-    """Posts a body, as Transport describes: without redirects, proxies and logs."""
+    """Posts a body without redirects, proxies and logs.
+
+    Raises ChannelUnavailable if nothing was sent; PossiblySent if the answer is missing or
+    incomplete.
+    """
     parts = urlsplit(url)
     host = parts.hostname or ""
     path = f"{parts.path}?{parts.query}" if parts.query else parts.path
@@ -198,11 +197,8 @@ def https_post(url: str, body: bytes, headers: Mapping[str, str]) -> Response:
 
 
 def _connect(context: ssl.SSLContext, host: str, port: int) -> ssl.SSLSocket:
-    """Returns a connection before its TLS handshake, which checks the certificate and host name.
-
-    The socket is wrapped before it connects: `wrap_socket` leaves a connected socket open if the
-    other side has reset the connection.
-    """
+    # The socket is wrapped before it connects. `wrap_socket` leaves a connected socket open if the
+    # other side has reset the connection. The TLS handshake checks the certificate and host name.
     last_error = OSError("no address")
     for family, socket_type, _, _, address in socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM
@@ -224,7 +220,7 @@ def _connect(context: ssl.SSLContext, host: str, port: int) -> ssl.SSLSocket:
 
 @contextmanager
 def _time_limit(secure_socket: ssl.SSLSocket) -> Iterator[threading.Event]:
-    """Shuts the connection down when its time is up; a reader then sees the end of the data."""
+    """Shuts the connection down when its time is up. A reader then sees the end of the data."""
     time_is_up = threading.Event()
 
     def shut() -> None:
@@ -243,7 +239,7 @@ def _time_limit(secure_socket: ssl.SSLSocket) -> Iterator[threading.Event]:
 
 
 class SnsChannel(NoticeChannel):
-    """An SNS topic. `client` is boto3's SNS client, made with NO_RETRY_CONFIG."""
+    """An SNS topic. `client` is boto3's SNS client with NO_RETRY_CONFIG."""
 
     service = "sns"
     permissions = PERMISSIONS
@@ -258,7 +254,7 @@ class SnsChannel(NoticeChannel):
 
     @classmethod
     def connect(cls, name: str, address: str, connections: ChannelConnections) -> Self:
-        """Connects the channel; `address` is the topic's ARN, which contains its region."""
+        """Connects the channel. `address` is the topic's ARN, which contains its region."""
         del name
         region = address.split(":")[3]
         return cls(
@@ -266,10 +262,10 @@ class SnsChannel(NoticeChannel):
         )
 
     def prepare(self) -> None:
-        """Does nothing: a topic needs no preparation."""
+        """Does nothing, since a topic needs no preparation."""
 
     def post(self, payload: Payload) -> None:
-        """Publishes subject, message and attributes. Raises a ChannelError."""
+        """Publishes the payload's subject, message and attributes. Raises a ChannelError."""
         attributes = {
             name: {"DataType": attribute["type"], "StringValue": attribute["value"]}
             for name, attribute in payload["attributes"].items()
@@ -295,7 +291,7 @@ class SnsChannel(NoticeChannel):
 
 
 def _refusal(error: ClientError) -> ChannelError:
-    """Returns the error for a refusal by SNS; permanent for a wrong topic, text or key."""
+    # A wrong topic, text or key is permanent, so it becomes ChannelBroken.
     code = error_code(error)
     aws_error: AwsError = translate_error(error, "sns")
     if isinstance(aws_error, Throttled | NoCredentials):
@@ -310,7 +306,7 @@ def _refusal(error: ClientError) -> ChannelError:
 
 
 def _transport_error(error: BotoCoreError) -> ChannelError:
-    """Returns the error of a request that failed; if it may have been sent, PossiblySent."""
+    """Returns PossiblySent if the request may have been sent, else ChannelUnavailable."""
     if (
         isinstance(error, _NOT_SENT_ERRORS)
         or isinstance(no_answer_error(error, "sns"), NoCredentials)
@@ -326,7 +322,7 @@ SERVICES: Mapping[Service, type[NoticeChannel]] = {
 
 
 def channel_writers(channels: ChannelChoices) -> dict[str, Writer]:
-    """Returns the function that writes a card's payload, by channel."""
+    """Returns the function that makes a card's payload, by channel."""
     return {name: SERVICES[channel.service].write for name, channel in channels.items()}
 
 
@@ -338,7 +334,7 @@ def payload_checks(channels: ChannelChoices) -> dict[str, Check]:
 def connect_channels(
     channels: ChannelChoices, own_topic: str, connections: ChannelConnections
 ) -> dict[str, NoticeChannel]:
-    """Connects each channel; `own_topic` is the ARN of the stack's own topic."""
+    """Connects each channel. `own_topic` is the ARN of the stack's own topic."""
     return {
         name: SERVICES[channel.service].connect(
             name, channel.secret or channel.topic_arn or own_topic, connections

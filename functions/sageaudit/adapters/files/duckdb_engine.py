@@ -1,4 +1,4 @@
-"""Uses DuckDB, a large and thus optional dependency, to read cost reports and write Parquet."""
+"""Uses DuckDB, an optional dependency because of its size, for cost reports and Parquet."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from typing import Any, Literal
 from sageaudit.errors import BadUsage
 
 _MEMORY = "2GB"
-"""DuckDB's memory limit, above which it uses temporary files; the default is 80% of the memory."""
+"""DuckDB's memory limit, above which it uses temporary files. Its default is 80% of the memory."""
 
 
 @contextmanager
 def duckdb_connection(purpose: str) -> Iterator[Any]:
-    """Opens an empty database in memory, in UTC. Raises BadUsage if DuckDB is not installed.
+    """Opens an empty in-memory database in UTC.
 
-    The error contains `purpose`. DuckDB's own errors in the block become BadUsage too.
+    Raises BadUsage with `purpose` if DuckDB is not installed. DuckDB's errors in the block become
+    BadUsage too.
     """
     try:
         duckdb = importlib.import_module("duckdb")
@@ -37,7 +38,7 @@ def duckdb_connection(purpose: str) -> Iterator[Any]:
 
 @contextmanager
 def duckdb_errors(message: str) -> Iterator[None]:
-    """Raises BadUsage for an error of DuckDB, with `message` and DuckDB's first line."""
+    """Turns DuckDB's errors into BadUsage, with `message` and the first line of DuckDB's text."""
     duckdb = importlib.import_module("duckdb")
     try:
         yield
@@ -61,10 +62,9 @@ _TYPES: Mapping[ColumnType, str] = {
 def write_parquet(
     path: Path, columns: Mapping[str, ColumnType], rows: Iterable[Mapping[str, object]]
 ) -> int:
-    """Writes the rows and returns how many there were. Raises BadUsage if DuckDB is missing.
+    """Writes the rows, and returns their number. Raises BadUsage if DuckDB is missing.
 
-    Money is a decimal with 6 digits after the point, a time is in UTC with microseconds, an unknown
-    value is null.
+    Money has 6 decimal places. Times are in UTC with microseconds. None becomes null.
     """
     types = {name: _TYPES[column] for name, column in columns.items()}
     count, remaining_rows = 0, iter(rows)

@@ -1,4 +1,4 @@
-"""JSON that keeps decimals exact: money is written with all its digits and read back as Decimal.
+"""JSON that writes money with all its digits and reads it back as Decimal.
 
 Histories store documents as this JSON in gzip, which tools such as `gunzip` can open. Equal values
 have equal bytes, since the gzip header has no time.
@@ -20,19 +20,18 @@ _SCALARS = frozenset({str, int, bool, Decimal, type(None)})
 """The types of most values. They are checked first, since audits have thousands of values."""
 _read = json.JSONDecoder(parse_float=Decimal).decode
 _MAX_BYTES = 64 * 2**20
-"""The maximum size of one unpacked value, so that a file from somebody else cannot fill the
-memory."""
+"""The maximum size of one unpacked value. It protects the memory from files of other people."""
 GZIP_WBITS = zlib.MAX_WBITS | 16
-"""Settings for zlib: read gzip's header, and the checksum at the end."""
+"""Makes zlib read gzip's header and its checksum."""
 GZIP_JSON_ERRORS = (ValueError, zlib.error, RecursionError)
-"""Errors of reading bytes that are not JSON in gzip."""
+"""The errors from reading bytes that are not gzipped JSON."""
 
 
 def to_json(value: object, *, sort_keys: bool = False) -> str:
-    """Returns the JSON text of a document.
+    """Returns a document's JSON text.
 
-    A decimal always has a point or an exponent, an int never. Values of other types become strings
-    (times in ISO 8601); NaN and infinities become null.
+    A decimal always has a point or an exponent, an int never. NaN and infinities become null.
+    Values of other types become strings (times in ISO 8601).
     """
     if type(value) in _SCALARS:
         return _scalar(value)
@@ -46,18 +45,18 @@ def to_json(value: object, *, sort_keys: bool = False) -> str:
 
 
 def from_json(text: str) -> Any:
-    """Reads JSON text; numbers with a point or an exponent become Decimal."""
+    """Reads JSON text. Numbers with a point or an exponent become Decimal."""
     return _read(text)
 
 
 def replace_surrogates(text: str) -> str:
-    """Returns the text with `?` for lone surrogates, which UTF-8 cannot encode."""
+    """Replaces lone surrogates, which UTF-8 cannot encode, by `?`."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 @lru_cache(maxsize=1_024)
 def _key(name: str) -> str:
-    """Returns a key as JSON, from a cache: audits have some hundred keys, each many times."""
+    # Cached, since audits repeat some hundred keys many times.
     return _scalar(name)
 
 
@@ -80,25 +79,22 @@ def _decimal(value: Decimal) -> str:
 
 
 def gzip_json(value: object) -> bytes:
-    """Returns the JSON of a value in gzip."""
+    """Returns a value's JSON in gzip."""
     return gzip_text(to_json(value))
 
 
 def gzip_text(text: str) -> bytes:
-    """Returns a text in gzip."""
+    """Returns a text in gzip. Equal texts have equal bytes."""
     return gzip.compress(text.encode(), mtime=0)
 
 
 def read_gzip_json(packed: bytes) -> Any:
-    """Returns the value in gzipped JSON; numbers with a point or exponent are Decimal.
-
-    Raises GZIP_JSON_ERRORS.
-    """
+    """Reads gzipped JSON. Raises GZIP_JSON_ERRORS."""
     return from_json(read_gzip_text(packed))
 
 
 def read_gzip_text(packed: bytes) -> str:
-    """Returns the text that `gzip_text` packed. Raises one of GZIP_JSON_ERRORS."""
+    """Returns the text that `gzip_text` packed. Raises GZIP_JSON_ERRORS."""
     unpacker = zlib.decompressobj(wbits=GZIP_WBITS)
     data = unpacker.decompress(packed, _MAX_BYTES)
     if not unpacker.eof or unpacker.unused_data:

@@ -1,4 +1,4 @@
-"""A user's files: this tool's data folder, safe writes, and hints about files of a wrong format."""
+"""The user's files: sageaudit's data folder, safe writes, and hints about wrong file formats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sageaudit.errors import BadUsage
 
 _MODE = 0o644
 _MAX_PREFIX_LENGTH = 40
-"""The most characters of a file's name that its temporary file's name contains."""
+"""How many characters of a file's name the name of its temporary file has."""
 _HEAD_BYTES = 4096
 _PLAN_TEXT = re.compile(
     rb"Terraform (used the selected providers|will perform)"
@@ -48,11 +48,11 @@ _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 
 @contextmanager
 def atomic_write(path: Path, mode: int | None = None) -> Iterator[Path]:
-    """Yields the path to write to: a temporary file beside `path`, which then replaces it.
+    """Yields a temporary file beside `path`, which replaces `path` at the end of the block.
 
-    The new file gets `mode`, by default the mode of the old one. If `path` is a link, its target is
-    replaced. A device or a pipe is written directly. Raises BadUsage if the file cannot be written;
-    an older file is then kept.
+    The file gets `mode`, by default that of the replaced file. A link's target is replaced; a
+    device or pipe is written directly. Raises BadUsage if the file cannot be written, and keeps an
+    older file.
     """
     try:
         if path.exists() and not path.is_file():
@@ -92,7 +92,7 @@ def write_text(path: Path, text: str, mode: int | None = None) -> None:
 def wrong_format_reason(path: Path, hint: str) -> str | None:
     """Returns why a file has the wrong format, such as `is a folder: ...`; None if not known.
 
-    `hint` is added if there is no better one.
+    The reason says what to do. `hint` is used if the format suggests nothing better.
     """
     if path.is_dir():
         return f"is a folder: {hint}"
@@ -102,7 +102,7 @@ def wrong_format_reason(path: Path, hint: str) -> str | None:
 
 
 def wrong_format_reason_of_bytes(path: str, content: bytes, hint: str) -> str | None:
-    """Returns what `wrong_format_reason` does, for content that was already read."""
+    """Returns why a file's content has the wrong format, and what to do; None if not known."""
     content = content.removeprefix(codecs.BOM_UTF8)
     if _PLAN_TEXT.search(content, 0, _HEAD_BYTES):
         return f"is a Terraform plan as text: {_MAKE_PLAN}"
@@ -113,11 +113,11 @@ def wrong_format_reason_of_bytes(path: str, content: bytes, hint: str) -> str | 
 
 
 def data_folder() -> Path:
-    """Returns this tool's folder, which may not exist yet.
+    """Returns sageaudit's data folder, which may not exist yet.
 
-    The folder is in XDG_DATA_HOME if that is set, otherwise in ~/Library/Application Support on
-    macOS, %LOCALAPPDATA% on Windows, and ~/.local/share elsewhere. Raises BadUsage if there is no
-    home folder.
+    It is in XDG_DATA_HOME if that is set. Otherwise it is in ~/Library/Application Support on
+    macOS, %LOCALAPPDATA% on Windows, and ~/.local/share elsewhere. Raises BadUsage without a home
+    folder.
     """
     if xdg_folder := _folder_from_variable("XDG_DATA_HOME"):
         return xdg_folder / _NAME
@@ -130,11 +130,11 @@ def data_folder() -> Path:
 
 @cache
 def fingerprint_key() -> bytes | None:
-    """Returns the random key of this machine's fingerprints, created when first needed.
+    """Returns this machine's random key for fingerprints, creating it if needed.
 
-    A fingerprint is a hash of image, data, entry point and hyperparameters, by which runs with the
-    same settings are found. Nobody without the key can guess settings from a fingerprint. Returns
-    None if the key can be neither read nor stored: runs then have no fingerprint.
+    Runs with equal settings have equal fingerprints. Without the key, nobody can guess settings
+    from them. Returns None if the key can be neither read nor stored: runs then have no
+    fingerprint.
     """
     with suppress(OSError, BadUsage):
         path = data_folder() / "fingerprint.key"
@@ -149,7 +149,7 @@ def fingerprint_key() -> bytes | None:
 
 
 def _folder_from_variable(variable: str) -> Path | None:
-    """Returns the folder in a variable; ignores a relative path, as the XDG standard requires."""
+    """Returns None for a relative path, as the XDG standard requires."""
     path = Path(os.environ.get(variable, ""))
     return path if path.is_absolute() else None
 

@@ -1,6 +1,6 @@
-"""Loads the policy's TOML file, and the file of your own rates that the policy names.
+"""Loads the policy's TOML file, and the file of own rates that it names.
 
-The file of rates is JSON with one rate per line, so that a diff shows each new rate.
+The rates file is JSON with one rate per line, so that a diff shows each new rate.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _KEYS = ("region", "type", "component", "usd", "first", "last", "quantity", "sou
 def load_policy(path: Path) -> Policy:
     """Reads and validates a policy.
 
-    Raises BadPolicy with one sentence that names file, line and key.
+    Raises BadPolicy with one sentence that names the file, line and key.
     """
     try:
         text = text_file.read_text(str(path), _HINT, may_be_empty=True)
@@ -69,7 +69,7 @@ def load_policy(path: Path) -> Policy:
 
 
 def _load_own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
-    """Reads the file that `discounts.own_rates` names, in the policy's folder. Raises BadPolicy."""
+    # The file's path is relative to the policy's folder. Raises BadPolicy.
     discounts = table.get("discounts")
     name = discounts.get("own_rates") if isinstance(discounts, dict) else None
     if not isinstance(name, str) or not name:
@@ -82,7 +82,7 @@ def _load_own_rates(table: Mapping[str, Any], path: Path) -> OwnRates | None:
 
 
 def line_number(text: str, key: KeyPath) -> int | None:
-    """Returns the line that sets the last name of `key`; None if no line or several lines do."""
+    """Returns the line that sets the last name of `key`. None if no line does, or several do."""
     name = next((re.escape(part) for part in reversed(key) if isinstance(part, str)), None)
     setting = re.compile(rf"""[\s\[]*(?:[\w."'-]+\.)?["']?{name}["']?\s*[.=\]]""")
     numbers = [number for number, line in enumerate(text.split("\n"), 1) if setting.match(line)]
@@ -90,7 +90,7 @@ def line_number(text: str, key: KeyPath) -> int | None:
 
 
 def _check_names(discounts: Discounts) -> None:
-    """Raises BadPolicy for an unknown family, region or type, so that typos are reported."""
+    """Raises BadPolicy for unknown families, regions and types, which may be typos."""
     types = packaged.instance_types()
     known_names = {row.family for row in types.values()} | {part.value for part in Component}
     if unknown_names := sorted(set(discounts.percent) - known_names):
@@ -112,7 +112,7 @@ def _bad_policy(reason: str, *parts: str) -> BadPolicy:
 
 
 def read_own_rates(path: Path) -> OwnRates:
-    """Reads the rates that `sageaudit prices learn` wrote. Raises BadUsage, naming the file."""
+    """Reads the rates that `sageaudit prices learn` wrote. Raises BadUsage that names the file."""
     text = text_file.read_text(str(path), _OWN_RATES_HINT, may_be_empty=True)
     try:
         document = from_json(text)

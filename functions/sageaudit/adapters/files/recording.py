@@ -1,8 +1,9 @@
-"""Recordings: JSON files with a job's Describe* response, as the AWS CLI prints it, and metrics.
+"""Reads recordings: JSON files with a job's Describe* response, as the AWS CLI prints it, and
+metrics.
 
-`sageaudit record` (`recording_file`) also writes when the job was read, the prices, and what could
-not be read. So an audit of the recording equals the audit of the live job at that time.
-docs/schema/recording.schema.json describes all keys.
+`sageaudit record` also stores the time, the prices, and what could not be read. So an audit of the
+recording equals an audit of the live job at that time. docs/schema/recording.schema.json describes
+all keys.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from sageaudit.domain.usage.measurements import Missing, RawSeries
 from sageaudit.errors import BadRecording, BadUsage, MalformedData
 
 SCHEMA = 1
-"""The version of the format; the oldest files have none."""
+"""The format's version. The oldest files have none."""
 _FORMS = '"children", "describe", or a ...JobName with a ...JobStatus'
 _HINT = "`sageaudit record JOB -o job.json` writes one job to a file"
 _TOP_LEVEL = "the top level"
@@ -39,9 +40,9 @@ _PRICES = "prices"
 
 
 class Recording(Struct, frozen=True):
-    """One recorded job. Account and region are None if the file does not name them.
+    """One recorded job. `account` and `region` are None if the file does not name them.
 
-    `read_context`: when and how the job was read from AWS; None if the file does not have the time.
+    `read_context` is None if the file does not say when the job was read.
     """
 
     describe: Mapping[str, Any]
@@ -51,11 +52,11 @@ class Recording(Struct, frozen=True):
     region: str | None
     read_context: ReadContext | None = None
     has_all_tags: bool = False
-    """Whether `tags` has all tags of the job; False if it has only the tags that audits store."""
+    """False if `tags` has only the tags that audits store."""
 
 
 class RecordedSet(Struct, frozen=True):
-    """The recorded jobs that a roll-up launched, and the roll-up itself if the file has it."""
+    """The recorded jobs that a roll-up launched. `rollup` is None if the file does not have it."""
 
     children: tuple[Recording, ...]
     rollup: Recording | None = None
@@ -81,7 +82,7 @@ def read(path: Path) -> Recording | RecordedSet:
 
 
 def parse(document: Mapping[str, Any]) -> Recording | RecordedSet:
-    """Returns the recording in parsed JSON. Raises MalformedData with the key."""
+    """Reads a recording from parsed JSON. Raises MalformedData with the key."""
     if "children" not in document:
         return parse_job(document)
     _check_schema(document)
@@ -102,7 +103,6 @@ def parse(document: Mapping[str, Any]) -> Recording | RecordedSet:
 
 
 def _parse_deleted(document: Mapping[str, Any]) -> Iterator[JobRef]:
-    """Reads the jobs of a roll-up that are not in the file. Raises MalformedData."""
     arns = document.get("deleted") or []
     for arn in arns if isinstance(arns, list) else [None]:
         ref = JobRef.from_arn(arn) if isinstance(arn, str) else None
@@ -126,9 +126,9 @@ def _child(document: Mapping[str, Any], position: int, prices: ListedPrices | No
 
 
 def parse_job(document: Mapping[str, Any], prices: ListedPrices | None = None) -> Recording:
-    """Returns the recording of one job in parsed JSON.
+    """Reads one job's recording from parsed JSON. Raises MalformedData with the key.
 
-    `prices`: the price list of the set that the job belongs to. Raises MalformedData with the key.
+    `prices` is the price list that the jobs of a recorded set share.
     """
     if "describe" in document:
         _check_schema(document)
@@ -152,7 +152,7 @@ def parse_job(document: Mapping[str, Any], prices: ListedPrices | None = None) -
 
 
 def _check_name(answer: Mapping[str, Any], kind: JobKind, key_prefix: str = "") -> None:
-    """Raises MalformedData for an impossible job name, without quoting it."""
+    """Raises MalformedData for an invalid job name, without quoting it."""
     name = fields.text(answer, kind.spec.name_key)
     if name is not None and not JOB_NAME.match(name):
         reason = "is not the name of a job: at most 63 letters, digits and hyphens"
@@ -199,11 +199,11 @@ def _values(values: object, key: str) -> tuple[float | None, ...]:
 
 
 class ReadContext(Struct, frozen=True):
-    """When and how a job was read from AWS.
+    """When a job was read from AWS, and what could not be read.
 
-    `read_at` is the time of the recording's audits. `no_points_reason`: why a metric without points
-    has none. `metric_notes` and `notes` are sentences on what else could not be read. `prices`: the
-    price list of the day of `read_at`; None if it was not read.
+    Audits of the recording are made as of `read_at`. `no_points_reason` says why a metric has no
+    points. `metric_notes` and `notes` name other data that could not be read. `prices` is the price
+    list of that day; None if it was not read.
     """
 
     read_at: datetime
@@ -216,9 +216,9 @@ class ReadContext(Struct, frozen=True):
 def parse_read_context(
     document: Mapping[str, Any], shared_prices: ListedPrices | None
 ) -> ReadContext | None:
-    """Returns when and how a recording's job was read; None if the file has no time.
+    """Returns when a recording's job was read; None if the file has no time.
 
-    Raises MalformedData.
+    `shared_prices` is used if the job has no price list of its own. Raises MalformedData.
     """
     as_of = fields.parsed_time(document.get("as_of"), "as_of")
     if as_of is None:
@@ -250,7 +250,7 @@ def _sentences(section: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def prices_document(prices: ListedPrices) -> dict[str, Any]:
-    """Returns a region and component's price list as JSON; rates are texts in USD."""
+    """Returns the price list of a region and component as JSON. Rates are texts in USD."""
     return {
         "region": prices.region,
         "component": prices.component.value,
@@ -263,7 +263,7 @@ def prices_document(prices: ListedPrices) -> dict[str, Any]:
 
 
 def parse_prices(document: Mapping[str, Any]) -> ListedPrices | None:
-    """Returns the price list in a recording's JSON; None if it has none. Raises MalformedData."""
+    """Returns a recording's price list; None if it has none. Raises MalformedData."""
     section = fields.section(document, _PRICES)
     if not section:
         return None

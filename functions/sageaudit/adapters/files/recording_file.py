@@ -1,8 +1,7 @@
 """Writes recordings of what audits read: private ones, or anonymized ones to share.
 
-`recording.parse` reads them. In an anonymized recording, each name in an answer is replaced by a
-pseudonym, by the table of `job_fields`; enumerated fields keep the values of AWS's service model.
-Sentences of this project, numbers and times are kept.
+An anonymized recording has pseudonyms for all names in an answer. The table in `job_fields` says
+how. Enumerated fields keep AWS's values. sageaudit's own sentences, numbers and times are kept.
 """
 
 from __future__ import annotations
@@ -46,13 +45,13 @@ _TAGS = Policy().tag_names
 ANONYMIZED = "anonymized"
 """The key that marks an anonymized file."""
 REDACTED = "not shared"
-"""Replaces every sentence that this project did not write in an anonymized file."""
+"""Replaces every sentence in an anonymized file that sageaudit did not write."""
 _PUBLIC = ("region", "component", "read_at", "managed_spot", "rates")
 """The parts of a recorded price list that AWS publishes."""
 _KNOWN_TAGS = SAGEAUDIT_TAGS.union(Policy().owner_tags)
-"""Names of tags that are not replaced, since audits read them by default."""
+"""Tag names that are not replaced, since audits read them by default."""
 _CODES = frozenset({"metric_missing", METRIC_DENIED_CODE})
-"""The codes of the CloudWatch reader for absent metrics."""
+"""The codes that the CloudWatch reader gives for missing metrics."""
 _SAFE_SENTENCES = re.compile(
     r"(?:tags: )?[a-z]{1,20}:[A-Za-z]{1,60} (?:is not permitted|is throttled: try again later)"
     r"|CloudWatch has no points|CloudWatch keeps metrics for 455 days"
@@ -60,17 +59,16 @@ _SAFE_SENTENCES = re.compile(
     r"|series of the extreme hosts alone(?:; no curves)?"
     r"|the series were too large to keep"
 )
-"""Matches sentences that this project writes, which contain no data of the account."""
+"""Matches sageaudit's own sentences, which contain no data of the account."""
 
 
 def make_document(
     recorded: Recording | RecordedSet, key: bytes | None = None, tags: TagNames = _TAGS
 ) -> dict[str, Any]:
-    """Returns the JSON of a recording: a job as a history stores it, with metrics and prices.
+    """Returns a recording's JSON: a job as a history stores it, with metrics and prices.
 
-    `key`: the fingerprints' key, by which runs with the same settings are found; None for no
-    fingerprint. `tags`: names of tags to keep. A set has one time and price list for all of its
-    jobs. Raises MalformedData.
+    With the fingerprint `key`, runs with equal settings can be recognized. `tags` names the tags to
+    keep. The jobs of a set share one time and price list if these are equal. Raises MalformedData.
     """
     if isinstance(recorded, Recording):
         return {"schema": SCHEMA, **_job_document(recorded, key, tags)}
@@ -125,7 +123,7 @@ def _series(series: RawSeries) -> dict[str, Any]:
 
 
 def to_text(document: Mapping[str, Any]) -> str:
-    """Returns a recording's JSON text for people: a list of numbers is on one line."""
+    """Returns a recording's JSON text for people. Each list of numbers is on one line."""
     return "".join(_lines(document, "")) + "\n"
 
 
@@ -154,7 +152,7 @@ def _lines(value: object, indent: str) -> Iterator[str]:
 
 
 def check_can_write(path: Path, *, replace: bool) -> None:
-    """Raises BadUsage if the file's folder is missing, or the file exists without `replace`."""
+    """Raises BadUsage if the folder is missing, or if the file exists and `replace` is False."""
     if not path.parent.is_dir():
         raise BadUsage(f"{path}: there is no folder {path.parent}")
     try:
@@ -172,10 +170,9 @@ def check_can_write(path: Path, *, replace: bool) -> None:
 
 
 def write(path: Path, text: str, *, replace: bool) -> None:
-    """Writes a new file completely or not at all, readable only by its owner.
+    """Writes a file completely or not at all. Only its owner can read it.
 
-    `replace`: an existing file may be replaced. Raises BadUsage if the file exists and may not be
-    replaced, or cannot be written.
+    Raises BadUsage if the file cannot be written, or exists and `replace` is False.
     """
     check_can_write(path, replace=replace)
     local_files.write_text(path, text, mode=0o600)
@@ -186,9 +183,9 @@ def anonymize(
 ) -> dict[str, Any]:
     """Returns a recording's JSON for sharing. Raises MalformedData.
 
-    `rules`: the names of all rules; exemption tags keep these names. `types`: the instance types in
-    AWS's service model. The same salt gives the same pseudonyms, also in other files. Times are not
-    changed, since prices depend on the day.
+    Exemption tags keep the names of `rules`. `types` are the instance types that AWS's API names.
+    The same salt gives the same pseudonyms in every file. Times are kept, since prices depend on
+    the day.
     """
     anonymizer = _Anonymizer(Pseudonyms(salt, _job_names(document)), rules, types)
     anonymized = {
@@ -209,14 +206,11 @@ def _job_names(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 class _Anonymizer(Struct, frozen=True):
-    """Anonymizes one file: its pseudonyms, and the names that are not replaced."""
-
     names: Pseudonyms
     rules: Collection[str]
     types: Collection[str]
 
     def anonymize_job(self, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns one recorded job, anonymized."""
         names, account = self.names, document.get("account")
         share_by_key: Mapping[str, Callable[[Any], Any]] = {
             "account": lambda account_id: account_id and names.account(account_id),
@@ -238,7 +232,7 @@ class _Anonymizer(Struct, frozen=True):
         return {key: share(document[key]) for key, share in share_by_key.items() if key in document}
 
     def _answer(self, answer: Mapping[str, Any], job_account: str | None) -> dict[str, Any]:
-        """Anonymizes an answer. An image in `job_account` counts as the user's, not as AWS's."""
+        # An image in `job_account` counts as the user's, not as AWS's.
         names = self.names
         pseudonyms: Mapping[StoredAs, Callable[[str], str]] = {
             StoredAs.TYPE: lambda text: text if text in self.types else UNKNOWN,
@@ -294,8 +288,7 @@ class _Anonymizer(Struct, frozen=True):
         return result
 
     def _tag(self, name: str, value: str) -> dict[str, str]:
-        """Replaces a tag's value by a pseudonym, and also the name of a tag that audits do not
-        read.
+        """Replaces a tag's value, and the name of a tag that audits do not read.
 
         An exemption keeps its rules and date, so that it has the same effect.
         """

@@ -1,4 +1,4 @@
-"""Reads a request's file: JSON, and the line of each key in it."""
+"""Reads a request's file: its JSON, and the line of each key."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sageaudit.domain.request.request import Path as Place
 from sageaudit.errors import BadUsage
 
 _LARGE = 2**20
-"""The number of characters above which a file's keys are checked before it is parsed."""
+"""Above this number of characters, a file's keys are checked before it is parsed."""
 _MAX_CHARACTERS = 4 * 2**20
 """The most characters of a file that is not a Terraform plan. AWS takes 1 MB of a template or
 definition; the rest is indentation."""
 _PLAN_KEYS = {"format_version", "terraform_version", "planned_values", "configuration"}
 """Keys at the beginning of a Terraform plan, which may be as large as any file."""
 _FIRST_PART = 2**16
-"""The number of characters at a large file's beginning in which keys are searched."""
+"""How many characters at a large file's beginning are searched for keys."""
 _HINT = "give one request, definition or template, or the output of `terraform show -json`"
 # A string that is cut off ends where the text ends. Else each quote in it is tried as a beginning.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)|[{}\[\]:,]|[^\s{}\[\]:,"]+')
@@ -45,7 +45,7 @@ class RequestFile(Struct, frozen=True):
     def line_numbers(self) -> tuple[dict[Place, int], list[Place]]:
         """Returns the line (from 1) of each key and list item by path, and the repeated keys.
 
-        Does not list keys inside a repeated key again.
+        Keys inside a repeated key are not reported as repeated.
         """
         numbers: dict[Place, int] = {(): 1}
         repeated_places: dict[Place, None] = {}
@@ -80,10 +80,10 @@ class RequestFile(Struct, frozen=True):
 
 
 def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
-    """Reads a file, or stdin for "-". Raises BadUsage with one sentence that names the file.
+    """Reads a file, or standard input for "-". Raises BadUsage that names the file.
 
-    `check_keys` raises MalformedData for a list, or for an object with wrong keys. For a large file
-    it is called on the first keys, before the whole file is parsed.
+    `check_keys` raises MalformedData for a list, or for an object with wrong keys. Before a large
+    file is parsed, `check_keys` is called with its first keys.
     """
     name = text_file.display_name(path)
     text = text_file.read_text(path, _HINT)
@@ -102,7 +102,6 @@ def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
 
 
 def _first_keys(text: str) -> Iterator[str]:
-    """Yields the top-level keys in the first part of the text."""
     depth, key_next = 0, False
     for match in _TOKEN.finditer(text, 0, _FIRST_PART):
         word = match[0]

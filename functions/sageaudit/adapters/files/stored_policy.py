@@ -1,7 +1,7 @@
-"""The validated policy in the Lambda asset: written at synth, read without loading any rule.
+"""The validated policy in the Lambda asset. It is written at synth, and read without loading rules.
 
-The file has the fields of `Policy` as JSON, and is read by the fields' types. Decimals and dates
-are strings, so that they stay exact.
+The file has the fields of `Policy` as JSON. Decimals and dates are strings, so that they stay
+exact.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from sageaudit.errors import PARSE_ERRORS, BadPolicy
 
 FILE_NAME = "policy.json"
 ASSET_PATH = Path(__file__).parents[3] / FILE_NAME
-"""The stored policy: beside the package, at the root of the Lambda asset."""
+"""The stored policy's path at the root of the Lambda asset, beside the package."""
 
 
 def load(path: Path | None = None) -> Policy:
-    """Reads the policy from the asset, or from `path`. Raises BadPolicy."""
+    """Reads the policy from the Lambda asset, or from `path`. Raises BadPolicy."""
     path = path or ASSET_PATH
     try:
         return from_text(path.read_text(encoding="utf-8"))
@@ -66,7 +66,6 @@ def _to_json_value(value: Any) -> Any:
 
 
 def _read(value: Any, kind: Any) -> Any:
-    """Returns the value of type `kind` that is stored as `value`."""
     origin, arguments = get_origin(kind) or kind, get_args(kind)
     if origin is UnionType:
         return None if value is None else _read(value, arguments[0])

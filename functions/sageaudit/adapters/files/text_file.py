@@ -1,8 +1,8 @@
-"""The one reader of text for all commands: a file or standard input, and the JSON in it.
+"""Reads files and standard input for all commands, and the JSON in them.
 
-It reads what people have: UTF-8, UTF-16 with a byte order mark (PowerShell's `>`), gzip, YAML of
-the AWS CLI, and several JSON documents in one file. Everything else is refused in one sentence that
-says what the file is and what to do. A file is read once, so that pipes work.
+It reads UTF-8, UTF-16 with a byte order mark (PowerShell's `>`), gzip, the AWS CLI's YAML, and
+several JSON documents in one file. Other content is refused with one sentence that says what to do.
+A file is read only once, so that pipes work.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from sageaudit.errors import BadUsage
 
 STDIN = "-"
 MAX_BYTES = 64 * 2**20
-"""The most bytes of a file, before and after gzip unpacks it. Large Terraform plans have 10 MB."""
+"""The maximum size of a file, before and after unpacking. Large Terraform plans have 10 MB."""
 TOO_DEEPLY_NESTED = "has too many brackets inside each other"
 _DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
-"""Paths that a shell gives for a pipe: `/dev/stdin`, and `<(command)`."""
+"""Paths that a shell gives for a pipe, such as `<(command)`."""
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -36,7 +36,7 @@ _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-"""The encoding by the first bytes. UTF-32 is tried first: its mark begins with that of UTF-16."""
+"""The encoding, by the first bytes. UTF-32 comes first, since its mark begins with UTF-16's."""
 _HEAD = 4096
 _WHITESPACE = re.compile(r"\s*")
 _PROMPT = re.compile(r"\s*(?:[\w@~:/\\.\[\]-]*[$%>#]\s*|PS [^\n>]*>\s*)?aws \w[^\n]*\n")
@@ -70,7 +70,7 @@ def read_text(path: str, hint: str, *, may_be_empty: bool = False) -> str:
 
 
 def parse_json(text: str, name: str, hint: str) -> Any:
-    """Returns the one JSON or YAML document of a text. Raises BadUsage, which names the file."""
+    """Returns a text's only JSON or YAML document. Raises BadUsage that names the file."""
     documents = parse_documents(text, name, hint)
     if len(documents) > 1:
         count_reason = f"has {len(documents)} JSON documents: give one of them"
@@ -79,9 +79,9 @@ def parse_json(text: str, name: str, hint: str) -> Any:
 
 
 def parse_documents(text: str, name: str, hint: str) -> list[Any]:
-    """Returns the documents of a text: one, or several one after the other, as in JSON lines.
+    """Returns a text's documents: one, or several as in JSON lines.
 
-    Raises BadUsage with one sentence that names the file, and the line and column if it is JSON.
+    Raises BadUsage that names the file, and the line and column if it is JSON.
     """
     try:
         documents = list(_json_documents(text))
@@ -100,11 +100,11 @@ def parse_documents(text: str, name: str, hint: str) -> list[Any]:
 
 
 class _Unreadable(Exception):
-    """Why a file is not read, without its name."""
+    """Why a file cannot be read, without its name."""
 
 
 def _read_bytes(path: str, hint: str) -> bytes:
-    """Returns the content, at most MAX_BYTES. Raises _Unreadable, or OSError."""
+    """Reads at most MAX_BYTES. Raises _Unreadable or OSError."""
     if path == STDIN:
         content = sys.stdin.buffer.read(MAX_BYTES + 1)
     else:
@@ -153,7 +153,7 @@ def _decode(content: bytes, path: str, hint: str) -> str:
 
 
 def _is_utf16(content: bytes) -> bool:
-    """Whether the content is ASCII text in UTF-16 without a byte order mark."""
+    """Returns True for ASCII text in UTF-16 without a byte order mark."""
     for encoding in ("utf-16-le", "utf-16-be"):
         text = content[:_HEAD].decode(encoding, errors="replace")
         if text.isascii() and all(char.isprintable() or char.isspace() for char in text):
@@ -162,7 +162,7 @@ def _is_utf16(content: bytes) -> bool:
 
 
 def _json_documents(text: str) -> Iterator[Any]:
-    """Yields each JSON value of a text. Raises ValueError or RecursionError."""
+    """Raises ValueError or RecursionError."""
     decoder = json.JSONDecoder(parse_constant=_refuse)
     start = _skip_whitespace(text, 0)
     while start < len(text):
@@ -174,7 +174,6 @@ def _json_documents(text: str) -> Iterator[Any]:
 
 
 def _skip_whitespace(text: str, start: int) -> int:
-    """Returns the position of the next character that is not whitespace."""
     match = _WHITESPACE.match(text, start)
     return match.end() if match else start
 
@@ -188,7 +187,6 @@ def _known_form_reason(path: str, text: str, hint: str) -> str | None:
 
 
 def _reason(error: json.JSONDecodeError, path: str, hint: str) -> str:
-    """Returns what a text is that is not JSON, and what to do."""
     text, where = error.doc, f"line {error.lineno}, column {error.colno}"
     if _PROMPT.match(text):
         return "begins with a command: remove its first line"
@@ -205,7 +203,7 @@ def _reason(error: json.JSONDecodeError, path: str, hint: str) -> str:
 
 
 def _parse_yaml(text: str, name: str) -> Any:
-    """Returns the YAML document of a text; times stay text, as in JSON. Raises BadUsage."""
+    # Times stay text, as in JSON. Raises BadUsage.
     try:
         yaml = import_module("yaml")
     except ImportError as error:

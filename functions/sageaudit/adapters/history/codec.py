@@ -1,10 +1,9 @@
-"""Stored forms: times and keys as texts, and rows as table items, by the names and types of fields.
+"""Converts times and keys to text, and rows to DynamoDB items.
 
-Keys identify runs, and sort them by their ends or rechecks. An attribute has the name of its field.
-A field has no attribute if its value is None, or equal to a default that is False or empty. The
-fields of a JobKey are attributes like the others. Times and enum values are strings, tuples are
-lists. Money is a number; the figures of RUN_FIELDS and Sums are strings, as a metric may have any
-exponent.
+An item has one attribute per field, with the field's name. A field is not stored if its value is
+None, or equals a default that is False or empty. A JobKey's fields are stored beside the others.
+Times and enum values are strings, and tuples are lists. Money is a number. The figures of
+RUN_FIELDS and Sums are strings, as a metric may have any exponent.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from sageaudit.domain.audit.sums import RuleSums, Sums
 from sageaudit.domain.resize.candidate import CostlierStep
 
 MAX_TEXT_LENGTH = 2_000
-"""The maximum length of a text in rows and keys; the document has the full text."""
+"""The maximum length of a text in rows and keys. The document has the full text."""
 _MAX_PART_BYTES = 512
-"""The most bytes of a text in a key; a longer key would fail the transaction.
+"""The maximum size of a text in a key. A longer key would make the transaction fail.
 
 DynamoDB accepts 2,048 bytes in a partition key and 1,024 in a sort key.
 """
@@ -42,7 +41,8 @@ StoredT = TypeVar(
 )
 MAX_NAME_LENGTH = 200
 _MAX_DETAIL_BYTES = 350_000
-"""The maximum size of the gzipped description and the series; a larger detail loses its series."""
+"""The maximum size of a detail's gzipped description and series. A larger detail loses its series.
+"""
 _RUN_FIELD_NAMES = frozenset(RUN_FIELDS)
 _FORMS = (AuditSummary, FindingRow, JobKey, Recommendation, CostlierStep, Decision)
 _FIELDS_IN_FINDINGS = frozenset({"key", "job", "family", "owner", "ended_at"})
@@ -57,7 +57,7 @@ _NUMBERS: dict[type[Sums | RuleSums], dict[str, Callable[[Any], Any]]] = {
 
 
 def key_part(text: str) -> str:
-    """Returns the text as one part of a key. A text that is too long is cut, and gets a hash."""
+    """Returns the text as a part of a key. A hash replaces the end of a text that is too long."""
     encoded = text[:MAX_TEXT_LENGTH].encode("utf-8", "replace")
     if len(encoded) <= _MAX_PART_BYTES:
         return encoded.decode()
@@ -66,42 +66,39 @@ def key_part(text: str) -> str:
 
 
 def run_key(key: JobKey) -> str:
-    """Returns a run's identifier: its ARN, and its creation time in epoch milliseconds."""
+    """Returns a run's identifier: its ARN and its creation time in epoch milliseconds."""
     return f"{key_part(key.arn)}#{epoch_ms(key.created_at)}"
 
 
 def moment_sk(moment: datetime, key: JobKey) -> str:
-    """Returns a sort key for a run's end or recheck.
-
-    Keys are unique, so that a list can be continued after one of them.
-    """
+    """Returns a sort key for the time of a run's end or recheck. Each run has its own key."""
     return f"{moment_text(moment)}#{run_key(key)}"
 
 
 def sk_before(before: datetime | None) -> str:
-    """Returns a sort key after the keys of all moments before `before`; None: after all keys."""
+    """Returns a sort key after all keys of times before `before`. None means after all keys."""
     return "~" if before is None else moment_text(before)
 
 
 def through_sk(moment: datetime) -> str:
-    """Returns a sort key after the keys of all moments up to `moment`, since "$" follows "#"."""
+    """Returns a sort key after all keys of times up to and including `moment`."""
     return f"{moment_text(moment)}$"
 
 
 def as_utc(moment: datetime) -> datetime:
-    """Returns the moment in UTC; a moment without a zone is taken as UTC."""
+    """Returns the time in UTC. A time without a zone counts as UTC."""
     if moment.tzinfo is UTC:
         return moment
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def moment_text(moment: datetime) -> str:
-    """Returns the moment in ISO 8601 and UTC, always 27 characters."""
+    """Returns the time as ISO 8601 in UTC, always 27 characters."""
     return as_utc(moment).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def read_moment(text: str) -> datetime:
-    """Reads a moment in ISO 8601."""
+    """Reads a time in ISO 8601."""
     return as_utc(datetime.fromisoformat(text))
 
 
@@ -116,10 +113,11 @@ def epoch_ms(moment: datetime) -> int:
 
 
 class FieldReader(NamedTuple):
-    """How to read a field. `convert` converts its stored value; None: it is stored unchanged.
+    """How to read a field.
 
-    `is_optional`: the attribute may be absent. A value equal to `default` is not stored.
-    `is_nested`: the value is a list or a map.
+    `convert` converts the stored value; None if it needs no conversion. `is_optional` means that
+    the attribute may be absent. A value equal to `default` is not stored. `is_nested` means that
+    the value is a list or a map.
     """
 
     name: str
@@ -130,12 +128,12 @@ class FieldReader(NamedTuple):
 
 
 def to_item(row: StoredT) -> Item:
-    """Returns the attributes of a row."""
+    """Returns a row's attributes."""
     return to_attributes(row, READERS_BY_TYPE[type(row)])
 
 
 def to_attributes(row: StoredT, readers: Iterable[FieldReader]) -> Item:
-    """Returns the attributes of the fields that `readers` read."""
+    """Returns the row's attributes for the fields of `readers`."""
     item: Item = {}
     for name, _, is_optional, default, _ in readers:
         value = getattr(row, name)
@@ -147,12 +145,12 @@ def to_attributes(row: StoredT, readers: Iterable[FieldReader]) -> Item:
 
 
 def from_item(row_type: type[StoredT], item: Item) -> StoredT:
-    """Reads the row of an item. Raises KeyError if a required attribute is missing."""
+    """Reads a row from its item. Raises KeyError if a required attribute is missing."""
     return row_type(**read_fields(READERS_BY_TYPE[row_type], item))
 
 
 def read_fields(readers: Iterable[FieldReader], item: Item) -> dict[str, Any]:
-    """Returns an item's values by field, as the readers convert them.
+    """Returns an item's converted values, by field.
 
     Raises KeyError if a required attribute is missing.
     """
@@ -194,7 +192,7 @@ def _run_value(value: object) -> object:
 
 
 def _sums_item(sums: Sums) -> Item:
-    """Returns the attributes of sums, without zeros."""
+    # Zeros are not stored.
     rules = {name: _texts(rule) for name, rule in sums.rules.items()}
     return _texts(sums) | ({"rules": rules} if rules else {})
 
@@ -204,7 +202,7 @@ def _texts(sums: Sums | RuleSums) -> Item:
 
 
 def non_zero_numbers(sums: Sums | RuleSums) -> Item:
-    """Returns the counts and amounts that are not zero, except the sums by rule."""
+    """Returns the counts and amounts that are not zero, without the sums by rule."""
     return {name: value for name, value in asdict(sums).items() if value and name != "rules"}
 
 
@@ -217,16 +215,16 @@ def _read_sums(item: Item) -> Sums:
 
 
 def parse_numbers(form: type[Sums | RuleSums], item: Item) -> Item:
-    """Returns an item's counts as int, and amounts (names with `_usd`) as Decimal.
+    """Returns an item's counts as int, and its amounts (names with `_usd`) as Decimal.
 
-    The stored values may be numbers or texts. Other attributes of the item are left out.
+    The stored values are numbers or texts. Other attributes are left out.
     """
     numbers = _NUMBERS[form]
     return {name: numbers[name](value) for name, value in item.items() if name in numbers}
 
 
 def detail_to_item(detail: Detail) -> Item:
-    """Returns a detail's attributes: description and tags as JSON in gzip, series as bytes."""
+    """Returns a detail's attributes: description and tags as gzipped JSON, series as bytes."""
     description = gzip_json({"describe": detail.describe, "tags": detail.tags})
     is_within_limit = len(description) + len(detail.series) <= _MAX_DETAIL_BYTES
     dropped_note = None if is_within_limit else "The series were too large to keep."
@@ -236,13 +234,12 @@ def detail_to_item(detail: Detail) -> Item:
 
 
 def read_detail(item: Item) -> Detail:
-    """Reads the detail from the attributes that `detail_to_item` made."""
+    """Reads a detail from the attributes that `detail_to_item` made."""
     job = read_gzip_json(item["description"])
     return Detail(job["describe"], job["tags"], item["series"], item.get("note"))
 
 
 def _readers(form: type[Any]) -> tuple[FieldReader, ...]:
-    """Returns the readers of all fields of a type."""
     readers, hints = [], get_type_hints(form)
     for field in fields(form):
         hint = hints[field.name]
@@ -260,13 +257,13 @@ def _readers(form: type[Any]) -> tuple[FieldReader, ...]:
 
 
 def _empty_default(field: FieldInfo) -> object:
-    """Returns a field's default if it is False or empty; None for any other default."""
+    """Returns None if the field's default is neither False nor empty."""
     default = field.default if field.default_factory is NODEFAULT else field.default_factory()
     return default if default is False or default in ((), {}, Sums()) else None
 
 
 def _value_reader(hint: Any) -> Callable[..., Any] | None:
-    """Returns the function that converts a stored value to the type; None for a text."""
+    """Returns None if a stored value needs no conversion."""
     if hint is str:
         return None
     if get_origin(hint) is tuple:
@@ -290,4 +287,4 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
 
 READERS_BY_TYPE = {form: _readers(form) for form in _FORMS}
 RUN_READERS = tuple(row for row in READERS_BY_TYPE[AuditSummary] if row.name in _FIELDS_IN_FINDINGS)
-"""Readers of the summary's fields that a rule's list shows and finding rows store."""
+"""Readers of the summary's fields that finding rows store too."""

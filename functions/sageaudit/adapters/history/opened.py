@@ -1,4 +1,4 @@
-"""Opens the history that a command reads or writes: a file, a table in AWS, or memory beside it."""
+"""Opens a command's history: a file, a table in AWS, or one in memory."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _TABLE = re.compile(r"[a-zA-Z0-9_.-]{3,255}\Z")
 class HistorySource(Struct, frozen=True):
     """An open history, for use in a `with` block.
 
-    `name`: the file or the table, for messages. `session`: the session with which the table is
-    read; None for a file.
+    `name` is the file or table in messages. `session` is the table's boto3 session; None for a
+    file.
     """
 
     history: History
@@ -42,8 +42,8 @@ class HistorySource(Struct, frozen=True):
 
     @property
     def location_text(self) -> str:
-        """The history's location, as text: `/home/ana/history.db`, `the table sageaudit in
-        eu-west-1`.
+        """The history's location for people: a file's path, or `the table sageaudit
+        in eu-west-1`.
         """
         if self.session is None:
             return self.name
@@ -57,7 +57,7 @@ class HistorySource(Struct, frozen=True):
 
 
 def default_path() -> Path:
-    """Returns the default history file of commands, in the user's data folder."""
+    """Returns the default history file, in the user's data folder."""
     return data_folder() / "history.db"
 
 
@@ -70,7 +70,7 @@ def open_history(
     create: bool = False,
     warn: Callable[[str], None],
 ) -> HistorySource:
-    """Opens the file or the table, by default the user's own file.
+    """Opens a file or a table, by default the user's own file.
 
     With `create`, a missing file is created. `warn` is called if others may write the file. Raises
     BadUsage if both are named; NoHistory, BadHistory or another HistoryFileError for a file;
@@ -109,11 +109,9 @@ def open_in_memory(name: str) -> HistorySource:
 def _open_table(
     table: str, profile: str | None, region: str | None
 ) -> tuple[Any, History, Decisions]:
-    """Opens the table with the user's own credentials; returns the session, history and decisions.
-
-    Raises BadUsage for an invalid table name or an unknown region.
-    """
-    # a file needs no boto3
+    # Uses the user's own credentials. Raises BadUsage for an invalid table name or an unknown
+    # region.
+    # boto3 is imported only for tables.
     from sageaudit.adapters.aws.accounts import open_session  # noqa: PLC0415
     from sageaudit.adapters.aws.clients import aws_errors, client  # noqa: PLC0415
     from sageaudit.adapters.history.dynamo.history import DynamoHistory  # noqa: PLC0415
@@ -129,14 +127,14 @@ def _open_table(
 
 
 def _exists(path: Path) -> bool:
-    """Whether a file may exist. True after an error, which opening the file reports."""
+    """Returns True after an error, which opening the file then reports."""
     with suppress(OSError):
         return path.exists()
     return True
 
 
 def create_private_folder(folder: Path) -> None:
-    """Makes the folder of a history, readable by its owner alone. Raises HistoryDenied."""
+    """Creates a history's folder, which only its owner can read. Raises HistoryDenied."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -146,9 +144,7 @@ def create_private_folder(folder: Path) -> None:
 
 
 class TableOverlay(SqliteHistory):
-    """A read-only view of a table combined with audits in memory, in which audits read earlier
-    runs.
-    """
+    """A table combined with new audits in memory. It never writes to the table."""
 
     def __init__(self, table: History) -> None:
         super().__init__()
@@ -163,8 +159,8 @@ class TableOverlay(SqliteHistory):
     ) -> Iterator[Row]:
         """Yields the runs of a list.
 
-        A family's runs are from the table and memory; an audit in memory replaces the stored audit.
-        Other lists are from memory alone.
+        A family's runs come from the table and from memory. An audit in memory replaces the stored
+        one. Other lists come from memory only.
         """
         runs_in_memory = super().runs(query, before=before, page_size=page_size)
         if query.index is not RunIndex.FAMILY:
@@ -179,13 +175,13 @@ class TableOverlay(SqliteHistory):
         )
 
     def summary(self, key: JobKey) -> AuditSummary | None:
-        """Returns the summary in memory, or the stored one."""
+        """Returns the summary in memory, or else the stored one."""
         return super().summary(key) or self._table.summary(key)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
-        """Returns the document in memory, or the stored one."""
+        """Returns the document in memory, or else the stored one."""
         return super().audit(key, version) or self._table.audit(key, version)
 
     def detail(self, key: JobKey) -> Detail | None:
-        """Returns the detail in memory, or the stored one."""
+        """Returns the detail in memory, or else the stored one."""
         return super().detail(key) or self._table.detail(key)

@@ -1,9 +1,9 @@
-"""What recording an audit changes, and its stored form.
+"""Decides what recording an audit changes, for every kind of history.
 
-These pure functions decide for every history, from its newest version of the audit: the version to
-write, the runs to judge again, and the changes to the daily sums. An audit is stored as JSON in
-gzip: a typical audit of 5 to 15 KB takes about 2 KB. The stream passes the bytes to `notify`
-unchanged. A document over the limit is trimmed, with a note about what was left out.
+It decides which version to write, which runs to judge again, and how the daily sums change. Audits
+are stored as gzipped JSON: a typical audit of 5 to 15 KB takes about 2 KB. The stream passes the
+bytes to `notify` unchanged. A document over the limit is trimmed, with a note about what is
+missing.
 """
 
 from __future__ import annotations
@@ -25,21 +25,20 @@ from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.structs import replace
 
 STAMP_LENGTH = 8
-"""Number of letters of a run's stamp."""
 MAX_DOCUMENT_BYTES = 350_000
-"""The most UTF-8 bytes of a document's JSON, whose gzip then always fits an item of 400 KB."""
+"""The maximum size of a document's JSON in UTF-8. Its gzip then always fits an item of 400 KB."""
 MAX_TEXT_LENGTH = 300
-"""The number of characters of a text that the last trim keeps."""
+"""The maximum length of a text after the last trim."""
 MAX_LIST_LENGTH = 50
-"""The number of entries of a list that the last trim keeps."""
+"""The maximum length of a list after the last trim."""
 _Document = dict[str, Any]
 
 
 class RecordStep(enum.Enum):
     """What recording an entry does.
 
-    WRITE: add a new version. ADVANCE: change only the time of the job's last change. CONFIRM: the
-    newest version was judged again with the same result. DUPLICATE and OLDER: do nothing.
+    WRITE adds a version. ADVANCE changes only the time of the job's last change. CONFIRM means that
+    judging the newest version again gave the same result. DUPLICATE and OLDER change nothing.
     """
 
     WRITE = "write"
@@ -50,13 +49,12 @@ class RecordStep(enum.Enum):
 
 
 def next_step(newest: AuditSummary | None, entry: AuditEntry, digest: str) -> RecordStep:
-    """Returns the step for an entry.
+    """Returns the step for an entry. It does not depend on the order or number of deliveries.
 
-    The result does not depend on the order or number of deliveries. ADVANCE stores the newer time
-    of an unchanged document, so that an older state is rejected later. For the same state of a job,
-    only its first final audit or an entry with `force_new_version` makes a new version. So two
-    deliveries that read the metrics a second apart count as one audit. CONFIRM stores the earlier
-    runs by which the unchanged document was judged.
+    ADVANCE stores the newer time of an unchanged document, so that an older state is rejected
+    later. If the job's state is unchanged, only its first final audit or `force_new_version` makes
+    a new version. So two deliveries that read metrics a second apart count as one audit. CONFIRM
+    stores the earlier runs that the new judgement used.
     """
     if newest is None:
         return RecordStep.WRITE
@@ -86,12 +84,12 @@ def unchanged_result(step: RecordStep, newest: AuditSummary) -> RecordResult:
 
 
 class FamilyRow(Struct, frozen=True):
-    """The place of one run in its family, in the order of ends.
+    """A run's place among its family's runs, which are ordered by their ends.
 
-    A run is judged by the runs of its family that ended before it. `compared`: the stamps of the
-    earlier runs that its audit read; None if none were read. `compared_since`: the sort key of the
-    oldest of them, if there were more than an audit reads; older runs do not matter. So two rows
-    show whether one run was judged without the other.
+    A run is judged by the runs that ended before it. `compared` has the stamps of the earlier runs
+    that its audit read; None if it read none. `compared_since` is the sort key of the oldest of
+    them if the audit's limit was reached, else "". So two rows show if one run was judged without
+    the other.
     """
 
     key: JobKey
@@ -106,7 +104,7 @@ class FamilyRow(Struct, frozen=True):
         return None if self.compared is None else "".join(self.compared)
 
     def has_missed(self, earlier_row: FamilyRow) -> bool:
-        """Whether the run's audit did not read the current state of an earlier run."""
+        """Returns True if the run's audit did not read the current state of an earlier run."""
         if self.compared is None or earlier_row.ended_sk < self.compared_since:
             return False
         return earlier_row.stamp not in self.compared
@@ -120,7 +118,7 @@ def read_compared(text: str | None) -> tuple[str, ...] | None:
 
 
 def family_row(entry: AuditEntry, summary: AuditSummary) -> FamilyRow | None:
-    """Returns the row of a run; None for a run that no other run is compared with."""
+    """Returns a run's row; None if no other run is compared with it."""
     if summary.stamp is None:
         return None
     earlier_runs = entry.earlier_runs
@@ -141,8 +139,10 @@ def family_row(entry: AuditEntry, summary: AuditSummary) -> FamilyRow | None:
 def find_outdated(
     row: FamilyRow, earlier_rows: Iterable[FamilyRow], later_rows: Iterable[FamilyRow]
 ) -> Iterator[JobKey]:
-    """Yields the row's run if its audit missed an earlier run, and the later runs that missed this
-    run.
+    """Yields the runs to judge again.
+
+    These are the row's own run if its audit missed an earlier run, and the later runs that missed
+    it.
     """
     if any(row.has_missed(earlier_row) for earlier_row in earlier_rows):
         yield row.key
@@ -162,9 +162,9 @@ def sum_row(summary: AuditSummary, scope: Scope) -> SumRow:
 
 
 def sum_differences(previous: AuditSummary | None, summary: AuditSummary) -> Iterator[SumRow]:
-    """Yields what recording a version adds to the sums, compared with the last version.
+    """Yields how recording a version changes the sums, compared with the previous version.
 
-    Zero differences are left out: a roll-up without findings of its own adds nothing.
+    Changes of zero are left out.
     """
     for scope in Scope:
         new_row = sum_row(summary, scope)
@@ -184,8 +184,8 @@ def sum_differences(previous: AuditSummary | None, summary: AuditSummary) -> Ite
 def document_digest(document: AuditDocument) -> str:
     """Returns the first half of the document's SHA-256, in hexadecimal.
 
-    The digest leaves out the version, which History assigns, and the recheck time: a recheck that
-    changes nothing else is not a new version.
+    It ignores the version, and the recheck time: a recheck that changes nothing else is no new
+    version.
     """
     audit = {name: value for name, value in document["audit"].items() if name != "version"}
     audit["due_at"] = None
@@ -264,4 +264,4 @@ _TRIMS: tuple[tuple[Callable[[_Document], _Document], str], ...] = (
     (_without_evidence, "The evidence of the findings was too large to store."),
     (_clip, "Long texts and lists were cut: the audit was too large to store."),
 )
-"""The trims, applied in this order until the document fits. No trim changes a total in dollars."""
+"""Applied in this order until the document fits. No trim changes a total in dollars."""

@@ -1,4 +1,4 @@
-"""Builds the rows that lists show of an entry: its summary and its findings."""
+"""Builds the rows that lists show: an entry's summary and its findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sageaudit.structs import replace
 
 _HOUR_S = 3600
 MAX_FINDING_ROWS = 40
-"""The most rows of findings of a run.
+"""The maximum number of a run's finding rows.
 
 A transaction has at most 100 actions: 40 puts, 40 deletes of old rows, and up to 13 others.
 """
@@ -90,7 +90,7 @@ def _seconds(begin: str | None, end: str | None) -> int | None:
 
 
 def _parts(document: AuditDocument) -> dict[str, Any]:
-    """Returns the summary's fields on parts of the bill; empty if the bill has no lines."""
+    """Returns an empty dict if the bill has no lines."""
     bill = document["bill"]
     if not bill["lines"]:
         return {}
@@ -110,7 +110,7 @@ def _parts(document: AuditDocument) -> dict[str, Any]:
 
 
 def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
-    """Returns quantity and dollars by usage type; a sum with an unknown part is None."""
+    # A usage type with an unknown line has the value None.
     quantities: dict[str, list[Decimal | None]] = defaultdict(list)
     costs: dict[str, list[Decimal | None]] = defaultdict(list)
     for line in lines_from_audit(document, None):
@@ -129,9 +129,9 @@ def _usage(document: AuditDocument) -> dict[str, dict[str, Decimal | None]]:
 def _part(
     bill: BillDocument, item_prefix: str, figure_name: Literal["quantity", "usd"]
 ) -> Decimal | None:
-    """Returns the sum of the lines whose item begins with `item`.
+    """Returns the sum of the bill's lines whose item begins with `item_prefix`.
 
-    None if a line has no figure, or if the bill reports the item as missing.
+    Returns None if a line has no figure, or if the bill reports the item as missing.
     """
     figures = [line[figure_name] for line in bill["lines"] if line["item"].startswith(item_prefix)]
     is_missing = any(text.startswith(item_prefix.replace("_", " ")) for text in bill["missing"])
@@ -139,7 +139,6 @@ def _part(
 
 
 def _run_fields(entry: AuditEntry) -> dict[str, Any]:
-    """Returns the summary's fields from the run summary, and the document's recommendations."""
     if entry.run_summary is None:
         return {}
     run_fields = {name: getattr(entry.run_summary, name) for name in RUN_FIELDS}
@@ -149,7 +148,7 @@ def _run_fields(entry: AuditEntry) -> dict[str, Any]:
 def finding_rows(entry: AuditEntry) -> tuple[FindingRow, ...]:
     """Returns one row per rule with a finding, at most 40, in the document's order.
 
-    A roll-up repeats the findings of its training jobs, which have rows of their own. Only the
+    A roll-up's document repeats its training jobs' findings, which have rows of their own. Only the
     roll-up's own findings are returned.
     """
     findings = _own_findings(entry.document)
@@ -238,13 +237,12 @@ def clip_text(text: str) -> str:
 
 
 def _top_rule(findings: list[FindingDocument]) -> str | None:
-    """Returns the rule of the most important standing finding, by dollars and severity."""
+    """Returns the rule of the most important standing finding, by dollars, then severity."""
     standing_findings = list(filter(is_standing, findings))
     return max(standing_findings, key=_weight)["rule"] if standing_findings else None
 
 
 def _severity(findings: list[FindingDocument]) -> Severity | None:
-    """Returns the severity of the most severe standing finding."""
     severities = (Severity(finding["severity"]) for finding in filter(is_standing, findings))
     return max(severities, key=lambda severity: severity.rank, default=None)
 

@@ -1,8 +1,8 @@
-"""One invocation of a function: processes each record alone, and decides which to deliver again.
+"""Runs a Lambda function's records one by one, and decides which are delivered again.
 
-SQS delivers each message again that the answer names. A stream starts again at the record that the
-answer names, so later records are not started. Why this is not a Powertools `BatchProcessor`:
-docs/decisions/0010-what-powertools-does.md.
+SQS delivers each message again that the answer names. A stream starts again at the named record, so
+later records are not started. docs/decisions/0010-what-powertools-does.md says why this is not
+Powertools' `BatchProcessor`.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 DEFECTS = "Defects"
 """The metric for records that failed with an unexpected error, in all functions."""
 REJECTED = "RejectedEvents"
-"""The metric for records that went to the dead letters without a retry."""
+"""The metric for records that became dead letters without a retry."""
 ABANDONED = "Abandoned"
 """The metric for messages that were abandoned at their age limit."""
 REQUEUED = "Requeued"
-"""The metric for changes of the table that were sent to a queue, to be tried again."""
+"""The metric for table changes that were sent to a queue for another attempt."""
 MIN_WAIT_S = 60
 MAX_WAIT_S = 3_600
 """The longest wait of a message after a failure, in seconds (our choice).
@@ -47,7 +47,7 @@ The first failure hides a message for a minute, each further failure twice as lo
 _MIN_JITTER_FACTOR = 0.8
 """The smallest factor of a wait (our choice).
 
-Waits vary, so that messages that failed together do not all come back together.
+Waits vary, so that messages that failed together do not all return together.
 """
 ON_LAMBDA = "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ
 _RUN_TIME_RESERVE_S = 900
@@ -63,7 +63,7 @@ R_contra = TypeVar("R_contra", contravariant=True)
 
 
 class RetryRecord(Exception):
-    """Makes a record wait for `wait_s` seconds, for the reason `why`."""
+    """Makes a record wait for `wait_s` seconds. `why` is the reason."""
 
     def __init__(self, why: str, wait_s: int) -> None:
         super().__init__(why)
@@ -71,13 +71,13 @@ class RetryRecord(Exception):
 
 
 class RetryPolicy(Protocol[R_contra]):
-    """What to do with records that failed."""
+    """Decides what happens to failed records."""
 
     def reject(self, record: R_contra, code: str, reason: str) -> None:
         """Sends a dead letter for a record that would fail again. Raises AwsError."""
 
     def retry_later(self, record: R_contra, reason: str, wait_s: int | None = None) -> str | None:
-        """Makes a record come back after `wait_s`, by default after a time of its choice.
+        """Makes a record return after `wait_s` seconds; None lets the policy choose.
 
         Returns None, or the metric to count if the record was sent to another queue. Raises
         AwsError.
@@ -87,14 +87,13 @@ class RetryPolicy(Protocol[R_contra]):
 class Batch(Struct, Generic[R]):
     """A Lambda function. `work` processes one record, or raises an error.
 
-    RejectedEvent sends a dead letter with its code, because a retry would end the same way. After
-    any other error `retries` decides when the record comes back. The error is logged and counted as
-    `failed`; an unexpected error is also counted as a defect.
+    RejectedEvent makes the record a dead letter, because a retry would fail too. After other errors
+    `retries` decides when the record returns. They are logged and counted as `failed`, unexpected
+    errors also as defects.
 
-    With less than `stop_before_ms` left, no record is started: if a function times out, its whole
-    batch is delivered again. Counts are printed after each record, so that a later record cannot
-    lose them. `begin` is called before each record, with the milliseconds that the function has
-    left.
+    No record is started with less than `stop_before_ms` left, since a timeout would deliver the
+    whole batch again. `begin` is called before each record, with the milliseconds left. Counts are
+    printed after each record, so that a later record cannot lose them.
     """
 
     record: type[R]
@@ -106,7 +105,7 @@ class Batch(Struct, Generic[R]):
     begin: Callable[[float | None], None] = lambda _: None
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
-        """Returns the records to deliver again; all others are done."""
+        """Processes the records, and returns those to deliver again."""
         self.report.start_invocation(context)
         unprocessed = (
             {"itemIdentifier": record.identifier}
@@ -167,9 +166,9 @@ def _error_labels(error: Exception) -> dict[str, str]:
 
 
 class QueueRetries:
-    """Implements RetryPolicy for messages: hides failed messages, and makes old ones dead letters.
+    """Implements RetryPolicy for messages. Hides failed messages, and makes old ones dead letters.
 
-    `queues` are the queues of the messages; `dead_letters` gets the dead letters of all queues.
+    `queues` are the messages' queues. `dead_letters` gets the dead letters of all queues.
     """
 
     def __init__(
@@ -188,11 +187,11 @@ class QueueRetries:
         self._dead_letters.send(record.dead_letter_body, attributes=attributes)
 
     def is_too_old(self, record: SqsMessage) -> bool:
-        """Whether the message is too old to be tried again."""
+        """Returns True if the message is too old for another attempt."""
         return record.age_s(self._clock()) >= GIVE_UP_AFTER.total_seconds()
 
     def retry_later(self, record: SqsMessage, reason: str, wait_s: int | None = None) -> str | None:
-        """Hides the message; abandons a message that is too old."""
+        """Hides the message. A message that is too old becomes a dead letter."""
         if self.is_too_old(record):
             self.reject(record, "abandoned", reason)
             return ABANDONED
@@ -205,8 +204,9 @@ class QueueRetries:
 
 
 def retry_delay_s(record: SqsMessage) -> int:
-    """Returns for how many seconds to hide a failed message: 80 to 100% of the full wait, by its
-    id.
+    """Returns for how many seconds to hide a failed message.
+
+    The message's id determines a part of 80% to 100% of the full wait.
     """
     longest_s = doubled_s(MIN_WAIT_S, record.receive_count - 1, MAX_WAIT_S)
     digest = hashlib.sha256(f"{record.identifier} {record.receive_count}".encode()).digest()
@@ -215,9 +215,9 @@ def retry_delay_s(record: SqsMessage) -> int:
 
 
 class StreamRetries(Struct, frozen=True):
-    """Implements RetryPolicy for changes of the table.
+    """Implements RetryPolicy for table changes.
 
-    Sends the keys of failed changes to a queue, so that no change blocks its shard.
+    It sends the keys of failed changes to a queue, so that no change blocks its shard.
     """
 
     decisions: Queue
@@ -230,17 +230,17 @@ class StreamRetries(Struct, frozen=True):
     def retry_later(
         self, record: TableChange, reason: str, wait_s: int | None = None
     ) -> str | None:
-        """Sends the keys to the queue. After an AwsError the stream delivers the record again."""
+        """Sends the keys to the queue. After an AwsError, the stream delivers the record again."""
         del wait_s
         self.decisions.send(record.dead_letter_body, delay_s=MIN_WAIT_S, attributes={"why": reason})
         return REQUEUED
 
 
 def entry_point(build: Callable[[Mapping[str, str]], Handler]) -> Handler:
-    """Returns the function that Lambda calls, built once from the environment.
+    """Returns the function that Lambda calls. `build` makes it once from the environment.
 
-    On Lambda the function is built immediately: init has a full core, whatever the function's
-    memory. Elsewhere, such as in tests that import its module, it is built at the first event.
+    On Lambda it is built immediately, since init has a full core for any memory size. Elsewhere,
+    such as in tests, it is built at the first event.
     """
 
     @cache

@@ -1,4 +1,4 @@
-"""The records that Lambda passes to a function: messages of a queue, or changes of the table."""
+"""The records that Lambda passes to a function: a queue's messages, or changes of the table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sageaudit.errors import MalformedData
 
 T = TypeVar("T")
 FIRST_SENT_ATTRIBUTE = "first-sent"
-"""Attribute of a message that was sent again: when it was first sent, in ms since the epoch."""
+"""Attribute of a message that was sent again: when it was first sent, in epoch milliseconds."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _RUN = re.compile(r"JOB#(?P<arn>.+)#(?P<created_ms>-?[0-9]{1,15})")
 _VERSION = re.compile(
@@ -39,12 +39,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SqsMessage(Struct, frozen=True):
-    """A message of a queue. Messages have no order: only failed messages are delivered again."""
+    """A queue's message. Messages have no order, so only failed ones are delivered again."""
 
     LABEL: ClassVar[str] = "message_id"
     """The log label of the record's identifier."""
     IS_ORDERED: ClassVar[bool] = False
-    """Whether the records after a failed one must wait."""
+    """True if the records after a failed one must wait."""
     raw: dict[str, Any]
 
     @property
@@ -59,12 +59,12 @@ class SqsMessage(Struct, frozen=True):
 
     @property
     def dead_letter_body(self) -> str:
-        """The body for the dead-letter queue: unchanged."""
+        """The unchanged body, for the dead-letter queue."""
         return self.body
 
     @property
     def receipt_handle(self) -> str:
-        """The handle with which the message's visibility is changed."""
+        """The handle for changing the message's visibility."""
         return str(self.raw["receiptHandle"])
 
     @property
@@ -79,14 +79,14 @@ class SqsMessage(Struct, frozen=True):
 
     @property
     def first_sent_ms(self) -> int:
-        """When the message was first sent, in ms since the epoch; 0 if that is not known."""
+        """When the message was first sent, in epoch milliseconds; 0 if unknown."""
         sent_text = str(self.raw.get("attributes", {}).get("SentTimestamp", ""))
         return self.attribute_number(
             FIRST_SENT_ATTRIBUTE, int(sent_text) if sent_text.isdecimal() else 0
         )
 
     def age_s(self, now: datetime) -> float:
-        """Returns the seconds since the message was first sent; 0 if that is not known."""
+        """Returns the seconds since the message was first sent; 0 if unknown."""
         if not self.first_sent_ms:
             return 0.0
         return now.astimezone(UTC).timestamp() - self.first_sent_ms / 1000
@@ -99,7 +99,7 @@ class SqsMessage(Struct, frozen=True):
 
 
 class TableChange(Struct, frozen=True):
-    """A change of the table. Changes have an order: if a change fails, later changes must wait."""
+    """A change of the table. If a change fails, later changes must wait."""
 
     LABEL: ClassVar[str] = "sequence_number"
     IS_ORDERED: ClassVar[bool] = True
@@ -113,7 +113,7 @@ class TableChange(Struct, frozen=True):
 
     @property
     def dead_letter_body(self) -> str:
-        """The keys of the item in the table, and its place in the stream."""
+        """JSON with the item's keys in the table and its place in the stream."""
         return json.dumps(
             {
                 PARTITION_KEY: self.pk,
@@ -124,18 +124,17 @@ class TableChange(Struct, frozen=True):
 
     @property
     def pk(self) -> str:
-        """The partition key of the item; "" if it has none."""
+        """The item's partition key; "" if it has none."""
         return self.attribute_text(PARTITION_KEY)
 
     @property
     def sk(self) -> str:
-        """The sort key of the item; "" if it has none."""
+        """The item's sort key; "" if it has none."""
         return self.attribute_text(SORT_KEY)
 
     @property
     def is_new(self) -> bool:
-        """Whether the change is an INSERT of a version, a notice, or a malformed item without sort
-        key.
+        """True if the change is an INSERT of a version, a notice, or an item without sort key.
 
         The event source mapping has the same filter, but the local AWS also sends other records.
         """
@@ -143,7 +142,7 @@ class TableChange(Struct, frozen=True):
         return self.raw.get("eventName") == "INSERT" and (is_audit_or_notice or not self.sk)
 
     def attribute_text(self, name: str) -> str:
-        """Returns the text of an item's attribute; "" if the item has no such text."""
+        """Returns an attribute's text; "" if the item has no such text."""
         return self._attribute(name, "S")
 
     def _attribute(self, name: str, type_key: str) -> str:
@@ -153,7 +152,7 @@ class TableChange(Struct, frozen=True):
         return text if isinstance(text, str) else ""
 
     def body(self) -> str:
-        """Returns the body of a notice. Raises MalformedData."""
+        """Returns a notice's body. Raises MalformedData."""
         return self._read_binary("body", read_gzip_text)
 
     def _read_binary(self, name: str, read: Callable[[bytes], T]) -> T:
@@ -163,7 +162,7 @@ class TableChange(Struct, frozen=True):
             raise MalformedData(name, "cannot be unpacked") from error
 
     def document(self) -> AuditDocument:
-        """Returns the document of an audit. Raises MalformedData."""
+        """Returns an audit's document. Raises MalformedData."""
         document: AuditDocument = self._read_binary("document", read_gzip_json)
         if not isinstance(document, dict):
             raise MalformedData("document", "is not an object")
@@ -176,7 +175,7 @@ class TableChange(Struct, frozen=True):
 
 
 def parse_change_keys(body: str) -> tuple[str, str]:
-    """Returns an item's keys from the `dead_letter_body` of a change. Raises MalformedData."""
+    """Returns the item's keys from a change's `dead_letter_body`. Raises MalformedData."""
     try:
         letter: Any = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -201,7 +200,7 @@ def notice_labels(pk: str, sk: str) -> dict[str, Any]:
 
 
 def parse_version(pk: str, sk: str) -> tuple[JobKey, int]:
-    """Returns the run and version from the keys of an audit or its notice. Raises MalformedData."""
+    """Returns the run and version from the keys of an audit or notice. Raises MalformedData."""
     job_pk = pk.removeprefix(keys.run_alerts_pk(""))
     run_match, version_match = _RUN.fullmatch(job_pk), _VERSION.fullmatch(sk)
     if run_match is None:

@@ -14,25 +14,23 @@ from sageaudit.domain.token_shapes import redact
 from sageaudit.output.text import untrusted
 
 REQUEST_ID = "function_request_id"
-"""The key of Lambda's request id in log lines, as Powertools names it."""
+"""The key of Lambda's request id in log lines. Powertools uses the same name."""
 _CALLER = 3
-"""Stack levels to the caller: `location` in a log line names the caller, not this file."""
+"""Stack levels to the caller, so that `location` in a log line names the caller."""
 
 
 class _Formatter(LambdaPowertoolsFormatter):
-    """Powertools' JSON lines without secrets: the text of an unexpected error may quote one."""
+    """Removes secrets, since an unexpected error's text may quote one."""
 
     def serialize(self, log: Any) -> str:
-        """Returns the line, with no secret in its traceback."""
         return super().serialize(_redacted(log))
 
 
 class RecordReport:
-    """The log and the counts of one function.
+    """One function's log and counts.
 
-    Texts may quote user input: each is escaped to one line. It does not use Powertools' `Metrics`,
-    which the whole process shares, which has only one set of dimensions, and which warns if it is
-    empty.
+    Texts may quote user input, so each is escaped to one line. Powertools' `Metrics` is not used:
+    the whole process shares it, it has only one set of dimensions, and it warns if it is empty.
     """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -44,13 +42,13 @@ class RecordReport:
         self._labels: dict[str, Any] = {}
 
     def start_invocation(self, context: Any) -> None:
-        """Begins an invocation: all following lines have its request id."""
+        """Begins an invocation. Its request id is added to all following lines."""
         request_id = getattr(context, "aws_request_id", None)
         self._invocation = {} if request_id is None else {REQUEST_ID: request_id}
         self._labels = {}
 
     def set_labels(self, **labels: Any) -> None:
-        """Sets the labels of the following lines, such as the job, until the counts are printed."""
+        """Sets labels for the following lines, such as the job. `flush` clears them."""
         self._labels = labels
 
     def info(self, message: str, **labels: Any) -> None:
@@ -58,23 +56,23 @@ class RecordReport:
         self._logger.info(message, extra=self._extra(labels), stacklevel=_CALLER)
 
     def warning(self, message: str, **labels: Any) -> None:
-        """Logs something that will be tried again, or that is missing."""
+        """Logs something that is missing or will be tried again."""
         self._logger.warning(message, extra=self._extra(labels), stacklevel=_CALLER)
 
     def error(self, message: str, **labels: Any) -> None:
-        """Logs something that was not done."""
+        """Logs something that failed."""
         self._logger.error(message, extra=self._extra(labels), stacklevel=_CALLER)
 
     def defect(self, message: str, error: Exception, **labels: Any) -> None:
-        """Logs an unexpected error, with its traceback."""
+        """Logs an unexpected error with its traceback."""
         self._logger.error(message, exc_info=error, extra=self._extra(labels), stacklevel=_CALLER)
 
     def count(self, name: str, *, channel: str | None = None, number: int = 1) -> None:
-        """Adds to a metric. Also 0 gives the metric a value. `channel` is a dimension."""
+        """Adds `number` to a metric; 0 also publishes a value. `channel` is a dimension."""
         self._counts.setdefault(channel, Counter())[name] += number
 
     def flush(self) -> None:
-        """Prints the counts, one line per channel, and clears the labels."""
+        """Prints the counts, one line per channel, and clears counts and labels."""
         for channel, names in self._counts.items():
             metrics = EphemeralMetrics(service=self._service, namespace=self._namespace)
             if channel is not None:

@@ -1,6 +1,6 @@
 """The settings that each Lambda function reads from its environment.
 
-A field is read from the variable of its name in capitals; `region` is read from AWS_REGION.
+A field's variable has the field's name in capitals. `region` comes from AWS_REGION.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class AuditSettings(SweepSettings, frozen=True, kw_only=True):
 
 
 class NotifySettings(FunctionSettings, frozen=True, kw_only=True):
-    """Settings of `notify`. `notices_queue_urls`: the URL of each channel's queue."""
+    """Settings of `notify`. `notices_queue_urls` has the URL of each channel's queue."""
 
     region: str
     notices_queue_urls: Mapping[str, str]
@@ -56,7 +56,7 @@ class NotifySettings(FunctionSettings, frozen=True, kw_only=True):
 
 
 class DeliverSettings(FunctionSettings, frozen=True, kw_only=True):
-    """Settings of `deliver`. `topic_arn`: the ARN of the stack's own topic."""
+    """Settings of `deliver`. `topic_arn` is the ARN of the stack's own topic."""
 
     region: str
     notices_queue_urls: Mapping[str, str]
@@ -91,7 +91,7 @@ def _account_id(environ: Mapping[str, str], name: str) -> str:
 
 
 def _notices_queue_urls(environ: Mapping[str, str], _name: str) -> dict[str, str]:
-    """Returns the queue URL of each channel, in the order of the comma-separated list CHANNELS."""
+    # The comma-separated variable CHANNELS names the channels.
     names = dict.fromkeys(name.strip() for name in _required(environ, "CHANNELS").split(","))
     return {name: _required(environ, notices_queue_variable(name)) for name in names}
 

@@ -1,6 +1,6 @@
-"""The instance types and dated prices that are packaged with the project.
+"""The instance types and dated prices that are packaged with sageaudit.
 
-Each data file names its sources. A region or type that is absent has no known price.
+Each data file names its sources. An absent region or type has no known price.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from sageaudit.domain.prices.market import GpuPeaks, GpuRatio, InstanceType, Pre
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
 
 HOURLY_TABLE = "hourly_prices.json"
-"""The file with the prices per hour, in the package's data."""
 STORAGE_TABLE = "storage_prices.json"
-"""The file with the prices of volumes, in the package's data."""
 _TRAINING_STORAGE_FACTOR = Decimal("1.4")
 """Training's price of volumes divided by the price of EBS gp2.
 
@@ -38,21 +36,21 @@ class PackagedPrices(Struct, frozen=True, dict=True):
     storage_table: Mapping[str, Any]
     usage_table: Mapping[str, Any]
     name: str = "packaged"
-    """The source's name, as notes print it."""
+    """The source's name in notes."""
 
     @cached_property
     def _quotes(self) -> dict[tuple[str, Component, str], Quote]:
-        """The quotes made so far, since jobs of many days need the same quotes."""
+        # A cache, since jobs of many days need the same quotes.
         return {}
 
     def read(self, region: str | None, component: Component) -> PackagedPrices:
-        """Returns these prices: the tables are already in memory and cover every region."""
+        """Returns itself, since the tables cover every region."""
         del region, component
         return self
 
     @property
     def version(self) -> str:
-        """The version: the source's name and the date of the hourly table."""
+        """The source's name and the date of the hourly table."""
         return f"{self.name} {self.as_of}"
 
     @property
@@ -66,7 +64,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
         return tuple(sorted(self.hourly_table["usd_per_hour"]))
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
-        """Returns every known price: the prices of the table's history, then the current price."""
+        """Returns every known price, the current one last."""
         key = region, component, product
         if key not in self._quotes:
             read_rate = self._hourly if product != STORAGE else self._storage
@@ -88,7 +86,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
     def current_rate(
         self, region: str, component: Component, instance_type: str
     ) -> DatedRate | None:
-        """Returns the table's current price of a type for a component; None if it is not known."""
+        """Returns a type's current hourly price for a component; None if it is not known."""
         listed_rate = self.hourly_table["usd_per_hour"].get(region, {}).get(instance_type)
         component_name = self.hourly_table["provenance"]["component"]
         source = f"AWS Price List rates that come with sageaudit (entry of {component_name})"
@@ -114,7 +112,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
     def _exceptions(
         self, region: str, component: Component, instance_type: str
     ) -> Iterator[Mapping[str, Any]]:
-        """Yields the reasons to doubt a price, until a later read of the price list confirms it."""
+        # Exceptions are reasons to doubt a price, until a later read of the price list confirms it.
         for row in self.hourly_table["exceptions"]:
             family = f"ml.{row['family']}." if "family" in row else None
             is_named = row.get("type") == instance_type or (
@@ -125,9 +123,7 @@ class PackagedPrices(Struct, frozen=True, dict=True):
                 yield row
 
     def _storage(self, region: str, component: Component, _: str) -> Quote:
-        """Returns the storage price: for Processing its own price or Training's / 1.4, else
-        Training's.
-        """
+        # A Processing price that is not known is Training's price / 1.4.
         row = self.storage_table["regions"].get(region)
         if row is None:
             return Quote()
@@ -201,7 +197,7 @@ def _throughput() -> Mapping[str, Any]:
 
 @cache
 def _peaks() -> Mapping[tuple[str, Decimal], GpuPeaks]:
-    """Returns peak performance by GPU model and memory in GiB, if it is known."""
+    """Returns known peak performance, by GPU model and memory in GiB."""
     return {
         (row["gpu"], Decimal(row["gpu_memory_gib"])): GpuPeaks(
             fp32_tflops=_exact_or_none(row["fp32_tflops"]),
@@ -216,7 +212,7 @@ def _peaks() -> Mapping[tuple[str, Decimal], GpuPeaks]:
 
 
 def gpu_ratios() -> tuple[GpuRatio, ...]:
-    """Returns every packaged ratio between two GPU models."""
+    """Returns every packaged performance ratio between two GPU models."""
     return tuple(
         GpuRatio(
             fast=row["fast"],
@@ -234,7 +230,6 @@ def gpu_ratios() -> tuple[GpuRatio, ...]:
 
 @cache
 def _ratios() -> Mapping[str, tuple[GpuRatio, ...]]:
-    """Returns the ratios of each GPU model."""
     rows = gpu_ratios()
     models = {model for row in rows for model in (row.fast, row.slow)}
     return {model: tuple(row for row in rows if model in (row.fast, row.slow)) for model in models}

@@ -1,13 +1,12 @@
-"""The Price List API as a source of prices: each region and component is read once a day.
+"""The Price List API as a source of prices. Each region and component is read once a day.
 
-Rates are searched in memory first, then in the table's items of the last day. Otherwise SageMaker's
-current on-demand rates are read. After a failed read, the price list is not read again for 10
-minutes, so that audits do not wait. An item of the table has the rates of one region and component
-for all Lambda functions: about 225 rates, 25 KB of JSON, in the format of recordings.
+Rates are searched in memory, then in the table, then read from SageMaker's current on-demand rates.
+After a failed read, the price list is not read again for 10 minutes, so that audits do not wait. An
+item of the table has the rates of one region and component for all Lambda functions: about 225
+rates, 25 KB of JSON, in the format of recordings.
 
-A few endpoints serve the prices of all regions, so the endpoint is chosen by partition, not by the
-job's region. One paged read returns all types of a region and component. Recorded prices need no
-boto3, so it is imported only in the functions that call AWS.
+A few endpoints serve the prices of all regions, so the partition determines the endpoint. boto3 is
+imported only in functions that call AWS, since recorded prices do not need it.
 """
 
 from __future__ import annotations
@@ -41,28 +40,28 @@ from sageaudit.domain.prices.price_list import (
 from sageaudit.errors import PARSE_ERRORS, AwsError, MalformedData, Unavailable
 
 PERMISSIONS = ("pricing:GetProducts",)
-"""What `read_listing` calls; IAM cannot limit the permission to certain resources."""
+"""The permission of `read_listing`. IAM cannot limit it to certain resources."""
 SERVICE = "AmazonSageMaker"
 ENDPOINT = "us-east-1"
 CHINA_ENDPOINT = "cn-northwest-1"
 _PAGE = 100
 _MAX_PAGES = 30
-"""The most pages to read, then reading stops with an error; 225 types take three pages."""
+"""The maximum number of pages to read; 225 types take three pages."""
 MAX_LISTING_AGE = timedelta(days=1)
-"""How long a listing is used; rates change only a few times a year."""
+"""How long a listing is used. Rates change only a few times a year."""
 RETRY_AFTER = timedelta(minutes=10)
-"""Pause after a failure, so that a broken API is not called for every job."""
+"""The pause after a failure, so that a broken API is not called for every job."""
 CACHE_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
-"""What PriceCache calls on the table; its indexes need no permission."""
+"""The permissions of PriceCache on the table. Its indexes need none."""
 CACHE_DAYS = 45
-"""Days until a cached listing expires: an older one is no better than the packaged prices."""
+"""Days until a cached listing expires. An older one is no better than the packaged prices."""
 _LISTING_SK = "LISTING"
 
 
 class ListedPrices(Struct, frozen=True):
     """Implements SourcePrices for one region and component.
 
-    `last_listing`: the newest listing that was read. If it is not of today, `unavailable_because`
+    `last_listing` is the newest listing that was read. If it is not today's, `unavailable_because`
     says why.
     """
 
@@ -74,7 +73,7 @@ class ListedPrices(Struct, frozen=True):
 
     @property
     def version(self) -> str | None:
-        """The price list's name with the UTC date of the last listing; None if nothing was read."""
+        """The price list's name with the last listing's UTC date; None if nothing was read."""
         return None if self._read_on is None else f"price list {self._read_on}"
 
     @property
@@ -84,7 +83,7 @@ class ListedPrices(Struct, frozen=True):
         )
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
-        """Returns the product's own usage type; None if the product has no listed rate."""
+        """Returns the product's usage type; None if the product has no listed rate."""
         entry = self._entry(region, component, product)
         return entry.usage_type if isinstance(entry, ListedRate) else None
 
@@ -110,7 +109,10 @@ class ListedPrices(Struct, frozen=True):
 
 
 class PriceListSource(Struct, frozen=True):
-    """Implements PriceSource. `clock` returns a time with its time zone; `cache` may be None."""
+    """Implements PriceSource. `clock` returns a time with its time zone.
+
+    Without a `cache`, listings are kept only in memory.
+    """
 
     price_list: PriceList
     cache: PriceCache | None
@@ -118,7 +120,7 @@ class PriceListSource(Struct, frozen=True):
     memory: dict[tuple[str, Component], tuple[ListedPrices, datetime]] = field(default_factory=dict)
 
     def read(self, region: str | None, component: Component) -> ListedPrices:
-        """Returns today's listing, or the last listing with the reason why today's is missing."""
+        """Returns today's listing, or the last listing and why today's is missing."""
         if region is None:
             return ListedPrices(None, component, None, None)
         key, now = (region, component), self.clock()
@@ -132,7 +134,6 @@ class PriceListSource(Struct, frozen=True):
     def _refresh(
         self, region: str, component: Component, now: datetime, last_prices: ListedPrices | None
     ) -> tuple[ListedPrices, datetime]:
-        """Returns the newest prices, and how long they may stay in memory."""
         stored = self._read_cache(region, component) or (
             last_prices.last_listing if last_prices else None
         )
@@ -171,7 +172,7 @@ class PriceCache:
         self._table = DynamoTable(client, table_name)
 
     def read(self, region: str, component: Component) -> StoredListing | None:
-        """Returns the last listing; None if no listing can be read. Raises AwsError."""
+        """Returns the last listing; None if it is absent or unreadable. Raises AwsError."""
         item = self._table.get(keys.price_pk(region, component.value), _LISTING_SK)
         if item is None:
             return None
@@ -197,7 +198,7 @@ class PriceCache:
 
 
 def entries_document(entries: Mapping[str, Entry]) -> dict[str, Any]:
-    """Returns the entries of a listing by product, as JSON; rates are texts in USD."""
+    """Returns a listing's entries by product, as JSON. Rates are texts in USD."""
     return {name: _entry_document(entry) for name, entry in entries.items()}
 
 
@@ -209,10 +210,7 @@ def _entry_document(entry: Entry) -> dict[str, Any]:
 
 
 def read_entries(rates: Mapping[str, Any]) -> dict[str, Entry]:
-    """Returns the entries in JSON that `entries_document` made.
-
-    Raises MalformedData with the product.
-    """
+    """Reads the entries that `entries_document` wrote. Raises MalformedData with the product."""
     return {name: _entry(name, fields.section(rates, name)) for name in rates}
 
 
@@ -232,7 +230,7 @@ def _entry(name: str, section: Mapping[str, Any]) -> Entry:
 
 
 def endpoint_region(region: str) -> str:
-    """Returns the region of the endpoint that has the prices of a region."""
+    """Returns the region of the endpoint that serves a region's prices."""
     return CHINA_ENDPOINT if region.startswith("cn-") else ENDPOINT
 
 
@@ -245,7 +243,7 @@ class PriceList:
     def read_listing(self, region: str, component: Component) -> PriceListing:
         """Reads all rates of a region and component, including ML storage.
 
-        Raises AccessDenied, NoCredentials, Throttled or Unavailable; Unavailable also if no
+        Raises AccessDenied, NoCredentials, Throttled or Unavailable. Unavailable also means that no
         instance type has a rate.
         """
         documents = self._products(region, {"component": component.value})
@@ -284,7 +282,7 @@ class PriceList:
 
 
 def _document(text: object) -> object:
-    """Returns a parsed product; None if it is not JSON, so that other products count."""
+    """Returns None if a product is not JSON, so that other products count."""
     try:
         return json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):

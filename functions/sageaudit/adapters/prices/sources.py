@@ -1,16 +1,15 @@
-"""All sources of prices, in the order in which they are used, and the book of their rates.
+"""All sources of prices in their order, and the price book that combines them.
 
-The first source that has a rate is used. Later sources add their undisputed rates as prices of
-other days, so that a past job is billed at the rate of its own day. An estimate is used only if no
-source has a rate, never as a rate of another day. A rate from a later source has a note that says
-why earlier sources had none.
+The first source that has a rate is used. Later sources add undisputed rates of other days, so that
+a past job is billed at the rate of its own day. An estimate is used only if no source has a rate. A
+rate from a later source has a note that says why earlier sources had none.
 
-An estimate is EC2's on-demand rate times a factor of the instance family. The ratio of SageMaker's
-to EC2's rate is constant in a family, except for some sizes. Of 2,186 pairs of rates in 37 regions,
+An estimate is EC2's on-demand rate times a factor of the instance family. SageMaker's rate divided
+by EC2's is constant in a family, except for some sizes. Of 2,186 pairs of rates in 37 regions,
 98.6% are within 1% of their family's constant. Of 60 Training rates that were not used for the
-constants, the constants predicted all within 0.5%. A family without a pair has no estimate. An
-estimate does not mean that SageMaker sells the type; if a price list is known to lack it,
-`unlisted_reason` says so. `python -m tools.ec2_rates` renews the EC2 rates.
+constants, all are within 0.5% of the prediction. A family without a pair has no estimate. SageMaker
+may not sell a type that has an estimate; `unlisted_reason` says so if a price list is known to lack
+it. `python -m tools.ec2_rates` renews the EC2 rates.
 """
 
 from __future__ import annotations
@@ -43,37 +42,33 @@ from sageaudit.domain.prices.price_list import STORAGE
 from sageaudit.structs import replace
 
 ESTIMATES_TABLE = "estimated_prices.json"
-"""The file with the estimated prices, in the package's data."""
 _REFERENCE_COMPONENT = "Hosting"
-"""The component whose rates are used for Training, Processing and Transform.
-
-The packaged table does the same.
-"""
+"""Its rates are used for Training, Processing and Transform, as in the packaged table."""
 
 
 def offline_sources() -> tuple[PriceSource, ...]:
-    """Returns the sources that need no network, also as fallback of the live price list."""
+    """Returns the sources that need no network. They are also the live price list's fallback."""
     return (packaged.packaged_prices(), estimated_prices())
 
 
 def offline_book(region: str, component: Component, day: date | None) -> PriceBook:
-    """Returns the price book of a region and component, from the offline sources only."""
+    """Returns a price book of a region and component without network calls.
+
+    It has the rates of `day`, or the newest rates if `day` is None.
+    """
     return PriceBook(tuple(source.read(region, component) for source in offline_sources()), day)
 
 
 @cache
 def offline_markets() -> PricedMarkets:
-    """Returns Markets without network calls: each job has the known prices of its day.
-
-    There is one for each process, so that all jobs share price books.
-    """
+    """Returns the process's only Markets without network calls. All jobs share its price books."""
     return PricedMarkets(packaged.instance_types(), offline_sources())
 
 
 def live_markets(
     price_list: PriceList, cache: PriceCache | None, clock: Callable[[], datetime]
 ) -> PricedMarkets:
-    """Returns an implementation of Markets: the live price list first, then the offline sources."""
+    """Returns Markets that use the live price list first, then the offline sources."""
     return PricedMarkets(
         packaged.instance_types(), (PriceListSource(price_list, cache, clock), *offline_sources())
     )
@@ -85,23 +80,22 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
     table: Mapping[str, Any]
     name: str = "estimate of"
     version: None = None
-    """Estimates have no version: audits name the version of another source of the price book."""
+    """Estimates have no version. Audits name another source's version."""
 
     @cached_property
     def _quotes(self) -> dict[tuple[str, Component, str], Quote]:
-        """The quotes made so far, since jobs of many days need the same quotes."""
+        # A cache, since jobs of many days need the same quotes.
         return {}
 
     def read(self, region: str | None, component: Component) -> EstimatedPrices:
-        """Returns these prices: the table is already in memory."""
+        """Returns itself, since the table covers every region."""
         del region, component
         return self
 
     def factor(self, instance_type: str, component: Component) -> Mapping[str, Any] | None:
-        """Returns the row of factors of a type's size, else of its family; None if none was tested.
+        """Returns the factors of a type's size, or else of its family; None if none was tested.
 
-        A tested row has a pair of rates of this component, or of the component that is used in its
-        place.
+        A factor was tested if it has a pair of rates of this component or of Hosting.
         """
         family, _, size = instance_type.partition(".")[2].partition(".")
         rows = {row.get("size"): row for row in self.table["factors"] if row["family"] == family}
@@ -112,7 +106,7 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
         return row if is_tested else None
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
-        """Returns an estimate, or an empty quote if EC2's rate or a tested factor is missing."""
+        """Returns an estimate. It is an empty quote if EC2's rate or a tested factor is missing."""
         key = region, component, product
         if key not in self._quotes:
             self._quotes[key] = self._estimate(*key)
@@ -155,7 +149,7 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
 
 @cache
 def estimated_prices() -> EstimatedPrices:
-    """Returns the packaged estimates, read once per process."""
+    """Returns the packaged estimates."""
     text = resources.files("sageaudit.data").joinpath(ESTIMATES_TABLE).read_text(encoding="utf-8")
     return EstimatedPrices(json.loads(text, parse_float=Decimal))
 
@@ -163,16 +157,14 @@ def estimated_prices() -> EstimatedPrices:
 _RateKey = tuple[date | None, str, Component, str]
 """Day, region, component, and the instance type or the key of ML storage."""
 _CACHED_MARKETS = 8
-"""The number of cached markets.
-
-A process needs the markets of a few components, of today and of the days before.
-"""
+"""How many markets are cached. A process needs a few components and a few days."""
 
 
 class PriceBook(Struct, frozen=True, dict=True):
-    """Implements Prices with several sources: the rates of `day`, or the newest ones if it is None.
+    """Implements Prices with several sources.
 
-    Sources do not change, so each rate is computed once and kept in `_rates`.
+    It has the rates of `day`, or the newest ones if it is None. Each rate is computed once, since
+    sources do not change.
     """
 
     sources: tuple[SourcePrices, ...]
@@ -189,7 +181,7 @@ class PriceBook(Struct, frozen=True, dict=True):
         return next((version for version in versions if version is not None), "no prices")
 
     def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """Returns USD per instance-hour on the day of the book.
+        """Returns USD per instance-hour on the book's day.
 
         A rate between two different prices is "ambiguous".
         """
@@ -250,10 +242,9 @@ class PriceBook(Struct, frozen=True, dict=True):
 
 
 class PricedMarkets:
-    """Implements Markets: a price book with the same sources for each job.
+    """Implements Markets. Each job gets a price book of the same sources.
 
-    The last markets are cached: jobs of one day share a market, as long as the sources' prices do
-    not change.
+    Recent markets are cached. Jobs of one day share a market, as long as the prices do not change.
     """
 
     def __init__(self, types: Mapping[str, InstanceType], sources: Sequence[PriceSource]) -> None:
@@ -264,7 +255,7 @@ class PricedMarkets:
     def market(
         self, job: Job, now: datetime, recorded_prices: SourcePrices | None = None
     ) -> Market:
-        """Returns types, and prices of the job's region, component and day, or None for each.
+        """Returns the instance types, and the prices of the job's region, component and day.
 
         `recorded_prices` are used before the prices of all sources.
         """

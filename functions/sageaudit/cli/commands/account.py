@@ -94,7 +94,6 @@ def _document(
 
 
 def _show(document: dict[str, Any], console: Console) -> None:
-    """Prints the findings with their fixes, then the other rules with their outcomes."""
     runs, days = count_text(document["runs"], "run"), count_text(document["days"], "day")
     print_line(console, f"Account {document['account']}: {runs} in {days}", "bold")
     for line in _uncertainty_lines(document):
@@ -110,7 +109,6 @@ def _show(document: dict[str, Any], console: Console) -> None:
 
 
 def _uncertainty_lines(document: dict[str, Any]) -> Iterator[str]:
-    """Yields why sums over these runs may not be exact."""
     labels = {
         "no": "could not be judged",
         "partly": "could be judged in part",

@@ -147,10 +147,8 @@ def _add_decision_command(action: DecisionAction) -> None:
 
 
 def _last_day(action: DecisionAction, until: datetime | None, now: datetime) -> date | None:
-    """Returns the last day of a decision, by default the action's own last day.
-
-    Raises BadUsage for a day in the past, and for an action that takes no day.
-    """
+    # By default, the last day is the action's own. Raises BadUsage for a day in the past, and for
+    # an action that takes no day.
     if until is None:
         return (
             (now + _DEFAULT_DURATION).date()
@@ -167,7 +165,7 @@ def _last_day(action: DecisionAction, until: datetime | None, now: datetime) -> 
 def _find_by_id(
     matching: list[FamilyRecommendation], recommendation_id: str
 ) -> FamilyRecommendation:
-    """Returns the recommendation with this id. Raises BadUsage for an id that none has."""
+    """Raises BadUsage if no recommendation has this id."""
     by_id = {recommendation.id: recommendation for recommendation in matching}
     if recommendation_id not in by_id:
         suggestion = did_you_mean(recommendation_id, sorted(by_id)) or ":"

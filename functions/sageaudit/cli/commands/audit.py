@@ -112,7 +112,7 @@ def audit(
 
 @contextmanager
 def _open_history(history: Path | None) -> Iterator[History]:
-    """Yields the history to compare with and to add audits to; without a file, one in memory."""
+    # Without a file, the history is in memory.
     if history is None:
         yield SqliteHistory()
         return

@@ -130,8 +130,6 @@ def backfill(
 
 
 class _Backfill:
-    """One run of the command."""
-
     def __init__(
         self, interruption: Interruption, *, dry_run: bool, assume_yes: bool, per_minute: int
     ) -> None:
@@ -199,9 +197,7 @@ class _Backfill:
         return Exit.UNAVAILABLE if progress.refusals else Exit.DONE
 
     def copy_from_file(self, path: Path, stack: BackfillStack, period: Period) -> Exit:
-        """Reads the audits, asks for confirmation, and writes them. Raises ScanStopped, AwsError or
-        HistoryFileError.
-        """
+        """Raises ScanStopped, AwsError or HistoryFileError."""
         with open_history(path, None, None, None, warn=print_message) as source:
             jobs, rulesets = 0, Counter[bool]()
             for summary in iterate_oldest_first(source.history, period):
@@ -237,7 +233,7 @@ class _Backfill:
         return Exit.DONE
 
     def _confirm(self, question: str) -> None:
-        """Asks for confirmation. Raises Abort for a no, and BadUsage if nobody can answer."""
+        """Raises Abort for a no, and BadUsage if nobody can answer."""
         if self._yes:
             return
         if not can_ask():

@@ -37,10 +37,7 @@ _PLAIN_BLOCKS = "_.:-=+*#"
 """The characters of bars for outputs that can only show ASCII."""
 _PLAIN_GAP = "?"
 _MIN_HEADLINE_DAYS = 2
-"""The fewest days of a period in the headline (our choice).
-
-A period that began today or yesterday is too short.
-"""
+"""The fewest days of a period in the headline (our choice). One or two days are too short."""
 _TITLE = "Avoidable+lost"
 _LABEL_WIDTH = 36
 """The width of the title and the largest amount beside the bars, in terminal columns.
@@ -128,7 +125,7 @@ def by(
 
 
 def _total_lines(rows: Sequence[SumsRow], *, is_truncated: bool) -> Iterator[str]:
-    """Yields the sums of all rows if only some are printed, and the judged part of the spend."""
+    # The sums of all rows are left out if all rows are printed.
     total = combine(rows)
     row_amounts = cells.row_amounts(total)
     if is_truncated:
@@ -140,14 +137,13 @@ def _total_lines(rows: Sequence[SumsRow], *, is_truncated: bool) -> Iterator[str
 
 
 def _warn_history_begins_later(rows: Sequence[SumsRow], requested_start: date) -> None:
-    """Prints a warning if the requested periods begin before the history."""
     first_day = min((row.first_day for row in rows if row.first_day), default=requested_start)
     if first_day > requested_start:
         print_message(f"the history has no audits of {requested_start} to {first_day - ONE_DAY}")
 
 
 def _without_empty(rows: Sequence[SumsRow], length: PeriodLength) -> list[SumsRow]:
-    """Returns the rows that are not empty, and the newest row; prints how many are left out."""
+    # The newest row stays. Prints how many rows are left out.
     nonempty_rows = [row for row in rows if row.jobs or row.costliest_rule or row is rows[-1]]
     if empty_count := len(rows) - len(nonempty_rows):
         print_message(f"{count_text(empty_count, f'empty {length.value}')} not shown")
@@ -157,7 +153,6 @@ def _without_empty(rows: Sequence[SumsRow], length: PeriodLength) -> list[SumsRo
 def _show_headline(
     rows: Sequence[SumsRow], length: PeriodLength, output_options: OutputOptions, today: date
 ) -> None:
-    """Prints the newest period's amounts with their change, then a bar for each period."""
     console = make_console(no_color=output_options.no_color)
     if rows:
         for line in _headline_lines(_newest(rows, today), length):
@@ -170,7 +165,7 @@ def _show_headline(
 
 
 def _bars(amounts: Sequence[Decimal | None], largest_amount: Decimal, *, ascii_only: bool) -> str:
-    """Returns one bar character for each amount, scaled from 0 to `largest`."""
+    """Returns one character per amount, scaled from 0 to `largest_amount`."""
     blocks, gap = (_PLAIN_BLOCKS, _PLAIN_GAP) if ascii_only else (_BLOCKS, _GAP)
     last = len(blocks) - 1
     return "".join(
@@ -180,7 +175,7 @@ def _bars(amounts: Sequence[Decimal | None], largest_amount: Decimal, *, ascii_o
 
 
 def _newest(rows: Sequence[SumsRow], today: date) -> SumsRow:
-    """Returns the newest period's row, or the previous row if the newest period has just begun."""
+    """Returns the previous row if the newest period has just begun."""
     row = rows[-1]
     has_just_begun = row.first_day is not None and (today - row.first_day).days < _MIN_HEADLINE_DAYS
     return rows[-2] if has_just_begun and not row.over and len(rows) > 1 else row

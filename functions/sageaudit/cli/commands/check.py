@@ -83,7 +83,7 @@ def check(
     guides: bool,
     no_color: bool,
 ) -> Exit:
-    """Checks a request, pipeline, template or plan before it costs anything.
+    """Checks a request, pipeline or plan before it costs anything.
 
     FILE is the request of a training, processing, transform or tuning job (as `aws sagemaker
     create-training-job --cli-input-json` takes it), a SageMaker pipeline definition, a Step
@@ -117,7 +117,7 @@ def check(
 
 
 def check_file(checks: RequestChecker, path: str) -> CheckedFile:
-    """Checks all requests of a file. Raises BadUsage if it is not a file of requests."""
+    """Checks all requests of a file. Raises BadUsage if it has none or cannot be read."""
     name = text_file.display_name(path)
     try:
         request = request_file.read(path, reject_non_request)
@@ -131,7 +131,7 @@ def check_file(checks: RequestChecker, path: str) -> CheckedFile:
 def _history(
     history: Path | None, table: str | None, profile: str | None, region: str | None
 ) -> AbstractContextManager[HistorySource | None]:
-    """Opens the named history; without a name, the user's default file if it can be read."""
+    # Without a name, opens the user's default file if it can be read.
     try:
         return open_history(history, table, profile, region, warn=print_message)
     except HistoryFileError as error:
@@ -149,7 +149,7 @@ def _region(name: str | None) -> str | None:
 
 
 def _exit_code(checked_file: CheckedFile, fail_on: Severity | None) -> Exit:
-    """Returns a file's exit code. Without --fail-on, only a request that AWS refuses fails."""
+    # Without --fail-on, the code is a failure only if AWS would refuse a request.
     findings = [finding for job in checked_file["jobs"] for finding in job["findings"]]
     if fail_on is None:
         is_refused = any(
@@ -162,7 +162,6 @@ def _exit_code(checked_file: CheckedFile, fail_on: Severity | None) -> Exit:
 
 
 def _show(checked_file: CheckedFile, output: str, *, no_color: bool) -> None:
-    """Prints a file's document in one format."""
     if output == "json":
         print_json(checked_file)
     elif output == "table":

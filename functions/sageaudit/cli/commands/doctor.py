@@ -148,7 +148,7 @@ def _print_policy(actions: Sequence[str], scope: permissions.PolicyScope) -> Non
 
 
 def _document(checks: Sequence[Check]) -> dict[str, Any]:
-    """Returns the checks as JSON; `exit_code` is None for a check that did not fail."""
+    # `exit_code` is None for a check that did not fail.
     rows = [
         {
             **{name: value for name, value in asdict(check).items() if name != "code"},
@@ -166,11 +166,7 @@ def _document(checks: Sequence[Check]) -> dict[str, Any]:
 
 
 def _show(checks: Sequence[Check], console: Console) -> None:
-    """Prints the counts, then each check's state, name, result and next step.
-
-    Checks with the same result, such as those of many accounts, share a row. All failed checks are
-    named.
-    """
+    """Checks with the same result, such as those of many accounts, share a row."""
     table = plain_table("", " ", unbroken={""})
     table.show_header = False
     names_by_result: dict[tuple[CheckState, str, str | None], list[str]] = {}
@@ -188,7 +184,7 @@ def _show(checks: Sequence[Check], console: Console) -> None:
 
 
 def _names(names: Sequence[str], state: CheckState) -> str:
-    """Returns all names as text; of many checks that did not fail, only the first ones."""
+    # Of many checks that did not fail, only the first ones are named.
     if state is CheckState.FAILED or len(names) <= _MAX_NAMES:
         return ", ".join(names)
     return f"{', '.join(names[: _MAX_NAMES - 1])} and {len(names) - _MAX_NAMES + 1} more"

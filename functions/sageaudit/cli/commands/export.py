@@ -99,7 +99,7 @@ def export(
 
 
 def _format_of_file(path: Path) -> str:
-    """Returns the format that a file's name ends in. Raises BadUsage."""
+    """Raises BadUsage for an unknown file name extension."""
     ending = path.suffix.lstrip(".").lower()
     if ending not in _FORMATS:
         raise BadUsage(f"{path} ends in none of {', '.join(_FORMATS)}: give --format")
@@ -107,7 +107,7 @@ def _format_of_file(path: Path) -> str:
 
 
 def _questions_by_rule(reader: HistoryLists, question: Question) -> Iterator[Question]:
-    """Yields the question for each current rule, and for former rules that older audits have."""
+    # Former rules, which older audits have, are included.
     current_rules = {rule.info.name for rule in catalogue.load()}
     for rule in sorted(
         current_rules.union(*(row.sums.rules for row in reader.daily_sums(Scope.ACCOUNT)))
@@ -151,7 +151,7 @@ def _write_text(
 
 
 def _values(row: ListRow, chosen_fields: Sequence[Field]) -> dict[str, object]:
-    """Returns the values by field, as Parquet can store them: text without lone surrogates."""
+    # Parquet cannot store lone surrogates, so they are replaced.
     values = {field.name: field.getter(row) for field in chosen_fields}
     return {
         name: replace_surrogates(value) if isinstance(value, str) else value

@@ -31,7 +31,7 @@ from sageaudit.workflows.preview import history_location, preview_digests, previ
 _SERVICES_BY_NAME: Mapping[str, Service] = {
     "email" if service == "sns" else service: service for service in SERVICES
 }
-"""Services by name: messages are shown in their form even if the policy has no such channel."""
+"""Services by name. Messages are shown in their form even if the policy has no such channel."""
 _EPILOG = """\b
 Examples:
   sageaudit notify --preview my-training-job
@@ -111,7 +111,6 @@ def notify(
 
 
 def _explain(notification: Notification, policy: Policy, channel: str) -> None:
-    """Prints why there is a message or none, and which channels get the line about the job."""
     decision = notification.decision
     if notification.alert is None:
         print_message(f"no message: {decision.suppressed_because}")
@@ -136,7 +135,7 @@ def _counted_runs_text(count: int) -> str:
 def _make_payload(
     card: MessageCard, channel_config: ChannelConfig, policy: Policy, *, raw: bool
 ) -> Payload:
-    """Prints and returns what the channel would post. Raises MalformedData if it could not."""
+    # Prints the payload too. Raises MalformedData if the channel could not post it.
     service = SERVICES[channel_config.service]
     payload = service.write(card, policy.mentions)
     service.check(payload)
@@ -149,11 +148,8 @@ def _make_payload(
 
 
 def _digests(source: HistorySource, policy: Policy, channel: str) -> list[MessageCard]:
-    """Prints why there is a digest or none, and returns the digests.
-
-    If `channel` is the name of a channel, these are the digests of its routes. If it is the name of
-    a service, this is the digest of all jobs.
-    """
+    # Prints why there is a digest or none. A channel's name selects the digests of its routes. A
+    # service's name selects the digest of all jobs.
     preview = preview_digests(source, policy, clock.utc_now())
     if isinstance(preview, str):
         print_message(f"no digest: {preview}")
@@ -181,7 +177,7 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
 
 
 def _channel_config(name: str, policy: Policy) -> ChannelConfig:
-    """Returns the policy's channel of this name, or a default for a service. Raises BadUsage."""
+    """Returns a default for a service. Raises BadUsage for an unknown name."""
     configs = {
         **{
             service_name: ChannelConfig(service)
@@ -196,7 +192,6 @@ def _channel_config(name: str, policy: Policy) -> ChannelConfig:
 
 
 def _destination_text(to: Destination, policy: Policy, channel: str) -> str:
-    """Returns which routes select which channels, and whether `channel` is left out."""
     routes_text = "; ".join(
         f"route {number} ({policy.routes.rows[number - 1]})" for number in to.route_numbers
     )
@@ -212,7 +207,7 @@ def _destination_text(to: Destination, policy: Policy, channel: str) -> str:
 
 
 def _open(history_choice: HistoryChoice, *, recorded: bool) -> HistorySource:
-    """Opens the named history; for a recording without one, an empty history."""
+    # For a recording without a history, opens an empty one.
     has_name = history_choice.history is not None or history_choice.table is not None
     return histories.open_in_memory("") if recorded and not has_name else history_choice.open()
 
@@ -224,7 +219,7 @@ def _send(
     to: str | None,
     history_choice: HistoryChoice,
 ) -> None:
-    """Posts the message once, with the channel's own code. Raises BadUsage or a ChannelError."""
+    """Posts once, with the channel's own code. Raises BadUsage or a ChannelError."""
     own_address = os.environ.get("TOPIC_ARN", "").strip() if name == OWN_TOPIC else ""
     address = to or channel_config.secret or channel_config.topic_arn or own_address
     if not address:

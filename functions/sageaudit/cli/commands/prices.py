@@ -70,7 +70,7 @@ class TypeRate(Struct, frozen=True):
 
     @property
     def is_estimate(self) -> bool:
-        """Whether the rate is estimated, not read from a price list."""
+        """True if the rate is estimated, not read from a price list."""
         return self.kind == "estimate"
 
 
@@ -194,7 +194,7 @@ def _check(instance_type: str, region: str | None) -> None:
 def _rate_of_type(
     prices_book: Prices, instance_type: str, region: str, component: Component
 ) -> TypeRate | None:
-    """Returns the rate of a type for one kind of job; None if it is neither known nor estimated."""
+    """Returns None if the rate is neither known nor estimated."""
     rate = prices_book.hourly_rate(region, component, instance_type)
     if rate is None:
         return None
@@ -205,14 +205,13 @@ def _rate_of_type(
 
 
 def _note(rate: Rate) -> str | None:
-    """Returns how the rate was estimated, and why the type may not be sold."""
     is_in_note = rate.unlisted_reason is not None and rate.unlisted_reason in (rate.note or "")
     unlisted_reason = None if is_in_note else rate.unlisted_reason
     return " · ".join(filter(None, (rate.estimate_basis, rate.note, unlisted_reason))) or None
 
 
 def _rates_table(rates: list[TypeRate]) -> Group:
-    """Returns a table with one line for components of equal price, and the sources below it."""
+    # Components of equal price share a line. The sources are below the table.
     table = plain_table("Region", "USD/hour", "As of", "For")
     components_by_rate: dict[TypeRate, list[str]] = {}
     for rate in rates:
@@ -234,7 +233,6 @@ def _rates_table(rates: list[TypeRate]) -> Group:
 
 
 def _derived_table(derived: list[DerivedRate]) -> Table:
-    """Returns a table of the rates, each with its list price."""
     number_columns, day_columns = ("Own rate", "List", "Diff", "Used"), ("From", "To")
     table = plain_table(
         "Type",

@@ -88,7 +88,7 @@ def read_month(history: History, account: str, first_day: date) -> AuditedMonth:
     """Returns the bill lines of an account's month.
 
     The lines are of jobs that ended in the month, and of the storage of jobs that ended in the next
-    month.
+    one.
     """
     month, next_month = f"{first_day:%Y-%m}", (first_day + timedelta(days=31)).replace(day=1)
     period = Period(first_day, (next_month + timedelta(days=31)).replace(day=1) - timedelta(days=1))
@@ -120,10 +120,10 @@ def read_month(history: History, account: str, first_day: date) -> AuditedMonth:
 
 
 def _has_bill(summary: AuditSummary) -> bool:
-    """Whether an audit has bill lines to compare with AWS's.
+    """Returns True if the audit has lines to compare with AWS's.
 
-    A roll-up repeats the lines of its training jobs; an unauditable job has none. Lines of a job
-    that was still running end at its audit, but AWS's lines do not.
+    A roll-up repeats its training jobs' lines. A running job's lines end at its audit, but AWS's do
+    not.
     """
     return not summary.rollup and summary.unauditable is None and summary.status in FINISHED
 

@@ -97,11 +97,7 @@ def record(
 
 
 def _name(document: Mapping[str, Any]) -> str:
-    """Returns the job's name in the recording, for its file name.
-
-    For a set without its tuning job, it is the name of the first job; for a name that is not a
-    valid job name, `job`.
-    """
+    # A set without its tuning job gets its first job's name. An invalid job name becomes `job`.
     answer = document.get("describe") or document["children"][0]["describe"]
     name = next(str(value) for key, value in answer.items() if key.endswith("JobName"))
     return name if JOB_NAME.match(name) else "job"

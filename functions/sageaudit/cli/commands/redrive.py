@@ -147,7 +147,6 @@ def _release_letters(letters: list[DeadLetter], queues: RedriveQueues) -> None:
 
 
 def _show(letters: Sequence[DeadLetter], kind: LetterKind, console: Console) -> None:
-    """Prints the letters by reason, then each of them, the oldest first."""
     console.print(Text(f"{count_text(len(letters), 'dead letter')}: {_NAMES[kind]}", "bold"))
     for reason, count in Counter(letter.reason for letter in letters).most_common():
         console.print(Text(f"{count:,} {for_terminal(reason)}"))
@@ -162,7 +161,7 @@ def _show(letters: Sequence[DeadLetter], kind: LetterKind, console: Console) -> 
 
 
 def _line(letter: DeadLetter) -> str:
-    """Returns a letter's line with its note: `moves slack: train-bert v2, channel_broken`."""
+    """Returns a line such as `moves slack: train-bert v2, channel_broken`."""
     channel = f"{letter.channel}: " if letter.channel else ""
     name = (letter.job or "unreadable").rpartition("/")[2]
     version = f" v{letter.version}" if letter.version else ""
@@ -173,7 +172,6 @@ def _line(letter: DeadLetter) -> str:
 def _result_lines(
     letters: Sequence[DeadLetter], queues: RedriveQueues, *, dry_run: bool
 ) -> Iterator[str]:
-    """Yields what was done with the letters, in sentences."""
     counts = Counter(letter.status for letter in letters)
     if dry_run:
         text = count_text(counts[LetterStatus.MOVES], "letter")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain, repeat
 from textwrap import fill
 from typing import Any
 
@@ -100,14 +101,17 @@ SECTION_NAMES = (
 """The sections of every page, in this order.
 
 A rule's docstring has a title, then a paragraph for each section, whose further lines are indented.
+A line of it that begins with `- ` begins an item of a list, which ends the section.
 """
 _WIDTH = 100
 _SECTION = re.compile(rf"^({'|'.join(SECTION_NAMES)}): (.*(?:\n    .*)*)", re.MULTILINE)
+_ITEM = re.compile(r"\n +(?=- )")
 
 
 def rule_page(rule: Rule) -> str:
-    """Returns a rule's page as Markdown, as `sageaudit rules NAME` shows it. docs/rules adds how
-    often the rule was right.
+    """Returns a rule's page as Markdown, as `sageaudit rules NAME` shows it.
+
+    docs/rules adds how often the rule was right.
     """
     lines = [f"# {rule.info.name} ({rule.info.id})", "", f"**{rule.title}**"]
     for heading, text in docstring_sections(rule.page):
@@ -131,7 +135,7 @@ def rule_page(rule: Rule) -> str:
 
 
 def rule_document(rule: Rule) -> dict[str, Any]:
-    """Returns a rule as --output json prints it; keys are always present and never removed."""
+    """Returns a rule as --output json prints it. Keys are always present and never removed."""
     return {
         "id": rule.info.id,
         "name": rule.info.name,
@@ -151,17 +155,26 @@ def rule_document(rule: Rule) -> dict[str, Any]:
 
 def docstring_sections(docstring: str) -> list[tuple[str, str]]:
     """Returns the heading and text of each section of a rule's docstring, in their order."""
-    return [
-        (
-            heading,
-            fill(" ".join(text.split()), _WIDTH, break_long_words=False, break_on_hyphens=False),
+    return [(heading, _wrap(text)) for heading, text in _SECTION.findall(docstring)]
+
+
+def _wrap(text: str) -> str:
+    """Returns a paragraph, and the list after it if there is one, as Markdown."""
+    paragraph, *items = (
+        fill(
+            " ".join(part.split()),
+            _WIDTH,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
         )
-        for heading, text in _SECTION.findall(docstring)
-    ]
+        for part, indent in zip(_ITEM.split(text), chain([""], repeat("  ")), strict=False)
+    )
+    return "\n\n".join([paragraph, "\n".join(items)]) if items else paragraph
 
 
 def _judging_lines(rule: Rule) -> list[str]:
-    """Returns how a rule judges, in sentences; what most rules share is left out."""
+    # What most rules share is left out.
     kinds = ", ".join(sorted(kind.value for kind in rule.kinds))
     lines = [f"Judges {SCOPE_LABELS[rule.scope]}; kinds of job: {kinds}.", *_request_support(rule)]
     if rule.report_once_per_family:
@@ -197,7 +210,7 @@ def _judging_lines(rule: Rule) -> list[str]:
 
 
 def _metric_lines(rule: Rule) -> Iterator[str]:
-    """Yields which metrics the rule needs, and what active minutes are."""
+    # Also says what active minutes are.
     metrics = " and ".join(metric.value for metric in rule.required_metrics)
     minutes = "minutes of work" if rule.uses_whole_run else "active minutes"
     yield (
@@ -209,7 +222,6 @@ def _metric_lines(rule: Rule) -> Iterator[str]:
 
 
 def _request_support(rule: Rule) -> list[str]:
-    """Returns a line if a rule about jobs judges requests too."""
     if rule.request_severity is None or rule.scope in {Case, RequestCase}:
         return []
     return ["Also judges requests before they run (`sageaudit check`)."]

@@ -184,9 +184,7 @@ def scan(
 def _days(
     since: str | None, until: str | None, now: datetime, *, default_all: bool
 ) -> Period | None:
-    """Returns the days to audit, by default the last 30; None for all days, the default of
-    recordings.
-    """
+    # By default, returns the last 30 days. None means all days, the default of recordings.
     if since is None and default_all:
         if until is not None:
             raise BadUsage("--until with --recordings needs --since too")
@@ -204,7 +202,7 @@ def _check_needs_no_aws(profile: str | None, coverage: bool, *, has_aws_options:
 
 
 def _open_history(history: Path | None, *, dry_run: bool) -> histories.HistorySource:
-    """Opens the history; a dry run creates no file."""
+    # A dry run creates no file.
     try:
         return histories.open_history(
             history, None, None, None, create=not dry_run, warn=print_message
@@ -257,7 +255,6 @@ def _show(
 
 
 def _explain_how_to_resume(run: ScanRun) -> None:
-    """Prints how to continue a scan that did not audit all jobs."""
     count = (
         run.remaining
         + run.tally.results[ScanResult.REFUSED]

@@ -93,7 +93,7 @@ def _measure_recording(path: Path) -> MeasuredJob:
 
 
 def what_if_document(run: MeasuredJob, types: tuple[str, ...]) -> dict[str, Any]:
-    """Returns the document of --output json; unknown values are null, types that fit come first."""
+    """Returns the document of --output json. Types that fit come first; unknown values are null."""
     run = replace(run, market=run.market.relative_to(run.job))
     refusal = resize_refusal(run.job, run.market)
     resized = None
@@ -133,7 +133,7 @@ def _current_document(job: Job, billed: Bill) -> dict[str, Any]:
 
 
 def _needs_document(resized: Resize) -> Mapping[str, Any]:
-    """Returns the busiest host's peaks plus headroom; an unknown need is null, with its reason."""
+    """Returns the busiest host's peaks plus headroom. An unknown need is null, with its reason."""
     needs = {
         "vcpu": resized.demand.vcpu,
         "memory_gib": resized.demand.memory_gib,

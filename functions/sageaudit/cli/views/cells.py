@@ -1,4 +1,4 @@
-"""The text of list cells; each amount is a figure as in the audit's own view."""
+"""The text of list cells. Amounts look as in the audit's own view."""
 
 from __future__ import annotations
 
@@ -59,7 +59,6 @@ def _uncertainty(row: AuditSummary) -> Uncertainty:
 
 
 def _with_rules(row: SumsRow, amounts: Amounts) -> Amounts:
-    """Returns the figures with the dollars of rules' findings, if the row has them."""
     avoidable, lost, possible = rule_amounts(sum(row.sums.rules.values(), RuleSums()))
     return amounts._replace(
         avoidable=replace(avoidable, usd=row.avoidable_usd, absent=UNKNOWN),
@@ -69,7 +68,7 @@ def _with_rules(row: SumsRow, amounts: Amounts) -> Amounts:
 
 
 def amount_figure(name: str) -> Callable[[Any], Figure]:
-    """Returns a function that makes the figure of this name in `Amounts`."""
+    """Returns a function that makes a row's figure with this name in `Amounts`."""
     return lambda row: getattr(row_amounts(row), name)
 
 
@@ -89,15 +88,14 @@ def saving_figure(name: str, max_name: str = "") -> Callable[[FindingRow], Figur
 
 
 def amount_figure_before(name: str) -> Callable[[SumsRow], Figure]:
-    """Returns a function that makes the figure of this name for the period before."""
+    """Returns a function that makes the previous period's figure with this name in `Amounts`."""
     return lambda row: getattr(row_amounts(row.before) if row.before else UNKNOWN_AMOUNTS, name)
 
 
 def percent_change(name: str) -> Callable[[SumsRow], str]:
     """Returns a function that makes the text of an amount's change, such as `+12.5%`.
 
-    The text has "about" unless both amounts are exact. If the period before had no dollars, the
-    change is in dollars.
+    Inexact changes have "about". If the previous period had no dollars, the change is in dollars.
     """
 
     def cell(row: SumsRow) -> str:
@@ -122,8 +120,8 @@ def usd_per_hour_figure(row: SumsRow) -> Figure:
 
 
 def waste_percent_text(row: AuditSummary | SumsRow) -> str:
-    """Returns the waste in percent of the bill or the judged spend: `12.5%`, `up to 81.8%`,
-    `unknown`.
+    """Returns the waste in percent of the bill, or of a sum's judged spend: `12.5%`,
+    `up to 81.8%`.
     """
     waste, min_percent = row_amounts(row).waste, row.waste_percent
     if min_percent is None:
@@ -137,14 +135,14 @@ def waste_percent_text(row: AuditSummary | SumsRow) -> str:
 
 
 def jobs_text(row: SpendChange) -> str:
-    """Returns the jobs before and now, `12 to 15`, or only the jobs now if the others are not
-    known.
+    """Returns the previous and current number of jobs, `12 to 15`. An unknown number
+    is left out.
     """
     return f"{row.jobs:,}" if row.jobs_before is None else f"{row.jobs_before:,} to {row.jobs:,}"
 
 
 def difference(name: str) -> Callable[[SpendChange], str]:
-    """Returns a function that makes the text of a figure's change from the days before."""
+    """Returns a function that makes the text of an amount's change from the previous days."""
 
     def cell(row: SpendChange) -> str:
         return difference_text(amount_figure(name)(row), amount_figure_before(name)(row)) or "-"
@@ -161,7 +159,7 @@ def spend_change_text(row: SpendChange) -> str:
 
 
 def period_label(row: SumsRow) -> str:
-    """Returns a period's name, `2026-W46`, and whether the period is still in progress."""
+    """Returns a period's name, such as `2026-W46`. It says if the period is still in progress."""
     if row.over:
         return row.period or ""
     is_first_day = row.days == 1 and row.first_day != row.last_day

@@ -28,10 +28,9 @@ LineRole = Literal["file", "job", "text", "finding", "detail", "fix", "address"]
 
 
 class CheckLine(Struct, frozen=True):
-    """A line of the output.
+    """A line of the output. `prefix` is its first words, which have their own style.
 
-    `prefix`: the line's first words, in their own style, with the space after them. A line with the
-    role `detail` or `fix` belongs to the finding before it.
+    A line with the role `detail` or `fix` belongs to the finding before it.
     """
 
     role: LineRole
@@ -42,10 +41,7 @@ class CheckLine(Struct, frozen=True):
 
 
 def line_groups(document: CheckedFile) -> Iterator[list[CheckLine]]:
-    """Yields the lines about the file, then about each job, its findings and what is unknown.
-
-    Empty groups are left out.
-    """
+    """Yields the lines about the file, then about each job, its findings and what is unknown."""
     jobs = count_text(sum(not job["trial"] for job in document["jobs"]), "job")
     yield [
         CheckLine("file", cut_middle(document["file"], _MAX_NAME_WIDTH), "bold"),
@@ -65,7 +61,6 @@ def line_groups(document: CheckedFile) -> Iterator[list[CheckLine]]:
 
 
 def _job(job: dict[str, Any]) -> Iterator[CheckLine]:
-    """Yields the lines about a job, its cost and history, without its findings."""
     yield CheckLine("job", cut_middle(job["name"] or job["label"], _MAX_NAME_WIDTH), "bold")
     kind = "training jobs" if job["trial"] else f"{job['kind']} job"
     parts = (kind, job["instances"], job["region"] or "region unknown")
@@ -85,7 +80,6 @@ def _job(job: dict[str, Any]) -> Iterator[CheckLine]:
 
 
 def _guides(guides: list[GuideDocument]) -> Iterator[list[CheckLine]]:
-    """Yields a title, then each guide of the request."""
     empty = [] if guides else [CheckLine("detail", NO_GUIDES_TEXT, "dim")]
     yield [CheckLine("text", GUIDES_TITLE, "bold"), *empty]
     for guide in guides:
@@ -97,10 +91,8 @@ def _guides(guides: list[GuideDocument]) -> Iterator[list[CheckLine]]:
 
 
 def _unknown(job: dict[str, Any]) -> Iterator[CheckLine]:
-    """Yields the unknown values that prevent a cost or a rule's result.
-
-    The list may be cut; --output json has all unknown values.
-    """
+    # Unknown values are listed only if they prevent a cost or a rule's result. The list may be cut;
+    # --output json has all of them.
     reasons = [row["reason"] for row in job["unknown"]] + [job["cost"]["why_not_known"] or ""]
     rows = [
         row for row in job["not_known"] if any(f"{row['path']} " in reason for reason in reasons)
@@ -140,7 +132,6 @@ def finding_lines(row: dict[str, Any]) -> Iterator[CheckLine]:
 
 
 def _summary(document: CheckedFile) -> str:
-    """Returns how many findings there are, by severity."""
     if not document["jobs"]:
         return "Nothing to check: there is no SageMaker job in it."
     counts = Counter(
@@ -156,7 +147,6 @@ def _summary(document: CheckedFile) -> str:
 
 
 def _cost(cost: dict[str, Any], kind: str) -> str:
-    """Returns what the job costs at most, with the date of the prices."""
     hourly_text = (
         f"{format_usd(cost['hourly_usd'])} an hour" if cost["hourly_usd"] is not None else ""
     )
@@ -180,7 +170,6 @@ def _cost(cost: dict[str, Any], kind: str) -> str:
 
 
 def _history(history: dict[str, Any]) -> str:
-    """Returns what the family's earlier runs cost, and how long they took."""
     if history["first_run"]:
         return "First run of its family: the history has no earlier one."
     runs = count_text(history["runs"], "earlier run")
@@ -213,7 +202,7 @@ def _range(span: dict[str, Decimal], format_value: Callable[[Decimal], str]) -> 
 
 
 def _saving(row: dict[str, Any]) -> str:
-    """Returns the dollars of a finding, with their basis; empty if there are none."""
+    """Returns "" if the finding has no dollars or is not counted."""
     amount = row["saving_usd"]
     if amount is None or amount <= 0 or row["not_counted"]:
         return ""
@@ -224,7 +213,7 @@ def _saving(row: dict[str, Any]) -> str:
 
 
 def _fix(fix: dict[str, Any], source: str) -> str:
-    """Returns a parameter to change, as `path = new # now: old`."""
+    """Returns `path = new # now: old`."""
     if source == "api":
         return f"{fix['parameter']} -> {fix['new']}"
     old_text = "not set" if fix["old"] is None else str(fix["old"])
@@ -240,7 +229,7 @@ def _fix(fix: dict[str, Any], source: str) -> str:
 
 
 _UNWRAPPED_INDENTS = {"fix": 6, "address": 4}
-"""Lines to copy, which are not wrapped, with their indents."""
+"""The indents of lines to copy, which are not wrapped."""
 _INDENTS = {"file": 0, "job": 0, "text": 2, "finding": 2, "detail": 4}
 _LEVELS = {"high": "error", "medium": "warning", "low": "notice", "info": "notice"}
 _MAX_MESSAGE_LENGTH = 3000

@@ -38,7 +38,7 @@ def cost_line(bill: BilledAccounts) -> str:
 
 
 def report_refusal(coverage_result: CoverageResult) -> Exit:
-    """Prints why the bill is not known if AWS refused it, and returns the exit code."""
+    """Prints why AWS refused the bill, if it did. Returns the exit code."""
     if coverage_result.refusal is None:
         return Exit.DONE
     print_message(f"the SageMaker bill is not known: {coverage_result.refusal}")
@@ -65,7 +65,7 @@ def document(result: CoverageResult) -> dict[str, Any] | None:
 
 
 def show(result: CoverageResult, console: Console) -> None:
-    """Prints the headline, then the audited usage and the rest of the bill, by usage type."""
+    """Prints the headline, the audited usage, and the rest of the bill by usage type."""
     coverage = result.coverage
     if coverage is None:
         return
@@ -91,7 +91,7 @@ def _show_usage(rows: Sequence[tuple[str, str, str]], console: Console) -> None:
 
 
 def _rows(coverage: Coverage) -> Iterator[tuple[str, str, str]]:
-    """Yields the largest rows of the bill; --output json has all rows."""
+    # The bill's largest rows come first; --output json has all of them.
     for row in coverage.covered_usage[:_MAX_ROWS]:
         yield row.usage_type, format_usd(row.bill_usd), format_usd(row.audited_usd)
     for uncovered in coverage.uncovered_usage[:_MAX_ROWS]:

@@ -54,14 +54,14 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _PERCENT = Decimal("0.1")
 _MIN_WORD_WIDTH = 12
 JsonTail = Callable[[], Mapping[str, object]]
-"""Makes the JSON keys that follow the rows; called after the last row."""
+"""Makes the JSON keys that follow the rows. It is called after the last row."""
 
 
 class Field(Struct, frozen=True):
     """A field of a row: the value of `get_value`, by default the attribute with its name.
 
-    `format_cell` makes its text for people. If `min_width` is not 0, a text may be cut to this many
-    terminal columns: a sentence at its end, a name in its middle.
+    `format_cell` makes its text for people. A text may be cut to `min_width` terminal columns; 0
+    means never. A sentence is cut at its end, a name in its middle.
     """
 
     name: str
@@ -89,16 +89,16 @@ class Field(Struct, frozen=True):
 
     @property
     def right(self) -> bool:
-        """Whether the field's column is aligned to the right."""
+        """True if the field's column is aligned to the right."""
         return self.column in {"usd", "count"}
 
 
 class ListLayout(Struct, frozen=True):
-    """The fields of a list.
+    """The fields of a list. `table` names the fields in the table.
 
-    `table`: the names of the fields in the table. `dropped_first`: the fields that a narrow
-    terminal leaves out, in this order. `exported_fields`: the fields of the formats for programs,
-    by default all. `has_tags`: rows have the cost tags that the policy shows, each a field.
+    A narrow terminal leaves out the fields in `dropped_first`, in this order. Formats for programs
+    have `exported_fields`, by default all. `has_tags` means that rows have the cost tags that the
+    policy shows, each a field.
     """
 
     fields: tuple[Field, ...]
@@ -108,8 +108,7 @@ class ListLayout(Struct, frozen=True):
     has_tags: bool = False
 
     def choose_fields(self, output: str, names_text: str | None) -> tuple[Field, ...]:
-        """Returns the fields to print: the names in `names_text` (`a,b,c`), else the format's
-        fields.
+        """Returns the fields named in `names_text` (`a,b,c`), by default the format's fields.
 
         Raises BadUsage.
         """
@@ -143,7 +142,8 @@ def tag_field(name: str) -> Field:
 def with_tags(rows: Iterable[Any], layout: ListLayout) -> tuple[Iterable[Any], ListLayout]:
     """Returns the rows, and the layout with a field for each of their cost tags.
 
-    If the rows are an iterator, only the first row is read ahead, which must have the tags of all.
+    If the rows are an iterator, only the first row is read ahead. It must have the tags of all
+    rows.
     """
     if not layout.has_tags:
         return rows, layout
@@ -177,7 +177,8 @@ def write_rows(
 ) -> int:
     """Prints the rows to stdout and returns their number.
 
-    All formats but a table print them as they are read. `header`: lines for people, above the rows.
+    All formats but a table print rows as they are read. `header` has lines for people, above the
+    rows.
     """
     count = 0
 
@@ -209,7 +210,7 @@ def jsonl_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
 
 
 def csv_lines(rows: Iterable[Any], fields: Sequence[Field]) -> Iterator[str]:
-    """Yields a header and a line for each row, by RFC 4180; no cell is a formula."""
+    """Yields a CSV header and a line for each row (RFC 4180). No cell is a formula."""
     yield _csv_line(_csv_text(field.name) for field in fields)
     getters = [field.getter for field in fields]
     for row in rows:
@@ -229,7 +230,7 @@ _LINES = {"jsonl": jsonl_lines, "csv": csv_lines, "markdown": markdown_lines}
 
 
 def exact_values(row: Any, fields: Sequence[Field]) -> dict[str, object]:
-    """Returns the values of a row for programs: money exact, unknown None, times in UTC."""
+    """Returns a row's values for programs: exact money, None if unknown, times in UTC."""
     return {field.name: _exact(field.getter(row)) for field in fields}
 
 
@@ -288,7 +289,7 @@ def _value_text(value: object, kind: FieldKind) -> str:
 
 
 def _exact(value: object) -> object:
-    """Returns a value for JSON and CSV. Decimals are rounded to 6 places, as money is stored."""
+    # Decimals are rounded to 6 places, as money is stored.
     if isinstance(value, Decimal):
         return round(value, 6) if value.is_finite() else value
     if isinstance(value, datetime):
@@ -297,7 +298,7 @@ def _exact(value: object) -> object:
 
 
 def _csv_line(cells: Iterable[str]) -> str:
-    """Returns a line of CSV; a single empty cell is written as `""`."""
+    # A single empty cell is written as `""`.
     return (",".join(cells) or '""') + "\r\n"
 
 
@@ -308,7 +309,7 @@ def _csv_cell(value: object) -> str:
 
 @lru_cache(1_000)
 def _csv_text(text: str) -> str:
-    """Returns a text, in quotes if it needs them. Cached, since most rows repeat the same words."""
+    # Cached, since most rows repeat the same words.
     safe_text = for_terminal(text)
     if text.startswith(_FORMULA_STARTS) or safe_text.startswith(_FORMULA_STARTS):
         safe_text = f"'{safe_text}"

@@ -21,17 +21,16 @@ from sageaudit.queries.total import SumsRow
 from sageaudit.structs import replace
 
 _NAME_WIDTH = 20
-"""The minimum width of a name."""
 _FULL_NAME_WIDTH = 44
-"""The width of job names that the SDKs generate. People paste a name into `sageaudit show`, so
-other columns are dropped before it is cut.
+"""The width of job names that the SDKs generate.
+
+People paste names into `sageaudit show`, so other columns are dropped before a name is cut.
 """
 _MIN_WORD_WIDTH = 12
-"""The minimum width of a word."""
 
 
 def _column_field(column: Column) -> Field:
-    """Returns the field of a column of sums; its cell is a word if there is no value."""
+    # Its cell is a word if there is no value.
     if column.length:
         return Field("period", format_cell=cells.period_label)
     missing_labels = {"owner": NO_OWNER_LABEL, "type": NO_TYPE_LABEL, "reason": "(no reason)"}
@@ -135,7 +134,7 @@ _FINDING_FIELDS = (
 
 
 def _nested_field(part: str, field: Field) -> Field:
-    """Returns the field of a finding's row that reads the value from this part of the row."""
+    # The field reads its value from this part of the row.
     get_part, format_cell, getter = attrgetter(part), field.format_cell, field.getter
     return replace(
         field,
@@ -150,7 +149,7 @@ AUDITS = ListLayout(
     ("costliest_rule", "lost_usd", "avoidable_usd", "ended_at"),
     has_tags=True,
 )
-"""The layout of audits; every row has every field."""
+"""Every row of an audit list has every field."""
 FINDINGS = ListLayout(
     (
         *(_nested_field("summary", field) for field in _RUN_FIELDS),
@@ -164,7 +163,7 @@ FINDINGS = ListLayout(
 )
 """The layout of one rule's findings.
 
-Their list stores `exported_fields`; any other field needs one more read for each row.
+The list stores `exported_fields`. Any other field needs one more read per row.
 """
 MOST_WASTEFUL = ListLayout(
     AUDITS.fields,
@@ -197,7 +196,7 @@ _SUM_FIELDS = (
 
 
 _COLUMNS = tuple({column.key: _column_field(column) for column in GROUPABLE.values()}.values())
-"""The fields of all columns; day, week and month share one."""
+"""The fields of all columns. Day, week and month share one."""
 _USAGE_TYPE_FIELDS = (
     Field("jobs", "count"),
     Field("usage_quantity", "hours", "Usage"),
@@ -242,7 +241,7 @@ SUMS = ListLayout(
         "total_usd",
     ),
 )
-"""The layout of sums; `sums_layout` adds the columns that the sums are grouped by."""
+"""The layout of sums, without the columns that they are grouped by."""
 _CHANGE_FIELDS = (
     Field("change"),
     Field("jobs_before", "count", "Jobs before"),
@@ -268,7 +267,7 @@ CHANGES = ListLayout(
 
 
 def changes_layout(column: Column, *, with_recommendations: bool = False) -> ListLayout:
-    """Returns the layout of changes by this column, perhaps with the state of recommendations."""
+    """Returns the layout of changes by this column, optionally with recommendations."""
     tags = (_column_field(column),) if column.is_tag else ()
     names = (column.key, *(field.name for field in _CHANGE_FIELDS))
     table = (column.key, *CHANGES.table, *(["recommendations"] if with_recommendations else []))
@@ -278,7 +277,9 @@ def changes_layout(column: Column, *, with_recommendations: bool = False) -> Lis
 def sums_layout(
     columns: Sequence[Column], sort: SortOrder, *, with_median: bool = False
 ) -> ListLayout:
-    """Returns the layout of sums by these columns, in this order, perhaps with the median bill."""
+    """Returns the layout of sums by these columns, in this order, optionally with the
+    median bill.
+    """
     period_fields = (
         {field.name for field in _PERIOD_FIELDS} if period_length(columns) is None else set()
     )
@@ -302,7 +303,7 @@ def sums_layout(
 
 
 def with_sort_column(layout: ListLayout, sort: SortOrder) -> ListLayout:
-    """Returns the layout with the sort amount in its table, which is never dropped."""
+    """Returns the layout with the sort amount in its table. This column is never dropped."""
     name = sort.field
     if sort is SortOrder.NEWEST:
         return layout

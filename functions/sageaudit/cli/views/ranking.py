@@ -44,7 +44,7 @@ _MISSING_NAME_LABELS = {"owner": NO_OWNER_LABEL, "type": NO_TYPE_LABEL}
 
 
 def document(ranking: Ranking) -> dict[str, Any]:
-    """Returns the ranking as JSON; keys are always present and never removed."""
+    """Returns the ranking as JSON. Keys are always present and never removed."""
     return {
         "since": ranking.since.isoformat(),
         "until": ranking.until.isoformat(),
@@ -74,7 +74,7 @@ def _named_sums(ranked: RankedName) -> dict[str, Any]:
 
 
 def _sums(sums: Sums) -> dict[str, Any]:
-    """Returns counts and amounts; an unknown amount is null."""
+    # Unknown amounts are null.
     counts = {name: value for name, value in asdict(sums).items() if name != "rules"}
     return counts | {
         "total_usd": sums.known_total_usd,
@@ -89,7 +89,6 @@ def _sums(sums: Sums) -> dict[str, Any]:
 
 
 def _rule_document(sums: RuleSums) -> dict[str, Any]:
-    """Returns counts and amounts, each with its upper end."""
     fields = {name: value for name, value in asdict(sums).items() if not name.endswith("_usd")}
     for bucket in (Bucket.AVOIDABLE, Bucket.LOST, Bucket.POSSIBLE):
         fields[f"{bucket}_usd"] = sums.known_usd(bucket)
@@ -142,7 +141,6 @@ def _show_total(ranking: Ranking, console: Console) -> None:
 
 
 def _spend_notes(sums: Sums) -> str:
-    """Returns what the spend does not contain, and which part of it is an estimate."""
     parts = (
         (sums.unpriced, "of unknown cost, not in it"),
         (sums.unauditable, "not audited, not in it"),
@@ -167,7 +165,7 @@ def _show_families(ranking: Ranking, console: Console) -> None:
 
 
 def _show_fixes(families: Sequence[RankedFamily], console: Console) -> None:
-    """Prints the fix of one run of each family, if it saves at least a cent."""
+    # Fixes that save less than a cent are left out.
     shown_fixes = [
         (ranked.family, ranked.fix)
         for ranked in families
@@ -225,7 +223,7 @@ def _show_rules(ranking: Ranking, console: Console) -> None:
 
 
 def _rule_money(sums: RuleSums) -> Iterator[str]:
-    """Yields the dollars of each kind; 0 is a dash, since most rules have one kind."""
+    # 0 is a dash, since most rules have one kind of dollars.
     for figure in rule_amounts(sums):
         yield "-" if figure.usd == 0 == figure.upper_end and not figure.at_least else str(figure)
 
@@ -245,7 +243,7 @@ def _sums_table(
     ranked: Sequence[RankedName],
     console: Console,
 ) -> None:
-    """Prints the names with their sums; a narrow terminal leaves out the jobs first."""
+    # A narrow terminal leaves out the jobs first.
     cells = [
         [*labels, f"{row.sums.jobs:,}", *map(str, sums_amounts(row.sums)[:3])]
         for labels, row in zip(names, ranked, strict=True)

@@ -52,7 +52,7 @@ class ReconciledMonth(Struct, frozen=True):
 
 
 def document(reconciled: ReconciledMonth) -> dict[str, Any]:
-    """Returns the document of --output json; keys are always present and never removed."""
+    """Returns the document of --output json. Keys are always present and never removed."""
     result = reconciled.result
     return {
         "schema": 1,
@@ -80,9 +80,7 @@ def document(reconciled: ReconciledMonth) -> dict[str, Any]:
 
 
 def _totals(result: Reconciliation) -> dict[str, Decimal | None]:
-    """Returns totals in USD and percent. AWS's parts add up to `aws_usd`, the history's to
-    `history_usd`.
-    """
+    # AWS's parts add up to `aws_usd`, the history's parts to `history_usd`.
     total_usd, outside_usd = result.aws_usd(), result.aws_usd(jobs_only=False)
     missing_usd = result.aws_usd(Presence.ONLY_IN_AWS, jobs_only=True)
     return {
@@ -160,7 +158,6 @@ def note_sentences(reconciled: ReconciledMonth) -> Iterator[str]:
 
 
 def _uncertainty_notes(result: Reconciliation) -> Iterator[str]:
-    """Yields notes on estimated rates of the history, and managed spot rates of AWS."""
     if count := result.audited.estimated_lines:
         lines_text, amount = count_text(count, "line"), format_usd(result.audited.estimated_usd)
         yield (
@@ -224,9 +221,7 @@ def _share(part: Decimal, total_usd: Decimal) -> str:
 
 
 def _table(result: Reconciliation, presence: Presence) -> Table:
-    """Returns a table of the rows of jobs with this presence. Usage that no audit covers is only in
-    the sums.
-    """
+    # Usage that no audit covers is only in the sums.
     rows = [
         row
         for row in result.rows_by_presence[presence]

@@ -54,7 +54,7 @@ _DROPPED_FIRST = ("name", "lost", "avoidable")
 
 
 def listing_line(regions: Sequence[str], period: Period) -> str:
-    """Returns which jobs are about to be listed."""
+    """Returns the line about which jobs are being listed."""
     place = regions[0] if len(regions) == 1 else count_text(len(regions), "region")
     return f"listing the jobs that ended from {period.since} to {period.until} (UTC) in {place}"
 
@@ -77,7 +77,7 @@ def listed_line(lanes: Sequence[Lane], cost: ScanCost) -> str:
 
 
 def cost_line(cost: ScanCost) -> str:
-    """Returns what the scan will cost, and how long it takes at least."""
+    """Returns what the scan will cost, and its minimum duration."""
     if not cost.jobs:
         return "this scan costs nothing: no job needs an audit"
     min_s = round(cost.min_seconds)
@@ -159,7 +159,6 @@ def _bar(console: Console) -> Progress:
 
 
 def _sums_so_far(tally: ScanTally) -> str:
-    """Returns the waste and spend of the jobs audited so far."""
     amounts = sums_amounts(tally.sums)
     return f"{amounts.waste} avoidable or lost of {amounts.spend}"
 
@@ -224,7 +223,7 @@ def _counts(reasons: Counter[str]) -> list[dict[str, object]]:
 
 
 def accounts_document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]:
-    """Returns one object for each account; empty if only one account was scanned."""
+    """Returns one object per account. It is empty if only one account was scanned."""
     return [
         {
             "account": status.account,
@@ -243,7 +242,7 @@ def accounts_document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]
 
 
 def show_accounts(statuses: Sequence[AccountStatus], console: Console) -> None:
-    """Prints a row for each account, those with the most dollars first, then the reasons."""
+    """Prints a row per account, the most dollars first, then the reasons."""
     if not statuses:
         return
     print_heading(console, count_text(len(statuses), "account"))
@@ -270,7 +269,7 @@ def show_accounts(statuses: Sequence[AccountStatus], console: Console) -> None:
 
 
 def _account_figures(status: AccountStatus) -> tuple[str, ...]:
-    """Returns jobs and dollars; dashes if nothing is known about the account."""
+    """Returns dashes if nothing is known about the account."""
     sums = status.sums
     if status.error is not None and not sums.jobs:
         return "-", "-", "-", "-"

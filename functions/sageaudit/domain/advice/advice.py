@@ -1,9 +1,7 @@
-"""A family's recommendations and their outcome, derived anew from the family's runs; no I/O.
+"""A family's recommendations and their outcome, derived from the family's runs; no I/O.
 
-The state of a recommendation is not stored. It follows from people's decisions and the family's
-runs, each with its recommendations and parameter values (`AuditSummary`). So runs that arrive late
-or twice, or are judged again, always give the same result. docs/advice.md has the states as a
-table, docs/decisions/0025 the reasons.
+Their state is not stored, so late, repeated or newly judged runs always give the same result.
+docs/advice.md has the states as a table, docs/decisions/0025 the reasons.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ MAX_FAMILY_RUNS = 1_000
 
 
 class State(enum.StrEnum):
-    """The state of a recommendation, as decisions about messages need it."""
+    """The state of a recommendation, which decides whether messages include it."""
 
     OPEN = "open"
     SILENCED = "silenced"
@@ -89,10 +87,10 @@ STATUS_LABELS = (
 
 
 class Silence(Struct, frozen=True):
-    """Why a recommendation is in no message. `label`: accepted, snoozed or exempt.
+    """Why no message includes a recommendation.
 
-    `by`: the person; None if a policy or tag accepts the recommendation, and `reason` says more.
-    `until`: the last day; None without an end.
+    `label`: accepted, snoozed or exempt. `by`: the person; None if a policy or tag accepts the
+    recommendation, and `reason` says more. `until`: the last day; None without an end.
     """
 
     label: str
@@ -102,15 +100,15 @@ class Silence(Struct, frozen=True):
 
     @property
     def ends_if_worse(self) -> bool:
-        """Whether a growing amount ends the silence. It does not end an exemption."""
+        """Whether the silence ends if the amount grows; False for an exemption."""
         return self.label != _SILENCED_STATUS[DecisionAction.EXEMPT]
 
 
 class Decision(Struct, frozen=True):
     """A person's decision about a recommendation. The newest decision counts.
 
-    The decision also applies to other values of the same parameter. `until`: the last day of the
-    decision (UTC); None without an end.
+    It also applies to other values of the same parameter. `until`: the last day of the decision
+    (UTC); None without an end.
     """
 
     recommendation_id: str
@@ -133,13 +131,12 @@ class Decision(Struct, frozen=True):
 class FamilyRecommendation(Struct, frozen=True):
     """One recommendation for a family. Amounts are in USD; None is unknown.
 
-    `amount`: of the newest run with the recommendation. `since`: when the recommendation last
-    appeared anew. `occurrences`: the end and amount of each of its runs since then, oldest first.
-    `all_amounts`: of all of its runs that were read. `appearances`: 1, and 1 more each time that it
-    came back after it was followed. `decision`: the newest decision. `silence`: set if a decision
-    or the policy silences the recommendation now. `comparison`: runs before and after the
-    recommendation was followed. `earlier_comparisons`: the measured savings of earlier times,
-    before the change was undone.
+    `amount`: that of the newest run with the recommendation. `since`: when the recommendation last
+    appeared anew. `occurrences`: the end and amount of each run with it since then, oldest first.
+    `all_amounts`: those of all runs with it. `appearances`: 1, plus how often it came back after it
+    was followed. `silence`: set if a decision or the policy silences it now. `comparison`: the runs
+    before and after it was followed. `earlier_comparisons`: the savings that were measured before
+    it came back.
     """
 
     id: str
@@ -194,7 +191,7 @@ class FamilyRecommendation(Struct, frozen=True):
 
     @property
     def status_label(self) -> str:
-        """The outcome, or the state if there is no outcome yet, as reports show it."""
+        """The outcome, or the state if there is no outcome yet."""
         return self.outcome or self.state_label
 
     @property
@@ -215,7 +212,7 @@ class FamilyRecommendation(Struct, frozen=True):
 
     @property
     def line(self) -> tuple[str, str, AmountKind]:
-        """A key that is equal for recommendations of one rule, parameter and amount kind."""
+        """A key that is equal for recommendations with the same rule, parameter and amount kind."""
         return self.rule, self.parameter or self.new, self.amount_kind
 
     def has_same_parameter(self, other: FamilyRecommendation) -> bool:
@@ -223,11 +220,11 @@ class FamilyRecommendation(Struct, frozen=True):
         return (self.family, self.line) == (other.family, other.line)
 
     def recent_amounts(self, now: datetime, days: int) -> list[Decimal | None]:
-        """Returns the amounts of the last `days`, but not from before `since`."""
+        """Returns the amounts of the last `days`, but none from before `since`."""
         return [amount for at, amount in self.occurrences if at > now - timedelta(days)]
 
     def recent_total(self, now: datetime, days: int) -> Decimal:
-        """Returns the sum of the known amounts of the last `days`, but not from before `since`."""
+        """Returns the sum of the known amounts of the last `days`, but none from before `since`."""
         return known_sum(self.recent_amounts(now, days))
 
 
@@ -239,7 +236,7 @@ def known_sum(amounts: Iterable[Decimal | None]) -> Decimal:
 def recommendation_id(
     account: str, region: str, family: str, recommendation: Recommendation
 ) -> str:
-    """Returns eight letters, equal for all runs of the family with this recommendation."""
+    """Returns eight letters that are equal for all runs of the family with this recommendation."""
     identity = [
         account,
         region,
@@ -289,14 +286,12 @@ def sort_by_amount(
 
 
 def _start_order(run: AuditSummary) -> tuple[datetime, str, datetime]:
-    """Sort key: the start of the run, when its parameters were chosen."""
     return started_at(run), run.key.arn, run.key.created_at
 
 
 def _family_recommendations(
     runs: Sequence[AuditSummary], decisions: Mapping[str, Decision], now: datetime
 ) -> list[FamilyRecommendation]:
-    """Returns one recommendation for each recommended value. `runs`: the earliest start first."""
     lines: dict[object, dict[str, Recommendation]] = defaultdict(dict)
     for run in runs:
         for recommended in run.recommendations or ():
@@ -337,7 +332,6 @@ def _family_recommendations(
 
 
 def _count_savings_once(recommendations: list[FamilyRecommendation]) -> list[FamilyRecommendation]:
-    """Keeps only the largest predicted saving of recommendations that were followed at once."""
     claimant_by_runs: dict[object, str] = {}
     savings = [
         (comparison, recommendation.id)
@@ -383,10 +377,7 @@ def _make_recommendation(
     paths: frozenset[str],
     now: datetime,
 ) -> FamilyRecommendation:
-    """Derives one recommendation from its family's runs.
-
-    `paths`: the parameters of all of the family's recommendations.
-    """
+    """`paths`: the parameters that all of the family's recommendations change."""
     episodes = list(split_episodes(runs, recommendation))
     last_episode, recommended_runs = (
         episodes[-1],
@@ -445,7 +436,6 @@ def _make_recommendation(
 
 
 def _state(recommendation: FamilyRecommendation, last_run_at: datetime, now: datetime) -> State:
-    """Returns the state of a recommendation that is not silenced."""
     comparison = recommendation.comparison
     if comparison is None:
         unseen_time = now - min(last_run_at, recommendation.last_at)
@@ -456,7 +446,6 @@ def _state(recommendation: FamilyRecommendation, last_run_at: datetime, now: dat
 
 
 def _silence(recommendation: FamilyRecommendation, now: datetime) -> Silence | None:
-    """Returns the silence that a policy, tag or decision causes at `now`; None without one."""
     if recommendation.exempt:
         return Silence(_SILENCED_STATUS[DecisionAction.EXEMPT], None, None, recommendation.exempt)
     decision = recommendation.decision

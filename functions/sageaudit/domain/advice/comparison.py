@@ -1,7 +1,7 @@
 """Compares bills: what a recommendation saved, and what a run cost beyond comparable runs.
 
 Bills are compared with bills, never with predictions. If something else changed too, no saving is
-claimed. An episode is the runs with a recommendation, and the runs that followed it.
+claimed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from sageaudit.structs import replace
 COMPARED_RUNS = 3
 """The number of runs before and after a change whose medians are compared: our choice."""
 _MAX_LATER_RUNS = 6
-"""The most completed runs with the fix among which `COMPARED_RUNS` comparable ones are sought: our
+"""`COMPARED_RUNS` comparable runs are sought among this many completed runs with the fix: our
 choice."""
 _MAX_BASELINE_AGE = timedelta(days=90)
 """The longest time between the first compared run and the fix."""
 _NEW_DATA_FACTOR = Decimal("1.2")
-"""A download that takes this many times as long as before, or the inverse, shows other data."""
+"""A download that takes this many times as long as before shows other data; so does the inverse."""
 _MIN_DOWNLOAD_S = 60
 """The shortest download, in seconds, that shows how much data there was."""
 _DATA_PATHS = ("InputDataConfig", "ProcessingInputs", "TransformInput")
@@ -45,8 +45,8 @@ _AWS_FAILURES = frozenset({"CapacityError", "InternalServerError"})
 CLOSED_AFTER = timedelta(days=60)
 """A recommendation is closed after this time without a run, or without its finding: our choice."""
 _BASELINE_RUNS = 5
-"""The number of runs before the finding that are checked for the recommended value. If a run had
-the value, only several runs in a row count as a fix."""
+"""The number of runs before the finding that are checked for the recommended value. If one had it,
+only several runs in a row count as a fix."""
 
 
 class Effect(enum.Enum):
@@ -59,11 +59,12 @@ class Effect(enum.Enum):
 
 
 class Comparison(Struct, frozen=True):
-    """Median bills in USD before and after a change; None if they do not show what it saved.
+    """A comparison of the runs before and after a change.
 
+    `before_usd` and `after_usd`: median bills; None if they do not show what the change saved.
     `runs`: the number of completed runs since the change. `predicted_usd`: the predicted saving of
-    one run. `after`: the keys of the compared later runs. `evidence`: one sentence.
-    `fixed_another_way`: a value other than the recommended one removed the finding.
+    one run. `after`: the keys of the compared later runs. `fixed_another_way`: a value other than
+    the recommended one removed the finding.
     """
 
     effect: Effect
@@ -107,8 +108,8 @@ def compare_runs(
 ) -> Comparison:
     """Compares the last runs before the recommendation was followed with the first runs after.
 
-    `runs`: the family's runs by their start, oldest first. `recommended_runs`: the runs with the
-    recommendation. `paths`: the parameters of the family's recommendations, which may change too.
+    `runs`: the family's runs by their start, oldest first. `paths`: parameters that the family's
+    recommendations change, so that they may differ.
     """
     fixed_since, fixed_keys = started_at(runs_with_fix[0]), {run.key for run in runs_with_fix}
     before = [run for run in runs if started_at(run) < fixed_since and run.key not in fixed_keys]
@@ -154,7 +155,7 @@ def _effect(
     after: Sequence[AuditSummary],
     fixed_since: datetime,
 ) -> tuple[Effect, str | None]:
-    """Returns the effect and one sentence of evidence; None if other changes are the evidence."""
+    """The evidence is None if other changes are the evidence."""
     if len(completed) < COMPARED_RUNS:
         return Effect.TOO_FEW, f"{len(completed)} of {COMPARED_RUNS} runs since"
     if len(before) < COMPARED_RUNS:
@@ -179,7 +180,7 @@ def _effect(
 def compare_with_other_fix(
     runs: Sequence[AuditSummary], last_run: AuditSummary, recommendation: Recommendation
 ) -> Comparison | None:
-    """Returns a comparison if another value, or other instances, removed the finding; else None."""
+    """Returns a comparison if another value or other instances removed the finding, else None."""
     new_value, old_value = (
         run.setting_value(recommendation.parameter) for run in (runs[-1], last_run)
     )
@@ -201,10 +202,7 @@ def compare_with_other_fix(
 def _failure_evidence(
     before: Sequence[AuditSummary], runs_with_fix: Sequence[AuditSummary]
 ) -> str | None:
-    """Returns evidence that the fix made runs fail; None without it.
-
-    Two of the first three runs with the fix must have failed, and at most one of three before.
-    """
+    """Returns evidence if two of the first three runs with the fix failed, else None."""
     finished_runs = [run for run in runs_with_fix if _is_finished(run)][:COMPARED_RUNS]
     failed_runs = [run for run in finished_runs if run.status == "Failed"]
     earlier_runs = [run for run in before if _is_finished(run)][-COMPARED_RUNS:]
@@ -224,10 +222,6 @@ def _is_finished(run: AuditSummary) -> bool:
 def _other_changes(
     before: Sequence[AuditSummary], run: AuditSummary, paths: frozenset[str]
 ) -> Iterator[str]:
-    """Yields a phrase for each difference between the runs before and a later run.
-
-    Changes of the parameters in `paths` do not count.
-    """
     if run.purchase is None or not before:
         return
     before = [old for old in before if old.purchase is not None]
@@ -260,9 +254,7 @@ def _other_changes(
 
 
 def _data_s(run: AuditSummary) -> Decimal | None:
-    """Returns the seconds of the download; for a batch job, the seconds until its first metric
-    point.
-    """
+    """Returns the seconds of the download, or until a batch job's first metric point."""
     return run.first_point_s or run.phase_s.get("Downloading")
 
 
@@ -285,7 +277,7 @@ class CostSpike(Struct, frozen=True):
 def find_cost_spike(
     own: AuditSummary, earlier_runs: Iterable[AuditSummary], policy: Policy
 ) -> CostSpike | None:
-    """Returns the run's cost and the usual cost of earlier runs; None if either is unknown."""
+    """Returns the run's cost and its usual cost; None if either is unknown."""
     runs = [run for run in earlier_runs if run.ended_at < own.ended_at]
     earlier = [run for run in runs if run.is_comparable]
     if own.total_usd is None or own.purchase is None:
@@ -296,7 +288,7 @@ def find_cost_spike(
 
 
 class Episode(Struct):
-    """The runs from when a recommendation appears until it appears anew.
+    """The runs with a recommendation and the runs that followed it, until it appears anew.
 
     `is_reappearance`: the recommendation had been followed before.
     """
@@ -307,7 +299,7 @@ class Episode(Struct):
 
 
 def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Decimal | None:
-    """Returns the amount of the run's recommendation for this parameter in USD; None if unknown."""
+    """Returns the amount of the run's recommendation in USD; None if unknown."""
     run_recommendation = run.matching_recommendation(recommendation)
     return run_recommendation.amount if run_recommendation else None
 
@@ -315,9 +307,10 @@ def recommended_amount(run: AuditSummary, recommendation: Recommendation) -> Dec
 def split_episodes(
     runs: Sequence[AuditSummary], recommendation: Recommendation
 ) -> Iterator[Episode]:
-    """Yields the episodes of a recommendation. `runs`: by their start, oldest first.
+    """Yields the episodes of a recommendation.
 
-    A new episode begins if the finding returns after a run with the fix, or after `CLOSED_AFTER`.
+    `runs`: by their start, oldest first. A new episode begins if the finding returns after a run
+    with the fix, or after `CLOSED_AFTER`.
     """
     episode, earlier_runs = Episode(), list[AuditSummary]()
     was_used_before, runs_in_a_row = False, list[AuditSummary]()
@@ -347,10 +340,10 @@ def split_episodes(
 
 
 def _has_fix(run: AuditSummary, earlier_run: AuditSummary, recommendation: Recommendation) -> bool:
-    """Returns whether the run has the recommended value, or a number closer to that than to the old
-    value.
+    """Returns whether the run has the recommended value.
 
-    If the recommendation has a placeholder, such as `s3://<bucket>/<prefix>`, any new value counts.
+    A number counts if it is at least as close to the recommended value as to the old one. For a
+    placeholder, such as `s3://<bucket>/<prefix>`, any new value counts.
     """
     value_now, old_value = (
         run.setting_value(recommendation.parameter),

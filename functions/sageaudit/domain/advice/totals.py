@@ -1,4 +1,4 @@
-"""Sums of a family's open recommendations over 30 days, with their severity and floors.
+"""Sums of a family's open recommendations over 30 days, with their severity and minimum amounts.
 
 Also the data of the weekly digest, and what a deployment itself costs a month.
 """
@@ -21,17 +21,16 @@ from sageaudit.domain.policy.routes import Route
 MONTH_DAYS = 30
 """The length of a month in sums and projections."""
 _FULL_MONTH_AFTER = timedelta(days=29)
-"""A recommendation that is at least this old has a full month, which is not projected."""
+"""A recommendation of at least this age has a full month, which is not projected."""
 _OCCASION_LENGTH = timedelta(hours=20)
-"""Runs that end within this time of an occasion's first run belong to the occasion."""
+"""Runs that end within this time of an occasion's first run belong to the same occasion."""
 _ONE_OCCASION_DAYS = 7
 """A single occasion is projected as if it occurred once in this many days."""
 _MONTHLY_USD = {Severity.HIGH: Decimal(500), Severity.MEDIUM: Decimal(100)}
-"""The least USD a month of a family's waste by severity. Our choice."""
+"""The least USD a month of a family's waste, by severity. Our choice."""
 
 LOOK_BACK_DAYS = 180
-"""Recommendations are derived from the runs of this many days: older runs say little. Our choice.
-"""
+"""The number of days whose runs are read for recommendations. Our choice."""
 
 SAGEAUDIT_MONTH_USD = Decimal("6.47")
 """What a deployment costs a month in USD, without jobs."""
@@ -46,8 +45,9 @@ SAGEAUDIT_WRITE_USD = Decimal("0.00013")
 class Month(Struct, frozen=True):
     """The amounts of open recommendations of one kind over 30 days, in USD.
 
-    `total`: of the runs so far. `projected`: for 30 days; the total itself once the first
-    recommendation is 29 days old. `occasions`: the groups of runs that ended close together.
+    `total`: that of the runs so far. `projected`: the total for 30 days. It equals `total` once the
+    first recommendation is 29 days old. `occasions`: the number of groups of runs that ended close
+    together.
     """
 
     amount_kind: AmountKind
@@ -58,7 +58,7 @@ class Month(Struct, frozen=True):
 
     @property
     def is_single_occurrence(self) -> bool:
-        """Whether all runs are one occasion. `projected` is then a guess, which no text shows."""
+        """Whether all runs are one occasion, so that `projected` is a guess that no text shows."""
         return self.occasions == 1 and self.projected != self.total
 
     @property
@@ -115,18 +115,17 @@ def estimate_month(
 
 
 def message_floor(amount_kind: AmountKind, policy: Policy) -> Decimal:
-    """Returns the least USD of 30 days for a message about amounts of this kind."""
+    """Returns the least USD in 30 days for a message about amounts of this kind."""
     return policy.floor_usd if amount_kind is AmountKind.COUNTED else policy.trial_floor_usd
 
 
 class Digest(Struct, frozen=True):
     """The data of a weekly digest: the days from `since` to `until` (UTC, both included).
 
-    `previous_total`: of the week before; None if the history does not cover it. `changed_families`:
-    families whose spend changed between the weeks, the largest change first. `recommendations`: in
-    any state, counted ones first. `unsent_recommendations`: open ones of the week's runs that no
-    message of the week had. `route`: limits everything to the jobs and recommendations that the
-    route selects.
+    `previous_total`: the sums of the week before; None if the history does not cover it.
+    `changed_families`: the largest change first. `recommendations`: all states, counted ones first.
+    `unsent_recommendations`: open recommendations of the week's runs that no message had. `route`:
+    limits everything to what the route selects.
     """
 
     since: date

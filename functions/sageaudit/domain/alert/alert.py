@@ -24,16 +24,16 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 ALERT_RETENTION_DAYS = 400
-"""How long a family's alerts are kept after its last alert, so that none is sent twice. Our choice.
-"""
+"""How long a family's alerts are kept, so that none is sent twice. Our choice."""
 _MAX_NAMED_MESSAGES = 3
 """The maximum number of held messages of an hour that are listed by name. Our choice."""
 _MAX_ALERTS = 100
-"""The maximum number of alerts kept for a subject, so that an item of the table stays small."""
+"""The maximum number of alerts kept for a family or pipeline, so that an item of the table stays
+small."""
 _MAX_STEPS = 50
 """The maximum number of a pipeline's steps whose runs are read for a decision. Our choice."""
 _PIPELINE_STEP = re.compile(r"(pipeline/[^/]+)/[^/]+")
-"""The family name of a pipeline step; the group is the pipeline."""
+"""Matches the family name of a pipeline step; the regex group is the pipeline."""
 
 REPEAT_AFTER = timedelta(days=30)
 """A recommendation gets no other message within this time, unless it gets worse."""
@@ -53,11 +53,10 @@ class AlertKind(enum.StrEnum):
 class Alert(Struct, frozen=True):
     """A message about a run, with the `version` of its audit and the figures that were sent.
 
-    A message makes one alert for each amount kind that it is about. `run`: the run's partition key.
-    `amount_kind`: None for a cost spike. `recommendation_ids`: the open recommendations, the
-    largest first. `amount`: the projected USD of 30 days; for a cost spike, how much more the run
-    cost. `is_single_occurrence`: the amount is projected from one occasion only, so no message
-    showed it.
+    A message makes one alert for each amount kind. `run`: the run's partition key. `amount_kind`:
+    None for a cost spike. `recommendation_ids`: the open recommendations, the largest first.
+    `amount`: the projected USD of 30 days; for a cost spike, how much more the run cost.
+    `is_single_occurrence`: no message showed the amount, as it is projected from one occasion.
     """
 
     run: str
@@ -74,7 +73,10 @@ class Alert(Struct, frozen=True):
 
     @property
     def is_standing(self) -> bool:
-        """False if all dollars were corrected to 0. Such an alert suppresses no other message."""
+        """Whether the alert counts: False if all its dollars were corrected to 0.
+
+        An alert that does not count suppresses no other message.
+        """
         return self.amount_kind is not AmountKind.COUNTED or self.figures.is_standing
 
     def apply_correction(self, correction: Alert) -> Alert:
@@ -93,8 +95,8 @@ class PastAlerts(Struct, frozen=True):
 
     `run`: the run's partition key. `subject_alerts`: the newest alerts about the run's family or
     pipeline, oldest first. `group`: the key under which these alerts are stored. `steps`: the
-    families of a pipeline that have recommendations. `revision`: how often the stored alerts of the
-    family or pipeline were written.
+    families of a pipeline that have recommendations. `revision`: how often the stored alerts were
+    written.
     """
 
     run: str
@@ -107,7 +109,7 @@ class PastAlerts(Struct, frozen=True):
     def with_alerts(self, run_alert: Alert, new_alerts: Sequence[Alert]) -> PastAlerts:
         """Returns the past alerts with one more about the run.
 
-        Without `new_alerts`, `run_alert` is a correction of the run's earlier alerts.
+        Without `new_alerts`, `run_alert` corrects the run's earlier alerts.
         """
         earlier = [
             old.apply_correction(run_alert) if old.run == self.run and not new_alerts else old
@@ -119,9 +121,9 @@ class PastAlerts(Struct, frozen=True):
         )
 
     def with_step(self, family: str) -> PastAlerts:
-        """Returns the past alerts with `family` as one more step.
+        """Returns the past alerts with `family` as one more step of its pipeline.
 
-        They are unchanged if the family is known already, or is not a step of a pipeline.
+        Unchanged if the family is known already, or is not a step of a pipeline.
         """
         if alert_subject(family) == family or family in self.steps:
             return self
@@ -130,15 +132,12 @@ class PastAlerts(Struct, frozen=True):
 
 
 def alert_subject_key(account: str, region: str, family: str) -> str:
-    """Returns the key under which the alerts of a subject are stored."""
+    """Returns the key under which the alerts of a family or pipeline are stored."""
     return f"{account}/{region}/{alert_subject(family)}"
 
 
 def alert_subject(family: str) -> str:
-    """Returns the subject by which a family's messages are grouped.
-
-    The subject is the pipeline if the family is a step of a pipeline, else the family itself.
-    """
+    """Returns what a family's messages are grouped by: its pipeline, or the family itself."""
     step = _PIPELINE_STEP.fullmatch(family)
     return step[1] if step else family
 
@@ -147,8 +146,8 @@ class ChannelHour(Struct, frozen=True):
     """The messages to one channel in a clock hour (UTC).
 
     Each `sent` message has a notice of its own. All `held` messages share one notice, which is
-    posted after the hour. `largest_messages`: the first line and USD (None if unknown) of the held
-    messages with the most dollars.
+    posted after the hour. `largest_messages`: the first line and USD (None if unknown) of the
+    largest held messages.
     """
 
     channel: str
@@ -164,15 +163,16 @@ class ChannelHour(Struct, frozen=True):
 
     @property
     def needs_notice(self) -> bool:
-        """Whether the last message needs a notice: it was sent, or is the hour's first held
-        message.
+        """Whether the last message needs a notice.
+
+        It needs one if it was sent, or if it is the first held message of the hour.
         """
         return self.held <= 1
 
     def with_message(self, headline: str, usd: Decimal | None, max_per_hour: int) -> ChannelHour:
         """Returns the hour with one more message, which is held above `max_per_hour`.
 
-        A message after a held one is held too, because the limit may be raised within the hour.
+        After a held message all others are held, even if the limit is raised.
         """
         if self.sent < max_per_hour and not self.held:
             return replace(self, sent=self.sent + 1)
@@ -203,9 +203,10 @@ class FollowUpReason(enum.StrEnum):
 class AlertCase(Struct, frozen=True):
     """The data for a decision about a message on a run of `family`.
 
-    `recommendation_ids`: of this run. `recommendations`: all of the run's subject by id, counted
-    ones and the most dollars first. `spike`: set if the cost can be compared with earlier runs.
-    `alerts`: of the subject, oldest first. `history_since`: the time from which runs were read.
+    `recommendation_ids`: those of this run. `recommendations`: those of the run's family or
+    pipeline by id, the most dollars first. `spike`: set if the cost can be compared with earlier
+    runs. `alerts`: those of the family or pipeline, oldest first. `history_since`: the time from
+    which runs were read.
     """
 
     family: str
@@ -223,7 +224,7 @@ class AlertCase(Struct, frozen=True):
     ) -> list[FamilyRecommendation]:
         """Returns the open recommendations of a kind.
 
-        `silenced`: also returns silenced recommendations that are sent again if they get worse.
+        `silenced`: adds silenced recommendations that are sent again if they get worse.
         """
         recommendations = (
             recommendation
@@ -237,7 +238,7 @@ class AlertCase(Struct, frozen=True):
     def run_recommendations(
         self, recommendations: Sequence[FamilyRecommendation]
     ) -> list[FamilyRecommendation]:
-        """Returns the recommendations that this run has, out of `recommendations`."""
+        """Returns those of `recommendations` that this run has."""
         return [
             recommendation
             for recommendation in recommendations
@@ -256,8 +257,8 @@ class AlertCase(Struct, frozen=True):
         )
 
     def last_parameter_alert(self, recommendation: FamilyRecommendation) -> Alert | None:
-        """Returns the family's last alert about any value of the recommendation's parameter; None
-        without one.
+        """Returns the last alert about any value of the recommendation's parameter; None without
+        one.
         """
         same_parameter = (
             row for row in self.recommendations.values() if row.has_same_parameter(recommendation)
@@ -273,17 +274,16 @@ class AlertCase(Struct, frozen=True):
 
 
 class AlertDecision(Struct, frozen=True):
-    """Whether a message is sent, and its kind. No message is sent if `suppressed_because` has a
-    reason.
+    """Whether a message is sent, and of which kind.
 
-    The rule fills the first seven fields. `follow_up_reason`: set if a message is sent again.
-    `why`: a text about what is new. `previous_alert`: the alert that this message follows; a
-    correction replaces the run's last alert. `amount_kind`: COUNTED for a correction or a `spike`.
+    `suppressed_because`: why no message is sent; "" if one is sent. `follow_up_reason`: why a
+    message is sent again. `why`: a text about what is new. `previous_alert`: the alert that this
+    message follows or corrects. `amount_kind`: COUNTED for a correction or a `spike`.
 
-    `with_details` fills the other fields for the card. `corrected_audit`: the version behind the
-    alert that a correction replaces; None if it cannot be read. `month`: of the subject's open
-    recommendations of this amount kind. `recommendation`: the run's largest one. `saves`: the month
-    of this recommendation alone. `other_steps`: the months of the pipeline's other steps.
+    `with_details` fills the other fields for the card. `corrected_audit`: the audit behind the
+    corrected alert; None if it cannot be read. `month`: the month of all open recommendations of
+    this kind. `recommendation`: the run's largest one. `saves`: the month of this recommendation
+    alone. `other_steps`: the months of the pipeline's other steps.
     """
 
     kind: AlertKind = AlertKind.FIRST
@@ -306,12 +306,12 @@ class AlertDecision(Struct, frozen=True):
 
     @property
     def is_run_only(self) -> bool:
-        """Whether the message is about this run's dollars, not about the subject's month."""
+        """Whether the message is about this run's dollars, not about a month of its family."""
         return self.is_correction or self.spike is not None
 
     @property
     def month_severity(self) -> Severity | None:
-        """The severity of the subject's month, or of a cost spike; None if neither is known."""
+        """The severity of the month, or of a cost spike; None if neither is known."""
         if self.spike:
             return monthly_severity(self.spike.excess_usd)
         if self.month and self.month.projected and not self.is_correction:
@@ -320,7 +320,7 @@ class AlertDecision(Struct, frozen=True):
 
 
 FIRST_ALERT = AlertDecision()
-"""The decision to send a subject's first message."""
+"""The decision to send a family's or pipeline's first message."""
 
 
 def no_alert(reason: str) -> AlertDecision:
@@ -331,7 +331,7 @@ def no_alert(reason: str) -> AlertDecision:
 def with_details(
     decision: AlertDecision, case: AlertCase, corrected_audit: MessageAudit | None
 ) -> AlertDecision:
-    """Returns the decision to send a message with the fields that the card shows."""
+    """Returns the decision with the fields that the message's card shows."""
     amount_kind = decision.amount_kind
     recommendations = case.open_recommendations(
         amount_kind, silenced=decision.kind is AlertKind.WORSE
@@ -354,7 +354,6 @@ def with_details(
 def _other_steps(
     recommendations: Sequence[FamilyRecommendation], amount_kind: AmountKind, case: AlertCase
 ) -> tuple[tuple[str, Month], ...]:
-    """Returns the month of each other step of the pipeline, the most dollars first."""
     families: dict[str, list[FamilyRecommendation]] = defaultdict(list)
     for recommendation in recommendations:
         if recommendation.family != case.family:

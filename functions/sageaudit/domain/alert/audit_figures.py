@@ -1,7 +1,7 @@
 """The findings and figures of an audit that count for a message; no I/O.
 
 A message is sent if someone can act on it and enough money is at stake. A job that could not be
-judged gets no message, since it is not known that money is at stake.
+judged gets no message.
 """
 
 from __future__ import annotations
@@ -29,19 +29,18 @@ from sageaudit.domain.bill.idle_capacity import Unit
 from sageaudit.domain.job.ref import rollup_from_arn
 
 _IDLE_MIN_USD = Decimal(10)
-"""A message shows idle capacity if the part that no finding counts costs at least this many USD.
-
-The cost is at list price. Our choice: the default minimum of a medium finding."""
+"""A message shows idle capacity if at least this many USD of it are in no finding, at list price.
+Our choice: the default minimum of a medium finding."""
 _IDLE_MIN_HOURS: dict[Unit, Decimal] = {"gpu_hours": Decimal(10), "vcpu_hours": Decimal(200)}
 """If idle hours have no price, a message shows them from this number on. Our choice: these hours
 cost about $10 at the cheapest rates."""
 _IDLE_MIN_SHARE: dict[Unit, Decimal] = {"gpu_hours": Decimal("0.2"), "vcpu_hours": Decimal("0.5")}
-"""The share of the paid hours up to which idle hours are normal. A vCPU is half a core, so half of
-the vCPUs can be all of the cores. Our choice."""
+"""Idle hours are normal up to this share of the paid hours. A vCPU is half a core, so half of the
+vCPUs can be all of the cores. Our choice."""
 _CENT = Decimal("0.01")
 _REGRESSION = "cost-regression"
 MIN_CHANGE_USD = Decimal(1)
-"""A figure is corrected only if it changed by at least this amount in USD. Our choice: late metrics
+"""A figure is corrected only if it changed by at least this many USD. Our choice: late metrics
 change figures by a few percent, which changes nobody's decision."""
 MIN_CHANGE_SHARE = Decimal("0.1")
 """A figure is corrected only if it changed by at least this share of the earlier figure. Our
@@ -52,7 +51,7 @@ class AlertFigures(Struct, frozen=True):
     """The figures of a message: USD to the cent, as the message shows them. None means unknown.
 
     `severity`: INFO if no finding counts. `possible_loss_usd`: what may be lost beyond `lost_usd`.
-    `accepted_usd`: the dollars that a policy or tag accepts, which no message shows.
+    `accepted_usd`: dollars that no message shows, because a policy or tag accepts them.
     """
 
     severity: Severity
@@ -63,7 +62,7 @@ class AlertFigures(Struct, frozen=True):
 
     @property
     def usd(self) -> Decimal | None:
-        """The certain dollars: avoidable plus lost; None if neither is known."""
+        """The certain dollars, avoidable plus lost; None if neither is known."""
         if self.avoidable_usd is None and self.lost_usd is None:
             return None
         return (self.avoidable_usd or Decimal(0)) + (self.lost_usd or Decimal(0))
@@ -75,18 +74,25 @@ class AlertFigures(Struct, frozen=True):
 
     @property
     def has_dollars(self) -> bool:
-        """Whether a finding counts. If not, the message is about a trial or withdraws a finding."""
+        """Whether a finding counts.
+
+        If no finding counts, the message is about a trial or withdraws a finding.
+        """
         return self.severity is not Severity.INFO
 
     @property
     def is_standing(self) -> bool:
-        """False if all dollars are 0. An alert with such figures suppresses no other message."""
+        """Whether the figures count: False if all dollars are 0.
+
+        An alert with figures that do not count suppresses no other message.
+        """
         return bool(self.usd is None or self.at_stake_usd)
 
 
 def should_correct(figures: AlertFigures, before: AlertFigures) -> bool:
-    """Returns whether a figure of the last alert changed enough for a correction. `before`: the
-    sent figures.
+    """Returns whether a figure changed enough since the last alert for a correction.
+
+    `before`: the figures that were sent.
     """
     if not before.has_dollars and not figures.has_dollars:
         return False
@@ -104,12 +110,12 @@ def _is_changed(now: Decimal, before: Decimal) -> bool:
 
 
 class MessageAudit(Struct, frozen=True):
-    """One version of an audit for a decision and its card, with the document parsed once.
+    """One version of an audit for a decision and its card.
 
-    `counted_findings`: findings that count for a message. `trial_findings`: findings that may save
-    dollars after a trial. `run_findings`: findings with dollars of this run, even if an earlier run
-    had them too. `regressions`: findings that the run cost more than comparable runs. All lists
-    have the largest saving first. `shows_idle`: whether a line about idle hours is shown.
+    `counted_findings`: those that count for a message. `trial_findings`: those that may save
+    dollars after a trial. `run_findings`: those with dollars of this run, even if an earlier run
+    had them too. `regressions`: those that report a higher cost than comparable runs. All lists
+    have the largest saving first. `shows_idle`: whether a message mentions the idle hours.
     """
 
     document: AuditDocument
@@ -153,9 +159,7 @@ class MessageAudit(Struct, frozen=True):
 
     @property
     def is_in_roll_up(self) -> bool:
-        """Whether a roll-up launched the job. The roll-up's messages then include the job's
-        dollars.
-        """
+        """Whether a roll-up launched the job, and so reports its dollars."""
         return rollup_from_arn(self.job["parent"]) is not None
 
     def without_silenced(
@@ -167,8 +171,8 @@ class MessageAudit(Struct, frozen=True):
     ) -> MessageAudit:
         """Returns the audit without silenced findings, as if the policy accepted them.
 
-        `recommendations`: by id. `is_worse`: keeps silenced findings that are sent again if they
-        get worse.
+        `recommendations`: those of the family by id. `is_worse`: keeps silenced findings that are
+        sent again if they get worse.
         """
 
         def silencing(advised: Recommendation) -> FamilyRecommendation | None:
@@ -197,7 +201,6 @@ def permanent_suppression_reason(audit: MessageAudit) -> str | None:
 
 
 def _accepted_usd(findings: Sequence[FindingDocument]) -> Decimal:
-    """Returns what the exempt findings would save, in USD."""
     exempt_savings = (
         finding["saving_alone_usd"] or Decimal(0)
         for finding in findings
@@ -218,13 +221,12 @@ def read_recommendations(document: AuditDocument) -> tuple[Recommendation, ...]:
 
 
 def _is_trial(finding: FindingDocument) -> bool:
-    """Returns whether a standing finding has possible dollars and may be posted."""
     is_possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
     return is_possible and finding["sent_to_channels"] and is_standing(finding)
 
 
 def _is_own(finding: FindingDocument) -> bool:
-    """Returns whether the finding has dollars of this run, even if an earlier run had the finding.
+    """Returns whether the finding has dollars of this run.
 
     Unknown savings and possible losses count; a saving of 0 does not.
     """
@@ -239,7 +241,7 @@ def _is_own(finding: FindingDocument) -> bool:
 def is_regression(finding: FindingDocument) -> bool:
     """Returns whether the finding reports that the run cost more than comparable runs.
 
-    A report that a higher cost has ended returns False.
+    False for a report that a higher cost has ended.
     """
     return finding["rule"] == _REGRESSION and "above_median_usd" in finding["evidence"]
 
@@ -248,11 +250,7 @@ def _exempt_silenced(
     document: AuditDocument,
     silencing_recommendation: Callable[[Recommendation], FamilyRecommendation | None],
 ) -> AuditDocument:
-    """Returns the document with the findings of silenced recommendations marked as exempt.
-
-    The dollars of these findings are taken from the sums, as if the policy accepted the findings.
-    Without such findings, the same document is returned.
-    """
+    """Returns the same document if no finding is silenced."""
     exempted: dict[str, Any] = {**document, "findings": []}
     for finding in document["findings"]:
         finding_recommendation = None if finding["exempt"] else recommendation_from_finding(finding)
@@ -283,7 +281,6 @@ def _silence_exemption(recommendation: FamilyRecommendation) -> ExemptDocument:
 
 
 def _sum_contributions(finding: FindingDocument) -> list[tuple[str, Decimal]]:
-    """Returns by key what a finding adds to the sums of its audit, in USD."""
     usd, bucket = finding["saving_usd"] or Decimal(0), Bucket(finding["bucket"])
     if bucket is Bucket.LOST:
         return [("lost_usd", usd), ("lost_up_to_usd", max(usd, _possible_loss_usd(finding)))]
@@ -304,9 +301,6 @@ def is_postable(finding: FindingDocument) -> bool:
 
 
 def _is_counted(finding: FindingDocument) -> bool:
-    """Returns whether a finding above INFO has dollars of this run that no earlier message
-    reported.
-    """
     is_new = not finding.get("reported_for_run") and finding["severity"] != Severity.INFO
     return is_new and _is_own(finding)
 
@@ -318,7 +312,6 @@ def _possible_loss_usd(finding: FindingDocument) -> Decimal:
 
 
 def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
-    """Sort key: the most dollars at stake first, unknown dollars last, then severity and rule."""
     saving_usd = finding["saving_usd"]
     severity = Severity(finding["severity"])
     usd_at_stake = max(saving_usd or Decimal(0), _possible_loss_usd(finding))
@@ -326,7 +319,7 @@ def _weight(finding: FindingDocument) -> tuple[bool, Decimal, int, str]:
 
 
 def should_show_idle(idle_capacity: IdleCapacityDocument | None) -> bool:
-    """Returns whether a message mentions the idle hours; False if they are unknown (None)."""
+    """Returns whether a message mentions the idle hours; False if they are unknown."""
     if idle_capacity is None:
         return False
     if idle_capacity["idle"] <= idle_capacity["paid"] * _IDLE_MIN_SHARE[idle_capacity["unit"]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 GIVE_UP_AFTER = timedelta(days=3, hours=12)
-"""The age at which a message is abandoned: our choice. A dead letter keeps the age of its message,
-so this must be less than the 4 days after which SQS may move the message."""
+"""The age at which a message is abandoned: our choice. A dead letter keeps its message's age, and
+SQS may move it after 4 days, so this must be less."""
 _MOST_DOUBLINGS = 10
 """The most doublings of a pause: more are never needed, and a large number would overflow."""
 

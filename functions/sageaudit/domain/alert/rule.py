@@ -1,8 +1,8 @@
-"""The rule that decides whether a new audit gets a message, and which kind; no I/O.
+"""Decides whether a new audit gets a message, and which kind; no I/O.
 
-A family, or all steps of a pipeline together, is one subject. It gets a message once its 30 days
-reach the floor, and another one only for something new. A run with a message gets another one only
-to correct it. docs/message-rule.md has the rule as a table, docs/decisions/0023 the reasons.
+A family, or all steps of a pipeline together, gets a message once its last 30 days reach the floor.
+It gets another one only for something new. docs/message-rule.md has the rule as a table,
+docs/decisions/0023 the reasons.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
 IMMEDIATE_FACTOR = 10
-"""A message is sent at once if its amount is this many times the last message's. Our choice."""
+"""If an amount reaches this multiple of the last message's, a message is sent at once. Our choice.
+"""
 GROWTH_FACTOR = Decimal(4) / 3
-"""A subject gets another message if its month grew to this many times the last amount. Our choice.
-"""
+"""If a family's amount reaches this multiple of the last message's, it gets another one. Our
+choice."""
 _MIN_MESSAGE_INTERVAL = timedelta(hours=24)
-"""The least time between messages of one amount kind, unless the amount grew by `IMMEDIATE_FACTOR`.
-"""
+"""The least time between messages of one amount kind, unless the amount is ten times higher."""
 _MIN_UNPRICED_SEVERITY = Severity.MEDIUM
 """The least severity of a finding with unknown dollars that gets a message. Our choice."""
 FIRST_VERSION = 1
@@ -70,9 +70,9 @@ _ORDINALS = {2: "second", 3: "third", 4: "fourth", 5: "fifth"}
 
 
 def audit_suppression_reason(version: int, audit: MessageAudit, policy: Policy) -> str | None:
-    """Returns why a version gets no message, whatever its family is; None if the family decides.
+    """Returns why an audit gets no message, whatever its family is; None if the family decides.
 
-    Most audits end here, before the history or the ledger is read.
+    Most audits end here, before the history is read.
     """
     if permanent_reason := permanent_suppression_reason(audit):
         return permanent_reason
@@ -93,8 +93,7 @@ def run_suppression_reason(
 ) -> str | None:
     """Returns why the run's versions or age rule out a message; None if they do not.
 
-    `summary`: of the run's newest version. `last_alert`: the run's last alert. `installed_at`:
-    called to read when sageaudit was installed.
+    `installed_at`: reads when sageaudit was installed.
     """
     if summary.version > version:
         return "a newer version of the audit has taken its place"
@@ -107,17 +106,16 @@ def run_suppression_reason(
 def age_suppression_reason(
     ended_at: datetime, installed_at: datetime | None, now: datetime
 ) -> str | None:
-    """Returns why a run that ended at `ended_at` gets no message; None if its age allows a
-    message.
-    """
+    """Returns why a run that ended at this time gets no message; None if its age allows one."""
     if installed_at and ended_at < installed_at:
         return "it ended before sageaudit was installed"
     return TOO_OLD_REASON if ended_at <= now - MAX_RUN_AGE else None
 
 
 def decide(case: AlertCase, last_alert: Alert | None) -> AlertDecision:
-    """Decides whether to send a message about a run. `last_alert`: the run's last alert; None
-    without one.
+    """Decides whether to send a message about a run.
+
+    `last_alert`: the run's last alert; None without one.
     """
     if last_alert is not None:
         return _correction(case.figures, last_alert, case.policy)
@@ -154,7 +152,6 @@ def _alert_for_decision(case: AlertCase, decision: AlertDecision, template: Aler
 
 
 def _check_cost_spike(case: AlertCase) -> AlertDecision | None:
-    """Decides to report a cost spike once in 30 days, unless it is ten times the last spike."""
     spike, policy = case.spike, case.policy
     if spike is None:
         return None
@@ -173,7 +170,6 @@ def _check_cost_spike(case: AlertCase) -> AlertDecision | None:
 
 
 def _check_recommendations(amount_kind: AmountKind, case: AlertCase) -> AlertDecision | None:
-    """Decides by what is new since the subject's last message of this amount kind."""
     last_alert = next(
         (alert for alert in reversed(case.alerts) if alert.amount_kind is amount_kind), None
     )
@@ -219,10 +215,6 @@ def _check_recommendations(amount_kind: AmountKind, case: AlertCase) -> AlertDec
 def _follow_up(
     case: AlertCase, recommendation: FamilyRecommendation, last_kind_alert: Alert, month: Month
 ) -> AlertDecision | None:
-    """Decides by what is new about one recommendation of the run.
-
-    `last_kind_alert`: the last alert of the recommendation's amount kind.
-    """
     last_alert, parameter_alert = (
         case.last_alert(recommendation),
         case.last_parameter_alert(recommendation),
@@ -256,9 +248,6 @@ def _follow_up(
 
 
 def _has_come_back(case: AlertCase, recommendation: FamilyRecommendation) -> bool:
-    """Returns whether the recommendation came back after it was followed, without a recent
-    alert.
-    """
     last_alert = case.last_alert(recommendation)
     if last_alert is None or case.is_recent(last_alert):
         return False
@@ -266,9 +255,6 @@ def _has_come_back(case: AlertCase, recommendation: FamilyRecommendation) -> boo
 
 
 def _is_found_anew(case: AlertCase, recommendation: FamilyRecommendation) -> bool:
-    """Returns whether the recommendation had an alert, was not seen for long, and then appeared
-    again.
-    """
     last_alert, was_not_seen = (
         case.last_alert(recommendation),
         recommendation.since - case.history_since >= CLOSED_AFTER,
@@ -290,7 +276,6 @@ def _reopened_text(recommendation: FamilyRecommendation) -> str:
 def _replacement_text(
     case: AlertCase, recommendation: FamilyRecommendation, parameter_alert: Alert | None
 ) -> str:
-    """Returns a text with the value that the last alert recommended for the same parameter."""
     alerted_recommendations = map(
         case.recommendations.get, parameter_alert.recommendation_ids if parameter_alert else ()
     )
@@ -310,9 +295,6 @@ def _replacement_text(
 
 
 def _is_severe_unpriced(recommendation: FamilyRecommendation) -> bool:
-    """Returns whether the recommendation is severe and its amount unknown. Its message has no
-    dollars.
-    """
     return (
         recommendation.amount is None
         and recommendation.severity.rank >= _MIN_UNPRICED_SEVERITY.rank
@@ -320,10 +302,10 @@ def _is_severe_unpriced(recommendation: FamilyRecommendation) -> bool:
 
 
 def _worsening_text(month: Month, before: Alert, *, is_apart: bool) -> str:
-    """Returns a text about what is worse than in the last alert; "" if nothing is worse.
+    """Returns what is worse than in the last alert; "" if nothing is.
 
-    `is_apart`: enough time has passed since that alert. A higher severity alone is not enough: a
-    few cents, or the rest of one occasion, may cause it.
+    `is_apart`: enough time has passed since that alert. A higher severity alone is not enough,
+    because a few cents may cause it.
     """
     previous_usd = before.amount
     if previous_usd and month.projected >= IMMEDIATE_FACTOR * previous_usd:
@@ -339,7 +321,6 @@ def _worsening_text(month: Month, before: Alert, *, is_apart: bool) -> str:
 
 
 def _suppression_reason(case: AlertCase) -> str:
-    """Returns why the run's recommendations get no message: the first reason that applies."""
     recommendations = [
         case.recommendations[name]
         for name in case.recommendation_ids

@@ -1,9 +1,7 @@
 """The result of an audit, and how much of the run could be judged.
 
-An audit is of a job, of a roll-up, or of a job that could not be audited. What could not be judged
-is unknown, never 0 dollars. Rules that read the hosts' metrics find waste in the use of machines.
-If none of these rules could judge, the avoidable dollars are unknown: phases and settings alone do
-not show waste.
+What could not be judged is unknown, never 0 dollars. Only rules that read the hosts' metrics find
+waste in the use of machines. If none of them could judge, the avoidable dollars are unknown.
 """
 
 from __future__ import annotations
@@ -41,20 +39,19 @@ from sageaudit.structs import replace
 JOB_NOT_FINISHED = "job_not_finished"
 """The code of every rule's outcome for a running job."""
 DIFFERS_FROM_FAMILY = "unlike_family"
-"""The code of outcomes for a run that is too short to be judged alone and differs from its family's
-last runs."""
+"""The code of outcomes for a short run that differs from its family's last runs, by which it would
+be judged."""
 _CODES = """
 accelerator_unseen coverage_low gap_long hosts_missing hosts_unmapped metric_denied metric_missing
 period_too_coarse too_few_points too_short type_unknown types_mixed
 """
 """The codes of unknown outcomes whose reason is the metrics or the instance type."""
 USE_CODES = frozenset({JOB_NOT_FINISHED, DIFFERS_FROM_FAMILY, *_CODES.split()})
-"""The codes of unknown outcomes that the sentences on the use of the machines explain."""
+"""The codes of unknown outcomes that sentences on the use of the machines explain."""
 _TOO_SHORT_CODES = frozenset({"too_short", "too_few_points", "period_too_coarse"})
-"""The codes of unknown outcomes of runs with too few points to judge even a part."""
+"""The codes of unknown outcomes of runs with too few points to judge any part."""
 _MAX_SENTENCES = 5
-"""The maximum number of sentences in `not_judged`. A reader acts on only a few of them, and
-`unknown` lists every rule."""
+"""The maximum number of sentences in `not_judged`: a reader acts on only a few."""
 
 
 class Judged(enum.StrEnum):
@@ -66,10 +63,11 @@ class Judged(enum.StrEnum):
 
 
 class Judgement(Struct, frozen=True):
-    """How much of a run was judged. `not_judged`: sentences on what was not, and what to do.
+    """How much of a run was judged.
 
-    `is_answered`: a rule could judge the use; otherwise a sum of 0 is unknown. `is_running`: the
-    job has not ended, so no sum is known.
+    `not_judged`: sentences on what was not judged, and what to do. `is_answered`: a rule could
+    judge the use; otherwise a sum of 0 is unknown. `is_running`: the job has not ended, so no sum
+    is known.
     """
 
     judged: Judged
@@ -78,11 +76,7 @@ class Judgement(Struct, frozen=True):
     is_running: bool = False
 
     def without_unknown_sums(self, savings: Savings) -> Savings:
-        """Returns the savings with None for each sum that is unknown.
-
-        A sum of 0 is also unknown if a standing finding has no figure: its fix has no price, the
-        bill is an upper bound, or only a trial shows what is possible.
-        """
+        """Returns the savings with None for each unknown sum."""
         if self.is_running:
             return Savings(savings.findings, None, None, None, savings.waterfall, None)
         unpriced_buckets = {finding.detection.bucket for finding in _unpriced_findings(savings)}
@@ -99,14 +93,13 @@ class Judgement(Struct, frozen=True):
 
 
 FULLY_JUDGED = Judgement(Judged.YES)
-"""The judgement of a run of which everything was judged."""
+"""The judgement of a fully judged run."""
 
 
 class WasteOutcome(Struct, frozen=True):
     """The outcome of a rule that can find avoidable dollars in the use of the hosts.
 
-    `sees_devices`: the rule reads the use of the paid devices: GPUs, or vCPUs on hosts without
-    GPUs.
+    `sees_devices`: the rule reads the use of GPUs, or of vCPUs on hosts without GPUs.
     """
 
     outcome: Outcome
@@ -123,9 +116,8 @@ def judgement(
 ) -> Judgement:
     """Returns how much of one run could be judged.
 
-    A run that cost nothing, or whose whole cost is lost, leaves nothing to judge. A counted finding
-    that needs no metrics, such as a long download, judges a part of the run. `pool`: the family's
-    runs by which a short run was judged; None without them.
+    Everything is judged if the run cost nothing or its whole cost is lost. `pool`: the family's
+    runs by which a short run was judged.
     """
     if not job.finished:
         text = f"How it used its machines can be judged only after it ends (status {job.status})."
@@ -146,7 +138,6 @@ def judgement(
 
 
 def _is_partly_recorded(usage: Measurements, waste: Sequence[Outcome]) -> bool:
-    """Returns whether the metrics show that hosts worked, but not enough for any rule."""
     codes = {outcome.code for outcome in waste if isinstance(outcome, Unknown)}
     is_recorded = any(metric is not Metric.DISK for metric in usage.series)
     has_enough_points = usage.minutes >= MIN_ACTIVE_MINUTES and not codes & _TOO_SHORT_CODES
@@ -154,7 +145,6 @@ def _is_partly_recorded(usage: Measurements, waste: Sequence[Outcome]) -> bool:
 
 
 def _unpriced_findings(savings: Savings) -> list[Finding]:
-    """Returns the standing findings in counted buckets whose dollars are unknown."""
     return [
         finding
         for finding in savings.findings
@@ -166,9 +156,6 @@ def _unpriced_findings(savings: Savings) -> list[Finding]:
 
 
 def _unpriced_sentences(billed: Bill, savings: Savings) -> Iterator[str]:
-    """Yields a sentence on findings with unknown dollars, if there are any and the bill is
-    known.
-    """
     names = ", ".join(finding.rule.name for finding in _unpriced_findings(savings))
     if names and billed.total_usd is not None:
         is_bound = billed.basis == "upper_bound"
@@ -212,7 +199,7 @@ def _reasons(
 def combine_judgements(
     children: Sequence[Judgement], unaudited: int, jobs: str = "training jobs"
 ) -> Judgement:
-    """Returns how much of a roll-up or set of jobs could be judged; all if there are no jobs.
+    """Returns how much of a set of jobs could be judged; all if there are none.
 
     `unaudited`: the number of jobs without an audit. `jobs`: what a sentence calls the jobs.
     """
@@ -234,7 +221,6 @@ def combine_judgements(
 
 
 def _common_sentences(children: Sequence[Judgement], jobs: str) -> list[str]:
-    """Merges sentences of the children that differ only in figures, the most frequent first."""
     similar_sentences: dict[str, list[str]] = {}
     for sentence in (sentence for child in children for sentence in child.not_judged):
         words = "".join(" " if letter.isdigit() else letter for letter in sentence).split()
@@ -244,11 +230,10 @@ def _common_sentences(children: Sequence[Judgement], jobs: str) -> list[str]:
 
 
 class Audit(Struct, frozen=True):
-    """The job, bill, outcomes and savings, with the versions of ruleset and policy.
+    """An audit: job, bill, outcomes and savings, with the versions of ruleset and policy.
 
-    `usage`: None if no metrics were read, as for a roll-up or a job that could not be audited.
-    `is_settled`: False while a later audit may differ. `due_at`: when the job is audited again;
-    None if it is not.
+    `usage`: None if no metrics were read, as for a roll-up. `is_settled`: False while a later audit
+    may differ. `due_at`: when the job is audited again; None if never.
     """
 
     job: Job
@@ -266,32 +251,30 @@ class Audit(Struct, frozen=True):
     policy: str
     notes: tuple[str, ...] = ()
     idle_capacity: IdleCapacity | None = None
-    """None if the idle capacity is unknown (`notes` has the reason), and for a roll-up."""
+    """None for a roll-up, or if the idle capacity is unknown; `notes` then has the reason."""
     pool: PooledRuns | None = None
-    """The family's last runs by which a short run was judged; None for any other run."""
+    """The family's runs by which a short run was judged; None for any other run."""
     pool_avoidable_usd: Decimal | None = None
     """The avoidable USD of the earlier runs in `pool`; None if their audits were not read."""
     rollup_rules: tuple[str, ...] = ()
-    """The rules whose findings are the roll-up's own, and in no child's audit."""
+    """The rules whose findings are the roll-up's own, not its children's."""
     tags: Mapping[str, str | None] = field(default_factory=dict)
-    """The values of the policy's cost tags; None for a tag that the job does not have."""
+    """The values of the policy's cost tags; None for a tag that the job lacks."""
     smallest_types: Mapping[str, Decimal] | None = None
-    """The smallest types that fit the run, with the run-time factor on each; later runs read
-    them."""
+    """The smallest types that fit the run, with the run-time factor on each."""
     costlier_steps: tuple[CostlierStep, ...] | None = None
-    """The family's steps to a smaller type that cost more, up to this run; None if no history was
-    read."""
+    """The family's changes to a smaller type that cost more; None without history."""
     unauditable: str | None = None
     """Why the job could not be audited at all; None for an audited job."""
 
     @property
     def rollup(self) -> bool:
-        """Whether the audit's dollars are its children's, and not included in other sums."""
+        """Whether the audit sums its children. No other sum then includes its dollars."""
         return self.job.kind.spec.rollup is not None and self.unauditable is None
 
 
 def unauditable_audit(ended: JobEndEvent, reason: str, policy: Policy, ruleset: str) -> Audit:
-    """Returns the audit of a job that could not be audited: only its identity and the reason."""
+    """Returns the audit of a job that could not be audited: its identity and the reason."""
     ref = ended.ref
     return Audit(
         job=Job(

@@ -1,6 +1,6 @@
 """The bill of an audit as a document shows it, and a word for how exactly its total is known.
 
-The word is for programs:
+The words, for programs:
 
 | what is known | word |
 |---|---|
@@ -9,8 +9,6 @@ The word is for programs:
 | a part is not known, so the sum is a lower bound | `at_least` |
 | a spot run without BillableTimeInSeconds: all its seconds are billed | `up_to` |
 | nothing | `unknown` |
-
-`output/text/money.py` writes the same in words for people.
 """
 
 from __future__ import annotations
@@ -115,14 +113,14 @@ def qualify_bill(bill: BillDocument) -> SpendQualifier:
 
 
 def is_upper_bound(bill: BillDocument) -> bool:
-    """Returns whether the total is an upper bound: all seconds of a spot run are billed."""
+    """Returns whether the total is an upper bound, because all seconds of a spot run are billed."""
     return bill["basis"] == "upper_bound" and bill["total_usd"] is not None
 
 
 def undercounted_parts(bill: BillDocument) -> list[str]:
-    """Returns the sentences on parts that would add to the total if they were known.
+    """Returns the sentences on parts that would raise the total if they were known.
 
-    Estimates and upper bounds are not among them.
+    Estimates and upper bounds are left out.
     """
     return [missing for missing in missing_parts(bill) if missing != UPPER_BOUND]
 
@@ -143,7 +141,7 @@ def qualify_change(
 ) -> SpendQualifier:
     """Returns how exactly the size of a change is known.
 
-    `has_fallen`: the change is below 0. Example: -2.00 and `at_least` mean a fall of $2 or more.
+    `has_fallen`: the change is below 0. For -2.00, `at_least` means a fall of $2 or more.
     """
     if SpendQualifier.UNKNOWN in {now, before}:
         return SpendQualifier.UNKNOWN
@@ -155,5 +153,4 @@ _OPPOSITE = {
     SpendQualifier.AT_LEAST: SpendQualifier.UP_TO,
     SpendQualifier.UP_TO: SpendQualifier.AT_LEAST,
 }
-"""The qualifier of an amount that is subtracted: a lower bound becomes an upper bound, and the
-reverse."""
+"""The qualifier of a subtracted amount: a lower bound becomes an upper bound, and the reverse."""

@@ -2,11 +2,10 @@
 
 Keys are always present and only ever added. Money is USD, rounded to 6 decimals when written; an
 unknown value is None. Read a document with `json.loads(text, parse_float=Decimal)`, so that no
-figure becomes a float. Enumerated words (severity, bucket, kind) are plain text, as in JSON: read
-them with their StrEnum, as in `Bucket(finding["bucket"]).is_counted`.
+figure becomes a float. Enumerated words are plain text: `Bucket(finding["bucket"])` reads one.
 
-To add a key, add it to the document's class. The audit's attribute of that name fills the key, or
-the function below the class. `finding_document` has findings and other outcomes.
+To add a key, add it to the document's class. The audit's attribute of that name fills it, or the
+function below the class.
 """
 
 from __future__ import annotations
@@ -272,9 +271,7 @@ class IdleCapacityDocument(TypedDict):
 
 
 def _idle_capacity(idle_capacity: IdleCapacity | None) -> IdleCapacityDocument | None:
-    """Returns the document. Rounds paid and worked hours first, so that worked and idle add up to
-    paid.
-    """
+    """Rounds paid and worked hours first, so that worked and idle add up to paid."""
     if idle_capacity is None:
         return None
     paid, worked = idle_capacity.paid.quantize(_MICRO), idle_capacity.worked.quantize(_MICRO)
@@ -291,9 +288,7 @@ class SliceDocument(TypedDict):
 
 
 def _waterfall(slices: Sequence[Slice], total_usd: Decimal | None) -> list[SliceDocument]:
-    """Returns the slices. The last slice takes the rounding differences, so that they sum to the
-    bill.
-    """
+    """Adds the rounding difference to the last slice, so that all slices sum to the bill."""
     total = round_usd(total_usd)
     if total is None or not slices:
         return []

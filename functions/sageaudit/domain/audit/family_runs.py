@@ -1,6 +1,6 @@
 """The summary of a run, and the earlier runs of its family that are comparable with it.
 
-Comparable runs show what such a run usually costs. `runs` are always a family's runs, newest first.
+`runs` are always a family's runs, newest first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MIN_LEVEL_RUNS = 3
 _MAX_LEVEL_RUNS = 10
 """The most runs of a level: older runs say less about the next run. Our choice."""
 _RUNS_BEFORE_STEP = 5
-"""The number of runs before a possible step of cost whose median is compared."""
+"""The number of runs before a possible change of cost, whose median shows the change."""
 _MAD_TO_SIGMA = Decimal("1.4826")
 """Scales a median absolute deviation to the standard deviation of a normal distribution."""
 
@@ -52,7 +52,7 @@ def summary_of_run(
     rules_with_findings: Iterable[str] = (),
     usage: Measurements | None = None,
 ) -> AuditSummary:
-    """Returns the summary of a run from its job and its use, without the dollars of its audit."""
+    """Returns the summary of a run without the dollars of its audit."""
     group = job.groups[0] if len(job.groups) == 1 else None
     seconds = {phase.name: job.phase_s(phase.name) for phase in job.phases}
     created_at = job.created_at or job.started_at or NO_CREATION_TIME
@@ -90,10 +90,7 @@ def summary_of_run(
 
 
 def _settings(job: Job) -> dict[str, str]:
-    """Returns by path the values of parameters that fixes name, except instances and purchase.
-
-    A checkpoint's path is only "set", as no fix recommends a path.
-    """
+    """A checkpoint's path is only "set", because no fix names a path."""
     pool, batch = job.warm_pool, job.batch
     values: dict[str, Scalar] = {
         VOLUME_PATHS.get(job.kind, ""): job.volume_gb,
@@ -114,7 +111,7 @@ def _settings(job: Job) -> dict[str, str]:
 def first_point_s(job: Job, usage: Measurements) -> Decimal | None:
     """Returns the seconds from the start to the first metric point.
 
-    None for a training job, whose download is a phase of its own, or if unknown.
+    None for a training job, or if unknown.
     """
     if job.kind is JobKind.TRAINING or job.started_at is None or usage.begins_at is None:
         return None
@@ -135,8 +132,7 @@ def comparable_runs(
 ) -> list[AuditSummary]:
     """Returns the completed runs of known cost and duration on the job's instances.
 
-    Kind, type, count and purchase are the job's, except for `except_field`. The runs may have done
-    different work: see `runs_with_same_settings`.
+    `except_field`: the instance property in which they may differ.
     """
     own = _job_instances(job)
     fields = [name for name in own if name != except_field]
@@ -154,7 +150,7 @@ def comparable_runs(
 def runs_with_same_settings(job: Job, runs: Sequence[AuditSummary]) -> list[AuditSummary]:
     """Returns the runs that are known to have the job's code, hyperparameters and inputs.
 
-    The data in the inputs may differ: see `AuditSummary.is_data_pinned`.
+    The data in the inputs may differ.
     """
     is_known = job.fingerprint is not None
     return [run for run in runs if is_known and run.fingerprint == job.fingerprint]
@@ -163,7 +159,7 @@ def runs_with_same_settings(job: Job, runs: Sequence[AuditSummary]) -> list[Audi
 def family_types(
     job: Job, total_usd: Decimal | None, runs: Sequence[AuditSummary], market: Market
 ) -> FamilyTypes:
-    """Returns the types that a family tried, and its costlier steps, including older runs'."""
+    """Returns the types that a family tried, and its changes to a smaller type that cost more."""
     tried = tried_types(job, total_usd, runs, market)
     own = _job_instances(job)
     steps = (
@@ -178,9 +174,10 @@ def family_types(
 def costlier_steps(
     job: Job, tried: Sequence[TriedType], runs: Sequence[AuditSummary]
 ) -> tuple[CostlierStep, ...]:
-    """Returns the costlier steps among `tried`, and those stored with the newest of `runs`.
+    """Returns the family's changes to a smaller type that made its runs cost more.
 
-    Enough new runs on both types can disprove a stored step.
+    They are in `tried`, or stored with the newest of `runs`. Enough new runs can disprove a stored
+    one.
     """
     count = job.groups[0].count if len(job.groups) == 1 else None
     stored = runs[0].costlier_steps or () if runs else ()
@@ -201,7 +198,7 @@ def tried_types(
 ) -> tuple[TriedType, ...]:
     """Returns the types on which the family has comparable runs, including this run.
 
-    If the runs with the same settings have enough runs on two types, only these runs are used.
+    If runs with the same settings cover two types, only these runs are used.
     """
     comparable = comparable_runs(job, runs, except_field="instance_type")
     by_settings, by_all = (
@@ -230,7 +227,7 @@ def _by_type(
 
 
 def completed_runs(runs: Sequence[AuditSummary]) -> list[AuditSummary]:
-    """Returns the completed runs of known cost. A failed run may be cheap because it failed."""
+    """Returns the completed runs of known cost."""
     return [run for run in runs if run.status == "Completed" and run.total_usd is not None]
 
 
@@ -246,26 +243,23 @@ class Level(Struct, frozen=True):
 
     @property
     def spread_usd(self) -> Decimal:
-        """The spread of the costs in USD: a scaled median absolute deviation, which outliers hardly
-        change.
-        """
+        """The spread of the costs in USD, as a scaled median absolute deviation."""
         usual_usd = self.usual_usd
         return _MAD_TO_SIGMA * median([abs(usd - usual_usd) for usd in _costs(self.runs)])
 
     def margin_usd(self, spreads: Decimal, percent: Decimal) -> Decimal:
-        """Returns how far, in USD, a cost must be from the usual cost to count as different."""
+        """Returns by how many USD a cost must differ from the usual cost to count as different."""
         return max(spreads * self.spread_usd, self.usual_usd * percent / 100)
 
 
 def newest_level(
     own: AuditSummary, runs: Sequence[AuditSummary], *, spreads: Decimal, percent: Decimal
 ) -> Level | None:
-    """Returns the level that a run is compared with; None if there is none yet.
+    """Returns the runs that a run's cost is compared with; None if there are none yet.
 
-    A level begins at the last change of type, count or purchase, or at the last lasting step of
-    cost. A change makes a new level after `MIN_LEVEL_RUNS` runs; until then, the previous level is
-    used. Short stretches of runs on other instances are not a change: they are compared with each
-    other.
+    They follow the last change of type, count or purchase, or the last lasting change of cost.
+    After such a change, the runs before count until there are `MIN_LEVEL_RUNS` new ones. Short
+    stretches of runs on other instances are compared with each other.
     """
     instances = instances_of(own)
     runs = [run for run in runs if run.kind == own.kind]
@@ -294,7 +288,6 @@ def newest_level(
 
 
 def _runs_since_step(runs: Sequence[AuditSummary], spreads: Decimal, percent: Decimal) -> Level:
-    """Returns the newest runs, since their cost last changed permanently."""
     for since in range(MIN_LEVEL_RUNS, min(len(runs) - MIN_LEVEL_RUNS, _MAX_LEVEL_RUNS) + 1):
         before = Level(tuple(runs[since : since + _RUNS_BEFORE_STEP]))
         margin_usd, usual_usd = before.margin_usd(spreads, percent), before.usual_usd
@@ -310,7 +303,6 @@ def instances_of(run: AuditSummary) -> tuple[object, ...]:
 
 
 def _job_instances(job: Job) -> dict[str, object]:
-    """Returns the type, count and purchase of a job, by the names of a summary's fields."""
     group = job.groups[0] if len(job.groups) == 1 else None
     return {
         "instance_type": group.instance_type if group else None,

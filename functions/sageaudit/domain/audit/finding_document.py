@@ -1,8 +1,6 @@
 """A finding, and the other outcomes of the rules, as a document shows them.
 
-The function below each document class fills it. A key that the function does not set gets the
-attribute of the same name. The recommendations of a run, one for each finding, are stored with the
-run's summary.
+The function below each document class fills it. Other keys get the attribute of the same name.
 """
 
 from __future__ import annotations
@@ -45,8 +43,8 @@ _LONGEST_REASON = 200
 def fill_document(shape: type[Shape], *sources: object, **overrides: Any) -> Shape:
     """Returns a document of this class.
 
-    A key gets its value from `overrides`, or from the first source that has an attribute of this
-    name. Dates and times become ISO 8601, enums become text, and numbers have 6 decimals.
+    Each key gets its value from `overrides`, or from the first source with an attribute of this
+    name.
     """
     document = dict.fromkeys(shape.__annotations__)
     for key in document:
@@ -117,14 +115,12 @@ class FindingDocument(TypedDict):
 
 
 def is_standing(finding: FindingDocument) -> bool:
-    """Returns whether the finding is neither exempt nor included in, or replaced by, another
-    finding.
-    """
+    """Returns whether the finding is not exempt, and no other finding includes or replaces it."""
     return not (finding["exempt"] or finding["superseded_by"] or finding["subsumed_by"])
 
 
 def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
-    """Returns whether a standing finding has possible dollars that are unknown."""
+    """Returns whether a standing finding has possible dollars of unknown amount."""
     return any(
         is_standing(finding)
         and finding["bucket"] == Bucket.POSSIBLE
@@ -136,8 +132,8 @@ def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
 def max_saving_usd(finding: FindingDocument) -> Decimal | None:
     """Returns the most that the finding may save, in USD; None if unknown.
 
-    The upper end of a range counts if `saving_usd` is 0, or if the saving is possible and not
-    reduced by other fixes.
+    It is the upper end of a range if `saving_usd` is 0. The same holds for a possible saving that
+    no other fix reduces.
     """
     saving_usd, span = finding["saving_usd"], finding["saving_range_usd"]
     if saving_usd is None or not span or not is_standing(finding):
@@ -170,13 +166,12 @@ def finding_document(finding: Finding) -> FindingDocument:
 
 
 def _page_first_step(finding: Finding) -> str | None:
-    """Returns the first step on the rule's page; None if there is a parameter to change."""
     detection = finding.detection
     return None if detection.fix or detection.alternatives else finding.rule.first_step
 
 
 def parse_finding(document: FindingDocument) -> Finding:
-    """Parses a document's finding. Its `change` becomes None, as the document does not have it."""
+    """Parses a finding of a document. Its `change` is None, because documents do not have it."""
     span = document["saving_range_usd"]
     return Finding(
         rule=RuleInfo(
@@ -232,7 +227,7 @@ class ExemptDocument(TypedDict):
 
 
 def _exact(value: Any) -> Any:
-    """Converts a float to the Decimal of its printed form, as a document contains no floats."""
+    """Converts a float to the Decimal of its printed form, as documents contain no floats."""
     return Decimal(str(value)) if isinstance(value, float) else value
 
 
@@ -252,10 +247,7 @@ class NotApplicableDocument(TypedDict):
 
 
 def other_outcomes(outcomes: Outcomes) -> dict[str, list[Any]]:
-    """Returns the rules without a finding, by key.
-
-    `clear`: the rules that judged the job and found nothing.
-    """
+    """Returns the rules without a finding, by key of the document."""
     return {
         "unknown": [
             fill_document(UnknownDocument, outcome, rule=rule.name)
@@ -283,9 +275,9 @@ class AmountKind(enum.StrEnum):
 class Recommendation(Struct, frozen=True):
     """What a standing finding of a run recommends.
 
-    `parameter` and `new`: the first parameter of the fix and its value; empty without a fix.
-    `other_parameters`: the paths that change with it. `amount`: in USD; None if unknown. `exempt`:
-    who accepted the finding and why, if the policy or a tag does.
+    `parameter` and `new`: the first parameter of the fix and its new value; empty without a fix.
+    `other_parameters`: the paths of the other parameters. `amount`: in USD; None if unknown.
+    `exempt`: who accepted the finding and why; None if nobody did.
     """
 
     rule: str
@@ -299,15 +291,14 @@ class Recommendation(Struct, frozen=True):
 
     @property
     def line(self) -> tuple[str, str, AmountKind]:
-        """A key that is equal for recommendations of one rule, parameter and amount kind."""
+        """A key that is equal for recommendations with the same rule, parameter and amount kind."""
         return self.rule, self.parameter or self.new, self.amount_kind
 
 
 def recommendation_from_finding(finding: FindingDocument) -> Recommendation | None:
-    """Returns a finding's recommendation.
+    """Returns a finding's recommendation; None if no message could include it.
 
-    None if the finding has no dollars, is covered by another finding, or is never posted. The
-    amount of a loss is the upper end of its range.
+    The amount of a loss is the upper end of its range.
     """
     bucket, amount, exempt = Bucket(finding["bucket"]), finding["saving_usd"], finding["exempt"]
     fix, exempt_text = finding["fix"], None
@@ -339,7 +330,10 @@ def recommendation_from_finding(finding: FindingDocument) -> Recommendation | No
 def largest_recommendations(
     recommendations: Iterable[Recommendation],
 ) -> tuple[Recommendation, ...]:
-    """Returns the largest recommendation of each `line`, counted ones first, then by amount."""
+    """Returns the largest recommendation of each `line`.
+
+    Avoidable and lost amounts come first, then possible amounts.
+    """
     kinds = list(AmountKind)
     rows = sorted(
         recommendations,
@@ -349,7 +343,7 @@ def largest_recommendations(
 
 
 def value_text(value: Scalar) -> str:
-    """Returns a parameter's value as a text by which values are compared; "" for None."""
+    """Returns a parameter's value as a text that can be compared; "" for None."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,8 +1,8 @@
-"""Pseudonyms for the names in a recording: with one salt, a name always has the same pseudonym.
+"""Replaces the names in a recording by pseudonyms. With one salt, a name has one pseudonym.
 
-A pseudonym keeps only what audits read from a name: whether two runs have one family, whether an
-address names a version of its data, the toolkit of an image. A pseudonym's letters form no words or
-hexadecimal digits, so that it cannot be mistaken for anything else.
+A pseudonym keeps only what audits read from a name: the family, a version of the data, an image's
+toolkit. Its letters form no words or hexadecimal digits, so it cannot be mistaken for anything
+else.
 """
 
 from __future__ import annotations
@@ -67,8 +67,7 @@ _RULE_NUMBER = re.compile(r"(?:-[0-9]{1,14})?\Z")
 class Pseudonyms:
     """Replaces names by pseudonyms. Without the `salt`, nobody can test a guess.
 
-    `names`: the names of the jobs. ARNs have a job's name in lower case; it gets the pseudonym of
-    the name in its original case.
+    `names`: the jobs' names in their original case.
     """
 
     def __init__(self, salt: bytes, names: Iterable[str] = ()) -> None:
@@ -83,8 +82,7 @@ class Pseudonyms:
     def job(self, name: str) -> str:
         """Replaces a job's name.
 
-        The pseudonyms of two names that differ only in a time or number also differ only in a
-        number.
+        Names that differ only in a time or number get pseudonyms that differ only in a number.
         """
         name = self._written.get(name.lower(), name)
         name_stem = stem(name)
@@ -94,7 +92,7 @@ class Pseudonyms:
         return f"{self.word('job', name_stem)}-{number:09}"
 
     def account(self, account: str) -> str:
-        """Replaces an account id by twelve digits, which are no account of AWS's images."""
+        """Replaces an account id by twelve digits that belong to no account of AWS's own images."""
         number = int.from_bytes(self._digest("account", account)[:8]) % 10**9
         return f"900{number:09}"  # no account of AWS begins so
 
@@ -122,8 +120,9 @@ class Pseudonyms:
         return address.replace(bucket, self.bucket(bucket), 1) if bucket else address
 
     def image(self, image: str, own_account: str | None) -> str:
-        """Replaces an image's address. Keeps AWS's own images; of others, only framework and
-        toolkit.
+        """Replaces an image's address, but keeps the addresses of AWS's own images.
+
+        Of any other image, it keeps the framework and toolkit.
         """
         registry, slash, _ = image.partition("/")
         ecr = _ECR.match(registry) if slash else None
@@ -156,15 +155,13 @@ class Pseudonyms:
         return f"{self.word('run', name)}.{file.rpartition('.')[2]}" if file else "-"
 
     def channel(self, name: str) -> str:
-        """Replaces the name of a channel, input or output, but keeps "train" in the name."""
+        """Replaces the name of a channel, input or output, but keeps "train" in it."""
         if name in _INPUTS:
             return name
         return f"{self.word('chn', name)}{'-train' if 'train' in name.lower() else ''}"
 
     def metric(self, name: str) -> str:
-        """Replaces the name of a metric of the user's code, but keeps words for the measured
-        quantity.
-        """
+        """Replaces the name of a metric of the user's code, but keeps words such as "loss"."""
         if name in {metric.value for metric in Metric}:
             return name
         return "-".join((self.word("met", name, 6), *meaningful_words(name)))
@@ -176,8 +173,9 @@ class Pseudonyms:
         return rule if rule in _BUILTIN_RULES else self.word("rul", name)
 
     def host(self, host: str, job_hosts: Iterable[str]) -> str:
-        """Replaces a host's name in metrics by the host's number in the job. Replaces a bare job
-        name, too.
+        """Replaces a host's name in metrics by the host's number in the job.
+
+        A name without a slash is a job's name.
         """
         job, slash, name = host.partition("/")
         if not slash:

@@ -16,13 +16,14 @@ from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, group_rows
 
 NAMES_SHOWN = 10
-"""The number of names that a ranking shows for each scope."""
+"""The default number of names that a ranking shows for each scope."""
 
 
 class RankedName(Struct, frozen=True):
-    """A family, owner or instance type; `name` is None for audits without such a name.
+    """A family, owner or instance type.
 
-    `account_regions`: each account and region in which the name has audits.
+    `name`: None for audits without such a name. `account_regions`: each account and region in which
+    the name has audits.
     """
 
     name: str | None
@@ -39,14 +40,14 @@ class FamilyFix(Struct, frozen=True):
 
 
 class RankedFamily(Struct, frozen=True):
-    """A family with the finding to check first; None if no finding can be read."""
+    """A family with the finding to check first, which is None if no finding can be read."""
 
     family: RankedName
     fix: FamilyFix | None
 
 
 class RankedNames(Struct, frozen=True):
-    """The first names of a scope in order, and the number of all names."""
+    """The first names of a ranking, and the number of all names."""
 
     shown: tuple[RankedName, ...]
     name_count: int
@@ -55,8 +56,7 @@ class RankedNames(Struct, frozen=True):
 class Ranking(Struct, frozen=True):
     """The ranked sums of audits of jobs that ended from `since` to `until` (UTC, both included).
 
-    The sums of families, owners and types each add up to `total`. Only rules with a finding are
-    ranked.
+    Only rules with a finding are ranked.
     """
 
     since: date
@@ -76,7 +76,10 @@ def ranking(
     find_fix: Callable[[RankedName], FamilyFix | None],
     shown: int = NAMES_SHOWN,
 ) -> Ranking:
-    """Ranks the daily sums that `read_rows` returns. `find_fix`: called for each shown family."""
+    """Ranks the daily sums that `read_rows` returns.
+
+    `find_fix`: called for each shown family. `shown`: the number of names to show.
+    """
     families = _rank_names(read_rows(Scope.FAMILY))
     total = sum((family.sums for family in families), Sums())
     return Ranking(
@@ -106,9 +109,9 @@ def family_fix(
     summaries: Iterable[AuditSummary],
     read_audit: Callable[[JobKey], AuditDocument | None],
 ) -> FamilyFix | None:
-    """Returns the finding to check first: of the family's rule with the most dollars.
+    """Returns the family's finding to check first; None if no finding can be read.
 
-    Avoidable and lost dollars count before possible dollars. None if no finding can be read.
+    Its rule has the most avoidable and lost dollars.
     """
     runs = [*summaries]
     fixes = (rule_fix(rule, runs, read_audit) for rule, _ in ranked_rules(sums))
@@ -122,7 +125,7 @@ def rule_fix(
 ) -> FamilyFix | None:
     """Returns the rule's finding in the run with the most dollars; None if it cannot be read.
 
-    `summaries`: runs of one family, newest first. Among equal runs, the newest counts.
+    `summaries`: runs of one family, newest first.
     """
     runs = [run for run in summaries if rule in run.sums.rules and not run.rollup]
     largest = max(runs, key=lambda run: _rule_amounts(run, rule), default=None)
@@ -153,6 +156,5 @@ def _rank_names(rows: Iterable[SumRow]) -> list[RankedName]:
 
 
 def _order(ranked: RankedName) -> tuple[Any, ...]:
-    """Sort key: avoidable and lost dollars, then the cost. The name makes the order stable."""
     sums = ranked.sums
     return -sums.waste_usd, -sums.total_usd, -sums.possible_usd, ranked.name or ""

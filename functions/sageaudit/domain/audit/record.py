@@ -16,11 +16,11 @@ from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.errors import BadHistory
 
 MAX_EARLIER_RUNS = 50
-"""The most earlier runs of the family that a run is compared with: one query of about 80 KB."""
+"""The most earlier runs that a run is compared with: one query of about 80 KB."""
 DETAIL_DAYS = 90
-"""How long a detail is stored (docs/data-model.md). Afterwards the job cannot be judged again."""
+"""The days for which a detail is stored (docs/data-model.md)."""
 UNKNOWN_NAME = "unknown"
-"""Replaces the account or region, in rows and keys, of a run whose recording does not name it."""
+"""Replaces the account or region of a run in rows and keys if its recording does not name it."""
 NO_CREATION_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Replaces an unknown creation time. A run with this time is identified by its ARN alone."""
 
@@ -29,7 +29,7 @@ Row_co = TypeVar("Row_co", covariant=True)
 
 
 class Detail(Struct, frozen=True):
-    """What is needed to audit a job again: stored Describe answer, tags and packed series.
+    """What is needed to audit a job again: the Describe answer, tags and packed series.
 
     `note`: which series were too large to store; None if all are stored.
     """
@@ -44,10 +44,9 @@ class AuditEntry(Struct, frozen=True):
     """One audit to record. History sets `document["audit"]["version"]`.
 
     `last_modified_at`: the job's LastModifiedTime; an older state never overwrites a newer one.
-    `force_new_version`: records a new version even if nothing about the job changed, as for a new
-    ruleset. `run_summary`: the RUN_FIELDS for the family's later runs; None for a job that was
-    never described. `earlier_runs`: the family's runs that this audit was compared with, newest
-    first; None if none were read.
+    `force_new_version`: records a version even if nothing about the job changed. `run_summary`:
+    what the family's later runs read; None if the job was never described. `earlier_runs`: the runs
+    that this audit was compared with; None if none were read.
     """
 
     key: JobKey
@@ -61,8 +60,9 @@ class AuditEntry(Struct, frozen=True):
 
 
 class RecordOutcome(enum.Enum):
-    """The result of recording an audit: a new version, or nothing for a repeated delivery or an
-    older state.
+    """The result of recording an audit.
+
+    Nothing is recorded for a repeated delivery or an older state of the job.
     """
 
     RECORDED = "recorded"
@@ -89,7 +89,7 @@ class FindingRow(Struct, frozen=True, kw_only=True):
     saving_usd: Decimal | None = None
     saving_alone_usd: Decimal | None = None
     saving_up_to_usd: Decimal | None = None
-    """The most that the finding may save; above `saving_usd` if the upper end of a range is not
+    """The most that the finding may save. It is above `saving_usd` if a range's upper end is not
     counted."""
     summary: str
     fix: str | None = None
@@ -101,8 +101,7 @@ class FindingRow(Struct, frozen=True, kw_only=True):
 class RuleFinding(Struct, frozen=True):
     """A finding in a list of one rule, with its audit's summary.
 
-    The summary's `severity` and `estimated` are the finding's. `is_loaded`: the summary is
-    complete; otherwise it has only the fields that the list contains.
+    `is_loaded`: False if the summary has only the fields that the list contains.
     """
 
     finding: FindingRow
@@ -126,7 +125,7 @@ class RuleFinding(Struct, frozen=True):
 
 
 class RunIndex(enum.StrEnum):
-    """The indexes by which a history is read. The values are their names in the table."""
+    """The indexes of a history. The values are their names in the table."""
 
     DAY = "by-day"
     FAMILY = "by-family"
@@ -138,7 +137,7 @@ class RunIndex(enum.StrEnum):
 
 
 class RunQuery(Struct, Generic[Row_co], frozen=True):
-    """A query for a list of a history: an index, and the values to look up in it."""
+    """A query of a history: an index, and the values to look up in it."""
 
     index: RunIndex
     values: tuple[str, ...]
@@ -165,8 +164,9 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
 
     @staticmethod
     def for_name(name: str) -> RunQuery[AuditSummary]:
-        """Queries the runs of jobs with a name, ignoring case, because ARNs have the name in lower
-        case.
+        """Queries the runs of jobs with this name, ignoring case.
+
+        ARNs have the name in lower case.
         """
         return RunQuery(RunIndex.NAME, (name.lower(),))
 
@@ -177,9 +177,9 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
 
     @staticmethod
     def due_until(until: datetime) -> RunQuery[AuditSummary | BadHistory]:
-        """Queries the runs whose audit is due by `until`, the oldest first, unlike other queries.
+        """Queries the runs whose audit is due by `until`, the oldest first.
 
-        A row that cannot be read is returned as its error.
+        A row that cannot be read is returned as an error.
         """
         return RunQuery(RunIndex.DUE, (until.isoformat(),))
 
@@ -192,8 +192,7 @@ class SendClaim(enum.Enum):
     REPEAT = "repeat"
     """An earlier try may have posted the notice. Send it once more, marked as a possible repeat."""
     EXHAUSTED = "spent"
-    """The first send and the repeat both ended without an answer. A person must decide about a
-    third."""
+    """Neither the first send nor the repeat was answered. A person must decide about a third."""
     DONE = "done"
     """The notice was sent: nothing to do."""
     BUSY = "busy"

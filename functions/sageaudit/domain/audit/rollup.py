@@ -1,7 +1,6 @@
-"""The audit of a roll-up: the sum of its children's audits, not included in any other sum.
+"""The audit of a roll-up: the sum of its children's audits, which no other sum includes.
 
-The cost of a tuning or AutoML job is on the jobs that it launched. A child keeps its own shares. A
-finding of the roll-up merges one rule's findings over all children, with the sum of their shares.
+The cost of a tuning or AutoML job is on the jobs that it launched.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from sageaudit.structs import replace
 
 _ZERO = Decimal(0)
 _FIRST_WORDS = frozenset({"After", "In", "It", "Its", "No", "On", "Runs", "The", "This"})
-"""First words of summaries that are written small inside a sentence."""
+"""First words of summaries that are written in lower case inside a sentence."""
 
 
 def rollup_job_from_children(children: Sequence[AuditDocument]) -> Job:
-    """Derives the roll-up's job from its children, if its own Describe answer was not recorded."""
+    """Derives the roll-up's job from its children, if its own description was not recorded."""
     rows = [child["job"] for child in children]
     first = rows[0]
     times = [
@@ -74,9 +73,9 @@ def roll_up(
 ) -> Audit:
     """Returns the audit of a roll-up: the sum of its children's audits.
 
-    `launched_count`: the number of jobs that it launched; None if unknown. A roll-up that launched
-    nothing cost nothing. `outcomes`: of the roll-up's own rules. `own_savings`: the savings of
-    these rules, from what the children's findings did not claim.
+    `launched_count`: the number of launched jobs; None if unknown. If it is 0, the cost is 0.
+    `outcomes`: those of the roll-up's own rules. `own_savings`: what these rules save beyond the
+    children's findings.
     """
     empty_sum = _ZERO if launched_count == 0 else None
     jobs_label = _children_label(job)
@@ -117,13 +116,11 @@ def roll_up(
 
 
 def _children_label(job: Job) -> str:
-    """Returns what sentences call the roll-up's jobs."""
     rollup = job.kind.spec.rollup
     return rollup.children_label if rollup else "jobs"
 
 
 def _basis(children: Sequence[AuditDocument]) -> Basis:
-    """Returns upper_bound if a child's bill is one, else none: the sum has no lines of its own."""
     has_upper_bound = any(is_upper_bound(child["bill"]) for child in children)
     return "upper_bound" if has_upper_bound else "none"
 
@@ -131,7 +128,6 @@ def _basis(children: Sequence[AuditDocument]) -> Basis:
 def _judgement(
     children: Sequence[AuditDocument], launched_count: int | None, jobs_label: str
 ) -> Judgement:
-    """Returns how much of the roll-up's jobs was judged; NO if no job is known."""
     if not children and launched_count != 0:
         return Judgement(Judged.NO, (f"Its {jobs_label} are not audited.",))
     unaudited = max((launched_count or 0) - len(children), 0)
@@ -141,7 +137,6 @@ def _judgement(
 
 
 def _child_judgement(child: AuditDocument) -> Judgement:
-    """Returns a child's judgement; at most PARTLY if the child's avoidable dollars are unknown."""
     judged, reasons = Judged(child["judged"]), tuple(child["not_judged"])
     if child["avoidable_usd"] is None and judged is not Judged.NO:
         return Judgement(Judged.PARTLY, (*reasons, "Its avoidable dollars are not known."))
@@ -173,10 +168,7 @@ def _missing(
 
 
 def _incomplete(children: Sequence[AuditDocument], jobs_label: str) -> Iterable[str]:
-    """Yields once each reason why bills of known cost are incomplete, with the number of jobs.
-
-    Upper bounds are not reasons, as the bill's basis has them.
-    """
+    """Yields each reason once. Upper bounds are left out, because the bill's basis shows them."""
     counts: Counter[str] = Counter()
     for bill in (child["bill"] for child in children if child["bill"]["total_usd"] is not None):
         counts.update(undercounted_parts(bill))
@@ -192,8 +184,6 @@ def _savings(
     own: TrialSavings,
     jobs_label: str,
 ) -> Savings:
-    """Sums the children's shares and those of the roll-up's own findings."""
-
     def total(parts: Sequence[Decimal | None], bucket: Bucket) -> Decimal | None:
         usd = own.usd(bucket)
         return sum_if_complete([*parts, usd]) if parts or usd else empty_sum
@@ -232,7 +222,6 @@ def _merged_findings(
 
 
 def _in_sentence(summary: str) -> str:
-    """Returns a summary without its capital letter, unless it begins with a name."""
     first_word = summary.partition(" ")[0]
     return f"{summary[:1].lower()}{summary[1:]}" if first_word in _FIRST_WORDS else summary
 
@@ -240,11 +229,6 @@ def _in_sentence(summary: str) -> str:
 def _merge_rule_findings(
     documents: Sequence[FindingDocument], scope_text: str, key: str, severities: Severities
 ) -> Finding:
-    """Merges a rule's findings: the text of the most expensive one, and the sum of their shares.
-
-    `scope_text`: the number of children, in words. `key`: the evidence key for the number of
-    findings. The upper end of the range is the most that the findings may save.
-    """
     findings = list(map(parse_finding, documents))
     max_usd = sum((max_saving_usd(finding) or _ZERO for finding in documents), _ZERO)
     largest = max(findings, key=lambda finding: finding.saving_usd or _ZERO)
@@ -278,9 +262,6 @@ def _merge_rule_findings(
 
 
 def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable[Slice]:
-    """Sums each slice over all children. The shares of the roll-up's own findings reduce the
-    remainder.
-    """
     sums: dict[str, Decimal] = {}
     for child in children:
         for part in child["waterfall"]:
@@ -297,6 +278,5 @@ def _waterfall(children: Sequence[AuditDocument], own: TrialSavings) -> Iterable
 
 
 def _known_sum(values: Iterable[Decimal | None]) -> Decimal | None:
-    """Returns the sum of the known values; None if no value is known."""
     known_values = [value for value in values if value is not None]
     return sum(known_values, _ZERO) if known_values else None

@@ -24,8 +24,7 @@ _INTERRUPTED = "Interrupted"
 
 
 class JobKey(Struct, frozen=True):
-    """The key of one run: the job's ARN and creation time, as a deleted job's name can be used
-    again.
+    """The key of one run: the job's ARN and creation time, because names can be used again.
 
     `created_at`: the start time if the creation time is unknown.
     """
@@ -35,11 +34,11 @@ class JobKey(Struct, frozen=True):
 
 
 class AuditSummary(Struct, frozen=True, kw_only=True):
-    """The newest audit of one job, as it is stored for lists, sums and the family's later runs.
+    """The newest audit of one job, as lists, sums and the family's later runs read it.
 
-    None means unknown. The fields from `purchase` on (RUN_FIELDS) are about the run itself, and the
-    audit's document does not have them. Roll-ups, and jobs that were never described, have none of
-    these fields. Before an audit is recorded, its summary has no version, digest and ruleset.
+    None means unknown. The fields in RUN_FIELDS are about the run itself, and not in the audit's
+    document. Roll-ups, and jobs that were never described, do not have them. Version, digest and
+    ruleset are set when the audit is recorded.
     """
 
     key: JobKey
@@ -64,7 +63,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     costliest_rule: str | None = None
     unauditable: str | None = None
     digest: str = ""
-    """A digest of the audit's content, equal for two audits with the same content."""
+    """A digest that is equal for two audits with the same content."""
     ruleset: str = ""
     policy: str = ""
     family_version: int = 0
@@ -74,23 +73,20 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     spend_qualifier: SpendQualifier = SpendQualifier.UNKNOWN
     """How exactly the total is known."""
     estimated: bool = False
-    """Whether the dollars depend on an estimated rate."""
     incomplete: bool = False
     """Whether the total lacks a part, such as storage without a price."""
     stamp: str | None = None
-    """A checksum of the facts of this run that audits of later family runs use.
-
-    If the checksum changes, those audits are out of date. None if no later run is compared with
-    this run."""
+    """A checksum of the run's facts that audits of later family runs use. If it changes, those
+    audits are out of date. None if no later run is compared with this run."""
     findings_without_row: int | None = None
-    """The number of findings that only the document has, as an audit has at most 40 rows; None if
-    each finding has a row."""
+    """The number of findings without a row, as an audit has at most 40 rows; None if each has a
+    row."""
     sums: Sums = Sums()
     """What this version adds to the daily sums."""
     severity: Severity | None = None
     """The severity of the most severe standing finding; None without a finding."""
     tags: Mapping[str, str | None] = field(default_factory=dict)
-    """The policy's cost tags; None for a tag that the job does not have."""
+    """The values of the policy's cost tags; None for a tag that the job lacks."""
     image: str | None = None
     duration_s: int | None = None
     """The seconds from start to end."""
@@ -110,9 +106,9 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     """What Spot saved, in USD; None for a roll-up."""
     usage_quantities: Mapping[str, Decimal | None] | None = None
     """Hours or GB-months by usage type; None for a roll-up. Prepaid and free capacity is not
-    included, as AWS bills it elsewhere."""
+    included."""
     usage_costs: Mapping[str, Decimal | None] | None = None
-    """The USD of `usage_quantities` by usage type; None for an unknown cost."""
+    """USD by usage type; None for an unknown cost."""
     instance: str | None = None
     """The instances, for people: `2 x ml.g5.xlarge`, or several groups joined by ` + `."""
     possible_usd: Decimal | None = None
@@ -122,7 +118,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     retained_s: Decimal | None = None
     """The seconds for which the warm pool was retained, per instance."""
     instance_type: str | None = None
-    """The instance type; None if the run used several types, like `instance_count`."""
+    """The instance type; None if the run used several types."""
     instance_count: int | None = None
     fingerprint: str | None = None
     """The keyed hash of image, data, entry point and hyperparameters, if any."""
@@ -138,8 +134,8 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     rules_with_findings: tuple[str, ...] = ()
     """The rules with a standing finding that affects how later runs are judged."""
     use_digest: str | None = None
-    """A digest of the minutes that a short run adds to the pools of later runs
-    (`domain/usage/judged_use`). None for any other run."""
+    """A digest of the minutes that a short run adds to the pools of later runs; None for other
+    runs."""
     recommended_type: str | None = None
     """The type that a standing finding recommends."""
     smallest_types: Mapping[str, Decimal] | None = None
@@ -147,14 +143,14 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     costlier_steps: tuple[CostlierStep, ...] | None = None
     """The steps to a smaller type that have made the family's runs cost more."""
     first_point_s: Decimal | None = None
-    """For a processing or transform job, the seconds from its start to its first metric point,
-    which comes after the download."""
+    """The seconds from the start of a processing or transform job to its first metric point, which
+    follows the download."""
     disk_gb: Decimal | None = None
-    """For a processing or transform job, the most GB used of a host's volume."""
+    """The most GB used of a host's volume, for a processing or transform job."""
     recommendations: tuple[Recommendation, ...] | None = None
     """The run's recommendations, the largest first."""
     settings: Mapping[str, str] | None = None
-    """By path, the values of other parameters that fixes name."""
+    """The values of other parameters that fixes name, by path."""
 
     def is_due(self, now: datetime) -> bool:
         """Returns whether the job is due to be audited again."""
@@ -179,7 +175,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     def waste_usd(self) -> Decimal | None:
         """The known avoidable and lost dollars together.
 
-        None if the known dollars are 0 and the avoidable or lost dollars are unknown.
+        None if they are 0 and one of them is unknown.
         """
         sum_usd = (self.avoidable_usd or _ZERO) + (self.lost_usd or _ZERO)
         is_unknown = self.avoidable_usd is None or self.lost_usd is None
@@ -193,19 +189,17 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
 
     @property
     def lost_up_to_usd(self) -> Decimal | None:
-        """The maximum USD that may be lost."""
+        """The maximum USD that may be lost; None if unknown."""
         return self.sums.known_lost_up_to_usd
 
     @property
     def idle_usd(self) -> Decimal | None:
-        """The value of the idle capacity in USD."""
+        """The value of the idle capacity in USD; None if unknown."""
         return self.sums.known_idle_usd
 
     @property
     def possible_incomplete(self) -> bool:
-        """Whether more than `possible_usd` may be possible, because a finding's dollars are
-        unknown.
-        """
+        """Whether more may be possible, because a finding's dollars are unknown."""
         return bool(self.sums.possible_unknown)
 
     @property
@@ -236,13 +230,14 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
 
     @property
     def is_comparable(self) -> bool:
-        """Whether later runs may be compared with this run. False for a roll-up or a job that was
-        never described.
+        """Whether later runs may be compared with this run.
+
+        False for a roll-up, or if the job was never described.
         """
         return self.purchase is not None and not self.rollup
 
     def matching_recommendation(self, other: Recommendation) -> Recommendation | None:
-        """Returns the run's recommendation with the `line` of `other`; None without one."""
+        """Returns the run's recommendation for the same rule and parameter; None without one."""
         return next((row for row in self.recommendations or () if row.line == other.line), None)
 
     def setting_value(self, path: str) -> str | None:
@@ -270,8 +265,7 @@ RUN_FIELDS = (*_STAMP_FIELDS, "recommendations", "settings")
 def comparison_stamp(run: AuditSummary) -> str:
     """Returns a checksum of the run's facts that audits of later family runs use.
 
-    The facts include the run's avoidable dollars only if the run is short, because later audits
-    sum the avoidable dollars of short runs.
+    It includes the avoidable dollars of a short run, because later audits sum them.
     """
     fields = {name: getattr(run, name) for name in _STAMP_FIELDS}
     fields["rules_with_findings"] = sorted(run.rules_with_findings)
@@ -287,7 +281,7 @@ def _hours(seconds: int | None) -> Decimal | None:
 
 
 def _exact(value: object) -> str:
-    """Returns a text that is equal for equal numbers, such as 4.50 and 4.5."""
+    """Returns an equal text for equal numbers, such as 4.50 and 4.5."""
     if isinstance(value, Decimal):
         return str(value.normalize())
     if isinstance(value, Mapping):

@@ -1,7 +1,7 @@
 """Sums over audits: what one audit adds, and daily sums by account, family, owner and type.
 
-A roll-up repeats its children's dollars, so it adds only its own findings. An unknown amount adds
-nothing to the sum, and 1 to the count of unknown amounts.
+A roll-up adds only its own findings, because it repeats its children's dollars. An unknown amount
+adds 1 to the count of unknown amounts.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from sageaudit.domain.audit.finding_document import (
 from sageaudit.domain.bill.finding import Bucket
 
 MAX_RULES_BY_NAME = 40
-"""The maximum number of rules that an audit adds to by name, in the order of its findings. The
-audit adds further rules to OTHERS."""
+"""The most rules that an audit adds to by name, in the order of its findings. Further rules are
+added to OTHERS."""
 OTHERS = "(others)"
 """The name under which rules beyond `MAX_RULES_BY_NAME` are summed."""
 _JUDGED = frozenset({Judged.YES, Judged.PARTLY})
 _ZERO = Decimal(0)
 _MICRODOLLAR = Decimal("0.000001")
 _LARGEST_EXPONENT = 8
-"""Amounts of $1,000,000,000 or more are not stored: no job costs this much. SQLite's integers hold
-the sum of 9,000 such amounts in millionths."""
+"""Amounts of $1,000,000,000 or more are not stored. SQLite's integers hold the sum of 9,000 such
+amounts in millionths."""
 
 
 class Scope(enum.StrEnum):
@@ -56,11 +56,10 @@ class Scope(enum.StrEnum):
 
 
 class RuleSums(Struct, frozen=True):
-    """The sums of one rule's standing findings. Dollars are their shares in USD, by bucket.
+    """The sums of one rule's standing findings in USD, by bucket.
 
-    `avoidable_range_usd`, `lost_range_usd` and `possible_range_usd`: how much more findings with a
-    range may save. `avoidable_unknown`, `lost_unknown` and `possible_unknown`: the number of
-    findings with unknown dollars. `estimated`: the number of findings at an estimated rate.
+    The `*_range_usd` fields say how much more findings with a range may save. The `*_unknown`
+    fields count findings with unknown dollars. `estimated` counts findings at an estimated rate.
     """
 
     findings: int = 0
@@ -106,13 +105,11 @@ class RuleSums(Struct, frozen=True):
 class Sums(Struct, frozen=True):
     """Sums of the newest versions of audits. Counts are of jobs, without roll-ups.
 
-    `failed`: failed jobs that had started. `unpriced`: jobs of unknown total, which are in no sum
-    of dollars. `incomplete`: jobs whose known total lacks a part. `upper_bounds`: jobs whose total
-    is an upper bound. `estimated`: jobs with dollars at an estimated rate. `avoidable_unknown`,
-    `lost_unknown` and `idle_unknown`: the number of jobs whose dollars of this kind are unknown.
-    `possible_unknown`: jobs and roll-ups whose possible dollars are unknown, at least in part.
-    `judged_usd`: the total of the jobs that were judged, in whole or in part. `idle_usd`: the value
-    of idle capacity. `idle_counted_usd`: the part of it in avoidable or lost dollars.
+    `failed`: failed jobs that had started. `unpriced`: jobs of unknown total, which are in no sum.
+    `incomplete`: jobs whose total lacks a part. `upper_bounds`: jobs whose total is an upper bound.
+    `estimated`: jobs at an estimated rate. The `*_unknown` fields count jobs whose dollars of this
+    kind are unknown. `judged_usd`: the total of jobs that were judged at least in part. `idle_usd`:
+    the value of idle capacity. `idle_counted_usd`: its part in avoidable or lost dollars.
     """
 
     jobs: int = 0
@@ -202,10 +199,10 @@ class Sums(Struct, frozen=True):
 
 
 class SumRow(Struct, frozen=True):
-    """The sums of one day (UTC, by the job's end) and one name. Rows with the same name and day add
-    up.
+    """The sums of one day and one name. Rows of the same day and name add up.
 
-    `name`: None for Scope.ACCOUNT, and for audits without an owner or a single type.
+    `day`: the day (UTC) on which the jobs ended. `name`: None for Scope.ACCOUNT, and for audits
+    without an owner or a single type.
     """
 
     scope: Scope
@@ -234,7 +231,7 @@ Key = TypeVar("Key")
 
 
 def add_sums(parts: Sequence[Sums]) -> Sums:
-    """Returns the sum of all parts, computed in one pass."""
+    """Returns the sum of all parts."""
     if len(parts) == 1 and RuleSums() not in parts[0].rules.values():
         return parts[0]
     parts_by_rule: dict[str, list[RuleSums]] = defaultdict(list)
@@ -247,14 +244,15 @@ def add_sums(parts: Sequence[Sums]) -> Sums:
 
 
 def sum_rows(rows: Iterable[SumRow]) -> Sums:
-    """Returns the sum of all rows. They must be of one scope, as each scope counts every audit."""
+    """Returns the sum of all rows, which must be of one scope.
+
+    Each scope counts every audit once.
+    """
     return add_sums([row.sums for row in rows])
 
 
 def group_rows(rows: Iterable[SumRow], key: Callable[[SumRow], Key]) -> dict[Key, Sums]:
-    """Returns the sums of rows by a key, such as `lambda row: row.day`, in order of first
-    occurrence.
-    """
+    """Returns the sums of rows by `key`, in order of first occurrence."""
     parts: dict[Key, list[Sums]] = defaultdict(list)
     for row in rows:
         parts[key(row)].append(row.sums)
@@ -325,7 +323,6 @@ def unused_capacity_usd(document: AuditDocument) -> Decimal | None:
 
 
 def _rules(document: AuditDocument, findings: list[FindingDocument]) -> dict[str, RuleSums]:
-    """Returns the sums by rule. A share counts if the audit's own sum of its bucket is known."""
     sums: dict[str, RuleSums] = {}
     for finding in filter(is_standing, findings):
         name = finding["rule"]
@@ -358,7 +355,6 @@ def _usd_or_zero(amount: Decimal | None) -> Decimal:
 
 
 def _numbers(parts: Sequence[Sums] | Sequence[RuleSums]) -> dict[str, Any]:
-    """Returns the sum of each count and amount by field name."""
     sums_type = type(parts[0]) if parts else Sums
     zero = sums_type()
     return {

@@ -1,8 +1,7 @@
 """The trials (training jobs) of a tuning job: their cost, their objective, and the savings.
 
-A tuning job has no bill of its own. The findings of its trials claim their shares first. A finding
-of the tuning job then claims the rest of the bills of the trials that it names. Each dollar is
-claimed once.
+A tuning job has no bill of its own. Its findings claim what the trials' own findings leave of the
+trials' bills.
 """
 
 from __future__ import annotations
@@ -30,9 +29,8 @@ class Trial(Struct, frozen=True):
     """The cost and objective of one trial. None means unknown.
 
     `objective`: the final value of the tuning job's metric. `counted_usd`: the part of the bill in
-    the trial's own avoidable and lost findings. `possible_usd`: the part in its possible findings.
-    The tuning job's findings can claim the rest. `counted_usd` is 0 for a trial that was not
-    judged, and `possible_usd` for a saving without a figure.
+    the trial's own avoidable and lost findings. `possible_usd`: the part in its possible findings;
+    0 if unknown.
     """
 
     name: str
@@ -81,7 +79,7 @@ class TrialSavings(Struct, frozen=True):
     findings: tuple[Finding, ...]
 
     def usd(self, bucket: Bucket) -> Decimal:
-        """Returns the sum of the shares of one bucket."""
+        """Returns the sum of the findings' USD in one bucket."""
         findings = (finding for finding in self.findings if finding.detection.bucket is bucket)
         return sum((finding.saving_usd or _ZERO for finding in findings), _ZERO)
 
@@ -92,7 +90,10 @@ def allocate_trial_savings(
     severities: Severities,
     exemptions: Mapping[str, Exemption],
 ) -> TrialSavings:
-    """Gives each finding the unclaimed USD of the trials that it names, in a fixed order."""
+    """Gives each finding the unclaimed USD of the trials that it names.
+
+    Lost findings claim first, then avoidable and possible findings.
+    """
     trial_by_name = {trial.name: trial for trial in trials}
     unclaimed_by_name = {name: _unclaimed_usd(trial) for name, trial in trial_by_name.items()}
     findings = []
@@ -136,7 +137,7 @@ def allocate_trial_savings(
 
 
 def _unclaimed_usd(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
-    """Returns the unclaimed USD of a trial, first for counted findings, then for possible ones."""
+    """Returns the USD that counted findings can claim, then the USD for possible findings."""
     if trial.total_usd is None or trial.counted_usd is None:
         return None, None
     unclaimed_usd = trial.total_usd - trial.counted_usd

@@ -1,13 +1,14 @@
 """Computes the bill of a job from the job and the market.
 
-compute   = billable seconds x instances x on-demand rate of the region
-storage   = GB x instance-hours / hours of that calendar month, only if EBS is provisioned
+Prices are on demand. Savings Plans, credits, the free tier, S3, FSx, ECR, NAT and data transfer are
+not included. A bill with an estimated rate has dollars, but is not complete.
+
+compute = billable seconds x instances x on-demand rate of the region
+storage = GB x instance-hours / hours of that calendar month, only if EBS is provisioned
 warm pool = retained seconds x instances x the same rate, and its volumes
 
-Sources: botocore (BillableTimeInSeconds, "multiply by the instance count"); the quantities match
-the lines of a real eu-west-1 bill of December 2023 to the printed digit. Prices are on demand.
-Savings Plans, credits, the free tier, S3, FSx, ECR, NAT and data transfer are not included. A bill
-with an estimated rate has dollars, but is not complete.
+Sources: botocore (BillableTimeInSeconds, "multiply by the instance count"); the quantities match a
+real eu-west-1 bill of December 2023 to the printed digit.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ from sageaudit.domain.prices.market import Market, Rate
 from sageaudit.domain.prices.price_list import STORAGE
 
 Basis = Literal["billable_seconds", "estimated_from_times", "upper_bound", "prepaid", "none"]
-"""How the billed seconds are known: reported by AWS, computed from times, or all seconds of a Spot
-run. `prepaid`: a training plan. `none`: unknown, or not started."""
+"""How the billed seconds are known. `billable_seconds`: reported by AWS. `estimated_from_times`:
+computed from times. `upper_bound`: all seconds of a Spot run. `prepaid`: a training plan. `none`:
+unknown, or not started."""
 
 _ZERO = Decimal(0)
 
@@ -49,7 +51,7 @@ _MILLIONTH = Decimal("0.000001")
 def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
     """Returns the wall-clock seconds billed for each instance, and how they are known.
 
-    A running job's seconds end at `observed_until`.
+    For a running job, the seconds end at `observed_until`.
     """
     if job.purchase is Purchase.SERVERLESS:
         return None, "none"
@@ -65,7 +67,6 @@ def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
 
 
 def _seconds_so_far(job: Job) -> Decimal | None:
-    """Returns the billed seconds of a running job. Waiting for capacity is not billed."""
     if is_still_waiting(job):
         return _ZERO
     seconds = job.billed_phases_s
@@ -100,7 +101,7 @@ class PhaseCost(Struct, frozen=True):
 class Bill(Struct, frozen=True, dict=True):
     """The lines of a bill, the cost by phase, and one sentence for each missing part.
 
-    The class has no slots, so that sums are cached: many changed bills are compared with one bill.
+    The class has no slots, so that sums are cached.
     """
 
     basis: Basis
@@ -239,7 +240,6 @@ def _compute_note(job: Job, group: InstanceGroup) -> str:
 
 
 def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[BillLine]:
-    """Yields the volumes' cost: one line for each calendar month of the run."""
     if job.kind not in VOLUME_PATHS or job.volume_gb == 0:
         return
     groups = [group for group in job.groups if group.instance_type in market.types]
@@ -277,9 +277,7 @@ def _storage(job: Job, market: Market, seconds: Decimal, item: str) -> Iterator[
 
 
 def _by_month(start: datetime, end: datetime) -> Iterator[tuple[datetime, Decimal]]:
-    """Yields each calendar month (UTC) of a period with its share of the time. All shares sum to
-    1.
-    """
+    """Yields each calendar month (UTC) with its share (0..1) of the time."""
     total_s = seconds_between(start, end)
     month = datetime(start.year, start.month, 1, tzinfo=UTC)
     if not total_s:
@@ -343,11 +341,7 @@ def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
 
 
 def _phases(job: Job, compute_usd: Decimal | None) -> tuple[PhaseCost, ...]:
-    """Returns each phase's share of the compute lines by its billed seconds, on Spot too.
-
-    Shares are rounded to millionths. The longest phase gets the remainder, so that they sum to
-    compute.
-    """
+    """Splits the compute lines by billed seconds; the longest phase gets the rounding rest."""
     billed_s = job.billed_phases_s
     if compute_usd is None or not compute_usd or not billed_s:
         billed_phase_usd = _ZERO if compute_usd == 0 else None

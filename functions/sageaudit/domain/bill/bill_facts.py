@@ -1,7 +1,4 @@
-"""Facts about a bill besides its lines: kind of prices, Spot saving, and what is not included.
-
-For an interrupted Spot run, also its attempts: the repeated work, and what was billed for it.
-"""
+"""Facts about a bill besides its lines: kind of prices, Spot saving, and what is not included."""
 
 from __future__ import annotations
 
@@ -40,25 +37,21 @@ _ECR = re.compile(
 
 
 def lacks_checkpoints(job: Job) -> bool:
-    """Returns whether a run without a sign of checkpoints is too long to start again from
-    scratch.
-    """
+    """Returns whether a run of over `CHECKPOINTS_FROM_S` seconds shows no checkpoints."""
     return restarts_from_scratch(job) and (job.elapsed_s or _ZERO) > CHECKPOINTS_FROM_S
 
 
 def restarts_from_scratch(job: Job) -> bool:
-    """Returns whether the run shows no sign of checkpoints, so that an interruption loses all
-    work.
-    """
+    """Returns whether the run shows no checkpoints, so that an interruption loses all work."""
     return not (job.checkpointed or job.hints.own_checkpoints)
 
 
 class Attempts(Struct, frozen=True):
-    """The attempts of an interrupted run: all training seconds, and the repeated seconds.
+    """The attempts of an interrupted run.
 
-    `repeated_s`: the training seconds before the last attempt. Shares (0..1) are of the billed
-    seconds. `max_repeated_share`: of the repeated seconds, without downloads and uploads.
-    `min_repeated_share`: of the seconds billed beyond the last attempt, at most the maximum.
+    `training_s`: the training seconds of all attempts. `repeated_s`: the training seconds before
+    the last attempt. `max_repeated_share`: these seconds as a share (0..1) of all billed phases.
+    `min_repeated_share`: the share of the billed seconds that exceeds the last attempt.
     """
 
     training_s: Decimal
@@ -85,9 +78,9 @@ def attempts(job: Job) -> Attempts | None:
 
 
 def last_attempt_s(job: Job) -> Decimal | None:
-    """Returns the seconds in which instances worked after the last interruption, download included.
+    """Returns the seconds in which instances worked after the last interruption.
 
-    An uninterrupted run takes this long. None without an interruption, or if a phase is unknown.
+    They include the download. None without an interruption, or if a phase is unknown.
     """
     seconds = [
         phase.seconds for phase in _last_attempt_phases(job) if phase.billed or phase.is_repeated
@@ -101,12 +94,12 @@ def _last_attempt_phases(job: Job) -> tuple[Phase, ...]:
 
 
 class BillFacts(Struct, frozen=True):
-    """Facts about one bill. `price_kind`: an estimate if any rate is one; None without rates.
+    """Facts about one bill.
 
-    `spot_saved_usd`: what the seconds that Spot did not bill would have cost at the same rates.
-    Waits and repeated downloads after an interruption do not count, as an on-demand run has
-    neither. None for a run that restarted from scratch, because an on-demand run would be shorter.
-    `prepaid_value_usd`: what a training plan's capacity would have cost on demand.
+    `price_kind`: "estimate" if any rate is one; None without rates. `spot_saved_usd`: what the
+    unbilled seconds would have cost. None for a run that restarted from scratch, because an
+    on-demand run would be shorter. `prepaid_value_usd`: what a training plan's capacity would have
+    cost on demand.
     """
 
     price_kind: PriceKind | None
@@ -136,9 +129,10 @@ def image_region(image: str | None) -> str | None:
 
 
 def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
-    """Returns what Spot saved, in USD; None if unknown or not on Spot.
+    """Returns None if the saving is unknown, or if the job is not on Spot.
 
-    Source: AWS, managed spot training: savings = 1 - billable / training seconds.
+    Source: AWS, managed spot training: savings = 1 - billable / training seconds. Waits and
+    repeated downloads do not count, because an on-demand run has neither.
     """
     if job.purchase is not Purchase.SPOT or job.billable_s is None or job.elapsed_s is None:
         return None
@@ -156,7 +150,6 @@ def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
 
 
 def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]:
-    """Yields a note with the Spot and on-demand costs of a run that started from scratch again."""
     last_s, spot_usd = last_attempt_s(job), billed.compute_usd
     if (
         job.purchase is not Purchase.SPOT
@@ -176,7 +169,7 @@ def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]
 
 
 def _billed_seconds_note(job: Job) -> str:
-    """Returns why more seconds may be billable than training seconds.
+    """Says why more seconds are billable than training seconds.
 
     AWS documents neither figure for several attempts. In one attempt, billable is at most training.
     """

@@ -1,7 +1,6 @@
 """A job with its bill, and what each change of the job saves: the difference between two bills.
 
-Some fixes are not possible for a job, or not together. An estimated rate makes a saving at most
-possible. `resize/type_vetoes.py` says to which types a run cannot move.
+Some fixes are not possible for a job, or not together:
 
 | fix | not with | because |
 |---|---|---|
@@ -14,10 +13,6 @@ possible. `resize/type_vetoes.py` says to which types a run cannot move.
 Sources: SageMaker guide on warm pools and managed spot; automatic model tuning, early stopping; EC2
 user guide, Capacity Blocks for ML, which reserve "highly sought-after GPU instances" (p4d, p5 and
 later).
-
-The bill on another type is only a total, without lines: a run is compared with dozens of types, and
-one or two are reported. The run's seconds, volumes and month are the same on all types, so they are
-computed once. Each type then costs one multiplication.
 """
 
 from __future__ import annotations
@@ -49,10 +44,9 @@ _ZERO = Decimal(0)
 
 
 class BilledJob(Struct, frozen=True, dict=True):
-    """A job with its bill. The bill of each change is cached, as several fixes may use it.
+    """A job with its bill. Several fixes may use the bill of a change, so it is cached.
 
-    A change of type needs only sums (`BillOnType`), not a bill with lines. The class has no slots,
-    so that results are cached.
+    The class has no slots, so that results are cached.
     """
 
     job: Job
@@ -75,11 +69,10 @@ class BilledJob(Struct, frozen=True, dict=True):
         return self._changed_jobs[change]
 
     def saving_usd(self, change: Change) -> Decimal | None:
-        """Returns what one change saves, in USD; at least 0.
+        """Returns what one change saves, in USD, at least 0; None if unknown.
 
-        None if either bill is unknown or an upper bound, or if the other type has no price of the
-        same time and kind. None, too, if the changed bill lacks a line that the current bill has:
-        fewer known lines are not a saving.
+        It is unknown if a bill is unknown or an upper bound. It is also unknown if the changed bill
+        lacks a line, or the new type has no price of the same time and kind.
         """
         billed = self.bill
         if isinstance(change, SetType) and (quote := self._rate_and_total(change)):
@@ -104,9 +97,7 @@ class BilledJob(Struct, frozen=True, dict=True):
         return self.with_change(change).bill.compute_usd
 
     def _rate_and_total(self, change: SetType) -> tuple[Rate, Decimal] | None:
-        """Returns the new type's rate, and the total at this rate; None if only a bill with lines
-        can show it.
-        """
+        """Returns the other type's rate and total; None if only a bill with lines can show them."""
         other_type = self.market.types.get(change.instance_type)
         rate = self.market.hourly(self.job.region, self.job.kind, change.instance_type)
         if self._other_type_bill is None or other_type is None or rate is None:
@@ -127,9 +118,6 @@ class BilledJob(Struct, frozen=True, dict=True):
 
 
 def _is_comparable(current_bill: Bill, changed_bill: Bill) -> bool:
-    """Returns whether both bills have rates of the same time and kind. Missing rates are
-    skipped.
-    """
     rates = [
         [line.rate for line in billed.lines if line.item == "compute"]
         for billed in (current_bill, changed_bill)
@@ -144,9 +132,9 @@ def _is_comparable(current_bill: Bill, changed_bill: Bill) -> bool:
 class BillOnType(Struct, frozen=True):
     """What the total of a job on one other type depends on, besides the type.
 
-    `month_left_s`: the seconds from the job's start to the end of its calendar month; None without
-    volumes, or if unknown. `gb_month_usd`: the price of the volumes; 0 without volumes, None if a
-    bill with lines is needed.
+    `month_left_s`: the seconds from the start to the end of its calendar month; None without
+    volumes, or if unknown. `gb_month_usd`: the price of the volumes; 0 without volumes, None if
+    unknown.
     """
 
     seconds: Decimal
@@ -159,7 +147,7 @@ class BillOnType(Struct, frozen=True):
 
     @classmethod
     def from_job(cls, job: Job, market: Market) -> Self | None:
-        """Returns the sums; None if the bill has more than compute and volumes of known seconds."""
+        """Returns the figures of a job; None if its bill is not only compute and volumes."""
         seconds, basis = billed_seconds(job)
         if job.free or job.groups_unknown or job.warm_pool or seconds is None or basis == "prepaid":
             return None
@@ -180,8 +168,9 @@ class BillOnType(Struct, frozen=True):
         return cls(seconds, elapsed_s, counts, job.volume_gb, 24 * days, left_s, rate.usd)
 
     def compute_usd(self, rate: Rate, time_factor: Decimal) -> Decimal:
-        """Returns the cost of all instances at this rate, if the run takes `time_factor` times as
-        long.
+        """Returns the cost of all instances at this rate.
+
+        `time_factor`: how many times as long the run takes.
         """
         seconds, total = self.seconds * time_factor, _ZERO
         for count in self.counts:
@@ -224,7 +213,7 @@ def spot_refusal(job: Job) -> str | None:
 
 
 def spot_capacity_refusal(job: Job) -> str | None:
-    """Returns why Spot capacity is too unlikely for its dollars to count; None if it is not."""
+    """Returns why Spot capacity is too unlikely for its dollars to count; None if they count."""
     has_several_instances = (job.instance_count or 0) > 1
     scarce_types = [g.instance_type for g in job.groups if _SCARCE_TYPES.match(g.instance_type)]
     if not has_several_instances or not scarce_types:
@@ -238,10 +227,7 @@ def early_stopping_refusal(strategy: str | None) -> str | None:
 
 
 def type_change_refusal(job: Job) -> str | None:
-    """Returns why no other type is considered for the job; None if its type can change.
-
-    The type cannot change if the job has several types, or if its type is prepaid.
-    """
+    """Returns why no other type is considered for the job; None if its type can change."""
     if len({group.instance_type for group in job.groups}) > 1:
         return "its instances are of several types"
     is_prepaid = job.purchase is Purchase.TRAINING_PLAN
@@ -260,8 +246,7 @@ def change_refusal(change: Change, job: Job, *, savings_plan: bool) -> str | Non
 def limit_to_possible(detection: Detection, job: Job, market: Market) -> Detection:
     """Returns the detection, in bucket `possible` if its saving is uncertain.
 
-    A saving is uncertain if the new type's rate is an estimate, or if only a trial shows how long
-    the run takes.
+    A saving is uncertain if it depends on an estimated rate or an unknown run time.
     """
     estimate_basis = rate_estimate_basis(detection, job, market)
     needs_trial = isinstance(detection.change, SetType) and detection.change.needs_trial
@@ -285,7 +270,7 @@ def rate_estimate_basis(detection: Detection, job: Job, market: Market) -> str |
 
 
 def mark_estimated(detection: Detection) -> Detection:
-    """Returns the detection, with a caution that its dollars are estimates if it has dollars."""
+    """Adds a caution that the detection's dollars are estimates, if it has dollars."""
     if "$" in detection.summary or any("usd" in key.split("_") for key in detection.evidence):
         return replace(
             detection, caution=" ".join(filter(None, (detection.caution, _ESTIMATED_DOLLARS)))

@@ -1,8 +1,4 @@
-"""Fixes as changes of the job: a saving is the difference between two bills, not a formula.
-
-Fixes are combined in the order of their stages: the run itself, time, count, type, storage, warm
-pool, purchase.
-"""
+"""Fixes as changes of the job: a saving is the difference between two bills, not a formula."""
 
 from __future__ import annotations
 
@@ -54,10 +50,9 @@ class CutPhase(Struct, frozen=True):
     stage = Stage.TIME
 
     def apply(self, job: Job) -> Job:
-        """Returns the shorter job.
+        """Returns the shorter job. A phase that is not billed cannot be cut.
 
-        Cutting s seconds saves s x billable / billed phases' seconds, on Spot too. A phase that is
-        not billed has nothing to cut.
+        Cutting s seconds saves s x billable / billed phases' seconds, on Spot too.
         """
         remaining_s = self.seconds
         phases: list[Phase] = []
@@ -90,8 +85,8 @@ class SetType(Struct, frozen=True):
 class SetCount(Struct, frozen=True):
     """The job has one group of `count` instances, and takes `time_factor` times as long.
 
-    `redistributes_work`: the remaining instances take over work, so their recorded use no longer
-    shows whether a smaller type fits.
+    `redistributes_work`: the remaining instances do more work than was recorded, so it is unknown
+    whether a smaller type fits.
     """
 
     count: int
@@ -110,7 +105,8 @@ class SetCount(Struct, frozen=True):
 class SetTypeCount(Struct, frozen=True):
     """A cluster of several types gets `count` instances of one type; the run time stays the same.
 
-    A `count` of 0 removes the groups of this type. Any other count needs one group of this type.
+    If `count` is 0, the groups of this type are removed. Otherwise the job must have one such
+    group.
     """
 
     instance_type: str
@@ -130,8 +126,9 @@ class SetTypeCount(Struct, frozen=True):
 
 
 class SetPurchase(Struct, frozen=True):
-    """The capacity is bought another way: `billed_share` of the seconds are billed at the same
-    rate.
+    """The capacity is bought another way.
+
+    `billed_share`: the share (0..1) of the seconds that is billed, at the same rate.
     """
 
     billed_share: Decimal
@@ -139,8 +136,9 @@ class SetPurchase(Struct, frozen=True):
     stage = Stage.PURCHASE
 
     def apply(self, job: Job) -> Job:
-        """Returns the changed job. SageMaker has no spot rate: on Spot, fewer seconds are
-        billable.
+        """Returns the changed job.
+
+        SageMaker has no spot rate: on Spot, fewer seconds are billable.
         """
         seconds = job.billable_s if job.billable_s is not None else job.elapsed_s
         if seconds is None:
@@ -165,10 +163,10 @@ class ShortenPool(Struct, frozen=True):
 
 
 class RetainPool(Struct, frozen=True):
-    """The run starts on the previous run's pool, and its own pool is retained for `retained_s`
-    seconds.
+    """The run starts on the previous run's warm pool, and keeps its own pool.
 
-    `pull_s`: the saved seconds of image pull. `keep_alive_s`: the KeepAlivePeriodInSeconds to set.
+    `pull_s`: the saved seconds of image pull. `retained_s`: how long the pool is retained, in
+    seconds. `keep_alive_s`: the KeepAlivePeriodInSeconds to set.
     """
 
     pull_s: Decimal
@@ -219,9 +217,6 @@ Change = (
 
 
 def _shorten(changed: Job, before: Job, cut_s: Decimal) -> Job:
-    """Returns the changed job with `cut_s` fewer training seconds, and billable seconds in
-    proportion.
-    """
     elapsed_s, billable_s = before.elapsed_s, before.billable_s
     if not elapsed_s:
         return changed
@@ -232,7 +227,6 @@ def _shorten(changed: Job, before: Job, cut_s: Decimal) -> Job:
 
 
 def _scale_times(job: Job, groups: tuple[InstanceGroup, ...], factor: Decimal) -> Job:
-    """Returns the job on these instances, with all its times multiplied by `factor`."""
     if factor == 1:
         return replace(job, groups=groups)
     return replace(

@@ -1,14 +1,9 @@
 """Savings: each fix is billed alone, then all fixes are applied and billed in one fixed order.
 
-The shares in this order sum to the totals, so avoidable + lost is never above the bill. Several
-fixes of the instance type exclude each other, and so do several of the instance count. If fewer
-hosts take over work, fixes of type and count exclude each other too. If the rule of another finding
-subsumes that of a fix, the fix gets no dollars, as they are counted there. Possible fixes are
-applied last and are never added to the others. Among the possible fixes, those based on the
-family's own runs are applied before guesses.
-
-If a bill is at an estimated rate, its savings are marked as estimated. If another type has an
-estimated rate, the saving from that type is only possible, because SageMaker may not sell the type.
+The shares in this order sum to the totals, so avoidable + lost is never above the bill. A job can
+have one fix of the type and one of the count. If fewer hosts take over work, it can have only one
+of both. A fix whose rule another finding subsumes gets no dollars. Possible fixes are applied last
+and are never added to the others. Fixes that the family's own runs show come before guesses.
 """
 
 from __future__ import annotations
@@ -35,14 +30,14 @@ REMAINDER = "rest"
 """The name of the part of a bill that is in no finding."""
 _ZERO = Decimal(0)
 _EXCLUSIVE_STAGES = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
-"""The stages of which a job can have only one fix each."""
+"""A job can have only one fix of each of these stages."""
 
 _MIN_SHOWN_USD = Decimal("0.005")
-"""The smallest amount in USD that is worth a change. Less is shown as under one cent."""
+"""The smallest amount in USD that is worth a change."""
 
 
 class SeverityLimits(Struct, frozen=True):
-    """The least USD of one run for severity high and medium. Less is low."""
+    """The least USD of one run for severities high and medium. Less is low."""
 
     high_usd: Decimal = Decimal(100)
     medium_usd: Decimal = Decimal(10)
@@ -65,9 +60,9 @@ class Severities(Struct, frozen=True):
     ) -> Severity:
         """Returns the severity of one finding.
 
-        A possible finding, or a range counted as 0, is at most low. Less than a cent is info. A
-        finding without dollars is info unless its rule says otherwise. `is_priced`: False for
-        findings that never have dollars; True for unknown dollars.
+        `is_priced`: False for findings that never have dollars; True for unknown dollars. A
+        possible finding, or a range counted as 0, is at most low. Without dollars a finding is info
+        unless its rule says otherwise.
         """
         if rule.name in self.by_rule:
             return self.by_rule[rule.name]
@@ -94,10 +89,10 @@ class Slice(Struct, frozen=True):
 
 
 class Savings(Struct, frozen=True):
-    """The findings, the largest saving first, and their totals; None if the bill is unknown.
+    """The findings, the largest saving first, and their totals.
 
-    `lost_up_to_usd`: the most that may be lost, without the avoidable dollars; equal to `lost_usd`
-    if no loss is a range.
+    Totals are None if the bill is unknown. `lost_up_to_usd`: the most that may be lost; equal to
+    `lost_usd` if no loss is a range.
     """
 
     findings: tuple[Finding, ...]
@@ -173,7 +168,6 @@ def allocate_savings(
 
 
 def _drop_impossible_change(detection: Detection, job: Job, *, savings_plan: bool) -> Detection:
-    """Removes the change, and so the dollars, if the job cannot have the fix."""
     if detection.change is None:
         return detection
     if reason := change_refusal(detection.change, job, savings_plan=savings_plan):
@@ -189,7 +183,6 @@ def _drop_impossible_change(detection: Detection, job: Job, *, savings_plan: boo
 
 
 def _range(billed_job: BilledJob, detection: Detection) -> tuple[Decimal, Decimal] | None:
-    """Returns both ends of a finding's range, each billed alone; None without a range."""
     if detection.change is None or detection.best is None:
         return None
     ends = [billed_job.saving_usd(change) for change in (detection.change, detection.best)]
@@ -198,7 +191,6 @@ def _range(billed_job: BilledJob, detection: Detection) -> tuple[Decimal, Decima
 
 
 def _subsumed(pairs: list[tuple[RuleInfo, Detection]]) -> dict[str, str]:
-    """Returns, by subsumed rule, the rule that includes its dollars."""
     rule_names = {rule.name for rule, _ in pairs}
     return {
         subsumed: rule.name
@@ -214,11 +206,10 @@ def _superseded(
     subsumed: Mapping[str, str],
     exemptions: Mapping[str, Exemption],
 ) -> dict[str, str]:
-    """Returns, by superseded rule, the rule that supersedes it: the largest of the surest savings.
+    """Maps each superseded rule to the rule that wins.
 
-    A fix that saves something wins over a surer fix that may save nothing. A fix by which fewer
-    instances take over work competes with a change of type: the other type may not manage that
-    work.
+    A fix that saves something wins over a surer fix that may save nothing. Fixes of type and count
+    exclude each other if fewer instances take over work: another type may not manage it.
     """
     superseded: dict[str, str] = {}
     rivals = [
@@ -249,7 +240,6 @@ def _superseded(
 def _combined_shares(
     billed_job: BilledJob, standing: list[tuple[RuleInfo, Detection]]
 ) -> dict[str, Decimal | None]:
-    """Returns each finding's share: counted fixes in the order of stages, then possible fixes."""
     ordered = sorted(
         (detection.certainty_order, detection.change.stage, rule.id, detection.change)
         for rule, detection in standing
@@ -265,7 +255,6 @@ def _combined_shares(
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, Decimal, Decimal, str]:
-    """Sort key: standing findings first, then counted findings, then the most dollars."""
     return (
         not finding.is_standing,
         not finding.detection.bucket.is_counted,
@@ -282,10 +271,6 @@ def _sum(findings: list[Finding], bucket: Bucket, total_usd: Decimal | None) -> 
 
 
 def _lost_up_to(findings: list[Finding], total_usd: Decimal | None) -> Decimal | None:
-    """Returns the most that may be lost: the sum of the ranges' upper ends.
-
-    At most the bill without the avoidable dollars; None if the bill is unknown.
-    """
     avoidable_usd, lost_usd = (
         _sum(findings, Bucket.AVOIDABLE, total_usd),
         _sum(findings, Bucket.LOST, total_usd),
@@ -301,7 +286,6 @@ def _lost_up_to(findings: list[Finding], total_usd: Decimal | None) -> Decimal |
 
 
 def _waterfall(findings: list[Finding], total_usd: Decimal | None) -> Iterable[Slice]:
-    """Yields lost, then avoidable findings, then the remainder. The slices sum to the bill."""
     if total_usd is None:
         return
     remaining_usd = total_usd

@@ -23,9 +23,7 @@ class Severity(enum.StrEnum):
 
     @property
     def rank(self) -> int:
-        """A number by which severities sort, as the words would sort alphabetically; 0 is the least
-        severe.
-        """
+        """A number by which severities sort; 0 is the least severe."""
         return len(Severity) - 1 - list(Severity).index(self)
 
 
@@ -87,11 +85,10 @@ class NotApplicable(Struct, frozen=True):
 class Detection(Struct, frozen=True):
     """A part of the bill that a rule says can be saved, and its fix.
 
-    `change`: the fix that is counted, for which the changed job is billed again. Without a `change`
-    there are no dollars, and `caution` says why. `best`: the other end of a derived or heuristic
-    range. `other_changes`: the changes of the `alternatives` that can be billed, in their order.
-    `reported_for_run`: the family's earlier run with the same finding. `first_step`: what to do
-    before the fix, instead of the step on the rule's page.
+    `change`: the fix that is billed; without it there are no dollars, and `caution` says why.
+    `best`: the change at the other end of a range. `other_changes`: those of the `alternatives`
+    that can be billed, in their order. `reported_for_run`: the family's earlier run with the same
+    finding. `first_step`: what to do before the fix.
     """
 
     confidence: Confidence
@@ -109,7 +106,7 @@ class Detection(Struct, frozen=True):
 
     @property
     def certainty_order(self) -> tuple[bool, bool]:
-        """Sort key: counted fixes, possible fixes shown by the family's runs, then guesses."""
+        """Sort key: counted fixes first, then fixes that the family's runs show, then guesses."""
         return not self.bucket.is_counted, self.confidence is Confidence.HEURISTIC
 
 
@@ -130,7 +127,7 @@ Outcome = Detection | Clear | Unknown | NotApplicable
 
 
 class Exemption(Struct, frozen=True):
-    """Marks a finding as accepted: the finding stays visible but is in no total.
+    """Marks a finding as accepted: it stays visible but is in no total.
 
     `by`: who accepted it. `until`: the last day; None without an end.
     """
@@ -143,10 +140,10 @@ class Exemption(Struct, frozen=True):
 class RuleInfo(Struct, frozen=True):
     """A rule's id and name, and what the rule specifies for its findings.
 
-    `subsumes`: the rules whose dollars its findings include. `compared`: whether later runs of the
-    family are judged again if a finding of the rule appears or disappears. `first_step`: the first
-    step on the rule's page, for a finding without a parameter to change. `severity`: of findings
-    without dollars, unless the policy sets another.
+    `subsumes`: the rules whose dollars its findings include. `compared`: whether later runs are
+    judged again if such a finding appears or disappears. `first_step`: what to do without a
+    parameter to change. `severity`: that of findings without dollars, unless the policy sets
+    another.
     """
 
     id: str
@@ -163,9 +160,8 @@ class Finding(Struct, frozen=True):
     """A Detection with its rule, severity and dollars (exact USD; None if the bill is unknown).
 
     `alone_usd`: the saving of this fix alone. `saving_usd`: the fix's share if all fixes are
-    applied. `alternatives_usd`: the saving of each alternative that can be billed, alone.
-    `estimated`: the dollars depend on an estimated rate, of the job's own type or of the new type.
-    `reported_for_run`: the family's earlier run with the same finding; it changes no figure.
+    applied. `alternatives_usd`: the saving of each alternative alone. `estimated`: the dollars
+    depend on an estimated rate.
     """
 
     rule: RuleInfo

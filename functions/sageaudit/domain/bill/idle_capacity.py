@@ -1,37 +1,24 @@
 """Idle capacity: device hours that were paid for and not worked. It is not a saving, and in no sum.
 
-It is also computed if no cheaper type fits the job, if a training plan's capacity is prepaid, and,
-in hours, if nothing is priced.
+The user's program runs in the work phase only. The other billed phases, such as downloads, count as
+idle. Within the work phase a device works by its recorded share.
 
-The user's program runs in the work phase only. No GPU or vCPU works for it while data or the image
-is downloaded or the output is uploaded. These phases are billed, so they count as idle. Within the
-work phase a device works by its recorded share.
-
-Unknown time counts as worked, so that later data can only add idle time. These times are unknown: a
-missing point of a recorded host, the partial periods at both ends of the work, and a billed phase
-in which the program may still run (Stopping, or a status that AWS adds). There is no figure if a
-host has too few points.
+Unknown time counts as worked, so that later data can only add idle time. It is unknown what happens
+in missing points, in the partial periods at both ends of the work, and in phases such as Stopping.
 
 "Worked" is GPUUtilization, the share of time in which any kernel ran, or CPUUtilization over all
 vCPUs: an upper bound of useful work. A vCPU is half a core, so at 50% every core may be busy.
 
-paid     = devices of a host x hosts x billed seconds. On Spot the billable seconds, or all training
-    seconds if those are unknown (an upper bound, as in the bill). A warm pool's retained time is
-    not included: no job runs then, and it has its own rule.
-list     = idle hours x the bill's hourly rate of an instance / its devices. The policy's own prices
-    apply, as in the bill. A plan's capacity is valued on demand. SageMaker bills Spot by fewer
-    seconds at the same rate, so idle billable hours at that rate are what was paid.
-counted  = the part of the list value that is already in avoidable or lost. The bill is changed
-    finding by finding, as for their shares. A run that is dropped, or bought another way, takes
-    its idle share of the compute dollars. Any other fix takes idle hours only, as the work stays.
-    Storage and warm pools are not device hours.
+paid = devices of a host x hosts x billed seconds, without a warm pool's retained time
+list = idle hours x the bill's hourly rate of an instance / its devices; on demand for a training
+plan
+counted = the part of the list value that is already in avoidable or lost. A run that is dropped, or
+bought another way, takes its idle share of the compute dollars. Any other fix takes idle hours
+only, as the work stays.
 
 Example: 1 x ml.g4dn.12xlarge (4 GPUs, $4.80 an hour) for 10 hours: 1 Downloading, 9 with the GPUs
 at 40%. 40 GPU-hours are paid, 4 x 9 x 0.4 = 14.4 worked, 25.6 idle. At $1.20 a GPU-hour these are
-$30.72 of the bill's $48. Half an hour of the download is avoidable: $2.40 of the $30.72 are
-counted. If a type at $1.20 fits the rest, it saves 9.5 x (4.80 - 1.20) = $34.20 more. Together
-$36.60 exceed the value of the idle hours (the cheaper type has one GPU for the same work), so all
-$30.72 are counted. If the run had failed, all its $48 would be lost, $30.72 of them idle.
+$30.72 of the bill's $48.
 """
 
 from __future__ import annotations
@@ -69,16 +56,12 @@ IdleCause = Literal[
     "standstill", "gpu_use", "data_loader", "communication", "batch_size", "parallel_work",
     "profile",
 ]  # fmt: skip
-"""Why devices may have waited.
-
-- `standstill`: no GPU worked for half an hour or more, in a tenth of the run or more.
-- `gpu_use`: no GPU worked at all.
-- `data_loader`: the GPUs waited for data while vCPUs were busy.
-- `communication`: the GPUs of all hosts had about the same use.
-- `batch_size`: GPUs, vCPUs and GPU memory all had reserves.
-- `parallel_work`: the hosts have no GPUs, and vCPUs were free.
-- `profile`: always the last cause: one-minute metrics cannot show what a profile can.
-"""
+"""Why devices may have waited. . - `standstill`: no GPU worked for half an hour or more, in a tenth
+of the run or more. - `gpu_use`: no GPU worked at all. - `data_loader`: the GPUs waited for data
+while vCPUs were busy. - `communication`: the GPUs of all hosts had about the same use. -
+`batch_size`: GPUs, vCPUs and GPU memory all had reserves. - `parallel_work`: the hosts have no
+GPUs, and vCPUs were free. - `profile`: always the last cause, because one-minute metrics cannot
+show what a profile can."""
 
 _GPU_WAITS_BELOW = 50.0
 """The mean use of all GPUs in percent below which they wait: Jobstats' target for a job."""
@@ -88,8 +71,8 @@ _CPU_BUSY_ABOVE = 60.0
 """The percentage of all vCPUs above which they are busy: the lower limit of cpu-bottleneck
 (cloud-finops-skills)."""
 _EVEN_WITHIN = 20.0
-"""The largest difference, in percentage points, of equal hosts' means. The rule uneven-hosts
-reports larger differences."""
+"""Hosts have the same use if their means differ by at most this many percentage points. The rule
+uneven-hosts reports larger differences."""
 _REQUIRED_METRICS = (Metric.GPU, Metric.CPU, Metric.GPU_MEMORY)
 _LOW_P95_PERCENT = 70.0
 """The limit in percent of Debugger's BatchSize rule, for GPU, GPU memory and CPU."""
@@ -98,7 +81,10 @@ _HOUR_S = Decimal(3600)
 
 
 def devices(usage: Measurements) -> tuple[Unit, int] | Missing:
-    """Returns the unit and the number of devices of each host: GPUs, or vCPUs if it has no GPUs."""
+    """Returns the unit and number of devices of each host: GPUs, or vCPUs without GPUs.
+
+    Returns why they are unknown otherwise.
+    """
     metric = _metric(usage)
     count = usage.gpus if metric is Metric.GPU else usage.vcpu
     if not count:
@@ -107,15 +93,13 @@ def devices(usage: Measurements) -> tuple[Unit, int] | Missing:
 
 
 def _metric(usage: Measurements) -> Metric:
-    """Returns CPUUtilization if the hosts are known to have no GPU, else GPUUtilization."""
     return Metric.CPU if usage.gpus == 0 else Metric.GPU
 
 
 def worked_share(job: Job, usage: Measurements) -> Decimal | Missing:
     """Returns the share (0..1) of the billed device time that was worked, or why it is unknown.
 
-    `usage`: of the whole run, with its idle start and end. Example: 10 min Downloading, 50 min
-    Training at 40% mean use, all points present: (50 x 0.4) / 60 = 1/3.
+    `usage`: of the whole run, with its idle start and end.
     """
     if 0 < usage.points < MIN_POINTS:
         reason = f"{usage.points} points of a host, {MIN_POINTS} needed"
@@ -161,7 +145,7 @@ def _program_share(usage: Measurements) -> Decimal | Missing:
 
 
 def idle_causes(job: Job, whole_run: Measurements) -> tuple[IdleCause, ...]:
-    """Returns what to check: the likeliest cause first, a profile last.
+    """Returns why devices may have waited: the likeliest cause first, a profile last.
 
     Hosts of a transform job never wait for each other.
     """
@@ -207,9 +191,8 @@ def _gpu_causes(usage: Measurements, *, is_single_host: bool) -> Iterator[IdleCa
 class IdleCapacity(Struct, frozen=True):
     """Exact device hours, and the value of the idle hours in USD.
 
-    `list_usd`: the cost of the idle hours at list price. `counted_usd`: the part of `list_usd` that
-    avoidable or lost dollars count already. Both are None if the type has no rate. `likely_causes`:
-    why the devices may have waited.
+    `list_usd`: the idle hours at list price. `counted_usd`: its part in avoidable or lost dollars.
+    Both are None if the type has no rate. `likely_causes`: why the devices may have waited.
     """
 
     unit: Unit
@@ -259,7 +242,7 @@ def idle_capacity(
 
 
 def _hourly_usd(job: Job, market: Market) -> Decimal | None:
-    """Returns the rate of an instance; None if the groups' rates differ: any may be idle."""
+    """Returns None if the groups' rates differ, because any group may be idle."""
     rates = {market.hourly(job.region, job.kind, group.instance_type) for group in job.groups}
     usd = {None if rate is None else rate.usd for rate in rates}
     return usd.pop() if len(usd) == 1 else None
@@ -268,7 +251,6 @@ def _hourly_usd(job: Job, market: Market) -> Decimal | None:
 def _counted_idle_usd(
     job: Job, billed: Bill, market: Market, savings: Savings, idle_share: Decimal
 ) -> Decimal:
-    """Returns the USD of idle device time that counted findings have, without the upper limits."""
     idle_usd, remaining_usd = _ZERO, billed.compute_usd
     billed_job, applied = BilledJob(job, billed, market), None
     for change in _counted_changes(savings):
@@ -283,7 +265,6 @@ def _counted_idle_usd(
 
 
 def _counted_changes(savings: Savings) -> list[Change]:
-    """Returns the changes behind avoidable and lost dollars, in the order of their billing."""
     counted = [
         (finding.detection.change.stage, finding.rule.id, finding.detection.change)
         for finding in savings.findings

@@ -1,13 +1,10 @@
 """Facts from the addresses of a job's image and inputs.
 
-The name of an image shows its CUDA toolkit and built-in algorithm. AWS's own registries and
-repositories are public: image_uri_config of aws/sagemaker-python-sdk at a248126 (2026-08), all
-files and regions. Built-in algorithms and their GPU families: SageMaker developer guide
-(awsdocs/amazon-sagemaker-developer-guide at a869fa5, June 2023, the last public text), one page for
-each algorithm; for XGBoost and k-means also a later public copy. In an account that is not AWS's, a
-repository with the name of an algorithm has a user's own image.
-
-An input's S3 address shows its bucket, and whether it names a version of the data.
+AWS's own registries and repositories: image_uri_config of aws/sagemaker-python-sdk at a248126
+(2026-08), all files and regions. Built-in algorithms and their GPU families: SageMaker developer
+guide (awsdocs/amazon-sagemaker-developer-guide at a869fa5, June 2023, the last public text); for
+XGBoost and k-means also a later public copy. In an account that is not AWS's, a repository with the
+name of an algorithm has a user's own image.
 """
 
 from __future__ import annotations
@@ -104,7 +101,7 @@ tensorflow-inference tensorflow-inference-eia tensorflow-inference-graviton tens
 xgboost xgboost-neo
 """
 AWS_REGISTRIES = frozenset(_ACCOUNTS.split())
-"""The accounts in which AWS hosts its images; they differ by region and kind of image."""
+"""The accounts in which AWS hosts its images. They differ by region and kind of image."""
 AWS_REPOSITORIES = frozenset(_REPOSITORIES.split())
 """The names of AWS's repositories. Copies of its images elsewhere often have the same names."""
 Version = tuple[int, int]
@@ -140,8 +137,8 @@ _CUDA_BY_FRAMEWORK: dict[str, dict[Version, Version]] = {
     },
     "mxnet": {(1, 4): (10, 0), (1, 6): (10, 1)},
 }
-"""The CUDA toolkit of AWS's training containers by framework version, for tags that omit it, such
-as 2.1-gpu-py310. A version that was released with two toolkits is absent. Sources: tags in
+"""The CUDA toolkit of AWS's training containers by framework version, for tags without it, such as
+2.1-gpu-py310. A version that was released with two toolkits is absent. Sources: tags in
 aws/deep-learning-containers (available_images.md, release notes, image lists) and in the SageMaker
 Python SDK's image_uri_config/huggingface.json."""
 _IMAGE_CACHE_SIZE = 32
@@ -154,19 +151,19 @@ _USUAL_FAMILIES = frozenset({"p2", "p3", "g4dn", "g5"})
 _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _IP_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
 _NOT_BUCKETS = ("-s3alias", "--x-s3", "--ol-s3", "--table-s3")
-"""Endings of names that are not buckets' names: access point aliases, directory buckets, Object
+"""Endings of names that are not a bucket's: of access point aliases, and of directory, Object
 Lambda and table buckets."""
 _DAY = re.compile(
     r"(?<!\d)(?:19|20)\d\d"
     r"(?:[-_/.]|/month=)?(?:0[1-9]|1[0-2])"
     r"(?:[-_/.]|/day=)?(?:0[1-9]|[12]\d|3[01])(?:\d{4}|\d{6})?(?!\d)"
 )
-"""A day in an address: alone, with a time of day, or as year=2026/month=05/day=20. A month is not
-enough: its data still grows."""
+"""A day in an address: alone, with a time of day, or as year=2026/month=05/day=20. A month does not
+match, because its data still grows."""
 _EPOCH = re.compile(r"(?<!\d)1[4-9]\d{8}(?:\d{3})?(?!\d)")
 _DATA_VERSION = re.compile(r"(?:\A|/)(?:dataset_?)?version[=_-]?[\w.-]{0,40}\d[\w.-]*(?=/|\Z)")
-"""A version of data in an address. A bare `v1` does not match: it is usually the version of a
-layout, to which new data is added."""
+"""A version of data in an address. A bare `v1` does not match: it usually is the version of a
+layout, which gets new data."""
 _CONTENT_HASH = re.compile(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![0-9a-z])")
 _EXECUTION = re.compile(r"(?:\A|/|/pipelines-)(?=[a-z0-9]*\d[a-z])[a-z0-9]{12}(?=[/-]|\Z)")
 """A pipeline execution's id: twelve mixed letters and digits, unlike a word and a number."""
@@ -179,9 +176,7 @@ _LONGEST_ADDRESS = 1024
 
 
 def repository(image: str | None) -> str | None:
-    """Returns an image's repository path, without registry, tag and digest; None without an
-    image.
-    """
+    """Returns an image's repository path, without registry, tag and digest."""
     if image is None:
         return None
     path = image.split("@", 1)[0]
@@ -198,9 +193,9 @@ def tag(image: str | None) -> str:
 
 
 def cluster_framework(image: str | None, entry_point: str | None = None) -> str | None:
-    """Returns the framework that joins several instances into a cluster and splits the work itself.
+    """Returns the framework, such as Spark, that joins instances and splits the work between them.
 
-    A word in the image's or script's name shows the framework; None without such a word.
+    A word in the image's or the script's name shows it; None without such a word.
     """
     names = f"{image or ''} {entry_point or ''}".lower()
     return next((name for word, name in _CLUSTER_FRAMEWORKS.items() if word in names), None)
@@ -208,9 +203,7 @@ def cluster_framework(image: str | None, entry_point: str | None = None) -> str 
 
 @lru_cache(maxsize=_IMAGE_CACHE_SIZE)
 def cuda(image: str | None) -> Version | None:
-    """Returns the image's CUDA toolkit, such as (12, 1) for cu121; None if its name does not show
-    it.
-    """
+    """Returns the image's CUDA toolkit, such as (12, 1) for cu121; None if unknown."""
     path, label = repository(image) or "", tag(image)
     name = f"{path}:{label}".lower()
     if match := _SHORT_CUDA.search(name):
@@ -236,8 +229,8 @@ def pytorch(image: str | None) -> Version | None:
 class BuiltInAlgorithm(Struct, frozen=True):
     """A built-in algorithm of SageMaker.
 
-    `families`: the families of the GPU instances that the algorithm trains on; empty if it trains
-    on CPUs only. `is_gpu_only`: the algorithm does not train on a CPU type.
+    `families` are the GPU instance families that it trains on, empty if it trains on CPUs only.
+    `is_gpu_only` means that it does not train on a CPU type.
     """
 
     name: str
@@ -246,7 +239,7 @@ class BuiltInAlgorithm(Struct, frozen=True):
 
     @property
     def is_cpu_only(self) -> bool:
-        """Whether the algorithm trains on CPUs only: the guide names no GPU for it."""
+        """Whether the algorithm trains on CPUs only: AWS's guide names no GPU for it."""
         return not self.families
 
 
@@ -269,8 +262,8 @@ _BY_REPOSITORY = {
     "semantic-segmentation": BuiltInAlgorithm("Semantic Segmentation", is_gpu_only=True),
     "seq2seq": BuiltInAlgorithm("Sequence to Sequence", is_gpu_only=True),
 }
-"""The built-in algorithms by repository. DeepAR's page names no families, so DeepAR has the
-families of the guide's general statement."""
+"""The built-in algorithms by repository. DeepAR's page names no families, so DeepAR has those of
+the guide's general statement."""
 _XGBOOST = frozenset({"xgboost", "sagemaker-xgboost"})
 _XGBOOST_VERSION = re.compile(r"(\d+)\.(\d+)-(\d+)")
 
@@ -285,10 +278,7 @@ def builtin_algorithm(image: str | None) -> BuiltInAlgorithm | None:
 
 
 def _xgboost(label: str) -> BuiltInAlgorithm:
-    """Returns XGBoost with the GPU families of its version.
-
-    Before 1.2-1 there are none, 1.2-1 has P2 and P3, and P2 is missing from 1.7-1 on.
-    """
+    """XGBoost has no GPU family before 1.2-1, which has P2 and P3. From 1.7-1 on it has no P2."""
     match = _XGBOOST_VERSION.match(label)
     # The tags 1 and latest are release 0.72.
     version = tuple(int(part) for part in match.groups()) if match else (0, 72, 1)
@@ -299,16 +289,14 @@ def _xgboost(label: str) -> BuiltInAlgorithm:
 
 
 class S3Input(NamedTuple):
-    """One input of a job. `address` is None if the data is not in S3 (a file system, a query)."""
+    """One input of a job. `address` is None if the data is not in S3."""
 
     name: str | None
     address: str | None
 
 
 def bucket_name(address: str | None) -> str | None:
-    """Returns the bucket of an `s3://` address; None for ARNs, access points and other
-    addresses.
-    """
+    """Returns the bucket of an `s3://` address; None for any other address."""
     scheme, separator, rest = (address or "").partition("://")
     name = re.split("[/?#]", rest, maxsplit=1)[0]
     is_bucket = (
@@ -331,12 +319,11 @@ def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
 
 
 def is_data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | None:
-    """Returns True if every input names a version of its data, False if an S3 address names none,
-    else None.
+    """Returns whether every input names a version of its data; None if that is unknown.
 
-    `inputs`: pairs of name and S3 address. None is returned if an input is not in S3, as its data
-    may change unnoticed. None is returned, too, without any data input: the code then fetches its
-    data itself. This is a convention, not a proof: an object may have been overwritten.
+    `inputs` are pairs of name and S3 address. Data that is not in S3 may change unnoticed. Without
+    any data input, the job's code fetches its data itself. True is a convention, not a proof, since
+    an object may have been overwritten.
     """
     pairs = list(inputs)
     pinned = [_has_version(address) for _, address in pairs if address is not None]

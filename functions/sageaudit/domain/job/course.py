@@ -1,13 +1,12 @@
 """The course of a run: its phases, the phases in which its own code ran, and why the run ended.
 
 A training job's phases come from its secondary status transitions. Downloading (with the image
-pull), Training, Uploading and Stopping are billed; Starting, Pending and Interrupted are waiting
+pull), Training, Uploading and Stopping are billed. Starting, Pending and Interrupted are waiting
 time. For managed Spot, "any repeated Downloading phases that occurred due to interruption are not
-charged". Source: AWS blog "Analyze Amazon SageMaker spend", part 4; 59 of 59 recorded jobs, whose
+charged". Source: AWS blog "Analyze Amazon SageMaker spend", part 4. In 59 of 59 recorded jobs, the
 training seconds are exactly Downloading to the end of Uploading.
 
-The failure class of an unsuccessful run is only a hint: AWS documents neither the words of a
-failure message nor their order. SecondaryStatus is an enum, so it is checked before the text.
+SecondaryStatus is an enum, so it is checked before the free text of a failure message.
 """
 
 from __future__ import annotations
@@ -50,10 +49,11 @@ def phases_from_transitions(
 ) -> tuple[Phase, ...]:
     """Returns the phases in order, one entry for each occurrence, without the final status.
 
-    A phase without an end lasts until the next phase starts, and the last phase until the job ends.
-    Statuses repeat (Spot, retries), and AWS adds new ones. An unknown status counts as billed if it
-    lies between the job's start and end. Without a start, nothing was billed. `billable_s`:
-    BillableTimeInSeconds, which shows whether a repeated download was charged after all.
+    A phase without an end lasts until the next phase starts, and the last one until the job ends.
+    An unknown status counts as billed if it lies between the job's start and end. Without
+    `started_at`, nothing was billed.
+
+    `billable_s` is AWS's BillableTimeInSeconds. It shows whether a repeated download was charged.
     """
     rows = [
         (started_at_phase, fields.text(item, "Status") or "Unknown", item)
@@ -87,9 +87,6 @@ def phases_from_transitions(
 
 
 def _mark_repeated_downloads(phases: Iterable[Phase]) -> Iterator[Phase]:
-    """Marks each download after an interruption as repeated and not billed, if an earlier download
-    was billed.
-    """
     downloaded = interrupted = False
     for phase in phases:
         interrupted |= downloaded and phase.name == "Interrupted"
@@ -138,7 +135,7 @@ def _is_billed(
 def phases_without_transitions(
     name: str, created_at: datetime | None, started_at: datetime, ended_at: datetime | None
 ) -> tuple[Phase, ...]:
-    """Returns a waiting phase, if any, and one billed phase, for answers without transitions."""
+    """Returns a waiting phase (if the job waited) and one billed phase called `name`."""
     seconds = seconds_between(started_at, ended_at) if ended_at else None
     run = Phase(name, started_at, seconds, billed=True)
     waited = seconds_between(created_at, started_at) if created_at else None
@@ -146,10 +143,10 @@ def phases_without_transitions(
 
 
 def as_of(job: Job, time: datetime) -> Job:
-    """Returns a running job as of `time`, until which its open phase lasts.
+    """Returns a running job as of `time`: its open phase lasts until then.
 
-    A finished job is returned unchanged. A phase that starts after `time` (clocks differ) stays
-    open.
+    A finished job is returned unchanged. A phase that starts after `time` stays open: clocks
+    differ.
     """
     if job.finished:
         return job
@@ -163,9 +160,7 @@ def as_of(job: Job, time: datetime) -> Job:
 
 
 def work_phase_name(job: Job) -> str:
-    """Returns the name of the first phase in which the job's own code ran; "Training" if
-    unknown.
-    """
+    """Returns the first phase in which the job's own code ran; "Training" if unknown."""
     return next((phase.name for phase in job.phases if is_work_phase(phase)), "Training")
 
 
@@ -175,7 +170,7 @@ def is_work_phase(phase: Phase) -> bool:
 
 
 def own_code_s(job: Job) -> Decimal | None:
-    """Returns how many seconds the job's own code ran; None if the phases do not show it."""
+    """Returns the seconds in which the job's own code ran; None if the phases do not show it."""
     work_seconds = (phase.seconds for phase in job.phases if is_work_phase(phase))
     return sum_if_complete(work_seconds) if job.phases else None
 
@@ -190,8 +185,8 @@ def work_windows(job: Job) -> Iterator[tuple[datetime, datetime]]:
 def reached_limit(job: Job) -> str | None:
     """Returns the request parameter of the limit that ended the run, or None.
 
-    A processing job has no secondary status. If the job was stopped after its limit, the limit is
-    the reason, because SageMaker stops jobs late and never early.
+    A processing job has no secondary status. If it was stopped after its limit, the limit is the
+    reason: SageMaker stops jobs late, never early.
     """
     if job.status == "Completed":
         return None
@@ -211,11 +206,10 @@ def reached_limit(job: Job) -> str | None:
 
 
 def seconds_until_limit(job: Job, limit: str) -> Decimal | None:
-    """Returns how many seconds of the run, in all attempts, count towards a limit; None if unknown.
+    """Returns the seconds of the run that count towards `limit`, in all attempts; None if unknown.
 
-    MaxWait counts waiting and work from the request on, MaxRuntime only the work. AWS does not say
-    whether the training seconds include every attempt. So the phases are summed for a run that was
-    restarted.
+    MaxWait counts waiting and work since the request, MaxRuntime only the work. AWS does not say
+    whether the training seconds include every attempt. For a restarted run, the phases are summed.
     """
     if limit == MAX_WAIT:
         if job.created_at is None or job.ended_at is None:
@@ -225,10 +219,7 @@ def seconds_until_limit(job: Job, limit: str) -> Decimal | None:
 
 
 def failure_class(job: Job) -> str:
-    """Returns why the run did not complete, as a text of a word or two.
-
-    The statuses and the failure message of the job decide.
-    """
+    """Returns why the run did not complete, in a word or two, such as "code error"."""
     if reached_limit(job):
         return LIMIT_REACHED
     if job.failure and job.failure.meaning:
@@ -244,12 +235,12 @@ def kept_results(job: Job) -> str | None:
 
 
 def can_have_worked(job: Job) -> bool:
-    """Returns whether the job's own code may have run, by its phases."""
+    """Returns whether the job's own code may have run. Without phases, it may have."""
     return not job.phases or any(is_work_phase(phase) for phase in job.phases)
 
 
 def possible_resume_source(job: Job) -> str | None:
-    """Returns what may contain part of the work of a run that ended early, or None."""
+    """Returns what may hold work of a run that ended early, such as "its checkpoints", or None."""
     if not can_have_worked(job):
         return None
     if job.checkpointed:
@@ -262,8 +253,9 @@ def possible_resume_source(job: Job) -> str | None:
 
 
 def is_trial(job: Job) -> bool:
-    """Returns whether a search started the job. A trial's metric is a result even without a
-    model.
+    """Returns whether a search, such as a tuning job, started the job.
+
+    A trial's metric is a result even without a model.
     """
     rollup = job.parent.rollup if job.parent else None
     return rollup is not None and rollup.is_search

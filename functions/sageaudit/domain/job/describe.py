@@ -1,14 +1,12 @@
 """Parses a Describe* answer and the job's tags into a Job, from stored fields only.
 
-`sanitize_answer` is the only gate. A Job is parsed from the sanitized answer, and histories and
-recordings store that answer. So live, recorded and re-audited jobs are judged alike, and nothing
-else can be shown. `job_fields` lists what may be stored. From hyperparameters, environment and
-arguments, only flags, one small number and words of fixed lists are stored (`hints`), under the key
-`Derived`.
+Every answer passes `sanitize_answer`, which drops all fields that `job_fields` does not list.
+Histories and recordings store the sanitized answer. So sageaudit judges live, recorded and
+re-audited jobs alike, and can show nothing else. Flags from settings (`hints`) are stored under the
+key `Derived`.
 
-Every field except name and status may be absent (a job that failed early, an answer of 2018, a
-partial recording). An impossible value raises MalformedData with its key. Fields: botocore's
-sagemaker model.
+Every field except name and status may be absent: in a job that failed early, an answer of 2018, or
+a partial recording. Fields: botocore's sagemaker model.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ from sageaudit.domain.token_shapes import WITHHELD, is_name, is_tag
 from sageaudit.errors import MalformedData
 
 OBJECTIVE_HYPERPARAMETER = "_tuning_objective_metric"
-"""The hyperparameter with which a tuning job names the objective to its trials."""
+"""The hyperparameter by which a tuning job tells its trials the objective."""
 VERSION_PLACEHOLDER = "?versionId=kept"
 """Replaces the part of an address that names a version of the data."""
 _TAGS = """
@@ -45,7 +43,7 @@ sageaudit:ignore sageaudit:deadline sagemaker:pipeline-step-name sagemaker:pipel
 SAGEAUDIT_TAGS = frozenset(_TAGS.split())
 """The tags that audits read under every policy."""
 TAG_VALUE_PRESENT = "(set)"
-"""Replaces the value of a required tag that is not stored; AWS allows no parentheses in a tag."""
+"""Replaces the value of a required tag that is not stored. AWS allows no parentheses in a tag."""
 TAG_VALUE_ABSENT = "(not set)"
 _WORDS = """
 Completed InProgress Failed Stopping Stopped Deleting DeleteFailed
@@ -72,9 +70,8 @@ _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
 def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
     """Returns the stored form of a Describe* answer. Sanitizing the result again changes nothing.
 
-    A setting that AWS's own answer lacks is not set in the job, and becomes null. `key`: the key of
-    the fingerprint; without a key there is no fingerprint. Raises MalformedData if a field has an
-    impossible value.
+    A setting that AWS's own answer lacks becomes null. `key` is the key of the fingerprint; None
+    makes no fingerprint. Raises MalformedData for an impossible value.
     """
     sanitized = read_fields(answer, STORED_FIELDS, _sanitize_field)
     kind = kind_from_answer(answer)
@@ -87,7 +84,7 @@ def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict
 class TagNames(Struct, frozen=True):
     """The names of the tags that audits read.
 
-    `values`: tags whose values are stored. `required`: tags that a policy requires.
+    `values` are the tags whose values are stored. `required` are the tags that a policy requires.
     """
 
     values: frozenset[str]
@@ -95,7 +92,10 @@ class TagNames(Struct, frozen=True):
 
 
 def filter_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> dict[str, str]:
-    """Returns the tags with these names (None: all), without invalid tags and tags like a token."""
+    """Returns the tags with these names (None: all tags).
+
+    Invalid tags, and tags that look like a token, are left out.
+    """
     return {
         name: value
         for name, value in tags.items()
@@ -106,8 +106,8 @@ def filter_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) ->
 def tags_to_store(tags: Mapping[str, str], names: TagNames, *, is_complete: bool) -> dict[str, str]:
     """Returns the tags to store. A required tag whose value is not stored gets a mark instead.
 
-    `is_complete`: whether `tags` has all tags of the job; an absent required tag is then marked as
-    not set.
+    `is_complete` means that `tags` has all tags of the job. Then an absent required tag is marked
+    as not set.
     """
     stored = filter_tags(tags, names.values)
     for name in sorted(names.required - stored.keys()):
@@ -119,7 +119,7 @@ def tags_to_store(tags: Mapping[str, str], names: TagNames, *, is_complete: bool
 
 
 def split_stored_tags(stored: Mapping[str, str]) -> tuple[dict[str, str], dict[str, bool]]:
-    """Returns the values of stored tags, and whether each stored tag has a value, both by name."""
+    """Returns two maps by tag name: the stored values, and whether each tag has a value."""
     values = {
         name: value
         for name, value in stored.items()
@@ -160,7 +160,6 @@ def _sanitize_field(field: StoredAs, section: Mapping[str, Any], key: str) -> An
 
 
 def _presence(value: Any) -> Any:
-    """Returns a placeholder for a value; an empty value becomes None or an empty list."""
     if isinstance(value, list):
         return [WITHHELD] if value else []
     return WITHHELD if value else None
@@ -191,13 +190,13 @@ _TEXTS: Mapping[StoredAs, Callable[[str], str | None]] = {
     StoredAs.MODEL: lambda text: token_shapes.safe_name(stem(text)),
     StoredAs.ADDRESS: _address,
 }
-"""The functions that return the stored form of a text; any other text is stored as a name."""
+"""The functions that return the stored form of a text. Any other text is stored as a name."""
 
 
 def _derive_settings(
     answer: Mapping[str, Any], sanitized: Mapping[str, Any], key: bytes | None
 ) -> dict[str, Any]:
-    """Derives settings from an answer; a stored answer already has what was derived."""
+    """A stored answer keeps what was derived before, because its sources are no longer there."""
     stored = answer.get(DERIVED)
     if isinstance(stored, Mapping):
         flags = hints.from_stored(fields.section(stored, "Hints"))
@@ -223,7 +222,6 @@ def _derive_settings(
 
 
 def _metrics(stored: Mapping[str, Any]) -> set[str]:
-    """Returns the names of the job's own metrics, the only possible names of an objective."""
     defined = (stored.get("AlgorithmSpecification") or {}).get("MetricDefinitions") or []
     rows = [*(row.get("Name") for row in defined)]
     rows += [row.get("MetricName") for row in stored.get("FinalMetricDataList") or []]
@@ -238,10 +236,10 @@ def parse(
     region: str | None = None,
     key: bytes | None = None,
 ) -> Job:
-    """Parses one job. Account and region default to the ARN's; without `key` there is no
-    fingerprint.
+    """Parses one job.
 
-    Raises MalformedData if the kind is unknown, or a field has an impossible value.
+    Account and region default to the ARN's. Without `key` the job gets no fingerprint. Raises
+    MalformedData if the kind is unknown, or a field has an impossible value.
     """
     kind = kind_from_answer(answer)
     if kind is None:
@@ -268,10 +266,9 @@ def parse(
 
 
 def latest_time(answer: Mapping[str, Any]) -> datetime | None:
-    """Returns the latest time in an answer and its lists, which shows when the job was last
-    observed.
+    """Returns the latest time in an answer and its lists; None without a time.
 
-    Raises MalformedData if a time is invalid.
+    It shows when the job was last observed. Raises MalformedData for an invalid time.
     """
     lists = [value for value in answer.values() if isinstance(value, list)]
     rows = [answer, *(row for rows in lists for row in rows if isinstance(row, Mapping))]
@@ -280,9 +277,6 @@ def latest_time(answer: Mapping[str, Any]) -> datetime | None:
 
 
 def _pipeline_step(tags: Mapping[str, str]) -> str | None:
-    """Returns pipeline and step, from the tags that SageMaker Pipelines sets on its jobs, or
-    None.
-    """
     step = tags.get("sagemaker:pipeline-step-name")
     execution = _PIPELINE.search(tags.get("sagemaker:pipeline-execution-arn", ""))
     return f"pipeline/{execution[1]}/{step}" if execution and step else None

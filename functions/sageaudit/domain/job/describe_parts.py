@@ -1,7 +1,4 @@
-"""The parts of a job that need more than one value of its Describe answer.
-
-Each function reads an answer whose stored fields are in `job_fields`.
-"""
+"""The parts of a job that need more than one value of its Describe answer."""
 
 from __future__ import annotations
 
@@ -32,8 +29,8 @@ MAX_METRICS = 40
 """The API's limit for MetricDefinitionList and FinalMetricDataList."""
 _LONGEST_NAME = 255
 _DEBUGGER_RULES = "sagemaker-debugger-rules"
-"""The repository of Debugger's built-in rules: processing jobs "at no additional cost" (AWS
-guide)."""
+"""The repository of Debugger's built-in rules. Their processing jobs run "at no additional cost"
+(AWS guide)."""
 _EARLY_END_STATUSES = frozenset({"Failed", "Stopped", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"})
 
 
@@ -47,8 +44,7 @@ def instances(resources: Answer) -> tuple[tuple[InstanceGroup, ...], tuple[str, 
     """Returns the billed instances, and a sentence for each unknown part.
 
     SelectedInstanceType comes first: "The job is billed for this instance type and count"
-    (botocore). A type without a count, or a count without a type, is unknown; no other field is
-    used instead.
+    (botocore). A type without a count, or a count without a type, is unknown.
     """
     for prefix in ("Selected", ""):
         instance_type = fields.text(resources, f"{prefix}InstanceType")
@@ -71,8 +67,9 @@ def instances(resources: Answer) -> tuple[tuple[InstanceGroup, ...], tuple[str, 
 
 
 def purchase(answer: Answer, resources: Answer) -> Purchase:
-    """Returns how the capacity was bought. With InstancePreferences, the selected type's plan
-    counts.
+    """Returns how the capacity was bought.
+
+    If the job has InstancePreferences, only the selected type's training plan counts.
     """
     preferred = fields.items(resources, "InstancePreferences")
     selected = {option.instance_type for option in instances(resources)[0]} if preferred else set()
@@ -89,13 +86,13 @@ def purchase(answer: Answer, resources: Answer) -> Purchase:
 
 
 def training_image(answer: Answer) -> str | None:
-    """Returns a training job's container image, or the name of an algorithm."""
+    """Returns a training job's container image, or the name of its algorithm."""
     algorithm = fields.section(answer, "AlgorithmSpecification")
     return fields.text(algorithm, "TrainingImage") or fields.text(algorithm, "AlgorithmName")
 
 
 def training_channels(answer: Answer) -> tuple[InputChannel, ...]:
-    """Returns a training job's channels. A channel without a mode has the job's mode."""
+    """Returns a training job's channels. A channel without a mode gets the job's mode."""
     job_mode = nested_reader("AlgorithmSpecification.TrainingInputMode", fields.text)(answer)
     channels = []
     for item in fields.items(answer, "InputDataConfig"):
@@ -118,7 +115,7 @@ def training_channels(answer: Answer) -> tuple[InputChannel, ...]:
 
 
 def processing_inputs(answer: Answer) -> tuple[InputChannel, ...]:
-    """Returns a processing job's inputs; the source of an input that is not in S3 is OTHER."""
+    """Returns a processing job's inputs. An input that is not in S3 has the source OTHER."""
     channels = []
     for item in fields.items(answer, "ProcessingInputs"):
         s3 = fields.section(item, "S3Input")
@@ -137,8 +134,8 @@ def has_artifact(answer: Answer) -> bool | None:
     """Returns whether a model reached S3; None if the answer does not show it.
 
     Describe returns a path even if no model was written. Recorded answers of completed jobs have
-    ModelArtifacts (50 of 50), those of other jobs do not (8 of 8). If a run ended early, its
-    transitions are complete: without Uploading, nothing was uploaded.
+    ModelArtifacts (50 of 50), those of other jobs do not (8 of 8). If a run that ended early has no
+    Uploading transition, nothing was uploaded.
     """
     transitions = fields.items(answer, "SecondaryStatusTransitions")
     path = nested_reader("ModelArtifacts.S3ModelArtifacts", fields.text)(answer)
@@ -165,7 +162,7 @@ def custom_rules(answer: Answer) -> tuple[str, ...]:
 
 
 def warm_pool(answer: Answer) -> WarmPool | None:
-    """Returns the warm pool that the job requested or has; None if there is none."""
+    """Returns the warm pool that the job requested or has, or None."""
     keep_alive = nested_reader("ResourceConfig.KeepAlivePeriodInSeconds", fields.count)(answer)
     status = fields.section(answer, "WarmPoolStatus")
     if not keep_alive and not status:
@@ -178,10 +175,10 @@ def warm_pool(answer: Answer) -> WarmPool | None:
 
 
 def free_reason(answer: Answer) -> str | None:
-    """Returns why AWS does not bill the job, or None.
+    """Returns why AWS does not bill the job; None for a billed job.
 
-    Only the image of Debugger's built-in rules is free, from a registry that is not the account's
-    own.
+    Only the image of Debugger's built-in rules is free. An image in the account's own registry is
+    billed.
     """
     image = nested_reader(IMAGE_PATHS[JobKind.PROCESSING], fields.text)(answer)
     arn = fields.text(answer, "ProcessingJobArn")
@@ -191,11 +188,11 @@ def free_reason(answer: Answer) -> str | None:
 
 
 def metric_names(answer: Answer) -> tuple[str, ...]:
-    """Returns the names of the first 40 algorithm metrics that SageMaker publishes, in their order.
+    """Returns the names of at most 40 algorithm metrics that SageMaker publishes, in their order.
 
     If the answer has final values, only metrics with a final value were published: XGBoost defines
-    36 and publishes 2. Of a trial, only the objective of its tuning job is returned: no rule reads
-    another metric.
+    36 and publishes 2. For a trial of a tuning job, only its objective is returned, since no rule
+    reads another metric.
     """
     algorithm = fields.section(answer, "AlgorithmSpecification")
     names = (fields.text(item, "Name") for item in fields.items(algorithm, "MetricDefinitions"))
@@ -214,7 +211,7 @@ def metric_names(answer: Answer) -> tuple[str, ...]:
 
 
 def final_metrics(answer: Answer) -> dict[str, Decimal]:
-    """Returns the final value of each algorithm metric, without values that are not finite."""
+    """Returns the final value of each algorithm metric. Values that are not finite are left out."""
     return {
         name: value
         for item in fields.items(answer, "FinalMetricDataList")
@@ -224,19 +221,17 @@ def final_metrics(answer: Answer) -> dict[str, Decimal]:
 
 
 def objective(answer: Answer) -> Objective | None:
-    """Returns the objective of a tuning job's trial, without its direction, which a trial's answer
-    lacks.
-    """
+    """Returns the objective of a tuning job's trial, without its direction."""
     name = fields.text(fields.section(answer, DERIVED), "TunedFor")
     return None if name is None else Objective(name, None)
 
 
 def image_pull_in_download(answer: Answer) -> bool | None:
-    """Returns whether the message of a Downloading phase mentions the image; None without messages.
+    """Returns whether a Downloading phase's message mentions the image; None without messages.
 
-    In 83 recorded jobs the message is "Downloading input data" until 2023 and "Downloading the
-    training image" since February 2024, whatever their inputs. So the message proves neither that
-    no image was pulled nor that the pull took the time.
+    The message proves neither that no image was pulled nor that the pull took the time. In 83
+    recorded jobs it is "Downloading input data" until 2023, and "Downloading the training image"
+    since February 2024.
     """
     messages = [
         message
@@ -248,9 +243,7 @@ def image_pull_in_download(answer: Answer) -> bool | None:
 
 
 def uploads(answer: Answer) -> tuple[ProcessingOutput, ...]:
-    """Returns a processing job's outputs. An output that the application writes itself has no
-    mode.
-    """
+    """Returns a processing job's outputs. An output that the application writes has no mode."""
     outputs = []
     for item in fields.items(fields.section(answer, "ProcessingOutputConfig"), "Outputs"):
         mode = nested_reader("S3Output.S3UploadMode", fields.text)(item)
@@ -266,7 +259,7 @@ def uploads(answer: Answer) -> tuple[ProcessingOutput, ...]:
 def batch(answer: Answer) -> TransformBatching:
     """Returns how a transform job sends requests to its container.
 
-    `max_concurrent` is None for 0, too: the container may then set the number, or else gets one
+    AWS's 0 for `max_concurrent` becomes None: the container may set the number, else it gets one
     request at a time (CreateTransformJob).
     """
     return TransformBatching(
@@ -277,7 +270,7 @@ def batch(answer: Answer) -> TransformBatching:
 
 
 def tuning(answer: Answer) -> TuningSettings:
-    """Returns a tuning job's settings, and the counters of its training jobs."""
+    """Returns a tuning job's settings, and the numbers of its training jobs."""
     config = fields.section(answer, "HyperParameterTuningJobConfig")
     limits = fields.section(config, "ResourceLimits")
     counters = fields.section(answer, "TrainingJobStatusCounters")
@@ -292,9 +285,7 @@ def tuning(answer: Answer) -> TuningSettings:
 
 
 def _objective(answer: Answer, config: Answer) -> Objective | None:
-    """Returns the tuning job's own objective, or the objective that all its definitions share, or
-    None.
-    """
+    """None unless the tuning job has an objective, or all its definitions share one."""
     definition_objectives = [
         fields.section(definition, "TuningObjective")
         for definition in fields.items(answer, "TrainingJobDefinitions")

@@ -1,11 +1,12 @@
 """The stored part of a failure message: words of a closed vocabulary, and what they mean.
 
-A failure message is free text that a user's container may have written, so nothing else of it is
-stored, printed or sent. To read the message, follow the link to the console, with your own rights.
-AWS documents neither the words of a failure message nor their order, so the class is only a hint.
-Words: errors of SageMaker and its toolkits (aws/sagemaker-training-toolkit, errors.py), exceptions
-of Python, PyTorch, TensorFlow, botocore and related libraries, statuses of CUDA and NCCL, error
-codes and operations of S3 and ECR; phrases from recorded jobs and public issues.
+A failure message is free text that a user's container may have written. sageaudit stores, prints
+and sends nothing else of it. AWS documents neither its words nor their order, so the class of a
+failure is only a hint.
+
+Sources of the words: errors of SageMaker and its toolkits (aws/sagemaker-training-toolkit,
+errors.py); exceptions of Python, PyTorch, TensorFlow, botocore and related libraries; statuses of
+CUDA and NCCL; error codes and operations of S3 and ECR; recorded jobs and public issues.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ AWS_ERROR = "AWS error"
 GPU_MEMORY = "GPU out of memory"
 HOST_MEMORY = "host out of memory"
 MEMORY = "memory error"
-"""Memory ran out, but the message does not say whether the GPU's or the host's."""
+"""Memory ran out, but the message does not say whether it was the GPU's or the host's."""
 _MAX_CHARACTERS = 10_000
-"""At most this many characters of a message are read; AWS sends 1,024."""
+"""Only this many characters of a message are read. AWS sends at most 1,024."""
 _MAX_WORDS = 8
 _PATTERNS = (
     ((r"maxruntime(?:inseconds)?\W*exceeded|exceeded \W*maxruntime",), MAX_RUNTIME),
@@ -65,7 +66,7 @@ _PATTERNS = (
     ((r"algorithmerror", r"executeuserscripterror", r"traceback", r"exit ?code"), "code error"),
     ((r"clienterror", r"validationexception"), "request error"),
 )
-"""Regular expressions and the class of failure that they show. The first match wins.
+"""Regular expressions and the class of failure that each one shows. The first match wins.
 
 Exit code 137 is 128 + SIGKILL: the kernel ends a process that way if a host has no memory left."""
 CLASSES = frozenset(word for _, word in _PATTERNS)
@@ -161,23 +162,25 @@ _SHOWN_NUMBER = re.compile(
 
 
 class Failure(Struct, frozen=True):
-    """The known words of a failure message.
+    """The known words of a failure message, and what they mean.
 
-    `meaning`: the request parameter of the limit that was reached, or the class of failure, or
-    None. The text, such as "AlgorithmError, exit code 137: host out of memory", is stored and
-    shown; `parse_failure` reads it back.
+    `meaning` is the request parameter of the reached limit, or the class of failure, or None.
+    `parse_failure` reads the text of a Failure back.
     """
 
     words: tuple[str, ...]
     meaning: str | None
 
     def __str__(self) -> str:
-        """Returns one line for people, of known words only."""
+        """Returns one line for people: "AlgorithmError, exit code 137: host out of memory"."""
         return ": ".join(filter(None, (", ".join(self.words), self.meaning)))
 
 
 def parse_failure(text: str | None) -> Failure | None:
-    """Returns the known words of a message, or of a Failure's own text; None if there are none."""
+    """Returns the known words of a failure message; None if there are none.
+
+    `text` may also be the text of a stored Failure.
+    """
     text = _COMMAND.sub(" ", (text or "")[:_MAX_CHARACTERS])
     head, _, tail = text.rpartition(": ")
     if tail in CLASSES and _is_shown_text(head):

@@ -1,8 +1,7 @@
 """The family of a run (runs of the same workload), and a keyed fingerprint of one run.
 
-A family depends only on the job and its tags. It does not depend on instance type and count, so it
-stays the same after a fix. A fingerprint covers what makes two runs the same: image, inputs, script
-and settings.
+A family does not depend on instance type and count, so it stays the same after a fix. A fingerprint
+covers what makes two runs the same: image, inputs, script and settings.
 """
 
 from __future__ import annotations
@@ -21,12 +20,11 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 
 FAMILY_VERSION = 3
-"""The version of the family names, stored with every family. Increase it if the result of `family`
-changes for any job."""
+"""The version of the family names, stored with every family. Increase it if `family` returns
+another name for any job."""
 
 _SDK_PREFIX = "sagemaker_"
-"""The prefix of hyperparameters that the SageMaker SDK adds itself: job name, source archive, log
-level."""
+"""The prefix of hyperparameters that the SageMaker SDK adds, such as the job's name."""
 _TIMESTAMP = re.compile(
     r"-?\d{4}-?\d{2}-?\d{2}(?:[-T]?\d{2}-?\d{2}(?:-?\d{2})?(?:-\d{1,6})?)?(?=-|\Z)"
 )
@@ -34,15 +32,15 @@ _TUNING_CHILD = re.compile(r"-\d{6}-\d{4}(?:-\d{3}-[0-9a-f]{8})?\Z")
 _PIPELINE_JOB = re.compile(r"\Apipelines-[a-z0-9]{12}-(.+?)(?:-[A-Za-z0-9]{10})?\Z")
 _TOKEN_LENGTH = 12
 _CONTENT_HASH = re.compile(r"/[0-9a-f]{32,64}(?=/|\Z)")
-"""The folder of code that the SDK uploads in a pipeline; elsewhere the folder has the job's name.
-"""
+"""The folder of code that the SDK uploads in a pipeline. Outside pipelines, the folder has the
+job's name."""
 _SUFFIX = re.compile(r"-(?:\d+|(?=[a-f]*\d)[0-9a-f]{4,}|[0-9a-f]{8,})\Z")
 _SCRIPT = re.compile(
     r"(?:[\w./:-]*/)?([\w.+-]+\.(?:py|pyc|pyz|ipynb|sh|bash|zsh|R|r|Rmd|jl|pl|rb|js|mjs|ts|lua|m|sql"
     r"|scala|jar|php|go|exe|bat|ps1))\Z",
     re.ASCII,
 )
-"""A path to a script, in a language that jobs are written in. Any other word may be a secret."""
+"""A path to a script. Any other word may be a secret."""
 _MAX_NAME_LENGTH = 255
 """The most characters of a file name."""
 
@@ -50,9 +48,9 @@ _MAX_NAME_LENGTH = 255
 def family(job: Job, tag: str | None = None) -> str:
     """Returns the name of a job's family.
 
-    The name is the first that exists: the ARN of the job's roll-up, the value of `tag`, the
-    pipeline step, or kind, image, script and stem of the job's name. An ARN as the tag's value is
-    ignored, so that no tag adds a job to a roll-up's sum.
+    The name is the first of these that exists: the ARN of the job's roll-up, the value of `tag`,
+    the pipeline step, or kind, image, script and stem of the job's name. A tag's value that is an
+    ARN is ignored, so that no tag adds a job to a roll-up's sum.
     """
     if job.kind.spec.rollup and job.arn:
         return job.arn
@@ -71,8 +69,8 @@ def family(job: Job, tag: str | None = None) -> str:
 def shared_name(name: str) -> str:
     """Returns the name under which families are compared.
 
-    Each roll-up is a family of its own, so the ARN of a tuning job becomes `tuning/<stem>`. Any
-    other name is returned unchanged.
+    Each roll-up is a family of its own. The ARN of a tuning job therefore becomes `tuning/<stem>`.
+    Other names are returned unchanged.
     """
     ref = JobRef.from_arn(name)
     return name if ref is None else f"{ref.kind.value}/{stem(ref.name)}"
@@ -94,9 +92,6 @@ def stem(name: str) -> str:
 
 
 def _is_random(part: str) -> bool:
-    """Returns whether a part of a name is a random token: long, with digits and letters of both
-    cases.
-    """
     return (
         len(part) >= _TOKEN_LENGTH
         and any(c.isdigit() for c in part)
@@ -106,7 +101,10 @@ def _is_random(part: str) -> bool:
 
 
 def fingerprint_settings(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns what makes two runs the same, from a whole Describe answer; None for roll-ups."""
+    """Returns the values that make two runs the same; None for roll-ups.
+
+    `answer` is AWS's own Describe answer, because the stored form lacks some of these values.
+    """
     algorithm = fields.section(answer, "AlgorithmSpecification")
     app = fields.section(answer, "AppSpecification")
     parts: dict[JobKind, dict[str, Any]] = {
@@ -143,9 +141,6 @@ def fingerprint_settings(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, 
 
 
 def _code_addresses(answer: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the addresses of a training job's code, from the SDK's hyperparameter and from its
-    inputs.
-    """
     submitted = fields.text(fields.section(answer, "HyperParameters"), "sagemaker_submit_directory")
     yield (submitted or "").strip('"')
     for channel in s3_inputs(JobKind.TRAINING, answer):
@@ -154,7 +149,7 @@ def _code_addresses(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def fingerprint(key: bytes, parts: Mapping[str, Any]) -> str:
-    """Returns the HMAC-SHA-256 of settings, from which the settings cannot be recovered."""
+    """Returns the HMAC-SHA-256 of `parts`, from which they cannot be recovered."""
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
     return hmac.new(key, canonical.encode(), hashlib.sha256).hexdigest()
 
@@ -162,8 +157,8 @@ def fingerprint(key: bytes, parts: Mapping[str, Any]) -> str:
 def entry_point(answer: Mapping[str, Any]) -> str | None:
     """Returns the script's file name, or None.
 
-    The name is in the SDK's hyperparameter `sagemaker_program` (a JSON string), or is the first
-    script in a processing command.
+    It comes from the SDK's hyperparameter `sagemaker_program`, or is the first script in a
+    processing command.
     """
     program = fields.section(answer, "HyperParameters").get("sagemaker_program")
     if isinstance(program, str):
@@ -174,6 +169,6 @@ def entry_point(answer: Mapping[str, Any]) -> str | None:
 
 
 def script(word: str) -> str | None:
-    """Returns a script's file name; None for a word without a script's suffix."""
+    """Returns the script's file name in a path; None if the suffix is not a script's."""
     match = _SCRIPT.match(word)
     return match[1] if match and len(match[1]) <= _MAX_NAME_LENGTH else None

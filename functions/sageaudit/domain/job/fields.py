@@ -1,8 +1,8 @@
 """Reads one field of an AWS answer, and defines how fields are stored.
 
-An absent or null field is None; an invalid value raises MalformedData. Values may be parsed by
-boto3, or come from the CLI's JSON (ISO 8601 or epoch numbers) or from EventBridge (epoch
-milliseconds, as integers or digits).
+An absent or null field is None. An invalid value raises MalformedData. boto3 may have parsed the
+values already. Otherwise they come from the CLI's JSON (ISO 8601 or epoch numbers) or from
+EventBridge (epoch milliseconds, as integers or digits).
 
 A shape says which fields of an answer are stored, and how. `job_fields` has the complete shape.
 """
@@ -20,8 +20,8 @@ from typing import Any, TypeGuard, TypeVar
 from sageaudit.errors import MalformedData
 
 _MILLISECONDS_FROM = 100_000_000_000
-"""Epoch numbers from this on are milliseconds: seconds stay below this until the year 5138, and
-milliseconds exceed it since 1973."""
+"""Epoch numbers from this on are milliseconds. Seconds stay below it until the year 5138, and
+milliseconds have been above it since 1973."""
 _MAX_NUMBER = 10**9
 """No job has more seconds, instances or GB than this; sums of larger numbers would overflow."""
 _YEARS = range(1970, 2200)
@@ -30,8 +30,7 @@ _DIGITS = re.compile(r"-?\d{1,17}(?:\.\d+)?\Z")
 Value = TypeVar("Value")
 
 DERIVED = "Derived"
-"""The key of what was derived from an answer's settings before it was stored; AWS has no such
-key."""
+"""The key of the values that were derived before an answer was stored. AWS has no such key."""
 UNKNOWN = "Unknown"
 """Replaces a state that the SDK's service model does not have."""
 
@@ -39,8 +38,9 @@ UNKNOWN = "Unknown"
 def nested_reader(
     path: str, read: Callable[[Mapping[str, Any], str], Value]
 ) -> Callable[[Mapping[str, Any]], Value]:
-    """Returns a function that reads a value at a path:
-    `nested_reader("OutputDataConfig.CompressionType", text)`.
+    """Returns a function that reads the value at a path, such as `OutputDataConfig.KmsKeyId`.
+
+    `read` is a reader of this module, such as `text`.
     """
     *sections, key = path.split(".")
 
@@ -53,9 +53,7 @@ def nested_reader(
 
 
 def _checked_value(answer: Mapping[str, Any], key: str, kind: type, message: str) -> Any:
-    """Returns the value under `key`, None if absent or null. Raises MalformedData for another
-    type.
-    """
+    """Returns None if absent or null. Raises MalformedData for a value of another type."""
     value = answer.get(key)
     if value is not None and not isinstance(value, kind):
         raise MalformedData(key, message)
@@ -63,12 +61,12 @@ def _checked_value(answer: Mapping[str, Any], key: str, kind: type, message: str
 
 
 def section(answer: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Returns the object under `key`, empty if absent or null."""
+    """Returns the object under `key`, an empty one if absent or null."""
     return _checked_value(answer, key, Mapping, "is not an object") or {}
 
 
 def items(answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """Returns the list of objects under `key`, empty if absent or null."""
+    """Returns the list of objects under `key`, an empty one if absent or null."""
     value = _checked_value(answer, key, list, "is not a list of objects") or []
     if not all(isinstance(item, Mapping) for item in value):
         raise MalformedData(key, "is not a list of objects")
@@ -76,14 +74,15 @@ def items(answer: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 
 
 def text(answer: Mapping[str, Any], key: str) -> str | None:
-    """Returns the string under `key`; None if absent or empty, because AWS prints `"KmsKeyId":
-    ""`.
+    """Returns the string under `key`; None if absent.
+
+    An empty string is None, too, because AWS prints `"KmsKeyId": ""`.
     """
     return _checked_value(answer, key, str, "is not a string") or None
 
 
 def has_value(answer: Mapping[str, Any], key: str) -> bool:
-    """Returns whether the value under `key` is not empty."""
+    """Returns whether there is a value under `key` that is not empty."""
     return bool(answer.get(key))
 
 
@@ -128,16 +127,18 @@ def count(answer: Mapping[str, Any], key: str, *, maximum: int = _MAX_NUMBER) ->
 
 
 def time(answer: Mapping[str, Any], key: str) -> datetime | None:
-    """Returns the time under `key` in UTC; None if absent. A time without an offset is taken as
-    UTC.
+    """Returns the time under `key` in UTC; None if absent.
+
+    A time without an offset is taken as UTC.
     """
     return parsed_time(answer.get(key), key)
 
 
 def parsed_time(value: object, key: str) -> datetime | None:
-    """Parses a datetime, epoch seconds or milliseconds (number or digits), or ISO 8601, to UTC.
+    """Returns a time in UTC; None for None and for an empty text.
 
-    Raises MalformedData with `key`.
+    `value` is a datetime, epoch seconds or milliseconds (a number or digits), or an ISO 8601 text.
+    Raises MalformedData with `key` for any other value.
     """
     if value is None or value == "":
         return None
@@ -173,8 +174,9 @@ def _from_epoch(number: float) -> datetime:
 
 
 class StoredAs(enum.Enum):
-    """How a field is stored. Members with a text as value store texts that users see; the value
-    says what the stored text is.
+    """How a field is stored.
+
+    Members with a text as value store text that users see. The value says what that text is.
     """
 
     COUNT = enum.auto()
@@ -207,8 +209,8 @@ Shape = Mapping[str, "StoredAs | Shape | list[Shape]"]
 """How fields are stored, nested like an answer."""
 
 Read = Callable[[StoredAs, Mapping[str, Any], str], Any]
-"""A function that returns the stored form of a field, from how it is stored, its section and its
-key."""
+"""A function that returns the stored form of a field. It takes how the field is stored, its section
+and its key."""
 
 
 def read_fields(answer: Mapping[str, Any], shape: Shape, read: Read) -> dict[str, Any]:
@@ -231,8 +233,9 @@ def read_fields(answer: Mapping[str, Any], shape: Shape, read: Read) -> dict[str
 
 
 def nest_paths(*mappings: Paths) -> Shape:
-    """Returns the nested shape of these paths. Raises ValueError if a path is stored in two
-    ways.
+    """Returns the nested shape of these paths.
+
+    Raises ValueError if two mappings store a path in different ways.
     """
     shape: dict[str, Any] = {}
     for paths in mappings:
@@ -251,7 +254,7 @@ def nest_paths(*mappings: Paths) -> Shape:
 def shown_fields(
     shape: Shape, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], StoredAs]]:
-    """Yields the paths of fields whose text is shown to users; "*" stands for any list index."""
+    """Yields the paths of fields whose text users see. In a path, "*" stands for any list index."""
     for key, inner in shape.items():
         if isinstance(inner, StoredAs):
             if isinstance(inner.value, str):

@@ -3,11 +3,11 @@
 These sources may contain secrets, so only flags, one small number and words of fixed lists are
 returned.
 
-Settings are read as plain pairs of name and text. The SDK writes each hyperparameter as JSON
-(`"cosine"` with its quotes, `true`, `16`), and twice for a tuning job; configurations may be
-nested. All settings become lower-case names and texts of limited number and length.
+Settings are read as pairs of name and text, in lower case and of limited number and length. The SDK
+writes each hyperparameter as JSON (`"cosine"` with its quotes, `true`, `16`), and twice for a
+tuning job. Configurations may be nested.
 
-Names, as public sources spell them: the SDK's switches (aws/sagemaker-python-sdk: estimator.py,
+Sources of the names: the SDK's switches (aws/sagemaker-python-sdk: estimator.py,
 pytorch/estimator.py, and `mp_parameters` of modules/distributed.py), Hugging Face's
 TrainingArguments, PyTorch Lightning's `precision` and `strategy`, DeepSpeed's configuration,
 `precision_dtype` of the built-in image algorithms. Images: the SDK's image_uri_config and
@@ -68,11 +68,11 @@ _LIBRARIES = {"horovod": "horovod", "horovodrun": "horovod", "deepspeed": "deeps
               "accelerate": "accelerate"}  # fmt: skip
 _TEXT_ONLY_LIBRARIES = frozenset({"accelerate"})
 """Words that show a distribution only in a setting's text. In a setting's name they mean a library
-that a single process uses, too."""
+that single processes use, too."""
 DISTRIBUTIONS = ("smddp", "smp", "horovod", "deepspeed", "fsdp", "ddp", "mirrored", "xla",
                  "accelerate", "parameter_server", "mpi")  # fmt: skip
-"""The kinds of distributed training, the most specific first: Horovod, SMP and DeepSpeed are
-launched through MPI or torchrun."""
+"""The kinds of distributed training, the most specific first. MPI or torchrun also launch Horovod,
+SMP and DeepSpeed."""
 _REVERSING_WORDS = frozenset(
     {"no", "disable", "without", "eval", "backend", "level", "loss", "scale"}
 )
@@ -95,8 +95,8 @@ _SAVE_SETTINGS = re.compile(
 )
 _CHECKPOINT_PLACE = re.compile(r"/opt/ml/checkpoints|s3://\S{0,200}(?:checkpoint|ckpt)")
 _OUTPUT_PLACES = frozenset({"output_dir", "save_dir", "default_root_dir", "output_s3_uri"})
-"""Settings that say where Transformers, Lightning and AWS's example scripts write. If the place is
-in S3, SageMaker does not know of the output."""
+"""Settings that say where Transformers, Lightning and AWS's example scripts write. SageMaker does
+not know of such an output in S3."""
 _NOT_LOADER_WORDS = frozenset({"preprocessing", "ray", "ps", "env", "rollout", "mirrored"})
 _PRETRAINED = frozenset({"pretrained", "finetune", "finetuning", "lora", "qlora", "peft"})
 _PRETRAINED_NAMES = frozenset(
@@ -118,7 +118,7 @@ _SCHEDULES = {
 class UserSetting(Struct, frozen=True):
     """One setting of the user's code, such as `fp16` with the text `true`.
 
-    Nested names are joined with dots.
+    A nested name is joined with dots.
     """
 
     name: str
@@ -126,9 +126,7 @@ class UserSetting(Struct, frozen=True):
 
     @property
     def is_enabled(self) -> bool:
-        """Whether the text switches the setting on; False for "auto" and other texts that leave it
-        open.
-        """
+        """Whether the text switches the setting on. "auto" counts as off."""
         return self.text not in _OFF_VALUES
 
     @property
@@ -143,9 +141,7 @@ class UserSetting(Struct, frozen=True):
 
     @property
     def text_words(self) -> frozenset[str]:
-        """The words of a short text; empty for a long text or an address, as its words name other
-        things.
-        """
+        """The words of a short text. Empty for a long text, or an address."""
         is_long = len(self.text) > _MAX_SHORT_TEXT or "://" in self.text
         return frozenset() if is_long else frozenset(_WORD.findall(self.text))
 
@@ -153,7 +149,10 @@ class UserSetting(Struct, frozen=True):
 def user_settings(
     hyperparameters: Mapping[str, Any], environment: Mapping[str, Any], command: Iterable[Any]
 ) -> Iterator[UserSetting]:
-    """Yields the first 500 settings. `command`: lists of words; anything else in it is ignored."""
+    """Yields the first 500 settings of a job.
+
+    `command` has lists of words. Anything else in it is ignored.
+    """
     pairs = chain(hyperparameters.items(), environment.items())
     flat = chain.from_iterable(_flatten(name, value, _MAX_DEPTH) for name, value in pairs)
     parts = [part for words in command if isinstance(words, list) for part in words]
@@ -207,8 +206,9 @@ def _setting(name: str, text: str) -> UserSetting:
 
 
 def from_answer(answer: Mapping[str, Any]) -> Hints:
-    """Returns the hints of a whole Describe answer. Raises MalformedData for a field of a wrong
-    type.
+    """Returns the hints of AWS's own Describe answer.
+
+    Raises MalformedData if a field has the wrong type.
     """
     software = fields.section(answer, "AlgorithmSpecification")
     software = software or fields.section(answer, "AppSpecification")
@@ -239,14 +239,15 @@ def from_answer(answer: Mapping[str, Any]) -> Hints:
 
 
 def to_stored(hints: Hints) -> dict[str, Any]:
-    """Returns the hints in their stored form, without hints that have their default value."""
+    """Returns the hints in their stored form, which leaves out default values."""
     plain = asdict(Hints())
     return {name: value for name, value in asdict(hints).items() if value != plain[name]}
 
 
 def from_stored(section: Mapping[str, Any]) -> Hints:
-    """Returns the hints from their stored form. Raises MalformedData if a field has the wrong
-    type.
+    """Returns the hints from their stored form.
+
+    Raises MalformedData if a field has the wrong type.
     """
     distribution, schedule = fields.text(section, "distribution"), fields.text(section, "schedule")
     flags = [name for name, plain in asdict(Hints()).items() if plain is False]
@@ -278,11 +279,7 @@ def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
 
 
 def _is_half_precision(setting: UserSetting) -> bool:
-    """Returns whether a setting suggests training in 16 bits: a switch such as fp16, a precision,
-    or a configuration file.
-
-    DeepSpeed and Accelerate set the precision in their configuration file, usually to 16 bits.
-    """
+    """Configuration files of DeepSpeed and Accelerate count, since they usually set 16 bits."""
     if (
         not setting.is_enabled
         or setting.words & _REVERSING_WORDS

@@ -37,26 +37,25 @@ PARENT_KEYS: Mapping[str, RollUp | None] = {
     "MonitoringScheduleArn": None,
     "TrainingJobArn": None,
 }
-"""The keys of a Describe answer that have a parent's ARN, each with the parent's roll-up or None.
+"""The keys of a Describe answer that may have a parent's ARN, each with its roll-up or None.
 
-The first key with a value counts: a training job of both a tuning and an AutoML job is in the sum
-of the tuning job."""
+The first key with a value counts. So a training job of both a tuning and an AutoML job is in the
+sum of the tuning job."""
 
 
 class Parent(Struct, frozen=True):
     """The job or schedule that started a job."""
 
     rollup: RollUp | None
-    """The parent's kind if the parent is audited: its audit sums the audits of its children. None
-    for other parents."""
+    """The parent's kind, if its audit sums the audits of its children; None for other parents."""
     arn: str
 
 
 class Phase(Struct, frozen=True):
-    """One occurrence of a phase of a job. `seconds` is None while it lasts, or if its end is
-    unknown.
+    """One occurrence of a phase of a job.
 
-    `is_repeated`: the phase repeats a download after an interruption, so it is not billed.
+    `seconds` is None while the phase lasts, or if its end is unknown. `is_repeated` means that the
+    phase repeats a download after an interruption, so it is not billed.
     """
 
     name: str
@@ -80,13 +79,16 @@ class InstanceGroup(Struct, frozen=True):
 
 
 class Hints(Struct, frozen=True):
-    """Flags derived from hyperparameters, environment and image, without their values.
+    """Signs found in hyperparameters, environment and image, without their values.
 
-    False means that there is no sign, not that it is proven absent. `mixed_precision`: signs of 16
-    bits or less. `fp8`: signs of 8 bits. `own_checkpoints`: the script itself writes checkpoints,
-    or other outputs in S3. `distribution`: "smddp", "smp", "ddp", "horovod", "deepspeed", "mpi",
-    ...; None without a sign. `schedule`: a learning-rate schedule, "cosine" or "linear", with which
-    training improves late. `pretrained`: signs that training starts from a trained model.
+    False means that no sign was found, not that the feature is absent. `mixed_precision` covers 16
+    bits or less, `fp8` only 8 bits. `own_checkpoints` means that the script itself writes
+    checkpoints, or other outputs to S3. `pretrained` means that training starts from a trained
+    model.
+
+    `distribution` is a name such as "smddp", "ddp" or "horovod". `schedule` is "cosine" or
+    "linear", a learning-rate schedule with which training improves late. Both are None without a
+    sign.
     """
 
     deep_learning: bool = False
@@ -113,8 +115,7 @@ class Hints(Struct, frozen=True):
     def has_model_replicas(self) -> bool:
         """Whether each GPU is known to have a copy of the whole model, with equal work.
 
-        The distributions smddp and ddp prove no copies: FSDP and other sharding are launched in the
-        same way.
+        False for smddp and ddp: sharding, such as FSDP, is launched in the same way.
         """
         return self.distribution in {"horovod", "mirrored"}
 
@@ -132,8 +133,8 @@ class Job(Struct, frozen=True):
     """One job. None means that AWS did not return the value.
 
     `training_s` and `billable_s` are wall-clock seconds, not multiplied by instances. `groups` is
-    empty if no instance type is known. `fingerprint`: a keyed hash of hyperparameters and
-    environment, which are not kept, with image, data and entry point.
+    empty if no instance type is known. `fingerprint` is a keyed hash of image, data, entry point,
+    hyperparameters and environment. The last two are not kept.
     """
 
     kind: JobKind
@@ -153,7 +154,7 @@ class Job(Struct, frozen=True):
     phases: tuple[Phase, ...] = ()
     groups: tuple[InstanceGroup, ...] = ()
     groups_unknown: tuple[str, ...] = ()
-    """One sentence for each part of the cluster with an unknown type or count."""
+    """One sentence for each part of the cluster whose type or count is unknown."""
     purchase: Purchase = Purchase.ON_DEMAND
     training_s: Decimal | None = None
     billable_s: Decimal | None = None
@@ -174,14 +175,13 @@ class Job(Struct, frozen=True):
     """Why AWS does not bill the job (such as a built-in Debugger rule); None for a billed job."""
     tags: Mapping[str, str] = field(default_factory=dict)
     tag_presence: Mapping[str, bool] = field(default_factory=dict)
-    """Whether each known tag has a value, which may not be stored."""
+    """Whether each known tag has a value. The value itself may not be stored."""
     settings: Mapping[str, Mapping[str, SettingValue]] = field(default_factory=dict)
-    """The values of settings that a policy may require: by setting, then by path. A tuning job has
-    one path for each definition. Settings that the answer does not show are absent."""
+    """The values of the settings that a policy may require: by setting, then by path. A tuning job
+    has one path for each definition. Settings that the answer does not show are absent."""
     fingerprint: str | None = None
     is_data_pinned: bool | None = None
-    """Whether all inputs name a version, so that the same inputs are the same data; None if
-    unknown."""
+    """Whether all inputs name a version, so that equal inputs have equal data; None if unknown."""
     hints: Hints = Hints()
     image_pull_in_download: bool | None = None
     """Whether the Downloading phase's message mentions the image; None without messages."""
@@ -196,7 +196,7 @@ class Job(Struct, frozen=True):
 
     @property
     def is_streaming_data(self) -> bool:
-        """Whether the job has channels, and the data of none of them is copied to the volume."""
+        """Whether the job has channels, and none of them is copied to the volume."""
         return bool(self.channels) and not any(channel.is_copied for channel in self.channels)
 
     @property
@@ -222,10 +222,9 @@ class Job(Struct, frozen=True):
 
     @property
     def elapsed_s(self) -> Decimal | None:
-        """The seconds from start to end, or the training seconds if AWS gives them; None if
-        unknown.
+        """The seconds that the run took, or took so far; None if unknown.
 
-        For a running job, these are the seconds so far.
+        AWS's training seconds count if there are any, else the time from start to end.
         """
         if self.training_s is not None:
             return self.training_s
@@ -248,7 +247,7 @@ class Job(Struct, frozen=True):
     def billed_phases_s(self) -> Decimal | None:
         """The clock seconds of all billed phases; None if unknown, or if no phase was billed.
 
-        Spot runs are billed for fewer seconds (`billable_s`).
+        AWS bills Spot runs for fewer seconds (`billable_s`).
         """
         billed = [phase.seconds for phase in self.phases if phase.billed]
         return sum_if_complete(billed) if billed else None
@@ -265,8 +264,9 @@ class Job(Struct, frozen=True):
 
     @property
     def has_restarted(self) -> bool:
-        """Whether the job has several attempts: Spot capacity was taken back, or AWS restarted the
-        job.
+        """Whether the job had several attempts.
+
+        This happens if AWS takes back Spot capacity, or restarts the job.
         """
         return any(phase.name in _ATTEMPT_END_PHASES for phase in self.phases)
 
@@ -314,5 +314,5 @@ def duration_text(seconds: Decimal | None) -> str:
 
 
 def minutes_text(minutes: float) -> str:
-    """Formats minutes, rounded to whole minutes, as `duration_text` does: `8 h 59 min`."""
+    """Formats minutes, rounded to whole minutes, such as `8 h 59 min`."""
     return duration_text(Decimal(round(minutes)) * _MINUTE_S)

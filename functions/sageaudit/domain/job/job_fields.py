@@ -1,8 +1,7 @@
 """The table of a job's fields: which parts of a Describe answer are stored, and how they are read.
 
-A row of a kind names a field of Job and the paths of an answer that are stored for the field. The
-row's function reads the field from these paths. All other parts of an answer are dropped. The paths
-are botocore's. To add a field of a job, add a row here and a field of Job (or of a part of it).
+All other parts of an answer are dropped. The paths are botocore's. To add a field of a job, add a
+row here and a field of Job (or of a part of it).
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ Value_co = TypeVar("Value_co", covariant=True)
 
 
 class JobField(Struct, Generic[Value_co], frozen=True):
-    """A field of Job: the paths of an answer that are stored for it, and how it is read from them.
+    """A field of Job, the paths of an answer that are stored for it, and its reader.
 
-    `read` may also use what was derived before the answer was stored (`DERIVED`).
+    `read` may also use values that were derived before the answer was stored (`DERIVED`).
     """
 
     name: str
@@ -39,14 +38,11 @@ class JobField(Struct, Generic[Value_co], frozen=True):
 def _row(
     field: str, path: str, stored_as: StoredAs, read: Callable[[Answer, str], Value_co]
 ) -> JobField[Value_co]:
-    """Makes the row of a field that is one value of the answer."""
     return JobField(field, {path: stored_as}, nested_reader(path, read))
 
 
 def job_arguments(kind: JobKind, answer: Answer) -> dict[str, Any]:
-    """Returns the arguments of Job from an answer of this kind. Raises MalformedData if one is
-    invalid.
-    """
+    """Returns the arguments of Job from an answer. Raises MalformedData if one is invalid."""
     return {row.name: row.read(answer) for row in FIELDS_BY_KIND[kind]}
 
 
@@ -66,15 +62,11 @@ def _hints(answer: Answer) -> Hints:
 
 
 def _started_at(kind: JobKind, answer: Answer) -> datetime | None:
-    """Returns when the job started, by the answer's own field or a training job's transitions."""
     return fields.time(answer, kind.spec.start_key) or _run_times(answer)[0]
 
 
 def _ended_at(kind: JobKind, answer: Answer) -> datetime | None:
-    """Returns when the job ended, by the answer's own field or a training job's transitions.
-
-    The transitions of a job that never started do not count.
-    """
+    """The transitions of a job that never started do not count."""
     if (end := fields.time(answer, kind.spec.end_key)) is not None:
         return end
     ended_at = _run_times(answer)[1]
@@ -101,7 +93,6 @@ def _phases(kind: JobKind, answer: Answer) -> tuple[Phase, ...]:
 
 
 def _common_fields(kind: JobKind) -> Iterator[JobField[Any]]:
-    """Yields the rows that every kind has."""
     spec = kind.spec
     start = {spec.start_key: StoredAs.TIME, **(_TRANSITIONS if spec.has_transitions else {})}
     end = {spec.end_key: StoredAs.TIME, **(start if spec.has_transitions else {})}
@@ -161,12 +152,10 @@ _PURCHASES = {
         "EnableManagedSpotTraining": StoredAs.FLAG,
     }
 }
-"""The stored paths that show how the capacity was bought, by kind. Other kinds are always on
-demand."""
+"""The stored paths that show how the capacity was bought, by kind. Other kinds are on demand."""
 
 
 def _cluster_fields(kind: JobKind) -> Iterator[JobField[Any]]:
-    """Yields the rows of the billed instances, their volume, and how they were bought."""
     path = kind.spec.cluster_path
     if path is None:
         return
@@ -194,7 +183,6 @@ def _cluster_fields(kind: JobKind) -> Iterator[JobField[Any]]:
 
 
 def _input_fields(kind: JobKind) -> Iterator[JobField[Any]]:
-    """Yields the row that says whether the inputs in S3 name a version of their data."""
     inputs = kind.spec.inputs
     if inputs is None:
         return
@@ -380,5 +368,5 @@ STORED_FIELDS = nest_paths(
     stored_setting_paths(),
     _LATEST_TIME_PATHS,
 )
-"""The shape of what is stored of an answer of any kind, for Job's fields and for a policy's
+"""The shape of the stored part of an answer of any kind, for Job's fields and a policy's
 requirements."""

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 
 class Component(enum.Enum):
-    """The Price List API's `component` that jobs are billed under."""
+    """The values of the Price List API's `component` for jobs."""
 
     TRAINING = "Training"
     PROCESSING = "Processing"
@@ -23,7 +23,7 @@ class Component(enum.Enum):
 
 
 class JobKind(enum.StrEnum):
-    """The kinds of job, with the words used in documents and on the command line."""
+    """A kind of job. The values are used in documents and on the command line."""
 
     TRAINING = "training"
     PROCESSING = "processing"
@@ -38,47 +38,45 @@ class JobKind(enum.StrEnum):
 
 
 class JobMetrics(Struct, frozen=True, kw_only=True):
-    """The metrics of a kind in CloudWatch. The namespace and the log group have the same name."""
+    """A kind's metrics in CloudWatch. The namespace and the log group have the same name."""
 
     namespace: str
     has_numbered_hosts: bool
-    """Whether hosts are named algo-1 to algo-n. If not, hosts are named after instance ids and must
-    be listed."""
+    """Whether hosts are named algo-1 to algo-n. Other hosts have instance ids as names, and must be
+    listed."""
     has_disk_metric: bool
     """Whether SageMaker publishes DiskUtilization."""
     algorithm_dimension: str | None = None
-    """The dimension with the job's name, for metrics that the user's code publishes."""
+    """The dimension that has the job's name, for metrics that the user's code publishes."""
 
 
 class S3Inputs(Struct, frozen=True, kw_only=True):
-    """The keys of the inputs' S3 addresses in answers and requests of a kind."""
+    """The keys of the inputs' S3 addresses, in answers and requests of a kind."""
 
     list_key: str | None = None
-    """The key of the list of inputs; None if there is one input."""
+    """The key of the list of inputs; None if the kind has one input."""
     name_key: str | None = None
-    """The key of an input's name in the list of inputs; None if there is one input."""
+    """The key of an input's name, inside an item of the list; None if the kind has one input."""
     source: str
-    """The path of an input's S3 source: inside an item of the list, or inside the whole answer if
-    there is no list."""
+    """The path of an input's S3 source, inside an item of the list; without a list, inside the
+    answer."""
 
     @property
     def address(self) -> str:
-        """The path of an input's S3 address; it begins where the path `source` begins."""
+        """The path of an input's S3 address. It begins where `source` begins."""
         return f"{self.source}.S3Uri"
 
     @property
     def distribution(self) -> str | None:
-        """The path in a request that says how hosts share an input, with {} for the input's name.
+        """The path in a request that says how hosts share an input; None if the kind has one input.
 
-        None if there is one input.
+        The path has {} in place of the input's name.
         """
         return self.list_key and f"{self.list_key}[{{}}].{self.source}.S3DataDistributionType"
 
 
 class ChildList(Struct, frozen=True, kw_only=True):
-    """The API action that lists the jobs of a roll-up, and where a page of its answer has the
-    jobs.
-    """
+    """The API action that lists a roll-up's jobs, and the keys of the jobs in its answer."""
 
     action: str
     rows_key: str
@@ -92,30 +90,29 @@ class ChildList(Struct, frozen=True, kw_only=True):
 
 
 class RollUp(Struct, frozen=True, kw_only=True):
-    """A kind whose jobs launch other jobs.
+    """A kind of job that launches other jobs.
 
     The audit of a roll-up sums the audits of the launched jobs, and is in no other sum. A launched
-    job is in the roll-up's family, and gets no message of its own.
+    job belongs to the roll-up's family and gets no message of its own.
     """
 
     child_key: str
-    """The key in a launched job's answer that has the roll-up's ARN."""
+    """The key of the roll-up's ARN in a launched job's answer."""
     child_list: ChildList
     child_kind: JobKind | None = None
-    """The only kind of the launched jobs; None for any kind with a bill."""
+    """The only kind of the launched jobs; None if they may be of any billed kind."""
     definition_key: str | None = None
-    """The key of the request for the launched jobs, in a roll-up's own request and answer. With an
-    "s" added, it is the key of a list of requests. None if there are no such requests."""
+    """The key of the request for the launched jobs, in a roll-up's own request and answer. The same
+    key with an "s" has a list of requests. None if there are no such requests."""
     children_label: str
-    """The launched jobs, in text for people: a plural that ends in "jobs"."""
+    """The launched jobs, in text for people. It is a plural that ends in "jobs"."""
     has_child_count: bool = False
-    """Whether Describe returns the number of the launched jobs. If not, the jobs are listed."""
+    """Whether Describe returns the number of the launched jobs. If not, sageaudit lists them."""
     has_name_prefix: bool = False
-    """Whether the names of the launched jobs begin with the roll-up's name, which a list of jobs
-    then shows."""
+    """Whether the names of the launched jobs begin with the roll-up's name."""
     is_search: bool = False
-    """Whether the launched jobs are trials of a search. A trial's metric is its result, even
-    without a model, and the search sets its parameters."""
+    """Whether the launched jobs are trials of a search, which sets their parameters. A trial's
+    metric is a result even without a model."""
 
     @property
     def child_label(self) -> str:
@@ -124,7 +121,7 @@ class RollUp(Struct, frozen=True, kw_only=True):
 
     @property
     def cost_label(self) -> str:
-        """The text for people that says where the cost of a roll-up is."""
+        """A text for people that says which jobs have a roll-up's cost."""
         return f"the cost is on the {self.children_label} that it launched"
 
 
@@ -157,11 +154,10 @@ class KindSpec(Struct, frozen=True, kw_only=True):
     single_phase_name: str | None = None
     """The name of the only billed phase if the answer has no transitions."""
     has_transitions: bool = False
-    """Whether answers have a secondary status and its transitions: the phases, including the
-    download of the data."""
+    """Whether answers have a secondary status and its transitions, which show the phases."""
     required_key: str = "RoleArn"
-    """A key that every request has, and every definition of a roll-up's jobs. An answer without
-    this key is incomplete, so a setting that it lacks may still be set in the job."""
+    """A key that every request and every definition of a roll-up's jobs has. An answer without it
+    is incomplete, so a missing setting may still be set."""
     image_path: str | None = None
     """The path of the container's image in answers and requests; None for a kind without an
     image."""
@@ -176,41 +172,39 @@ class KindSpec(Struct, frozen=True, kw_only=True):
     component: Component
     usage_role: str | None = None
     """The word for the component in usage types: `Train` in `EU-Train:ml.m5.large`. None for a kind
-    without a bill."""
+    without a bill of its own."""
     metrics: JobMetrics | None = None
     console_page: str
     rollup: RollUp | None = None
 
     @property
     def label_with_article(self) -> str:
-        """The name of a job with its article, in text for people: "a training job", "an AutoML
-        job".
-        """
+        """A job of the kind, in text for people: "a training job", "an AutoML job"."""
         return f"{'an' if self.label[0] in 'AEIOUaeiou' else 'a'} {self.label}"
 
     @property
     def name_key(self) -> str:
-        """The key of the job's name, in answers, events and requests."""
+        """The key of the job's name in answers, events and requests."""
         return f"{self.prefix}JobName"
 
     @property
     def arn_key(self) -> str:
-        """The key of the job's ARN, in answers and events."""
+        """The key of the job's ARN in answers and events."""
         return f"{self.prefix}JobArn"
 
     @property
     def status_key(self) -> str:
-        """The key of the job's status, in answers and events."""
+        """The key of the job's status in answers and events."""
         return f"{self.prefix}JobStatus"
 
     @property
     def describe_call(self) -> str:
-        """The API action that describes a job, as IAM names it."""
+        """The API action that describes a job, in IAM's spelling."""
         return f"Describe{self.prefix}Job{self.action_suffix}"
 
     @property
     def describe_method(self) -> str:
-        """The method of boto3's client that describes a job."""
+        """The boto3 method that describes a job."""
         return "_".join(filter(None, ("describe", self.sdk_noun, self.action_suffix.lower())))
 
     @property
@@ -220,7 +214,7 @@ class KindSpec(Struct, frozen=True, kw_only=True):
 
     @property
     def list_method(self) -> str:
-        """The method of boto3's client that lists an account's jobs of this kind."""
+        """The boto3 method that lists an account's jobs of this kind."""
         return f"list_{self.sdk_noun}s"
 
 
@@ -325,8 +319,8 @@ _ROWS = {
             is_search=True,
         ),
     ),
-    # DescribeAutoMLJobV2 answers for jobs of CreateAutoMLJob and of CreateAutoMLJobV2, and
-    # DescribeAutoMLJob only for jobs of the former (botocore). AWS documents no AutoML job events.
+    # DescribeAutoMLJobV2 takes jobs of CreateAutoMLJob and CreateAutoMLJobV2, DescribeAutoMLJob
+    # only jobs of CreateAutoMLJob (botocore). AWS documents no events of AutoML jobs.
     JobKind.AUTOML: KindSpec(
         label="AutoML job",
         longest_name=32,
@@ -372,7 +366,7 @@ IMAGE_PATHS = {kind: kind.spec.image_path for kind in JobKind if kind.spec.image
 
 
 def kind_from_answer(answer: Mapping[str, Any]) -> JobKind | None:
-    """Returns the kind whose `...JobName` and `...JobStatus` a Describe* answer has, or None."""
+    """Returns the kind of the job that a Describe answer is about; None if unknown."""
     for kind in JobKind:
         if kind.spec.name_key in answer and kind.spec.status_key in answer:
             return kind

@@ -21,7 +21,7 @@ class DataSource(enum.Enum):
 class InputChannel(Struct, frozen=True):
     """One input of a job.
 
-    `mode` is File, Pipe or FastFile; None if neither the channel nor the job sets it.
+    `mode` is File, Pipe or FastFile. None means that neither the channel nor the job sets it.
     """
 
     name: str
@@ -31,15 +31,17 @@ class InputChannel(Struct, frozen=True):
 
     @property
     def is_copied(self) -> bool:
-        """Whether the data is copied to the volume; True without a mode, since the default is
-        File.
+        """Whether the data is copied to the volume.
+
+        A channel without a mode is copied, because AWS's default is File.
         """
         return self.source is DataSource.S3 and self.mode not in {"Pipe", "FastFile"}
 
 
 class WarmPool(Struct, frozen=True):
-    """A training job's warm pool. `retained_s` is per instance and grows until the pool is
-    final.
+    """A training job's warm pool.
+
+    `retained_s` is the seconds per instance. It grows until the pool is final.
     """
 
     status: str | None
@@ -55,7 +57,7 @@ class WarmPool(Struct, frozen=True):
 
 
 class ProcessingOutput(Struct, frozen=True):
-    """One output of a processing job. `mode`: EndOfJob or Continuous, or None if unknown."""
+    """One output of a processing job. `mode` is EndOfJob or Continuous; None if unknown."""
 
     name: str
     mode: str | None
@@ -70,21 +72,21 @@ class TransformBatching(Struct, frozen=True):
 
 
 class Direction(enum.Enum):
-    """Whether a higher or lower objective is better: HyperParameterTuningJobObjective.Type."""
+    """Whether a higher or a lower objective is better (HyperParameterTuningJobObjective.Type)."""
 
     MAXIMIZE = "Maximize"
     MINIMIZE = "Minimize"
 
 
 class Objective(Struct, frozen=True):
-    """The metric by which training is judged; `direction` is None if it is unknown."""
+    """The metric by which training is judged. `direction` is None if unknown."""
 
     metric: str
     direction: Direction | None
 
 
 class TuningSettings(Struct, frozen=True):
-    """The settings of a tuning job, and the numbers of its training jobs by status (`counters`)."""
+    """The settings of a tuning job. `counters` has the number of its training jobs by status."""
 
     strategy: str | None
     early_stopping: str | None
@@ -95,5 +97,5 @@ class TuningSettings(Struct, frozen=True):
 
     @property
     def launched_count(self) -> int | None:
-        """The number of training jobs that the tuning job launched; None if unknown."""
+        """The number of training jobs that were launched; None if unknown."""
         return sum(self.counters.values()) if self.counters else None

@@ -1,9 +1,9 @@
-"""The identity of a job: kind, name, ARN, account and region, also from the event of a job's end.
+"""The identity of a job, and the event of a job's end.
 
-From an event, only the job's name, ARN, status, tags and creation time are used. The creation time
-distinguishes two runs with the same name. All figures that affect a price come from Describe*.
-Anyone with write access to the event bus can name any job. So an answer is used only if its kind,
-name, account and region agree with the event's.
+Only the job's name, ARN, status, tags and creation time are used from an event. Two runs with the
+same name differ in their creation times. All figures that affect a price come from Describe*.
+Anyone with write access to the event bus can name any job. So an answer of Describe* is used only
+if its kind, name, account and region agree with the event's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sageaudit.domain.job.kinds import JobKind, kind_from_answer
 from sageaudit.errors import MalformedData, RejectedEvent
 
 JOB_NAME = re.compile(r"[a-zA-Z0-9](?:-*[a-zA-Z0-9]){0,62}\Z")
-"""botocore's pattern of TrainingJobName; processing, transform and tuning use the same letters."""
+"""botocore's pattern of TrainingJobName. Other kinds of jobs use the same letters."""
 
 REGION = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}")
 """A region's code in any partition, such as us-gov-west-1 or eusc-de-east-1."""
@@ -43,7 +43,7 @@ _PARTITIONS = {
 }
 
 REPLAY_SOURCE = "sageaudit.replay"
-"""The source of events that a person sends again: AWS does not let customers send from `aws.*`."""
+"""The source of events that a person sends again. AWS does not let customers send from `aws.*`."""
 SWEEP_SOURCE = "sageaudit.sweep"
 """The source of events that the sweep writes to the queue; the event rule does not match it."""
 BUS_SOURCES = ("aws.sagemaker", REPLAY_SOURCE)
@@ -52,7 +52,7 @@ SOURCES = (*BUS_SOURCES, SWEEP_SOURCE)
 DETAIL_TYPES = {kind.spec.detail_type: kind for kind in JobKind}
 TERMINAL = frozenset({"Completed", "Failed", "Stopped"})
 _CREATION_TIME_TOLERANCE = timedelta(seconds=1)
-"""The creation times of one run differ by less than this: events have milliseconds, other sources
+"""Two creation times of one run differ by less than this. Events have milliseconds, other sources
 whole seconds."""
 
 
@@ -68,13 +68,13 @@ def region_partition(region: str) -> str:
 
 
 def rollup_from_arn(arn: str | None) -> JobRef | None:
-    """Returns the roll-up that an ARN names, or None."""
+    """Returns the tuning or AutoML job that an ARN names; None for other ARNs."""
     ref = JobRef.from_arn(arn) if arn else None
     return ref if ref is not None and ref.kind.spec.rollup else None
 
 
 class JobRef(Struct, frozen=True):
-    """Identifies a job. `name` has its original case; ARNs have the name in lower case."""
+    """The identity of a job. `name` keeps its case; in ARNs the name is in lower case."""
 
     kind: JobKind
     name: str
@@ -84,10 +84,10 @@ class JobRef(Struct, frozen=True):
 
     @classmethod
     def from_arn(cls, arn: str, name: str | None = None) -> JobRef | None:
-        """Reads a job's ARN; None if `arn` is not a job's ARN, or its job has another name than
-        `name`.
+        """Returns the job that `arn` names, or None if it is not a job's ARN.
 
-        The comparison ignores case: real ARNs have the name in lower case.
+        `name` is the job's name in its original case. If it differs from the ARN's name in more
+        than case, None is returned.
         """
         match = _ARN.match(arn)
         if match is None or match["word"] not in _KIND_BY_ARN_WORD:
@@ -106,10 +106,10 @@ class JobRef(Struct, frozen=True):
 
 
 class JobEndEvent(Struct, frozen=True):
-    """The end of a job, as its event reports it. `tags`: the tags in SageMaker's event.
+    """The end of a job, as its event reports it.
 
-    `is_replayed`: a person sent the event, so its tags are ignored and Describe must confirm the
-    job.
+    `tags` are the tags in SageMaker's event. `is_replayed` means that a person sent the event: its
+    tags are then ignored, and Describe must confirm the job.
     """
 
     ref: JobRef
@@ -123,10 +123,10 @@ class JobEndEvent(Struct, frozen=True):
 def parse_job_end_event(
     body: str, *, accounts: Collection[str], regions: Collection[str]
 ) -> JobEndEvent:
-    """Parses one EventBridge event. Raises RejectedEvent with a stable code and the reason.
+    """Parses one EventBridge event of a job's end.
 
-    The account and region of the event must be those of the job's ARN, and be in `accounts` and
-    `regions`.
+    The event's account and region must be those of the job's ARN, and be in `accounts` and
+    `regions`. Raises RejectedEvent with a stable code and the reason.
     """
     event, kind, detail = _envelope(body)
     try:
@@ -146,10 +146,7 @@ def parse_job_end_event(
 def _check_account_and_region(
     event: Mapping[str, Any], ref: JobRef, *, accounts: Collection[str], regions: Collection[str]
 ) -> None:
-    """Raises RejectedEvent unless event and ARN have the same allowed account and region.
-
-    Only EventBridge sets the account and region of an event, so other events lack them.
-    """
+    """Only EventBridge sets the account and region of an event, so other events lack them."""
     for source, account in (("ARN", ref.account), ("event", event.get("account", ref.account))):
         if not isinstance(account, str) or account not in accounts:
             raise RejectedEvent("wrong_account", f"the {source}'s account is not on the allow-list")
@@ -163,9 +160,6 @@ def _check_account_and_region(
 
 
 def _envelope(body: str) -> tuple[dict[str, Any], JobKind, dict[str, Any]]:
-    """Returns the event, the job's kind and the event's detail. Raises RejectedEvent for other
-    texts.
-    """
     try:
         event = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -197,9 +191,7 @@ def _ref(kind: JobKind, detail: Mapping[str, Any]) -> JobRef:
 
 
 def _tags(value: object) -> dict[str, str]:
-    """Returns tags from a flat map (real events) or from Key/Value objects (the registry's
-    schema).
-    """
+    """Real events have a flat map; the schema registry shows Key/Value objects."""
     if isinstance(value, dict):
         return {str(key): str(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -212,7 +204,7 @@ def _tags(value: object) -> dict[str, str]:
 
 
 class DescribedRun(Struct, frozen=True):
-    """The run in a Describe answer; a time is None if the answer has none."""
+    """The run that a Describe answer is about. A time is None if the answer lacks it."""
 
     arn: str
     created_at: datetime | None
@@ -249,7 +241,7 @@ def parse_described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
 
 
 def is_same_run(event_created_at: datetime | None, described_created_at: datetime | None) -> bool:
-    """Returns whether two creation times are of the same run; True if one of them is unknown."""
+    """Returns whether two creation times are of the same run; True if one is unknown."""
     if event_created_at is None or described_created_at is None:
         return True
     return abs(event_created_at - described_created_at) < _CREATION_TIME_TOLERANCE

@@ -1,7 +1,7 @@
 """The settings that a policy may require: their paths in a training request, and their values.
 
-A stored answer has null for a setting that the job does not have. An older stored answer lacks
-settings that were not stored then: these are unknown.
+A stored answer has null for a setting that the job does not have. Older stored answers lack some
+settings; these are unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sageaudit.domain.job.kinds import JobKind
 RUN_LIMIT = "StoppingCondition.MaxRuntimeInSeconds"
 """The setting that limits the run time."""
 PRESENT = "set"
-"""Replaces a value whose presence alone is stored."""
+"""Stored instead of a value whose presence alone matters."""
 SettingValue = bool | int | str | None
 """The value of a setting; None if the job does not set it."""
 _CLUSTER = "ProcessingResources.ClusterConfig"
@@ -28,12 +28,12 @@ _MISSING = object()
 class Setting(Struct, frozen=True):
     """How a setting is stored, its paths in requests of other kinds, and AWS's default.
 
-    A roll-up has the paths of the jobs that it launches, in each of its definitions.
+    A roll-up's definitions have the same paths as the jobs that it launches.
     """
 
     stored_as: StoredAs
     paths: Mapping[JobKind, str] = field(default_factory=dict)
-    """The setting's path by kind, for kinds other than training jobs."""
+    """The setting's path by kind, except for training jobs."""
     default: SettingValue = None
 
 
@@ -80,7 +80,7 @@ is not set is off."""
 
 
 def stored_setting_paths() -> Paths:
-    """Returns the paths of the settings in answers of every kind, and how each is stored."""
+    """Returns how each setting is stored, by its path in answers of any kind."""
     training = {path: row.stored_as for path, row in SETTINGS.items()}
     return training | {
         path: row.stored_as
@@ -90,7 +90,6 @@ def stored_setting_paths() -> Paths:
 
 
 def _definition_paths(setting: str) -> Iterator[str]:
-    """Yields the paths of a setting in roll-ups' definitions of their jobs."""
     for kind in JobKind:
         rollup, path = _definition(kind), setting_path(kind, setting)
         if rollup and path:
@@ -98,9 +97,9 @@ def _definition_paths(setting: str) -> Iterator[str]:
 
 
 def setting_path(kind: JobKind, setting: str) -> str | None:
-    """Returns a setting's path in jobs of a kind, or None.
+    """Returns a setting's path in jobs of a kind; None if the kind does not have the setting.
 
-    The path of a tuning job is inside a definition of its training jobs.
+    For a tuning job, the path is relative to a definition of its training jobs.
     """
     rollup = kind.spec.rollup
     job_kind = rollup.child_kind if rollup and rollup.definition_key else kind
@@ -110,14 +109,14 @@ def setting_path(kind: JobKind, setting: str) -> str | None:
 
 
 def _definition(kind: JobKind) -> str | None:
-    """Returns the key of a roll-up's requests for its jobs; None for other kinds."""
     rollup = kind.spec.rollup
     return rollup.definition_key if rollup else None
 
 
 def setting_paths(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple[str, ...]:
-    """Returns a setting's full paths in an answer or request; a tuning job has one in each
-    definition.
+    """Returns a setting's full paths in an answer or request.
+
+    A tuning job has one path for each of its definitions.
     """
     path, key = setting_path(kind, setting), _definition(kind)
     if path is None:
@@ -133,7 +132,7 @@ def setting_paths(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple
 def read_settings(kind: JobKind, stored: Mapping[str, Any]) -> dict[str, dict[str, SettingValue]]:
     """Returns the values of a stored answer, by setting and full path.
 
-    Settings that the answer does not have are left out, and so are unknown states.
+    Settings that are absent from the answer or unknown are left out.
     """
     result: dict[str, dict[str, SettingValue]] = {}
     for setting, spec in SETTINGS.items():
@@ -144,14 +143,14 @@ def read_settings(kind: JobKind, stored: Mapping[str, Any]) -> dict[str, dict[st
 
 
 def stored_value(setting: Setting, value: Any) -> SettingValue:
-    """Returns a value in its stored form. For an address or a key, only its presence is stored."""
+    """Returns a value in its stored form. For an address or a key, this is only its presence."""
     is_hidden = setting.stored_as in {StoredAs.PRESENCE, StoredAs.ADDRESS}
     stored: SettingValue = PRESENT if is_hidden and value else None if is_hidden else value
     return stored
 
 
 def mark_unset_settings(kind: JobKind, answer: Mapping[str, Any], stored: dict[str, Any]) -> None:
-    """Sets to null in `stored` each setting that the complete answer of AWS does not have."""
+    """Writes null into `stored` for each setting that AWS's complete answer lacks."""
     known_settings = filter(None, (setting_path(kind, setting) for setting in SETTINGS))
     paths = [path.split(".") for path in known_settings]
     for section, place in zip(_sections(kind, answer), _sections(kind, stored), strict=True):
@@ -160,7 +159,6 @@ def mark_unset_settings(kind: JobKind, answer: Mapping[str, Any], stored: dict[s
 
 
 def _sections(kind: JobKind, body: Mapping[str, Any]) -> Iterator[Any]:
-    """Yields the objects with the settings: for a tuning job, each of its definitions."""
     key = _definition(kind)
     if key is None:
         yield body
@@ -171,7 +169,6 @@ def _sections(kind: JobKind, body: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _set_null(section: dict[str, Any], path: list[str]) -> None:
-    """Writes null at the first missing part of the path."""
     for key in path[:-1]:
         inner = section.setdefault(key, None)
         if inner is None:
@@ -181,9 +178,7 @@ def _set_null(section: dict[str, Any], path: list[str]) -> None:
 
 
 def _value(stored: Mapping[str, Any], place: str) -> Any:
-    """Returns the value at a full path; None if a part of the path is null, _MISSING if a part is
-    absent.
-    """
+    """Returns None if a part of the path is null, _MISSING if a part is absent."""
     value: Any = stored
     for part in place.split("."):
         key, _, number = part.partition("[")

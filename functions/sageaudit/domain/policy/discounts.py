@@ -2,10 +2,11 @@
 
 A rate for a type and region in the policy applies first, because a person wrote it. Next comes the
 rate from a cost report, from its first day on. Otherwise a percentage is taken off the list price:
-the instance family's, or else the component's. Percentages are never added up. They are not taken
-off the company's own rate, which is already net of discounts. A Savings Plan is not a price but a
-commitment that is paid whether used or not. Under a plan, every figure stays at list value and
-states that its cash effect depends on the plan's utilisation.
+the instance family's, or else the component's. The two percentages are never added up. None is
+taken off a company's own rate, which is already net of discounts.
+
+A Savings Plan is not a price but a commitment that is paid whether used or not. Under a plan, every
+figure stays at list value, and says that its cash effect depends on the plan's utilisation.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ _WHOLE = Decimal(100)
 
 
 class Discounts(Struct, frozen=True):
-    """The policy's discounts and rates. `percent`: off the list price, by component or instance
-    family.
+    """The policy's discounts and rates.
 
-    `rates`: in USD per hour, by region and type. `savings_plan`: whether usage is covered by a
-    Savings Plan. `own_rates`: the rates from a cost report; None without a report.
+    `percent` is taken off the list price, by component or instance family. `rates` are in USD per
+    hour, by region and type. `savings_plan` means that a Savings Plan covers usage. `own_rates` are
+    the rates from a cost report; None without a report.
     """
 
     percent: Mapping[str, Decimal] = field(default_factory=dict)
@@ -47,7 +48,7 @@ class Discounts(Struct, frozen=True):
 def parse_discounts(reader: TableReader, own_rates: OwnRates | None = None) -> Discounts:
     """Reads the policy's `[discounts]`. Raises BadPolicy with the key.
 
-    `own_rates`: the rates from the file that `discounts.own_rates` names.
+    `own_rates` are the rates from the file that the key `discounts.own_rates` names.
     """
     percents, rates = reader.subtable("percent"), reader.subtable("rates")
     reader.read("own_rates", str, "")
@@ -83,7 +84,10 @@ def _rates(reader: TableReader, region: str) -> dict[str, Decimal]:
 
 
 class OwnPrices(Struct, frozen=True):
-    """Implements Prices: list prices less the discounts, and the own rates of `day`."""
+    """Prices with the policy's discounts, and with the own rates that apply on `day`.
+
+    None for `day` means the newest rates.
+    """
 
     listed: Prices
     discounts: Discounts
@@ -95,26 +99,24 @@ class OwnPrices(Struct, frozen=True):
         return f"{self.listed.version}, own discounts"
 
     def hourly_rate(self, region: str, component: Component, instance_type: str) -> Rate | None:
-        """Returns the type's rate of the policy or cost report, or the discounted list rate."""
+        """Returns the type's own rate on `day`, else the discounted list rate."""
         listed = self.listed.hourly_rate(region, component, instance_type)
         return self._own_rate((region, component), instance_type, listed, self.day)
 
     def newest_hourly_rate(
         self, region: str, component: Component, instance_type: str
     ) -> Rate | None:
-        """Returns the type's newest rate of the policy or cost report, or the newest discounted
-        list rate.
-        """
+        """Returns the type's newest own rate, else the newest discounted list rate."""
         listed = self.listed.newest_hourly_rate(region, component, instance_type)
         return self._own_rate((region, component), instance_type, listed, None)
 
     def storage_rate(self, region: str, component: Component) -> Rate | None:
-        """Returns the cost report's rate, or the list rate less the component's percentage."""
+        """Returns the cost report's rate, else the discounted list rate."""
         listed = self.listed.storage_rate(region, component)
         return self._own_rate((region, component), STORAGE, listed, self.day)
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
-        """Returns the usage type of the price list."""
+        """Returns the usage type in the price list."""
         return self.listed.usage_type(region, component, product)
 
     def _own_rate(
@@ -136,7 +138,7 @@ class OwnPrices(Struct, frozen=True):
     def _discounted_rate(
         self, rate: Rate | None, component: Component, instance_type: str | None
     ) -> Rate | None:
-        """Returns the rate less the percentage of the type's family, or else of the component."""
+        """The percentage of the type's family comes before the component's."""
         percents, part = self.discounts.percent, component.value
         family = instance_type.split(".")[1] if instance_type else part
         percent = percents.get(family, percents.get(part))
@@ -155,7 +157,7 @@ class OwnPrices(Struct, frozen=True):
 
 
 def with_own_prices(market: Market, discounts: Discounts, day: date | None = None) -> Market:
-    """Returns the market at the company's own prices of `day`; at the newest if `day` is None."""
+    """Returns the market at the company's own prices of `day`, or at the newest for None."""
     if not discounts.has_own_prices:
         return market
     return market.with_prices(OwnPrices(market.prices, discounts, day))

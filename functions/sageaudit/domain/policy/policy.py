@@ -67,8 +67,8 @@ Mode = Literal["notify", "observe"]
 """`notify` sends messages about audits; `observe` only stores audits."""
 
 IGNORE_TAG = "sageaudit:ignore"
-"""The tag of a job that accepts findings of rules. Its value is like `gpu-underused spot-not-used
-until=2027-01-31`. Spaces separate rule names, because tag values cannot have commas."""
+"""A job's tag that accepts findings of rules, such as `gpu-underused spot-not-used
+until=2027-01-31`. Spaces separate the rule names, because tag values cannot have commas."""
 
 
 class Policy(Struct, frozen=True):
@@ -79,9 +79,9 @@ class Policy(Struct, frozen=True):
     trial_floor_usd: Decimal = Decimal(20)
     """The minimum USD of a family in 30 days for a message about trials. Our choice."""
     cost_spike_percent: Decimal = Decimal(100)
-    """A run is a cost spike only from this percentage above comparable runs. Our choice."""
+    """A cost spike is at least this percentage above comparable runs. Our choice."""
     cost_spike_min_usd: Decimal = Decimal(20)
-    """A run is a cost spike only from this many USD above comparable runs. Our choice."""
+    """A cost spike is at least this many USD above comparable runs. Our choice."""
     digest: DigestSchedule | None = DigestSchedule()
     """When the weekly digest is sent; None if never."""
     watch: WatchSettings | None = WatchSettings()
@@ -108,7 +108,8 @@ class Policy(Struct, frozen=True):
     """Settings for certain jobs, which `for_job` applies."""
     exemptions: tuple[FamilyExemption, ...] = ()
     tags_may_accept: frozenset[str] | None = None
-    """The rules whose findings a job's own tag may accept; None: all that hide no lost dollars."""
+    """The rules whose findings a job's own tag may accept. None: all rules that hide no lost
+    dollars."""
     cost_tag_names: tuple[str, ...] = ()
     """The cost tags (`tags.show`) whose values are columns of the history."""
     discounts: Discounts = Discounts()
@@ -137,7 +138,7 @@ class Policy(Struct, frozen=True):
 
     @property
     def max_per_hour(self) -> dict[str, int]:
-        """The maximum number of messages an hour, by channel name; only channels with a limit."""
+        """The maximum number of messages an hour, by name of the channels that have a limit."""
         return {name: row.max_per_hour for name, row in self.channels.items() if row.max_per_hour}
 
     @property
@@ -157,8 +158,9 @@ class Policy(Struct, frozen=True):
         return {tag: tags.get(tag) or None for tag in self.cost_tag_names}
 
     def owner(self, tags: Mapping[str, str]) -> str | None:
-        """Returns the value of the job's first owner tag; if the value is an ARN, only its last
-        part.
+        """Returns the value of the job's first owner tag; None without one.
+
+        If the value is an ARN, only its last part is returned.
         """
         for tag in self.owner_tags:
             if (value := tags.get(tag)) and not value.isspace():
@@ -166,7 +168,7 @@ class Policy(Struct, frozen=True):
         return None
 
     def for_job(self, account: str | None, family: str, tags: Mapping[str, str]) -> Policy:
-        """Returns the policy for one job. Later sections override earlier sections."""
+        """Returns the policy for one job. Later `[[for]]` sections override earlier ones."""
         rules = RuleSettings(
             self.disabled_rules, self.enabled_rules, self.thresholds, self.severities, self.require
         )
@@ -186,9 +188,9 @@ class Policy(Struct, frozen=True):
 def parse(
     table: Mapping[str, Any], catalogue: Catalogue, own_rates: OwnRates | None = None
 ) -> Policy:
-    """Validates a policy's table against the catalogue of rules. Raises BadPolicy with the key.
+    """Reads a policy and checks it against the catalogue of rules. Raises BadPolicy with the key.
 
-    `own_rates`: the rates from the file that `discounts.own_rates` names.
+    `own_rates` are the rates from the file that the key `discounts.own_rates` names.
     """
     reader = TableReader(table)
     mode = reader.read("mode", str, "notify")
@@ -240,7 +242,6 @@ def _limits(reader: TableReader) -> SeverityLimits:
 
 
 def _objectives(reader: TableReader) -> dict[str, Direction]:
-    """Reads, by metric, whether a higher or lower value is better."""
     directions = {direction.value: direction for direction in Direction}
     for metric in reader.table:
         if reader.read(metric, str, "") not in directions:
@@ -262,7 +263,7 @@ def _mentions(reader: TableReader) -> dict[str, str]:
 
 
 def _cost_tag_names(reader: TableReader) -> tuple[str, ...]:
-    """Reads `tags.show`: safe names without repetition, whatever their case."""
+    """Names that differ only in case are refused."""
     names = tuple(reader.strings("show"))
     if len(names) > _MAX_COST_TAGS:
         raise reader.error("show", f"names {len(names)} tags: {_MAX_COST_TAGS} at most")
@@ -274,12 +275,11 @@ def _cost_tag_names(reader: TableReader) -> tuple[str, ...]:
 
 
 def _usual_owner_tags(tags: tuple[str, ...], cost_tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the default owner tags, without those that are cost tags."""
     return tuple(tag for tag in tags if tag.lower() not in {name.lower() for name in cost_tags})
 
 
 def _digest(table: Mapping[str, Any], own_rates: OwnRates | None) -> str:
-    """Returns a digest of the settings that audits depend on, without the keys about messages."""
+    """Keys about messages are left out, because audits do not depend on them."""
     audit_settings = {key: value for key, value in table.items() if key not in _MESSAGE_KEYS}
     canonical = json.dumps(audit_settings, sort_keys=True, default=str)
     if own_rates is not None:
@@ -327,10 +327,8 @@ def exemptions(
 
 
 def _can_tag_accept(policy: Policy, rule: RuleInfo, rule_by_name: Mapping[str, RuleInfo]) -> bool:
-    """Returns whether a tag may accept the rule's findings.
-
-    The policy decides; without a setting, the rule and the rules that it subsumes. Otherwise anyone
-    who may tag a job could hide what the job lost.
+    """Without a setting in the policy, the rule and all rules that it subsumes decide. Otherwise
+    anyone who may tag a job could hide what the job lost.
     """
     if policy.tags_may_accept is not None:
         return rule.name in policy.tags_may_accept
@@ -346,7 +344,7 @@ def _refusal(rule_names: list[str]) -> str:
 
 
 def _read_until(words: list[str]) -> date | None:
-    """Reads the last day of an exemption; None without one.
+    """Returns the last day of an exemption; None without one.
 
     Raises ValueError for an invalid date, so that a mistake never exempts without an end.
     """

@@ -19,14 +19,14 @@ Service = Literal["slack", "teams", "sns"]
 OWN_TOPIC = "sns"
 """The channel that always exists: the SNS topic of the stack."""
 CHANNEL_SECRETS = "sageaudit/channel/"
-"""The prefix of a channel's default secret name; the channel's name follows."""
+"""The prefix of a channel's default secret name. The channel's name follows."""
 MAX_CHANNELS = 16
 """The maximum number of channels, including the stack's own topic."""
 MAX_ROUTED_CHANNELS = 90
 """The maximum number of channels in all routes and the default together. One DynamoDB transaction
 writes the digests of all these channels."""
 _DEFAULT_MAX_PER_HOUR = 20
-"""The default limit for Slack and Teams: nobody reads more in an hour. Our choice. A topic has no
+"""The default limit for Slack and Teams. Our choice: nobody reads more in an hour. A topic has no
 limit, because filtered subscriptions may not get the message that lists the held messages."""
 CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
 """The pattern of a channel's name."""
@@ -37,18 +37,19 @@ into a function's environment of 4 KB."""
 _CONDITIONS = ("account", "tag", "owner", "family", "kind", "rule", "min_month_severity",
                "min_usd_per_month")  # fmt: skip
 _MESSAGE_CONDITIONS = _CONDITIONS[_CONDITIONS.index("rule") :]
-"""The conditions on a message, which a line about a job cannot meet."""
+"""The conditions that only messages can meet, not lines about a job."""
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}\Z")
 _TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}\Z")
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+\Z")
 
 
 class ChannelConfig(Struct, frozen=True):
-    """One channel. `secret`: the name of the secret with the webhook's URL; None for SNS.
+    """One channel of messages.
 
-    `topic_arn`: None for the stack's own topic. `key_arn`: the KMS key of the topic, if any.
-    `max_per_hour`: messages above this number are held; None holds no message. `job_lines`: the
-    channel gets a line about each job that ends.
+    `secret` is the name of the secret with the webhook's URL; None for SNS. `topic_arn` is None for
+    the stack's own topic. `key_arn` is the topic's KMS key, if any. Messages above `max_per_hour`
+    are held; None means no limit. `job_lines` means that the channel gets a line about each job
+    that ends.
     """
 
     service: Service
@@ -70,8 +71,9 @@ class JobRouteFacts(Struct, frozen=True):
 
 
 class RouteFacts(JobRouteFacts, frozen=True):
-    """The facts about a message that routes compare. `usd`: the amount of a month; None if
-    unknown.
+    """The facts about a message that routes compare.
+
+    `usd` is the amount of a month; None if unknown.
     """
 
     rule: str
@@ -82,8 +84,8 @@ class RouteFacts(JobRouteFacts, frozen=True):
 class Route(Conditions, frozen=True):
     """A `[[route]]` of the policy, which sends matching messages to `channels`.
 
-    A message must meet all conditions that are not None. `job_lines`: the channels also get a line
-    about each job that matches.
+    A message must meet all conditions that are not None. `job_lines` means that the channels also
+    get a line about each job that matches.
     """
 
     owner: str | None = None
@@ -100,7 +102,7 @@ class Route(Conditions, frozen=True):
         return any((self.family, self.tag, self.account, self.owner, self.kind))
 
     def matches(self, facts: RouteFacts) -> bool:
-        """Returns whether the message matches. Unknown dollars are below every minimum."""
+        """Returns whether the message meets all conditions. Unknown dollars meet no minimum."""
         return self.selects_job(facts) and self.matches_recommendation(
             facts.rule, facts.severity, facts.usd
         )
@@ -114,9 +116,7 @@ class Route(Conditions, frozen=True):
         )
 
     def matches_recommendation(self, rule: str, severity: Severity, usd: Decimal | None) -> bool:
-        """Returns whether a recommendation meets the conditions on rule, severity and monthly
-        amount.
-        """
+        """Returns whether rule, severity and monthly amount (USD) meet the route's conditions."""
         return (
             self.rule in {None, rule}
             and (self.min_month_severity is None or severity.rank >= self.min_month_severity.rank)
@@ -127,7 +127,7 @@ class Route(Conditions, frozen=True):
         )
 
     def __str__(self) -> str:
-        """Returns the route's conditions as text: `tag team=vision, min_month_severity medium`."""
+        """Returns the conditions as text, such as `tag team=vision, min_month_severity medium`."""
         values = {key: getattr(self, key) for key in _CONDITIONS} | {
             "tag": self.tag and "=".join(self.tag)
         }
@@ -137,8 +137,8 @@ class Route(Conditions, frozen=True):
 class Destination(Struct, frozen=True):
     """The channels of one message, each once.
 
-    `route_numbers`: the matching routes, numbered from 1. Without a matching route, `channels` are
-    the default channels.
+    `route_numbers` are the matching routes, numbered from 1. If there are none, `channels` are the
+    default channels.
     """
 
     channels: tuple[str, ...]
@@ -146,14 +146,14 @@ class Destination(Struct, frozen=True):
 
 
 class Routes(Struct, frozen=True):
-    """All routes of a policy. `default`: the channels of a message that no route matches."""
+    """All routes of a policy. Messages that no route matches go to the channels in `default`."""
 
     default: tuple[str, ...] = (OWN_TOPIC,)
     rows: tuple[Route, ...] = ()
 
     @property
     def needs_job_tags(self) -> bool:
-        """Whether a route compares a tag. If none does, the job's tags are not read for routes."""
+        """Whether a route compares a tag. If none does, routes need no tags of jobs."""
         return any(row.tag for row in self.rows)
 
     def destination_for(self, facts: RouteFacts) -> Destination:
@@ -166,7 +166,7 @@ class Routes(Struct, frozen=True):
 
 
 def default_channels() -> dict[str, ChannelConfig]:
-    """Returns the channels of a policy without `[channels]`."""
+    """Returns the channels of a policy without `[channels]`: the stack's own topic."""
     return {OWN_TOPIC: ChannelConfig("sns")}
 
 
@@ -236,7 +236,8 @@ def parse_routes(
 ) -> Routes:
     """Reads `[[route]]` and `default_to`. Raises BadPolicy.
 
-    `default_to` defaults to the channels that no route names, or else to the stack's own topic.
+    `default_to` defaults to the channels that no route names. If there are none, it is the stack's
+    own topic.
     """
     rows = tuple(_route(row, channels, rules) for row in reader.table_array("route"))
     routed = {name for row in rows for name in row.channels}
@@ -295,7 +296,7 @@ def _severity(reader: TableReader) -> Severity | None:
 
 
 def _choice(reader: TableReader, key: str, choices: Sequence[str]) -> str | None:
-    """Returns the value of a key, which must be one of `choices`; None if the key is absent."""
+    """Returns None if the key is absent."""
     word: str | None = reader.read(key, str, None)
     if word is not None and word not in choices:
         error_text = f"is not one of {', '.join(choices)}"

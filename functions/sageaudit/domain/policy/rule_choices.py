@@ -1,7 +1,7 @@
 """A policy's settings of rules: `[rules]`, `[require]`, `[[for]]` and `[[exempt]]`.
 
-`[require]` is what an organisation requires of its jobs' settings and tags. A key is the path of a
-setting in a training request, for jobs of any kind, or `Tags.` and the name of a tag. A value is
+`[require]` says what an organisation requires of its jobs' settings and tags. A key is the path of
+a setting in a training request, for jobs of any kind, or `Tags.` and the name of a tag. A value is
 true or false, a number, a word, "set", "not set", or a comparison such as "<= 86400".
 """
 
@@ -49,7 +49,7 @@ _NUMBER_OPERATORS = frozenset({"<", "<=", ">", ">="})
 _MET_WHEN_UNSET = frozenset({"!=", "<", "<="})
 """The operators that a missing value meets: it is neither equal nor too high."""
 Catalogue = Mapping[str, Mapping[str, str]]
-"""By rule name, its thresholds and their units."""
+"""The units of each rule's thresholds: by rule name, then by threshold name."""
 _PERCENT_PREFIX = "percent of "
 _WHOLE_PERCENT = 100
 _ID = re.compile(r"SA\d{3}\Z", re.IGNORECASE)
@@ -58,8 +58,8 @@ _ID = re.compile(r"SA\d{3}\Z", re.IGNORECASE)
 class RuleSettings(Struct, frozen=True):
     """`[rules]` and `[require]` of a policy, or of one of its `[[for]]` sections.
 
-    `off` and `on`: the rules that are switched off and on. `thresholds`: by rule and threshold.
-    `severities`: by rule. `require`: by path of a setting or tag.
+    `off` and `on` are the rules that are switched off and on. `thresholds` are by rule, then by
+    name. `severities` are by rule. `require` is by the path of a setting or tag.
     """
 
     off: frozenset[str] = frozenset()
@@ -69,8 +69,9 @@ class RuleSettings(Struct, frozen=True):
     require: Mapping[str, Requirement] = field(default_factory=dict)
 
     def overridden_by(self, later: RuleSettings) -> RuleSettings:
-        """Returns these settings, overridden by a later section's; its `on` cancels an earlier
-        `off`.
+        """Returns these settings, overridden by those of a later section.
+
+        A rule that is `on` in the later section is no longer `off`.
         """
         rules = self.thresholds.keys() | later.thresholds.keys()
         return RuleSettings(
@@ -86,13 +87,13 @@ class RuleSettings(Struct, frozen=True):
 
 
 class JobOverride(Conditions, frozen=True):
-    """A `[[for]]` section: settings for the jobs that match all of its conditions."""
+    """A `[[for]]` section: settings for the jobs that meet all of its conditions."""
 
     rules: RuleSettings = RuleSettings()
 
 
 class FamilyExemption(Struct, frozen=True):
-    """Accepts the findings of a rule in a family. `family`: None for all families."""
+    """Accepts the findings of a rule in a family. None for `family` means all families."""
 
     rule: str
     family: str | None
@@ -128,7 +129,7 @@ def rule_choices(reader: TableReader, catalogue: Catalogue) -> RuleSettings:
 
 
 def unknown_rule_message(name: str, catalogue: Catalogue) -> str:
-    """Returns the message that no rule has this name, with a suggestion if a name is similar."""
+    """Returns the message that no rule has this name, perhaps with a similar name."""
     if _ID.match(name):
         return "a policy names a rule by its name, such as spot-not-used, not by its id"
     return f"there is no such rule{did_you_mean(name, sorted(catalogue))}"
@@ -154,7 +155,7 @@ def _threshold(table: TableReader, key: str, units: Mapping[str, str]) -> float:
 
 
 def parse_section(reader: TableReader, catalogue: Catalogue) -> JobOverride:
-    """Reads one `[[for]]`. Raises BadPolicy."""
+    """Reads one `[[for]]` section. Raises BadPolicy."""
     jobs, rules = conditions(reader), rule_choices(reader.subtable("rules"), catalogue)
     rules = replace(rules, require=parse_requirements(reader.subtable("require")))
     reader.reject_unread_keys()
@@ -178,7 +179,7 @@ def tags_may_accept(reader: TableReader, catalogue: Catalogue) -> frozenset[str]
 
 
 def parse_exemption(reader: TableReader, catalogue: Catalogue) -> FamilyExemption:
-    """Reads one `[[exempt]]`. Raises BadPolicy."""
+    """Reads one `[[exempt]]` section. Raises BadPolicy."""
     rule, family = reader.read("rule", str, None), reader.read("family", str, None)
     by, reason = reader.read("by", str, None), reader.read("reason", str, None)
     until = reader.table.get("until")
@@ -208,7 +209,7 @@ class Requirement(Struct, frozen=True):
 
     @property
     def value(self) -> bool | Decimal | str | None:
-        """The value to compare with; None if a setting or tag must only be set or not set."""
+        """The value to compare with; None if the setting or tag must only be set or not set."""
         values = (self.flag_value, self.number_value, self.word)
         return next((value for value in values if value is not None), None)
 
@@ -225,7 +226,7 @@ class Requirement(Struct, frozen=True):
     def is_met(self, value: SettingValue) -> bool:
         """Returns whether a value meets the requirement.
 
-        `value`: None if the setting is not set and has no default in AWS.
+        `value` is None if the setting is not set and AWS has no default for it.
         """
         if not self.needs_value:
             return (value is not None) == (self.operator == PRESENT)
@@ -247,7 +248,7 @@ def parse_requirements(reader: TableReader) -> dict[str, Requirement]:
     """Reads the requirements of a table, by path. Raises BadPolicy with the key."""
     requirements: dict[str, Requirement] = {}
     for key in reader.unread_keys():
-        if isinstance(reader.table[key], dict):  # without quotes TOML makes tables of a path
+        if isinstance(reader.table[key], dict):  # TOML makes tables of an unquoted path
             subtable = reader.subtable(key)
             nested = {f"{key}.{name}": value for name, value in subtable.table.items()}
             requirements |= parse_requirements(TableReader(nested, reader.path))
@@ -280,9 +281,6 @@ def _requirement(reader: TableReader, path: str) -> Requirement:
 
 
 def _path_suggestion(path: str) -> str:
-    """Returns a suggestion for a mistyped path, or else the list of settings that can be
-    required.
-    """
     known = sorted(SETTINGS)
     path_by_last_key = {name.rpartition(".")[2]: name for name in known}
     suggestion = nearest_name(path, known) or path_by_last_key.get(
@@ -298,7 +296,7 @@ def _path_suggestion(path: str) -> str:
 
 
 def _split_operator(reader: TableReader, path: str, value: object) -> tuple[str, object]:
-    """Returns the operator and the text after it; `==` for a value without an operator."""
+    """Returns `==` for a value without an operator."""
     match = _COMPARISON.match(value) if isinstance(value, str) else None
     if match is None:
         return "==", value

@@ -1,9 +1,4 @@
-"""The scope of a deployment: `[accounts]`, `regions`, `[watch]` and `[digest]`.
-
-The settings say which other accounts and regions are audited, and which running jobs are watched.
-They also say when messages about running jobs are due, when the weekly digest is sent, and where
-its report is stored.
-"""
+"""The scope of a deployment: `[accounts]`, `regions`, `[watch]` and `[digest]`."""
 
 from __future__ import annotations
 
@@ -35,19 +30,20 @@ DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sun
 OFF = "off"
 WEEK_DAYS = 7
 _LAST_HOUR = 22
-"""The last hour of a digest, which may be started again an hour later on the same day."""
+"""The last hour of a digest. It may be started again an hour later, on the same day."""
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _SOME_MONDAY = date(2026, 1, 5)
 _AUDIT_DELAY = timedelta(hours=1)
-"""A job's audit is written within this time after the job's end, so no day is summed earlier. Our
+"""A job's audit is written within this time after the job's end. No day is summed earlier. Our
 choice."""
 
 
 class MemberAccounts(Struct, frozen=True):
     """The other accounts and regions that a deployment audits.
 
-    `role_by_account`: by account id, the ARN or name of the role to assume. `organization`: if set,
-    only its accounts may forward events. `regions`: besides the deployment's own region.
+    `role_by_account` has the ARN or name of the role to assume, by account id. If `organization` is
+    set, only its accounts may forward events. `regions` does not include the deployment's own
+    region.
     """
 
     role_by_account: Mapping[str, str] = field(default_factory=dict)
@@ -106,13 +102,14 @@ def region_names(reader: TableReader) -> list[str]:
 
 
 class WatchSettings(Struct, frozen=True):
-    """Which running jobs are watched, and when a message about a job is due. All values are our
-    choice.
+    """Which running jobs are watched, and when a message about a job is due.
 
-    Jobs above `usd_per_hour` are watched: $5 an hour is a mid-size GPU instance. Without a price,
-    jobs with at least `gpus_unpriced` GPUs are watched. A message is due after `idle_minutes`
-    without work: 45 minutes are longer than checkpoints and evaluations. A message is also due
-    after `longest_times` as long as the family's longest run.
+    All values are our choice. Jobs above `usd_per_hour` are watched: $5 an hour is a mid-size GPU
+    instance. If the price is unknown, jobs with at least `gpus_unpriced` GPUs are watched.
+
+    A message is due after `idle_minutes` without work: 45 minutes are longer than checkpoints and
+    evaluations. It is also due when a job has run `longest_times` as long as its family's longest
+    run.
     """
 
     usd_per_hour: Decimal = Decimal(5)
@@ -121,9 +118,7 @@ class WatchSettings(Struct, frozen=True):
     longest_times: Decimal = Decimal(3)
 
     def should_watch(self, usd_per_hour: Decimal | None, gpus: int) -> bool:
-        """Returns whether a job is watched: by its hourly rate or, if the rate is None, by its
-        GPUs.
-        """
+        """Returns whether a job is watched. If its rate is None, the number of its GPUs decides."""
         if usd_per_hour is None:
             return gpus >= max(self.gpus_unpriced, 1)
         return usd_per_hour > self.usd_per_hour
@@ -159,7 +154,7 @@ class DigestSchedule(Struct, frozen=True):
 
     A digest covers seven whole UTC days, which begin on `week_start_utc_day` (0 is Monday). The
     last day ends at least an hour before the digest is sent, in winter and in summer time. So the
-    weeks of two digests neither overlap nor leave a gap, in any time zone.
+    weeks of two digests neither overlap nor leave a gap.
     """
 
     day: str = DAYS[0]
@@ -198,7 +193,7 @@ def parse_digest(reader: TableReader) -> DigestSchedule | None:
 
 
 def _utc_day(day: int, hour: int, zone: ZoneInfo) -> int:
-    """Returns the UTC weekday on which a digest's week starts.
+    """Returns the UTC weekday on which a digest's week starts (0 is Monday).
 
     The week ends at least `_AUDIT_DELAY` before the digest, all year.
     """

@@ -1,7 +1,4 @@
-"""Reads a policy's tables, and the conditions that select jobs.
-
-The type of every key is checked, and unknown keys are refused.
-"""
+"""Reads a policy's tables, and the conditions that select jobs."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 class TableReader:
-    """Reads the keys of one table and remembers which were read."""
+    """Reads the keys of one table, and remembers which keys were read."""
 
     def __init__(self, table: Mapping[str, Any], path: KeyPath = ()) -> None:
         self.table = table
@@ -37,9 +34,7 @@ class TableReader:
         self.read_keys: set[str] = set()
 
     def read(self, key: str, kind: type, default: Any) -> Any:
-        """Returns the value of a key, or the default. Raises BadPolicy if the value has another
-        type.
-        """
+        """Returns the value of a key, or the default. Raises BadPolicy for another type."""
         self.read_keys.add(key)
         value = self.table.get(key, default)
         if value is not default and not isinstance(value, kind):
@@ -47,7 +42,7 @@ class TableReader:
         return value
 
     def subtable(self, key: str) -> TableReader:
-        """Returns the reader of a nested table; an empty reader if the key is absent."""
+        """Returns the reader of a nested table; a reader of an empty table if the key is absent."""
         return TableReader(self.read(key, dict, {}), (*self.path, key))
 
     def strings(self, key: str, default: tuple[str, ...] = ()) -> list[str]:
@@ -67,8 +62,9 @@ class TableReader:
     def amount(
         self, key: str, default: Decimal | int | None = None, unit: str = " in USD"
     ) -> Decimal:
-        """Returns an amount of 0 or more. Raises BadPolicy, also if the key and a default are
-        absent.
+        """Returns an amount of 0 or more. Raises BadPolicy for any other value.
+
+        Without a `default`, an absent key raises BadPolicy, too.
         """
         self.read_keys.add(key)
         value = self.table.get(key, default)
@@ -102,7 +98,7 @@ class TableReader:
 
 
 def full_key(path: KeyPath) -> str:
-    """Returns a key's full name: `rules.gpu-underused.max_mean_percent`, `exempt[1].until`."""
+    """Returns a key's full name, such as `exempt[1].until`."""
     parts = [f"[{key + 1}]" if isinstance(key, int) else f".{_quote_part(key)}" for key in path]
     return "".join(parts).removeprefix(".")
 

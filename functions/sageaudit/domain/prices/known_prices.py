@@ -1,11 +1,8 @@
 """Prices that sources know, what the company paid, and which price was in force on a day.
 
 AWS does not publish when a price changed; only the days on which a price was read are known. On a
-day between two different prices the rate is ambiguous: the newer price is used and both are shown.
-
-`sageaudit prices learn` derives the company's own rates from a cost report, by region, component
-and type. A rate is valid from its first day until a newer rate is known. For an earlier day it is
-unknown what was paid.
+day between two different prices the newer price is used, and both are shown. A rate of the company
+is valid from its first day until a newer rate is known.
 """
 
 from __future__ import annotations
@@ -30,10 +27,9 @@ in different products; the largest difference was 0.18%."""
 _DATE_SPAN = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?")
 
 TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
-"""An instance type's name, even if the catalogue does not have the type."""
+"""The form of an instance type's name, even if the catalogue does not have the type."""
 MAX_RATE_USD = Decimal(10_000)
-"""The highest rate that is accepted, far above the price of any instance-hour. A higher rate is a
-mistake."""
+"""The highest accepted rate in USD. A higher rate is a mistake."""
 OWN_RATE_SOURCE_PREFIX = "learnt from "
 """The beginning of the source of a rate from a cost report."""
 
@@ -41,8 +37,7 @@ OWN_RATE_SOURCE_PREFIX = "learnt from "
 class DatedRate(Struct, frozen=True):
     """A rate, and the first and last day on which it was in force.
 
-    `has_vague_dates`: the price was read at an unknown time between these days, and may differ on a
-    day.
+    `has_vague_dates`: the price was read at an unknown time between these days.
     """
 
     rate: Rate
@@ -66,9 +61,10 @@ class DatedRate(Struct, frozen=True):
 
 
 class Quote(Struct, frozen=True):
-    """A source's dated rates for one product. Without rates, `absence_reason` may say why.
+    """A source's dated rates for one product.
 
-    `is_absent`: the source was read completely, and does not have the product.
+    `absence_reason`: why there are no rates, if known. `is_absent`: the source was read completely,
+    and does not have the product.
     """
 
     rates: tuple[DatedRate, ...] = ()
@@ -88,7 +84,7 @@ class SourcePrices(Protocol):
         """The source and its date, stored with the audit; None if nothing was read."""
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
-        """Returns USD per instance-hour, on demand, or per GB-month if `product` is ML storage."""
+        """Returns USD per on-demand instance-hour, or per GB-month if `product` is ML storage."""
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
         """Returns the usage type as bills show it; None if unknown."""
@@ -102,7 +98,7 @@ class PriceSource(Protocol):
 
 
 def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
-    """Returns the rate in force on `day`, or the newest if `day` is None; None without rates."""
+    """Returns the rate in force on `day`, or the newest if `day` is None. None without rates."""
     if not rates:
         return None
     newest = max(rates, key=lambda rate: (rate.last_day, rate.first_day))
@@ -139,8 +135,9 @@ def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
 
 
 def pricing_day(job: Job, now: datetime) -> date:
-    """Returns the day (UTC) whose prices apply: of the job's start, else its creation, else
-    `now`.
+    """Returns the day (UTC) whose prices apply.
+
+    It is the day of the job's start, else of its creation, else of `now`.
     """
     moment = job.started_at or job.created_at or now
     return moment.astimezone(UTC).date() if moment.tzinfo else moment.date()
@@ -218,8 +215,9 @@ class OwnRates(Struct, frozen=True):
         return [rate for key in sorted(self.by_key) for rate in self.by_key[key]]
 
     def on(self, region: str, component: Component, what: str, day: date | None) -> Rate | None:
-        """Returns the own rate of a day, or the newest if `day` is None; None before the first
-        rate.
+        """Returns the own rate of a day, or the newest if `day` is None.
+
+        None before the first rate.
         """
         rates = self.by_key.get(_key(region, component, what), ())
         dated = [self._dated_rate(rate) for rate in rates]

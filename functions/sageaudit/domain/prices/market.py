@@ -1,11 +1,8 @@
-"""Instance types and their dated prices, and how many times as long training takes on another GPU.
+"""Instance types, their dated prices, and the measured run times on other GPUs.
 
-An absent type or price is unknown.
-
-The ranges of run times were measured. A ratio belongs to a precision class, because two GPUs may be
-similar in one class and far apart in another. A class without a ratio is unknown, as data sheets
-cannot replace a measurement. A run of unknown precision may be in either of the two usual classes,
-so the widest range of both counts.
+An absent type or price is unknown. A run-time ratio belongs to a precision class, because two GPUs
+may be similar in one class and far apart in another. Data sheets cannot replace a measurement. For
+a run of unknown precision, the widest range of the usual classes counts.
 """
 
 from __future__ import annotations
@@ -31,18 +28,20 @@ PriceKind = Literal["list", "own", "estimate"]
 """`list`: AWS's list price. `own`: the company's own price from its policy. `estimate`: EC2's price
 times a factor."""
 ESTIMATE_TOLERANCE = Decimal("0.01")
-"""The share by which an estimated rate may be wrong: a smaller difference from another rate may not
-exist. 98.6% of 2,186 pairs of SageMaker's and EC2's rates are within 1% of their family's factor.
-"""
+"""The share by which an estimated rate may be wrong. 98.6% of 2,186 pairs of SageMaker's and EC2's
+rates are within 1% of their family's factor."""
 _MARKET_CACHE_SIZE = 8
-"""The number of related markets that each market caches. The jobs of a day run on few types."""
+"""The number of related markets that each market caches: the jobs of a day run on few types."""
 Era = Literal["today", "past", "before_known", "ambiguous"]
-"""How a price's date relates to the job's day: see `Rate.price_age`."""
+"""How a price's date relates to the job's day. `today`: the newest known price. `past`: an earlier
+price. `before_known`: the day is before any known price. `ambiguous`: the day is between two
+different prices."""
 
 
 class Precision(enum.StrEnum):
-    """The number format that a run computes in. `FP32` is TF32 on GPUs from Ampere on; `STRICT` is
-    FP32 without TF32.
+    """The number format that a run computes in.
+
+    `FP32`: TF32 on GPUs from Ampere on. `STRICT`: FP32 without TF32.
     """
 
     HALF = "16-bit"
@@ -57,12 +56,12 @@ class Precision(enum.StrEnum):
 
 
 UNKNOWN_PRECISION = frozenset({Precision.HALF, Precision.FP32})
-"""The classes that a run of unknown precision may be in. Little was measured without TF32: a
-measured ratio of this class counts, else `fp32_peak_ratio` shows if the run may be slower."""
+"""The precisions that a run of unknown precision may have. A measured ratio without TF32 counts
+too."""
 
 
 class GpuPeaks(Struct, frozen=True):
-    """The data sheet of one GPU: dense TFLOPS at boost clock, GB/s. None without a source.
+    """The data sheet of one GPU: dense TFLOPS at boost clock, and GB/s. None without a source.
 
     `compute_capability`: NVIDIA's number of the architecture, such as 8.6.
     """
@@ -79,9 +78,8 @@ class GpuRatio(Struct, frozen=True):
     """The training throughput of the GPU `fast` over that of the GPU `slow`.
 
     `times_low` and `times_high`: the lowest and highest ratio over the workloads. `works`: the
-    number of workloads that one suite ran on both; 0 if the ratio was composed of two others
-    through the GPU `via`, or taken from two suites. `stand_ins`: GPUs measured in place of similar
-    ones.
+    number of workloads that one suite ran on both; 0 for a ratio from two suites, or through a
+    third GPU `via`. `stand_ins`: GPUs measured in place of similar ones.
     """
 
     fast: str
@@ -125,8 +123,10 @@ class RuntimeRange(Struct, frozen=True):
 
 
 class UnmeasuredPrecisions(Struct, frozen=True):
-    """The precision classes without a known range: not measured at all, or with one workload
-    only.
+    """The precision classes without a known range.
+
+    `missing_precisions`: not measured at all. `single_workload_precisions`: measured with one
+    workload only.
     """
 
     missing_precisions: frozenset[Precision]
@@ -136,7 +136,7 @@ class UnmeasuredPrecisions(Struct, frozen=True):
 def runtime_range(
     current_gpu: str, other_gpu: str, ratios: Iterable[GpuRatio], precisions: frozenset[Precision]
 ) -> RuntimeRange | UnmeasuredPrecisions:
-    """Returns the widest range over all `precisions` of the run, if each has one."""
+    """Returns the widest range over all `precisions`, or those without a measured range."""
     both_ways = ((current_gpu, other_gpu), (other_gpu, current_gpu))
     rows = [row for row in ratios if (row.fast, row.slow) in both_ways]
     measured_precisions = {row.precision for row in rows if row.is_range}
@@ -155,7 +155,6 @@ def runtime_range(
 
 
 def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
-    """Returns the ratio for a slower GPU, or its inverse for a faster GPU."""
     if slower:
         return row.times_low, row.times_high
     low = (_ONE / row.times_high).quantize(_PLACES, ROUND_DOWN)
@@ -165,11 +164,9 @@ def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
 def fp32_peak_ratio(
     current_peaks: GpuPeaks, other_peaks: GpuPeaks, measured_range: RuntimeRange
 ) -> Decimal | None:
-    """Returns the current FP32 peak over the other GPU's, if no measured range covers it; else
-    None.
+    """Returns the current FP32 peak over the other GPU's; None if measured ranges cover it.
 
-    The ratio is a reason to check, not a run-time ratio: without TF32 most pairs were never
-    measured.
+    It is a reason to check, not a run-time ratio.
     """
     has_strict_range = any(row.precision is Precision.STRICT for row in measured_range.rows)
     if has_strict_range or not current_peaks.fp32_tflops or not other_peaks.fp32_tflops:
@@ -184,15 +181,11 @@ def fp32_peak_ratio(
 class Rate(NamedTuple):
     """A price in USD per unit, with its date (ISO), source and the reason to doubt it.
 
-    `kind`: AWS's list price, the company's own, or an estimate. `as_of`: None without a date.
-    `price_age`: "today" for the newest known price, "past" for an earlier price. "before_known" is
-    the newest price for a day before any known price. "ambiguous" is the newest price for a day
-    between two different prices; `other_usd` is then the older price.
-
-    `estimate_basis`: one sentence on how an estimate was made; None for other rates. `is_by_ratio`:
-    the rate was computed from another type's rate. `is_discounted`: the rate is an estimate less
-    the policy's percentage. `unlisted_reason`: why SageMaker may not sell the type.
-    `learned_basis`: what a rate from a cost report counts; None for all other rates.
+    `as_of`: None without a date. `price_age`: how the date relates to the job's day. `other_usd`:
+    the older of two prices if `price_age` is "ambiguous". `estimate_basis`: how an estimate was
+    made. `is_by_ratio`: the rate was computed from another type's rate. `is_discounted`: the rate
+    is an estimate less the policy's percentage. `unlisted_reason`: why SageMaker may not sell the
+    type. `learned_basis`: what a rate from a cost report counts; None for other rates.
     """
 
     usd: Decimal
@@ -220,10 +213,10 @@ class Rate(NamedTuple):
 
 
 def is_comparable(rate: Rate | None, other: Rate | None) -> bool:
-    """Returns whether two rates are known, both or neither negotiated, and both or neither past
-    prices.
+    """Returns whether two rates are known and can be compared.
 
-    An estimate is comparable with a list price; the caller must say that it is an estimate.
+    Both or neither must be negotiated, and both or neither past prices. An estimate can be compared
+    with a list price, but the caller must say so.
     """
     if rate is None or other is None:
         return False
@@ -236,10 +229,9 @@ class InstanceType(Struct, frozen=True):
     """One row of the catalogue. GPU memory is per GPU; `is_ebs_billed` is None if unknown.
 
     `gpu_peaks`: None without a data sheet. `gpu_ratios`: the measured ratios between the type's GPU
-    model and others. `kinds`: the job kinds that may use the type. `efa`: whether the type supports
-    an Elastic Fabric Adapter; None if unknown. `network_gbps`: the maximum gigabits per second of
-    the network. `successors`: types of newer generations that replace the type, an editorial
-    choice.
+    and others. `kinds`: the job kinds that may use the type. `efa`: whether the type supports an
+    Elastic Fabric Adapter; None if unknown. `network_gbps`: the maximum gigabits per second.
+    `successors`: newer types that replace the type, an editorial choice.
     """
 
     name: str
@@ -276,7 +268,7 @@ class Prices(Protocol):
     def newest_hourly_rate(
         self, region: str, component: Component, instance_type: str
     ) -> Rate | None:
-        """Returns USD per instance-hour, on demand, by the newest price, whatever the job's day."""
+        """Returns USD per instance-hour, on demand, by the newest price."""
 
     def storage_rate(self, region: str, component: Component) -> Rate | None:
         """Returns USD per GB-month of ML storage."""
@@ -288,10 +280,9 @@ class Prices(Protocol):
 class Market(Struct, frozen=True, eq=False, dict=True):
     """Instance types and prices, from which a bill is computed.
 
-    `job_type`: the type of the job whose alternatives are priced, see `relative_to`. Rates and
-    related markets are cached, as prices do not change: the jobs of one day, type and policy share
-    one market. Two markets are equal only if they are the same object, so results can be cached by
-    market.
+    `job_type`: the type of the job whose alternatives are priced. The jobs of one day, type and
+    policy share one market, which caches rates. Two markets are equal only if they are the same
+    object.
     """
 
     types: Mapping[str, InstanceType]
@@ -307,11 +298,10 @@ class Market(Struct, frozen=True, eq=False, dict=True):
         return deque(maxlen=_MARKET_CACHE_SIZE)
 
     def relative_to(self, job: Job) -> Market:
-        """Returns a market in which every other type is comparable with the job's own type.
+        """Returns a market in which other types are comparable with the job's own type.
 
-        A type without a rate of the job's day gets the job's own rate times the ratio of the newest
-        rates of both types. The job's own bill does not change. For a job of several types, no rate
-        changes.
+        A type without a rate of the job's day gets the job's own rate times the ratio of both
+        types' newest rates. For a job of several types, no rate changes.
         """
         types = {group.instance_type for group in job.groups}
         return self._with(self.prices, types.pop() if len(types) == 1 else None)

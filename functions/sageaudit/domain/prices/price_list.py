@@ -1,10 +1,8 @@
 """Reads rates from products of the Price List API. Doubtful products give no rate.
 
-A product counts only if its region, component, role and unit all match. This excludes the upfront
-fee of a training plan (no component), HyperPod (component `Cluster`), warm pools and free Debugger
-rules (component `Training`, but another role in the usage type), serverless training (no instance
-name), Outposts and Local Zones (another location type). The suffix of `instanceType` varies in
-case, so the type is read from `instanceName` only.
+A product counts only if its region, component, role and unit all match. This excludes a training
+plan's upfront fee, HyperPod, warm pools, free Debugger rules, serverless training, Outposts and
+Local Zones. The suffix of `instanceType` varies in case, so the type is read from `instanceName`.
 """
 
 from __future__ import annotations
@@ -25,8 +23,8 @@ ROLES = {
 }
 """By component, its role in usage types, such as `Train` in `EU-Train:ml.m5.large`."""
 SPOT_ROLE = "TrSpt"
-"""A role that one public note of 2026-09 mentions, billed at Spot rates. No product with this role
-was seen here. If a bill has the role, a note says so, and no figure uses it."""
+"""A role that one public note of 2026-09 mentions, billed at Spot rates. If a bill has the role, a
+note says so, and no figure uses it."""
 _SERVICE = "AmazonSageMaker"
 _INSTANCES = "ML Instance"
 _VOLUMES = "Storage"
@@ -37,8 +35,9 @@ _MAX_SHOWN_CHARACTERS = 40
 
 
 class ListedRate(Struct, frozen=True):
-    """One rate in USD. `effective_from`: the rate's first day according to the price list, if
-    any.
+    """One rate in USD.
+
+    `effective_from`: its first day according to the price list; None if not given.
     """
 
     usd: Decimal
@@ -85,7 +84,7 @@ def read(documents: Iterable[object], region: str, component: Component) -> Pric
 
 
 def spot_usage_types(usage_types: Iterable[str]) -> tuple[str, ...]:
-    """Returns the usage types at Spot rates, each once, sorted. Newer usage types vary in case."""
+    """Returns the usage types at Spot rates, each once, sorted."""
     return tuple(sorted({name for name in usage_types if SPOT_ROLE.lower() in name.lower()}))
 
 
@@ -172,10 +171,6 @@ def _amount(prices: Mapping[str, object], usage_type: str) -> Decimal | InvalidP
 
 
 def _agreed_entry(entries: list[Entry]) -> Entry:
-    """Returns the common entry of all products with one name.
-
-    The entry is invalid if the products' rates differ or any of them is invalid.
-    """
     refusal_reasons = sorted(entry.reason for entry in entries if isinstance(entry, InvalidPrice))
     if refusal_reasons:
         return InvalidPrice(refusal_reasons[0])
@@ -190,7 +185,6 @@ def _agreed_entry(entries: list[Entry]) -> Entry:
 
 
 def _conflicting_prices(rates: Iterable[Decimal]) -> InvalidPrice:
-    """Returns the invalid entry for products with different prices."""
     amounts = " and ".join(f"${usd}" for usd in sorted(rates))
     return InvalidPrice(f"the price list has several rates: {amounts}")
 

@@ -2,7 +2,7 @@
 
 The audited dollars are list prices of the jobs that ended in these days. AWS's dollars are the
 usage metered in these days, before credits, Savings Plans and taxes. So the two differ at both ends
-of the period, and by up to a day, because AWS's data may be late.
+of the period. AWS's data may also be late by up to a day.
 """
 
 from __future__ import annotations
@@ -51,9 +51,7 @@ class UncoveredUsage(Struct, frozen=True):
 
 
 class CoveredAccount(Struct, frozen=True):
-    """The billed and audited dollars of one account; `bill_usd` is None if the bill could not be
-    read.
-    """
+    """The billed and audited dollars of one account. `bill_usd` is None if unknown."""
 
     account: str
     bill_usd: Decimal | None
@@ -91,8 +89,8 @@ def coverage(
 ) -> Coverage:
     """Compares AWS's usage with audited lines by usage type.
 
-    `audited_usd`: the sum of the audits. `regions`: the scanned regions. `accounts`: the bill and
-    the audited dollars of each account.
+    `audited_usd` is the sum of the audits. `regions` are the scanned regions. `accounts` has the
+    bill (None if unknown) and the audited dollars of each account.
     """
     bill = sum((line.usd for line in spend.lines), _ZERO)
     jobs: dict[str, CoveredUsage] = {}

@@ -40,16 +40,14 @@ MAX_ROUNDING_ERROR = Decimal("0.005")
 _JOB_AREAS = frozenset({JOBS, MANAGED_SPOT, OTHER})
 """The areas whose usage belongs, or may belong, to jobs."""
 _SAME_PRICE_TOLERANCE = Decimal("0.000001")
-"""Prices of two days count as equal if they differ by at most this share, beyond the report's
-rounding."""
+"""Prices of two days count as equal up to this share of difference, beyond rounding."""
 _MIN_COMPARED_USAGE = Decimal("0.01")
-"""If usage is below this quantity, its price is not compared with the prices of other days."""
+"""The price of usage below this quantity is not compared with the prices of other days."""
 _QUANTITY_ERROR = Decimal("5e-11")
 """The rounding error of a quantity: AWS writes ten decimals."""
 _MIN_COST_DECIMALS = 2
-"""The minimum number of decimals assumed for the costs of a report.
-
-A cost in whole dollars is written without zeros, but is not rounded to dollars."""
+"""The minimum number of decimals assumed for the costs of a report. A cost in whole dollars is
+written without zeros, but is not rounded to dollars."""
 _COMPONENTS = {role.lower(): component for component, role in ROLES.items()}
 _UNITS = {
     "hours": frozenset({"", "hrs", "hr", "hours", "hour"}),
@@ -74,7 +72,7 @@ class Product(Struct, frozen=True):
 
 
 class DerivedRate(Struct, frozen=True):
-    """A rate that was derived from a cost report, and the report's public price, if it has one."""
+    """A rate derived from a cost report. `list_usd` is the report's public price, or None."""
 
     rate: OwnRate
     list_usd: Decimal | None
@@ -92,7 +90,7 @@ def derive_rates(
 ) -> list[DerivedRate | UsageWithoutRate]:
     """Returns the rates of a report and the usage without a rate, by name.
 
-    `source`: the report's name. Raises BadUsage, with the report's line, for a rate above any AWS
+    `source` is the report's name. Raises BadUsage, with the report's line, for a rate above any AWS
     price.
     """
     paid: dict[tuple[Product, date], list[PaidUsage]] = defaultdict(list)
@@ -122,7 +120,7 @@ def _name(product: Product) -> str:
 
 
 def _product(usage: PaidUsage) -> Product | str:
-    """Returns the product of the usage, or why no rate can be derived from it."""
+    """Returns a text that says why no rate can be derived, instead of a product."""
     if usage.region is None or not REGION.fullmatch(usage.region):
         return "its region is not named"
     parsed = parse_usage_type(usage.usage_type)
@@ -147,9 +145,7 @@ def _price_error(usage: PaidUsage, half_unit: Decimal) -> Decimal:
 def _rate(
     product: Product, month: date, usages: Sequence[PaidUsage], half_unit: Decimal, source: str
 ) -> DerivedRate | UsageWithoutRate:
-    """Returns the rate of a month, valid from the month's first day, or the usage without a
-    rate.
-    """
+    """The rate is valid from the month's first day."""
     usage, unit = reduce(PaidUsage.combined_with, usages), product.unit
     amount = f"{usage.quantity.quantize(_SHOWN_PRECISION).normalize():f} {unit}"
     reason = None
@@ -183,7 +179,7 @@ def _rate(
 def _average_notes(
     usages: Sequence[PaidUsage], usage_sum: PaidUsage, unit: str, half_unit: Decimal
 ) -> Iterator[str]:
-    """Yields a note on the average that the rate is; nothing if all usage has one price."""
+    """Yields nothing if all usage has one price."""
     if usage_sum.covered_quantity:
         covered_percent = 100 * usage_sum.covered_quantity / usage_sum.quantity
         yield f"a Savings Plan covers {covered_percent:.0f}% of its {unit}"

@@ -1,10 +1,9 @@
 """The lines that are compared: SageMaker's spend as AWS reports it, and the bill lines of audits.
 
-AWS's lines are a month from any source, or paid usage by days. A usage type such as
-`USE1-Train:ml.m5.large` is a region prefix, a role and a type. The prefix is never converted to a
-region or back, because prefixes are irregular (APS3 is ap-south-1). The roles are those of price
-lists and bills. The roles of Canvas, Feature Store, Data Wrangler and Ground Truth are assumed to
-be the products' names. An unlisted role counts as "other".
+A usage type such as `USE1-Train:ml.m5.large` is a region prefix, a role and a type. The prefix is
+never converted to a region or back, because prefixes are irregular (APS3 is ap-south-1). The roles
+are those of price lists and bills. The roles of Canvas, Feature Store, Data Wrangler and Ground
+Truth are assumed to be the products' names. An unlisted role counts as "other".
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from sageaudit.domain.prices.price_list import ROLES, SPOT_ROLE, STORAGE, spot_u
 from sageaudit.structs import replace
 
 USAGE_TYPES = ("Usage", "DiscountedUsage", "SavingsPlanCoveredUsage")
-"""Line item types (record types in Cost Explorer) that are usage, at on-demand cost.
+"""The line item types (record types in Cost Explorer) that are usage.
 
 Usage covered by a Savings Plan is included at its on-demand price. The plan's negations, credits,
 refunds, taxes and fees are not usage."""
@@ -62,14 +61,14 @@ _TYPE = re.compile(r"\bml\.[a-z0-9-]+\.[a-z0-9-]+")
 HOURS = "Hrs"
 """The unit of instance hours in bills and price lists."""
 _MONTH = re.compile(r"\b\d{4}-\d{2}\b(?!-)")
-"""A month that is not part of a date, since notes contain the dates of prices, too."""
+"""A month that is not part of a date, since notes also contain the dates of prices."""
 
 
 class AwsLine(NamedTuple):
-    """One line of usage and cost as AWS metered it; `resource` is set if the source lists
-    resources.
+    """One line of usage and cost as AWS metered it.
 
-    The class is a tuple, because a bill has hundreds of thousands of lines.
+    `resource` is set if the source lists resources. The class is a tuple, because a bill has
+    hundreds of thousands of lines.
     """
 
     usage_type: str
@@ -96,7 +95,7 @@ class AwsSpend(Struct, frozen=True):
 
     @property
     def managed_spot(self) -> tuple[str, ...]:
-        """Usage types with managed-Spot rates, sorted; no figure uses them."""
+        """The usage types with managed-Spot rates, sorted. No figure uses them."""
         return spot_usage_types(line.usage_type for line in self.lines)
 
 
@@ -104,9 +103,9 @@ class PaidUsage(Struct, frozen=True):
     """Usage of one account and usage type from `first_day` to `last_day` (UTC, both included).
 
     `line_count`, `quantity` (instance-hours or GB-months) and `usd` (after discounts) are sums over
-    the lines with a cost. `covered_quantity`: the quantity that a Savings Plan paid for.
-    `cost_decimals`: the most decimals of a cost. `list_rate`: AWS's public price per unit in the
-    report. `largest_line`: where the line with the highest cost is.
+    the lines with a cost. `covered_quantity` is the quantity that a Savings Plan paid for.
+    `cost_decimals` is the most decimals of a cost. `list_rate` is AWS's public price per unit.
+    `largest_line` says where the line with the highest cost is.
     """
 
     account: str
@@ -147,8 +146,8 @@ class PaidUsage(Struct, frozen=True):
 class PaidReport(Struct, frozen=True):
     """The SageMaker usage in a cost report.
 
-    `excluded`: the lines that are not usage with a price. `duplicate_lines`: the number of lines
-    that are in several files; each is counted once.
+    `excluded` are the lines that are not usage with a price. `duplicate_lines` is the number of
+    lines that are in several files; each is counted once.
     """
 
     usage: tuple[PaidUsage, ...]
@@ -157,7 +156,7 @@ class PaidReport(Struct, frozen=True):
 
 
 class UsageType(Struct, frozen=True):
-    """A usage type without its region prefix. Compare by `key`, as newer SKUs differ in case."""
+    """A usage type without its region prefix. Compare by `key`, since newer SKUs differ in case."""
 
     role: str
     resource: str
@@ -181,7 +180,7 @@ class UsageType(Struct, frozen=True):
         return next((area for start, area in _AREAS if role.startswith(start)), OTHER)
 
 
-@lru_cache(maxsize=4_096)  # a bill of a million lines has some hundred usage types
+@lru_cache(maxsize=4_096)  # a bill of a million lines has a few hundred usage types
 def parse_usage_type(usage_type: str) -> UsageType:
     """Splits a usage type. A text without a colon becomes a role with an empty `resource`."""
     prefix = _PREFIX.match(usage_type)
@@ -196,7 +195,7 @@ def job_usage_type(kind: str, resource: str) -> UsageType | None:
 
 
 class AuditedLine(Struct, frozen=True):
-    """One line of one job's bill. `usage` is None if no usage type is known (warm pools)."""
+    """One line of one job's bill. `usage` is None if no usage type is known, as for warm pools."""
 
     job: str
     name: str
@@ -210,10 +209,10 @@ class AuditedLine(Struct, frozen=True):
     is_metered: bool
     """False for training plan capacity and free Debugger rules, which AWS meters elsewhere."""
     crosses_month: bool
-    """Whether the job ran past the end of a month: AWS may have metered a part in another month."""
+    """Whether the job ran past the end of a month. AWS may have metered a part in another month."""
     is_estimated: bool = False
-    """Whether the line's rate is an estimate. Its quantity is comparable with AWS's quantity, its
-    dollars only roughly with AWS's dollars."""
+    """Whether the line's rate is an estimate. Its quantity is comparable with AWS's, its dollars
+    only roughly."""
 
 
 class AuditedMonth(Struct, frozen=True):
@@ -242,7 +241,7 @@ def lines_from_audit(document: AuditDocument, month: str | None) -> Iterator[Aud
     """Yields the bill lines of an audit that belong to `month` (YYYY-MM, UTC); all lines for None.
 
     A storage line belongs to the month in its note, any other line to the month of the job's end.
-    Lines of quantity 0 (a job that never started) are left out: AWS does not bill them.
+    Lines of quantity 0 are left out: AWS does not bill them.
     """
     job = document["job"]
     end_month = (job["ended_at"] or job["created_at"] or "")[:7]

@@ -50,7 +50,7 @@ class Presence(enum.Enum):
 class UsageTotals(NamedTuple):
     """The sums of one side of a row.
 
-    A sum with an unknown part is None; `known_usd` sums the known parts.
+    A sum with an unknown part is None. `known_usd` sums the known parts.
     """
 
     line_count: int = 0
@@ -77,11 +77,10 @@ _NOTHING = UsageTotals()
 
 
 class UsageRow(Struct):
-    """One usage type of one job, as AWS and the history report it; `job` is None for AWS's other
-    usage.
+    """One usage type of one job, as AWS and the history report it.
 
-    `crosses_month`: the job ran past a month's end. `is_estimated`: the history's dollars contain
-    lines at an estimated rate.
+    `job` is None for other usage of AWS. `crosses_month` means that the job ran past a month's end.
+    `is_estimated` means that the history's dollars contain lines at an estimated rate.
     """
 
     usage: str
@@ -105,9 +104,7 @@ class UsageRow(Struct):
 
     @property
     def quantity_difference(self) -> Decimal | None:
-        """The history's quantity minus AWS's; None if a side is missing, unknown or in another
-        unit.
-        """
+        """The history's quantity minus AWS's; None if one is unknown or the units differ."""
         units_differ = self.aws.unit and self.history.unit and self.aws.unit != self.history.unit
         return None if units_differ else _minus(self.history.quantity, self.aws.quantity)
 
@@ -118,7 +115,7 @@ class UsageRow(Struct):
 
     @property
     def usd_difference(self) -> Decimal | None:
-        """The history's dollars minus AWS's dollars; None if a side is missing or unknown."""
+        """The history's dollars minus AWS's; None if one is unknown."""
         return _minus(self.history.usd, self.aws.usd)
 
     @property
@@ -130,8 +127,8 @@ class UsageRow(Struct):
 class Reconciliation(Struct, frozen=True):
     """All rows, the largest first, and sums over them.
 
-    `usd_by_presence`: AWS's and the history's dollars, by presence and by whether the rows are of
-    jobs.
+    `usd_by_presence` has AWS's and the history's dollars. Its keys are a presence, and whether the
+    rows are of jobs.
     """
 
     rows: tuple[UsageRow, ...]
@@ -141,9 +138,9 @@ class Reconciliation(Struct, frozen=True):
     audited: AuditedMonth
 
     def aws_usd(self, *presences: Presence, jobs_only: bool | None = None) -> Decimal:
-        """Returns AWS's dollars in rows with one of these presences, or in all rows.
+        """Returns AWS's dollars in rows with one of these presences, or in all.
 
-        `jobs_only`: True for rows of jobs only, False for other rows only.
+        `jobs_only` is True for rows of jobs only, and False for other rows only.
         """
         amounts = (
             usd
@@ -153,9 +150,7 @@ class Reconciliation(Struct, frozen=True):
         return sum(amounts, _ZERO)
 
     def history_usd(self, *presences: Presence) -> Decimal:
-        """Returns the history's known dollars in rows with one of these presences, or in all
-        rows.
-        """
+        """Returns the history's known dollars in rows with one of these presences, or in all."""
         amounts = (
             usd
             for (presence, _), (_, usd) in self.usd_by_presence.items()
@@ -165,7 +160,7 @@ class Reconciliation(Struct, frozen=True):
 
     @property
     def unpriced_lines(self) -> int:
-        """The number of history lines without dollars; they are in no sum."""
+        """The number of history lines without dollars. They are in no sum."""
         return sum(line.usd is None for line in self.audited.lines)
 
     def count_jobs(self) -> dict[Presence, int]:
@@ -181,8 +176,8 @@ class Reconciliation(Struct, frozen=True):
 
 
 _Key = tuple[str | None, str | None, str]
-"""The key of a row: job, region and usage. The region is None if there is a job: its ARN contains
-the region."""
+"""The key of a row: job, region and usage. A row with a job has no region, since the ARN contains
+it."""
 
 
 def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
@@ -236,20 +231,17 @@ def _aws_rows(lines: Iterable[AwsLine]) -> dict[_Key, UsageRow]:
 
 @cache
 def _usage(usage_type: str) -> tuple[str, str]:
-    """Returns the key by which a usage type is compared, and its area of SageMaker."""
     usage = parse_usage_type(usage_type)
     return usage.key, usage.area
 
 
 def _job(resource: str) -> str | None:
-    """Returns a job's ARN in the form in which ARNs are compared; None for another resource."""
     arn = resource.lower()
     return arn if _is_job_arn_prefix(arn.partition("/")[0]) else None
 
 
 @cache
 def _is_job_arn_prefix(before_name: str) -> bool:
-    """Returns whether `before_name` is a job's ARN up to the job's name."""
     return JobRef.from_arn(f"{before_name}/name") is not None
 
 

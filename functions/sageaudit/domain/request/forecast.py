@@ -1,7 +1,7 @@
 """Estimates what a request costs, and finds recommendations for its family that it does not follow.
 
-The maximum cost is the bill of a run to the request's limit. The usual cost is the cost of the
-family's earlier runs.
+The maximum cost is the bill of a run that lasts until the request's limit. The usual cost is the
+cost of the family's earlier runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sageaudit.domain.resize.type_choice import cluster_usd_per_hour
 from sageaudit.structs import replace
 
 DEFAULT_LIMIT_S = 86_400
-"""MaxRuntimeInSeconds if a training or processing request has none: one day (API reference)."""
+"""AWS's default for MaxRuntimeInSeconds of training and processing: one day (API reference)."""
 HOUR_S = Decimal(3600)
 _SEARCH = "HyperParameterTuningJobConfig"
 _DEFINITIONS = ("TrainingJobDefinition", "TrainingJobDefinitions[]")
@@ -65,11 +65,10 @@ class MedianRange(Struct, frozen=True):
 
 
 class FamilyForecast(Struct, frozen=True):
-    """The cost and run time of the family's completed runs on the same instances; None means
-    unknown.
+    """The cost and run time of a family's completed runs on the same instances. None means unknown.
 
-    `runs`: how many earlier runs were read. `comparable_runs`: how many of them are compared.
-    `failed_runs`: how many of them failed.
+    `runs` is the number of earlier runs that were read, and `failed_runs` the number that failed.
+    `comparable_runs` is the number of runs on which `usd` and `seconds` are based.
     """
 
     runs: int
@@ -88,7 +87,7 @@ def median_range(values: Iterable[Decimal | None]) -> MedianRange | None:
 
 
 def forecast_family(job: Job, earlier: Sequence[AuditSummary]) -> FamilyForecast:
-    """Summarises the family's runs of the same type, count and purchase.
+    """Returns the cost and run time of the family's runs with the same type, count and purchase.
 
     No figure is scaled to other instances.
     """
@@ -106,9 +105,10 @@ def forecast_family(job: Job, earlier: Sequence[AuditSummary]) -> FamilyForecast
 
 
 class RunLimit(Struct, frozen=True):
-    """How long a job may run, in seconds; None if nothing limits it, with `no_limit_reason`.
+    """How long a job may run, in seconds.
 
-    `is_default`: the request sets no limit, so AWS's default applies.
+    `seconds` is None if no limit is known; `no_limit_reason` then says why. `is_default` means that
+    the request sets no limit, so AWS's default applies.
     """
 
     seconds: Decimal | None
@@ -117,7 +117,7 @@ class RunLimit(Struct, frozen=True):
 
 
 def run_limit(request: Request) -> RunLimit:
-    """Returns the run-time limit of the job that a request asks for."""
+    """Returns the run-time limit of the requested job."""
     spec = request.kind.spec
     if spec.rollup is not None:
         return RunLimit(None, no_limit_reason=f"its {spec.rollup.children_label} have the limits")
@@ -139,8 +139,9 @@ def run_limit(request: Request) -> RunLimit:
 class MaxCost(Struct, frozen=True):
     """The maximum cost of a request, and how it was computed.
 
-    `usd`: the total; if it is None, `unknown_because` says why. `bill_at_limit`: the bill at the
-    limit, None without a limit. `job_count`: how many jobs the request may start.
+    `usd` is the total; if it is None, `unknown_because` says why. `bill_at_limit` is the bill of a
+    run to the limit; None without a limit. `job_count` is the number of jobs that the request may
+    start.
     """
 
     limit: RunLimit
@@ -152,7 +153,10 @@ class MaxCost(Struct, frozen=True):
 
 
 def max_cost(request: Request, job_at_limit: Job | None, job: Job, market: Market) -> MaxCost:
-    """Returns the maximum cost of one job. `job_at_limit`: the job as if it ran until its limit."""
+    """Returns the maximum cost of one job.
+
+    `job_at_limit` is the job as if it ran until its limit; None if it has no limit.
+    """
     limit = run_limit(request)
     if job.purchase is Purchase.TRAINING_PLAN:
         return MaxCost(limit, unknown_because="its training plan is prepaid")
@@ -185,7 +189,7 @@ _INSTANCES = (
     "TransformResources.InstanceType",
     "TransformResources.InstanceCount",
 )
-"""The paths of instance types and counts; while one is unknown, so is a request's cost."""
+"""The paths of instance types and counts. If one of them is unknown, so is the request's cost."""
 
 
 def _unknown_alternative(request: Request) -> str | None:
@@ -203,8 +207,8 @@ def _unknown_alternative(request: Request) -> str | None:
 def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
     """Returns the maximum cost of a tuning job: all its training jobs at the most expensive limit.
 
-    `trials`: the maximum cost of a training job of each definition. A limit on the time of the
-    search may lower the sum.
+    `trials` has the maximum cost of one training job for each definition. A limit on the search's
+    time may lower the sum.
     """
     limit = run_limit(request)
     limits = f"{_SEARCH}.ResourceLimits"
@@ -239,9 +243,7 @@ def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
 
 
 def _grid_size(request: Request) -> int | None:
-    """Returns the number of combinations of a grid search; None for other searches or unknown
-    ranges.
-    """
+    """Returns None for searches that are not a grid, and for unknown ranges."""
     ranges = request.value(f"{_SEARCH}.ParameterRanges.CategoricalParameterRanges")
     if request.value(f"{_SEARCH}.Strategy") != "Grid" or not isinstance(ranges, list):
         return None
@@ -251,10 +253,9 @@ def _grid_size(request: Request) -> int | None:
 
 
 def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
-    """Returns the job on the most expensive of its preferred types, since SageMaker may use any
-    type.
+    """Returns the job on the most expensive of its preferred types: SageMaker may use any.
 
-    Unchanged without preferred types, or if a price is unknown.
+    The job is unchanged if it has no preferred types, or if a price is unknown.
     """
     preferred = request.value("ResourceConfig.InstancePreferences")
     if not isinstance(preferred, list):
@@ -277,9 +278,7 @@ def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
 
 
 def recent_durations_s(job: Job, earlier: Sequence[AuditSummary], max_runs: int) -> list[Decimal]:
-    """Returns the seconds that the newest completed runs on the same instances took, newest
-    first.
-    """
+    """Returns the seconds that the last completed runs on the same instances took, newest first."""
     newest = sorted(comparable_runs(job, earlier), key=lambda run: run.ended_at, reverse=True)
     durations = (run.elapsed_s for run in newest)
     return [seconds for seconds in durations if seconds is not None][:max_runs]
@@ -288,7 +287,7 @@ def recent_durations_s(job: Job, earlier: Sequence[AuditSummary], max_runs: int)
 class UnfollowedFinding(Struct, frozen=True):
     """A finding of an earlier run whose fix is not in the request.
 
-    `run`: the name of the earlier run. `runs`: the number of audits with a finding of the rule.
+    `run` is the name of the earlier run. `runs` is the number of findings of the same rule.
     """
 
     finding: FindingDocument
@@ -306,7 +305,7 @@ def find_unfollowed(
 ) -> tuple[UnfollowedFinding, ...]:
     """Returns the findings whose fixes the request does not follow, at most one for each rule.
 
-    Of each rule, only the first finding in the order of `audits` is compared.
+    Only the first finding of each rule, in the order of `audits`, is compared.
     """
     by_rule: dict[str, UnfollowedFinding | None] = {}
     for audit in audits:
@@ -327,10 +326,7 @@ def find_unfollowed(
 
 
 def _has_old_values(request: Request, fix: Iterable[FixDocument]) -> bool:
-    """Returns whether each parameter of the fix still has its old value.
-
-    A parameter whose value is unknown counts as changed.
-    """
+    """A parameter whose value is unknown counts as changed."""
     for parameter in fix:
         value, old = request.value(parameter["parameter"]), parameter["old"]
         if isinstance(value, UnknownValue):

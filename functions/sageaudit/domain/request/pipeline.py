@@ -42,8 +42,7 @@ _JOIN = "Std:Join"
 _PARAMETER_PREFIX = "Parameters."
 _WHOLE_FILE = Origin()
 _MAX_JOINED_CHARACTERS = 1_000_000
-"""The most characters that all joins of a definition may produce. AWS accepts definitions of 1 MB.
-"""
+"""The most characters that all joins of a definition may produce. AWS takes definitions of 1 MB."""
 _MAX_DEPTH = 32
 """The most nested conditions that are read. AWS allows far fewer."""
 
@@ -82,8 +81,8 @@ def requests_in_definition(
 ) -> ParsedRequests:
     """Returns the requests of all steps of a pipeline, including those in branches of conditions.
 
-    `name`: the pipeline's name, which its definition does not contain. `label`: a prefix of each
-    step's label.
+    `name` is the pipeline's name, which its definition does not contain. `label` is a prefix of
+    each step's label.
     """
     defaults = _defaults(definition.get("Parameters"))
     requests, unchecked, remaining_characters = [], [], [_MAX_JOINED_CHARACTERS]
@@ -123,7 +122,7 @@ def requests_in_definition(
 
 
 def _defaults(parameters: object) -> dict[str, Any]:
-    """Returns the default values of pipeline parameters by name; UnknownValue without a default."""
+    """A parameter without a plain default value gets an UnknownValue."""
     defaults: dict[str, Any] = {}
     for item in parameters if isinstance(parameters, list) else []:
         name = item.get("Name") if isinstance(item, Mapping) else None
@@ -140,9 +139,7 @@ def _defaults(parameters: object) -> dict[str, Any]:
 def _steps(
     steps: object, place: Path, branch: str | None
 ) -> Iterator[tuple[Mapping[str, Any], Path, str | None]]:
-    """Yields each step with its path, and the name of the condition's branch that it is in, or
-    None.
-    """
+    """The last value is the branch of a condition that has the step; None outside conditions."""
     if len(place) > 3 * _MAX_DEPTH or not isinstance(steps, list):
         return
     for index, step in enumerate(steps):
@@ -160,8 +157,8 @@ def _steps(
 class _PipelineValues(Struct, frozen=True):
     """Replaces the functions (Get, Std:Join) of a pipeline definition by their values.
 
-    `remaining_characters`: a list of one number, the characters that joins may still produce.
-    `used_parameters`: the pipeline parameter that each value comes from, by path.
+    `remaining_characters` is a list of one number: the characters that joins may still produce.
+    `used_parameters` names the pipeline parameter that each value comes from, by path.
     """
 
     defaults: Mapping[str, Any]
@@ -169,7 +166,6 @@ class _PipelineValues(Struct, frozen=True):
     used_parameters: dict[Path, str] = field(default_factory=dict)
 
     def resolve(self, value: Any, place: Path = ()) -> Any:
-        """Returns a value with its functions replaced; `place` is the path of the value."""
         if isinstance(value, list):
             return [self.resolve(item, (*place, index)) for index, item in enumerate(value)]
         if not isinstance(value, Mapping):
@@ -184,9 +180,7 @@ class _PipelineValues(Struct, frozen=True):
         return {key: self.resolve(item, (*place, key)) for key, item in value.items()}
 
     def _resolve_reference(self, reference: str, place: Path) -> Any:
-        """Returns a parameter's default value; an UnknownValue for anything else, which only a run
-        has.
-        """
+        """Anything but a parameter is an UnknownValue, which only a run has."""
         name = reference.removeprefix(_PARAMETER_PREFIX)
         if name == reference:
             return UnknownValue(f"it is {reference} of the running pipeline")
@@ -194,7 +188,6 @@ class _PipelineValues(Struct, frozen=True):
         return self.defaults.get(name, UnknownValue(f"the pipeline has no parameter {name}"))
 
     def _resolve_join(self, call: Mapping[str, Any]) -> Any:
-        """Returns the joined text; an UnknownValue if a part of it is unknown."""
         separator, values = call.get("On", ""), call.get("Values")
         if not isinstance(values, list) or not isinstance(separator, str):
             return UnknownValue("its Std:Join has no list of values")

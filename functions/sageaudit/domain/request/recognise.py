@@ -1,7 +1,4 @@
-"""Recognises a file: a job's request, or a document of another tool that contains requests.
-
-The content decides, unless the user names the format.
-"""
+"""Recognises a file: a job's request, or a document of another tool that contains requests."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ from sageaudit.structs import replace
 
 
 class FileFormat(enum.StrEnum):
-    """The formats of a file, by the words that `--as` takes."""
+    """The formats of a file. The values are the words that `--as` takes."""
 
     TRAINING = "training"
     PROCESSING = "processing"
@@ -66,8 +63,7 @@ _CHECKED_KINDS = [kind for kind in JobKind if kind.value in {form.value for form
 _NOT_CHECKED_MESSAGE = ", which is not checked: it names no instances"
 _TOP_LEVEL = "the top level"
 _MIN_REQUEST_PARAMETERS = 2
-"""A file without a job's name is a request only if it has at least this many parameters of a
-request."""
+"""A file without a job's name needs at least this many parameters of a request to count as one."""
 _ARN_REGION_INDEX = 3
 """The index of the region among the parts of an ARN."""
 _FORMS = "a request of a SageMaker job, a pipeline, a state machine, a template or a Terraform plan"
@@ -81,7 +77,7 @@ _USE_AUDIT_MESSAGE = "audit it with `sageaudit audit --recording` instead"
 class ParsedFile(Struct, frozen=True):
     """A file's format and its requests.
 
-    A tuning request is followed by the requests of its training jobs. `unchecked_sentences`: one
+    A tuning request is followed by the requests of its training jobs. `unchecked_sentences` has one
     sentence for each part of the file that was not checked.
     """
 
@@ -99,8 +95,8 @@ def recognise(
 ) -> ParsedFile:
     """Returns the requests in a parsed file.
 
-    `form`: the format, if the user names it. `pipeline`: the name of the pipeline in the file.
-    Raises MalformedData, whose message says what the user can do instead.
+    `form` is the format; if it is None, the content decides. `pipeline` is the name of the pipeline
+    in the file. Raises MalformedData, with a message that says what to give instead.
     """
     unwrapped = unwrap(document)
     if not isinstance(unwrapped.document, Mapping):
@@ -145,7 +141,7 @@ def reject_non_request(document: object) -> None:
 
 
 def _detect_format(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
-    """Returns the format by the keys of the top level. Raises MalformedData if it is not clear."""
+    """Raises MalformedData if the keys of the top level do not show the format."""
     reject_non_request(document)
     if (form := _container_format(document)) is not None:
         return form
@@ -224,11 +220,9 @@ def _parse_state_machine(document: Mapping[str, Any]) -> ParsedRequests:
 
 
 def _parse_pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
-    """Reads a pipeline definition, alone or in a pipeline's request or Describe answer."""
-    given_name = next(
-        (document[key] for key in document if plain_name(key) == "pipelinename"), None
-    )
-    name = name or (text(given_name) or None)
+    """The definition may also be a string in a pipeline's request or Describe answer."""
+    given_names = (text(document[key]) for key in document if plain_name(key) == "pipelinename")
+    name = name or next(given_names, "") or None
     definition, origin = open_definition(document)
     if not isinstance(definition.get("Steps"), list):
         raise MalformedData("Steps", "is not a list of steps: this is not a pipeline definition")

@@ -1,8 +1,8 @@
 """A requested job that has not run: a Create*Job request in any file.
 
-The values of a request have paths: tuples of keys and list indexes. For people a path is written as
-in AWS's documentation, with a list item by its name: `InputDataConfig[train].DataSource`. Some
-values are unknown before the request is sent.
+The values of a request have paths: tuples of keys and list indexes. In text for people, a path is
+written as in AWS's documentation, with the name of a list item:
+`InputDataConfig[train].DataSource`. Some values are unknown before the request is sent.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REGISTRY = re.compile(r"\d{12}\.dkr\.ecr\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\
 
 
 class UnknownValue(Struct, frozen=True):
-    """Stands for a value that is set but known only later; `reason` is part of a sentence."""
+    """Stands for a value that is set but known only later. `reason` is a part of a sentence."""
 
     reason: str
 
@@ -54,7 +54,7 @@ def text(value: object) -> str:
 
 
 def value_at(body: object, path: str) -> Any:
-    """Returns the value under a path such as `InputDataConfig[train].InputMode`; None if absent.
+    """Returns the value at a path such as `InputDataConfig[train].InputMode`; None if absent.
 
     If the value or an object around it is unknown, the UnknownValue is returned.
     """
@@ -62,12 +62,11 @@ def value_at(body: object, path: str) -> Any:
 
 
 def resolve_path(body: object, path: str) -> Path:
-    """Returns the existing part of a path, as keys and indexes."""
+    """Returns the part of a path that exists in `body`, as keys and indexes."""
     return _walk(body, path)[1]
 
 
 def _walk(body: object, path: str) -> tuple[Any, Path]:
-    """Returns the value under a path (None if absent) and the part of the path that exists."""
     value: Any = body
     place: Path = ()
     for key, item in _STEP.findall(path):
@@ -95,7 +94,7 @@ def path_text(body: object, path: Path) -> str:
 
 
 def find_unknown_values(value: object, path: Path = ()) -> Iterator[tuple[Path, UnknownValue]]:
-    """Yields each unknown value, with its path."""
+    """Yields each unknown value inside `value`, with its path."""
     if isinstance(value, UnknownValue):
         yield path, value
     elif isinstance(value, Mapping):
@@ -107,7 +106,10 @@ def find_unknown_values(value: object, path: Path = ()) -> Iterator[tuple[Path, 
 
 
 def without_paths(value: object, left_out: frozenset[Path], place: Path = ()) -> Any:
-    """Returns the value without its unknown values and without the paths in `left_out`."""
+    """Returns the value without its unknown values and without the paths in `left_out`.
+
+    `place` is the path of `value`.
+    """
     if isinstance(value, Mapping):
         return {
             key: without_paths(item, left_out, (*place, key))
@@ -124,7 +126,7 @@ def without_paths(value: object, left_out: frozenset[Path], place: Path = ()) ->
 
 
 def matches(place: Path, pattern: str) -> bool:
-    """Returns whether a path matches a pattern, or is a parent of a path that does.
+    """Returns whether a path matches a pattern, or contains a path that does.
 
     In a pattern, `[]` stands for any list index.
     """
@@ -156,7 +158,7 @@ def _unknown_item(items: object) -> UnknownValue | None:
 
 _REFUSED_BY_AWS = UnknownValue("AWS refuses it")
 _PLACEHOLDER_NAME = "job"
-"""Stands for the name of a job that its pipeline or stack will name."""
+"""Stands for the name of a job that its pipeline or stack will set."""
 _UNKNOWN_PLAN = "plan"
 """Stands for a training plan that is known later: whichever it is, the job is prepaid."""
 
@@ -164,9 +166,9 @@ _UNKNOWN_PLAN = "plan"
 class Origin(Struct, frozen=True):
     """Where a request is in its file.
 
-    `base_path`: the path of the request. `is_inline`: False if the parts of the request have no
-    path of their own, because the request is a string or comes from a plan. `is_terraform`: the
-    request comes from a Terraform plan, which has snake-case names.
+    `base_path` is the path of the request. `is_inline` is False if the request's parts have no path
+    of their own, because the request is a string or comes from a plan. `is_terraform` means that it
+    comes from a Terraform plan, which has snake-case names.
     """
 
     base_path: Path = ()
@@ -174,19 +176,20 @@ class Origin(Struct, frozen=True):
     is_terraform: bool = False
 
     def path_in_file(self, place: Path) -> Path:
-        """Returns the path in the file of a part of the request; `()` is the whole request."""
+        """Returns the path in the file of a part of the request. `()` is the whole request."""
         return (*self.base_path, *place) if self.is_inline else self.base_path
 
 
 class Request(Struct, frozen=True, dict=True):
     """A Create*Job request, or one definition of a tuning job's training jobs.
 
-    `body`: the parameters as AWS's API takes them, with an UnknownValue for each unknown value.
-    `label`: the name of the request in its file, such as `step Train`. `name_source`: what will
-    name the job if the request does not: its pipeline, or AWS. `region`: the region in the file, or
-    None. `step`: pipeline and step, as the history names the family. `tuning_request`: for a
-    training job, the tuning request that asks for it; `prefix` is then the path inside that
-    request.
+    `body` has the parameters as AWS's API takes them, with an UnknownValue for each unknown value.
+    `label` names the request in its file, such as `step Train`. `name_source` says what names the
+    job if the request does not: its pipeline, or AWS. `region` is the region in the file, or None.
+    `step` is the family's name in the history, from pipeline and step.
+
+    `tuning_request` is the tuning request that asks for this training job; None for other jobs.
+    `prefix` is the path inside that tuning request.
     """
 
     kind: JobKind
@@ -223,8 +226,9 @@ class Request(Struct, frozen=True, dict=True):
         return dict(find_unknown_values(self.body))
 
     def value(self, path: str) -> Any:
-        """Returns the value under a path; None if absent, an UnknownValue if unknown or refused by
-        AWS.
+        """Returns the value at a path; None if absent.
+
+        An UnknownValue is returned if the value is unknown, or if AWS refuses it.
         """
         refused = any(matches(bad, path) for bad in self.invalid_paths)
         return _REFUSED_BY_AWS if refused else value_at(self.body, path)
@@ -241,7 +245,10 @@ class Request(Struct, frozen=True, dict=True):
         return self.value(path) in _EMPTY_VALUES
 
     def unknown_reason(self, patterns: tuple[str, ...]) -> str | None:
-        """Returns why one of these paths is unknown, or None; `[]` matches any item of a list."""
+        """Returns why a value at one of these paths is unknown; None if all are known.
+
+        In a pattern, `[]` stands for any list index.
+        """
         refused = dict.fromkeys(sorted(self.invalid_paths, key=str), _REFUSED_BY_AWS)
         for place, value in (self.unknown_values | refused).items():
             if any(matches(place, pattern) for pattern in patterns):
@@ -268,7 +275,7 @@ class Request(Struct, frozen=True, dict=True):
 
     @property
     def tags(self) -> dict[str, str]:
-        """The tags that the request sets, without unknown keys and values."""
+        """The tags that the request sets, without those with an unknown key or value."""
         items = self.body.get("Tags")
         pairs = (
             (item.get("Key"), item.get("Value"))
@@ -278,8 +285,9 @@ class Request(Struct, frozen=True, dict=True):
         return {k: v for k, v in pairs if isinstance(k, str) and isinstance(v, str)}
 
     def tag(self, name: str) -> tuple[str | None, str | None]:
-        """Returns a tag's value (None if absent), and why the value is unknown (None if it is
-        known).
+        """Returns a tag's value, and why the value is unknown.
+
+        The value is None if absent. The reason is None if the value is known.
         """
         items = self.body.get("Tags")
         unknown_value = items if isinstance(items, UnknownValue) else None
@@ -306,11 +314,10 @@ class ParsedRequests(Struct, frozen=True):
 
 
 def make_job_planner(request: Request, region: str | None) -> Callable[[Decimal, datetime], Job]:
-    """Returns a function that makes the job as it would be after a run of some seconds.
+    """Returns a function that makes the job as it would be after a run of this many seconds.
 
-    The function takes the seconds and the start time. The job is parsed as from a Describe answer,
-    which would have the same keys. Raises MalformedData for an impossible value that no check of
-    the request found.
+    The function takes the seconds and the start time. `region` is the job's region. Raises
+    MalformedData for an impossible value that no check of the request found.
     """
     prefix = request.kind.spec.prefix
     body = without_paths(request.body, request.invalid_paths)
@@ -347,9 +354,7 @@ def make_job_planner(request: Request, region: str | None) -> Callable[[Decimal,
 
 
 def _take_first_preference(body: dict[str, Any]) -> None:
-    """Sets the job's type to the first preferred type, which SageMaker uses if it has the
-    capacity.
-    """
+    """SageMaker uses the first preferred type if it has the capacity."""
     for key in ("InstancePreferences", "InstanceConfigs"):
         config = body.get("ResourceConfig")
         if isinstance(config, Mapping) and not config.get("InstanceType"):
@@ -371,7 +376,6 @@ def image_name(request: Request) -> str | None:
 
 
 def _image(request: Request) -> str | None:
-    """Returns the address of the request's image; None if unknown."""
     path = request.kind.spec.image_path
     image = value_at(request.body, path) if path else None
     return image if isinstance(image, str) else None

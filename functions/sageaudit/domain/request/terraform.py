@@ -51,10 +51,10 @@ _DEFINITION_KEYS = {
 }
 """The path of the definition in a resource, by type."""
 TUNING_ARGUMENT_PREFIX = "hyper_parameter_tuning_job_"
-"""The prefix that arguments of aws_sagemaker_hyper_parameter_tuning_job omit."""
+"""The prefix of AWS's names that arguments of aws_sagemaker_hyper_parameter_tuning_job omit."""
 _KNOWN_AFTER_APPLY = UnknownValue("known after apply")
 _UNCHANGING_ACTIONS = (["no-op"], ["read"], ["delete"], ["forget"])
-"""The actions of a plan by which a resource is neither created nor changed."""
+"""The actions of a plan that neither create nor change a resource."""
 
 
 def requests_in_plan(plan: Mapping[str, Any], model: ApiModel) -> ParsedRequests:
@@ -96,9 +96,6 @@ def _is_aws(resource: Mapping[str, Any]) -> bool:
 
 
 def _resources(resources: object) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any], Path]]:
-    """Yields each resource of the plan, in any module, with its change and the path of its
-    values.
-    """
     for index, item in enumerate(resources if isinstance(resources, list) else []):
         change = item.get("change") if isinstance(item, Mapping) else None
         if isinstance(change, Mapping):
@@ -106,9 +103,7 @@ def _resources(resources: object) -> Iterator[tuple[Mapping[str, Any], Mapping[s
 
 
 def _provider_region(plan: Mapping[str, Any], resource_type: str) -> str | None:
-    """Returns the region in the plan's configuration of the provider; None if it is not a
-    constant.
-    """
+    """Returns None unless the plan's configuration has the region as a constant."""
     value: Any = plan.get("configuration")
     provider = "awscc" if resource_type.startswith("awscc_") else "aws"
     for key in ("provider_config", provider, "expressions", "region", "constant_value"):
@@ -124,7 +119,6 @@ def _job_request(
     model: ApiModel,
     region: str | None,
 ) -> Request:
-    """Returns the request that the provider would send to create a job."""
     shape = REQUEST_SHAPES[_KIND_BY_RESOURCE_TYPE[resource_type]]
     if "tags_all" in values:  # with the provider's default tags
         values = {**values, "tags": values["tags_all"]}

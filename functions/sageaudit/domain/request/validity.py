@@ -1,7 +1,7 @@
 """Compares a request with AWS's service model: unknown, missing and impossible parameters.
 
-The model is botocore's: shapes by name, each with its type, members, required members and limits.
-A value that is still unknown is never wrong or missing.
+The model is botocore's: shapes by name, each with its type, members, required members and limits. A
+value that is still unknown is never wrong or missing.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from sageaudit.domain.nearest import nearest_name
 from sageaudit.domain.request.request import Path, UnknownValue
 
 _READ_ONLY = "read-only and isn't accepted"
-"""Marks, in the model's documentation, the members that only Describe returns."""
+"""In the model's documentation, this text marks members that only Describe returns."""
 _MAX_NAMED_VALUES = 6
-"""The maximum number of an enumeration's values that a sentence lists. If there are more, the
-sentence names only the nearest value."""
+"""An enumeration's values are listed in a sentence up to this number. Above it, only the nearest
+value is named."""
 _INSTANCE = re.compile(r"ml\.[a-z]+\d+[a-z]*(?:-[a-z0-9]+)?\.([a-z0-9]+)")
 _MAX_MATCHED_LENGTH = 500
-"""Values above this many characters are not matched with the model's pattern."""
+"""Longer values (in characters) are not matched with the model's pattern."""
 _DOCUMENTED_LIMITS: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("StoppingCondition", "MaxRuntimeInSeconds"): {"min": 1, "max": 28 * 86_400},
     ("ResourceConfig", "InstanceCount"): {"min": 1},
@@ -59,8 +59,9 @@ class Fault(enum.StrEnum):
 
 
 class Problem(Struct, frozen=True):
-    """One parameter that AWS would refuse. `suggestion`: the name or value that was probably
-    meant.
+    """One parameter that AWS would refuse.
+
+    `suggestion` is the name or value that was probably meant.
     """
 
     fault: Fault
@@ -70,16 +71,14 @@ class Problem(Struct, frozen=True):
 
     @property
     def unjudged_paths(self) -> tuple[Path, ...]:
-        """The paths that no rule may judge: the refused path, and the path that was probably
-        meant.
-        """
+        """The paths that no rule may judge: the refused path, and one that was probably meant."""
         if self.fault is not Fault.UNKNOWN or self.suggestion is None:
             return (self.path,)
         return self.path, (*self.path[:-1], self.suggestion)
 
 
 class ApiModel(Struct, frozen=True):
-    """AWS's service model: its `shapes` by name, and the version of the SDK that contains it."""
+    """AWS's service model. `version` is the version of the SDK that contains it."""
 
     shapes: Mapping[str, Mapping[str, Any]]
     version: str
@@ -133,7 +132,6 @@ class ApiModel(Struct, frozen=True):
     def _structure(
         self, shape_name: str, value: Mapping[str, Any], place: Path
     ) -> Iterator[Problem]:
-        """Checks each parameter of an object, and reports missing ones."""
         shape = self.shapes[shape_name]
         members = shape["members"]
         misspelled = set()
@@ -176,7 +174,7 @@ def _unknown_enum_value(value: str, allowed_values: Sequence[str], place: Path) 
 
 
 def _is_newer_type(value: str, allowed_values: Sequence[str]) -> bool:
-    """Returns whether a value may be an instance type newer than the model: its size is known."""
+    """Returns True for an instance type of a known size, which may be newer than the model."""
     match = _INSTANCE.fullmatch(value)
     sizes = {name.rpartition(".")[2] for name in allowed_values}
     return match is not None and allowed_values[0].startswith("ml.") and match[1] in sizes
@@ -193,16 +191,13 @@ def _check_documented_limits(shape: str, key: str, value: object, place: Path) -
 def _limits(
     limits: Mapping[str, Any], number: float | Decimal, place: Path, number_text: str
 ) -> Iterator[Problem]:
-    """Checks a number against the `min` and `max` of a shape or of documented limits.
-
-    `number_text`: how a sentence names the number.
-    """
+    """`number_text` is the number's name in a sentence."""
     if accepted_range := _allowed_range(limits, number):
         yield Problem(Fault.LIMITS, place, f"{number_text}: {accepted_range}")
 
 
 def _allowed_range(limits: Mapping[str, Any], number: float | Decimal) -> str | None:
-    """Returns the range that AWS accepts, as text for people; None if the number is inside it."""
+    """Returns None if the number is inside the range."""
     minimum, maximum = limits.get("min"), limits.get("max")
     is_below = minimum is not None and number < minimum
     if not is_below and (maximum is None or number <= maximum):
@@ -223,9 +218,7 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 
 def _matches_pattern(pattern: str, value: str) -> bool:
-    """Returns whether the model's pattern matches the value; True if the pattern cannot be
-    tried.
-    """
+    """Returns True if the pattern cannot be tried."""
     compiled = _compiled(pattern)
     if compiled is None or len(value) > _MAX_MATCHED_LENGTH:
         return True

@@ -1,8 +1,8 @@
 """Candidates: the other instance types that a run is tried on, each with a cost or a refusal.
 
-The family's own runs on two types replace the assumptions about a move between them. After a step
-to a smaller type made the runs cost more, no smaller type is a saving. Each run stores the steps of
-earlier runs, so a step is remembered as long as the family has runs.
+The family's own runs on two types replace the assumptions about a move between them. Each run
+stores the earlier steps to a smaller type that cost more. So a step is remembered as long as the
+family has runs.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from sageaudit.domain.job.job import Purchase
 from sageaudit.domain.prices.market import InstanceType, Rate
 
 MAX_RUNTIME_FACTOR = Decimal(2)
-"""The largest run-time factor of a candidate: a type on which a run may take longer is refused,
-however cheap it is. Our choice. Work whose mean fits on fewer GPUs always stays below this factor.
-"""
+"""The largest run-time factor of a candidate. If a run may take longer on a type, the type is
+refused, however cheap it is. Our choice. Work whose mean fits on fewer GPUs always stays below this
+factor."""
 MIN_SHOWN_FACTOR = Decimal("1.005")
-"""The smallest run-time factor that is shown; a smaller factor would read "1.00 times as long"."""
+"""The smallest run-time factor that is shown. A smaller one would read "1.00 times as long"."""
 _FAR_BREAK_EVEN = 2
-"""A break-even factor of more than this many times the counted factor is not mentioned."""
+"""If the break-even factor is more than this many times the counted factor, no text mentions it."""
 
 MIN_RUNS = 3
-"""The number of runs that a median needs: our choice."""
+"""The number of runs that a median needs. Our choice."""
 MAX_STEPS = 8
-"""The most costlier steps that a run stores, the newest first."""
+"""The maximum number of costlier steps that a run stores, the newest first."""
 
 
 class Constraint(enum.Enum):
@@ -61,9 +61,9 @@ class TypeRefusal(NamedTuple):
 
 
 class RuntimeFactor(NamedTuple):
-    """The run time on another type as a multiple of the current run time, with the reason.
+    """The run time on another type as a multiple of the current run time.
 
-    `counted`: the slow end of the range, which the saving is computed with. `best`: the fast end.
+    `counted` is the slow end of the range, and decides the saving. `best` is the fast end.
     """
 
     counted: Decimal
@@ -78,8 +78,8 @@ class RuntimeFactor(NamedTuple):
 class Candidate(NamedTuple):
     """A type that a run is tried on: a refusal, or the run's time and bill (USD) on it.
 
-    None means unknown. `feasible_unpriced`: the type fits and is not larger than the current type,
-    but its price cannot be compared, so the type may be cheaper.
+    None means unknown. `feasible_unpriced` means that the type fits and is not larger than the
+    current type, but its price cannot be compared.
     """
 
     type: InstanceType
@@ -89,8 +89,8 @@ class Candidate(NamedTuple):
     usd: Decimal | None = None
     best_usd: Decimal | None = None
     break_even_factor: Decimal | None = None
-    """The run-time factor at which the new bill equals the current bill; None if a bill is unknown
-    or the best and counted bills are equal."""
+    """The run-time factor at which the new bill equals the current bill. None if a bill is unknown,
+    or if the best and counted bills are equal."""
     feasible_unpriced: bool = False
 
     @property
@@ -102,9 +102,7 @@ class Candidate(NamedTuple):
 
     @property
     def explanation(self) -> str:
-        """Why the run takes this long on the type, and up to which factor it still saves; empty for
-        a refused type.
-        """
+        """The text that explains the run time and price on the type; empty for a refused type."""
         if self.runtime_factor is None:
             return ""
         sentences = [self.runtime_factor.explanation]
@@ -125,12 +123,12 @@ class Candidate(NamedTuple):
 
     @property
     def has_estimated_rate(self) -> bool:
-        """Whether the type's rate is an estimate: SageMaker may not sell the type."""
+        """Whether the type's rate is an estimate. SageMaker may not sell such a type."""
         return self.rate is not None and self.rate.is_estimate
 
     @property
     def needs_trial(self) -> bool:
-        """Whether the saving is at most possible, because the rate or the run time is a guess."""
+        """Whether the saving is only possible, because the rate or the run time is a guess."""
         return self.has_estimated_rate or (
             self.runtime_factor is not None and self.runtime_factor.needs_trial
         )
@@ -146,9 +144,7 @@ class Candidate(NamedTuple):
 
     @property
     def price_note(self) -> str | None:
-        """How the type's rate was estimated or computed from another day's rate; None for other
-        rates.
-        """
+        """How the type's rate was estimated or taken from another day; None for other rates."""
         if self.rate is None:
             return None
         ratio = self.rate.note if self.rate.is_by_ratio else None
@@ -157,9 +153,7 @@ class Candidate(NamedTuple):
 
     @property
     def best_change(self) -> SetType | None:
-        """The change of the job to this type at the best run time; None if it is the counted run
-        time.
-        """
+        """The change of the job to this type, at the best run time; None without a range."""
         if self.runtime_factor is None or self.runtime_factor.best == self.runtime_factor.counted:
             return None
         return SetType(self.type.name, self.runtime_factor.best, self.runtime_factor.needs_trial)
@@ -180,9 +174,9 @@ class TriedType(Struct, frozen=True):
 
 
 class CostlierStep(Struct, frozen=True):
-    """A step to a smaller type that made a family's runs cost more, with the costs on both types.
+    """A step to a smaller type that made a family's runs cost more.
 
-    The step applies only to runs with this number of instances and this kind of purchase.
+    It applies only to runs with the same number of instances and kind of purchase.
     """
 
     from_type: str
@@ -200,9 +194,9 @@ class CostlierStep(Struct, frozen=True):
 
 
 class FamilyTypes(Struct, frozen=True):
-    """The types of a family's last comparable runs, and its steps to smaller types that cost more.
+    """The types of a family's last comparable runs, and its costlier steps to smaller types.
 
-    `steps`: each step with its smaller type; a step may be older than the runs of `tried_types`.
+    `steps` has each step with its smaller type. A step may be older than the runs of `tried_types`.
     """
 
     tried_types: tuple[TriedType, ...] = ()
@@ -227,7 +221,7 @@ def find_costlier_steps(
 
 
 def is_disproved(step: CostlierStep, tried: Collection[TriedType]) -> bool:
-    """Returns whether enough runs on both types now show that the step does not cost more."""
+    """Returns whether enough runs on both types show that the step does not cost more."""
     usd = {row.type.name: row.usd for row in tried if row.has_enough_runs}
     from_usd, to_usd = usd.get(step.from_type), usd.get(step.to_type)
     return from_usd is not None and to_usd is not None and to_usd <= from_usd
@@ -236,10 +230,10 @@ def is_disproved(step: CostlierStep, tried: Collection[TriedType]) -> bool:
 def factor_from_family(
     family: FamilyTypes, current_type: InstanceType, other_type: InstanceType
 ) -> RuntimeFactor | TypeRefusal | None:
-    """Returns the run-time factor on another type by the family's own runs, or a refusal.
+    """Returns the run-time factor that the family's own runs show, or a refusal; None if neither.
 
-    None if the family's runs do not show the factor. A faster type counts as not faster, since its
-    runs may have had less data. A type that costs more per hour but less per run needs a trial.
+    A faster type counts as equally fast, since its runs may have had less data. A type that costs
+    more per hour but less per run needs a trial.
     """
     by_name = {row.type.name: row for row in family.tried_types if row.has_enough_runs}
     current_runs, other_runs = by_name.get(current_type.name), by_name.get(other_type.name)

@@ -1,11 +1,11 @@
 """Finds the types that a job could use instead, and whether each fits what a run used.
 
-Checks that do not depend on the run are cached for jobs of one day, region, kind and type.
-
-A type fits if each resource that it has less of than the current type is enough for the run. A
-resource that it has as much of is enough, recorded or not. Fewer vCPUs slow down the minutes in
-which more cores were busy: the factor is the mean over all minutes of max(1, cores with headroom /
+A type fits if each resource that it has less of than the current type is enough for the run. The
+other resources are enough, even if their use was not recorded. Fewer vCPUs slow down the minutes in
+which more cores were busy. The factor is the mean over all minutes of max(1, cores with headroom /
 vCPUs).
+
+Checks that do not depend on the run are cached for jobs of one day, region, kind and type.
 """
 
 from __future__ import annotations
@@ -31,16 +31,15 @@ from sageaudit.domain.resize.candidate import Constraint, TypeRefusal
 from sageaudit.domain.usage.demand import Demand, ResourceNeed
 
 MAX_VCPU_FACTOR = Decimal("1.25")
-"""The largest run-time factor from fewer vCPUs. If a run would take longer, one-minute means say
-too little about the peaks. Our choice."""
+"""The largest run-time factor from fewer vCPUs. Beyond it, one-minute means say too little about
+the peaks. Our choice."""
 SAME_GPU_HEADROOM = 1.1
-"""The headroom factor for memory on the same GPU model: framework and caches take as much as now.
-Our choice."""
+"""The headroom factor for memory on the same GPU model, where framework and caches take as much as
+now. Our choice."""
 FACTOR_PRECISION = Decimal("0.0001")
 """Run-time factors are rounded up to a multiple of this."""
 _BURSTABLE_FAMILIES = ("t3", "-flex")
-"""The endings of families whose full CPU is not guaranteed; these families are never
-recommended."""
+"""The endings of families whose full CPU is not guaranteed. They are never recommended."""
 _NUMBER = re.compile(r"\d+")
 
 _NO_UNCERTAINTY = Decimal(0)
@@ -58,8 +57,9 @@ class Fit(NamedTuple):
     other_type: InstanceType
 
     def size_refusal(self) -> TypeRefusal | None:
-        """Returns why `other_type` does not fit the run, or None. A certain reason comes before
-        unrecorded use.
+        """Returns why `other_type` does not fit the run, or None.
+
+        A certain reason comes before use that was not recorded.
         """
         unrecorded = None
         for resource in (
@@ -91,10 +91,8 @@ class Fit(NamedTuple):
         return TypeRefusal(Constraint.MEMORY, f"{Constraint.MEMORY.value}: {figures}")
 
     def _disk_refusal(self) -> TypeRefusal | None:
-        """Returns why the disk of `other_type` is too small for the run, or None.
-
-        A type without its own disk has the volume of the request. If the disk use was not recorded,
-        no type is refused, because most jobs use almost no disk.
+        """A type without its own disk has the volume of the request. If the disk use was not
+        recorded, no type is refused, because most jobs use almost no disk.
         """
         needed_gb, local_gb, current_gb = (
             self.demand.disk_gb.needed,
@@ -110,10 +108,7 @@ class Fit(NamedTuple):
         return TypeRefusal(Constraint.STORAGE, f"disk: {figures}")
 
     def _vcpu_refusal(self) -> TypeRefusal | None:
-        """Returns why the vCPUs of `other_type` are too few, or None.
-
-        They are too few if a GPU would wait for them, or if the run would take too long.
-        """
+        """The vCPUs are too few if a GPU would wait for them, or if the run would take too long."""
         need, offered = self.demand.vcpu, self.other_type.vcpu
         if offered >= self.current_type.vcpu:
             return None
@@ -127,8 +122,9 @@ class Fit(NamedTuple):
         return None
 
     def vcpu_factor(self, headroom_percent: Decimal | None = None) -> Decimal:
-        """Returns the run-time factor from fewer vCPUs on `other_type`, with headroom; 1 if not
-        fewer.
+        """Returns the run-time factor from fewer vCPUs on `other_type`; 1 without fewer vCPUs.
+
+        `headroom_percent` defaults to that of the run.
         """
         if self.other_type.vcpu >= self.current_type.vcpu or not self.demand.cores:
             return Decimal(1)
@@ -136,12 +132,10 @@ class Fit(NamedTuple):
         return self.demand.vcpu_factor(self.other_type.vcpu / (1 + float(percent) / 100))
 
     def _gpu_memory_refusal(self) -> TypeRefusal | None:
-        """Returns why the GPU memory is too small, or None.
+        """CloudWatch has only the sum of a host's GPUs, so one GPU may use all of it.
 
-        CloudWatch has only the sum of a host's GPUs, so one GPU may use all of it. A sum that fits
-        on one current GPU fits on any GPU of that size. A larger sum counts as spread evenly, with
-        headroom. Copies in data-parallel work do not add up: what one GPU held fits on each GPU of
-        its size.
+        A sum that fits on one current GPU fits on any GPU of that size. A larger sum counts as
+        spread evenly, with headroom. Copies in data-parallel work do not add up.
         """
         need, gpus = self.demand.gpu_memory_gib, self.current_type.gpus
         if not need.available:
@@ -170,7 +164,7 @@ class Fit(NamedTuple):
 
 
 def gpu_count_refusal(need: Demand, gpus: int) -> TypeRefusal | None:
-    """Returns why this many GPUs cannot do the run's mean work, or None if they may.
+    """Returns why this many GPUs cannot do the run's mean work, or None.
 
     If the mean work fits, GPUs that share it take less than twice as long.
     """
@@ -181,7 +175,7 @@ def gpu_count_refusal(need: Demand, gpus: int) -> TypeRefusal | None:
 
 
 def type_class_refusal(current_type: InstanceType, other_type: InstanceType) -> TypeRefusal | None:
-    """Returns why no run may move to the other type, however small the run's demand, or None."""
+    """Returns why no run may move to the other type, however little it needs, or None."""
     if other_type.accelerator and not other_type.gpus:
         reason = f"{other_type.name} has no GPU and needs other code"
         return TypeRefusal(Constraint.ACCELERATOR, reason)
@@ -223,10 +217,10 @@ def _generation(family: str) -> int:
 class TypeOffer(Struct, frozen=True):
     """A type other than the current type, with the checks that do not need the run.
 
-    `refusal`: why the type is not offered, because it is not sold or its price cannot be compared.
-    `type_class_refusal`: why no run is recommended to move to the type. `can_fit`: the type is not
-    larger than the current type, and only its price refuses it. `is_cheaper_per_hour`: the type
-    costs less by a price that is not an estimate.
+    `refusal` says why the type is not sold, or that its price cannot be compared.
+    `type_class_refusal` says why no run may move to it. `can_fit` means that only the price refuses
+    a type that is not larger than the current one. `is_cheaper_per_hour` is False for an estimated
+    price.
     """
 
     type: InstanceType
@@ -241,9 +235,7 @@ class TypeOffer(Struct, frozen=True):
 def offers(
     market: Market, region: str | None, kind: JobKind, own_type: str
 ) -> tuple[TypeOffer, ...]:
-    """Returns an offer for each type other than `own_type`, the cheapest per hour first. The result
-    is cached.
-    """
+    """Returns an offer for each type other than `own_type`, the cheapest per hour first."""
     current_type, own_rate = market.types[own_type], market.hourly(region, kind, own_type)
     type_offers = []
     for other_type in market.types.values():
@@ -284,7 +276,7 @@ def named_offers(
 def possibly_cheaper_types(
     market: Market, region: str | None, kind: JobKind, own_type: str
 ) -> frozenset[str]:
-    """Returns the names of the types that are not known to cost as much as `own_type` per hour."""
+    """Returns the names of the types that may cost less per hour than `own_type`."""
     own_rate = market.hourly(region, kind, own_type)
     return frozenset(
         offer.type.name
@@ -319,7 +311,7 @@ def _availability_refusal(
 
 
 def rate_uncertainty(rate: Rate | None, other_rate: Rate | None) -> Decimal:
-    """Returns the share by which either rate may be wrong; 0 for rates that are not estimates."""
+    """Returns the share (0..1) by which a rate may be wrong; 0 if neither is an estimate."""
     for known_rate in (rate, other_rate):
         if known_rate is not None and known_rate.is_estimate:
             return ESTIMATE_TOLERANCE
@@ -327,9 +319,9 @@ def rate_uncertainty(rate: Rate | None, other_rate: Rate | None) -> Decimal:
 
 
 def is_cheaper_per_hour(rate: Rate | None, other_rate: Rate | None) -> bool:
-    """Returns whether `other_rate` is below `rate` by more than an estimated rate may be wrong.
+    """Returns whether `other_rate` is certainly below `rate`. False if a rate is unknown.
 
-    False if one of the rates is unknown.
+    An estimated rate must be lower by more than its uncertainty.
     """
     if rate is None or other_rate is None:
         return False
@@ -337,5 +329,5 @@ def is_cheaper_per_hour(rate: Rate | None, other_rate: Rate | None) -> bool:
 
 
 def hourly_price_order(instance_type: InstanceType, rate: Rate | None) -> tuple[Decimal, str]:
-    """Returns the sort key of a type: its hourly price; types without a price come last."""
+    """Returns the sort key of a type: its hourly price. Types without a price come last."""
     return (rate.usd if rate else Decimal("Infinity"), instance_type.name)

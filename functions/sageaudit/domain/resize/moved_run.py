@@ -59,9 +59,7 @@ class RuntimeOnType(Fit):
     __slots__ = ()
 
     def runtime_factor(self) -> RuntimeFactor | TypeRefusal:
-        """Returns the run time as a multiple of the current run time, or why the run cannot
-        move.
-        """
+        """Returns the run time as a multiple of the current one, or why the run cannot move."""
         return (
             type_class_refusal(self.current_type, self.other_type)
             or self.size_refusal()
@@ -69,8 +67,7 @@ class RuntimeOnType(Fit):
         )
 
     def unchecked_runtime_factor(self) -> RuntimeFactor | TypeRefusal:
-        """Returns the run time as a multiple of the current run time, on a type that is known to
-        fit.
+        """Returns the run time as a multiple of the current one, on a type that is known to fit.
 
         A type is refused if the multiple has no bound, or is too large.
         """
@@ -93,7 +90,6 @@ class RuntimeOnType(Fit):
         return factor
 
     def _slowed_by_vcpus(self, factor: RuntimeFactor) -> RuntimeFactor:
-        """Returns the run-time factor, multiplied by the factor for fewer vCPUs."""
         vcpu_factor = self.vcpu_factor()
         if vcpu_factor == 1:
             return factor
@@ -117,13 +113,11 @@ class RuntimeOnType(Fit):
 
     @property
     def _gpus_per_other_gpu(self) -> int:
-        """The number of current GPUs that share one GPU of the other type (k)."""
+        """The number of current GPUs that share one GPU of the other type."""
         return max(math.ceil(self.current_type.gpus / self.other_type.gpus), 1)
 
     def _ratio(self) -> RuntimeRange | TypeRefusal | None:
-        """Returns the measured run-time range of the other GPU, or a refusal; None for the same
-        GPU.
-        """
+        """Returns None for the same GPU."""
         current_type, other_type = self.current_type, self.other_type
         if current_type.gpu_model == other_type.gpu_model:
             return self._same_model_refusal()
@@ -135,7 +129,6 @@ class RuntimeOnType(Fit):
 
     @property
     def _precisions(self) -> frozenset[Precision]:
-        """The precision classes that the run may use."""
         hints = self.job.hints
         if not has_tensor_cores(self.current_type):
             return frozenset({Precision.FP32})
@@ -144,11 +137,7 @@ class RuntimeOnType(Fit):
         return frozenset({Precision.HALF}) if hints.mixed_precision else UNKNOWN_PRECISION
 
     def _same_model_refusal(self) -> TypeRefusal | None:
-        """Returns why the same GPU model with another memory size is refused, or None.
-
-        It is refused if its memory bandwidth is lower or unknown, since no work was measured on
-        both.
-        """
+        """A lower or unknown memory bandwidth is refused, since no work was measured on both."""
         current_type, other_type = self.current_type, self.other_type
         if current_type.gpu_memory_gib == other_type.gpu_memory_gib:
             return None
@@ -181,9 +170,7 @@ class RuntimeOnType(Fit):
         return f"{'; '.join(filter(None, sentences))}{self._data_sheets_text()}"
 
     def _data_sheets_text(self) -> str:
-        """Returns both GPUs' figures by data sheet, which explain a refusal but do not decide
-        it.
-        """
+        """The data sheets explain a refusal but do not decide it."""
         peaks = self.current_type.gpu_peaks, self.other_type.gpu_peaks
         if peaks[0] is None or peaks[1] is None:
             return ""
@@ -233,10 +220,7 @@ class RuntimeOnType(Fit):
         )
 
     def _has_one_busy_gpu(self, host: HostGpus) -> bool:
-        """Returns whether one GPU did all the work; False if the job is known to use all GPUs.
-
-        In the metrics, several GPUs that take turns look like one busy GPU.
-        """
+        """False if a distribution is known: several GPUs that take turns look like one busy GPU."""
         return host.has_one_busy_gpu and self.job.hints.distribution is None
 
     def _explanation(self, ratio: RuntimeRange | None, busy_share: Decimal) -> str:

@@ -1,10 +1,6 @@
 """Tries a run on other instance types: whether its recorded use fits, and its bill there.
 
-All candidates are ranked together: the same GPU in another size, fewer GPUs, another GPU, no GPU. A
-refused candidate names the constraint that it breaks. The run time on a candidate is bounded
-(`moved_run`): the slow end is counted, the fast end is only shown. The family's own runs on a type
-replace the bounds. After a step to a smaller type made the runs cost more, no smaller type is
-tried.
+All candidates are ranked together: the same GPU in another size, fewer GPUs, another GPU, no GPU.
 """
 
 from __future__ import annotations
@@ -78,14 +74,12 @@ class Resize(Struct, frozen=True, dict=True):
     def saving_usd(self, candidate: Candidate) -> Decimal | None:
         """Returns the current bill less the candidate's bill; negative if the candidate costs more.
 
-        None if a bill is unknown, or the current bill is an upper bound.
+        None if a bill is unknown, or if the current bill is an upper bound.
         """
         return self._saving_against(candidate.usd)
 
     def best_saving_usd(self, candidate: Candidate) -> Decimal | None:
-        """Returns the saving at the candidate's best run time; None if unknown or without a
-        range.
-        """
+        """Returns the USD saved at the best run time; None if unknown or without a range."""
         return None if candidate.best_change is None else self._saving_against(candidate.best_usd)
 
     def _saving_against(self, other_usd: Decimal | None) -> Decimal | None:
@@ -96,30 +90,27 @@ class Resize(Struct, frozen=True, dict=True):
 
     @property
     def certain_savings(self) -> Iterator[Candidate]:
-        """Candidates that fit the run and certainly save, the largest counted saving first.
+        """The candidates that fit the run and certainly save, the largest counted saving first.
 
-        Each costs less per hour, so the recommendation of the next run does not reverse the move.
-        If the current bill is unknown, the cheapest per hour come first.
+        Each costs less per hour, so the next run's recommendation does not reverse the move. If the
+        current bill is unknown, the cheapest per hour come first.
         """
         return iter(self._candidates_that_save[0])
 
     @property
     def possible_savings(self) -> Iterator[Candidate]:
-        """Candidates that fit the run and at most possibly save, the largest counted saving
-        first.
-        """
+        """The candidates whose saving needs a trial, the largest counted saving first."""
         return iter(self._candidates_that_save[1])
 
     @cached_property
     def _candidates_that_save(self) -> tuple[list[Candidate], list[Candidate]]:
-        """The candidates that certainly save, and the candidates that need a trial."""
         savings: tuple[list[Candidate], list[Candidate]] = ([], [])
         for candidate in self._saving_candidates():
             savings[candidate.needs_trial].append(candidate)
         return savings
 
     def _saving_candidates(self) -> Iterator[Candidate]:
-        """Yields the fitting candidates whose saving is larger than their rate's uncertainty."""
+        """The saving must be larger than the rate's uncertainty."""
         for candidate in self.fitting:
             saving_usd = self.saving_usd(candidate)
             if not self.is_cheaper_per_hour(candidate) and not candidate.was_cheaper_per_run:
@@ -132,18 +123,16 @@ class Resize(Struct, frozen=True, dict=True):
 
     @property
     def unrecorded_refusals(self) -> Iterator[tuple[InstanceType, str]]:
-        """The cheaper types that are refused only because the use was not recorded, each with the
-        reason.
-        """
+        """The cheaper types refused only because use was not recorded, each with the reason."""
         for offer, refusal in self.refusals:
             if refusal.constraint is Constraint.NOT_RECORDED and offer.is_cheaper_per_hour:
                 yield offer.type, refusal.reason
 
     @property
     def feasible_unpriced_by_size(self) -> tuple[InstanceType, ...]:
-        """Types that fit the run and are not larger than the current type, the smallest first.
+        """The types that fit the run but have no comparable price, the smallest first.
 
-        Their prices cannot be compared, so each may be cheaper than the current type.
+        None is larger than the current type, so each may be cheaper.
         """
         return tuple(
             sorted(
@@ -157,7 +146,7 @@ class Resize(Struct, frozen=True, dict=True):
         )
 
     def is_cheaper_per_hour(self, candidate: Candidate) -> bool:
-        """Returns whether the candidate certainly costs less by the hour than the current type."""
+        """Returns whether the candidate certainly costs less per hour than the current type."""
         return is_cheaper_per_hour(self.rate, candidate.rate)
 
 
@@ -200,10 +189,10 @@ def resize(
 ) -> Resize:
     """Tries a run on each other type, or only on `type_names`. Call `resize_refusal` first.
 
-    `whole_run`: the metrics of the whole run; its active minutes decide the size. `other_usage`:
-    more measurements that must fit. `family_types`: types that the family used. `billed`: the job's
-    bill, if it was computed. A training plan's capacity is for one type, so another type is billed
-    on demand.
+    `whole_run` has the metrics of the whole run; its active minutes decide the size. `other_usage`
+    has more measurements that must fit. `family_types` are the types that the family used. `billed`
+    is the job's bill, if it was computed. A training plan's capacity is for one type, so other
+    types are billed on demand.
     """
     current_type = market.types[job.groups[0].instance_type]
     billed = billed or bill(job, market)
@@ -247,9 +236,7 @@ def resize(
 
 
 class _TypeEvaluation(Struct, frozen=True):
-    """Evaluates other types for one run. `moved_bill`: what bills the run on another type
-    quickly.
-    """
+    """`moved_bill` computes the run's bill on another type quickly; None if it cannot."""
 
     job: Job
     current_type: InstanceType
@@ -262,7 +249,6 @@ class _TypeEvaluation(Struct, frozen=True):
     too_few_gpus: Mapping[int, TypeRefusal]
 
     def evaluate(self, offer: TypeOffer) -> Candidate | TypeRefusal:
-        """Returns the offered type as a candidate with its bill, or why it is refused."""
         other_type = offer.type
         by_family = factor_from_family(self.family_types, self.current_type, other_type)
         needs_trial = isinstance(by_family, RuntimeFactor) and by_family.needs_trial
@@ -285,7 +271,6 @@ class _TypeEvaluation(Struct, frozen=True):
         return Candidate(other_type, offer.rate, None, factor, usd, best_usd, break_even_factor)
 
     def can_fit(self, offer: TypeOffer) -> bool:
-        """Returns whether the offered type fits the run, whatever it costs."""
         return isinstance(self._runtime_on(offer.type).runtime_factor(), RuntimeFactor)
 
     def _runtime_on(self, other_type: InstanceType) -> RuntimeOnType:
@@ -294,9 +279,7 @@ class _TypeEvaluation(Struct, frozen=True):
         )
 
     def _total_usd(self, offer: TypeOffer, time_factor: Decimal) -> Decimal | TypeRefusal | None:
-        """Returns the run's bill on the type in USD, or a refusal if the bill lacks a current
-        line.
-        """
+        """A bill that lacks a line of the current bill is a refusal."""
         if self.moved_bill is not None and offer.rate is not None:
             usd = self.moved_bill.total_usd(offer.type, offer.rate, time_factor)
             if usd is not None:
@@ -311,10 +294,8 @@ class _TypeEvaluation(Struct, frozen=True):
     def _break_even(
         self, factor: RuntimeFactor, usd: Decimal | None, best_usd: Decimal | None
     ) -> Decimal | None:
-        """Returns the run-time factor at which the new bill equals the current bill.
-
-        The bill is linear in the run time, so the best and counted bills determine the factor. None
-        if a bill is unknown or the two are equal.
+        """The bill is linear in the run time, so the best and counted bills determine the factor.
+        None if a bill is unknown or the two are equal.
         """
         current_usd = self.billed.total_usd
         if current_usd is None or usd is None or best_usd is None or usd == best_usd:
@@ -324,15 +305,14 @@ class _TypeEvaluation(Struct, frozen=True):
 
 
 def _by_cost(candidate: Candidate) -> tuple[Decimal, Decimal, str]:
-    """Returns the sort key of a fitting candidate: its bill, or its hourly price if unknown."""
     hourly, name = hourly_price_order(candidate.type, candidate.rate)
     return (candidate.usd if candidate.usd is not None else hourly, hourly, name)
 
 
 class ResizeCache(Struct, frozen=True):
-    """Caches the results of `resize` in one audit for rules with the same arguments.
+    """Caches the results of `resize` in one audit, for rules with the same arguments.
 
-    Types that cost as much or more per hour are left out, unless the family used them.
+    Only types that may cost less per hour, and types that the family used, are tried.
     """
 
     _entries: list[tuple[_Arguments, Resize]] = field(default_factory=list)

@@ -17,9 +17,9 @@ from sageaudit.domain.resize.candidate import Candidate
 from sageaudit.domain.resize.resize import HEADROOM_PERCENT, Resize
 
 RECENT_RUNS = 10
-"""A family's type is chosen by this many of its newest runs: our choice."""
+"""The number of a family's newest runs that choose its type. Our choice."""
 _KEEP_SHARE = Decimal("0.9")
-"""The family's recommended type changes if it saves less than this share of the best saving. Our
+"""The family's recommended type stays while it saves at least this share of the best saving. Our
 choice."""
 _MAX_STORED_TYPES = 8
 _HUNDREDTH = Decimal("0.01")
@@ -29,10 +29,10 @@ _HEADROOM_FACTOR = 1 + float(HEADROOM_PERCENT) / 100
 
 
 def smallest_types(runs: Sequence[Resize]) -> dict[str, Decimal] | None:
-    """Returns the smallest types that fit a run and save, each with its run-time factor, by name.
+    """Returns the smallest types that fit a run and save, by name, each with its run-time factor.
 
-    `runs`: the results of `resize` for the run, with the arguments of several rules. The result is
-    empty if nothing cheaper fits, and None if the use is unknown.
+    `runs` are the results of `resize` for the run, with the arguments of several rules. The result
+    is empty if nothing cheaper fits, and None if the use is unknown.
     """
     judged_results = [
         run for run in runs if run.rate is not None and not any(run.unrecorded_refusals)
@@ -62,7 +62,6 @@ def _size(instance_type: InstanceType) -> tuple[int, int, Decimal]:
 
 
 def _is_at_least_as_large(other: InstanceType, small: InstanceType) -> bool:
-    """Returns whether `other` has the same GPU model and at least as much of everything."""
     if (other.gpu_model, other.gpu_memory_gib) != (small.gpu_model, small.gpu_memory_gib):
         return False
     (gpus, vcpu, gib), (least_gpus, least_vcpu, least_gib) = _size(other), _size(small)
@@ -78,11 +77,11 @@ def best_for_family(
 ) -> list[Candidate]:
     """Returns the candidates that fit most of the family's newest runs, the best first.
 
-    `family_smallest_types`: the smallest types of each of the newest runs. The best candidate saves
-    most at its slowest run time. `recommended_type` stays first while it saves nearly as much.
+    The best candidate saves most at its slowest run time. `recommended_type` stays first while it
+    saves nearly as much. `family_smallest_types` has the smallest types of each of the newest runs.
     """
     if not family_smallest_types and recommended_type is None:
-        return list(candidates)  # their order is by what this run saves
+        return list(candidates)  # already sorted by the saving of this run
     factors = {
         candidate.type.name: runtime_factors(candidate.type, family_smallest_types, types)
         for candidate in candidates
@@ -114,9 +113,9 @@ def runtime_factors(
     smallest_types_by_run: Sequence[Mapping[str, Decimal]],
     types: Mapping[str, InstanceType],
 ) -> list[Decimal]:
-    """Returns the run-time factor on a type of each run that is known to fit on the type.
+    """Returns the run-time factors on a type, one for each run that is known to fit on it.
 
-    `smallest_types_by_run`: the smallest types of each run.
+    `smallest_types_by_run` has the smallest types of each run.
     """
     factors = []
     for smallest in smallest_types_by_run:
@@ -133,10 +132,7 @@ def runtime_factors(
 def _family_saving_usd(
     run: Resize, candidate: Candidate, factors: Sequence[Decimal]
 ) -> Decimal | None:
-    """Returns the USD that the run saves on the type at the slowest run's factor; None if unknown.
-
-    A factor that the family's runs measured does not depend on one run.
-    """
+    """The slowest run decides, except for a factor that the family's runs measured."""
     saving_usd, runtime_factor = run.saving_usd(candidate), candidate.runtime_factor
     if saving_usd is None or runtime_factor is None or candidate.usd is None:
         return None
@@ -166,11 +162,10 @@ def cheapest_type(
     *,
     allow_estimates: bool = False,
 ) -> tuple[Decimal, str] | None:
-    """Returns the USD per hour and the name of the cheapest type that a job may use; None if no
-    rate is known.
+    """Returns the USD per hour and the name of the cheapest type; None if no rate is known.
 
-    `is_fitting`: whether a type fits. `allow_estimates`: whether estimated rates count. Among equal
-    rates the first name wins.
+    `is_fitting` returns whether a type fits. `allow_estimates` admits estimated rates. Among equal
+    rates, the first name wins.
     """
     priced = _priced_types(job, market, is_fitting, allow_estimates=allow_estimates)
     return min(((usd, other.name) for usd, other in priced), default=None)
@@ -201,10 +196,9 @@ def seconds_saved_by_cpu_type(
 def saving_share_of_cpu_type(
     job: Job, market: Market, cores: float, memory_gib: float
 ) -> Decimal | None:
-    """Returns the share (0..1) of the hourly price that current CPU types would save.
+    """Returns the share (0..1) of the hourly price that current CPU types save; None if unknown.
 
-    Each host is replaced by enough CPU instances for `cores` and `memory_gib` plus a fifth. None if
-    a price is unknown.
+    Each host is replaced by enough CPU instances for `cores` and `memory_gib` plus a fifth.
     """
     current_usd = cluster_usd_per_hour(job, market)
     current_cpu = _priced_types(

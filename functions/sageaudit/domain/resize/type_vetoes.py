@@ -49,8 +49,7 @@ _FIRST_CUDA: tuple[tuple[Decimal, addresses.Version], ...] = (
 )
 """Compute capabilities, and the first CUDA toolkit that builds for each."""
 _DROPPED_BY_CUDA: tuple[tuple[Decimal, int], ...] = ((Decimal("5.0"), 12), (Decimal("7.5"), 13))
-"""Compute capabilities, and the major version of CUDA from which older architectures have no
-code."""
+"""The first major version of CUDA without code for architectures below each compute capability."""
 _CPU_TAG = re.compile(r"(?:^|[-_.])cpu(?:$|[-_.])")
 _SMALL_A100_GIB = Decimal(40)
 _VOLTA = Decimal("7.0")
@@ -60,9 +59,7 @@ _CUDA_WITHOUT_VOLTA = (12, 8)
 
 
 def has_tensor_cores(instance_type: InstanceType) -> bool:
-    """Returns whether a type's GPU has tensor cores, which speed up 16-bit matrix products many
-    times.
-    """
+    """Returns whether a type's GPU has tensor cores, which speed up 16-bit work many times."""
     return instance_type.gpus > 0 and instance_type.gpu_model not in _WITHOUT_TENSOR_CORES
 
 
@@ -114,7 +111,7 @@ def own_image_refusal(job: Job, own_type: InstanceType) -> str | None:
 
 
 def algorithm_refusal(job: Job, current_type: InstanceType, other_type: InstanceType) -> str | None:
-    """Returns why a built-in algorithm cannot move to another type by SageMaker's guide, or None.
+    """Returns why SageMaker's guide speaks against another type for a built-in algorithm, or None.
 
     The family that the job runs on is never refused, even if the guide does not name it.
     """
@@ -135,10 +132,8 @@ def algorithm_refusal(job: Job, current_type: InstanceType, other_type: Instance
 
 
 def _network_refusal(job: Job) -> str | None:
-    """Returns why the network may limit several instances; None if each works alone.
-
-    Transform instances never exchange data: SageMaker gives each its own objects. Processing
-    instances that get parts of the data exchange none either, unless a framework joins them.
+    """Transform instances never exchange data: SageMaker gives each its own objects. Nor do
+    processing instances that get parts of the data, unless a framework joins them.
     """
     if not job.kind.spec.can_hosts_communicate:
         return None

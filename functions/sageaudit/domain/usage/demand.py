@@ -1,10 +1,9 @@
 """The demand of a run on each resource, from its recorded use.
 
 For memory, the peak counts: P99.5 of the busiest host, as Compute Optimizer sizes EC2 instances.
-For vCPUs and GPUs, the total work counts: with fewer of them a run only takes longer, while with
-too little memory it fails. The demand is unknown if points are more than 5 minutes apart, which
-hides peaks, or if fewer than 15 minutes were active. It is also unknown if hosts or points are
-missing, which may have the peak.
+For vCPUs and GPUs, the total work counts, because a run with fewer of them only takes longer. The
+demand is unknown if points are more than 5 minutes apart or missing, or if fewer than 15 minutes
+were active.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ _CPU_LIMIT_SHARE = 0.9
 """vCPUs are at their limit from this busy share on, as in Debugger's CPUBottleneck and sageaudit's
 rule of that name."""
 _ONE_GPU_CEILING_MIN = 90.0
-"""One GPU did all the work only if the P95 of the sum of a host's GPUs (100: one GPU) is at least
-this."""
+"""One GPU did all the work only if the P95 of the sum of a host's GPUs is at least this (100: one
+GPU)."""
 _ONE_GPU_CEILING_MAX = 101.0
 """One GPU did all the work only if the sum of a host's GPUs never exceeds this: 100% of one GPU,
-and up to 1% that idle GPUs report."""
+and 1% that idle GPUs report."""
 
 
 class ResourceNeed(Struct, frozen=True):
     """What a run needs of one resource of a host, and what the host has.
 
-    `needed` is None if the need is unknown; `unknown_because` says why.
+    `needed`: None if the need is unknown; `unknown_because` says why.
     """
 
     needed: float | None
@@ -54,7 +53,7 @@ class ResourceNeed(Struct, frozen=True):
     def is_met_by(self, offered: float) -> bool | None:
         """Returns whether `offered` is enough; None if the use was not recorded.
 
-        A run never needs more than its current instance offers, recorded or not.
+        What the current instance has is always enough.
         """
         if offered >= self.available:
             return True
@@ -65,7 +64,7 @@ class HostGpus(Struct, frozen=True):
     """How busy the GPUs of one host were.
 
     `mean_busy_share`: the mean over the GPUs (0..1), rounded up. `has_one_busy_gpu`: the sum of the
-    GPUs is at the ceiling of one GPU, so one GPU did the work.
+    GPUs shows that one GPU did all the work.
     """
 
     mean_busy_share: Decimal
@@ -73,7 +72,7 @@ class HostGpus(Struct, frozen=True):
 
 
 class BusyCores(Struct, frozen=True):
-    """The CPU utilisation of one host with `vcpu` vCPUs, which shows its busy cores by period."""
+    """The CPU utilisation of one host with `vcpu` vCPUs."""
 
     series: Series
     vcpu: int
@@ -81,8 +80,7 @@ class BusyCores(Struct, frozen=True):
     def runtime_factor(self, vcpu: float) -> float:
         """Returns how many times as long the host takes on this number of vCPUs.
 
-        The factor is the mean over all periods of max(1, cores / vCPUs): work without a free core
-        is done later.
+        It is the mean over all periods of max(1, busy cores / vCPUs).
         """
         points = self.series.present
         over = [cores for cores in self._busy_at_least(vcpu) if cores > vcpu]
@@ -90,9 +88,7 @@ class BusyCores(Struct, frozen=True):
         return (len(points) - len(over) + more / vcpu) / len(points)
 
     def is_at_limit(self, vcpu: float) -> bool:
-        """Returns whether this number of vCPUs would be at its limit in at least half of the
-        periods.
-        """
+        """Returns whether the host would be at its limit in half of the periods or more."""
         limit, points = _CPU_LIMIT_SHARE * vcpu, len(self.series.present)
         return (
             len([1 for cores in self._busy_at_least(limit) if cores >= limit])
@@ -100,9 +96,6 @@ class BusyCores(Struct, frozen=True):
         )
 
     def _busy_at_least(self, cores: float) -> list[float]:
-        """Returns the busy cores of the periods that may reach `cores`; for speed, often none is
-        examined.
-        """
         percent = 100 * cores / self.vcpu * _ROUNDING_MARGIN
         if self.series.highest < percent:
             return []
@@ -112,11 +105,10 @@ class BusyCores(Struct, frozen=True):
 class Demand(Struct, frozen=True, dict=True):
     """The demand of a run: what the busiest host needs.
 
-    `vcpu`, `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of all GPUs of the host, in
-    GPUs. `gpu_memory_gib`: P99.5 over all GPUs of the host, without headroom. `hosts`: the GPUs of
-    each host; if they were not recorded, one host whose GPUs were always busy, the worst case.
-    `cores`: the busy cores of each host; empty if the use of the vCPUs is unknown. `disk_gb`: P99.5
-    plus headroom of the instance's own disk, if it has one.
+    `vcpu` and `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of the host's GPUs, in GPUs.
+    `gpu_memory_gib`: P99.5 over the host's GPUs, without headroom. `hosts`: the GPUs of each host;
+    if they were not recorded, one host whose GPUs were always busy. `cores`: the busy cores of each
+    host; empty if unknown. `disk_gb`: P99.5 plus headroom of the instance's own disk.
     """
 
     vcpu: ResourceNeed
@@ -161,8 +153,7 @@ def demand(
 ) -> Demand:
     """Returns the demand of a run on `current_type`, in the active minutes of `whole_run`.
 
-    Whether the GPU was idle depends on all minutes. `other_usage`: more active minutes whose demand
-    must be met, if `whole_run` is a pool of several runs (`judged_use`).
+    `other_usage`: more active minutes whose demand must be met, if `whole_run` is a pool of runs.
     """
     usages = (whole_run.active_part(), *other_usage)
     factor = 1 + float(headroom_percent) / 100
@@ -191,10 +182,9 @@ def _series_of_hosts(usages: Sequence[Measurements], metric: Metric) -> list[Ser
 
 
 def _without_quiet_edges(line: Series, vcpu: int) -> Series:
-    """Cuts a host's first and last minutes in which at most one process was busy.
+    """Cuts the first and last minutes with at most one busy process, which may be idle.
 
-    If the use of the GPUs is unknown, the run may have been idle in these minutes. Idle minutes
-    would make it look as if fewer vCPUs were enough. Returns the whole line if no minute is left.
+    If the use of the GPUs is unknown, they would make fewer vCPUs look sufficient.
     """
     percent = 100 * ONE_PROCESS_MAX_CORES / vcpu
     busy = [minute for minute, value in enumerate(line.values) if (value or 0) > percent]
@@ -239,14 +229,12 @@ def _host(line: Series, gpus: int) -> HostGpus:
 
 
 def _peak_unknown_reason(usage: Measurements, metric: Metric) -> str | None:
-    """Returns why a metric's peak is unknown, or None."""
     if metric in usage.series and (usage.period_s or 0) > _COARSEST_PERIOD_S:
         return f"a point every {usage.period_s} s hides peaks"
     return _mean_unknown_reason(usage, metric)
 
 
 def _mean_unknown_reason(usage: Measurements, metric: Metric) -> str | None:
-    """Returns why even a metric's mean is unknown, or None."""
     if missing := usage.missing.get(metric):
         return missing.reason
     if metric not in usage.series:
@@ -260,8 +248,7 @@ def _mean_unknown_reason(usage: Measurements, metric: Metric) -> str | None:
 
 
 def is_gpu_idle(usage: Measurements) -> bool:
-    """Returns whether no point shows GPU work: the GPUs of a host together never exceed 1% of one
-    GPU.
+    """Returns whether no point shows GPU work: a host's GPUs together show at most 1% of one GPU.
 
     Points of more than 5 minutes must be 0, because their mean may hide minutes of work.
     """

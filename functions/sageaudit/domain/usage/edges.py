@@ -1,13 +1,10 @@
 """The idle start and end of a run, as a whole and for each host.
 
-Only periods that are known to be idle count. Short gaps of missing points between idle points count
-as idle, too (`series.states`).
+Only periods that are known to be idle count, and short gaps of missing points between them.
 
-Standstills of similar length with one core at work may be a phase of the program. An evaluation or
-a save on one core recurs, and takes about as long each time. A process hangs once, or for any
-length of time. A standstill without a busy core is never a phase of the program. Metrics cannot
-show whether the minutes were needed, so a recurring standstill is worth a check, but is not a
-certain saving.
+A standstill with one busy core may be a phase of the program, such as an evaluation or a save. A
+phase recurs, and takes about as long each time; a hang does not. Metrics cannot show whether a
+recurring standstill was needed, so it is not a certain saving.
 """
 
 from __future__ import annotations
@@ -32,19 +29,18 @@ from sageaudit.domain.usage.series import (
 from sageaudit.structs import replace
 
 RECURS_FROM = 2
-"""The minimum number of similar standstills that count as recurring. Our choice: metrics cannot
-tell a single standstill from a hang, and a short training has two epochs."""
+"""The fewest similar standstills that count as recurring. Our choice: a single standstill may be a
+hang, and a short training has two epochs."""
 _LENGTH_TIMES = 1.5
-"""The largest factor between the length of a similar standstill and the median length. Our choice:
-an evaluation varies with its data and with other jobs on the storage, and the first evaluation also
-loads."""
+"""How many times as long, or as short, as the median a similar standstill may be. Our choice: an
+evaluation varies with its data and the storage, and the first one also loads."""
 _AT_WORK_CORES = 0.5
 """The mean busy cores from which one process works in a standstill. Our choice: the process waits
 for storage at times, and a sleeping host uses under 0.2 cores."""
 
 
 def gpu_recording_gap(usage: Measurements) -> Missing | None:
-    """Returns why GPU work may not have been recorded, or None; for rules that judge by the CPU."""
+    """Returns why GPU work may not have been recorded; None if it was, or without GPUs."""
     missing = usage.missing.get(Metric.GPU)
     if missing is None or usage.gpus == 0:
         return None
@@ -54,7 +50,10 @@ def gpu_recording_gap(usage: Measurements) -> Missing | None:
 
 
 def work_metric(usage: Measurements) -> Metric | Missing:
-    """Returns the metric that shows whether hosts work (GPU, else CPU), or why none does."""
+    """Returns the metric that shows whether hosts work, or the reason if none does.
+
+    It is the GPU's utilisation, or the CPU's on hosts without GPUs.
+    """
     if missing := gpu_recording_gap(usage):
         return missing
     if not usage.gpus:
@@ -63,8 +62,9 @@ def work_metric(usage: Measurements) -> Metric | Missing:
 
 
 def activity_by_host(usage: Measurements) -> dict[str, States]:
-    """Returns each host's state by period: active (True), known to be idle (False) or unknown
-    (None).
+    """Returns each host's state by period.
+
+    The state is active (True), known to be idle (False) or unknown (None).
     """
     no_cpu: States = [None] * usage.points
     no_gpu: States = [None if usage.gpus else False] * usage.points
@@ -79,10 +79,10 @@ def activity_by_host(usage: Measurements) -> dict[str, States]:
 class HostActivity(Struct, frozen=True):
     """When one host worked.
 
-    `first_work_period`: the index of the period from which the host worked. `idle_tail_periods`:
-    the number of idle periods at the end; the host's own standstill at the end counts, too.
-    `has_worked`: whether the host may have worked after the first minutes, in which every host is
-    active.
+    `first_work_period`: the index of the first period in which the host may have worked.
+    `idle_tail_periods`: the number of idle periods at the end, or of the standstill there if it is
+    longer. `has_worked`: whether the host may have worked after the first minutes, in which every
+    host is active.
     """
 
     host: str
@@ -119,16 +119,11 @@ def host_activities(usage: Measurements) -> list[HostActivity]:
 
 
 def _idle_end(states: States) -> range:
-    """Returns the range of the last periods that are known to be idle; empty if the last is not."""
     length = sum(1 for _ in takewhile(lambda state: state is False, reversed(states)))
     return range(len(states) - length, len(states))
 
 
 def _host_standstill_tail(usage: Measurements, host: str) -> int:
-    """Returns the number of periods in a host's standstill at the end of the run.
-
-    0 if the host's GPUs are not known to be idle in the last period.
-    """
     if usage.gpu_states.get(host, [None])[-1:] != [False]:
         return 0
     series = {
@@ -138,7 +133,7 @@ def _host_standstill_tail(usage: Measurements, host: str) -> int:
 
 
 def _final_standstill(usage: Measurements) -> range:
-    """Returns the standstill at the end of the run, unless it is a phase of the program."""
+    """Returns an empty range if the standstill may be a phase of the program."""
     final = next(
         (standstill for standstill in usage.standstills() if standstill.stop == usage.points),
         range(0),
@@ -149,15 +144,16 @@ def _final_standstill(usage: Measurements) -> range:
 def opening_periods(usage: Measurements) -> int:
     """Returns the number of first periods that prove nothing.
 
-    In these periods points arrive late, and imports use the CPU.
+    In them, points arrive late, and imports use the CPU.
     """
     return min(MAX_FIRST_POINT_DELAY_S // (usage.period_s or MAX_FIRST_POINT_DELAY_S), usage.points)
 
 
 def idle_tail(usage: Measurements) -> range:
-    """Returns the idle periods at the end of the run, or the standstill there if it is longer.
+    """Returns the last periods in which every host is known to be idle.
 
-    In idle periods, every host is known to be idle. In a standstill, a host may keep one core busy.
+    If a standstill at the end is longer, returns the standstill. In it, a host may keep one core
+    busy.
     """
     length = sum(1 for _ in takewhile(usage.is_idle, reversed(range(usage.points))))
     return max(range(usage.points - length, usage.points), _final_standstill(usage), key=len)
@@ -166,8 +162,7 @@ def idle_tail(usage: Measurements) -> range:
 def trim_to_last_points(usage: Measurements) -> Measurements | None:
     """Cuts measurements after the last period in which every host has points of CPU and GPU.
 
-    The last minutes of a running job have no points yet. Returns None if there is no such period,
-    or if a host has no points at all.
+    The last minutes of a running job have no points yet. Returns None if there is no such period.
     """
     metrics = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
     if usage.gpus is None or any(usage.missing_hosts(metric) for metric in metrics):
@@ -184,23 +179,23 @@ def trim_to_last_points(usage: Measurements) -> Measurements | None:
 
 
 QUIET_SHARE = 0.01
-"""The share of a host's vCPUs that its agents may use, since agents use more on a large host. Our
-choice: the idle hosts in the recordings are small, and IDLE_BELOW_CORES is right for small hosts.
-"""
+"""The share of a host's vCPUs that its agents may use, because agents use more on a large host. Our
+choice: all idle hosts in the recordings are small."""
 
 
 def quiet_cores(vcpu: int) -> float:
     """Returns the number of busy cores below which a host counts as idle.
 
-    The number is at most 1, because a program that really works may use only one core.
+    It is at most 1, because a program that really works may use only one core.
     """
     return min(max(IDLE_BELOW_CORES, QUIET_SHARE * vcpu), 1.0)
 
 
 def idle_tail_so_far(usage: Measurements) -> range:
-    """Returns the idle tail of a running job, or the longer stretch at its end without work.
+    """Returns the idle end of a running job.
 
-    In a stretch without work, every host is below `quiet_cores` and no GPU is busy.
+    It is the idle tail, or a longer end in which all hosts are below `quiet_cores` and no GPU is
+    busy.
     """
     vcpu = usage.vcpu or 1
     limit = quiet_cores(vcpu) * 100 / vcpu
@@ -214,10 +209,10 @@ def idle_tail_so_far(usage: Measurements) -> range:
 
 
 def does_real_work(usage: Measurements) -> list[bool]:
-    """Returns for each period whether a host is known to do more than a waiting process does.
+    """Returns for each period whether a host is known to do real work.
 
-    Real work is GPU work or more than one busy core. On hosts without GPUs, anything that is not
-    quiet is real work.
+    Real work is GPU work or more than one busy core. On hosts without GPUs, it is anything that is
+    not quiet.
     """
     cores = ONE_PROCESS_MAX_CORES if usage.gpus else quiet_cores(usage.vcpu or 1)
     limit = cores * 100 / (usage.vcpu or 1)
@@ -230,9 +225,9 @@ def does_real_work(usage: Measurements) -> list[bool]:
 
 
 def recurring_standstills(usage: Measurements) -> tuple[range, ...]:
-    """Returns the standstills that may be one phase of the program, in order; empty if none recur.
+    """Returns the standstills that may be one phase of the program; empty if none recur.
 
-    The last standstill may be shorter, because the run ended in it.
+    The last one may be shorter, because the run ended in it.
     """
     busy = [
         standstill
@@ -255,7 +250,7 @@ def _is_alike(periods: int, median_length: float) -> bool:
 
 
 def idle_middle(usage: Measurements) -> tuple[range, ...]:
-    """Returns the standstills that ended before the run did, without phases of the program."""
+    """Returns the standstills that ended before the run did and are no phases of the program."""
     recurring = recurring_standstills(usage)
     middle = (standstill for standstill in usage.standstills() if standstill.stop < usage.points)
     return tuple(standstill for standstill in middle if standstill not in recurring)
@@ -264,7 +259,7 @@ def idle_middle(usage: Measurements) -> tuple[range, ...]:
 def idle_head(usage: Measurements) -> range:
     """Returns the longest idle stretch that begins in the first periods and precedes work.
 
-    Empty if a GPU was active before the stretch, or if no host is known to be active after it.
+    Empty if a GPU was active before it, or if no host is known to be active after it.
     """
     starts = [
         minute
@@ -284,8 +279,7 @@ def idle_head(usage: Measurements) -> range:
 def periods_before_gpu(usage: Measurements) -> range:
     """Returns the periods before the first GPU work, if they are known to be without GPU work.
 
-    Late first points are skipped. Empty without a GPU, if the GPU never works, or if points are
-    missing in between.
+    Empty if no GPU ever works, or if points are missing.
     """
     states = combine_states(list(usage.gpu_states.values()))
     start = next((minute for minute, state in enumerate(states) if state is not None), usage.points)
@@ -296,9 +290,7 @@ def periods_before_gpu(usage: Measurements) -> range:
 
 
 def periods_after_gpu(usage: Measurements) -> range:
-    """Returns the periods at the end that are known to be without GPU work; empty if no GPU
-    worked.
-    """
+    """Returns the last periods that are known to be without GPU work; empty if no GPU worked."""
     if not usage.gpus or not usage.gpu_states or usage.missing_hosts(Metric.GPU):
         return range(0)
     states = combine_states(list(usage.gpu_states.values()))
@@ -306,10 +298,9 @@ def periods_after_gpu(usage: Measurements) -> range:
 
 
 def trim_to_gpu_work(usage: Measurements) -> Measurements:
-    """Cuts off the first and last stretch without GPU work; a stretch under half an hour is kept.
+    """Cuts off the first and last stretch without GPU work, if it lasts half an hour or more.
 
-    CPU work in the stretches is not part of the loop that feeds a GPU. Measurements without any GPU
-    work are returned unchanged.
+    Measurements without GPU work are not cut.
     """
     period_s = usage.period_s or 0
     head, tail = periods_before_gpu(usage), periods_after_gpu(usage)
@@ -323,9 +314,7 @@ def trim_to_gpu_work(usage: Measurements) -> Measurements:
 
 
 def busiest_mean_cores(usage: Measurements, periods: range) -> float:
-    """Returns the mean busy cores of the host that was busiest in these periods; 0 for no
-    periods.
-    """
+    """Returns the mean busy cores of the busiest host in these periods; 0 for no periods."""
     hosts = usage.series[Metric.CPU].values()
     lines = [line.slice(periods.start, periods.stop).present for line in hosts]
     busiest = max((mean(points) for points in lines if points), default=0.0)

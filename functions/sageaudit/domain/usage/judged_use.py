@@ -1,12 +1,8 @@
 """The use that rules judge: of one run, or of a pool with the family's last runs.
 
-A run that is too short to be judged alone is judged by a pool: the active minutes of several runs,
-joined as if one run had all of them. A pool is right for how much was used (means, percentiles,
-peaks), but not for when. A pool must not be used for anything that depends on the order of minutes,
-or on a run's start or end.
-
-What no rule can judge is reported in sentences that name the resource and the reason, one sentence
-for each reason.
+A run that is too short to be judged alone is judged by a pool, which joins the active minutes of
+several runs. A pool shows how much was used (means, percentiles, peaks). It must not be used for
+anything that depends on the order of minutes, or on a run's start or end.
 """
 
 from __future__ import annotations
@@ -31,8 +27,8 @@ from sageaudit.domain.usage.series import Series, select_points
 from sageaudit.structs import replace
 
 ENOUGH_MINUTES = 3 * MIN_ACTIVE_MINUTES
-"""The active minutes to which a pool grows: three times what one run needs, because runs differ
-more than the minutes of one run do. Our choice."""
+"""A pool grows until it has this many active minutes, three times what one run needs. Our choice:
+runs differ more than the minutes of one run."""
 
 _RESOURCES = {
     Metric.CPU: "the CPUs",
@@ -42,21 +38,19 @@ _RESOURCES = {
 }
 _UNSEEN_CODE = "accelerator_unseen"
 _MIN_GAP_POINTS = 2
-"""The fewest missing points of a reported gap: one point may be late, however long its period
-is."""
+"""The fewest missing points of a reported gap: one point may be late."""
 
 
 class PooledRuns(Struct, frozen=True):
     """The active minutes of a short run (the judged run) and of earlier runs of its family.
 
     `names`: the earlier runs, newest first. `own`: the judged run's minutes. `usage`: the minutes
-    of all runs, the judged run's last. `usage_by_run`: the minutes of each run. These three omit
-    the minutes before the first point of CPU and GPU: points come late, and a third of a short run
-    may lack them.
+    of all runs, the judged run's last. `usage_by_run`: the minutes of each run. All three omit the
+    minutes before the first point of CPU and GPU, because points come late.
 
     `usage_for_peaks`: all active minutes of all runs, then the judged run's alone; the demand of
-    each must be met. `newest`: the pool of the newest runs that are enough, or None if all runs are
-    needed. After a change of the code, only the newest runs are comparable.
+    each must be met. `newest`: the pool of the newest runs that are enough; None if all runs are
+    needed.
     """
 
     names: tuple[str, ...]
@@ -78,8 +72,9 @@ class PooledRuns(Struct, frozen=True):
 
 
 def short_run_usage(usage: Measurements) -> Measurements | None:
-    """Returns the active minutes of a run that has too few to be judged alone; None for other
-    runs.
+    """Returns the active minutes of a run that has too few to be judged alone.
+
+    None for any other run.
     """
     grid = range(usage.points)
     first_active = next(filter(usage.is_active, grid), None)
@@ -94,9 +89,7 @@ def short_run_usage(usage: Measurements) -> Measurements | None:
 
 
 def _recorded_part(active: Measurements) -> Measurements | None:
-    """Cuts measurements to the minutes between the first and last points of CPU and GPU; None if
-    empty.
-    """
+    """Returns None if no minute has points of both CPU and GPU."""
     starts, stops = [0], [active.points]
     for metric in (Metric.CPU, Metric.GPU):
         if lines := active.series.get(metric):
@@ -129,10 +122,10 @@ def usage_digest(usage: Measurements) -> str | None:
 
 
 def pool_runs(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> PooledRuns:
-    """Adds the active minutes of earlier runs, newest first, until there are enough.
+    """Pools a short run with earlier runs, newest first, until there are enough minutes.
 
-    `active`: the result of `short_run_usage`. Runs with other hosts, metrics or periods, or with
-    too few points, are skipped. No more of `earlier` is read than needed.
+    `active`: the result of `short_run_usage`. Earlier runs with other hosts, metrics or periods, or
+    with gaps, are skipped.
     """
     own = _recorded_part(active) or active
     names: list[str] = []
@@ -161,7 +154,7 @@ def _pool(
     recorded_parts: list[Measurements],
     newest: PooledRuns | None = None,
 ) -> PooledRuns:
-    """Pools runs that are ordered from the oldest to the judged run, which is the last."""
+    """Expects the oldest run first in `parts`, and the judged run last."""
     peaks = (_join_usage(parts), parts[-1])
     return PooledRuns(
         tuple(names),
@@ -174,9 +167,6 @@ def _pool(
 
 
 def _is_comparable(part: Measurements, own: Measurements) -> bool:
-    """Returns whether `part` has every metric of `own`, for the same number of hosts and without
-    gaps.
-    """
     is_alike = part.period_s == own.period_s and part.series.keys() >= own.series.keys()
     return is_alike and all(
         len(part.series[metric]) == len(hosts) and part.find_gap(metric) is None
@@ -185,16 +175,13 @@ def _is_comparable(part: Measurements, own: Measurements) -> bool:
 
 
 def _join_usage(parts: list[Measurements]) -> Measurements:
-    """Joins the minutes of all parts in their order, under the names of the last part's hosts."""
     own = parts[-1]
     series = {metric: _join_series(parts, metric) for metric in own.series}
     return replace(own, points=sum(part.points for part in parts), series=series, begins_at=None)
 
 
 def _join_series(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
-    """Joins the series of hosts with the same position in their runs: all first hosts, and so
-    on.
-    """
+    """Joins hosts with the same position in their runs: all first hosts, and so on."""
     hosts = [[host for host in part.hosts if host in part.series[metric]] for part in parts]
     return {
         names[-1]: Series(
@@ -234,7 +221,6 @@ def unjudged_usage_sentences(
 
 
 def _missing_metric_sentences(usage: Measurements) -> Iterator[str]:
-    """Yields sentences on absent metrics, grouped by reason; "machines" stands for all metrics."""
     groups: dict[Missing, list[Metric]] = {}
     for metric in _RESOURCES:
         missing = usage.missing.get(metric)
@@ -266,9 +252,6 @@ def _missing_host_sentences(usage: Measurements) -> Iterator[str]:
 
 
 def _gap_sentences(usage: Measurements) -> Iterator[str]:
-    """Yields sentences on gaps that last at least as long as the fewest minutes that can be
-    judged.
-    """
     period_s = usage.period_s or 0
     min_points = max(ceil(MIN_ACTIVE_MINUTES * 60 / period_s), _MIN_GAP_POINTS) if period_s else 0
     if min_points and all(
@@ -293,9 +276,7 @@ def _gap_sentences(usage: Measurements) -> Iterator[str]:
 
 
 def _gap_lengths(line: Series) -> tuple[int, int]:
-    """Returns the length of the longest gap before the last point, and of the gap after that
-    point.
-    """
+    """Returns the longest gap before the last point, and the gap after it."""
     if line.is_complete:
         return 0, 0
     runs = [(gap, len(list(points))) for gap, points in groupby(v is None for v in line.values)]
@@ -324,7 +305,6 @@ def _too_short_sentence(usage: Measurements) -> str:
 
 
 def _pool_outlook_sentence(pool: PooledRuns | None) -> str:
-    """Returns a sentence on when runs as short as the judged run can be judged."""
     if pool is None or not pool.names:
         return (
             "Shorter runs are judged together with the last runs of their family on the same "
@@ -340,12 +320,10 @@ def _pool_outlook_sentence(pool: PooledRuns | None) -> str:
 
 
 def _by_value(counts: Mapping[Metric, int]) -> Iterator[tuple[int, list[Metric]]]:
-    """Yields each count with its metrics, the largest count first."""
     for count in sorted(set(counts.values()), reverse=True):
         yield count, [metric for metric in _RESOURCES if counts.get(metric) == count]
 
 
 def _metric_names_text(metrics: Iterable[Metric]) -> str:
-    """Returns a text such as `the CPUs, memory and the GPUs`."""
     words = [_RESOURCES[metric] for metric in metrics]
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

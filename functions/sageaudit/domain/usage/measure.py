@@ -1,8 +1,7 @@
 """Makes measurements from raw series, and packs them so that the job can be audited again.
 
-Raw series are normalised once, and clipped to the time in which the job's own code ran. CPU, GPU
-and GPU-memory figures of CloudWatch are sums over cores or GPUs (0..100 x count). They are divided
-by the count here, so that 100 always means all of them. Measurements are packed as small integers.
+CPU, GPU and GPU-memory figures of CloudWatch are sums over cores or GPUs (0..100 x count). They are
+divided by the count here, so that 100 always means all of them.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ from sageaudit.domain.usage.series import Series, mean, percentile
 from sageaudit.structs import replace
 
 _MAX_OVERSHOOT = 1.05
-"""A utilisation above this share of 100% shows that the number of cores is wrong. A busy core reads
-up to 100.8% in real recordings."""
+"""A utilisation above this share of 100% shows a wrong number of cores. A busy core reads up to
+100.8% in real recordings."""
 _MAX_VALUE = 2.0**360
 """The largest value that CloudWatch accepts; sums of larger values would overflow."""
 _LARGE_GB = 60
@@ -45,7 +44,7 @@ cost a quarter of ml.t3.medium ($0.05 an hour), the cheapest type."""
 NOT_REQUESTED = Missing("not_asked", "no rule judges it of this job")
 _MAX_POINTS = 100_000
 """The most points of a series: 69 days of minutes. Jobs end after 28 days, so only broken
-timestamps exceed this."""
+timestamps exceed it."""
 Points = tuple[float | None, ...]
 
 
@@ -57,11 +56,10 @@ def measure(
     missing_reason: Missing,
     notes: tuple[str, ...] = (),
 ) -> Measurements:
-    """Makes measurements: normalises raw series, and clips them to the time of the job's own code.
+    """Makes measurements from raw series, clipped to the time in which the job's own code ran.
 
-    `missing_reason`: why a metric has no series. The grid has the coarser period of CPU and GPU.
-    Finer series are averaged, and coarser series count as missing. Series of other jobs' hosts are
-    left out with a note.
+    `missing_reason`: why a metric has no series. The points have the coarser period of CPU and GPU.
+    Finer series are averaged, and coarser series count as missing.
     """
     raw_series = list(raw_series)
     series, note = _own_series(job, raw_series)
@@ -124,9 +122,7 @@ def _by_type(
     types: Mapping[str, InstanceType],
     missing_reason: Missing,
 ) -> tuple[dict[str, Measurements], Missing]:
-    """Returns the measurements of each type's hosts, and why there are none for all hosts
-    together.
-    """
+    """Returns measurements by type, and why there are none for all hosts together."""
     mapping = hosts_by_type(job, series, types, missing_reason)
     if isinstance(mapping, Missing):
         return {}, mapping
@@ -143,8 +139,8 @@ def _by_type(
 def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
     """Returns whether a rule may ask how full the disks were.
 
-    A rule may ask for a type with its own disk, a volume without copied data, or a large volume.
-    For processing and transform jobs, the disks are compared with those of the family's next runs.
+    It may for a type with its own disk, a volume without copied data, or a large volume. It may for
+    all processing and transform jobs, because later runs are compared.
     """
     instance_types = (types.get(group.instance_type) for group in job.groups)
     own_disks = any(
@@ -155,10 +151,7 @@ def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
 
 
 def _first_point(recorded: Mapping[Metric, Mapping[str, Series]], points: int) -> int:
-    """Returns the index of the first CPU or GPU point of a processing or transform job.
-
-    The job has no phase for the download before that point. 0 if most of the run would be left out.
-    """
+    """Returns the index of the first point, as downloads before it are not a phase of their own."""
     hosts = (recorded.get(metric, {}) for metric in (Metric.CPU, Metric.GPU))
     lines = [line.values for series_by_host in hosts for line in series_by_host.values()]
     first = min(
@@ -177,7 +170,6 @@ def _cut_before(first: int, hosts: Mapping[str, Series]) -> dict[str, Series]:
 
 
 def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], str | None]:
-    """Returns the series of the job's own hosts, and a note if others were left out."""
     names = {metric.value for metric in Metric}
     items = [item for item in raw if item.metric in names and item.host != job.name]
     own_series = [
@@ -188,10 +180,9 @@ def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], st
 
 
 def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
-    """Yields the algorithm metrics, whose host is the job itself, without points outside its work.
+    """Yields the algorithm metrics, without points outside the job's work.
 
-    The code reports a metric at any time, so gaps are not missing data. A point has the time of its
-    period's start. If the work starts within the period, the point moves to the start of the work.
+    A point has the time of its period's start, or of the work's start if that is later.
     """
     windows = [(start, start.timestamp(), end.timestamp()) for start, end in work_windows(job)]
     for item in raw:
@@ -215,7 +206,6 @@ def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
 def _missing_reason(
     no_series_reason: Missing, own: Iterable[RawSeries], period_s: int | None
 ) -> Missing:
-    """Returns why a metric has no point on the grid. `own`: the metric's raw series."""
     if not (own_series := list(own)):
         return no_series_reason
     if all(value is None for item in own_series for value in item.values):
@@ -228,7 +218,7 @@ def _missing_reason(
 def devices_per_host(
     job: Job, types: Mapping[str, InstanceType]
 ) -> tuple[int | None, int | None, Missing]:
-    """Returns the numbers of vCPUs and GPUs of each host, and why a number is None."""
+    """Returns the numbers of vCPUs and GPUs of each host, and why one of them is None."""
     names = {group.instance_type for group in job.groups}
     if job.groups_unknown:
         return None, None, Missing("type_unknown", job.groups_unknown[0])
@@ -255,10 +245,7 @@ def _divisor(metric: Metric, vcpu: int | None, gpus: int | None) -> int | None:
 
 
 def _grid(job: Job, period_s: int) -> Sequence[int]:
-    """Returns the epoch seconds of the periods that are wholly inside a work window.
-
-    The result is a range if the job was not interrupted.
-    """
+    """Returns the epoch seconds of the periods that are wholly inside a work window."""
     grid: list[int] = []
     for start, end in work_windows(job):
         first = math.ceil(start.timestamp() / period_s) * period_s
@@ -269,9 +256,7 @@ def _grid(job: Job, period_s: int) -> Sequence[int]:
 
 
 def _resample(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int) -> Series:
-    """Averages a finer series onto the grid. A grid point needs at least half of the finer
-    points.
-    """
+    """Averages finer points. A grid point needs at least half of them."""
     first = math.floor(item.start.timestamp() / item.period_s)
     if item.period_s == period_s and isinstance(grid, range):
         stretch = _stretch(item.values, grid[0] // period_s - first, len(grid)) if grid else ()
@@ -288,17 +273,13 @@ def _resample(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int)
 
 
 def _stretch(values: Points, first: int, count: int) -> Points:
-    """Returns `count` points from the index `first` on; points outside the series are None."""
     before = (None,) * min(max(-first, 0), count)
     points = values[max(first, 0) : max(first + count, 0)]
     return before + points + (None,) * (count - len(before) - len(points))
 
 
 def _normalise_all(raw: Points, divisor: int) -> Series:
-    """Applies `_normalise` to each point.
-
-    In most series every point is a utilisation of at most 100, which built-ins check at once.
-    """
+    """Normalises all points at once if all are utilisations of at most 100, as in most series."""
     line = Series(raw)
     is_finite = line.present and math.isfinite(sum(line.present))
     if is_finite and line.lowest >= 0 and line.highest <= 100 * divisor:
@@ -307,7 +288,7 @@ def _normalise_all(raw: Points, divisor: int) -> Series:
 
 
 def _normalise(raw: float | None, divisor: int) -> float | None:
-    """Returns the percentage (0..100), or None for a value that is not a utilisation."""
+    """Returns None for a value that is not a utilisation."""
     if raw is None or not math.isfinite(raw) or raw < 0:
         return None
     value = raw / divisor
@@ -318,6 +299,7 @@ def pack(usage: Measurements, *, extreme_hosts_only: bool = False, curves: bool 
     """Packs measurements as compressed JSON.
 
     Series become tenths of a percent (null: no point), and curves have six digits.
+    `extreme_hosts_only`: keeps only the hosts with the lowest and the highest median.
     """
     packed: dict[str, dict[str, list[int | None]]] = {}
     for metric, hosts in usage.series.items():
@@ -338,9 +320,7 @@ def pack(usage: Measurements, *, extreme_hosts_only: bool = False, curves: bool 
 
 
 def _packed_curve(curve: Curve) -> dict[str, object]:
-    """Returns a curve as its start, seconds since the start, and values; pairs would be far
-    longer.
-    """
+    """Stores seconds since the start, because pairs would be far longer."""
     start = curve.points[0][0]
     return {
         "start": start.isoformat(),
@@ -356,7 +336,6 @@ def _unpacked_curve(packed: Mapping[str, Any]) -> Curve:
 
 
 def _extreme_hosts(usage: Measurements, metric: Metric) -> set[str]:
-    """Returns the hosts with the lowest and the highest median."""
     medians = sorted(
         (percentile(series.present, 50), host) for host, series in usage.series[metric].items()
     )
@@ -364,7 +343,7 @@ def _extreme_hosts(usage: Measurements, metric: Metric) -> set[str]:
 
 
 def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measurements:
-    """Unpacks a job's measurements, to a tenth of a percent, for the hosts that were stored."""
+    """Unpacks the measurements of the stored hosts, to a tenth of a percent."""
     document = json.loads(zlib.decompress(packed))
     vcpu, gpus, _ = devices_per_host(job, types)
     begins_at = document.get("begins_at")

@@ -1,12 +1,10 @@
-"""What a job used: series by metric and host, as `measure` makes them from CloudWatch's points.
+"""What a job used: series by metric and host.
 
 100 always means all of a host's vCPUs, GPUs or memory. Absent data is Missing, never 0.
 
-In a heterogeneous cluster, a host's type is known only if the series prove it. CloudWatch and
-SageMaker's log streams name hosts, but not groups. Only a host with GPUs has points of
-GPUUtilization. If all groups with GPUs are of one type, and all others of one type, every host's
-type is known. A missing host or series could be of either type, so the hosts of both kinds must be
-as many as the job asked for.
+CloudWatch and SageMaker's log streams name hosts, but not instance groups. Only a host with GPUs
+has points of GPUUtilization. So the type of each host is known if the job has one type with GPUs
+and one without, and no host's points are missing.
 
 Source: SageMaker guide, heterogeneous clusters: "log streams … are not grouped by instance groups".
 """
@@ -41,15 +39,12 @@ from sageaudit.structs import replace
 
 MIN_COVERAGE = 0.7
 """The share of the expected points that a judgement needs. In real recordings the first GPU point
-comes 3 to 6 minutes late. Less than half of the points is never enough."""
+comes 3 to 6 minutes late."""
 METRIC_ARRIVAL_TIMEOUT = timedelta(hours=24)
-"""Metrics that are still missing this long after the end of a job are not expected any more: our
-choice."""
+"""Metrics that are missing this long after a job's end are not expected any more: our choice."""
 MIN_ACTIVE_MINUTES = 15
-"""A run is judged alone only if it has at least this many active minutes.
-
-Jobstats judges nothing below 5 minutes. This is three times as many, because a short run has few
-one-minute means."""
+"""A run is judged alone only if it has this many active minutes: three times the 5 minutes of
+Jobstats, because a short run has few one-minute means."""
 MIN_POINTS = 3
 """A metric of a host can be judged from this many points on, whatever their period."""
 GAP_LONG_CODE = "gap_long"
@@ -88,8 +83,9 @@ class Curve(Struct, frozen=True):
 
 
 class Missing(Struct, frozen=True):
-    """Why a metric cannot be judged. `code` is stable, `reason` is part of a sentence, and `remedy`
-    says what to do, if anything.
+    """Why a metric cannot be judged.
+
+    `code`: a stable word. `reason`: part of a sentence. `remedy`: what to do, if anything.
     """
 
     code: str
@@ -117,14 +113,14 @@ HOSTS_UNMAPPED = Missing(
 TYPES_MIXED = Missing(
     "types_mixed", "its hosts are of several types, and only whether each took part is judged"
 )
-"""Why most rules do not judge hosts of several known types: they judge hosts of one type."""
+"""Why most rules do not judge a cluster of several types: they judge hosts of one type."""
 
 
 class Measurements(Struct, frozen=True, dict=True):
     """Series by metric and host on one grid of `points` periods of `period_s` seconds.
 
     `vcpu` and `gpus`: the number in each host; None if hosts differ or the type is unknown. The
-    class has no slots, so that results for several rules are computed once.
+    class has no slots, so that results are cached for several rules.
     """
 
     period_s: int | None
@@ -140,8 +136,8 @@ class Measurements(Struct, frozen=True, dict=True):
     curves: Mapping[str, Curve] = field(default_factory=dict)
     """Algorithm metrics, such as a validation loss, by their own names. They are never cut."""
     by_type: Mapping[str, Measurements] = field(default_factory=dict)
-    """The measurements of the whole run for the hosts of each type, by type. Set for a cluster of
-    several types whose hosts are known, empty for other jobs."""
+    """The whole run's measurements by type, for a cluster of several types whose hosts are known.
+    Empty for other jobs."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -150,8 +146,9 @@ class Measurements(Struct, frozen=True, dict=True):
         return tuple(sorted(names, key=lambda name: (len(name), name)))
 
     def share(self, metric: Metric) -> float | None:
-        """Returns the share (0..1) of all hosts' expected points that are present; None for a
-        missing metric.
+        """Returns the share (0..1) of all hosts' expected points that are present.
+
+        None for a missing metric.
         """
         hosts = self.series.get(metric)
         if not hosts:
@@ -170,9 +167,7 @@ class Measurements(Struct, frozen=True, dict=True):
         return {}
 
     def busiest_percentile(self, metric: Metric, percent: float) -> float:
-        """Returns the percentile of a metric on the busiest host. The metric must not be
-        missing.
-        """
+        """Returns a percentile (0..100) of the busiest host. The metric must not be missing."""
         key = (metric, percent)
         if key not in self._busiest:
             hosts = self.series[metric].values()
@@ -186,9 +181,8 @@ class Measurements(Struct, frozen=True, dict=True):
     def find_gap(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
         """Returns why a recorded metric has too few points to judge the run, or None.
 
-        Every host needs its points, since a host without points may be the busiest. Every stretch
-        of the run needs points, since a longer gap could hide something that reverses the
-        judgement.
+        Every host needs points, because a host without points may be the busiest. A long gap could
+        hide something that reverses the judgement.
         """
         key = (metric, min_share)
         if key not in self._gaps:
@@ -227,13 +221,11 @@ class Measurements(Struct, frozen=True, dict=True):
         return Missing("coverage_low", reason)
 
     def active_part(self) -> Measurements:
-        """Returns the measurements without the idle head and tail of the run and without its
-        standstills.
+        """Returns the measurements without the idle head, the idle tail and the standstills.
 
-        The minutes around a standstill become neighbours. Unchanged if no minute was active. A
-        minute is idle if every host is known to use less than 0.2 cores and at most 1% of one GPU.
-        A minute without data counts as active, except for the late first points before an idle
-        head.
+        Unchanged if no minute was active. A minute is idle if every host is known to use less than
+        0.2 cores and at most 1% of one GPU. A minute without data counts as active, except for late
+        first points before an idle head.
         """
         return self._active
 
@@ -274,11 +266,10 @@ class Measurements(Struct, frozen=True, dict=True):
         )
 
     def standstills(self) -> tuple[range, ...]:
-        """Returns the standstills: stretches of at least half an hour without GPU work, after the
-        first GPU work.
+        """Returns the standstills: stretches of half an hour or more without GPU work.
 
-        In a standstill, no host keeps more than one core busy. Empty without GPUs, or if a host has
-        no points.
+        They come after the first GPU work, and no host keeps more than one core busy in them. Empty
+        without GPUs, or if a host has no points.
         """
         return self._standstills
 
@@ -293,12 +284,12 @@ class Measurements(Struct, frozen=True, dict=True):
 
     @cached_property
     def cpu_states(self) -> Mapping[str, States]:
-        """Whether the CPU is busy, for each recorded host and period."""
+        """Returns for each recorded host whether the CPU is busy, by period."""
         return self._states_by_host(Metric.CPU, partial(cpu_states, vcpu=self.vcpu))
 
     @cached_property
     def gpu_states(self) -> Mapping[str, States]:
-        """Whether a GPU is busy, for each recorded host and period."""
+        """Returns for each recorded host whether a GPU is busy, by period."""
         return self._states_by_host(Metric.GPU, partial(gpu_states, gpus=self.gpus))
 
     def _states_by_host(
@@ -323,12 +314,12 @@ class Measurements(Struct, frozen=True, dict=True):
 
     @property
     def seconds(self) -> int:
-        """The length of the grid in seconds."""
+        """The length of the measurements in seconds."""
         return self.points * (self.period_s or 0)
 
     @property
     def minutes(self) -> float:
-        """The length of the grid in minutes."""
+        """The length of the measurements in minutes."""
         return self.seconds / 60
 
 
@@ -341,7 +332,7 @@ def hosts_by_type(
     types: Mapping[str, InstanceType],
     missing_reason: Missing,
 ) -> Mapping[str, frozenset[str]] | Missing:
-    """Returns the hosts of each type, for a job on several known types, or why they are unknown.
+    """Returns the hosts of each type of a job on several known types, or why they are unknown.
 
     `missing_reason`: the result if there is no series at all.
     """
@@ -367,7 +358,6 @@ def hosts_by_type(
 
 
 def _ambiguity(names: Collection[str], kind: str) -> Missing | None:
-    """Returns why hosts of these types cannot be told apart by their metrics, or None."""
     if len(names) <= 1:
         return None
     reason = f"{' and '.join(names)} are {kind}"

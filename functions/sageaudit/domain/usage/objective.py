@@ -1,8 +1,8 @@
 """The objective of training: its metric, its direction, and when it stopped improving.
 
-Sources of the words and their directions: "Metrics computed by the algorithm" in SageMaker's guide
-on tuning XGBoost, LightGBM, Linear Learner, BlazingText, DeepAR, K-Means, LDA, Seq2Seq and the
-image algorithms; Hugging Face's `eval_loss`, Keras's `val_loss`.
+Sources of the words: "Metrics computed by the algorithm" in SageMaker's guide on tuning XGBoost,
+LightGBM, Linear Learner, BlazingText, DeepAR, K-Means, LDA, Seq2Seq and the image algorithms;
+Hugging Face's `eval_loss`, Keras's `val_loss`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ _MAXIMIZED_WORDS = frozenset(
      "r2", "iou", "miou", "dice", "rho", "pwll"}
 )  # fmt: skip
 _NOT_OBJECTIVE_WORDS = frozenset({"scale", "weight", "step", "steps", "time", "count"})
-"""Words in the names of values that are related to a loss but are not a loss: `loss_scale`,
-`loss_weight`."""
+"""Words in the names of values that are not a loss, although the names contain "loss"."""
 _WINDOW = 5
 """The number of points of the running median, so that a single outlier changes nothing."""
 
@@ -64,8 +63,9 @@ class ObjectiveCurve(Struct, frozen=True):
 
 
 def direction(metric: str, declared_directions: Mapping[str, Direction]) -> Direction | None:
-    """Returns the declared direction of a metric, else the direction that its name shows, or
-    None.
+    """Returns the declared direction of a metric, else the direction that its name shows.
+
+    None if unknown.
     """
     if metric in declared_directions:
         return declared_directions[metric]
@@ -104,7 +104,7 @@ def find_objective_curve(
     """Returns the curve of the objective, or why there is none.
 
     The objective is the tuning job's, else a metric of `declared_directions`, else a validation
-    metric, else a training metric. Of several curves, the curve that improved last is returned.
+    metric, else a training metric. Of several curves, the one that improved last is returned.
     """
     if objective is not None and objective.metric in curves:
         curves = {objective.metric: curves[objective.metric]}
@@ -141,8 +141,9 @@ def find_objective_curve(
 
 
 def last_gain(values: Sequence[Decimal], direction: Direction, tolerance_percent: Decimal) -> int:
-    """Returns the index of the last value that beats the previous best by more than the
-    tolerance.
+    """Returns the index of the last improvement.
+
+    A value improves if it beats the best earlier value by more than the tolerance.
     """
     sign = 1 if direction is Direction.MAXIMIZE else -1
     last_index, best = 0, values[0]

@@ -1,10 +1,7 @@
 """One metric of one host at an even period, and whether the host is active in each period.
 
-A missing point is None. Activity is judged by the points of the CPU or GPU.
-
-A standstill is at least half an hour without GPU work, in which no host keeps more than one core
-busy. It may be a hung process, which sleeps, or waits in a loop with one thread. Shorter stretches
-are ordinary: a checkpoint, an evaluation, a download between epochs.
+A missing point is None. A standstill may be a hung process, which sleeps, or waits in a loop with
+one thread. Shorter stretches are ordinary: a checkpoint, an evaluation, a download.
 """
 
 from __future__ import annotations
@@ -19,37 +16,37 @@ from typing import cast
 from msgspec import Struct
 
 IDLE_BELOW_CORES = 0.2
-"""A minute without GPU work is idle below this many busy cores. The unit is cores, so that one busy
-core of 64 still counts as work. Idle hosts in the recordings use 0 to 0.19 cores."""
+"""A minute without GPU work is idle below this many busy cores. One busy core of 64 still counts as
+work. Idle hosts in the recordings use 0 to 0.19 cores."""
 ONE_PROCESS_MAX_CORES = 1.2
 """A host with one process that keeps one core busy uses at most this many cores: 1.01 for the
-process (Jobstats), and up to 0.19 for the system, as on idle hosts in the recordings."""
+process (Jobstats), and up to 0.19 for the system."""
 IDLE_MAX_GPU_PERCENT = 1.0
 """A host's GPUs are idle if together they show at most this percentage of one GPU."""
 MAX_FIRST_POINT_DELAY_S = 360
 """The longest delay of a host's first points: 3 to 6 minutes in real recordings."""
 MAX_IDLE_GAP_S = 180
-"""The longest gap between idle points that is idle, too: CloudWatch loses a minute now and then."""
+"""A gap between idle points is idle, too, up to this length: CloudWatch loses a minute now and
+then."""
 MIN_STANDSTILL_S = 1800
 """The shortest standstill: half an hour, since ordinary pauses are shorter. Our choice, like
 gpu-pruner's 30 minutes."""
 COARSEST_PERIOD_S = 300
 """The longest period in which standstills are found: a longer mean may hide minutes of work."""
 _BLIP_S = 60
-"""The length of a blip: one busy minute (a scheduled task of the host) that is not work."""
+"""The length of a blip: one busy minute, such as a scheduled task of the host, that is not work."""
 _BLIP_MARGIN_S = 600
-"""The still time on each side of a blip. A blip is at most one minute of 21, so a standstill is
-never more than 5% too long."""
+"""The still seconds that a blip needs on each side. A standstill is then at most 5% too long."""
 
 States = list[bool | None]
 """For each period: active (True), known to be idle (False), or unknown (None)."""
 
 
 class Series(Struct, frozen=True, dict=True):
-    """One metric of one host: a percentage (0..100, of all vCPUs, all GPUs or the memory) by
-    period.
+    """The percentages (0..100) of one metric of one host by period.
 
-    The class has no slots, so that the present points and figures for many rules are computed once.
+    100 means all vCPUs, all GPUs or the whole memory. The class has no slots, so that figures for
+    many rules are cached.
     """
 
     values: tuple[float | None, ...]
@@ -167,11 +164,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
-    """Returns the highest of the hosts' percentiles; at least one host must have a value.
-
-    For speed, only a host's points above the highest percentile so far are sorted. If these points
-    are too few, the host's own percentile is lower.
-    """
+    """Returns the highest of the hosts' percentiles; at least one host must have a value."""
     first, *others = hosts
     highest = percentile(first.present, percent)
     for line in others:
@@ -194,9 +187,6 @@ def percentile_of_busiest(hosts: Iterable[Series], percent: float) -> float:
 
 
 def _ranks(count: int, percent: float) -> tuple[int, int, float]:
-    """Returns the ranks around a percentile of `count` values, and its distance from the lower
-    rank.
-    """
     rank = (count - 1) * percent / 100
     low = math.floor(rank)
     return low, min(low + 1, count - 1), rank - low
@@ -205,10 +195,7 @@ def _ranks(count: int, percent: float) -> tuple[int, int, float]:
 def pairs(
     hosts: Mapping[str, Series], others: Mapping[str, Series]
 ) -> tuple[list[float], list[float]]:
-    """Pairs two metrics by host and period if both have a point.
-
-    Returns two columns of the same length.
-    """
+    """Returns the points of two metrics in two columns, for each host and period that has both."""
     first: list[float] = []
     second: list[float] = []
     for host in hosts:
@@ -227,7 +214,10 @@ def pairs(
 
 
 def cpu_states(percents: Sequence[float], vcpu: int | None) -> States:
-    """Returns whether a host with `vcpu` vCPUs is active at each CPU utilisation (0..100)."""
+    """Returns whether a host with `vcpu` vCPUs is active at each CPU utilisation (0..100).
+
+    None for each if `vcpu` is unknown.
+    """
     if vcpu is None:
         return [None] * len(percents)
     return [percent * vcpu / 100 >= IDLE_BELOW_CORES for percent in percents]
@@ -247,11 +237,11 @@ def states_above(percents: Sequence[float], limit: float) -> States:
 def states(
     line: Series, find_states: Callable[[Sequence[float]], States], period_s: int | None
 ) -> States:
-    """Returns whether a host is active in each period; `find_states` judges several points at once.
+    """Returns whether a host is active in each period.
 
-    A gap of at most MAX_IDLE_GAP_S between two idle points, or between an idle point and the end,
-    is idle, too. Otherwise one lost point would make hours of idleness look like work. If the
-    lowest and the highest point have the same state, all points have it.
+    `find_states`: judges several points at once. A short gap (MAX_IDLE_GAP_S) between two idle
+    points, or before the end, is idle too. One lost point would otherwise make hours of idleness
+    look like work.
     """
     if line.present:
         lowest, highest = find_states([line.lowest, line.highest])
@@ -269,7 +259,6 @@ def states(
 
 
 def _state_in_gap(points: States, index: int, longest: int) -> bool | None:
-    """Returns the state of a missing point: False if it is in a short idle gap, else None."""
     before = points[max(index - longest, 0) : index]
     after = points[index + 1 : index + 1 + longest]
     previous = next((state for state in reversed(before) if state is not None), None)
@@ -286,7 +275,7 @@ def any_active(hosts: Sequence[bool | None]) -> bool | None:
 
 
 def combine_two(states: States, other_states: States) -> States:
-    """Applies `any_active` to two hosts, period by period."""
+    """Applies `any_active` to two hosts in each period."""
     return [
         True if state or other_state else None if state is None or other_state is None else False
         for state, other_state in zip(states, other_states, strict=True)
@@ -294,10 +283,7 @@ def combine_two(states: States, other_states: States) -> States:
 
 
 def combine_states(hosts: Sequence[States]) -> States:
-    """Applies `any_active` to all hosts, period by period.
-
-    Most jobs have one or two hosts. If one host is always active, the others are not read.
-    """
+    """Applies `any_active` to all hosts in each period."""
     always = next((host for host in hosts if False not in host and None not in host), None)
     if always is not None:
         return list(always)
@@ -319,11 +305,10 @@ def true_ranges(flags: Sequence[bool]) -> Iterator[range]:
 def standstills(
     gpu_states_of_hosts: Sequence[States], cpus: Sequence[Series], vcpu: int, period_s: int
 ) -> tuple[range, ...]:
-    """Returns the standstills after the first GPU work, in order; earlier stretches may be
-    preparation.
+    """Returns the standstills after the first GPU work; earlier stretches may be preparation.
 
-    `gpu_states_of_hosts`: the states of each host's GPUs. A period with an unknown part is not a
-    standstill.
+    `gpu_states_of_hosts`: the states of each host's GPUs. Periods with an unknown state are not in
+    a standstill.
     """
     gpus = combine_states(gpu_states_of_hosts)
     if False not in gpus:
@@ -343,7 +328,6 @@ def standstills(
 
 
 def _blips(flags: Sequence[bool], around: int) -> list[int]:
-    """Returns the indices of false flags that have `around` true flags on each side."""
     return [
         index
         for index in range(around, len(flags) - around)

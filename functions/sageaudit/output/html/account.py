@@ -50,7 +50,7 @@ from sageaudit.output.text.money import Figure, format_usd
 from sageaudit.output.text.words import count_text
 
 _MAX_SUM_ROWS = 15
-"""The most rows of a table of sums, without the row for all other names."""
+"""A last row sums all other names."""
 _MAX_STEPS = 8
 _ZERO = Decimal(0)
 _BEFORE_TITLE = "Before"
@@ -66,12 +66,12 @@ _RULES_NOTE = (
 )
 Step = Literal["day", "week", "month"]
 _HEIGHT = 190
-"""The height of the spend chart in pixels."""
+"""The chart's height in pixels."""
 _MAX_DAYS = 45
 _MAX_WEEKS = 53
 _MAX_LABELS = 5
 _AXIS_ENDS = tuple(map(Decimal, ("1", "1.5", "2", "3", "4", "5", "6", "8", "10")))
-"""The round numbers at which the spend chart's axis may end, to be multiplied by a power of ten."""
+"""The spend chart's axis ends at one of these numbers, multiplied by a power of ten."""
 
 
 def account_body(report: AccountReport) -> Iterator[Child]:
@@ -95,9 +95,6 @@ def account_body(report: AccountReport) -> Iterator[Child]:
 
 
 def _jobs_note(report: AccountReport) -> str:
-    """Returns the note above the table of jobs: which jobs have no row, and where roll-ups are
-    counted.
-    """
     sentences = []
     if report.omitted_jobs:
         sentences.append(
@@ -114,12 +111,11 @@ def _jobs_note(report: AccountReport) -> str:
 
 
 def account_title(report: AccountReport) -> str:
-    """Returns the page's title: the headline, then the period."""
+    """Returns the page's title."""
     return f"{account_headline(report.total)} - {period_text(report.since, report.until)}"
 
 
 def _waterfall(total: Sums) -> Markup | None:
-    """Returns the chart of waste by rule, the largest first. One step sums all other rules."""
     ranked = [(name, rule_sums) for name, rule_sums in ranked_rules(total) if rule_sums.waste_usd]
     steps: list[tuple[Child, Figure, str]] = [
         (
@@ -161,9 +157,6 @@ def _before_cell(figure: Figure) -> Markup:
 
 
 def _sums_section(column_sums: ColumnSums) -> Markup | None:
-    """Returns a table of sums by name: the most avoidable and lost dollars first, then the highest
-    spend.
-    """
     display_name = _DISPLAY_NAMES.get(column_sums.column, tag_value)
     sums = _rename_keys(display_name, column_sums.sums)
     previous = _rename_keys(display_name, column_sums.previous or {})
@@ -203,15 +196,12 @@ _DISPLAY_NAMES: dict[str, Callable[[str | None], str]] = {
     "Owner": owner_name,
     "Instance type": type_name,
 }
-"""The functions that make a column's names readable, by column title; all other columns are cost
-tags.
-"""
+"""Columns that are not listed show cost tags."""
 
 
 def _rename_keys(
     display_name: Callable[[str | None], str], sums: Mapping[str | None, Sums]
 ) -> dict[str, Sums]:
-    """Returns the sums by display name; sums with equal display names are added."""
     sums_by_name: dict[str, list[Sums]] = {}
     for name, name_sums in sums.items():
         sums_by_name.setdefault(display_name(name), []).append(name_sums)
@@ -219,7 +209,6 @@ def _rename_keys(
 
 
 def _filter_name(column: str, name: str) -> Markup:
-    """Returns a name that filters the table of jobs on a click, or plain text if no script runs."""
     return tag("span", breakable_path(name), class_="pick", data_c=column)
 
 
@@ -234,11 +223,7 @@ def _detail(index: int, summary: AuditSummary, job: JobReport) -> Markup:
 
 
 def _spend_over_time(days: Mapping[date, Sums], since: date, until: date) -> Markup:
-    """Returns the spend chart with its table: by day up to 45 days, by week up to a year, else by
-    month.
-
-    The chart covers the days from the first to the last day on which a job ended.
-    """
+    """The chart begins and ends with the first and last day on which a job ended."""
     since, until = max(since, min(days, default=since)), min(until, max(days, default=until))
     step = _step(since, until)
     starts = list(_step_starts(since, until, step))
@@ -272,9 +257,6 @@ def _step(since: date, until: date) -> Step:
 
 
 def _step_start(day: date, step: Step) -> date:
-    """Returns the first day of a step: the day itself, its week's Monday, or the first of its
-    month.
-    """
     if step == "week":
         return day - timedelta(days=day.weekday())
     return day.replace(day=1) if step == "month" else day
@@ -312,7 +294,6 @@ _LEGEND = (("needed or not judged", "spent"), ("avoidable", "avoidable"), ("lost
 
 
 def _axis_end(amount: Decimal) -> Decimal:
-    """Returns the end of the chart's axis: a round number not far above the amount."""
     if amount <= 0:
         return Decimal(0)
     power = Decimal(1).scaleb(amount.adjusted())
@@ -330,7 +311,6 @@ def _step_label(start: date, step: Step) -> str:
 
 
 def _thin_labels(names: list[str]) -> list[str]:
-    """Returns at most `_MAX_LABELS` names, evenly spread from the first to the last."""
     if len(names) <= _MAX_LABELS:
         return names
     last_index = len(names) - 1

@@ -1,4 +1,4 @@
-"""The data of a report: audits, measurements, sums and rows, all read before it is written."""
+"""The data of a report, all read before the report is written."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.domain.usage.measurements import Measurements
 
 MAX_LISTED_JOBS = 20_000
-"""The maximum number of job rows in an account's report. A browser sorts this many in a second."""
+"""The maximum number of jobs in the table. A browser sorts this many in a second."""
 MAX_DETAILED_JOBS = 200
-"""The maximum number of jobs with their own section in an account's report, by `rank_key`."""
+"""The maximum number of jobs with a section of their own."""
 
 
 class JobReport(Struct, frozen=True):
-    """One audit with its metric series.
+    """One audit with the metrics of its run.
 
-    `usage` is None if the metrics were not recorded or kept. `guides` are shown only on the job's
-    own page, and are empty in an account's report.
+    `usage` is None if the metrics were not recorded or kept. `guides` are empty in an account's
+    report.
     """
 
     document: AuditDocument
@@ -36,10 +36,10 @@ class JobReport(Struct, frozen=True):
 
 
 class PreviousPeriod(Struct, frozen=True):
-    """The period before a report, of equally many days; `since` and `until` are included.
+    """The period before a report, with the same number of days.
 
-    `total`: the sums of all its jobs. `changes`: the families whose spend changed since then, the
-    largest change first.
+    `since` and `until` belong to the period. `changes`: the families whose spend has changed since,
+    the largest change first.
     """
 
     since: date
@@ -49,9 +49,9 @@ class PreviousPeriod(Struct, frozen=True):
 
 
 class ColumnSums(Struct, frozen=True):
-    """Sums by the values of one column of the table of jobs.
+    """Sums for each value of one column of the jobs table.
 
-    `previous`: the sums of the previous period; None if the history does not cover that period.
+    `previous` is None if the history does not cover the previous period.
     """
 
     column: str
@@ -60,7 +60,10 @@ class ColumnSums(Struct, frozen=True):
 
 
 class TopChange(Struct, frozen=True):
-    """A recommended change in a family: a finding of the run `summaries[summary_index]`."""
+    """A recommended change in a family.
+
+    `summary_index`: the run that has the finding, in the report's `summaries`.
+    """
 
     family: str
     fix: FamilyFix
@@ -68,12 +71,12 @@ class TopChange(Struct, frozen=True):
 
 
 class AccountReport(Struct, frozen=True):
-    """The audits of a period in UTC days; `since` and `until` are included.
+    """The audits of a period in UTC days; `since` and `until` belong to it.
 
-    `summaries` are ordered by `rank_key`. `details` maps an index in `summaries` to the job's
-    report; not every job has a report.
-    `omitted_jobs`: the number of jobs that are only in the sums. `recommendations` are as of the
-    end of the last day. `previous_period` is None if the history does not cover it.
+    `summaries` are sorted by `rank_key`. `details` maps an index in `summaries` to the report of
+    that job. `omitted_jobs`: how many jobs are only in the sums.
+
+    `previous_period` is None if the history does not cover it.
     """
 
     scope: str

@@ -43,7 +43,7 @@ from sageaudit.structs import replace
 _MAX_CHANGES = 10
 _MONTH_DAYS = 30
 _MIN_DAYS = 7
-"""The fewest days for a projected monthly amount, which also needs two findings and $1 a month."""
+"""An amount is projected to a month only if the report covers at least this many days."""
 _ZERO = Decimal(0)
 _CENT = Decimal("0.01")
 _NOT_IN_TOTALS = "not in the totals"
@@ -59,7 +59,7 @@ _NOT_COMPARED_NOTE = "No comparison: the history does not cover the {days} befor
 
 
 def first_screen(report: AccountReport) -> Markup:
-    """Returns the first screen's sections, from the headline to the results of recommendations."""
+    """Returns the first screen's sections."""
     cards = tag("div", (_card(report, change) for change in report.top_changes), class_="cards")
     to_do = section("What to change first", cards, id_="to-do") if report.top_changes else None
     doubts, results = _doubts(report.total), _recommendation_results(report)
@@ -89,9 +89,6 @@ def _family_sums(report: AccountReport) -> ColumnSums:
 
 
 def _card(report: AccountReport, change: TopChange) -> Markup:
-    """Returns the card of a recommended change: the amount, the fix to paste, and an example
-    job.
-    """
     finding = make_finding_parts(change.fix.finding)
     best_fix = finding.alternatives[:1]
     kind = report.summaries[change.summary_index].kind
@@ -121,9 +118,6 @@ def _card(report: AccountReport, change: TopChange) -> Markup:
 
 
 def _amount_text(report: AccountReport, rule_sums: RuleSums, bucket: Bucket) -> Markup:
-    """Returns `about $220 avoidable a month`, or `$10.38 lost` if no monthly amount is
-    projected.
-    """
     avoidable, lost, possible = rule_amounts(rule_sums)
     figure = sum_figures((avoidable, lost)) if bucket.is_counted else possible
     days = (report.until - max(report.since, min(report.days, default=report.since))).days + 1
@@ -170,7 +164,7 @@ def _tiles(report: AccountReport) -> Markup:
 
 
 def _change_text(current: Figure, previous: Figure | None) -> str | None:
-    """Returns `$54,000.00 before (+12%)`; None if the previous amount is unknown or 0."""
+    """Returns None if the previous amount is unknown or under a cent."""
     if previous is None or (previous.usd or _ZERO) < _CENT:
         return None
     change_percent_text = percent_change_text(current, previous, places=0) if current.usd else None
@@ -182,7 +176,6 @@ def _change_text(current: Figure, previous: Figure | None) -> str | None:
 
 
 def _doubts(total: Sums) -> Markup | None:
-    """Returns a sentence for each reason why the totals are not exact."""
     doubts = [
         (total.unpriced, "has", "have", "no known cost and {} not in the totals"),
         (total.incomplete, "lacks", "lack", "a part of the bill: totals are at least this much"),
@@ -208,9 +201,6 @@ def _doubts(total: Sums) -> Markup | None:
 
 
 def _changes(report: AccountReport) -> Markup | None:
-    """Returns the families whose spend changed most since the previous period, or a note that there
-    is no comparison.
-    """
     previous = report.previous_period
     if previous is None:
         days_text = count_text((report.until - report.since).days + 1, "day")
@@ -245,7 +235,6 @@ def _change_cells(report: AccountReport, change: ChangedFamily) -> Iterator[Chil
 
 
 def _changes_note(previous: PreviousPeriod) -> str:
-    """Returns `Families: 2 increased, 1 new. Compared with 2026-09-23 to 2026-10-23, ...`."""
     counts = Counter(family.change for family in previous.changes)
     counts_text = ", ".join(f"{count:,} {change}" for change, count in counts.most_common())
     days_text = period_text(previous.since, previous.until)
@@ -257,7 +246,6 @@ def _changes_note(previous: PreviousPeriod) -> str:
 
 
 def _recommendation_results(report: AccountReport) -> Markup | None:
-    """Returns a table with a row for each status of recommendations; None if there are none."""
     end = datetime.combine(report.until, time(), UTC) + timedelta(days=1)
     rows: list[Sequence[Child]] = []
     for label in STATUS_LABELS:
@@ -285,9 +273,7 @@ def _recommendation_results(report: AccountReport) -> Markup | None:
 
 
 def _result_cells(recommendations: Sequence[FamilyRecommendation], end: datetime) -> Iterator[str]:
-    """Yields three amounts: of the last 30 days until `end`, predicted, and measured.
-
-    The first sums recommendations that nobody has followed yet, the others those that were
+    """The first cell sums recommendations that nobody has followed. The others sum those that were
     followed.
     """
     not_followed = [
@@ -314,6 +300,6 @@ def _measured_cells(comparisons: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _sum_of_known(amounts: Iterable[Decimal | None]) -> str:
-    """Returns the sum of the known amounts; "-" if none is known."""
+    """Returns "-" if no amount is known."""
     known_amounts = [usd for usd in amounts if usd is not None]
     return str(Figure(sum(known_amounts, _ZERO))) if known_amounts else "-"

@@ -32,7 +32,7 @@ _REST = "rest"
 _TIMELINE_HEIGHT = 30
 _MAX_PHASES = 24
 _COLOURS = 6
-"""The number of colours of phases: classes p0 to p5 in the style sheet."""
+"""The style sheet has the classes p0 to p5."""
 
 
 def job_body(job: JobReport) -> Markup:
@@ -64,7 +64,7 @@ def job_body(job: JobReport) -> Markup:
 
 
 def job_title(document: AuditDocument) -> str:
-    """Returns the page's title: the headline, then the job."""
+    """Returns the page's title."""
     return f"{capitalised(headline(document))} - {document['job']['name']}"
 
 
@@ -141,9 +141,6 @@ def _tiles(document: AuditDocument) -> Markup:
 
 
 def _doubts(document: AuditDocument) -> Markup | None:
-    """Returns a list of what was not judged, of a pooled run's note, and of idle capacity; None if
-    empty.
-    """
     idle_text = idle_sentence(document)
     doubts = [
         *document["not_judged"],
@@ -158,9 +155,7 @@ def _bullet_list(lines: Sequence[str], css_class: str | None = None) -> Markup |
 
 
 def _money(document: AuditDocument) -> Markup | None:
-    """Returns the waterfall from the cost to what was needed; None if the cost is unknown or
-    nothing was wasted.
-    """
+    """Returns None if the cost is unknown or nothing was wasted."""
     estimated = bool(document["bill"]["estimated"])
     steps = [
         (
@@ -178,7 +173,6 @@ def _money(document: AuditDocument) -> Markup | None:
 
 
 def _step_title(slice_name: str) -> str:
-    """Returns `some-gpus-unused (avoidable)` for `avoidable: some-gpus-unused`."""
     bucket, colon, rule = slice_name.partition(": ")
     return f"{rule} ({bucket})" if colon else slice_name
 
@@ -195,9 +189,6 @@ def _bill(document: AuditDocument) -> Markup | None:
 
 
 def _rules_without_finding(document: AuditDocument) -> Markup | None:
-    """Returns the rules that found nothing, and the rules that do not apply to the job; None if
-    empty.
-    """
     elements = []
     if document["clear"]:
         elements.append(tag("p", f"Checked, nothing found: {', '.join(document['clear'])}."))
@@ -209,9 +200,6 @@ def _rules_without_finding(document: AuditDocument) -> Markup | None:
 
 
 def _guides(guides: Sequence[GuideDocument]) -> Markup | None:
-    """Returns the guides in a closed section, because they are not findings of this run; None
-    without any.
-    """
     if not guides:
         return None
     rows = (
@@ -243,9 +231,7 @@ def _children(document: AuditDocument) -> Markup | None:
 
 
 def _timeline(document: AuditDocument, *, short: bool) -> Markup | None:
-    """Returns the phases as a bar, with their table unless `short`; None if no duration is
-    known.
-    """
+    """Returns None if no duration is known. With `short` the phases have no table."""
     phases = document["phases"]
     total_s = sum((phase["seconds"] or Decimal(0) for phase in phases), Decimal(0))
     if not total_s:
@@ -283,7 +269,6 @@ def _phase_rects(
 
 
 def _css_class(phase: PhaseDocument, colours: dict[str, str]) -> str:
-    """Returns the CSS class of the phase's colour, with `free` if the phase is not billed."""
     return colours[phase["name"]] + ("" if phase["billed"] else " free")
 
 

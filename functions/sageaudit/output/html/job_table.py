@@ -24,17 +24,16 @@ from sageaudit.output.text.words import NO_OWNER_LABEL, NO_TYPE_LABEL, PURCHASE_
 _MAX_NAME_LENGTH = 90
 _MILLION = 1_000_000
 FIRST_ROWS = 100
-"""The rows that a browser lays out at once; the reader can ask for the others."""
+"""The number of rows that are shown until the reader asks for more."""
 _EMPTY_TEXTS = frozenset({"$0.00", "-"})
 _JUDGED_LABELS = {Judged.YES: "yes", Judged.PARTLY: "partly", Judged.NO: "no", None: "unknown"}
 
 
 class TableColumn(Struct, frozen=True):
-    """A column of the table of jobs: either an amount (`figure`), with a sum in the foot, or a
-    text.
+    """A column of the jobs table. A column with `figure` has a sum in the foot.
 
-    `is_shown_first`: the column is shown until the reader chooses others. `is_number`: the texts
-    sort by value. `only_if_varying`: the column is omitted if all jobs have an equal value.
+    `is_shown_first`: the column is shown until the reader chooses others. `is_number`: sorted by
+    value. `only_if_varying`: omitted if all jobs have the same value.
     """
 
     title: str
@@ -53,14 +52,11 @@ class TableColumn(Struct, frozen=True):
 
 
 def _rules(summary: AuditSummary) -> list[str]:
-    """Returns the rules with findings: the costliest first, then the others by name."""
     costliest = [summary.costliest_rule] if summary.costliest_rule else []
     return list(dict.fromkeys([*costliest, *sorted(summary.sums.rules)]))
 
 
 def _field_text(name: str) -> Callable[[AuditSummary], str]:
-    """Returns a function that formats the summary's field `name`; "-" for None."""
-
     def text(summary: AuditSummary) -> str:
         value = getattr(summary, name)
         return "-" if value is None else f"{value}"
@@ -69,9 +65,7 @@ def _field_text(name: str) -> Callable[[AuditSummary], str]:
 
 
 def _minutes_text(name: str) -> Callable[[AuditSummary], str]:
-    """Returns a function that formats the summary's field `name`, in seconds, as minutes; "-" for
-    None.
-    """
+    """The field is in seconds."""
 
     def text(summary: AuditSummary) -> str:
         seconds = getattr(summary, name)
@@ -85,7 +79,6 @@ def _hours_text(summary: AuditSummary) -> str:
 
 
 def _usd_text(name: str) -> Callable[[AuditSummary], str]:
-    """Returns a function that formats the summary's field `name`, in USD; "-" for None."""
     return lambda summary: str(Figure(getattr(summary, name), absent="-"))
 
 
@@ -94,27 +87,27 @@ def _purchase_text(summary: AuditSummary) -> str:
 
 
 def family_name(name: str | None) -> str:
-    """Returns the display name of a family, cut if too long; `unknown` for None."""
+    """Returns a family's display name. A long name is cut."""
     return cut_middle(family_text(name or "unknown"), _MAX_NAME_LENGTH)
 
 
 def owner_name(name: str | None) -> str:
-    """Returns the display name of an owner, cut if too long; `NO_OWNER_LABEL` for None."""
+    """Returns an owner's display name. A long name is cut."""
     return cut_middle(name, _MAX_NAME_LENGTH) if name else NO_OWNER_LABEL
 
 
 def tag_title(name: str) -> str:
-    """Returns the title of a cost tag's column; the suffix keeps it apart from all other titles."""
+    """Returns the column title of a cost tag. No other title has its suffix."""
     return f"{name} (tag)"
 
 
 def tag_value(value: str | None) -> str:
-    """Returns the display name of a cost tag's value, cut if too long; `(none)` for None."""
+    """Returns the display name of a cost tag's value. A long name is cut."""
     return cut_middle(value, _MAX_NAME_LENGTH) if value else "(none)"
 
 
 def type_name(name: str | None) -> str:
-    """Returns the display name of an instance type; `NO_TYPE_LABEL` for None."""
+    """Returns an instance type's display name."""
     return name or NO_TYPE_LABEL
 
 
@@ -161,16 +154,11 @@ COLUMNS = (
     TableColumn("Account", lambda summary: summary.account, only_if_varying=True),
     TableColumn("Region", lambda summary: summary.region, only_if_varying=True),
 )
-"""All columns of the table of jobs, those for decisions first.
-
-To show a new field of the summary, add a row here.
-"""
+"""All columns, the most useful for decisions first. To show a new field, add it here."""
 
 
 def job_table(report: AccountReport) -> Child:
-    """Returns the table of jobs with its filters, in pieces that are made while they are
-    written.
-    """
+    """Returns the table of jobs with its filters. Its pieces are made while they are written."""
     tag_names = sorted({name for summary in report.summaries for name in summary.tags})
     tag_columns = (
         TableColumn(tag_title(name), _tag_text(name), only_if_varying=True) for name in tag_names
@@ -218,7 +206,6 @@ def _head(column: TableColumn) -> Markup:
 
 
 def _filters(report: AccountReport) -> Markup:
-    """Returns the filters, hidden until the script shows them."""
     search = tag("label", "Find ", tag("input", type="search", id="find", autocomplete="off"))
     kinds = sorted({summary.kind for summary in report.summaries})
     statuses = sorted({summary.status for summary in report.summaries})
@@ -241,7 +228,7 @@ def _filters(report: AccountReport) -> Markup:
 
 
 def job_count_text(summaries: Iterable[AuditSummary]) -> str:
-    """Returns `26 jobs and 1 tuning job`, because sums do not count roll-ups as jobs."""
+    """Returns a text such as `26 jobs and 1 tuning job`. Roll-ups are not counted as jobs."""
     counts = Counter(JobKind(summary.kind) if summary.rollup else None for summary in summaries)
     jobs_text = count_text(counts[None], "job")
     rollup_texts = [count_text(counts[kind], kind.spec.label) for kind in JobKind if counts[kind]]
@@ -266,7 +253,6 @@ def _row(
 
 
 def _cell(column: TableColumn, text: str, summary: AuditSummary) -> Markup:
-    """Returns a cell; a cell with $0.00 or "-" is paler."""
     css_class = "w" if column.is_wide else None
     if column.figure or column.is_number:
         css_class = "n z" if text in _EMPTY_TEXTS else "n"
@@ -278,7 +264,6 @@ def _cell(column: TableColumn, text: str, summary: AuditSummary) -> Markup:
 
 @lru_cache(5_000)
 def _cached_cell(text: str, css_class: str | None) -> Markup:
-    """Returns a cell, from a cache because many rows have an equal cell."""
     return tag("td", text, class_=css_class)
 
 
@@ -286,19 +271,16 @@ _SPEND_COLUMN = COLUMNS[1]
 
 
 def _spend_micros(summary: AuditSummary) -> int | None:
-    """Returns the row's spend in millionths of a dollar, which the script adds exactly.
+    """Returns millionths of a dollar, which the script adds exactly.
 
-    None for an unknown spend, and for a roll-up, whose spend is in the rows of its jobs.
+    None for an unknown spend, and for a roll-up, whose jobs have rows of their own.
     """
     has_spend = not summary.rollup and summary.total_usd is not None
     return int(summary.sums.total_usd * _MILLION) if has_spend else None
 
 
 def _doubt_letters(summary: AuditSummary) -> str | None:
-    """Returns letters that tell the script why the row's spend is not exact; None if it is exact.
-
-    `l`: lower bound; `u`: upper bound; `e`: estimate.
-    """
+    """Returns letters for the script: `l` lower bound, `u` upper bound, `e` estimate."""
     if summary.rollup:
         return None
     doubts = sums_doubts(summary.sums)

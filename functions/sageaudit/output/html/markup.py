@@ -1,10 +1,8 @@
-"""Builds HTML and SVG from elements, and escapes every text.
+"""Builds HTML and SVG, and escapes every text.
 
-Only `tag`, `tag_pieces` and `join` make Markup from untrusted text, so that no text becomes an
-element. An attribute that could run or load something raises ValueError.
+Only `tag`, `tag_pieces` and `join` make Markup from untrusted text.
 
-Charts and tables are built of elements. A chart uses percents of its width and pixels of its
-height, so that it fits any screen and its texts keep their size.
+Charts measure x in percent and y in pixels, so they fit any screen and their texts keep their size.
 """
 
 from __future__ import annotations
@@ -29,9 +27,9 @@ class Markup(str):
 
 
 Child: TypeAlias = "str | Iterable[Child] | None"
-"""The content of an element: Markup stays unchanged, other text is escaped, None is empty."""
+"""The content of an element. Markup is not escaped, other text is, and None is empty."""
 Value = str | int | float | Decimal | bool | None
-"""The value of an attribute: True writes only the attribute's name; None and False omit it."""
+"""An attribute's value. True writes only its name; None and False omit the attribute."""
 
 _VOID_ELEMENTS = frozenset({"br", "col", "input", "link", "meta", "wbr"})
 _ATTRIBUTE_NAMES = {"class_": "class", "for_": "for"}
@@ -53,13 +51,13 @@ def tag(name: str, /, *children: Child, **attributes: Value) -> Markup:
 
 
 def tag_pieces(name: str, *children: Child, **attributes: Value) -> tuple[Child, ...]:
-    """Returns an element in pieces, so that a large element is never one string."""
+    """Returns an element in pieces, so that a large element never becomes one string."""
     start_tag = _start_tag(name, tuple(attributes), *attributes.values())
     return start_tag, children, Markup(f"</{name}>")
 
 
 def render_pieces(child: Child) -> Iterator[str]:
-    """Yields the text of a child, piece by piece."""
+    """Yields the text of `child` in pieces."""
     if child is None or isinstance(child, str):
         yield _render(child)
     else:
@@ -105,34 +103,31 @@ def _attribute(key: str, value: Value) -> str:
 
 
 def _number(value: float) -> str:
-    """Returns the number with at most two decimals: a hundredth of a pixel or percent."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def figure(caption: Child, *content: Child, note: Child = None) -> Markup:
-    """Returns a figure with its caption above and a note below."""
+    """Returns a figure with a caption above it and a note below."""
     note_tag = tag("p", note, class_="note") if note else None
     return tag("figure", tag("figcaption", caption), *content, note_tag)
 
 
 def svg_chart(label: str, height: int, *content: Child, class_: str = "chart") -> Markup:
-    """Returns an SVG as wide as its container; screen readers read `label`."""
+    """Returns an SVG as wide as its container. Screen readers read `label`."""
     return tag(
         "svg", *content, class_=class_, width="100%", height=height, role="img", aria_label=label
     )
 
 
 def chart_with_axes(y_labels: Sequence[str], x_labels: Sequence[str], svg: Child) -> Markup:
-    """Returns a chart with the labels of both axes; `y_labels` are from top to bottom."""
+    """Returns a chart with axis labels. `y_labels` are from top to bottom."""
     y_axis = tag("div", (tag("span", label) for label in y_labels), class_="y", aria_hidden="true")
     x_axis = tag("div", (tag("span", label) for label in x_labels), class_="x", aria_hidden="true")
     return tag("div", y_axis, svg, x_axis, class_="plot")
 
 
 def data_table(titles: Sequence[str], rows: Iterable[Sequence[Child]], label: str) -> Markup:
-    """Returns a chart's numbers as a closed table; all columns except the first are
-    right-aligned.
-    """
+    """Returns a chart's numbers as a closed table."""
     rows_table = table(titles, rows, label, numbers=titles[1:])
     return tag("details", tag("summary", f"Data: {label}"), rows_table, class_="data")
 
@@ -145,10 +140,10 @@ def table(
     numbers: Sequence[str],
     foot: Sequence[Child] = (),
 ) -> Markup:
-    """Returns a table that scrolls inside its container if it is too wide.
+    """Returns a table that scrolls if it is too wide.
 
-    The first cell of a row is the row's heading. The columns titled in `numbers` are right-aligned.
-    `foot`: the cells of the last row.
+    The first cell of each row is a heading. `numbers`: the titles of right-aligned columns. `foot`:
+    the cells of the last row.
     """
     css_classes = ["n" if title in numbers else None for title in titles]
 
@@ -173,16 +168,14 @@ def scroll_box(label: str, *children: Child) -> tuple[Child, ...]:
 
 
 class BarPiece(Struct, frozen=True):
-    """A part of a bar: its dollars and the CSS class of its colour."""
+    """A part of a bar."""
 
     usd: Decimal
     css_class: str
 
 
 class BarRow(Struct, frozen=True):
-    """A row of a bar table: its heading, the bar's pieces, its other cells, and the dollars at
-    which the bar starts.
-    """
+    """A row of a table with bars. `name` is the row's heading. The bar starts at `start_usd`."""
 
     name: Child
     pieces: Sequence[BarPiece]
@@ -192,7 +185,7 @@ class BarRow(Struct, frozen=True):
 
 
 def spend_pieces(sums: Sums) -> tuple[BarPiece, BarPiece, BarPiece]:
-    """Returns the lost, avoidable and other spend, each at least 0."""
+    """Returns the lost, the avoidable and the other spend. No piece is negative."""
     wasted_usd = min(sums.waste_usd, sums.total_usd)
     lost_usd = min(sums.lost_usd, wasted_usd)
     return (
@@ -203,9 +196,8 @@ def spend_pieces(sums: Sums) -> tuple[BarPiece, BarPiece, BarPiece]:
 
 
 def bar_table(label: str, titles: Sequence[str], rows: Sequence[BarRow]) -> Markup:
-    """Returns a table with a bar at the end of each row.
-
-    `titles`: the titles of the row headings and of the cells.
+    """Returns a table with a bar at the end of each row. The first title belongs to the row
+    headings.
     """
     max_usd = max((_end_usd(row) for row in rows), default=Decimal(0))
     name_title, *cell_titles = titles
@@ -225,10 +217,10 @@ def waterfall(
     steps: Iterable[tuple[Child, Figure, str]],
     end_name: str,
 ) -> Markup:
-    """Returns a waterfall chart from `start` to what was needed; a step is (name, dollars, CSS
-    class).
+    """Returns a waterfall chart from `start` to what was needed.
 
-    A fix that costs something has negative dollars, so its step adds to the rest.
+    `steps`: tuples of name, dollars and CSS class. The dollars are negative if a fix costs more
+    than it saves.
     """
     start_name, spend = start
     total_usd = left_usd = spend.upper_end or Decimal(0)

@@ -1,8 +1,7 @@
-"""The page's frame and sections, and the findings of an audit. Equal data gives equal bytes.
+"""The frame of a page, its sections, and the findings of an audit. Equal data gives equal bytes.
 
-The frame has the head, content security policy, toolbar, main part and footer. The page loads and
-sends nothing: its policy allows only its own style sheet and script. Without the script the page
-still shows all rows, and every fix in every dialect.
+The page loads and sends nothing: its content security policy allows only its own style sheet and
+script. Without the script the page still shows all rows and every fix.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from sageaudit.output.text.words import assignment_line, old_value_text
 
 _MAX_FACT_LENGTH = 240
 _MAX_SHORT_FINDINGS = 6
-"""The most findings of a job in an account's report; the job's own report has all findings."""
 _SHAPES: Mapping[str, str] = {
     Severity.HIGH: "M6 1 11.5 11H.5Z",
     Severity.MEDIUM: "M6 .5 11.5 6 6 11.5.5 6Z",
@@ -44,11 +42,9 @@ _SHAPES: Mapping[str, str] = {
     " 8.5 2.8ZM1.4 9.9 2.1 10.6 3.5 9.2 2.8 8.5ZM8.5 9.2 9.9 10.6 10.6 9.9 9.2 8.5Z",
     "moon": "M10.8 8A5.2 5.2 0 1 1 5 1A4.2 4.2 0 0 0 10.8 8Z",
 }
-"""The SVG paths of the icons for severities and themes, by name. A severity also has a word and a
-colour.
-"""
+"""SVG paths of the icons."""
 _THEMES = (("moon", "Dark"), ("sun", "Light"))
-"""The icons and labels of the theme button; the style sheet shows the theme that is not in use."""
+"""The style sheet shows the theme that is not in use."""
 
 
 def page(title: str, main: Child, *, generated_at: datetime, version: str) -> Iterator[str]:
@@ -93,9 +89,6 @@ def _body(main: Child, generated_at: datetime, version: str) -> Child:
 
 
 def _policy() -> str:
-    """Returns the content security policy, which allows only the page's style and script, by
-    hash.
-    """
     return (
         f"default-src 'none'; style-src '{_hash('page.css')}'; script-src '{_hash('page.js')}';"
         " img-src data:; base-uri 'none'; form-action 'none'"
@@ -104,7 +97,6 @@ def _policy() -> str:
 
 @cache
 def _asset(name: str) -> Markup:
-    """Returns the style sheet or the script, without indentation and empty lines."""
     lines = resources.files(__package__).joinpath(name).read_text(encoding="utf-8").splitlines()
     return Markup("\n".join(filter(None, map(str.strip, lines))))
 
@@ -114,7 +106,6 @@ def _hash(name: str) -> str:
 
 
 def _shapes() -> Markup:
-    """Returns the definitions of all icons, once for the whole page."""
     symbols = (
         tag("symbol", tag("path", d=path), id=f"s-{name}", viewBox="0 0 12 12")
         for name, path in _SHAPES.items()
@@ -123,12 +114,11 @@ def _shapes() -> Markup:
 
 
 def _shape(name: str) -> Markup:
-    """Returns an icon as large as a letter."""
     return tag("svg", tag("use", href=f"#s-{name}"), width=12, height=12, aria_hidden="true")
 
 
 def section(title: str, *parts: Child, id_: str | None = None, note: Child = None) -> Markup | None:
-    """Returns a section with a heading; None if its parts are empty."""
+    """Returns a section with a heading, or None if its parts are empty."""
     content = join(parts)
     return join(section_pieces(title, content, id_=id_, note=note)) if content else None
 
@@ -136,16 +126,13 @@ def section(title: str, *parts: Child, id_: str | None = None, note: Child = Non
 def section_pieces(
     title: str, *parts: Child, id_: str | None = None, note: Child = None
 ) -> tuple[Child, ...]:
-    """Returns a section in pieces, also if its content is empty."""
+    """Returns a section in pieces, even without content."""
     note_tag = tag("p", note, class_="note") if note else None
     return tag_pieces("section", tag("h2", title), note_tag, *parts, id=id_)
 
 
 def tiles(*figures: tuple[str, str, str, str]) -> Markup:
-    """Returns tiles for the amounts of the first screen, each (class, title, amount, note).
-
-    The first tile is large.
-    """
+    """Returns tiles for amounts: (class, title, amount, note). The first tile is large."""
     return tag(
         "dl",
         (
@@ -163,9 +150,9 @@ def tiles(*figures: tuple[str, str, str, str]) -> Markup:
 
 
 def findings(document: AuditDocument, *, short: bool) -> Markup | None:
-    """Returns the findings, counted ones first; None without findings.
+    """Returns the findings, counted ones first, or None without findings.
 
-    With `short` only the first findings, without facts.
+    With `short` only the first findings are shown, without facts.
     """
     all_findings, repeated_sentence = finding_parts(document)
     listed = all_findings[:_MAX_SHORT_FINDINGS] if short else all_findings
@@ -198,7 +185,6 @@ def _finding(finding: FindingParts, kind: str, *, short: bool) -> Markup:
 
 
 def _badge(severity: str) -> Markup:
-    """Returns `▲ high`."""
     name = Severity(severity).value
     return tag("span", _shape(name), name, class_=f"sev {name}")
 
@@ -210,7 +196,6 @@ def _caveat(finding: FindingParts) -> Markup | None:
 
 
 def _fixes(finding: FindingParts, kind: str) -> Iterator[Markup]:
-    """Yields the best fix, then the alternatives in a closed element."""
     fixes = [_fix(kind, heading, parameters) for heading, parameters in finding.alternatives]
     yield from fixes[:1]
     if alternatives := fixes[1:]:
@@ -220,7 +205,6 @@ def _fixes(finding: FindingParts, kind: str) -> Iterator[Markup]:
 
 
 def _fix(kind: str, heading: str, parameters: Sequence[FixDocument]) -> Markup:
-    """Returns the fix's parameters, then its code; the script shows one dialect at a time."""
     changes = (
         tag(
             "li",
@@ -248,7 +232,6 @@ def code_blocks(kind: str, parameters: Sequence[FixDocument]) -> Markup:
 
 
 def _escaped_lines(code: str) -> Markup:
-    """Returns the code with each line escaped; line breaks and indents stay."""
     return Markup("\n".join(join([line]) for line in code.split("\n")))
 
 

@@ -35,24 +35,23 @@ _TITLES = {
     Metric.MEMORY: "Memory, % of a host's total",
     Metric.DISK: "Disk, % of a host's volume",
 }
-"""The titles of the charts by metric, in the order in which they are shown."""
+"""The charts are shown in this order."""
 _HEIGHT = 130
 _SHORT_HEIGHT = 60
 _MAX_POINTS = 360
 _SHORT_MAX_POINTS = 72
 _MAX_LINES = 6
-"""The most lines in one chart (classes h0 to h5). More hosts are drawn as their mean and range."""
+"""The classes are h0 to h5. More hosts are drawn as their mean and range."""
 _FULL_PERCENT = 100.0
 _P95 = 95
 
 
 _PLACES = {"idle start": "at the start", "standstill": "in between", "idle end": "at the end"}
 _IdlePeriod = tuple[range, str]
-"""The periods of an idle time, and its label."""
 
 
 def usage_charts(job: JobReport, *, short: bool) -> Markup | None:
-    """Returns a chart for each recorded metric; None without metrics.
+    """Returns a chart for each recorded metric, or None without metrics.
 
     With `short` the charts are small and have no table.
     """
@@ -128,11 +127,7 @@ def _chart(
 
 
 def _lines(hosts: Mapping[str, Series], max_points: int) -> tuple[int, list[Markup]]:
-    """Returns the number of points, and the lines of a chart.
-
-    Up to `_MAX_LINES` hosts have a line each. More hosts have one line, their mean, and an area
-    from the lowest to the highest host.
-    """
+    """Returns the number of points, and the lines. Many hosts become their mean and range."""
     sampled = [_downsample(series.values, max_points) for series in hosts.values()]
     points = max(map(len, sampled), default=0)
     if len(sampled) <= _MAX_LINES:
@@ -146,7 +141,6 @@ def _lines(hosts: Mapping[str, Series], max_points: int) -> tuple[int, list[Mark
 
 
 def _downsample(values: Sequence[float | None], max_points: int) -> list[float | None]:
-    """Returns at most `max_points` points, each the mean of equally many periods."""
     width = max(-(-len(values) // max_points), 1)
     points: list[float | None] = []
     for start in range(0, len(values), width):
@@ -156,7 +150,7 @@ def _downsample(values: Sequence[float | None], max_points: int) -> list[float |
 
 
 def _path(values: Sequence[float | None], css_class: str) -> Markup:
-    """Returns a line with gaps at missing points; a single point becomes a short dash."""
+    """A missing point leaves a gap. A single point becomes a short dash."""
     commands: list[str] = []
     has_previous = False
     for x, value in enumerate(values):
@@ -170,7 +164,6 @@ def _path(values: Sequence[float | None], css_class: str) -> Markup:
 
 
 def _area(ranges: Sequence[tuple[float, float] | None]) -> Markup:
-    """Returns the area from the lowest to the highest host, with gaps at missing points."""
     numbered = enumerate(ranges)
     areas = [
         [(x, low_high) for x, low_high in group if low_high is not None]
@@ -181,7 +174,6 @@ def _area(ranges: Sequence[tuple[float, float] | None]) -> Markup:
 
 
 def _closed_path(points: Sequence[tuple[int, tuple[float, float]]]) -> str:
-    """Returns an SVG path along the highest values and back along the lowest."""
     upper = [f"{x} {_y(high)}" for x, (_, high) in points]
     lower = [f"{x} {_y(low)}" for x, (low, _) in reversed(points)]
     return f"M{'L'.join([*upper, *lower])}Z"
@@ -200,7 +192,7 @@ def _shade(idle_period: _IdlePeriod, points: int, height: int) -> Markup:
 
 
 def _idle_below_percent(usage: Measurements, metric: Metric) -> float | None:
-    """Returns the percentage under which a host is idle; None if the metric has no such limit."""
+    """Returns None if the metric has no such limit."""
     if metric is Metric.GPU:
         return IDLE_MAX_GPU_PERCENT / (usage.gpus or 1)
     return IDLE_BELOW_CORES * 100 / usage.vcpu if metric is Metric.CPU and usage.vcpu else None
@@ -229,7 +221,6 @@ def _legend(hosts: Mapping[str, Series]) -> Markup | None:
 
 
 def _sample(css_class: str) -> Markup:
-    """Returns a short piece of a host's line for the legend."""
     line = tag("path", d="M0 3H24", class_=css_class)
     return tag("svg", line, width=24, height=6, aria_hidden="true")
 
@@ -250,10 +241,7 @@ def _host_table(hosts: Mapping[str, Series], metric: Metric) -> Markup:
 
 
 def _time_labels(usage: Measurements) -> tuple[str, ...]:
-    """Returns labels for the start, the middle and the end of the chart's time axis.
-
-    The start is a clock time if it is known. The other labels are times since the start.
-    """
+    """The start is a clock time if it is known. The other labels are times since the start."""
     seconds = usage.seconds
     if usage.begins_at is None:
         return ("start", duration_text(Decimal(seconds // 2)), duration_text(Decimal(seconds)))

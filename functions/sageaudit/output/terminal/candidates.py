@@ -45,7 +45,7 @@ CandidateRow = Mapping[str, Any]
 
 
 def show(document: Mapping[str, Any], console: Console) -> None:
-    """Prints the comparison: the cheapest types that fit, and why the others do not."""
+    """Prints the cheapest types that fit the run, and why the other types do not fit."""
     _print_header(document, console)
     if document["impossible"]:
         print_line(console, capitalised(f"{document['impossible']}."), "bold yellow")
@@ -121,7 +121,6 @@ def _print_header(document: Mapping[str, Any], console: Console) -> None:
 
 
 def _needs_text(needs: Mapping[str, Any], headroom_percent: Decimal) -> str:
-    """Returns the vCPU and memory peaks with headroom, then the needs without headroom."""
     peaks = [_need_text(needs, key) for key in ("vcpu", "memory_gib") if needs[key]]
     texts = []
     if peaks:
@@ -146,7 +145,7 @@ _COLUMNS = tuple(
     for title in ("Type", "vCPU", "GiB", "GPU", *_AMOUNT_TITLES, "Why")
 )
 _DROP_ORDER = ("GPU", "GiB", "vCPU", "Saves up to", "Takes")
-"""Columns that a narrow terminal omits, in this order."""
+"""A narrow terminal omits these columns, the first one first."""
 
 
 def _candidates_table(
@@ -175,7 +174,6 @@ def _run_time_factor_text(row: CandidateRow) -> str:
 
 
 def _saving_text(row: CandidateRow, today: Mapping[str, Any]) -> Text:
-    """Returns the counted saving, in green if no rate is estimated."""
     saving = row["saving_usd"]
     text = _difference_text(saving, row, today)
     if saving is None or saving <= 0:
@@ -192,18 +190,12 @@ def _best_saving_text(row: CandidateRow, today: Mapping[str, Any]) -> Text:
 def _difference_text(
     saving_usd: Decimal | None, row: CandidateRow, today: Mapping[str, Any]
 ) -> str:
-    """Returns `$0.11`, or `$0.28 more` if the type costs more; with "about" if a rate is
-    estimated.
-    """
     estimated = bool(row["estimated"] or today["estimated"])
     amount = Figure(None if saving_usd is None else abs(saving_usd), estimated=estimated)
     return f"{amount} more" if saving_usd is not None and saving_usd < 0 else str(amount)
 
 
 def _refusals_table(refused: list[CandidateRow]) -> Table:
-    """Returns a row for each constraint: how many types it excludes, and the cheapest of these
-    types.
-    """
     counts = Counter(str(row["constraint"]) for row in refused)
     cheapest_by_constraint = {str(row["constraint"]): row for row in reversed(refused)}
     table = Table.grid(padding=(0, 2, 0, 0))

@@ -1,7 +1,6 @@
 """The console, tables and lines that all terminal views use.
 
-All texts of a document pass through `for_terminal`, which removes control characters, and no text
-is parsed as rich markup.
+`for_terminal` removes control characters from all texts. No text is parsed as rich markup.
 """
 
 from __future__ import annotations
@@ -22,17 +21,18 @@ from sageaudit.output.text.untrusted import ELLIPSIS, cut_middle, for_terminal
 from sageaudit.structs import replace
 
 SEVERITY_STYLES = ("dim", "cyan", "bold yellow", "bold red")
-"""The rich styles by `Severity.rank`, the least severe first."""
+"""The rich styles by `Severity.rank`."""
 _GAP = 2
 _MIN_WIDTH = 10
 _LINE_ENDS = re.compile(r" +$", re.MULTILINE)
 
 
 class _Console(Console):
-    """A console that does not pad lines, and raises on a closed pipe (rich's own console exits)."""
+    """Does not pad lines in a file or pipe. Raises on a closed pipe, while rich's own console
+    exits.
+    """
 
     def print(self, *objects: Any, **settings: Any) -> None:
-        """Prints the objects; in a file or pipe, no line ends in spaces."""
         if self.is_terminal:
             super().print(*objects, **settings)
             return
@@ -41,13 +41,14 @@ class _Console(Console):
         self.file.write(_LINE_ENDS.sub("", captured.get()))
 
     def on_broken_pipe(self) -> None:
-        """Raises the current BrokenPipeError again, because `cli/main.py` handles it."""
+        """Leaves the BrokenPipeError to `cli/main.py`."""
         raise  # noqa: PLE0704 - the caller's handler is around this call
 
 
 def make_console(*, no_color: bool = False) -> Console:
-    """Returns a console on stdout; `no_color` turns colours off, else the terminal and NO_COLOR
-    decide.
+    """Returns a console on stdout.
+
+    Without `no_color`, the terminal and the variable NO_COLOR decide.
     """
     return _Console(no_color=no_color or None)
 
@@ -59,7 +60,7 @@ def print_line(console: Console, text: str, style: str = "", *, indent: int = 0)
 
 
 def indented(content: RenderableType, columns: int) -> Padding:
-    """Returns the text or table with a left margin of `columns`."""
+    """Returns the content with a left margin of `columns`."""
     return Padding(content, (0, 0, 0, columns), expand=False)
 
 
@@ -72,7 +73,8 @@ def print_heading(console: Console, text: str) -> None:
 def plain_table(*columns: str, right: Container[str] = (), unbroken: Container[str] = ()) -> Table:
     """Returns a table without borders.
 
-    The columns titled in `right` are right-aligned; those in `unbroken` do not wrap.
+    `right`: the titles of right-aligned columns. `unbroken`: the titles of columns that do not
+    wrap.
     """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column in columns:
@@ -85,14 +87,14 @@ def plain_table(*columns: str, right: Container[str] = (), unbroken: Container[s
 
 
 def signed_percent(percent: Decimal | None) -> str:
-    """Returns a difference as `+1.5%`; "-" for None."""
+    """Returns a difference as `+1.5%`, or "-" for None."""
     return "-" if percent is None else f"{percent:+.1f}%"
 
 
 class FittedColumn(Struct, frozen=True):
-    """A column whose cells may be cut to `min_width` characters; 0 means never.
+    """A column whose cells may be cut to `min_width` characters. 0 means that they are never cut.
 
-    A name is cut in the middle, a sentence (`is_sentence`) at the end.
+    A name is cut in the middle, a sentence at the end.
     """
 
     name: str
@@ -108,13 +110,12 @@ def fit_table(
     droppable: Sequence[str] | None,
     width: int,
 ) -> Table:
-    """Returns the table in at most `width` characters, as far as the minimum widths allow.
+    """Returns a table that is at most `width` characters wide, if the minimum widths allow it.
 
-    First the widest columns are cut to their minimum, then the columns in `droppable` are dropped
-    in order, at last names are cut further. Amounts are never cut.
+    First the widest columns are cut to their minimum. Then the columns in `droppable` are dropped
+    one by one. Last, names are cut further.
 
-    If `droppable` is None, all columns stay, no name is cut below its minimum, and lines may be
-    longer than `width`.
+    If `droppable` is None, all columns keep their minimum width.
     """
     indexes = list(range(len(columns)))
     full_widths = [
@@ -152,7 +153,6 @@ def _shrink_widths(
     indexes: Sequence[int],
     width: int,
 ) -> list[int]:
-    """Returns the column widths after cutting the widest columns as far as their minimum allows."""
     widths = list(full_widths)
     while _total_width(widths, indexes) > width:
         shrinkable = [
@@ -177,7 +177,7 @@ def _fit_cell(cell: str | Text, width: int, column: FittedColumn) -> Text:
 
 
 def _shorten(text: str, width: int, column: FittedColumn) -> str:
-    """Returns the text cut to `width` columns of a terminal; a character may take two columns."""
+    """`width` is in columns of a terminal. A character may take two columns."""
     length, short_text = width, text
     while cell_len(short_text) > width:
         if column.is_sentence:

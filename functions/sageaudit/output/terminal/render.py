@@ -50,7 +50,7 @@ _MAX_NAME_LENGTH = 40
 _CHILD_COLUMNS = ("Job", "Status", "Spend", "Avoidable", "Lost", "Top finding")
 _AMOUNT_COLUMNS = {"Spend", "Avoidable", "Lost"}
 _WIDE_ONLY_COLUMNS = {"Status", "Lost"}
-"""The titles of columns that a narrow terminal omits."""
+"""A narrow terminal omits these columns."""
 
 
 def render(document: AuditDocument, console: Console) -> None:
@@ -122,7 +122,6 @@ def _print_section(console: Console, title: str, content: RenderableType | None)
 
 
 def _phases(document: AuditDocument, console: Console) -> Group | None:
-    """Returns a bar for each phase, in order of time; lighter for a phase that is not billed."""
     rows = document["phases"]
     if not rows:
         return None
@@ -143,7 +142,6 @@ def _phases(document: AuditDocument, console: Console) -> Group | None:
 
 
 def _bill(document: AuditDocument) -> Group | None:
-    """Returns the bill's lines, then each line's usage type, price and note; None without lines."""
     if not document["bill"]["lines"]:
         return None
     cells = [
@@ -167,7 +165,6 @@ def _bill(document: AuditDocument) -> Group | None:
 
 
 def _waterfall(document: AuditDocument, console: Console) -> Table | None:
-    """Returns the parts of the bill with their bars, then the three totals; None without parts."""
     slices, amounts = document["waterfall"], document_amounts(document)
     if not slices or (len(slices) == 1 and not amounts.possible.usd):
         return None
@@ -190,9 +187,6 @@ def _waterfall(document: AuditDocument, console: Console) -> Table | None:
 
 
 def _children(document: AuditDocument, console: Console) -> Table | None:
-    """Returns the jobs of a roll-up, the most avoidable and lost dollars first; None for other
-    jobs.
-    """
     audits: Sequence[AuditDocument] = document["children"] or ()
     if not audits:
         return None
@@ -245,7 +239,6 @@ def _full_block(console: Console) -> str:
 
 
 def _bar_length(value: Decimal, longest: Decimal, console: Console) -> int:
-    """Returns a bar's length in characters, at least 1 for a positive value."""
     max_length = _BAR_WIDTH["wide" if console.width >= _WIDE_BARS_MIN_WIDTH else "narrow"]
     if longest <= 0 or value <= 0:
         return 0
@@ -253,7 +246,6 @@ def _bar_length(value: Decimal, longest: Decimal, console: Console) -> int:
 
 
 def _print_findings(document: AuditDocument, console: Console) -> None:
-    """Prints the findings: counted ones first, by saving."""
     findings, repeated = finding_parts(document)
     for position, finding in enumerate(findings):
         if position:
@@ -266,7 +258,7 @@ def _print_findings(document: AuditDocument, console: Console) -> None:
 
 
 def show_finding(finding: FindingParts, console: Console) -> None:
-    """Prints a finding; for a finding that is not counted, only the summary and the reason."""
+    """Prints a finding. If it is not counted, prints only its summary and the reason."""
     style = (
         "dim" if finding.not_counted_because else SEVERITY_STYLES[Severity(finding.severity).rank]
     )
@@ -290,7 +282,6 @@ def show_finding(finding: FindingParts, console: Console) -> None:
 
 
 def _print_parameter(parameter: FixDocument, console: Console) -> None:
-    """Prints a parameter as a line to paste, which only the terminal may wrap."""
     line = Text.assemble(
         "      ",
         (for_terminal(assignment_line(parameter)), "green"),
@@ -300,7 +291,7 @@ def _print_parameter(parameter: FixDocument, console: Console) -> None:
 
 
 def show_code(document: AuditDocument, console: Console, dialect: Dialect) -> None:
-    """Prints the fix of each standing finding as code, unindented and without added line breaks."""
+    """Prints the fix of each standing finding as code, without added indents or line breaks."""
     findings = [
         finding for finding in document["findings"] if is_standing(finding) and finding["fix"]
     ]
@@ -319,7 +310,7 @@ def show_code(document: AuditDocument, console: Console, dialect: Dialect) -> No
 
 
 def show_guides(guides: Sequence[GuideDocument], console: Console) -> None:
-    """Prints guides; only the terminal may wrap their addresses."""
+    """Prints the guides. Only the terminal may wrap their addresses."""
     print_heading(console, GUIDES_TITLE)
     if not guides:
         print_line(console, NO_GUIDES_TEXT, "dim", indent=2)

@@ -1,8 +1,6 @@
-"""The messages about one audit: an alert's card, and the line about a job that ended.
+"""The messages about one audit: the card of an alert, and the line about a job that ended.
 
-A card has the headline, the reason, the change, and the command that snoozes the recommendation. A
-line, for channels with `every_job`, has the job's cost, its waste and the first change. The
-evidence is only in the full audit.
+Channels with `every_job` get the line. The evidence is only in the full audit.
 """
 
 from __future__ import annotations
@@ -50,24 +48,21 @@ _PARENTHESES = re.compile(r" \([^()]*\)")
 _PLACEHOLDER = re.compile(r"<.*")
 _REST_OF_PARENTHESES = re.compile(r"[:,;] [^()]*(?=\))")
 _MAX_REASON_LENGTH = 120
-"""The most characters of the reason why a job could not be judged."""
 _MAX_PARAMETERS = 3
-"""The most parameters of a fix that a card shows."""
 _MAX_FINDING_ROWS = 3
-"""The most rows of a finding's sentence; a longer sentence loses its parentheses."""
+"""A longer sentence loses its parentheses."""
 _NOTHING_TO_CHANGE = "nothing to change"
 _CHANGE_PREFIX = "What changed: "
-"""The start of a cost spike's second sentence."""
+"""A cost spike's second sentence begins with this."""
 _LOOK_AT_CHANGES = "look at what changed"
-"""The next step of a message about a cost spike."""
 
 
 def alert_card(
     audit: MessageAudit, decision: AlertDecision, history: HistoryLocation
 ) -> MessageCard:
-    """Returns the card of an audit, about the recommendation for which the message is due.
+    """Returns the card for the recommendation of `decision`.
 
-    `decision` must have its details (`with_details`). The card's commands read `history`.
+    `decision` must come from `with_details`. `history`: the history that the card's commands read.
     """
     job, findings = audit.job, _findings(audit, decision)
     top = findings[0] if findings else None
@@ -103,9 +98,6 @@ def alert_card(
 
 
 def _findings(audit: MessageAudit, decision: AlertDecision) -> list[FindingDocument]:
-    """Returns the findings of the message's amount kind, the one that the message is about
-    first.
-    """
     if decision.amount_kind is AmountKind.POSSIBLE:
         findings = list(audit.trial_findings)
     else:
@@ -115,7 +107,6 @@ def _findings(audit: MessageAudit, decision: AlertDecision) -> list[FindingDocum
 
 
 def _next_step(audit: MessageAudit, top: FindingDocument | None, decision: AlertDecision) -> str:
-    """Returns the next step in a few words; "" for a correction."""
     if decision.is_correction:
         return ""
     if decision.spike:
@@ -125,7 +116,7 @@ def _next_step(audit: MessageAudit, top: FindingDocument | None, decision: Alert
 
 
 def _finding_texts(finding: FindingDocument | None) -> tuple[str, str, str]:
-    """Returns the finding's reason, first step in words and caveat; "" for a missing text."""
+    """Returns the reason, the first step and the caveat. A missing text is ""."""
     if finding is None:
         return "", "", ""
     first_sentence, *other_sentences = SENTENCE_END.split(finding["summary"])
@@ -141,7 +132,6 @@ def _finding_texts(finding: FindingDocument | None) -> tuple[str, str, str]:
 def _change_lines(
     audit: MessageAudit, top: FindingDocument | None, first_step: str, decision: AlertDecision
 ) -> Iterator[CardLine]:
-    """Yields the first step, what the change saves, and the parameters to set."""
     parameters = sorted(
         top["fix"] if top else [],
         key=lambda parameter: _PLACEHOLDER.search(str(parameter["new"])) is not None,
@@ -164,10 +154,7 @@ def _change_lines(
 
 
 def _short_assignment(parameter: FixDocument) -> str:
-    """Returns the line to paste; without the parameter's path if the line is too long.
-
-    A value with a placeholder, such as `s3://<bucket>/<prefix>`, is cut at the placeholder.
-    """
+    """A value with a placeholder, such as `s3://<bucket>/<prefix>`, is cut at the placeholder."""
     if isinstance(parameter["new"], str):
         parameter = {**parameter, "new": _PLACEHOLDER.sub(ELLIPSIS, parameter["new"])}
     path = short_path(parameter["parameter"], len(assignment_line(parameter)))
@@ -175,7 +162,6 @@ def _short_assignment(parameter: FixDocument) -> str:
 
 
 def _saving_text(audit: MessageAudit, top: FindingDocument, decision: AlertDecision) -> str:
-    """Returns what was lost, or what the change saves in this run and in a month."""
     bucket, saving, month = Bucket(top["bucket"]), saving_figure(top), decision.saves
     is_unknown = saving.usd is None or not saving.upper_end
     if bucket is Bucket.LOST:
@@ -194,7 +180,6 @@ def _saving_text(audit: MessageAudit, top: FindingDocument, decision: AlertDecis
 
 
 def _share_of_run(audit: MessageAudit, amount: Figure) -> str:
-    """Returns `$10.38 of this run's $14.67`; `$10.38 a run` if the cost is unknown."""
     spend = document_amounts(audit.document).spend
     if not spend.upper_end:
         return f"{amount} a run"
@@ -205,7 +190,6 @@ def _share_of_run(audit: MessageAudit, amount: Figure) -> str:
 
 
 def _loss_text(audit: MessageAudit, amount: Figure) -> str:
-    """Returns `this run's full cost, $4.55, was lost`, or the part that was or may have been."""
     spend = document_amounts(audit.document).spend
     verb = "was lost" if amount.usd else "may have been lost"
     if not spend.upper_end or amount.upper_end != spend.usd:
@@ -220,7 +204,6 @@ def _run_label(audit: MessageAudit) -> str:
 
 
 def _spend_text(audit: MessageAudit) -> str:
-    """Returns the run's cost for the end of a sentence, also if it is prepaid or unknown."""
     spend = document_amounts(audit.document).spend
     if audit.bill["basis"] == "prepaid":
         return "nothing per hour: its capacity is prepaid"
@@ -228,12 +211,10 @@ def _spend_text(audit: MessageAudit) -> str:
 
 
 def _cost_line(audit: MessageAudit) -> CardLine:
-    """Returns the line with the run's cost, for a card that shows the cost nowhere else."""
     return CardLine(capitalised(f"{_run_label(audit)} cost {_spend_text(audit)}"), drop_priority=1)
 
 
 def _uncounted_lines(audit: MessageAudit, top: FindingDocument | None) -> Iterator[CardLine]:
-    """Yields a line about possible savings and about what the audit's sums lack; else nothing."""
     document = audit.document
     texts = [
         f"{finding['rule']} {saving_figure(finding)}"
@@ -253,7 +234,6 @@ def _uncounted_lines(audit: MessageAudit, top: FindingDocument | None) -> Iterat
 
 
 def _pipeline_step_lines(family: str) -> Iterator[CardLine]:
-    """Yields a line with the pipeline step's name, if the message is about a pipeline's step."""
     if subject_name(family) != short_name(family):
         yield CardLine(short_name(family, with_group=False), "Step")
 
@@ -268,7 +248,7 @@ def _command_lines(
 
 
 def job_line_card(audit: MessageAudit, child_count: int | None = None) -> MessageCard:
-    """Returns the card about a job that ended: `train-bert-0412 completed: $4.55, $2.04 avoidable`.
+    """Returns a card such as `train-bert-0412 completed: $4.55, $2.04 avoidable`.
 
     `child_count`: the number of jobs in a roll-up's cost; None for other jobs.
     """
@@ -298,7 +278,6 @@ def _cost_text(audit: MessageAudit, spend: Figure) -> str:
 
 
 def _waste_texts(audit: MessageAudit, amounts: Amounts) -> Iterator[str]:
-    """Yields the avoidable and lost amounts, else what a trial may save; then the idle capacity."""
     bill = audit.bill
     for figure, word in ((amounts.avoidable, "avoidable"), (amounts.lost, "lost")):
         if figure.upper_end:
@@ -313,7 +292,6 @@ def _waste_texts(audit: MessageAudit, amounts: Amounts) -> Iterator[str]:
 
 
 def _job_line_step(audit: MessageAudit) -> str:
-    """Returns the first step; "" if the audit has no finding to act on."""
     if audit.run_findings:
         return short_step(audit.run_findings[0], audit.job["instances"])
     if audit.trial_findings:
@@ -322,7 +300,6 @@ def _job_line_step(audit: MessageAudit) -> str:
 
 
 def _no_change_text(document: AuditDocument) -> str:
-    """Returns why there is nothing to change: nothing was found, or why the job was not judged."""
     if document["judged"] != Judged.NO:
         is_partly = document["judged"] == Judged.PARTLY
         return f"{_NOTHING_TO_CHANGE}, but only partly judged" if is_partly else _NOTHING_TO_CHANGE
@@ -331,5 +308,4 @@ def _no_change_text(document: AuditDocument) -> str:
 
 
 def _short_reason(text: str) -> str:
-    """Returns the first sentence of a reason, cut to `_MAX_REASON_LENGTH`."""
     return cut_middle(without_paths(text).split(". ", 1)[0].rstrip("."), _MAX_REASON_LENGTH)

@@ -1,7 +1,6 @@
-"""The five amounts of a job, or of many jobs, in the order in which every view shows them.
+"""The five amounts of one job or many jobs, in the order in which every view shows them.
 
-Views show the fifth, idle capacity, as a sentence if it is large enough. The JSON always has the
-amount.
+Views show idle capacity only if it is large enough. The JSON always has it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from sageaudit.output.text.words import format_number
 from sageaudit.structs import replace
 
 COUNTED_IN_JOBS = Figure(None, absent="in its jobs")
-"""The spend of a roll-up in tables: its jobs have their own rows, so that rows add up."""
+"""The spend of a roll-up in tables. Its jobs have rows of their own, so that rows add up."""
 IDLE_LABEL = "Idle capacity"
 UNIT_WORDS: dict[Unit, str] = {"gpu_hours": "GPU-hours", "vcpu_hours": "vCPU-hours"}
 _PLACES_TO_LOOK: dict[IdleCause, str] = {
@@ -44,15 +43,12 @@ _PLACES_TO_LOOK: dict[IdleCause, str] = {
     "batch_size": "a larger batch (GPU memory was free)",
     "parallel_work": "whether the code uses every vCPU",
 }
-"""Where to look for each likely cause of idle capacity, without the profile that is always named
-last.
-"""
 _TEN = Decimal(10)
 COLUMN_TITLES = ("Spend", "Avoidable", "Lost", "Possible", IDLE_LABEL)
 
 
 class Amounts(NamedTuple):
-    """The five amounts, each with how exactly it is known."""
+    """The five amounts. Each says how exactly it is known."""
 
     spend: Figure
     avoidable: Figure
@@ -75,7 +71,9 @@ class Uncertainty(Struct, frozen=True):
 
     `is_lower_bound`: the spend lacks a part. `is_upper_bound`: a part of the spend is an upper
     bound. `estimated`: a rate is estimated. `nothing_judged`: no rule could judge what was
-    avoidable. `avoidable`, `lost`, `possible` and `idle`: this amount is unknown for some jobs.
+    avoidable.
+
+    `avoidable`, `lost`, `possible` and `idle`: this amount is unknown for some jobs.
     """
 
     is_lower_bound: bool = False
@@ -98,9 +96,9 @@ def make_amounts(
     possible_usd: Decimal | None,
     idle_usd: Decimal | None,
 ) -> Amounts:
-    """Returns the amounts, qualified by `doubts`.
+    """Returns the amounts, with `doubts` applied. None means that an amount is unknown.
 
-    `lost_up_to_usd`: the upper end of the lost amount. None stands for an unknown amount.
+    `lost_up_to_usd`: the upper end of the lost amount.
     """
     estimated = doubts.estimated
     absent_text = "not judged" if doubts.nothing_judged else UNKNOWN
@@ -114,7 +112,7 @@ def make_amounts(
 
 
 def spend_figure(total_usd: Decimal | None, doubts: Uncertainty) -> Figure:
-    """Returns the spend of one job or many jobs, qualified by `doubts`."""
+    """Returns the spend, with `doubts` applied."""
     return Figure(
         total_usd,
         estimated=doubts.estimated,
@@ -144,7 +142,7 @@ def document_amounts(document: AuditDocument) -> Amounts:
 
 
 def summary_amounts(summary: AuditSummary) -> Amounts:
-    """Returns the amounts of one audit. For a roll-up they exclude the amounts of its jobs."""
+    """Returns the amounts of one audit. A roll-up's amounts exclude those of its jobs."""
     amounts = sums_amounts(summary.sums)
     return amounts._replace(spend=COUNTED_IN_JOBS) if summary.rollup else amounts
 
@@ -152,7 +150,8 @@ def summary_amounts(summary: AuditSummary) -> Amounts:
 def sums_amounts(sums: Sums) -> Amounts:
     """Returns the amounts of many jobs.
 
-    An amount is unknown if it is unknown for all jobs, and a lower bound if it is unknown for some.
+    An amount that is unknown for some jobs becomes a lower bound. It is unknown only if it is
+    unknown for all jobs.
     """
     return make_amounts(
         sums_doubts(sums),
@@ -194,7 +193,7 @@ def rule_amounts(sums: RuleSums) -> tuple[Figure, Figure, Figure]:
 
 
 def idle_sentence(document: AuditDocument) -> str | None:
-    """Returns sentences about the idle capacity; None if it is unknown or too small to show."""
+    """Returns sentences about idle capacity, or None if it is unknown or too small to show."""
     idle = document["idle_capacity"]
     if idle is None or not should_show_idle(idle):
         return None
@@ -215,7 +214,6 @@ def idle_headline(document: AuditDocument) -> str:
 
 
 def _unused_hours_text(document: AuditDocument, idle: IdleCapacityDocument) -> str:
-    """Returns `of the 48 GPU-hours paid for, 40 (83%) were not used`."""
     share = percent_text(idle["idle"], idle["paid"])
     idle_hours, paid_hours = _hours_text(idle["idle"]), _hours_text(idle["paid"])
     # "145 of 145" would mean that every hour was idle
@@ -236,7 +234,6 @@ def _idle_hours_text(document: AuditDocument, idle: IdleCapacityDocument) -> str
 
 
 def _idle_value_text(document: AuditDocument, idle: IdleCapacityDocument) -> str:
-    """Returns the value of the idle hours, and the part that is counted as avoidable or lost."""
     if idle["list_usd"] is None:
         return "; their cost is unknown."
     value = Figure(idle["list_usd"], rounding=ROUND_NEAREST)
@@ -256,7 +253,7 @@ def _idle_value_text(document: AuditDocument, idle: IdleCapacityDocument) -> str
 
 
 def is_value_estimated(document: AuditDocument) -> bool:
-    """Whether the value of a job's hours, billed or prepaid, is estimated."""
+    """Returns True if the price of the job's hours, billed or prepaid, is estimated."""
     bill = document["bill"]
     is_prepaid_estimate = any(note.startswith(PREPAID_ESTIMATE_PREFIX) for note in bill["notes"])
     return is_prepaid_estimate or bool(bill["estimated"])
@@ -269,7 +266,9 @@ def _price_label(document: AuditDocument) -> str:
 
 
 def _can_have_fix(document: AuditDocument) -> bool:
-    """Whether a counted finding has a fix, or may be missing because not everything was judged."""
+    """True if a counted finding has a fix. Also True if not everything was judged, so that one may
+    be missing.
+    """
     has_fix = any(
         Bucket(finding["bucket"]).is_counted and finding["fix"] for finding in document["findings"]
     )
@@ -277,7 +276,6 @@ def _can_have_fix(document: AuditDocument) -> bool:
 
 
 def _look_at_text(idle: IdleCapacityDocument) -> str:
-    """Returns where to look for the cause, the most likely cause first."""
     causes = idle["likely_causes"]
     places = [_PLACES_TO_LOOK[cause] for cause in causes if cause in _PLACES_TO_LOOK]
     if not places:
@@ -286,5 +284,4 @@ def _look_at_text(idle: IdleCapacityDocument) -> str:
 
 
 def _hours_text(hours: Decimal) -> str:
-    """Returns hours with one decimal, or without decimals from ten hours on."""
     return format_number(hours, 0 if hours >= _TEN else 1)

@@ -1,12 +1,10 @@
-"""Message cards, which fit a phone's screen, and notices, which carry a channel's payload to
+"""Message cards, which fit a phone's screen, and notices, which carry payloads from `notify` to
 `deliver`.
 
 A card has at most `MAX_ROWS` rows of `ROW_WIDTH` characters. Its texts are not escaped: each
-channel must pass them through a function of `untrusted`. A notice is one JSON object, the SQS
-message from `notify` to `deliver`.
+channel must pass them through a function of `untrusted`.
 
-The module also makes the card of held messages, and the attributes by which SNS subscriptions
-filter.
+A notice is one JSON object, the body of an SQS message.
 """
 
 from __future__ import annotations
@@ -40,18 +38,16 @@ MAX_ROWS = 18
 LINK_SEPARATOR = "  "
 MAX_FAMILY_LENGTH = 30
 MAX_CODE_LENGTH = 120
-"""The maximum number of characters in a line to paste."""
+"""The maximum length of a line to paste."""
 MAX_COMMAND_LENGTH = 400
-"""The maximum number of characters in a command: enough for the longest job and table names."""
+"""The maximum length of a command. The longest job and table names fit."""
 SCHEMA = 1
 """The schema version of a notice's body."""
 REPEAT_PREFIX = "(possible repeat) "
 """The prefix of a payload that may have been posted before."""
 _MAX_TEXT_LENGTH = 1000
 _MIN_CLEAR_LENGTH = 8
-"""A parameter's name is clear without its path if it has at least this many letters.
-
-`S3Uri` has too few."""
+"""A shorter name, such as `S3Uri`, is not clear without its path."""
 _NUMBER_LIMIT = Decimal(10**9)
 _NUMBER_PLACES = Decimal("0.00001")
 _MAX_ATTRIBUTE_LENGTH = 256
@@ -60,7 +56,7 @@ _HOUR = "%Y-%m-%dT%H"
 
 
 class Attribute(TypedDict):
-    """An SNS message attribute; `type` is String, Number or String.Array."""
+    """An SNS message attribute. `type` is String, Number or String.Array."""
 
     type: str
     value: str
@@ -70,10 +66,10 @@ _HELD_ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", 
 
 
 class CardLine(NamedTuple):
-    """A line of a card, with an optional label; `is_code` marks a text to copy.
+    """A line of a card. `is_code` marks a text to copy.
 
-    A full card first drops the line with the highest `drop_priority`. A line with 0 is never
-    dropped.
+    If a card is too long, the line with the highest `drop_priority` is dropped first. A line with 0
+    is never dropped.
     """
 
     text: str
@@ -83,16 +79,18 @@ class CardLine(NamedTuple):
 
     @property
     def labelled_text(self) -> str:
-        """The label, a colon and the text; the text alone without a label."""
+        """The text, after its label if there is one."""
         return f"{self.label}: {self.text}".strip() if self.label else self.text
 
 
 class MessageCard(Struct, frozen=True):
-    """The content of a message; the fields are in the order in which they are shown.
+    """The content of a message, with its fields in the order in which they are shown.
 
-    The first line is `headline` and, after a colon, `next_step` if there is one. `owner` and
-    `account_region` share a line, and so do `links` and `rule`. A card that is not about a single
-    run has no `account_region`. SNS subscriptions can filter by `attributes`.
+    `headline` and `next_step` are the first line. `owner` and `account_region` share a line, and so
+    do `links` and `rule`.
+
+    `account_region` is empty if the card is not about a single run. SNS subscriptions can filter by
+    `attributes`.
     """
 
     headline: str
@@ -107,20 +105,18 @@ class MessageCard(Struct, frozen=True):
 
     @property
     def short_owner(self) -> str:
-        """The owner's name, shortened if the line with account and region would otherwise be too
-        long.
-        """
+        """The owner's name, cut if the owner line would be too long."""
         room = max(ROW_WIDTH - len(self.account_region) - len(", "), len(NO_OWNER_LABEL))
         return cut_middle(for_terminal(self.owner or NO_OWNER_LABEL), room)
 
     @property
     def owner_line(self) -> str:
-        """The owner, account and region; "" if the card has no account and region."""
+        """The owner, account and region, or "" without account and region."""
         return f"{self.short_owner}, {self.account_region}" if self.account_region else ""
 
     @property
     def title(self) -> str:
-        """The first line: the headline and the next step."""
+        """The first line of the message."""
         return f"{self.headline}: {self.next_step}" if self.next_step else self.headline
 
     @property
@@ -137,9 +133,10 @@ def row_count(text: str) -> int:
 
 
 def fit_card(card: MessageCard, max_rows: int) -> MessageCard:
-    """Returns the card in at most `max_rows` rows, as far as its commands allow.
+    """Returns the card, shortened to `max_rows` rows.
 
-    Lines are dropped by their `drop_priority`, then the longest texts are cut.
+    Lines are dropped by their `drop_priority`, then the longest texts are cut. Commands are never
+    cut, so the card may stay longer.
     """
     lines = [*card.lines, *card.commands]
     link_line = LINK_SEPARATOR.join([*(link.label for link in card.links), f"Rule: {card.rule}"])
@@ -165,9 +162,6 @@ def fit_card(card: MessageCard, max_rows: int) -> MessageCard:
 
 
 def _cut_to_rows(line: CardLine, max_rows: int) -> str:
-    """Returns the line's text, cut so that label and text take at most `max_rows` rows of an
-    e-mail.
-    """
     text = for_plain_text(line.labelled_text, _MAX_TEXT_LENGTH)
     rows = textwrap.wrap(text, ROW_WIDTH, max_lines=max_rows, placeholder=f" {ELLIPSIS}")
     return " ".join(rows).removeprefix(f"{line.label}: ")
@@ -176,9 +170,9 @@ def _cut_to_rows(line: CardLine, max_rows: int) -> str:
 def held_messages_card(
     hour: ChannelHour, history: HistoryLocation = DEFAULT_HISTORY
 ) -> MessageCard:
-    """Returns the card about an hour's held messages: their number and the largest amounts.
+    """Returns the card about an hour's held messages.
 
-    The card's commands read `history`.
+    `history`: the history that the card's commands read.
     """
     other_count, since_text = hour.held - len(hour.largest_messages), f"{hour.began_at:%Y-%m-%d}"
     return MessageCard(
@@ -198,25 +192,25 @@ def held_messages_card(
 def short_name(family: str, *, with_group: bool = True) -> str:
     """Returns the last part of a family's name.
 
-    For a pipeline step the pipeline's name comes first, unless `with_group` is False.
+    For a pipeline step it begins with the pipeline's name, unless `with_group` is False.
     """
     parents = (alert_subject(family) if with_group else family).rpartition("/")[0]
     return cut_middle(for_terminal(family.removeprefix(f"{parents}/")), MAX_FAMILY_LENGTH)
 
 
 def subject_name(family: str) -> str:
-    """Returns the short name of a family, or of its pipeline if the family is a pipeline step."""
+    """Returns the family's short name. For a pipeline step it is the pipeline's short name."""
     return short_name(alert_subject(family))
 
 
 def line_to_paste(parameter: str, value: str) -> str:
-    """Returns a recommendation's `parameter = value`, with a short path and cut if needed."""
+    """Returns `parameter = value`. A long line loses the parameter's path or is cut."""
     line = f"{short_path(parameter, len(f'{parameter} = {value}'))} = {value}"
     return cut_middle(without_paths(line), MAX_CODE_LENGTH)
 
 
 def short_path(parameter: str, line_length: int) -> str:
-    """Returns the parameter without its path if its line is too long and the name is clear."""
+    """Returns `parameter`, without its path if the line is too long and the name is clear."""
     path, _, name = parameter.rpartition(".")
     keeps_path = line_length <= ROW_WIDTH or "[" in path or len(name) < _MIN_CLEAR_LENGTH
     return parameter if keeps_path else name
@@ -225,7 +219,7 @@ def short_path(parameter: str, line_length: int) -> str:
 def message_attributes(
     audit: MessageAudit, decision: AlertDecision = FIRST_ALERT
 ) -> dict[str, Attribute]:
-    """Returns message attributes for subscription filters; an unknown value has no attribute."""
+    """Returns attributes by which SNS subscriptions filter. An unknown value has no attribute."""
     document, job = audit.document, audit.job
     texts = {
         "month_severity": decision.month_severity,
@@ -260,7 +254,7 @@ def text_attributes(texts: Mapping[str, str | None]) -> dict[str, Attribute]:
 
 
 def _number(amount: Decimal) -> str:
-    """Returns a number that SNS can filter: within ±1,000,000,000, with at most five decimals."""
+    """SNS filters numbers within ±1,000,000,000 that have at most five decimals."""
     bounded = max(min(amount, _NUMBER_LIMIT), -_NUMBER_LIMIT)
     return f"{bounded.quantize(_NUMBER_PLACES, ROUND_HALF_UP).normalize():f}"
 
@@ -268,17 +262,17 @@ def _number(amount: Decimal) -> str:
 Payload = dict[str, Any]
 NO_OWNER_IDS: Mapping[str, str] = {}
 Writer = Callable[[MessageCard, Mapping[str, str]], Payload]
-"""A function that makes a channel's payload, within its size limits, from a card and owner ids."""
+"""Makes a channel's payload from a card and owner ids, within the channel's size limits."""
 Check = Callable[[Payload], None]
-"""A function that raises MalformedData for a payload that its channel cannot post."""
+"""Raises MalformedData for a payload that its channel cannot post."""
 NO_CHECKS: Mapping[str, Check] = {}
 
 
 class Notice(Struct, frozen=True):
-    """A payload for one channel to post.
+    """A payload for one channel.
 
-    `held_hour`: the start of an hour if the notice replaces the messages held back in that hour,
-    else None. The payload of such a notice is made once the hour is over.
+    `held_hour`: the start of an hour, if the notice replaces the messages that were held back in
+    that hour. The payload of such a notice is made once the hour is over.
     """
 
     notice_id: str
@@ -288,7 +282,7 @@ class Notice(Struct, frozen=True):
 
 
 def to_json(notice: Notice) -> str:
-    """Returns the message body: JSON in ASCII, because SQS refuses some Unicode characters."""
+    """Returns the notice as JSON in ASCII, because SQS refuses some Unicode characters."""
     held_hour = {} if notice.held_hour is None else {"held_hour": f"{notice.held_hour:{_HOUR}}"}
     return json.dumps(
         {
@@ -304,7 +298,7 @@ def to_json(notice: Notice) -> str:
 def parse_notice(body: str, checks: Mapping[str, Check] = NO_CHECKS) -> Notice:
     """Parses the body of an SQS message. Raises MalformedData.
 
-    `checks`: the payload checks by channel name. Payloads of other channels are not checked.
+    `checks`: payload checks by channel name. A payload without a check is accepted.
     """
     try:
         message = json.loads(body)

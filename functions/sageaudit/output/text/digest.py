@@ -39,24 +39,21 @@ from sageaudit.output.text.words import count_text
 from sageaudit.structs import replace
 
 DIGEST_ROWS = 30
-"""The most rows of a digest's card, which fill two screens of a phone."""
+"""The maximum number of rows of the card: two screens of a phone."""
 _ALL_JOBS_OWNER = "All jobs"
 _ROUTE_OWNER = "One route"
-"""The owner in the digest of one route."""
 _ATTRIBUTES: Mapping[str, Attribute] = {"message_kind": {"type": "String", "value": "digest"}}
 _MAX_RECOMMENDATIONS = 5
 _MAX_CHANGES = 3
 _OLD_DAYS = 60
-"""The age in days from which open recommendations are counted in a separate line."""
+"""Older open recommendations are counted in a line of their own."""
 _GROWTH_FACTOR = Decimal("1.5")
 _MIN_GROWTH_USD = Decimal(20)
-"""The smallest growth in USD that is in the headline; it must also reach `_GROWTH_FACTOR`. Our
-choice.
-"""
+"""The smallest growth in the headline. It must also reach `_GROWTH_FACTOR`. Our choice."""
 _MIN_CHANGE_USD = Decimal(1)
-"""The smallest change of spend, in USD, with which a family is listed. Our choice."""
+"""The smallest change with which a family is listed. Our choice."""
 _MIN_IDLE_USD = Decimal(10)
-"""The smallest idle capacity of a week, in USD, that has a line. Our choice."""
+"""The smallest idle capacity of a week that has a line. Our choice."""
 _ZERO = Decimal(0)
 
 
@@ -73,9 +70,9 @@ NO_REPORT = DigestReport()
 def digest_card(
     digest: Digest, report: DigestReport = NO_REPORT, history: HistoryLocation = DEFAULT_HISTORY
 ) -> MessageCard:
-    """Returns the digest's card; a headline alone for a week without jobs.
+    """Returns the digest's card. A week without jobs has only a headline.
 
-    The card's command reads `history`.
+    `history`: the history that the card's command reads.
     """
     week_text = f"Week to {digest.until}"
     if not digest.total.jobs:
@@ -122,12 +119,10 @@ def _open_recommendations(
 
 
 def _should_list(recommendation: FamilyRecommendation, digest: Digest) -> bool:
-    """Whether the recommendation has dollars in the last `MONTH_DAYS`, or its amount is unknown."""
     return recommendation.amount is None or recommendation.recent_total(digest.now, MONTH_DAYS) > 0
 
 
 def _headline_end(digest: Digest) -> str:
-    """Returns the headline's end: a large growth of the spend, or the waste."""
     if _growth_text(digest) and digest.previous_total:
         times_text = f"{digest.total.total_usd / digest.previous_total.total_usd:.1f} times"
         return f", {_ratio_text(times_text, digest)} the week before"
@@ -140,7 +135,7 @@ def _headline_end(digest: Digest) -> str:
 
 
 def _growth_text(digest: Digest) -> str:
-    """Returns the family that has at least half of a large growth; "" if there is none."""
+    """Returns the family that has at least half of a large growth, or ""."""
     previous_usd = digest.previous_total.total_usd if digest.previous_total else _ZERO
     growth_usd = digest.total.total_usd - previous_usd
     top = digest.changed_families[0] if digest.changed_families else None
@@ -169,7 +164,6 @@ def _spend_texts(digest: Digest) -> Iterator[str]:
 
 
 def _ratio_text(ratio: str, digest: Digest) -> str:
-    """Returns a ratio to the previous week, with "about" unless both weeks are exact."""
     weeks = filter(None, (digest.total, digest.previous_total))
     is_exact = all(week.spend_qualifier is SpendQualifier.EXACT for week in weeks)
     return about_text(ratio, estimated=not is_exact)
@@ -181,9 +175,6 @@ def _waste_text(total: Sums) -> str:
 
 
 def _idle_lines(total: Sums) -> Iterator[CardLine]:
-    """Yields a line about idle capacity that is not counted as avoidable or lost, if it is large
-    enough.
-    """
     idle = sums_amounts(total).idle
     uncounted_usd = (idle.usd or _ZERO) - total.idle_counted_usd
     if uncounted_usd >= _MIN_IDLE_USD:
@@ -200,7 +191,6 @@ def _change_lines(changes: Iterable[ChangedFamily]) -> Iterator[CardLine]:
 
 
 def _change_text(family: ChangedFamily) -> str:
-    """Returns `train-bert +$120.50`, or `train-bert +$64.00 (new)`."""
     amount = format_signed_usd(family.change_usd, family.qualifier)
     suffix_text = f" ({family.change})" if family.change in {"new", "gone"} else ""
     return f"{short_name(family.family or 'unknown')} {amount}{suffix_text}"
@@ -209,9 +199,7 @@ def _change_text(family: ChangedFamily) -> str:
 def _recommendation_lines(
     recommendations: Iterable[FamilyRecommendation], digest: Digest
 ) -> Iterator[CardLine]:
-    """Yields a heading and the recommendations. A full card drops the last recommendations
-    first.
-    """
+    """A full card drops the last recommendations first."""
     for index, recommendation in enumerate(recommendations):
         change = recommendation.rule
         if recommendation.parameter:
@@ -233,10 +221,6 @@ def _amount_text(recommendation: FamilyRecommendation, digest: Digest) -> str:
 
 
 def _outcome_lines(digest: Digest) -> Iterator[CardLine]:
-    """Yields lines about recommendations that were followed, silenced, are old, or had no message.
-
-    The last line counts jobs that could not be audited. A line without content is omitted.
-    """
     followed = [
         recommendation
         for recommendation in digest.recommendations
@@ -274,7 +258,6 @@ def _outcome_lines(digest: Digest) -> Iterator[CardLine]:
 
 
 def _followed_text(recommendations: list[FamilyRecommendation]) -> str:
-    """Returns `3 in 180 days; 1 measured: $84.20 saved in 6 runs; 1 withdrawn`."""
     texts = [f"{len(recommendations):,} in {LOOK_BACK_DAYS} days"]
     measured = [recommendation for recommendation in recommendations if recommendation.measured]
     if measured:
@@ -296,7 +279,6 @@ def _followed_text(recommendations: list[FamilyRecommendation]) -> str:
 def _recent_usd_text(
     recommendations: Iterable[FamilyRecommendation], digest: Digest, days: int
 ) -> str:
-    """Returns the avoidable and lost dollars of the recommendations in the last `days` days."""
     amounts = (
         recommendation.recent_amounts(digest.now, days)
         for recommendation in recommendations

@@ -1,7 +1,7 @@
 """The texts of a finding, which all views show.
 
-The texts are not escaped: each view must pass them through a function of `untrusted`, and cut them
-to the space that it has.
+The texts are not escaped. Each view must pass them through a function of `untrusted`, and cut them
+to its space.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from sageaudit.output.text.words import assignment_line, key_label, setting_text
 NO_STEP = "look at the audit"
 """The step for a finding that names nothing to change."""
 _LOSS_STEP = "find out why it left no result"
-"""The same for a finding about a run whose cost was lost."""
+"""The step for a finding about lost cost."""
 _MAX_FIX_LENGTH = 400
-"""The most characters of a fix in one line, without the count of omitted parameters."""
+"""The length excludes the count of omitted parameters."""
 _MAX_STEP_LENGTH = 60
 _MAX_VALUE_LENGTH = 24
-"""The most characters of a path or value in a short step."""
 _SAVING_UNKNOWN = "saving unknown"
 SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z0-9])")
 _CLAUSE_END = re.compile(r"[,;:]| \(|[.] ")
@@ -39,19 +38,18 @@ _ASSUMED_TIMES = re.compile(
     r"\b(?:counted as|assumes that a run takes) (up to )?(\d+(?:\.\d+)?) times as long",
     re.IGNORECASE,
 )
-"""The counted run time, in the words of older and of new audits."""
+"""Old and new audits word the counted run time differently."""
 _TENTH = Decimal("0.1")
 
 
 class FindingParts(Struct, frozen=True):
     """The texts of a finding.
 
-    `dollars`: the amount; None for a finding without an amount, or one that is not counted.
-    `not_counted_because`: the reason if the finding is exempt or another finding covers it; else
-    None. `saving_text`: what the fix saves, or None.
+    `dollars`: None if the finding has no amount or is not counted. `not_counted_because`: the
+    finding is exempt, or another finding covers it. `saving_text`: what the fix saves.
 
-    `alternatives`: titles, each with the parameters that change together, the best first; a first
-    step in words has no parameters. `facts`: labels and values of the evidence.
+    `alternatives`: a title and the parameters that change together, the best first. A first step in
+    words has no parameters. `facts`: labels and values of the evidence.
     """
 
     rule: str
@@ -70,8 +68,8 @@ class FindingParts(Struct, frozen=True):
 def finding_parts(document: AuditDocument) -> tuple[list[FindingParts], str | None]:
     """Returns the findings, and a sentence about findings that were reported for an earlier run.
 
-    The sentence is None if there are no such findings; they are only in the sentence. Findings in
-    the totals come first, by saving. Findings that are not counted come last.
+    Counted findings come first, by saving. Findings in the sentence are not in the list. The
+    sentence is None if there are none.
     """
     findings = sorted(document["findings"], key=_order)
     repeated = [finding for finding in findings if finding["reported_for_run"]]
@@ -112,9 +110,6 @@ def make_finding_parts(finding: FindingDocument) -> FindingParts:
 def _alternatives(
     finding: FindingDocument, fix_saving_text: str | None
 ) -> Iterator[tuple[str, Sequence[FixDocument]]]:
-    """Yields titles with parameters: the first step, the fix, then each alternative with its
-    saving.
-    """
     if step := finding.get("first_step"):
         yield f"First step: {step}.", ()
     bucket, estimated = Bucket(finding["bucket"]), finding["estimated"]
@@ -136,8 +131,8 @@ def _alternatives(
 def fix_text(finding: FindingDocument) -> str | None:
     """Returns what to change in one line: `ResourceConfig.InstanceType = "ml.g4dn.2xlarge"`.
 
-    "; " joins parameters that change together. Without a fix it is the first alternative, or the
-    first step in words; None if the finding has neither.
+    Without a fix, returns the first alternative or the first step in words; None if there is
+    neither.
     """
     fixes = (fix for fix in (finding["fix"], *finding["alternatives"]) if fix)
     lines = [assignment_line(parameter) for parameter in next(fixes, ())]
@@ -169,7 +164,7 @@ def saving_figure(finding: FindingDocument) -> Figure:
 
 
 def dollars_text(finding: FindingDocument) -> str | None:
-    """Returns `$42.50 avoidable`, or `up to $9 avoidable (not in the totals)`; None without
+    """Returns `$42.50 avoidable` or `up to $9 avoidable (not in the totals)`, or None without
     dollars.
     """
     bucket, counted_usd = finding["bucket"], finding["saving_usd"]
@@ -189,9 +184,9 @@ def dollars_text(finding: FindingDocument) -> str | None:
 
 
 def describe_saving(finding: FindingDocument) -> str | None:
-    """Returns `saves $42.50 per run`, or `may save about $700 to $830 per run`.
+    """Returns `saves $42.50 per run` or `may save about $700 to $830 per run`.
 
-    If other fixes save a part of the amount, the text begins with what is left for this fix. None
+    If other fixes save a part, the text begins with what this fix saves in addition. Returns None
     if the saving is unknown or 0.
     """
     counted_usd, alone_usd = finding["saving_usd"], finding["saving_alone_usd"]
@@ -235,10 +230,10 @@ def _not_counted_text(finding: FindingDocument) -> str | None:
 
 
 def short_step(finding: FindingDocument, instances: str | None, *, is_trial: bool = False) -> str:
-    """Returns what to do in a few words: `use 1 x ml.g5.xlarge`, `set InputMode to FastFile`.
+    """Returns what to do in a few words, such as `set InputMode to FastFile`.
 
-    `instances`: the job's instances, such as `2 x ml.g5.xlarge`. For a first step in words, the
-    first clause is returned, with a lower-case first letter.
+    `instances`: the job's instances, such as `2 x ml.g5.xlarge`. A first step in words is cut to
+    its first clause.
     """
     step = without_paths(finding.get("first_step") or "")
     if not step:
@@ -276,9 +271,7 @@ def _short_fix_step(fix: Sequence[FixDocument], instances: str | None, *, is_tri
 
 
 def short_caveat(finding: FindingDocument) -> str:
-    """Returns by how much the run takes longer if the caveat says so, else the caveat's first
-    sentence.
-    """
+    """Returns the longer run time that the caveat names, else the caveat's first sentence."""
     caveat = finding["caution"] or ""
     if match := _ASSUMED_TIMES.search(caveat) or _TIMES_AS_LONG.search(caveat):
         times = Decimal(match[2]).quantize(_TENTH, ROUND_HALF_UP)

@@ -1,14 +1,15 @@
 """Writes a finding's fix as code to paste, for the SageMaker SDKs and boto3.
 
-Each snippet contains only what changes. A comment names a parameter for which the SDK has no
-argument. Values are always on one line, because names may be hostile: characters that do not print
-are escaped.
+A snippet contains only what changes. A comment names each parameter for which the SDK has no
+argument. Names may be hostile, so values stay on one line and characters that do not print are
+escaped.
 
-`data/fix_names.json` maps each request path to its SDK paths in version 3 and version 2; an SDK
-path is null if there is no argument. `*` in a request path stands for a name chosen by the user,
-such as a channel. An SDK path starts at the call: `ModelTrainer > compute:Compute > instance_type`
-means `ModelTrainer(compute=Compute(instance_type=...))`. `[channel_name]` is a list whose elements
-have that argument as their name, and `{*}` is a mapping.
+`data/fix_names.json` maps each request path to its SDK paths in version 3 and version 2; null means
+no argument. `*` in a request path stands for a name chosen by the user, such as a channel.
+
+An SDK path starts at the call: `ModelTrainer > compute:Compute > instance_type` means
+`ModelTrainer(compute=Compute(instance_type=...))`. `[channel_name]` is a list whose elements have
+that argument as their name, and `{*}` is a mapping.
 
 Sources: SageMaker Python SDK, sagemaker 2.257.7 (v2), sagemaker-train 1.27.0 and sagemaker-core
 2.27.0 (v3).
@@ -48,7 +49,6 @@ ELEMENT_NAMES = {
 }
 """The member that identifies an element, by the name of the request's list."""
 _STRING_MAPS = frozenset({"Environment", "HyperParameters", "StaticHyperParameters"})
-"""Members of a request that map strings to strings."""
 _CRITERIA = "completion_criteria_config:TuningJobCompletionCriteriaConfig"
 _VALUE_TRANSLATIONS: dict[str, dict[str | None, object]] = {
     "Estimator > debugger_hook_config": {None: False},
@@ -59,14 +59,14 @@ _VALUE_TRANSLATIONS: dict[str, dict[str | None, object]] = {
         "Disabled": False,
     },
 }
-"""SDK argument values by SDK path and request value; None is the key for a removed parameter."""
+"""The keys are SDK paths and request values. None is the key of a removed parameter."""
 _NOTES = {
     "ModelTrainer > input_data_config[channel_name]:Channel > input_mode": (
         "use Channel instead of InputData, because InputData has no input mode"
     )
 }
 _ALWAYS_SENT = {"Estimator > volume_size", "Processor > volume_size_in_gb"}
-"""SDK paths of arguments that the SDK sends with a default if the code has no value for them."""
+"""The SDK sends a default for these arguments if the code has no value for them."""
 _MAPPING = "{}"
 _LIST = "[]"
 _BRACKETS = {_MAPPING: ("{", "}"), _LIST: ("[", "]")}
@@ -78,7 +78,7 @@ _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 class SdkPaths(NamedTuple):
-    """The SDK paths of one parameter in versions 3 and 2; None if that version has no argument."""
+    """The SDK paths of one parameter. None means that the version has no argument for it."""
 
     v3: str | None
     v2: str | None
@@ -107,7 +107,7 @@ class ParameterRow(Struct, frozen=True):
 class MappedParameter(Struct, frozen=True):
     """A parameter's row in `fix_names.json`.
 
-    `user_names`: the names in the request path that the stars of `pattern` stand for.
+    `user_names`: the names that the stars of `pattern` stand for.
     """
 
     pattern: str
@@ -116,10 +116,7 @@ class MappedParameter(Struct, frozen=True):
 
 
 def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
-    """Returns the fix as source code that can be parsed; "" for an empty fix.
-
-    `kind`: the value of a JobKind.
-    """
+    """Returns the fix as source code, or "" for an empty fix. `kind`: the value of a JobKind."""
     job_kind = JobKind(kind)
     rows: list[ParameterRow] = []
     comments: list[str] = []
@@ -134,9 +131,7 @@ def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
 def _row(
     kind: JobKind, fix: FixDocument, dialect: Dialect
 ) -> tuple[ParameterRow | None, str | None]:
-    """Returns the parameter's row (None if there is no argument) and a comment (None without
-    one).
-    """
+    """Returns the row and a comment. The row is None if the SDK has no argument."""
     mapped = mapped_parameter(kind, fix["parameter"])
     new = fix["new"]
     if mapped is None:
@@ -159,7 +154,6 @@ def _row(
 
 
 def _in_request(mapped: MappedParameter, value: Any) -> Any:
-    """Returns the value as it stands in a request: as a string if it is in a map of strings."""
     if value is None or _STRING_MAPS.isdisjoint(mapped.pattern.split(".")[:-1]):
         return value
     if isinstance(value, bool):
@@ -175,7 +169,6 @@ def _as_comment(fix: FixDocument) -> str:
 
 
 def _render_opened(step: PathStep, rows: list[ParameterRow], depth: int, column: int) -> str:
-    """Returns the code of a call, list or mapping, which starts at `column` of its line."""
     items = [_prefix(step, PathStep(step.label)) + _python(step.name)] if step.label else []
     for inner_step, inner_rows in _group_by_first_step(rows):
         name = _prefix(step, inner_step)
@@ -195,14 +188,12 @@ def _render_opened(step: PathStep, rows: list[ParameterRow], depth: int, column:
 
 
 def _prefix(parent: PathStep, step: PathStep) -> str:
-    """Returns the text before a value: a key or the name of an argument; "" in a list."""
     if parent.opener == _LIST:
         return ""
     return f"{_python(step.name)}: " if parent.opener == _MAPPING else f"{step.name}="
 
 
 def _python(value: Any) -> str:
-    """Returns the value as a Python literal."""
     if value is None or isinstance(value, bool):
         return str(value)
     if isinstance(value, Decimal) and value.is_finite():
@@ -217,14 +208,11 @@ def _python(value: Any) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Returns the text for a comment, with characters that do not print escaped."""
     return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
 def _escape(char: str) -> str:
-    """Returns the character's escape sequence; for half of a surrogate pair, of the replacement
-    character.
-    """
+    """Half of a surrogate pair becomes the replacement character."""
     code = ord(_REPLACEMENT if "\ud800" <= char <= "\udfff" else char)
     return f"\\U{code:08x}" if code > _BEYOND_16_BITS else f"\\u{code:04x}"
 
@@ -233,8 +221,7 @@ def _escape(char: str) -> str:
 def sdk_paths(kind: JobKind) -> Mapping[str, SdkPaths]:
     """Returns the SDK paths of a kind's parameters, by request path.
 
-    Tuning jobs also have the parameters of their trials, which the SDKs' tuners take from an
-    estimator or trainer.
+    A tuning job also has its trials' parameters, which the SDKs take from an estimator or trainer.
     """
     text = resources.files("sageaudit.data").joinpath(NAMES_FILE).read_text(encoding="utf-8")
     rows = json.loads(text).get(kind.value, {})
@@ -249,7 +236,7 @@ def sdk_paths(kind: JobKind) -> Mapping[str, SdkPaths]:
 
 
 def mapped_parameter(kind: JobKind, path: str) -> MappedParameter | None:
-    """Returns the parameter's row for a request path; None without a row.
+    """Returns the row for a request path, or None.
 
     Tuning jobs also accept the paths of training jobs.
     """
@@ -263,7 +250,7 @@ def mapped_parameter(kind: JobKind, path: str) -> MappedParameter | None:
 
 
 def parse_path(text: str, user_names: Iterable[str]) -> tuple[PathStep, ...]:
-    """Parses an SDK path, whose first step is the call. Raises ValueError for malformed text."""
+    """Parses an SDK path. Its first step is the call. Raises ValueError for malformed text."""
     names = iter(user_names)
     steps: list[PathStep] = []
     for part in text.split(" > "):
@@ -284,7 +271,6 @@ def parse_path(text: str, user_names: Iterable[str]) -> tuple[PathStep, ...]:
 
 
 def _request_path(kind: JobKind, mapped: MappedParameter) -> tuple[PathStep, ...]:
-    """Returns the path in a boto3 call, which has the request's own names."""
     members = mapped.pattern.split(".")
     steps = [f"client.create_{kind.spec.sdk_noun}"]
     for member, next_member in zip(members, [*members[1:], ""], strict=True):
@@ -300,9 +286,6 @@ def _request_path(kind: JobKind, mapped: MappedParameter) -> tuple[PathStep, ...
 def _group_by_first_step(
     rows: Iterable[ParameterRow],
 ) -> Iterator[tuple[PathStep, list[ParameterRow]]]:
-    """Groups rows by their first step, in order of appearance, and removes that step from the
-    rows.
-    """
     groups: dict[PathStep, list[ParameterRow]] = {}
     for row in rows:
         inner_row = ParameterRow(row.path[1:], row.value, row.is_removed)

@@ -37,8 +37,7 @@ _FULL_COST = "the full cost"
 def headline(document: AuditDocument) -> str:
     """Returns the headline of an audit: `$0.51 of $0.66 (77%) was avoidable`.
 
-    There is no percentage if the bill is incomplete. "None was found" requires that everything was
-    judged and nothing is worth a trial. "Up to" marks what may be lost in addition.
+    An incomplete bill has no percentage. "Up to" marks a further loss that is not certain.
     """
     amounts = document_amounts(document)
     if is_running(document):
@@ -65,9 +64,6 @@ def headline(document: AuditDocument) -> str:
 
 
 def _share_of_cost(document: AuditDocument, spend: Figure, amount_usd: Decimal) -> str:
-    """Returns `$0.51 of $0.66 (77%)`, `the full cost, $0.66,`, or the amount if the cost is
-    unknown.
-    """
     bill = document["bill"]
     amount = Figure(amount_usd, estimated=bool(bill["estimated"]))
     if not bill["total_usd"]:
@@ -107,10 +103,6 @@ def _no_waste_headline(document: AuditDocument, amounts: Amounts) -> str:
 
 
 def _possible_figure(document: AuditDocument, possible: Figure) -> Figure | None:
-    """Returns the largest of the possible sum and the uncounted ranges, which start at 0.
-
-    None if it is under a cent.
-    """
     candidates = [
         saving_figure(finding)
         for finding in document["findings"]
@@ -124,7 +116,6 @@ def _possible_figure(document: AuditDocument, possible: Figure) -> Figure | None
 
 
 def _exempt_saving_text(document: AuditDocument) -> str | None:
-    """Returns the largest saving of an exempt finding; None without such a saving."""
     savings_usd = [
         finding["saving_alone_usd"] or _ZERO
         for finding in document["findings"]
@@ -147,7 +138,7 @@ def _running_headline(document: AuditDocument, spend: Figure) -> str:
 
 
 def is_running(document: AuditDocument) -> bool:
-    """Whether the job was still running when it was audited, so that no rule judged it."""
+    """Returns True if the job was still running when it was audited, so that no rule judged it."""
     return any(unknown["code"] == JOB_NOT_FINISHED for unknown in document["unknown"])
 
 
@@ -172,10 +163,7 @@ def account_headline(total: Sums) -> str:
 
 
 def judged_text(total: Sums) -> str:
-    """Returns `20 of 26 jobs, 3 more partly, were judged ($3,984.00 of $4,540.00)`.
-
-    If all jobs were judged, it is `All 26 jobs were judged ($4,540.00)`.
-    """
+    """Returns `20 of 26 jobs, 3 more partly, were judged ($3,984.00 of $4,540.00)`."""
     is_all = total.jobs > 0 and judged_count(total) == total.jobs
     jobs_text = f"all {count_text(total.jobs, 'job')}" if total.jobs > 1 else "the job"
     verb = "was" if total.jobs == 1 else "were"
@@ -188,12 +176,12 @@ def judged_text(total: Sums) -> str:
 
 
 def judged_count(total: Sums) -> int:
-    """Returns how many jobs were judged as a whole."""
+    """Returns how many jobs were judged completely."""
     return total.jobs - total.partly_judged - total.unauditable - total.not_judged
 
 
 def judged_figure(total: Sums) -> Figure:
-    """Returns the spend of the judged jobs, qualified like the total."""
+    """Returns the spend of the judged jobs. It is as exact as the total."""
     is_lower_bound = bool(total.incomplete)  # a job without a known total is in neither sum
     doubts = replace(sums_doubts(total), is_lower_bound=is_lower_bound)
     has_cost = total.known_total_usd is not None
@@ -207,7 +195,7 @@ def judged_jobs(total: Sums) -> str:
 
 
 def part_of_judged(figure: Figure, total: Sums) -> str:
-    """Returns `12% of the judged spend`; "" if the amount or the spend is 0 or unknown."""
+    """Returns `12% of the judged spend`, or "" if the amount or the spend is 0 or unknown."""
     if not figure.upper_end or not total.judged_usd:
         return ""
     return f"{percent_text(figure.upper_end, total.judged_usd)} of the judged spend"
@@ -230,7 +218,10 @@ def coverage_headline(coverage: Coverage) -> str:
 
 
 def outside_text(coverage: Coverage) -> str:
-    """Returns `Not audited: endpoints $300.00, notebooks $20.00.`; "" if the bill has only jobs."""
+    """Returns `Not audited: endpoints $300.00, notebooks $20.00.`
+
+    Returns "" if the bill has only jobs.
+    """
     usages = [
         f"{usage.name} {format_usd(usage.usd)}" for usage in coverage.uncovered_usage[:_MAX_NAMES]
     ]

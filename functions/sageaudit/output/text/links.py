@@ -1,8 +1,7 @@
 """Links to the AWS console, and commands to paste.
 
-The console opens the signed-in account, so views show the account's id beside a link. A link needs
-a known partition and a valid region. Sources: the console's addresses as public projects record
-them.
+The console opens the account in which the reader is signed in, so views show the account's id
+beside a link. Source of the addresses: public projects.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ _DOMAINS = {
 }
 _HEX = re.compile(r"%([0-9A-F]{2})")
 _MAX_HOSTS = 2
-"""The maximum number of hosts in a metrics link, because a message limits the length of URLs."""
+"""A message limits the length of URLs."""
 _MARGIN = timedelta(minutes=5)
-"""The time before and after the run that the metrics link shows."""
+"""The metrics link shows this time before and after the run."""
 
 
 class HistoryLocation(Struct, frozen=True):
     """The options with which a command finds a history.
 
-    Without options, a command reads the default history of whoever runs it.
+    Without options it reads the default history of the person who runs it.
     """
 
     options: tuple[str, ...] = ()
@@ -45,7 +44,7 @@ class HistoryLocation(Struct, frozen=True):
     def for_table(cls, name: str, region: str) -> Self:
         """Returns the options that select a stack's table.
 
-        They include the region, because the default region of whoever runs the command may differ.
+        They name the region, because the reader's default region may be another one.
         """
         return cls(("--table", name, "--table-region", region))
 
@@ -66,8 +65,9 @@ class Link(Struct, frozen=True):
 
 
 class RunToLink(Struct, frozen=True):
-    """The facts about a run from which its links are made; `hosts` is the number of hosts, or
-    None.
+    """The facts about a run from which its links are made.
+
+    `hosts`: the number of hosts. `period_s`: the period of the metrics, in seconds.
     """
 
     kind: JobKind
@@ -81,7 +81,7 @@ class RunToLink(Struct, frozen=True):
 
 
 def document_links(document: AuditDocument) -> tuple[Link, ...]:
-    """Returns links to the job, its metrics and its logs; for a roll-up only a link to the job."""
+    """Returns links to the job, its metrics and its logs. A roll-up has only a link to the job."""
     job, coverage = document["job"], document["audit"]["coverage"]
     return run_links(
         RunToLink(
@@ -98,7 +98,7 @@ def document_links(document: AuditDocument) -> tuple[Link, ...]:
 
 
 def run_links(run: RunToLink) -> tuple[Link, ...]:
-    """Returns a run's links; the metrics link of a running job has no end time."""
+    """Returns a run's links, or none if its partition or region is not known."""
     console_url, region = _console_url(run.arn, run.region), run.region
     if console_url is None or region is None:
         return ()
@@ -117,7 +117,7 @@ def run_links(run: RunToLink) -> tuple[Link, ...]:
 
 
 def object_url(partition: str, region: str, bucket: str, key: str) -> str:
-    """Returns the console page of an S3 object, whose content needs permission to read."""
+    """Returns the console page of an S3 object. The reader needs permission to read the object."""
     console_url = f"https://{region}.{_DOMAINS.get(partition, _DOMAINS['aws'])}"
     return f"{console_url}/s3/object/{bucket}?region={region}&prefix={quote(key, safe='')}"
 
@@ -131,9 +131,8 @@ def _console_url(arn: str | None, region: str | None) -> str | None:
 
 
 def _log_streams(namespace: str, name: str) -> str:
-    """Returns the search for a job's log streams, quoted twice, with `$` for `%`.
-
-    The slash after the name excludes jobs with a longer name.
+    """The console wants the name quoted twice, with `$` for `%`. The slash excludes jobs with a
+    longer name.
     """
     group = quote(quote(namespace, safe=""), safe="").replace("%", "$")
     stream = quote(quote(f"{name}/", safe="", errors="replace"), safe="").replace("%", "$")
@@ -164,9 +163,7 @@ def _host_metrics(namespace: str, host: str) -> str:
 
 
 def _search_metrics(namespace: str, name: str, period_s: int) -> str:
-    """Returns a search for the metrics of a transform job, whose hosts are named by instance
-    ids.
-    """
+    """The hosts of a transform job are named by instance ids, so their metrics are searched."""
     search_text = (
         f'SEARCH(\'{{{namespace},Host}} MetricName="CPUUtilization" "{name}/"\','
         f" 'Average', {period_s})"
@@ -181,9 +178,7 @@ def _time_argument(name: str, moment: datetime | None, margin: timedelta) -> str
 
 
 def _text(value: str) -> str:
-    """Returns a string in the console's graph syntax: special characters become `*` and their hex
-    code.
-    """
+    """In the console's graph syntax, special characters are `*` and their hex code."""
     return "~'" + _HEX.sub(
         lambda match: f"*{match[1].lower()}", quote(value, safe="", errors="replace")
     ).replace("~", "*7e")

@@ -40,11 +40,13 @@ _ALMOST_ALL = Decimal("0.99")
 
 
 class Figure(Struct, frozen=True):
-    """An amount in USD and how exactly it is known; `str` formats both.
+    """An amount in USD and how exactly it is known. `str` formats both.
 
-    `usd`: the counted amount; if it is None, the text is `absent`. `upper_usd`: the upper end of a
-    range. `estimated`: a rate is estimated. `at_least`: a part is unknown. `at_most`: the amount is
-    an upper bound. `rounding`: `ROUND_DOWN` or `ROUND_NEAREST` to two digits; None: to the cent.
+    `usd`: the counted amount; for None the text is `absent`. `upper_usd`: the upper end of a range.
+    `estimated`: a rate is estimated. `at_least`: a part is unknown. `at_most`: the amount is an
+    upper bound.
+
+    `rounding`: `ROUND_DOWN` or `ROUND_NEAREST` to two digits. None rounds to the cent.
     """
 
     usd: Decimal | None
@@ -67,14 +69,12 @@ class Figure(Struct, frozen=True):
 
     @property
     def upper_end(self) -> Decimal | None:
-        """The upper end of a range; the amount itself if there is no range."""
+        """The upper end of a range, or the amount itself."""
         return self.upper_usd if self._is_range else self.usd
 
     @property
     def qualifier(self) -> SpendQualifier:
-        """Whether the amount is exact, a bound, estimated or unknown; a range alone counts as
-        exact.
-        """
+        """Tells if the amount is exact, a bound, estimated or unknown. A range counts as exact."""
         return qualify_amount(
             known=self.usd is not None,
             lower_bound=self.at_least,
@@ -99,14 +99,14 @@ class Figure(Struct, frozen=True):
 
 
 def _with_bound(amount_text: str, *, at_least: bool, at_most: bool) -> str:
-    """Returns the text with "or more" or "up to"; unchanged with both bounds or none."""
+    """Returns the text unchanged with both bounds or none."""
     if at_least == at_most:
         return amount_text
     return f"{amount_text} or more" if at_least else f"up to {amount_text}"
 
 
 def sum_figures(figures: Iterable[Figure]) -> Figure:
-    """Returns the sum. If a figure is unknown, the sum is a lower bound; unknown if the rest is
+    """Returns the sum. It is a lower bound if a figure is unknown, and unknown if the others sum to
     0.
     """
     summands = tuple(figures)
@@ -136,7 +136,7 @@ def format_usd(amount: Decimal | None) -> str:
 def format_signed_usd(amount: Decimal, qualifier: SpendQualifier = SpendQualifier.EXACT) -> str:
     """Returns a difference with its sign: `+$2.00`, `-$2.00 or more`, `$0.00`.
 
-    `qualifier`: how exactly the absolute amount is known.
+    `qualifier`: how exactly the size of the difference is known.
     """
     signed_text = f"+{format_usd(amount)}" if amount >= _CENT else format_usd(amount)
     return _with_bound(
@@ -147,7 +147,7 @@ def format_signed_usd(amount: Decimal, qualifier: SpendQualifier = SpendQualifie
 
 
 def difference_text(current: Figure, previous: Figure) -> str | None:
-    """Returns the increase: `-$2.00 or more`, `$0.00 to +$4.50`; None if an amount is unknown."""
+    """Returns the change, such as `-$2.00 or more`, or None if an amount is unknown."""
     if current.usd is None or previous.usd is None:
         return None
     low_usd = current.usd - (previous.upper_end or previous.usd)
@@ -174,9 +174,7 @@ def percent_change_text(current: Figure, previous: Figure, places: int = 1) -> s
 
 
 def about_text(amount_text: str, *, estimated: bool) -> str:
-    """Returns `about $0.66` if the amount is estimated; a bound such as "<$0.01" stays
-    unchanged.
-    """
+    """Returns `about $0.66` if the amount is estimated. A bound such as "<$0.01" is unchanged."""
     is_about = estimated and not amount_text.startswith("<")
     return f"about {amount_text}" if is_about else amount_text
 
@@ -190,7 +188,7 @@ def format_rate(amount: Decimal | None) -> str:
 
 
 def percent_text(part: Decimal, whole: Decimal) -> str:
-    """Returns `77%`, or "<1%" and ">99%" for a share that is not 0% or 100%."""
+    """Returns `77%`. A share near 0% or 100% is "<1%" or ">99%"."""
     ratio = part / whole
     if 0 < ratio < _ALMOST_NONE:
         return "<1%"

@@ -39,28 +39,26 @@ from sageaudit.output.text.words import (
 PROVISIONAL = "provisional: metrics or costs were incomplete when it was audited"
 _POLICY_REASON = "policy"
 _NOT_ACTIONABLE = frozenset({"too_few_runs", "history_unread", "too_short"})
-"""Codes of reasons that a reader can do nothing about; the JSON has them under `unknown`."""
+"""The reader can do nothing about these reasons. The JSON has them under `unknown`."""
 
 
 ROLL_UP_LABELS = tuple(f"{kind.spec.label} " for kind in JobKind if kind.spec.rollup)
-"""The prefixes of roll-ups' display names, which replace the ARN that is their family."""
+"""The prefixes of roll-ups' display names."""
 
 
 def family_text(name: str) -> str:
-    """Returns a family's display name; for a roll-up, whose family is an ARN, its kind and job
-    name.
-    """
+    """Returns a family's display name. For a roll-up it is the kind and the job's name."""
     ref = rollup_from_arn(name)
     return f"{ref.kind.spec.label} {ref.name}" if ref else name
 
 
 def children_title(document: AuditDocument) -> str:
-    """Returns the heading of a roll-up's jobs: `Jobs of this tuning job`."""
+    """Returns a heading such as `Jobs of this tuning job`."""
     return f"Jobs of this {JobKind(document['job']['kind']).spec.label}"
 
 
 def instances_text(job: JobDocument) -> str | None:
-    """Returns `2 x ml.g5.12xlarge, managed spot`; None if both are unknown."""
+    """Returns `2 x ml.g5.12xlarge, managed spot`, or None if both are unknown."""
     purchase = PURCHASE_LABELS[job["purchase"]] if job["purchase"] else None
     return ", ".join(text for text in (job["instances"], purchase) if text) or None
 
@@ -77,7 +75,7 @@ def owner_family_text(job: JobDocument) -> str:
 
 
 def times_text(job: JobDocument) -> str | None:
-    """Returns `2026-06-09 08:02 to 11:04 UTC (3 h 2 min)`; None if no time is known."""
+    """Returns `2026-06-09 08:02 to 11:04 UTC (3 h 2 min)`, or None if no time is known."""
     start, end = parse_time(job["started_at"]), parse_time(job["ended_at"])
     if start is None:
         return f"ended {end:%Y-%m-%d %H:%M} UTC, never started" if end else None
@@ -89,7 +87,7 @@ def times_text(job: JobDocument) -> str | None:
 
 
 def price_note(document: AuditDocument) -> str | None:
-    """Returns the kinds of prices (estimated, own, list) with their dates; None without prices."""
+    """Returns the kinds and dates of the prices, or None without prices."""
     audits = (document, *(document["children"] or ()))
     lines = [line for audit in audits for line in audit["bill"]["lines"]]
     has_own_rates = document["bill"]["price_kind"] == "own" or any(
@@ -111,16 +109,12 @@ def price_note(document: AuditDocument) -> str | None:
 
 
 def _items(lines: list[LineDocument], kind: PriceKind) -> dict[str, None]:
-    """Returns the items of the bill with this kind of price, such as `warm pool`."""
     return dict.fromkeys(
         line["item"].replace("_", " ") for line in lines if line["price_kind"] == kind
     )
 
 
 def _own_rates_note(lines: list[LineDocument]) -> str:
-    """Returns the source of the customer's own rates: a cost report with its days, or the
-    policy.
-    """
     report_periods = {
         (line["price_as_of"] or "").replace("/", " to ")
         for line in lines
@@ -140,7 +134,7 @@ def _dates(lines: list[LineDocument], kind: PriceKind) -> str:
 
 
 def price_dates(documents: Iterable[AuditDocument]) -> str | None:
-    """Returns `prices as of 2026-05-20`, or the first and last date; None without a date."""
+    """Returns `prices as of 2026-05-20`, or None if no price has a date."""
     dates = {
         line["price_as_of"]
         for document in documents
@@ -156,7 +150,7 @@ def price_dates(documents: Iterable[AuditDocument]) -> str | None:
 
 
 def bill_line_cells(line: LineDocument) -> tuple[str, str, str, str, str]:
-    """Returns the cells of a bill line: item, quantity, rate, dollars, and source of the price."""
+    """Returns a bill line's item, quantity, rate, dollars, and source of the price."""
     kind = line["price_kind"]
     is_estimated = kind == "estimate"
     quantity_text = UNKNOWN
@@ -177,7 +171,7 @@ def bill_line_cells(line: LineDocument) -> tuple[str, str, str, str, str]:
 
 
 def phase_cost_text(phase: PhaseDocument, bill: BillDocument) -> str:
-    """Returns the phase's cost, `$3.89`, or a word for a phase without a cost of its own."""
+    """Returns the phase's cost, such as `$3.89`, or why the phase has no cost."""
     if not phase["billed"]:
         return "not charged" if phase["not_billed_because"] else "not billed"
     if bill["basis"] == "prepaid":
@@ -195,7 +189,7 @@ def phase_notes(phases: Iterable[PhaseDocument]) -> list[str]:
 
 
 def money_notes(document: AuditDocument) -> list[str]:
-    """Returns notes on how certain the bill is: prices, missing parts, basis, later changes.
+    """Returns notes on how certain the bill is.
 
     Missing parts come early, because channels cut a long list.
     """
@@ -217,9 +211,7 @@ def money_notes(document: AuditDocument) -> list[str]:
 
 
 def pool_note(document: AuditDocument) -> str | None:
-    """Returns the note about a short run that was judged together with others; None for other
-    runs.
-    """
+    """Returns the note about a short run that was judged together with others, or None."""
     pool = document["audit"]["pool"]
     if pool is None:
         return None
@@ -232,9 +224,9 @@ def pool_note(document: AuditDocument) -> str | None:
 
 
 def unchecked_rules(document: AuditDocument) -> list[tuple[str, str]]:
-    """Returns (rule, reason) for rules that lacked data, without reasons that are in `not_judged`.
+    """Returns (rule, reason) for rules that lacked data.
 
-    Reasons about which a reader can do nothing are left out, such as too few runs in the family.
+    Omits reasons that a reader can do nothing about, or that `not_judged` gives.
     """
     omitted_codes = _NOT_ACTIONABLE | (USE_CODES if document["not_judged"] else frozenset())
     return [
@@ -245,7 +237,7 @@ def unchecked_rules(document: AuditDocument) -> list[tuple[str, str]]:
 
 
 def unchecked_lines(document: AuditDocument) -> list[str]:
-    """Returns `rule, rule: reason`, then `metrics: metric: reason`; nothing for a running job."""
+    """Returns a line for each reason: the rules that lacked data, then the metrics."""
     if is_running(document):
         return []  # the headline says that nothing is judged yet
     missing = [sentence.partition(": ") for sentence in document["audit"]["coverage"]["missing"]]
@@ -257,10 +249,9 @@ def unchecked_lines(document: AuditDocument) -> list[str]:
 
 
 def not_applicable_text(rules: list[NotApplicableDocument], reasons_hint: str) -> str:
-    """Returns a text that names the rules excluded by the policy, and counts those that do not
-    apply.
+    """Returns a text that names the rules excluded by the policy and counts the others.
 
-    `reasons_hint`: where the reader finds the reasons of the counted rules.
+    `reasons_hint`: where the reader finds the reasons of the others.
     """
     excluded = [
         (rule["rule"], rule["reason"]) for rule in rules if _POLICY_REASON in rule["reason"]
@@ -274,7 +265,6 @@ def not_applicable_text(rules: list[NotApplicableDocument], reasons_hint: str) -
 
 
 def _reason_lines(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Returns `a, b: reason` for each reason; the reason alone if it has no names."""
     return [
         f"{', '.join(names)}: {reason}" if any(names) else reason
         for reason, names in group_by_reason(pairs).items()
@@ -282,7 +272,7 @@ def _reason_lines(pairs: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def recommendations_text(recommendations: Iterable[FamilyRecommendation]) -> str:
-    """Returns `2 open, 1 measured`; "-" if no recommendation has a status to show."""
+    """Returns `2 open, 1 measured`, or "-" if there is nothing to show."""
     counts = Counter(recommendation.status_label for recommendation in recommendations)
     texts = (f"{counts[label]:,} {label}" for label in STATUS_LABELS if counts[label])
     return ", ".join(texts) or "-"

@@ -15,12 +15,12 @@ from sageaudit.output.text.card import (
 from sageaudit.output.text.untrusted import ELLIPSIS, cut_middle, for_plain_text
 
 MAX_SUBJECT_LENGTH = 99
-"""The most characters of a subject: SNS subjects must be under 100 characters."""
+"""SNS requires fewer than 100 characters."""
 _MAX_LINE_LENGTH = 1000
 
 
 def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS) -> Payload:
-    """Returns the arguments of `sns:Publish` for a card, far below SNS's limit of 262,144 bytes."""
+    """Returns the arguments of `sns:Publish`. They are far below SNS's limit of 262,144 bytes."""
     del owner_ids  # e-mail mentions nobody
     return {
         "subject": _fit_subject(for_plain_text(subject_line(card), _MAX_LINE_LENGTH)),
@@ -42,7 +42,7 @@ def text_lines(payload: Payload) -> Iterator[str]:
 
 
 def mark_as_repeat(payload: Payload) -> Payload:
-    """Returns the payload, marked as a possible repeat in its subject and first line."""
+    """Returns the payload with `REPEAT_PREFIX` before its subject and its text."""
     return {
         **payload,
         "subject": _fit_subject(f"{REPEAT_PREFIX}{payload['subject']}"),
@@ -56,9 +56,7 @@ def _is_attribute(value: object) -> bool:
 
 
 def _fit_subject(text: str) -> str:
-    """Returns the text in ASCII, which every mail reader shows, cut in the middle to
-    `MAX_SUBJECT_LENGTH`.
-    """
+    """The subject is in ASCII, which every mail reader shows."""
     return (
         cut_middle(text, MAX_SUBJECT_LENGTH)
         .replace(ELLIPSIS, "~")

@@ -1,6 +1,5 @@
-"""The texts of a message that do not come from its finding.
-
-These are the headline, what changed since the last message, and the amounts of a pipeline's steps.
+"""The texts of a message that do not come from its finding: the headline, what changed since the
+last message, and the amounts of a pipeline's steps.
 """
 
 from __future__ import annotations
@@ -29,11 +28,6 @@ _MAX_STEPS = 2
 
 
 class _Verbs(NamedTuple):
-    """The phrases around an amount: of a month, of a single occurrence, and as a projection.
-
-    `projected` is None if such an amount is not projected.
-    """
-
     monthly: str
     once: str
     projected: str | None = None
@@ -46,7 +40,7 @@ _MIGHT_SAVE = _Verbs("might save {} a month", "might have saved {}")
 
 
 def message_headline(family: str, audit: MessageAudit, decision: AlertDecision) -> str:
-    """Returns the headline: `train-bert wastes about $540 a month (12 runs)`."""
+    """Returns a headline such as `train-bert wastes about $540 a month (12 runs)`."""
     if decision.is_correction:
         return f"Correction: {family} wasted {_correction_text(audit, decision)}"
     if spike := decision.spike:
@@ -57,7 +51,6 @@ def message_headline(family: str, audit: MessageAudit, decision: AlertDecision) 
 
 
 def _correction_text(audit: MessageAudit, decision: AlertDecision) -> str:
-    """Returns `$6.00, not $412.00 as reported`; with the severities if the amounts are equal."""
     current = audit.figures
     reported = decision.previous_alert.figures if decision.previous_alert else current
     current_text, reported_text = _waste_text(current), _waste_text(reported)
@@ -70,7 +63,6 @@ def _correction_text(audit: MessageAudit, decision: AlertDecision) -> str:
 
 
 def _amount_text(audit: MessageAudit, decision: AlertDecision) -> str:
-    """Returns the headline's verb and amount, for a family's month or for one roll-up."""
     month = cast("Month", decision.month)  # every message that is sent has the details
     figures, runs_text = audit.figures, count_text(month.runs, "run")
     if audit.is_rollup and figures.at_stake_usd:  # a roll-up is not repeated
@@ -93,7 +85,7 @@ def _amount_text(audit: MessageAudit, decision: AlertDecision) -> str:
 
 
 def other_steps_text(steps: Sequence[tuple[str, Month]]) -> str:
-    """Returns the monthly amounts of a pipeline's other steps; "" without other steps."""
+    """Returns the monthly amounts of a pipeline's other steps, or "" if there are none."""
     texts = [
         f"{short_name(name, with_group=False)} {_monthly_amount_text(month)}"
         for name, month in steps
@@ -117,9 +109,7 @@ def _verbs(month: Month, figures: AlertFigures) -> _Verbs:
 
 
 def _change_words(decision: AlertDecision) -> tuple[str, str, str]:
-    """Returns the words "again " and "now ", and the last message's monthly amount; each may be
-    "".
-    """
+    """Returns "again ", "now " and the last message's amount, each of which may be ""."""
     repeat_word = "again " if decision.follow_up_reason is FollowUpReason.CAME_BACK else ""
     is_more = decision.kind is AlertKind.WORSE or decision.follow_up_reason is FollowUpReason.GREW
     alert = decision.previous_alert
@@ -134,7 +124,7 @@ def _rough(amount: Decimal) -> str:
 
 
 def last_alert_lines(audit: MessageAudit, decision: AlertDecision) -> Iterator[tuple[str, str]]:
-    """Yields labels and sentences about the last message; nothing for a first message."""
+    """Yields labels and sentences about the last message, if there was one."""
     alert = decision.previous_alert
     if alert is None:
         return
@@ -152,7 +142,6 @@ def last_alert_lines(audit: MessageAudit, decision: AlertDecision) -> Iterator[t
 
 
 def _waste_text(figures: AlertFigures) -> str:
-    """Returns `$6.00`, `up to $9.00`, `an unknown amount` or `nothing`."""
     if not figures.has_dollars:
         return _UNKNOWN if figures.avoidable_usd is None else _NOTHING
     if figures.usd is None and not figures.possible_loss_usd:
@@ -173,7 +162,7 @@ def _dollars_text(figures: AlertFigures) -> str:
 
 
 def change_clauses(previous: MessageAudit, current: MessageAudit) -> tuple[str, ...]:
-    """Returns what differs between two audits of a run, causes first; empty without differences."""
+    """Returns what differs between two audits of a run, causes first."""
     clauses = [
         *_cost_changes(previous, current),
         *_finding_changes(previous, current),
@@ -190,7 +179,6 @@ def _cost_changes(previous: MessageAudit, current: MessageAudit) -> list[str]:
 
 
 def _finding_changes(previous: MessageAudit, current: MessageAudit) -> list[str]:
-    """Returns a clause for each rule whose counted amount changed, the largest change first."""
     old_savings, new_savings = _savings(previous), _savings(current)
     zero, no_saving = Decimal(0), Figure(None)
 

@@ -25,20 +25,20 @@ from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import MAX_ACCOUNT_LENGTH, count_text, place_words
 
 RUNNING_ROWS = 20
-"""The most rows of the card, one and a half screens of a phone, because commands are not cut."""
+"""The rows fill one and a half screens of a phone, because commands are not cut."""
 _MAX_NAME_LENGTH = 30
 _TWO_HOURS_S = 7200
 _LOG_MARGIN = timedelta(minutes=30)
-"""The command that shows the log starts this long before the idle time."""
+"""The command shows the log from this long before the idle time."""
 _IDLE_CAVEAT = "A run that waits for a query or for another job looks the same."
 
 
 def running_card(
     kinds: Sequence[RunningKind], running: RunningJob, state: WatchState, severity: Severity
 ) -> MessageCard:
-    """Returns the card about a running job; the headline is about the first of `kinds`.
+    """Returns the card about a running job. Its headline is about the first of `kinds`.
 
-    `state`: the stored state from before this message.
+    `state`: the state that was stored before this message.
     """
     (first, *others), job = kinds, running.job
     has_resumed = first is RunningKind.RESUMED
@@ -79,7 +79,7 @@ def _run_to_link(job: Job) -> RunToLink:
 
 
 def _command_lines(running: RunningJob, *, is_idle: bool) -> Iterator[CardLine]:
-    """Yields commands for a person to run; sageaudit runs none of them."""
+    """sageaudit runs none of these commands."""
     job, region = running.job, shlex.quote(for_terminal(running.job.region or ""))
     name, kind, metrics = shlex.quote(for_terminal(job.name)), job.kind.value, job.kind.spec.metrics
     if metrics is not None:
@@ -98,7 +98,6 @@ def _command_lines(running: RunningJob, *, is_idle: bool) -> Iterator[CardLine]:
 
 
 def _job_text(running: RunningJob) -> str:
-    """Returns `ml.p4d.24xlarge training job llm-7b`."""
     job = running.job
     instances_text = (job.instances or "").removeprefix("1 x ")
     name = cut_middle(for_terminal(job.name), _MAX_NAME_LENGTH)
@@ -106,7 +105,6 @@ def _job_text(running: RunningJob) -> str:
 
 
 def _rate_text(running: RunningJob) -> str:
-    """Returns `it costs $37.69 an hour`; the job's number of GPUs if the price is not known."""
     if running.usd_per_hour is None:
         prepaid_text = (
             " of prepaid capacity" if running.job.purchase is Purchase.TRAINING_PLAN else ""
@@ -116,7 +114,6 @@ def _rate_text(running: RunningJob) -> str:
 
 
 def _idle_cost_text(running: RunningJob, state: WatchState) -> str:
-    """Returns what the time without work cost; "" if that is not known."""
     seconds, usd_per_hour = _idle_seconds(running, state), running.usd_per_hour
     if seconds is None or usd_per_hour is None:
         return ""
@@ -133,12 +130,10 @@ def _idle_seconds(running: RunningJob, state: WatchState) -> Decimal | None:
 
 
 def _usd_text(running: RunningJob, amount: Decimal | None) -> str:
-    """Returns the amount as text; for a spot job as an upper bound."""
     return str(Figure(amount, estimated=running.estimated, at_most=running.is_upper_bound))
 
 
 def _duration_text(seconds: Decimal) -> str:
-    """Returns `50 min`; from two hours on `3 h 5 min`."""
     return f"{seconds / 60:.0f} min" if seconds < _TWO_HOURS_S else duration_text(seconds)
 
 
@@ -245,7 +240,6 @@ _LINES = {
 
 
 def _cost_lines(running: RunningJob) -> Iterator[CardLine]:
-    """Yields lines about what the job has cost, and what it may still cost until its limit."""
     ran_s, limit = running.ran_s, running.limit
     has_price = running.usd_per_hour is not None
     spent_text = f"{_usd_text(running, running.spent_usd)} " if has_price else ""

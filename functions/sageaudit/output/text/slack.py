@@ -1,7 +1,7 @@
-"""Makes the payload of a Slack incoming webhook from a card: Block Kit with three sections.
+"""Makes the payload of a Slack incoming webhook from a card.
 
-Untrusted text is in code spans, or escaped in mrkdwn with `verbatim`, so that Slack makes no links
-or mentions of it. Only the owner is mentioned, if the policy lists their Slack id.
+Untrusted text is in code spans, or escaped in mrkdwn with `verbatim`, so Slack makes no links or
+mentions of it. Only the owner is mentioned, if the policy lists their Slack id.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from sageaudit.output.text.card import (
 from sageaudit.output.text.untrusted import cut_mrkdwn_middle, for_slack, slack_code, utf16_length
 
 MAX_BLOCKS = 50
-"""The most blocks of a message (docs.slack.dev/reference/block-kit/blocks)."""
+"""The maximum number of blocks of a message (docs.slack.dev/reference/block-kit/blocks)."""
 MAX_SECTION_LENGTH = 3000
-"""The most characters of a section (docs.slack.dev/reference/block-kit/blocks)."""
+"""The maximum number of characters of a section (docs.slack.dev/reference/block-kit/blocks)."""
 _MAX_LINKS_LENGTH = 2000
-"""The most characters of all links; the rest of their section has far fewer than 1,000."""
+"""The rest of the links' section has far fewer than 1,000 characters."""
 _USER_ID = re.compile(r"[UW][A-Z0-9]{2,20}\Z")
 _GROUP_ID = re.compile(r"S[A-Z0-9]{2,20}\Z")
 _TITLE_BLOCK = "headline"
@@ -39,9 +39,9 @@ Block = dict[str, Any]
 
 
 def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS) -> Payload:
-    """Returns the webhook's JSON for a card, within Slack's limits.
+    """Returns the webhook's JSON, within Slack's limits.
 
-    `owner_ids`: Slack user or group ids by the owner's name in the audit.
+    `owner_ids`: Slack user or group ids by the owner's name.
     """
     title = for_slack(card.title, _MAX_LINE_LENGTH)
     owner_line = (
@@ -56,7 +56,7 @@ def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS)
 
 
 def check_payload(payload: Payload) -> None:
-    """Raises MalformedData if the payload, marked as a repeat, is malformed or too large."""
+    """Raises MalformedData for a payload that Slack would refuse with `REPEAT_PREFIX` added."""
     check_key_types(payload, {"text": str, "blocks": list})
     try:
         blocks = mark_as_repeat(payload)["blocks"]
@@ -71,13 +71,13 @@ def check_payload(payload: Payload) -> None:
 
 
 def text_lines(payload: Payload) -> Iterator[str]:
-    """Yields the lines of a message as a person reads them; a link is shown as its label."""
+    """Yields the lines of a message as a person reads them. A link is shown as its label."""
     for block in payload["blocks"]:
         yield from _LINK.sub(r"\1", block["text"]["text"]).split("\n")
 
 
 def mark_as_repeat(payload: Payload) -> Payload:
-    """Returns the payload, marked as a possible repeat in its notification and headline."""
+    """Returns the payload with `REPEAT_PREFIX` before its notification and headline."""
     blocks = [_mark_title_block(block) for block in payload["blocks"]]
     return {**payload, "text": f"{REPEAT_PREFIX}{payload['text']}", "blocks": blocks}
 
@@ -112,7 +112,6 @@ def _line(line: CardLine) -> str:
 
 
 def _owner(card: MessageCard, owner_ids: Mapping[str, str]) -> str:
-    """Returns a mention if the policy lists an id for the owner, else the owner's name."""
     slack_id = owner_ids.get(card.owner, "") if card.owner else ""
     if _USER_ID.match(slack_id):
         return f"<@{slack_id}>"
@@ -122,10 +121,7 @@ def _owner(card: MessageCard, owner_ids: Mapping[str, str]) -> str:
 
 
 def _links(card: MessageCard) -> str:
-    """Returns the links and the rule's name.
-
-    URLs are quoted, so that no character in them can end a link early.
-    """
+    """URLs are quoted, so that no character in them ends a link early."""
     available, texts = _MAX_LINKS_LENGTH, []
     for link in card.links:
         text = f"<{link.url.replace('&', '&amp;')}|{link.label}>"

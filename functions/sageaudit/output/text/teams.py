@@ -1,8 +1,7 @@
 """Makes the payload of a Microsoft Teams workflow from a card: an Adaptive Card.
 
-Every text is in a TextRun, which Teams shows without Markdown, so no text becomes a format, a link
-or a mention. Addresses in texts are broken, so that no client links them. The card's own links are
-buttons.
+Every text is in a TextRun, which Teams shows without Markdown, links or mentions. Addresses in
+texts are broken, so that no client links them. The card's own links are buttons.
 """
 
 from __future__ import annotations
@@ -24,19 +23,17 @@ from sageaudit.output.text.card import (
 from sageaudit.output.text.untrusted import cut_middle, for_plain_text, for_terminal
 
 MAX_BYTES = 20_000
-"""The most bytes of a posted message. Teams documents about 28 KB; others report a limit of 21
-KB.
-"""
+"""The maximum size of a message. Teams documents about 28 KB; others report a limit of 21 KB."""
 _CARD_TYPE = "application/vnd.microsoft.card.adaptive"
 _MAX_LINE_LENGTH = 1000
 _MAX_BUTTONS = 6
-"""The most buttons that Teams shows on a card."""
+"""Teams shows at most this many buttons."""
 
 Element = dict[str, Any]
 
 
 def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS) -> Payload:
-    """Returns the workflow's JSON for a card, within Teams' size limit."""
+    """Returns the workflow's JSON, within Teams' size limit."""
     del owner_ids  # they are Slack ids; Teams shows the owner's name
     title = _element(_run(_text(card.title), weight="Bolder", size="Medium"))
     body = [title, *map(_line, card.body)]
@@ -48,7 +45,7 @@ def make_payload(card: MessageCard, owner_ids: Mapping[str, str] = NO_OWNER_IDS)
 
 
 def check_payload(payload: Payload) -> None:
-    """Raises MalformedData if the payload, marked as a repeat, is malformed or too large."""
+    """Raises MalformedData for a payload that Teams would refuse with `REPEAT_PREFIX` added."""
     check_key_types(payload, {"type": str, "attachments": list})
     try:
         marked = mark_as_repeat(payload)
@@ -61,7 +58,7 @@ def check_payload(payload: Payload) -> None:
 
 
 def mark_as_repeat(payload: Payload) -> Payload:
-    """Returns the payload, marked as a possible repeat in its first line."""
+    """Returns the payload with `REPEAT_PREFIX` before its first line."""
     title, *lines = _body(payload)
     first_run, *other_runs = title["inlines"]
     marked_run = {**first_run, "text": f"{REPEAT_PREFIX}{first_run['text']}"}
@@ -78,9 +75,7 @@ def text_lines(payload: Payload) -> Iterator[str]:
 
 
 def _fit_payload(body: list[Element], buttons: list[Element]) -> Payload:
-    """Returns a payload of at most `MAX_BYTES`: the last buttons are dropped, then the last
-    lines.
-    """
+    """Drops the last buttons first, then the last lines."""
     while _size(_payload(body, buttons)) > MAX_BYTES - len(REPEAT_PREFIX):
         (buttons or body).pop()
     return _payload(body, buttons)
@@ -137,7 +132,5 @@ def _code(text: str) -> str:
 
 
 def _inert(text: str) -> str:
-    """Returns the text with `{{` broken, which Adaptive Cards expand; a space for "", which they
-    refuse.
-    """
+    """Adaptive Cards expand `{{`, and refuse an empty text."""
     return text.replace("{{", "{ {") or " "

@@ -1,9 +1,10 @@
 """Makes untrusted text harmless before it is shown.
 
-File names, policy reasons, tags and AWS messages are untrusted. They may contain a mention of a
-whole channel, a misleading link, an escape sequence or a character that reverses the line. Each
-output (terminal, log, e-mail, Slack, HTML, Markdown) has a function that takes any text and returns
-one harmless line. A long text keeps its start and its end.
+File names, policy reasons, tags and AWS messages may contain a mention of a whole channel, a
+misleading link, an escape sequence or a character that reverses the line.
+
+Each output has a function that returns one harmless line for any text. A long text keeps its start
+and its end.
 """
 
 from __future__ import annotations
@@ -14,11 +15,8 @@ from collections.abc import Container
 
 ELLIPSIS = "…"
 _MAX_MARKS = 3
-"""The most combining marks per letter: enough for any language, too few to draw over other
-lines.
-"""
+"""Combining marks per letter: enough for any language, too few to draw over other lines."""
 _MARK_CATEGORIES = {"Mn", "Me"}
-"""Unicode's categories of combining marks."""
 
 _PATHS = re.compile(r"s3://[^\s,;)\"']+|arn:aws[a-z-]*:(?:iam|sts)::[^\s,;)\"']+")
 _ANSI = re.compile(
@@ -27,27 +25,23 @@ _ANSI = re.compile(
 _SCHEME = re.compile(r"\b(https?|ftps?|file|mailto)(:)(?=//|\S+@)", re.IGNORECASE)
 _HOST = re.compile(r"(?<=\bwww)\.|(?<=[a-z0-9-])\.(?=[a-z]{2,24}/)", re.IGNORECASE)
 _WWW = re.compile(r"(?<=\bwww)\.", re.IGNORECASE)
-"""The dot after `www`, because GitHub turns such a host into a link."""
+"""GitHub turns a host that begins with `www.` into a link."""
 _BARE_HOST = re.compile(
     r"(?<=[^\W_])[.。．｡](?=(xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24})(?![\w-]|[.]\w))", re.IGNORECASE
 )
-"""The last dot of a text that a mail program may take for a host: `evil.example`,
-`bob@evil.example`.
-"""
+"""A mail program may take `evil.example` or `bob@evil.example` for a host."""
 _TOP_LEVEL = """
 com net org io ai app dev co info biz edu gov ru cn uk de fr eu us
 """
 _DOMAINS = frozenset(_TOP_LEVEL.split())
-"""The top-level domains with which a word counts as a host, in any case."""
+"""A word with such an ending counts as a host."""
 _ENDINGS = """
 py sh ipynb js ts rb jl pl json toml yaml yml xml html csv tsv txt md log cfg ini conf gz tar tgz
 bz pt pth pb bin npy npz pkl parquet jar so cc cpp cu exe png jpg jpeg large medium small micro
 nano metal xlarge off on max_mean_percent
 """
 _NO_DOMAINS = frozenset(_ENDINGS.split())
-"""Ends of file names, instance types and policy keys, with which a word does not count as a
-host.
-"""
+"""A word with the ending of a file name, instance type or policy key is not a host."""
 _FORMAT = re.compile(r"(?<![^\W_])[*_~]|[*_~](?![^\W_])|`")
 _LOOKALIKE = {"*": "∗", "_": "ˍ", "~": "∼", "`": "ˋ"}  # noqa: RUF001, RUF100
 _MENTION = re.compile(r"(?<!\w)@(?=\w)")
@@ -57,12 +51,12 @@ _HTML = {ord(char): entity for char, entity in {**_ESCAPES, '"': "&quot;", "'": 
 _MARKDOWN = re.compile(r"[\\`*_\[\]|~#!]")
 _AT_SIGN = re.compile(r"@(?=[\w-])")
 _REFERENCE = re.compile(r"#(?=\d)|(?<=\bGH)-(?=\d)", re.IGNORECASE)
-"""The `#` or `-` in a reference that GitHub links to an issue, escaped or not."""
+"""GitHub links `#1` and `GH-1` to an issue, escaped or not."""
 _TOKEN = re.compile(r"<[^<>]*>|&(?:amp|lt|gt);|`[^`]*`|.", re.DOTALL)
 
 
 def utf16_length(text: str) -> int:
-    """Returns the length in UTF-16 units, in which Slack counts; an emoji has two."""
+    """Returns the length in UTF-16 units, in which Slack counts. An emoji has two."""
     return len(text) + sum(char > "\uffff" for char in text)
 
 
@@ -72,7 +66,6 @@ def for_terminal(text: str) -> str:
 
 
 def _only_printable(text: str) -> str:
-    """Returns the text without control characters; spaces at both ends are kept."""
     if text.isascii() and text.isprintable():
         return text
     text = _ANSI.sub("", text)
@@ -93,9 +86,7 @@ def for_plain_text(text: str, limit: int = 1000) -> str:
 
 
 def for_slack(text: str, limit: int = 1000) -> str:
-    """Returns text for Slack's mrkdwn and plain text, without formatting, links, mentions or
-    emoji.
-    """
+    """Returns text for Slack without formatting, links, mentions or emoji."""
     safe = _break_links(for_terminal(text))
     safe = _FORMAT.sub(lambda match: _LOOKALIKE[match[0]], safe)
     safe = _EMOJI.sub("∶", _MENTION.sub("＠", safe))
@@ -113,35 +104,30 @@ def for_markdown(text: str, limit: int = 1000) -> str:
 
 
 def slack_code(text: str, limit: int = 300) -> str:
-    """Returns a code span to copy from; backticks, which would end the span, are replaced."""
+    """Returns a code span to copy from. Backticks would end the span, so they are replaced."""
     safe = for_terminal(text).replace("`", "'") or " "
     return f"`{_join_within([_escape_cluster(cluster) for cluster in _clusters(safe)], limit - 2)}`"
 
 
 def for_html(text: str) -> str:
-    """Returns text for an HTML element or quoted attribute; spaces at both ends are kept."""
+    """Returns text for an HTML element or quoted attribute. Spaces at both ends are kept."""
     return _only_printable(text).translate(_HTML)
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """Returns the text cut in the middle to `limit` UTF-16 units, because names differ at their
-    ends.
+    """Returns the text cut to `limit` UTF-16 units. Names differ at their ends, so the middle is
+    cut.
     """
     is_short = text.isascii() and len(text) <= limit
     return text if is_short else _join_within(_clusters(text), limit)
 
 
 def cut_mrkdwn_middle(mrkdwn: str, limit: int) -> str:
-    """Returns mrkdwn cut in the middle to `limit` UTF-16 units; entities, links and code spans stay
-    whole.
-    """
+    """Returns Slack mrkdwn cut to `limit` UTF-16 units. Links, entities and code stay whole."""
     return _join_within(_TOKEN.findall(mrkdwn), limit)
 
 
 def _limit_marks(text: str, marks: Container[str]) -> str:
-    """Returns the text without excess combining marks, and without marks before the first
-    letter.
-    """
     chars: list[str] = []
     mark_count = _MAX_MARKS
     for char in text:
@@ -160,12 +146,10 @@ def _printable(char: str, category: str) -> str:
 
 
 def _break_links(text: str) -> str:
-    """Returns the text with brackets in addresses, so that mail programs do not link them."""
     return _HOST.sub("[.]", _SCHEME.sub(r"\1[\2]", text))
 
 
 def _break_dot(dot: re.Match[str]) -> str:
-    """Returns the dot in brackets; unchanged before a file's ending or in a name in code."""
     ending = dot[1].lower()
     if ending in _DOMAINS:
         return "[.]"
@@ -178,7 +162,7 @@ def _escape_cluster(text: str) -> str:
 
 
 def _clusters(text: str) -> list[str]:
-    """Returns the characters, each with its combining marks, so that a cut never separates them."""
+    """A cut must not separate a character from its marks."""
     clusters: list[str] = []
     for char in text:
         if clusters and unicodedata.category(char) in _MARK_CATEGORIES:
@@ -189,7 +173,6 @@ def _clusters(text: str) -> list[str]:
 
 
 def _join_within(pieces: list[str], limit: int) -> str:
-    """Returns all pieces joined, or those at the start and the end that fit around an ellipsis."""
     if sum(map(utf16_length, pieces)) <= limit:
         return "".join(pieces)
     available = max(limit - utf16_length(ELLIPSIS), 0)
@@ -199,7 +182,6 @@ def _join_within(pieces: list[str], limit: int) -> str:
 
 
 def _first_pieces(pieces: list[str], max_length: int) -> list[str]:
-    """Returns the first pieces that together have at most `max_length` UTF-16 units."""
     first_pieces: list[str] = []
     for piece in pieces:
         max_length -= utf16_length(piece)
@@ -210,7 +192,5 @@ def _first_pieces(pieces: list[str], max_length: int) -> list[str]:
 
 
 def without_paths(text: str) -> str:
-    """Returns the text without S3 paths and role names, because a channel has readers from outside
-    the account.
-    """
+    """Removes S3 paths and role names, because outsiders may read a channel."""
     return _PATHS.sub("[path]", text)

@@ -71,7 +71,7 @@ def count_text(count: int, word: str) -> str:
 def format_number(value: Decimal | float, places: int = 2) -> str:
     """Returns a number with thousands separators and at most `places` decimals.
 
-    A number under 0.1 has more decimals, so that three digits remain.
+    A number under 0.1 keeps three significant digits.
     """
     number = Decimal(str(value))
     if not number.is_finite():
@@ -83,7 +83,7 @@ def format_number(value: Decimal | float, places: int = 2) -> str:
 
 
 def parse_time(iso: str | None) -> datetime | None:
-    """Returns the time in an ISO 8601 text; None for any other text."""
+    """Parses an ISO 8601 time. Returns None for any other text."""
     if iso is None:
         return None
     try:
@@ -98,7 +98,7 @@ def capitalised(text: str) -> str:
 
 
 def place_words(account: str | None, region: str | None) -> str:
-    """Returns `111122223333, us-east-1`; a part that is too long is cut."""
+    """Returns `111122223333, us-east-1`. A part that is too long is cut."""
     account_text = cut_middle(account, MAX_ACCOUNT_LENGTH) if account else "account unknown"
     region_text = cut_middle(region, _MAX_REGION_LENGTH) if region else "region unknown"
     return f"{account_text}, {region_text}"
@@ -116,7 +116,7 @@ def key_label(key: str) -> str:
 
 
 def value_text(key: str, value: object) -> str:
-    """Returns a value with the unit that the end of its key names."""
+    """Returns a value with its unit, which is the end of its key."""
     if value is None:
         return "unknown"
     if isinstance(value, bool):
@@ -150,7 +150,7 @@ def old_value_text(fix: FixDocument) -> str:
 
 
 def group_by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Returns the names by reason; `pairs` are (name, reason)."""
+    """Returns the names by reason. `pairs`: tuples of name and reason."""
     names_by_reason: dict[str, list[str]] = {}
     for name, reason in pairs:
         names_by_reason.setdefault(reason, []).append(name)
@@ -158,7 +158,6 @@ def group_by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def _unit(key: str) -> str | None:
-    """Returns the unit at the end of a key, or None."""
     suffix = key.rsplit("_", 1)[-1]
     return suffix if suffix in _UNITS else None
 

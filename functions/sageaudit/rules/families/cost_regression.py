@@ -1,19 +1,20 @@
 """The run cost far more than its family's earlier runs.
 
-What it checks: The bill is at least 25% above the family's usual cost, and at least 3 spreads above
-    it. The usual cost is the median of up to 10 completed runs. These are the runs since the last
-    change of type, count or purchase, or since the last lasting change of cost. The spread is their
-    scaled median absolute deviation. A new cost becomes the usual one after 3 runs; until then each
-    run is compared with the older usual cost. A rise is shown once, and again if it grows by a
-    quarter. If only some runs use other instances, they are compared with each other. At least 5
-    runs must have a known cost.
-Why it costs: Each later run pays again for an unintended change of type, count, data or code.
-Saving: None. The finding is an alarm: its evidence has the dollars above the median, and other
-    findings have the savings.
-When it is wrong: A family may contain runs that are meant to differ: a quick test and the full
-    training under one name. A tag that the policy names as `family_tag` separates them.
-What to do: Check what changed (the finding names it if the history shows it), and undo the change
-    if it was not intended.
+What it checks: The bill is at least 25%, and at least 3 spreads, above the family's usual cost.
+    - The usual cost is the median of up to 10 completed runs. These are the runs since the last
+      change of type, count or purchase option, or since the last lasting change of cost.
+    - The spread is the scaled median absolute deviation of these runs.
+    - A new cost becomes the usual one after 3 runs. Until then, runs are compared with the older
+      usual cost.
+    - A rise is shown once, and again if it grows by a quarter.
+    - If only some runs use other instances, those runs are compared with each other.
+    - At least 5 runs must have a known cost.
+Why it costs: After an unintended change of type, count, data or code, every later run costs more.
+Saving: None. The evidence shows the dollars above the median; other findings have the savings.
+When it is wrong: A family may contain runs that are meant to differ, such as a quick test and the
+    full training. The policy's `family_tag` separates them.
+What to do: Check what changed; the finding names it if the history shows it. Undo the change if it
+    was not intended.
 Sources: Rousseeuw and Croux, 1993: the median absolute deviation times 1.4826 estimates a standard
     deviation that outliers do not move; 3 such deviations are the usual limit.
 """
@@ -45,7 +46,7 @@ _MIN_COMPARED_RUNS = 5
 _MIN_PHASE_GROWTH_S = 60
 _MIN_DISK_GROWTH_GB = Decimal(1)
 _CENT_USD = Decimal("0.01")
-"""The smallest rise that is reported, because less would be shown as $0.00."""
+"""A smaller rise would be shown as $0.00."""
 
 
 @api.rule(
@@ -58,9 +59,7 @@ _CENT_USD = Decimal("0.01")
     not_applicable=(api.search_trial_reason, api.free_reason, api.not_completed_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Compares the run with completed runs only, because a failed run is cheap for another
-    reason.
-    """
+    """Compares the run with completed runs. A failed run is cheap for another reason."""
     total_usd = case.bill.total_usd
     if total_usd is None:
         return api.BILL_UNKNOWN
@@ -102,9 +101,9 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _reported_for_run(case: api.FamilyCase, limit_usd: Decimal, percent: Decimal) -> str | None:
-    """Returns the newest earlier run for which this rise was reported; None if none was.
+    """Returns the newest earlier run for which this rise was reported, or None.
 
-    Only the runs directly before this one count, while each cost at least `limit_usd`. None also if
+    Only the runs directly before this run count, while each cost at least `limit_usd`. Also None if
     the cost has grown by `percent` since then.
     """
     costly_runs = takewhile(
@@ -128,7 +127,6 @@ def _reported_for_run(case: api.FamilyCase, limit_usd: Decimal, percent: Decimal
 def _changes(
     case: api.FamilyCase, own_summary: api.AuditSummary, completed: Sequence[api.AuditSummary]
 ) -> Iterator[tuple[str, str]]:
-    """Yields an evidence key and a phrase for each difference from most of the earlier runs."""
     job = case.job
     for key, label in (("instance_type", "type"), ("instance_count", "count")):
         usual_value, current_value = _most_common(completed, key), getattr(own_summary, key)

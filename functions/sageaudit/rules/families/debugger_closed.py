@@ -6,11 +6,10 @@ What it checks: The request has DebugHookConfig, DebugRuleConfigurations,
     MaxInitializationTime, OverallFrameworkMetrics and StepOutlier.
 Why it costs: In a new account the request fails, or its rules are not evaluated. In an account that
     may still use Debugger, hooks and the profiler slow the run down. A custom rule is billed as a
-    processing job for as long as the training job runs. A built-in rule is free, and an unsupported
-    one is never evaluated.
-Saving: None is counted, because the cost of the hooks is not known before the run.
-When it is wrong: Existing customers may still use Debugger, without new features. Older SDKs add
-    the configuration by themselves.
+    processing job for as long as the training job runs. Built-in rules are free.
+Saving: None: the cost of the hooks is not known before the run.
+When it is wrong: Existing customers may still use Debugger. Older SDKs add the configuration by
+    themselves.
 What to do: Remove the parameters. With the SageMaker Python SDK v2, pass disable_profiler=True and
     debugger_hook_config=False. CloudWatch's host metrics remain. For profiles, use the framework's
     own profiler.
@@ -60,7 +59,6 @@ def check(case: api.RequestCase) -> api.Outcome:
 
 
 def _rule_clauses(request: Request) -> Iterator[str]:
-    """Yields clauses about custom rules, and about profiler rules that are no longer supported."""
     for path in _RULES:
         configurations = request.value(path)
         for item in configurations if isinstance(configurations, list) else []:

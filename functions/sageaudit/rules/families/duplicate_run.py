@@ -4,15 +4,14 @@ What it checks: An earlier run of the family has the same fingerprint: image, en
     hyperparameters, environment and inputs. It completed at most 30 days before this one started.
     The inputs of both name a version (a date, a hash, an object version), so the data is the same.
 Why it costs: The same code on the same inputs gives the same model, and is billed twice.
-Saving: Possible, never in a total: the whole run. Scheduled runs are reported once, without a
-    figure, because their data usually changes under the same name. A schedule is at least 4 equal
-    runs. At least three quarters of the gaps between them are within 20% of the median gap.
+Saving: Possible: the whole run. Scheduled runs are reported once, without a figure, because their
+    data usually changes under the same name. A schedule is at least 4 equal runs, with at least
+    three quarters of the gaps between them within 20% of the median gap.
 When it is wrong: The fingerprint includes the code archive only if its address has a hash of its
-    content, as in pipelines. Else the SDK uploads it under a new name each time, and the same entry
-    point may contain other code. A repeated run may be intended, to measure the spread between
-    random seeds or to try another instance type.
-What to do: Look for an earlier run before you start one. A pipeline step with caching
-    (`CacheConfig`) does that for you.
+    content, as in pipelines. Otherwise the same entry point may contain other code. A repeated run
+    may be intended, for example to compare random seeds or instance types.
+What to do: Look for an earlier run before you start one, or use a pipeline step with caching
+    (`CacheConfig`).
 Sources: AWS, SageMaker Pipelines, "Caching pipeline steps": a step with the same arguments is not
     run again.
 """
@@ -38,7 +37,7 @@ MAX_AGE = api.Threshold("max_age_days", 30, "days", "older results are often del
     not_applicable=(api.free_reason, api.not_completed_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Finds the newest earlier completed run with the same fingerprint."""
+    """Finds the newest completed run with the same fingerprint."""
     job = case.job
     if case.family_history is None:
         return api.HISTORY_UNREAD
@@ -96,7 +95,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _cadence_h(ended_at: Sequence[datetime], min_runs: int) -> float | None:
-    """Returns the median hours between runs that end at regular intervals, as on a schedule.
+    """Returns the median hours between runs that end at regular intervals.
 
     None if the intervals are irregular, or if there are fewer than `min_runs` runs.
     """

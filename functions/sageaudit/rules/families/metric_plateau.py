@@ -1,21 +1,22 @@
 """Training continued long after its objective had stopped improving.
 
 What it checks: After its last gain of more than 1%, the objective did not improve for at least 25%
-    of Training. Early stopping would wait for 10 more points, and the run went on for at least 15
-    minutes after these. The objective is the tuning job's, else one of the policy's `objectives`,
-    else a metric with a well-known name. Of these, validation metrics come before training metrics.
-    Whether higher is better comes from the policy or the name, because AWS does not say it. The
-    rule needs at least 20 points and judges a running median of 5. The plateau ends with the last
-    point, or when the idle tail begins.
+    of Training. Early stopping would have waited for 10 more points. The run went on for at least
+    15 minutes after these.
+    - The objective is the tuning job's. Without one, it is one of the policy's `objectives`, then a
+      metric with a well-known name. Validation metrics come before training metrics.
+    - The policy or the name says whether higher is better.
+    - The rule needs at least 20 points, and judges a running median of 5.
+    - The plateau ends with the last point, or when the idle tail begins.
 Why it costs: The time after the best model is billed like the time before it.
-Saving: Possible, never in a total: the time after these 10 points, until the plateau ends.
+Saving: Possible: the time after the 10 points, until the plateau ends.
 When it is wrong: Cosine and linear schedules gain late, so for them any gain above 0.1% counts.
     With a step schedule, the loss may fall again after hours on a plateau. 1% of an accuracy of
     0.99 is the whole remaining error. A metric of the training data does not show how good the
     model is on new data.
-What to do: Stop training early: use the algorithm's own parameter if it has one, else a framework
-    callback that keeps the best checkpoint. MaxRuntimeInSeconds is the last resort: it leaves the
-    last checkpoint, and without CheckpointConfig nothing at all.
+What to do: Stop training early, with the algorithm's own parameter or a framework callback that
+    keeps the best checkpoint. MaxRuntimeInSeconds is the last resort: it leaves the last
+    checkpoint, and without CheckpointConfig nothing.
 Sources: AWS, API reference, ConvergenceDetected: a "lack of significant improvement (1% or less)".
     H2O, stopping_tolerance: 0.001. LightGBM, XGBoost guides: early_stopping_rounds of 10 in their
     examples.
@@ -37,7 +38,7 @@ from sageaudit.rules import api
 POINTS = api.Threshold("min_points", 20, "points", "fewer do not make a curve")
 WINDOWS_MISSING = api.Unknown("phases_missing", "when Training ran is not known")
 Windows = Sequence[tuple[datetime, datetime]]
-"""Start and end of each stretch in which the code ran, from `work_windows`."""
+"""The start and end of each period in which the code ran."""
 FLAT_SHARE = api.Threshold("flat_share_percent", 25, "percent of Training", "the last quarter")
 MIN_CUT = api.Threshold("min_cut_s", 900, "seconds", "less time saves cents")
 LATE_MIN_GAIN = api.Threshold(
@@ -53,14 +54,10 @@ _EARLY_STOPPING = {
     "object-detection": ("HyperParameters.early_stopping", "True"),
     "semantic-segmentation": ("HyperParameters.early_stopping", "True"),
 }
-"""The parameter and value that turn on early stopping, by the last word of the image's repository.
-
-Only for jobs that run no script of their own.
-"""
+"""The keys are the last words of image repositories. The jobs must run no script of their own."""
 
 
 def _no_metric_reason(case: api.JobCase) -> str | None:
-    """Returns why there is no curve: the container defines no algorithm metric. None if it does."""
     has_metrics = case.job.metric_names or case.whole_run.curves
     return None if has_metrics else "its container defines no metric of its own"
 
@@ -73,9 +70,7 @@ def _no_metric_reason(case: api.JobCase) -> str | None:
     not_applicable=(api.serverless_reason, api.not_completed_reason, _no_metric_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the objective's curve. Of the hosts' metrics it needs only the start of the idle
-    tail.
-    """
+    """Judges the curve of the objective metric."""
     job = case.job
     gains_late = job.hints.schedule is not None
     objective = find_objective_curve(
@@ -129,11 +124,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _fix(job: api.Job, saved_s: Decimal) -> tuple[api.Parameter, ...]:
-    """Returns the algorithm's early stopping, else a shorter limit, with checkpoints if the job has
-    none.
-
-    Without checkpoints a limit would leave nothing of the next run.
-    """
+    """Without checkpoints a limit would leave nothing of the next run."""
     algorithm = (repository(job.image) or "").rpartition("/")[2].removeprefix("sagemaker-")
     if job.entry_point is None and algorithm in _EARLY_STOPPING:
         path, value = _EARLY_STOPPING[algorithm]
@@ -146,10 +137,7 @@ def _fix(job: api.Job, saved_s: Decimal) -> tuple[api.Parameter, ...]:
 
 
 def work_seconds(windows: Windows, start: datetime, end: datetime) -> Decimal:
-    """Returns how many whole seconds of the work windows lie between two times.
-
-    Windows do not include interruptions.
-    """
+    """Returns how many whole seconds of `windows` are between `start` and `end`."""
     overlaps = (
         min(window_end, end) - max(window_start, start) for window_start, window_end in windows
     )
@@ -160,7 +148,7 @@ def work_seconds(windows: Windows, start: datetime, end: datetime) -> Decimal:
 def work_end(windows: Windows, whole: api.Measurements) -> datetime:
     """Returns when the idle tail begins, rounded to a metric period.
 
-    Without an idle tail this is the end of the last window.
+    Without an idle tail, returns the end of the last window.
     """
     ended_at = windows[-1][1]
     idle_periods = len(idle_tail(whole))

@@ -1,32 +1,36 @@
 """The run was paid for and left no result.
 
 What it checks: The job failed after it had started, or was stopped and left neither artifact nor
-    checkpoints. If the failure message says that GPU memory or host memory ran out, the finding
-    says so, with how full the memory was. It also says if GPU memory rose steadily until then. For
-    that, the active minutes are cut into fifths, with at least 25 points in all. The median of each
-    fifth is above the one before, by 10 percentage points in total, and memory ends at 80% or more.
-    The rise is not a jump: two steps in a row bring at most three quarters of it. No point is half
-    of the rise below an earlier point.
-Why it costs: Failed and stopped jobs are billed from TrainingStartTime to TrainingEndTime like any
-    other.
-Saving: The whole bill of the run counts as lost. A resumed run may keep a part of the work if there
-    is a CheckpointConfig, or a processing job with Continuous uploads. The same holds for signs of
-    the script's own checkpoints or outputs in S3. How much is kept is not recorded, so the range
-    goes from 0 to the whole bill, and 0 is counted. A run that failed before its training began is
-    lost completely, and so is a trial of a tuning job. If the run was idle for most of its time, or
-    for its last hour, the finding says that first.
-When it is wrong: A job that writes its results or its checkpoints itself (to S3, a database, a
-    tracker) may have left something. A trial that its tuning job stopped early is not lost. Nor is
-    a run that left an artifact or checkpoints when a time limit ended it. If it left nothing,
-    limit-hit counts it. Exit code 137 says that a process was killed, usually for lack of memory.
-    CloudWatch has only the mean of a host's GPUs: if the others are idle, growth on one of them
-    does not show. A gap in the points hides growth too.
-What to do: Read the end of the job's log before the next run, and start that run from checkpoints
-    if there are any. If GPU memory ran out, use a smaller batch with gradient accumulation, or a
-    GPU with more memory. If it rose steadily, first find what keeps growing. If host memory ran
-    out, use fewer data-loader workers, or a larger type, which makes every run of the family more
-    expensive. The finding names no type above four times the current rate. A short run on one small
-    instance, or in local mode, finds most client and code errors for cents.
+    checkpoints. If the failure message says that GPU or host memory ran out, the finding says so,
+    with the memory use. It also says if GPU memory rose steadily until then. To find that, the
+    active minutes are cut into fifths. They need at least 25 points in all. Memory rose steadily if
+    all of these are true:
+    - The median of each fifth is above the one before. The total rise is at least 10 percentage
+      points. Memory ends at 80% or more.
+    - The rise is not a jump: two steps in a row bring at most three quarters of it.
+    - No point is half of the rise below an earlier point.
+Why it costs: Failed and stopped jobs are billed like any other, from TrainingStartTime to
+    TrainingEndTime.
+Saving: The whole bill of the run counts as lost.
+    - If a resumed run may keep a part of the work, the range goes from 0 to the whole bill, and 0
+      is counted. This is so with a CheckpointConfig, with a processing job's Continuous uploads, or
+      with signs of the script's own checkpoints or outputs in S3.
+    - A run that failed before its training began is lost completely, and so is a trial of a tuning
+      job.
+    - If the run was idle for most of its time, or for its last hour, the finding says that first.
+When it is wrong: A job may have left results that it wrote itself, to S3, a database or a tracker.
+    - A trial that its tuning job stopped early is not lost. limit-hit judges a run that a time
+      limit ended.
+    - Exit code 137 says that a process was killed, usually for lack of memory.
+    - CloudWatch has only the mean of a host's GPUs, so growth on one of several GPUs may not show.
+      A gap in the points hides growth too.
+What to do: Read the end of the job's log. Start the next run from checkpoints if there are any.
+    - If GPU memory ran out, use a smaller batch with gradient accumulation, or a GPU with more
+      memory. If it rose steadily, first find what keeps growing.
+    - If host memory ran out, use fewer data-loader workers, or a larger type, which makes every run
+      more expensive. The finding names no type above four times the current rate.
+    - A short run on one small instance, or in local mode, finds most client and code errors for
+      cents.
 Sources: botocore, DescribeTrainingJob.TrainingEndTime: billed between start and end, failed jobs
     included; RetryStrategy: for InternalServerError only. SageMaker guide, checkpoints: SageMaker
     copies /opt/ml/checkpoints to S3 while the job runs. POSIX: 137 is 128 + SIGKILL. SageMaker
@@ -103,9 +107,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _resume_source(job: api.Job) -> str | None:
-    """Returns what may hold a part of the work; None without any, or for a trial, which is never
-    resumed.
-    """
+    """Returns None for a trial, which is never resumed."""
     return None if is_trial(job) else possible_resume_source(job)
 
 
@@ -122,14 +124,13 @@ def _summary(job: api.Job, memory: MemoryFailure | None, resume_source: str | No
 def _first_step(
     idle_run: IdleRun | None, memory: MemoryFailure | None, *, has_retry: bool
 ) -> str | None:
-    """Returns the first step; None if a retry is the fix and the run was not idle."""
+    """Returns None if a retry is the fix and the run was not idle."""
     if idle_run is not None:
         return f"{idle_run.first_step}. {memory.first_step}" if memory else idle_run.first_step
     return None if has_retry else memory.first_step if memory else _READ_LOG_STEP
 
 
 def _checkpoints(case: api.FamilyCase) -> tuple[api.Parameter, ...]:
-    """Returns the parameter for checkpoints if a long failed run has none; else empty."""
     job = case.job
     has_checkpoints = job.checkpointed or job.hints.own_checkpoints or is_trial(job)
     if has_checkpoints or job.kind is not api.JobKind.TRAINING or job.status != "Failed":

@@ -1,4 +1,4 @@
-"""What rules on runs that ended early share: what is not lost, what a retry may fix, and how
+"""What rules about runs that ended early share: what is not lost, what a retry may fix, and how
 memory ran out.
 
 If the GPU memory of a host rose steadily until it ran out, memory leaks or the batch grows.
@@ -38,21 +38,17 @@ POINTS_FROM = api.Threshold(
 )
 GROWTH_THRESHOLDS = (GROWS_BY, FULL_FROM, POINTS_FROM)
 _LAST_POINTS = 3
-"""The number of last points of which the highest counts, because the minute in which a process dies
-has a lower mean.
-"""
+"""The highest of the last points counts. The minute in which a process dies has a lower mean."""
 _PARTS = 5
-"""The active minutes are divided into this many equal parts, whose medians are compared."""
+"""The medians of this many equal parts of the active minutes are compared."""
 _MAX_STEP_SHARE = 0.75
-"""The largest share of the total rise that any two steps may bring; more is a jump, not growth. Our
-choice.
-"""
+"""If two steps bring more than this share of the rise, it is a jump, not growth. Our choice."""
 _MAX_FALL_SHARE = 0.5
-"""A fall by this share of the rise, or more, is a sawtooth and not steady growth. Our choice."""
+"""A fall by this share of the rise or more is a sawtooth, not steady growth. Our choice."""
 _NEARLY_FULL_PERCENT = 80
-"""The smallest one-minute mean, in percent, that shows that memory ran out. Our choice."""
+"""A one-minute mean from this percent on shows that host memory ran out. Our choice."""
 _MAX_RATE_FACTOR = 4
-"""The most times the current rate that a named type may cost. Our choice."""
+"""A larger type is named only up to this many times the current rate. Our choice."""
 _MEMORY_STEPS = {
     GPU_MEMORY: (
         "Halve the batch and accumulate gradients over two steps, or take a GPU with more memory; "
@@ -69,9 +65,9 @@ _FIND_GROWTH_STEP = (
 
 
 def why_not_lost(job: api.Job) -> api.NotApplicable | api.Unknown | None:
-    """Returns why a stopped run, or one that reached its limit, does not count as lost; else None.
+    """Returns why a run that was stopped or reached its limit does not count as lost.
 
-    A run that failed by itself counts as lost, whatever it left.
+    None if it counts as lost, as a run that failed by itself always does.
     """
     stopped = job.status == "Stopped"
     if not stopped and reached_limit(job) is None:
@@ -87,19 +83,14 @@ def why_not_lost(job: api.Job) -> api.NotApplicable | api.Unknown | None:
 
 
 def retry_fix(job: api.Job) -> tuple[api.Parameter, ...]:
-    """Returns a RetryStrategy for a training job that an internal error of AWS ended; else
-    empty.
-    """
+    """Returns a RetryStrategy if an internal error of AWS ended a training job, else none."""
     if failure_class(job) != AWS_ERROR or job.kind is not api.JobKind.TRAINING:
         return ()
     return (api.Parameter("RetryStrategy.MaximumRetryAttempts", None, 2),)
 
 
 class MemoryFailure(Struct, frozen=True):
-    """How memory ran out: a clause for the summary, the first step, the evidence, and the fix.
-
-    `larger_type_fix` is empty if no type is named.
-    """
+    """How memory ran out. `larger_type_fix` is empty if no larger type is recommended."""
 
     clause: str
     first_step: str
@@ -108,10 +99,7 @@ class MemoryFailure(Struct, frozen=True):
 
 
 def memory_failure(case: api.FamilyCase) -> MemoryFailure | None:
-    """Returns how memory ran out.
-
-    None if the failure message does not say so, or does not say which memory.
-    """
+    """Returns how memory ran out, or None if the failure message does not say which memory."""
     failure = failure_class(case.job)
     if failure not in _MEMORY_STEPS:
         return None
@@ -147,17 +135,12 @@ def _clause(label: str, last_percent: float | None, gpus: int, growth: MemoryGro
 
 
 def _final_percent(case: api.JobCase, metric: api.Metric) -> float | None:
-    """Returns the highest last point of all hosts, in percent; None without points."""
     lines = case.whole_run.series.get(metric, {}).values()
     last_peaks = [max(line.present[-_LAST_POINTS:]) for line in lines if line.present]
     return max(last_peaks, default=None)
 
 
 def _larger_type(case: api.JobCase, *, on_gpu: bool) -> str | None:
-    """Returns the cheapest type with more of the memory that ran out, for the same code.
-
-    None if no such type has a known rate up to `_MAX_RATE_FACTOR` times the current one.
-    """
     job, [current_type, *other_types] = case.job, case.instance_types or [None]
     if current_type is None or other_types or job.kind not in api.INSTANCE_KINDS:
         return None
@@ -175,9 +158,9 @@ def _larger_type(case: api.JobCase, *, on_gpu: bool) -> str | None:
 
 
 def _has_more_memory(current_type: InstanceType, candidate: InstanceType, *, on_gpu: bool) -> bool:
-    """Whether a candidate has more of the memory, and no fewer accelerators of the same kind.
+    """True if the candidate has more of the memory, and as many accelerators of the same kind.
 
-    Legacy types are excluded. More host memory must come with at least as many vCPUs.
+    More host memory must come with as many vCPUs. Legacy types are excluded.
     """
     if (
         candidate.accelerator != current_type.accelerator
@@ -191,7 +174,7 @@ def _has_more_memory(current_type: InstanceType, candidate: InstanceType, *, on_
 
 
 class MemoryGrowth(Struct, frozen=True):
-    """A steady rise of GPU memory on one host, in percent and minutes.
+    """A steady rise of GPU memory on one host.
 
     `host` is None if the job has only one host.
     """
@@ -203,9 +186,7 @@ class MemoryGrowth(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The end of a sentence about the memory: `rose steadily over 2 h, from about 40% to
-        95%`.
-        """
+        """The end of a sentence: `rose steadily over 2 h, from about 40% to 95%`."""
         host_text = f" on {self.host.rpartition('/')[2]}" if self.host else ""
         rise_text = f"from about {self.from_percent:.0f}% to {self.to_percent:.0f}%"
         return f"rose steadily over {api.minutes_text(self.minutes)}{host_text}, {rise_text}"
@@ -221,10 +202,10 @@ class MemoryGrowth(Struct, frozen=True):
 
 
 def memory_growth(case: api.JobCase) -> MemoryGrowth | None:
-    """Returns the steady rise of GPU memory on the host with the highest last value.
+    """Returns the steady rise on the host whose GPU memory was fullest at last.
 
-    None if no host shows such a rise, or if points are missing. Only active minutes count, because
-    memory is empty before the work.
+    None if memory did not rise steadily, or if points are missing. Memory is empty before the work,
+    so only active minutes count.
     """
     usage = case.active_usage
     hosts = usage.series.get(api.Metric.GPU_MEMORY)
@@ -241,7 +222,6 @@ def memory_growth(case: api.JobCase) -> MemoryGrowth | None:
 
 
 def _trim_to_last_peak(line: Series) -> Series:
-    """Returns the points up to the last peak: the highest of the last `_LAST_POINTS` points."""
     positions = [position for position, value in enumerate(line.values) if value is not None]
     end = max(
         positions[-_LAST_POINTS:], key=lambda position: (line.values[position] or 0.0, position)
@@ -250,12 +230,7 @@ def _trim_to_last_peak(line: Series) -> Series:
 
 
 def _rise_start(case: api.JobCase, points: Sequence[float]) -> float | None:
-    """Returns the median of the first fifth of the points; None if memory did not rise steadily.
-
-    A steady rise has three signs. The median of each fifth is above the one before. Across any two
-    steps the median rises by at most three quarters of the total rise. No point is half of the
-    total rise below an earlier point.
-    """
+    """Returns the median of the first fifth, or None if memory did not rise steadily."""
     if len(points) < case.threshold(POINTS_FROM) or points[-1] < case.threshold(FULL_FROM):
         return None
     ends = [round(len(points) * part / _PARTS) for part in range(_PARTS + 1)]

@@ -1,12 +1,12 @@
 """The request's run-time limit would let a hung job cost a lot.
 
-What it checks: The most that a request can cost is its limit x its instances x their rate. With a
-    limit of 5 days or more, this is above $200. Without a limit, AWS's default counts, and this is
-    above $50.
+What it checks: The most that a request can cost is its limit x its instances x their rate. The rule
+    reports more than $200 with a limit of 5 days or more, and more than $50 without a limit.
+    Without a limit, AWS's default counts.
 Why it costs: Nothing, if the job ends by itself. A hung job is billed until its limit.
 Saving: None. The finding shows the most that the job can cost.
-When it is wrong: The run needs that long. If the history has five runs of its family,
-    max-runtime-loose compares the limit with the longest of them instead.
+When it is wrong: The run needs that long. If the history has five runs of the family,
+    max-runtime-loose judges the limit instead.
 What to do: Set MaxRuntimeInSeconds to about three times the run time that you expect.
 Sources: API reference, StoppingCondition: "the default value is 1 day", 28 days at most; a
     processing job's default is 24 hours too (SageMaker Python SDK, Processor). The $50, the $200
@@ -53,7 +53,7 @@ def _known_history_reason(case: api.RequestCase) -> str | None:
     required_parameters=(_LIMIT, *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Multiplies the limit by the instances and their rate."""
+    """Multiplies the limit by the number of instances and their rate."""
     limit, usd = case.cost.limit, case.cost.usd
     if limit.seconds is None or usd is None:
         return api.Unknown(

@@ -4,16 +4,17 @@ What it checks: MaxRuntimeInSeconds or MaxWaitTimeInSeconds ended the job. Its s
     its failure message says so. A processing job counts if it was stopped after its limit.
 Why it costs: The run is billed up to the limit. All of it is lost if it left neither artifact nor
     checkpoints.
-Saving: None if there is an artifact or a checkpoint: the limit worked as planned. Else the whole
-    bill counts as lost. With signs of the script's own checkpoints or outputs in S3, the range goes
-    from 0 to the whole bill. failed-spend does not count the loss again. If the run was idle for
-    most of its time, or for its last hour, the finding says that first. It then does not recommend
-    a longer limit.
-When it is wrong: A job that writes its results itself (to S3, a database, a tracker) may have left
-    something. A trial of a tuning job is not judged: its metric is its result.
-What to do: Raise the limit if the work needs it, and keep checkpoints, so that the next run
-    continues where this one stopped. The limit covers all attempts of a RetryStrategy together; a
-    script that catches SIGTERM has 120 s to save its model.
+Saving: None if there is an artifact or a checkpoint: the limit worked as planned. Otherwise the
+    whole bill counts as lost, and failed-spend does not count it again.
+    - With signs of the script's own checkpoints or outputs in S3, the range goes from 0 to the
+      whole bill.
+    - If the run was idle for most of its time, or for its last hour, the finding says that first
+      and does not recommend a longer limit.
+When it is wrong: A job may have left results that it wrote itself, to S3, a database or a tracker.
+    A trial of a tuning job is not judged: its metric is its result.
+What to do: Raise the limit if the work needs it. Keep checkpoints, so that the next run continues
+    where this one stopped. The limit covers all attempts of a RetryStrategy together. A script that
+    catches SIGTERM has 120 s to save its model.
 Sources: botocore: SecondaryStatus; StoppingCondition: at most 28 days (processing jobs 9), and
     SIGTERM comes 120 s before the end.
 """
@@ -33,7 +34,7 @@ from sageaudit.rules.limits.failures import why_not_lost
 from sageaudit.rules.utilisation.standing_still import idle_run
 
 _LONGEST_LIMIT_S = {api.JobKind.TRAINING: 2_419_200, api.JobKind.PROCESSING: 777_600}
-"""The longest limit that AWS allows, by kind of job: 28 and 9 days."""
+"""The longest limit that AWS allows: 28 days for training, 9 days for processing."""
 _NEW_LIMIT_FACTOR = 2
 _NO_LONGER_LIMIT_CAUTION = "a longer limit would only make the wait longer"
 
@@ -50,7 +51,7 @@ def _trial_reason(case: api.JobCase) -> str | None:
     subsumes={"failed-spend"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Counts the run as lost if nothing is left; else only reports the limit."""
+    """Counts the run as lost if it left nothing. Otherwise only reports the limit."""
     job = case.job
     limit = reached_limit(job)
     if limit is None or job.has_never_started:
@@ -107,10 +108,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _higher_limit_fix(job: api.Job, limit: str, limit_s: int | None) -> tuple[api.Parameter, ...]:
-    """Returns a limit twice as long, at most the longest that AWS allows.
-
-    MaxWaitTimeInSeconds rises too if it would be below MaxRuntimeInSeconds.
-    """
+    """MaxWaitTimeInSeconds must not be below MaxRuntimeInSeconds, so it may rise too."""
     longest_s = _LONGEST_LIMIT_S[job.kind]
     if not limit_s or limit_s >= longest_s:
         return ()

@@ -4,7 +4,7 @@ What it checks: MaxRuntimeInSeconds is less than the longest of the last 3 compl
     family on the same instances.
 Why it costs: A run that reaches its limit is stopped and billed. Without checkpoints or a model it
     leaves no result.
-Saving: None is counted. If the run is stopped, its whole bill may be lost.
+Saving: None. If the run is stopped, its whole bill may be lost.
 When it is wrong: The new run is known to be shorter, such as a test on less data.
 What to do: Set MaxRuntimeInSeconds to one and a half times the longest of the last runs. Set it
     higher if each run is longer than the one before.

@@ -4,9 +4,9 @@ What it checks: MaxRuntimeInSeconds x rate is above $200 (for a request $10), an
     least ten times the run time. If 5 runs of the family are known, the longest of them counts as
     the run time.
 Why it costs: Nothing yet. A hung job is billed until its limit: one day by default, 28 at most.
-Saving: None. The finding is a guard-rail: it is stored and shown, and never posted to chat.
+Saving: None.
 When it is wrong: The next run of the same job is known to be much longer. A run that its limit
-    ended counts with the time that it ran, although it may have needed longer.
+    ended may have needed longer than it ran.
 What to do: Set the limit to three times the longest known run, in whole hours. With a RetryStrategy
     it covers all attempts together.
 Sources: Jobstats: time efficiency of 10% or less is red. The $200 and the $10 are our choice.
@@ -57,9 +57,7 @@ def _is_completed_or_limited(run: api.AuditSummary) -> bool:
     required_parameters=(api.RUN_LIMIT, *api.TYPE_PARAMETERS),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Compares the limit with the run time, or with the family's longest run, and prices the
-    limit.
-    """
+    """Compares the limit with the run time or the family's longest run, and prices the limit."""
     job, limit_s = case.job, case.job.max_runtime_s or 0
     if not job.elapsed_s:
         return api.TIMES_MISSING

@@ -1,18 +1,22 @@
 """AWS refuses the request: parameters exclude each other, or one is missing.
 
-What it checks: A training request has both or neither of TrainingImage and AlgorithmName. It has no
-    instance type, or more than one of InstanceType, InstanceGroups and InstancePreferences. It has
-    a warm pool with instance groups, or a channel for an instance group that is not in the request.
-    It has no VolumeSizeInGB, and all its types need an EBS volume. A request of any kind has
-    VolumeKmsKeyId, and all its types have local NVMe storage. A transform request has
-    MaxConcurrentTransforms x MaxPayloadInMB above 100 MB. A tuning request has Hyperband with
-    TrainingJobEarlyStoppingType Auto. It has neither or both of TrainingJobDefinition and
-    TrainingJobDefinitions. Or it may run more training jobs in parallel than in total.
+What it checks: AWS refuses a request with one of these:
+    - Training: both or neither of TrainingImage and AlgorithmName.
+    - Training: no instance type, or more than one of InstanceType, InstanceGroups and
+      InstancePreferences.
+    - Training: a warm pool with instance groups, or a channel for an instance group that is not in
+      the request.
+    - Training: no VolumeSizeInGB, although all its types need an EBS volume.
+    - Any kind: VolumeKmsKeyId, although all its types have local NVMe storage.
+    - Transform: MaxConcurrentTransforms x MaxPayloadInMB above 100 MB.
+    - Tuning: Hyperband with TrainingJobEarlyStoppingType Auto.
+    - Tuning: both or neither of TrainingJobDefinition and TrainingJobDefinitions.
+    - Tuning: more training jobs in parallel than in total.
 Why it costs: Nothing: AWS refuses the request.
 Saving: None.
 When it is wrong: Another tool may fill in a parameter before it sends the request. Serverless jobs,
-    and types that the catalogue does not know, are not judged. A payload size that is not set
-    counts as 6 MB, AWS's default.
+    and types that the catalogue does not know, are not judged. If no payload size is set, AWS's
+    default of 6 MB counts.
 What to do: Change the parameter that the fix names. If two exclude each other, keep the one that
     you need.
 Sources: botocore, AlgorithmSpecification: "You must specify either the algorithm name ... or the
@@ -49,7 +53,7 @@ _KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
 _SINGLE_DEFINITION, _DEFINITION_LIST = "TrainingJobDefinition", "TrainingJobDefinitions"
 
 _Conflicts = Iterator[tuple[str, api.Parameter]]
-"""Pairs of a reason why AWS refuses the request, and the parameter that removes the conflict."""
+"""Each reason why AWS refuses the request, with the parameter that removes the conflict."""
 
 
 @api.rule(
@@ -102,7 +106,6 @@ def _training_conflicts(request: Request) -> _Conflicts:
 
 
 def _unknown_group_conflicts(request: Request) -> _Conflicts:
-    """Yields a conflict for each channel of an instance group that the request does not have."""
     groups, channels = request.value(_GROUPS), request.value("InputDataConfig")
     if not isinstance(groups, list) or not isinstance(channels, list):
         return
@@ -122,10 +125,7 @@ def _unknown_group_conflicts(request: Request) -> _Conflicts:
 
 
 def _volume_conflicts(case: api.RequestCase) -> _Conflicts:
-    """Yields a conflict for a missing volume size, and for a KMS key for local storage.
-
-    Processing and transform requests always give a size.
-    """
+    """Processing and transform requests always give a size."""
     config = case.request.kind.spec.cluster_path
     has_volume = {
         None if instance_type is None else instance_type.is_ebs_billed

@@ -1,19 +1,20 @@
 """A setting or tag does not meet the organisation's requirement.
 
-What it checks: The job has what the policy lists under [require], by the paths of a training
-    request: EnableNetworkIsolation, VpcConfig, "Tags.team", "StoppingCondition.MaxRuntimeInSeconds"
-    and others. A processing job has network settings under NetworkConfig, a tuning job has all
-    settings in each of its definitions. A setting that a kind of job does not have is not checked.
-    A setting that is missing counts as AWS's default: switches are off, and a job may run for one
-    day. Any other missing setting is within an upper limit. A tag without a value is not set. The
-    training jobs of a tuning job are not checked, because their settings are those of its
-    definitions.
-Why it costs: Nothing by itself. It is a rule of the organisation.
+What it checks: The rule checks what the policy lists under [require], by the paths of a training
+    request. Examples are EnableNetworkIsolation, VpcConfig, "Tags.team" and
+    "StoppingCondition.MaxRuntimeInSeconds".
+    - A processing job has network settings under NetworkConfig. A tuning job has all settings in
+      each of its definitions, so its training jobs are not checked.
+    - A setting that a kind of job does not have is not checked.
+    - A missing setting counts as AWS's default: switches are off, and a job may run for one day.
+      Any other missing setting is within an upper limit.
+    - A tag without a value is not set.
+Why it costs: Nothing by itself: it is a requirement of the organisation.
 Saving: None.
-When it is wrong: The job is exempt from the rule. The policy can exempt a family, or require
-    something else of some jobs in [[for]]; a job's own tag cannot. A setting that is missing from a
-    stored or shortened answer is unknown and never a finding. So is a value that a request takes
-    from a parameter.
+When it is wrong: The job is exempt. The policy can exempt a family, or require something else of
+    some jobs in [[for]]; a job's own tag cannot.
+    - A setting that is missing from a stored or shortened answer is unknown and never a finding.
+    - A value that a request takes from a parameter is unknown too.
 What to do: Set the parameter that the fix names. If many teams share the code, set it there as a
     default.
 Sources: botocore, CreateTrainingJobRequest, NetworkConfig, HyperParameterTrainingJobDefinition;
@@ -48,9 +49,7 @@ _NO_TAGS = "not all of its tags were read"
 
 
 class _RequirementCheck(Struct, frozen=True):
-    """One requirement at one path of a job, with the job's value or the reason why it is not
-    known.
-    """
+    """One requirement at one path of a job."""
 
     requirement: Requirement
     path: str
@@ -59,7 +58,7 @@ class _RequirementCheck(Struct, frozen=True):
 
     @property
     def is_met(self) -> bool:
-        """Whether the known value, or else AWS's default, meets the requirement."""
+        """AWS's default stands for a missing value."""
         tag, value = self.requirement.tag, self.value
         if value is None and tag is None and self.requirement.needs_value:
             value = SETTINGS[self.requirement.path].default
@@ -67,7 +66,6 @@ class _RequirementCheck(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """A clause such as `EnableNetworkIsolation is false (required: true)`."""
         requirement, value = self.requirement, self.value
         shown_value = (
             str(value).lower()
@@ -79,7 +77,6 @@ class _RequirementCheck(Struct, frozen=True):
 
     @property
     def fix(self) -> api.Parameter:
-        """The parameter to set, with the required value or a placeholder."""
         requirement = self.requirement
         new_value: api.Scalar = f"<{requirement.words}>"
         if requirement.operator in {"==", "<=", ">="}:
@@ -122,7 +119,7 @@ def _free_reason(case: api.Case) -> str | None:
     can_tag_accept=False,
 )
 def check(case: api.Case) -> api.Outcome:
-    """Checks all requirements, and reports those that are not met in one finding."""
+    """Checks all requirements. Reports those that are not met in one finding."""
     checks = [
         check
         for requirement in case.policy.require.values()
@@ -146,9 +143,7 @@ def check(case: api.Case) -> api.Outcome:
 
 
 def _max_wait_fix(unmet: Sequence[_RequirementCheck]) -> Iterator[api.Parameter]:
-    """Yields MaxWaitTimeInSeconds if managed spot is required, because AWS refuses spot without
-    it.
-    """
+    """AWS refuses managed spot without MaxWaitTimeInSeconds."""
     if any(check.path.endswith(_WAIT) for check in unmet):
         return
     for check in unmet:
@@ -158,10 +153,7 @@ def _max_wait_fix(unmet: Sequence[_RequirementCheck]) -> Iterator[api.Parameter]
 
 
 def _checks(case: api.Case, requirement: Requirement) -> Iterator[_RequirementCheck]:
-    """Yields a check for each path at which the job has the required setting.
-
-    Yields nothing if the kind of job has no such path.
-    """
+    """Some kinds of jobs have no path for the setting."""
     if isinstance(case, api.RequestCase):
         yield from _checks_of_request(case.request, requirement)
     elif isinstance(case, api.JobCase | api.RollUpCase) and case.job is not None:

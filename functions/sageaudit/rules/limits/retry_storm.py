@@ -1,16 +1,16 @@
 """The family fails again and again for the same reason.
 
-What it checks: This run failed, as at least the third of its family in a row. All failed within 7
-    days, for the same class of reason (memory, code, data ...). A completed run, or a failure of
-    another class, ends the row. Runs that somebody stopped are skipped.
-Why it costs: Each failed run is billed until it fails. A schedule or a retry loop pays for the same
-    failure until somebody intervenes.
-Saving: None here: each run's dollars are counted as lost in its own audit. The finding shows their
-    sum so far, and since when they fail.
+What it checks: This run and at least two runs of its family before it failed in a row, within 7
+    days and for the same class of reason (such as memory, code or data). A completed run, or a
+    failure of another class, ends the row. Stopped runs are skipped.
+Why it costs: Each failed run is billed until it fails. A schedule or a retry loop continues until
+    somebody intervenes.
+Saving: None here: each run's own audit counts its dollars as lost. The finding shows their sum, and
+    since when the runs have failed.
 When it is wrong: Somebody may be fixing the fault, with new code in each try. This shows only if
     the code's S3 address has a hash. The evidence says whether settings and data were the same each
     time.
-What to do: Stop the schedule or the retries until the fault is fixed; try the fix on one small
+What to do: Stop the schedule or the retries until the fault is fixed. Try the fix on one small
     instance or in local mode. For internal errors of AWS, use a RetryStrategy, which retries only
     these, inside one job.
 Sources: botocore, CreateTrainingJob.RetryStrategy: for InternalServerError only;
@@ -43,7 +43,7 @@ def _trial_reason(case: api.FamilyCase) -> str | None:
     not_applicable=(_trial_reason, api.free_reason),
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Counts failures in a row back from this run. A row that cost nothing is clear."""
+    """Counts the failures in a row that end with this run. Ignores failures that cost nothing."""
     job = case.job
     if job.status != "Failed":
         return api.Clear()
@@ -86,10 +86,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 def _failures_in_a_row(
     runs: Iterable[api.AuditSummary], reason: str, *, ended_at: datetime, max_age: timedelta
 ) -> list[api.AuditSummary]:
-    """Returns the failures for `reason` before `ended_at`, up to the first other outcome.
-
-    `runs` are newest first. Runs that somebody stopped are skipped.
-    """
+    """`runs` are newest first. Runs that somebody stopped are skipped."""
     failures: list[api.AuditSummary] = []
     for run in runs:
         has_same_reason = run.status == "Failed" and run.reason == reason

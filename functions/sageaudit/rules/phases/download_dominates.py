@@ -1,18 +1,18 @@
 """A File-mode download takes a large share of the billed time.
 
 What it checks: A data channel reads S3 in File mode, which copies the data to every instance before
-    the code starts. Downloading takes over 5 minutes and at least 20% of the billed phases. Or it
-    takes over 10 minutes and costs at least $10. The SDK's own channels `code` and `sm_drivers` do
-    not count. If the phase lasts at most 30 minutes and its message names the image pull,
-    image-pull-heavy judges it instead.
-Why it costs: Downloading is billed like Training: all instances wait for the copy.
-Saving: Possible, never in a total: 40 to 60% of the phase, without 5 minutes for an image pull.
-    FastFile and Pipe move the reads into Training, where some of them run in parallel with the
-    work.
+    the code starts. Downloading takes over 5 minutes and at least 20% of the billed phases, or over
+    10 minutes that cost at least $10. The SDK's own channels `code` and `sm_drivers` do not count.
+    If the phase lasts at most 30 minutes and its message names the image pull, image-pull-heavy
+    judges it instead.
+Why it costs: Downloading is billed like Training, and all instances wait for the copy.
+Saving: Possible: 40 to 60% of the phase, without 5 minutes for an image pull. FastFile and Pipe
+    move the reads into Training, where some of them run in parallel with the work.
 When it is wrong: Since 2024 Downloading includes the image pull, which SageMaker does not report
-    separately. Code that opens many small files, or reads in random order, may be slower with
-    FastFile. FastFile cannot read an augmented manifest. A `model` channel (incremental training)
-    must stay in File mode.
+    separately.
+    - FastFile may be slower for code that opens many small files or reads in random order. It
+      cannot read an augmented manifest.
+    - A `model` channel (incremental training) must stay in File mode.
 What to do: Use FastFile mode, or Pipe for RecordIO. A file system (FSx for Lustre, EFS) adds its
     own cost. If the image is large, use a smaller one.
 Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases; File, FastFile and Pipe
@@ -29,9 +29,7 @@ from sageaudit.rules.phases import phase_share as phases
 
 _MODEL_CHANNEL = "model"
 _SAVED_SHARES = (Decimal("0.4"), Decimal("0.6"))
-"""The shares of the phase that a trial may save, both our choice.
-
-The first share is the finding's saving. The second share is the saving in the best case."""
+"""The shares of the phase that count as the saving and as the best case. Our choice."""
 
 
 def _no_copy_reason(case: api.JobCase) -> str | None:
@@ -47,7 +45,7 @@ def _no_copy_reason(case: api.JobCase) -> str | None:
     not_applicable=(api.serverless_reason, _no_copy_reason, phases.image_pull_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges only the phases; needs no metrics."""
+    """Judges only the phases, not the metrics."""
     share = phases.find_large_download(case)
     if not isinstance(share, phases.PhaseShare):
         return share

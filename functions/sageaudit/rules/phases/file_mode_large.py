@@ -3,11 +3,11 @@
 What it checks: A channel reads S3 in File mode, and VolumeSizeInGB is 1,000 or more.
 Why it costs: File mode copies all data before the first step, and the instances are billed
     meanwhile. At 1 GB a second, a terabyte takes 17 minutes on each of them.
-Saving: None. The request does not say how large the data is.
+Saving: None: the request does not say how large the data is.
 When it is wrong: The code reads each file many times, or at random positions. Or the volume is for
     checkpoints or temporary files.
-What to do: Set InputMode to FastFile, which starts at once and reads only what the code asks for.
-    Then take a smaller volume.
+What to do: Set InputMode to FastFile, which starts immediately and reads only what the code asks
+    for. Then take a smaller volume.
 Sources: SageMaker guide, access training data: File mode "downloads training data to a local
     directory", FastFile "streams". The 1,000 GB are our choice.
 """

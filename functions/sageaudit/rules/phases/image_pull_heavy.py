@@ -1,23 +1,25 @@
 """Pulling the container image, or mounting the data, takes a large share of the billed time.
 
-What it checks: Downloading takes over 5 minutes and at least 20% of the billed phases. Or it takes
-    over 10 minutes and costs at least $10. The phase includes the image pull: its message says so,
-    or the job started in 2024 or later. If a data channel is copied in File mode,
-    download-dominates judges the phase. Only a phase of up to 30 minutes whose message names the
-    image is left to this rule. Without such a channel, more than 30 minutes cannot be an image
-    pull: file systems were mounted, or data was fetched. Each attempt of a run has its own 30
-    minutes, because a restart pulls the image again.
+What it checks: Downloading takes over 5 minutes and at least 20% of the billed phases, or over 10
+    minutes that cost at least $10. The phase includes the image pull: its message says so, or the
+    job started in 2024 or later.
+    - If a data channel is copied in File mode, download-dominates judges the phase. This rule
+      judges it only if it lasts up to 30 minutes and its message names the image.
+    - Without such a channel, a phase of more than 30 minutes cannot be an image pull: file systems
+      were mounted, or data was fetched. Each attempt of a run has its own 30 minutes, because a
+      restart pulls the image again.
 Why it costs: The phase is billed like Training, on every instance.
-Saving: Between 0 and the whole Downloading phase, because every image must be pulled. The low end,
-    0, is counted; the next run measures the rest.
+Saving: Between 0 and the whole phase, because every image must be pulled. The low end, 0, is
+    counted; the next run measures the rest.
 When it is wrong: SageMaker also mounts file systems and copies data in this phase, and does not
     report how long each takes. If a channel is copied, the only recommendation about the image is
     to keep it in the job's region.
 What to do: Use a smaller image (multi-stage build, no compilers, no caches, the CPU variant for CPU
-    types), from a registry in the job's own region. A warm pool keeps the image too, and is billed
-    while it waits. If a mount is slow, check three things. A mount target is in the instances' own
-    zone. Security groups let NFS (port 2049) or Lustre (988 and 1018 to 1023) pass. The file system
-    has enough throughput.
+    types), from a registry in the job's region. A warm pool keeps the image too, and is billed
+    while it waits. If a mount is slow, check these:
+    - A mount target is in the instances' own zone.
+    - Security groups let NFS (port 2049) or Lustre (988 and 1018 to 1023) pass.
+    - The file system has enough throughput.
 Sources: AWS blog "Analyze Amazon SageMaker spend", part 4: charged phases. Recorded jobs whose
     message says "Downloading the training image": 96 to 314 s, 13 of 14 under 300 s. 30 minutes are
     about six times the longest. EFS and FSx for Lustre guides: security groups and ports.
@@ -52,7 +54,7 @@ def _pull_in_training_reason(case: api.JobCase) -> str | None:
     not_applicable=(api.serverless_reason, _copied_data_reason, _pull_in_training_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges phases, channels and the image's registry; needs no metrics."""
+    """Judges the phases, the channels and the image's registry, not the metrics."""
     job = case.job
     if any(
         channel.source is api.DataSource.S3 and channel.mode is None for channel in job.channels
@@ -102,9 +104,7 @@ _MOUNT_NAMES = {
     api.DataSource.FSX: "FSx for Lustre",
     api.DataSource.S3: "S3 channels",
 }
-"""The sources that SageMaker mounts or opens in Downloading, by the text for a sentence; the
-slowest first.
-"""
+"""The sources that SageMaker mounts or opens in Downloading, the slowest first."""
 _SLOW_MOUNT_CAUSES = {
     api.DataSource.EFS: "the mount of EFS: its security group must let NFS (port 2049) pass, a "
     "mount target belongs in the instances' own zone, and Elastic throughput feeds many hosts",
@@ -116,9 +116,6 @@ _SLOW_MOUNT_CAUSES = {
 
 
 def _sources(job: api.Job) -> list[api.DataSource]:
-    """Returns the sources that the job's channels mount or open in Downloading, the slowest
-    first.
-    """
     sources = {channel.source for channel in phases.data_channels(job)}
     return [source for source in _MOUNT_NAMES if source in sources]
 
@@ -128,11 +125,7 @@ def _slow_mount_steps(sources: Sequence[api.DataSource]) -> str:
 
 
 def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection:
-    """Reports a Downloading phase that is longer than any image pull although no channel copied
-    data.
-
-    The finding names what the channels mount.
-    """
+    """The phase is too long for an image pull, although no channel copied data."""
     sources = _sources(case.job)
     mounts_text = " and ".join(_MOUNT_NAMES[source] for source in sources)
     cause_text = (
@@ -158,10 +151,8 @@ def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection
 
 
 def _fix(job: api.Job, region: str | None, *, has_copied_data: bool) -> tuple[api.Parameter, ...]:
-    """Returns the image in the job's own region, else a placeholder for a smaller image.
-
-    Empty if the image is not in ECR. Also empty if it is in the job's region and data was copied
-    too: the image may then be small.
+    """Returns nothing if data was copied and the image is in the job's region. That image may be
+    small.
     """
     if job.image is None or region is None:
         return ()

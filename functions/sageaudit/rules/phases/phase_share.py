@@ -25,7 +25,7 @@ EXPENSIVE_ABOVE_S = api.Threshold(
     "about twice the longest recorded image pull",
     "recorded jobs",
 )
-"""The seconds above which a phase counts as long if it also costs `EXPENSIVE_ABOVE_USD`.
+"""A longer phase counts as large if it also costs `EXPENSIVE_ABOVE_USD`.
 
 On a large cluster the phase's share of the run can be small.
 """
@@ -55,18 +55,19 @@ DOWNLOAD_THRESHOLDS = (
     PULL_AT_MOST,
 )
 _IMAGE_PULL_IN_DOWNLOAD_SINCE = 2024
-"""The year from which Downloading includes the image pull: 18 of 18 recorded jobs say so."""
+"""From this year on, Downloading includes the image pull. Source: 18 of 18 recorded jobs."""
 _SDK_CHANNELS = frozenset({"code", "sm_drivers"})
-"""The channels with which the SageMaker Python SDK's ModelTrainer sends its script and drivers."""
+"""The SDK's ModelTrainer sends its script and drivers with these channels."""
 
 
 class PhaseShare(Struct, frozen=True):
     """A phase's share of a run.
 
-    `seconds`: those of the phase. `phases_s`: those of all billed phases, by the clock. `billed_s`:
-    those that the bill counts, which are fewer on spot. `is_upper_bound`: `billed_s` is not known
-    on spot, so `phases_s` stands for it. `expensive_usd`: the phase's dollars, if the phase is
-    large because of them.
+    `seconds`: the duration of the phase. `phases_s`: the duration of all billed phases. `billed_s`:
+    the seconds that the bill counts, which are fewer on spot.
+
+    `is_upper_bound`: `billed_s` is not known, so it equals `phases_s`. `expensive_usd`: the phase's
+    dollars, if these make the phase large.
     """
 
     seconds: Decimal
@@ -77,7 +78,7 @@ class PhaseShare(Struct, frozen=True):
 
     @property
     def percent(self) -> Decimal:
-        """The phase's percent (0..100) of the billed seconds; 0 if nothing was billed."""
+        """The phase's percent (0..100) of the billed seconds. 0 if nothing was billed."""
         return 100 * self.seconds / self.phases_s if self.phases_s else _ZERO
 
     @property
@@ -87,8 +88,7 @@ class PhaseShare(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """A phrase such as `15 min of the 1 h billed (25%)`, with dollars if these count:
-        `(9%, or $41.26)`.
+        """A phrase such as `15 min of the 1 h billed (25%)`.
 
         On spot: `30 min, billed as 10 min of 20 min (50%)`.
         """
@@ -102,14 +102,14 @@ class PhaseShare(Struct, frozen=True):
 
 
 def range_caution(reason: str) -> str:
-    """Returns the caution for a range from $0. `reason` is a clause without a full stop."""
+    """Returns the caution for a range from $0. `reason`: a clause without a full stop."""
     return (
         f"{reason}, so the saving is between nothing and the whole phase, and nothing is counted."
     )
 
 
 def phase_share(job: api.Job, *names: str) -> PhaseShare | None:
-    """Returns the share of the phases with these names together; None if the phases are not known.
+    """Returns the share of all phases with these names, or None if the phases are not known.
 
     A job that never started has a share of 0.
     """
@@ -126,10 +126,9 @@ def phase_share(job: api.Job, *names: str) -> PhaseShare | None:
 
 
 def phase_seconds_by_attempt(job: api.Job, *names: str) -> list[Decimal | None]:
-    """Returns the billed seconds of the phases with these names, for each attempt that has such a
-    phase.
+    """Returns the billed seconds of the phases with these names, for each attempt that has them.
 
-    None stands for unknown seconds. Each attempt pulls the image and mounts the data again.
+    None stands for unknown seconds. Each attempt pulls the image again.
     """
     groups = groupby(job.phases, key=lambda phase: phase.billed and phase.name in names)
     return [
@@ -140,7 +139,7 @@ def phase_seconds_by_attempt(job: api.Job, *names: str) -> list[Decimal | None]:
 
 
 def phase_usd(billed: Bill, *names: str) -> Decimal | None:
-    """Returns the dollars of the phases with these names together; None if they are not known."""
+    """Returns the dollars of all phases with these names, or None if they are not known."""
     parts = [cost.usd for cost in billed.phases if cost.phase.name in names]
     return api.sum_if_complete(parts) if parts else None
 
@@ -148,11 +147,10 @@ def phase_usd(billed: Bill, *names: str) -> Decimal | None:
 def find_large_share(
     case: api.JobCase, *names: str, min_s: float, min_percent: float
 ) -> PhaseShare | api.Clear | api.Unknown:
-    """Returns the share of the named phases if it is large, else Clear; Unknown if phases are not
-    known.
+    """Returns the share of the named phases if it is large, else Clear.
 
-    It is large in two cases: above `min_s` from `min_percent` on, and above `EXPENSIVE_ABOVE_S`
-    from `EXPENSIVE_ABOVE_USD` on.
+    A share is large above `min_s` from `min_percent` on. It is also large above `EXPENSIVE_ABOVE_S`
+    from `EXPENSIVE_ABOVE_USD` on. Returns Unknown if the phases are not known.
     """
     share = phase_share(case.job, *names)
     if share is None:
@@ -189,17 +187,17 @@ def input_mode_fix(channels: Iterable[api.InputChannel], mode: str) -> tuple[api
 
 
 def has_image_pull_in_download(job: api.Job) -> bool:
-    """Whether the image pull is part of Downloading, by the job's own message or its year."""
+    """Returns True if the job's message or year shows that Downloading includes the image pull."""
     started_at = job.started_at
     is_recent = started_at is not None and started_at.year >= _IMAGE_PULL_IN_DOWNLOAD_SINCE
     return bool(job.image_pull_in_download) or is_recent
 
 
 def can_be_image_pull_only(case: api.JobCase) -> bool:
-    """Whether Downloading may be the image pull alone: its message names the image, and each
-    attempt was short.
+    """Returns True if Downloading may be the image pull alone.
 
-    A phase keeps only its last message, so data may have been copied as well.
+    Its message must name the image, and each attempt must be short. A phase keeps only its last
+    message, so data may have been copied as well.
     """
     attempts = phase_seconds_by_attempt(case.job, "Downloading")
     limit_s = case.threshold(PULL_AT_MOST)
@@ -208,14 +206,17 @@ def can_be_image_pull_only(case: api.JobCase) -> bool:
 
 
 def image_pull_reason(case: api.JobCase) -> str | None:
-    """Returns why a rule about data does not apply: Downloading may be the image pull alone."""
+    """Returns why rules about data do not apply if Downloading may be the image pull alone, else
+    None.
+    """
     is_pull = can_be_image_pull_only(case)
     return "its message names the image pull: see image-pull-heavy" if is_pull else None
 
 
 def find_large_download(case: api.JobCase, *names: str) -> PhaseShare | api.Clear | api.Unknown:
-    """Returns the share of Downloading and the named phases if it is large, as in
-    `find_large_share`.
+    """Returns the share of Downloading and the named phases if it is large, else Clear.
+
+    Returns Unknown if the phases are not known.
     """
     return find_large_share(
         case,

@@ -2,19 +2,20 @@
 
 What it checks: A training job runs on several instances of one type, and a File-mode channel whose
     name contains "train" is FullyReplicated. Downloading takes over 5 minutes and at least 20% of
-    the billed phases. Or it takes over 10 minutes and costs at least $10. If the phase lasts at
-    most 30 minutes and its message names the image pull, image-pull-heavy judges it instead.
+    the billed phases, or over 10 minutes that cost at least $10. If the phase lasts at most 30
+    minutes and its message names the image pull, image-pull-heavy judges it instead.
 Why it costs: Each of n instances copies all data, and is billed meanwhile. In data-parallel
     training each instance works on 1/n of it.
-Saving: Possible, never in a total: between 0 and (n - 1)/n of the Downloading phase. How much of
-    the phase this channel, other channels and the image pull take is not recorded.
-When it is wrong: A distributed sampler, or model parallelism, needs all data on every host. Then
-    change nothing. Uneven shards can hang DistributedDataParallel: the host that runs out of
-    batches first leaves the others waiting. With fewer objects than instances, some hosts get no
-    data.
-What to do: Set S3DataDistributionType to ShardedByS3Key, with more objects than instances, all of
-    similar size, and no sampler that splits the data again. FastFile mode is the alternative: use
-    only one of the two.
+Saving: Possible: between 0 and (n - 1)/n of the phase. How much of the phase this channel takes is
+    not recorded.
+When it is wrong: If a distributed sampler or model parallelism needs all data on every host, change
+    nothing.
+    - Uneven shards can hang DistributedDataParallel: the host that runs out of batches first leaves
+      the others waiting.
+    - With fewer objects than instances, some hosts get no data.
+What to do: Set S3DataDistributionType to ShardedByS3Key. It needs more objects than instances, all
+    of similar size, and no sampler that splits the data again. Or use FastFile mode, but only one
+    of the two.
 Sources: botocore, S3DataSource.S3DataDistributionType: "each instance gets approximately 1/n of the
     number of S3 objects".
 """
@@ -71,7 +72,7 @@ def _sampler_reason(case: api.JobCase) -> str | None:
     ),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges only phases and channels; needs no metrics."""
+    """Judges only the phases and the channels, not the metrics."""
     job, count = case.job, case.job.instance_count
     if count is None:
         return api.Unknown("type_unknown", "the number of instances is not known")
@@ -94,7 +95,6 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _check_request(job: api.Job, count: int) -> api.Detection:
-    """Judges a request. The fix is FastFile if a sampler splits the data, else ShardedByS3Key."""
     channels, has_sampler = _replicated_channels(job), job.hints.distributed_sampler
     names_text = ", ".join(channel.name for channel in channels)
     fast_file = phases.input_mode_fix(channels, "FastFile")

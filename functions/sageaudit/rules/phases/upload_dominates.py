@@ -1,19 +1,20 @@
 """Uploading the results takes a large share of the billed time.
 
-What it checks: Uploading takes over 2 minutes and at least 10% of the billed phases. Or it takes
-    over 10 minutes and costs at least $10.
+What it checks: Uploading takes over 2 minutes and at least 10% of the billed phases, or over 10
+    minutes that cost at least $10.
 Why it costs: Uploading is billed like Training: all instances wait. Meanwhile /opt/ml/model and
     /opt/ml/output/data are packed into model.tar.gz and output.tar.gz, and sent to S3.
-Saving: Between 0 and the whole Uploading phase. The packing can be skipped and the artifact made
-    smaller, but the final model must be sent. The low end, 0, is counted; the next run measures the
-    rest.
-When it is wrong: A large model that is needed as it is, and is not packed, must be sent once.
-What to do: Set CompressionType to NONE, which skips the packing that one core does. It leaves many
-    objects instead of one model.tar.gz: the model registry, endpoints and every job that uses the
-    artifact must expect that. Leave only the final weights in /opt/ml/model, without optimizer
-    state and without earlier epochs. CheckpointConfig copies /opt/ml/checkpoints during training:
-    it shortens an upload of many checkpoints, but not that of one model. So the finding names it
-    only if the job shows signs of checkpoints.
+Saving: Between 0 and the whole phase. The packing can be skipped and the artifact made smaller, but
+    the final model must be sent. The low end, 0, is counted; the next run measures the rest.
+When it is wrong: A large model that is not packed, and is needed as it is, must be sent once.
+What to do: Do one or more of these:
+    - Set CompressionType to NONE, which skips the packing on one core. It leaves many objects
+      instead of one model.tar.gz: the model registry, endpoints and every job that uses the
+      artifact must expect that.
+    - Leave only the final weights in /opt/ml/model, without optimizer state and earlier epochs.
+    - If the run writes many checkpoints, use CheckpointConfig, which copies /opt/ml/checkpoints
+      during training. It does not shorten the upload of one model. The finding names it only if the
+      job shows signs of checkpoints.
 Sources: botocore, OutputDataConfig.CompressionType: "Select None to output an uncompressed model,
     recommended for large model outputs". 79 of 82 recorded uploads take 75 s or less, the others
     149, 293 and 907 s.
@@ -47,7 +48,7 @@ _CHECKPOINT_CAUTION = " Checkpoints in S3 help only if the upload consists of ch
     not_applicable=(api.serverless_reason,),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges only the phases; needs no metrics."""
+    """Judges only the phases, not the metrics."""
     job, compression = case.job, case.job.output_compression
     share = phases.find_large_share(
         case,

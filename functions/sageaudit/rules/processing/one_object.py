@@ -1,11 +1,10 @@
 """Several instances share an input of one object.
 
-What it checks: A transform request asks for several instances, and its S3Uri ends like a single
-    file. Or a training request asks for several instances, and a ShardedByS3Key channel has such an
-    S3Uri.
+What it checks: The request asks for several instances. For a transform job, the S3Uri ends like a
+    single file. For a training job, a ShardedByS3Key channel has such an S3Uri.
 Why it costs: An object is processed by one instance. The others are billed and idle.
 Saving: Derived: the run on one instance, with the run time that `sageaudit check` assumes.
-When it is wrong: A prefix may end like a file: then every object whose key begins with it is an
+When it is wrong: A prefix may end like a file. Then every object whose key begins with it is an
     input.
 What to do: Set InstanceCount to 1. Or split the file into at least as many objects as there are
     instances.
@@ -61,9 +60,7 @@ def check(case: api.RequestCase) -> api.Outcome:
 
 
 def _single_file_flags(case: api.RequestCase) -> Iterator[bool]:
-    """Yields whether an input is a single file, for each input that is split between the
-    instances.
-    """
+    """Skips inputs that are not split between the instances."""
     value = case.request.value
     if case.job.kind is api.JobKind.TRANSFORM:
         yield _is_file(value(f"{_INPUT}.S3Uri"), value(f"{_INPUT}.S3DataType"))

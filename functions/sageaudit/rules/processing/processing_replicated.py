@@ -2,9 +2,9 @@
 
 What it checks: A processing request asks for several instances, and its inputs from S3 are all
     FullyReplicated, AWS's default.
-Why it costs: Each instance copies all data and is billed meanwhile. Unless the code splits the work
-    itself, all of them do the same work, and all but one are paid for nothing.
-Saving: None is counted, because it is not known whether the code splits the work.
+Why it costs: Each instance copies all data and is billed meanwhile. Unless the code splits the
+    work, all instances do the same work.
+Saving: None: it is not known whether the code splits the work.
 When it is wrong: The code may split the work by the host's number in resourceconfig.json. Spark and
     Ray containers split it themselves: images with these names are not judged.
 What to do: Set S3DataDistributionType to ShardedByS3Key for the data. Keep FullyReplicated for
@@ -24,7 +24,7 @@ _COUNT = "ProcessingResources.ClusterConfig.InstanceCount"
 _CODE_INPUTS = frozenset(
     {"code", "entrypoint", "analysis_config", "conf", "jars", "py-files", "files"}
 )
-"""The inputs with which the SDK sends code and settings."""
+"""The SDK sends code and settings with these inputs."""
 
 
 @api.rule(

@@ -1,15 +1,14 @@
 """A processing job is idle at its end while its results are uploaded.
 
 What it checks: A completed job has an output with S3UploadMode EndOfJob. At its end, CPU and GPU of
-    all hosts were idle for over 5 minutes and at least 10% of the run. Or they were idle for over
-    10 minutes that cost at least $10.
+    all hosts were idle for over 5 minutes and at least 10% of the run, or for over 10 minutes that
+    cost at least $10.
 Why it costs: All instances are billed until the upload has ended.
-Saving: Between 0 and the whole idle time, because Continuous uploads move into the run, which may
-    then take longer. The low end, 0, is counted. The finding of idle-tail about the same minutes is
-    shown under it, so no dollar is counted twice.
-When it is wrong: Processing jobs have no phases and SageMaker publishes no network metric: code
-    that hangs at its end looks the same. Continuous uploads a file again if it is rewritten, and
-    leaves partial results in S3 if the job fails.
+Saving: Between 0 and the whole idle time, because Continuous moves the uploads into the run, which
+    may then take longer. The low end, 0, is counted.
+When it is wrong: Code that hangs at its end looks the same, because processing jobs have no phases
+    and SageMaker publishes no network metric. Continuous uploads a file again if it is rewritten,
+    and leaves partial results in S3 if the job fails.
 What to do: Set S3UploadMode to Continuous. Or write fewer, compressed files (Parquet), and upload
     them in parallel.
 Sources: botocore, ProcessingS3Output.S3UploadMode: "continuously or after the job completes".
@@ -89,7 +88,6 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _is_expensive(case: api.JobCase, tail_s: Decimal, percent: Decimal) -> bool:
-    """Whether the idle time costs enough to report although its share of the run is small."""
     run_usd = phase_usd(case.bill, "Processing")
     is_above_usd = run_usd is not None and run_usd * percent / 100 >= case.threshold(
         EXPENSIVE_ABOVE_USD

@@ -2,12 +2,12 @@
 
 What it checks: MaxConcurrentTransforms is 1 or not set, and the type has 32 vCPUs or more and no
     GPU.
-Why it costs: The instance is billed while it waits for the next request. Unless one request keeps
-    all vCPUs busy, most of them have nothing to do.
-Saving: None. How much faster concurrent requests are depends on the container.
+Why it costs: The instance is billed while it waits for the next request, and one request may leave
+    most vCPUs idle.
+Saving: None: how much faster concurrent requests are depends on the container.
 When it is wrong: A model may use all vCPUs for one request. If MaxConcurrentTransforms is not set,
     the container's execution-parameters endpoint may name another number.
-What to do: Raise MaxConcurrentTransforms, up to the number of vCPUs. MaxConcurrentTransforms times
+What to do: Raise MaxConcurrentTransforms, up to the number of vCPUs; MaxConcurrentTransforms times
     MaxPayloadInMB may not exceed 100 MB. Or take a smaller type. After a run, transform-serial
     judges by the CPU use.
 Sources: API reference, CreateTransformJob: "If the execution-parameters endpoint is not enabled,

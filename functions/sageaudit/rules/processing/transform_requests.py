@@ -8,7 +8,7 @@ from sageaudit.rules import api
 CONCURRENT = "MaxConcurrentTransforms"
 PAYLOAD = "MaxPayloadInMB"
 MAX_PAYLOAD_MB = 100
-"""The most MB of all concurrent payloads together (API reference)."""
+"""The maximum of all concurrent payloads together (API reference)."""
 DEFAULT_PAYLOAD_MB = 6
 """AWS's default of MaxPayloadInMB (API reference)."""
 CPU_BELOW = api.Threshold(
@@ -17,7 +17,7 @@ CPU_BELOW = api.Threshold(
 
 
 def cpu_mean(case: api.JobCase) -> float | api.Unknown:
-    """Returns the mean percent of all vCPUs over the active minutes; Unknown if a GPU may have
+    """Returns the mean percent of all vCPUs in the active minutes, or Unknown if a GPU may have
     worked.
     """
     if missing := gpu_recording_gap(case.active_usage):

@@ -4,14 +4,13 @@ What it checks: MaxConcurrentTransforms is 1 or not set. The type has at least 2
     use over the active minutes is under 40%, and no GPU is busy.
 Why it costs: The instance is billed while it waits for the next request to be read, sent and
     stored.
-Saving: Possible, without a figure. How much faster concurrent requests are depends on the
-    container, and only a run shows it.
+Saving: Possible, without a figure: only a run shows how much faster concurrent requests are.
 When it is wrong: If MaxConcurrentTransforms is not set, the container's execution-parameters
     endpoint decides; without one it is 1. An input file without SplitType is a single request. A
     model that fills the memory can serve only one request at a time.
-What to do: Raise MaxConcurrentTransforms, up to the number of vCPUs. MaxConcurrentTransforms times
-    MaxPayloadInMB (6 by default) may not exceed 100 MB. Or take a smaller type, which one request
-    at a time keeps busy. Do only one of the two.
+What to do: Do one of the two. Raise MaxConcurrentTransforms, up to the number of vCPUs;
+    MaxConcurrentTransforms times MaxPayloadInMB (6 by default) may not exceed 100 MB. Or take a
+    smaller type, which one request at a time keeps busy.
 Sources: botocore, CreateTransformJob: MaxConcurrentTransforms, MaxPayloadInMB. Flexera: underused
     below 40%.
 """

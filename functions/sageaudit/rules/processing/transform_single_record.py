@@ -2,10 +2,9 @@
 
 What it checks: BatchStrategy is SingleRecord, the mean CPU over the active minutes is under 40% of
     all vCPUs, and no GPU is busy.
-Why it costs: Each record is a separate request. The instance is billed while requests are sent and
-    answered, not only while the model computes.
-Saving: Possible, without a figure. How much faster batches are depends on the records and the
-    container, and only a run shows it.
+Why it costs: Each record is a separate request, and the instance is billed while requests are sent
+    and answered.
+Saving: Possible, without a figure: only a run shows how much faster batches are.
 When it is wrong: The container may take only one record per request, or answer a batch in another
     format. Padding of RecordIO and TFRecord is removed only for single records.
 What to do: Set BatchStrategy to MultiRecord, SplitType to Line, RecordIO or TFRecord, and

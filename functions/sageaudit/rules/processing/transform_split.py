@@ -4,8 +4,8 @@ What it checks: BatchStrategy is MultiRecord, and the SplitType of TransformInpu
     None.
 Why it costs: Without SplitType each object is one request, whatever the strategy. Objects above
     MaxPayloadInMB fail after the instances have started, and small ones are sent one by one.
-Saving: None. It depends on the size of the objects.
-When it is wrong: Each object may be one record: then SingleRecord means the same.
+Saving: None: it depends on the size of the objects.
+When it is wrong: Each object may be one record. Then SingleRecord means the same.
 What to do: Set SplitType to Line, RecordIO or TFRecord, and AssembleWith to Line if answers are
     lines.
 Sources: API reference, BatchStrategy: "To enable the batch strategy, you must set the SplitType

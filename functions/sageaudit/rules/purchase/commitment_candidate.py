@@ -1,20 +1,21 @@
 """The account spends steadily enough to consider a Savings Plan.
 
-What it checks: The plan in question is the policy's `[commitment] usd_per_hour`. In at least 80% of
-    the hours (UTC) of at least 30 days, the account's on-demand jobs cost at least that much.
-    Training, processing and transform jobs count; spot and training plans are left out. Avoidable
-    and lost dollars of other findings, and retained warm pools, are subtracted first, hour by hour.
-    Runs that were not judged do not count; if they would change the answer, it is unknown. The rule
-    judges the account, never a single job.
+What it checks: In at least 80% of the hours (UTC) of at least 30 days, the account's on-demand jobs
+    cost at least the policy's `[commitment] usd_per_hour`. The rule judges the account, never a
+    single job.
+    - Training, processing and transform jobs count; spot and training plans do not.
+    - Avoidable and lost dollars of other findings, and retained warm pools, are subtracted first,
+      hour by hour.
+    - Runs that were not judged do not count. If they would change the answer, it is unknown.
 Why it costs: On-demand rates have no discount. SageMaker Savings Plans commit to USD per hour for
     one or three years. The discount applies across types, regions and kinds of jobs.
-Saving: Possible, without a figure. AWS's discount depends on type, term and payment.
+Saving: Possible, without a figure: AWS's discount depends on type, term and payment.
 When it is wrong: A plan is paid whether it is used or not, and jobs may change before it ends.
-    The steady spend includes volumes, which a plan does not cover. Possible savings, such as
-    managed spot, are not subtracted from it. So the evidence also gives the steady spend without
-    the runs that managed spot may suit. A plan has lower rates, so the same hours use less of the
-    commitment than their on-demand cost. Endpoints and notebooks, which a plan also covers, are not
-    included.
+    - The steady spend includes volumes, which a plan does not cover.
+    - Possible savings, such as managed spot, are not subtracted. So the evidence also gives the
+      steady spend without the runs that managed spot may suit.
+    - A plan has lower rates, so the same hours use less of the commitment than they cost on demand.
+    - Endpoints and notebooks, which a plan also covers, are not included.
 What to do: First follow the other findings, then ask Cost Explorer for its SageMaker Savings Plans
     recommendation. Commit to less than the steady spend; published advice is 70 to 80% of it.
 Sources: AWS Savings Plans guide: SageMaker plans commit to USD per hour for one or three years.
@@ -47,7 +48,7 @@ _ZERO = Decimal(0)
 
 
 class RunCost(Struct, frozen=True):
-    """The cost of a run that ended at `ended_at` after `elapsed_s` seconds, more than 0."""
+    """The cost of a run. `elapsed_s` is more than 0."""
 
     ended_at: datetime
     elapsed_s: Decimal
@@ -73,7 +74,7 @@ def _savings_plan_reason(case: api.AccountCase) -> str | None:
     not_applicable=(_no_commitment_reason, _savings_plan_reason),
 )
 def check(case: api.AccountCase) -> api.Outcome:
-    """Judges the days until the end of the newest run, because running jobs are not known."""
+    """Judges the days before the end of the newest run, because running jobs are not known."""
     if not case.runs:
         return api.Unknown("no_runs", "there are no audited runs to count")
     if case.days < case.threshold(MIN_DAYS):
@@ -127,10 +128,9 @@ def _is_counted(run: api.AuditSummary) -> bool:
 
 
 def _remaining_usd(run: api.AuditSummary) -> Decimal | None:
-    """Returns what the run would cost without its retained pool, and without avoidable and lost
-    dollars.
+    """Returns the cost without the retained pool and without avoidable and lost dollars.
 
-    None if one of these amounts is unknown.
+    None if an amount is unknown.
     """
     if run.total_usd is None or run.avoidable_usd is None or run.lost_usd is None:
         return None
@@ -141,7 +141,6 @@ def _remaining_usd(run: api.AuditSummary) -> Decimal | None:
 
 
 def _without_waste(run: api.AuditSummary) -> api.AuditSummary:
-    """Returns the run; if it could not be judged, with $0 as its avoidable amount."""
     is_unjudged = run.judged is api.Judged.NO and run.avoidable_usd is None
     return replace(run, avoidable_usd=_ZERO) if is_unjudged else run
 
@@ -156,9 +155,8 @@ def _steady_hourly_usd(case: api.AccountCase, runs: Iterable[api.AuditSummary]) 
 
 
 def hourly_spend(runs: Iterable[RunCost], end: datetime, hours: int) -> tuple[Decimal, ...]:
-    """Returns the dollars spent in each of the last `hours` whole hours (UTC), the oldest first.
-
-    Whole hours before `end` count. Spend outside them is left out.
+    """Returns the dollars spent in each of the last `hours` whole hours (UTC) before `end`, the
+    oldest first.
     """
     last_hour = end.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     first_hour = last_hour - hours * _HOUR
@@ -178,7 +176,7 @@ def hourly_spend(runs: Iterable[RunCost], end: datetime, hours: int) -> tuple[De
 
 
 def spend_reached(hourly_usd: Iterable[Decimal], percent: Decimal) -> Decimal:
-    """Returns the highest spend that at least `percent` of the hours reach; 0 without hours."""
+    """Returns the highest spend that at least `percent` of the hours reach, or 0 without hours."""
     descending = sorted(hourly_usd, reverse=True)
     position = math.ceil(percent * len(descending) / 100) - 1
     return descending[max(position, 0)] if descending else _ZERO

@@ -3,8 +3,8 @@
 What it checks: KeepAlivePeriodInSeconds times the rate of the instances is above $5.
 Why it costs: After the job, its instances are kept and billed at the job's rate until another job
     uses them or the period ends. The last job of a chain always pays for the whole period.
-Saving: None is counted, because it is not known whether another job follows. The finding shows the
-    most that the pool can cost.
+Saving: None: it is not known whether another job follows. The finding shows the most that the pool
+    can cost.
 When it is wrong: If jobs follow one another within minutes, the pool saves each of them its start.
 What to do: Set the shortest period that covers the pause between two jobs. After a run,
     warm-pool-idle computes it from the family's history.

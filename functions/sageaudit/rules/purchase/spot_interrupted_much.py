@@ -1,18 +1,17 @@
 """Interruptions made a managed spot run cost more than on demand.
 
-What it checks: A managed spot run was interrupted and completed, but it was billed for more seconds
+What it checks: A managed spot run was interrupted and completed, and was billed for more seconds
     than the same run takes on demand. Or waiting and work together took longer than
     MaxWaitTimeInSeconds.
-Why it costs: Spot saves by billing fewer seconds. Work that an interruption destroys is done and
-    billed again.
-Saving: Derived: the billed seconds above the seconds that the run takes on demand. These are the
-    median of at least 3 completed on-demand runs of the family on this type and count. With fewer
-    such runs, the last attempt of a run without checkpoints stands for them, because it did all the
-    work. With fewer runs and with checkpoints there is no figure. A run that MaxWaitTimeInSeconds
-    ended has none either. If a run over an hour has no checkpoints, spot-without-checkpoint has the
-    figure instead.
-When it is wrong: Spot capacity changes by the hour, so one bad run proves little. Checkpoints make
-    the next one cheaper.
+Why it costs: Work that an interruption destroys is done and billed again.
+Saving: Derived: the billed seconds above the seconds that the run takes on demand.
+    - The on-demand seconds are the median of at least 3 completed on-demand runs of the family on
+      this type and count.
+    - With fewer such runs, the last attempt of a run without checkpoints counts instead, because it
+      did all the work. With checkpoints there is then no figure.
+    - A run that MaxWaitTimeInSeconds ended has no figure.
+    - If a run of over an hour has no checkpoints, spot-without-checkpoint has the figure.
+When it is wrong: Spot capacity changes by the hour, so one bad run proves little.
 What to do: Run the job on demand, or on another type with more spare capacity. If it stays on spot,
     write checkpoints.
 Sources: SageMaker guide, managed spot training: saving = (1 - billable / training) x 100; an
@@ -48,7 +47,7 @@ MIN_RUNS = api.Threshold("min_runs", 3, "on-demand runs", "one run may be an exc
     subsumes={"spot-without-checkpoint"},
 )
 def check(case: api.FamilyCase) -> api.Outcome:
-    """Compares the billed seconds with those that the run takes on demand."""
+    """Compares the billed seconds with the seconds that the run takes on demand."""
     job = case.job
     if job.secondary_status == "MaxWaitTimeExceeded":
         return _wait_limit_finding(job)
@@ -78,7 +77,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _wait_limit_finding(job: api.Job) -> api.Detection:
-    """Reports a run that MaxWaitTimeInSeconds ended. Lost dollars are left to limit-hit."""
+    """Counts no lost dollars, because limit-hit counts them."""
     billed_s = job.billable_s
     billed_text = (
         "an unknown time was" if billed_s is None else f"{api.duration_text(billed_s)} was"

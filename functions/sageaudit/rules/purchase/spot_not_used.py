@@ -1,22 +1,26 @@
 """Managed spot training could have made this on-demand run cheaper.
 
-What it checks: A completed on-demand training job took at least 30 minutes on one type. It has no
-    warm pool, training plan, instance groups or the tag `sageaudit:deadline`. With the runs of its
-    family it cost $4 or more. No spot run of its family on this type was interrupted too much. Runs
-    on several p4, p5 or p6 instances are left out. These types are so scarce that AWS reserves them
-    in Capacity Blocks, and a run needs all of them at once.
-Why it costs: On demand, every second of a run is billed; managed spot bills fewer of them.
-Saving: SageMaker publishes no spot rate. With at least 3 completed spot runs of the family on this
-    type, the saving is derived. Their worst quartile is counted, and the range goes to the best
-    run. Messages show this finding only for the first run that has it. With one or two such runs,
-    the saving is possible and in no total. Without any, it is possible by published figures for the
-    instance family, which the finding names. Instance families without published figures, such as
-    p4, p5 and p6, have no figure. Without a spot run of its family, a run of an hour or more
-    without CheckpointConfig has none either: an interruption would restart it.
+What it checks: A completed on-demand training job took at least 30 minutes on one type. Together
+    with the runs of its family it cost $4 or more. These jobs are left out:
+    - Jobs with a warm pool, a training plan, instance groups or the tag `sageaudit:deadline`.
+    - Jobs of a family with a spot run on this type that was interrupted too much.
+    - Runs on several p4, p5 or p6 instances: these types are scarce, and a run needs all its
+      instances at once.
+Why it costs: On demand, every second of a run is billed; managed spot bills fewer seconds.
+Saving: SageMaker publishes no spot rate, so the saving depends on what is known:
+    - With at least 3 completed spot runs of the family on this type, the saving is derived. Their
+      worst quartile is counted, and the range goes to the best run. Messages show this finding only
+      for the first run that has it.
+    - With one or two such runs, the saving is possible.
+    - Without any, it is possible too. It comes from published figures for the instance family,
+      which the finding names.
+    - There is no figure for families without published figures, such as p4, p5 and p6. Without a
+      spot run of the family, there is also none for a run of an hour or more without
+      CheckpointConfig: an interruption would restart it.
 When it is wrong: EC2 spot prices are between 90% below and 62% above on demand. A job on a scarce
     type may wait for hours.
-What to do: Set EnableManagedSpotTraining with a MaxWaitTimeInSeconds above MaxRuntimeInSeconds, and
-    write checkpoints. For built-in algorithms without checkpoints, MaxWaitTimeInSeconds is 3,600 s
+What to do: Set EnableManagedSpotTraining, and a MaxWaitTimeInSeconds above MaxRuntimeInSeconds.
+    Write checkpoints. For built-in algorithms without checkpoints, MaxWaitTimeInSeconds is 3,600 s
     at most.
 Sources: AWS, managed spot training: saving = (1 - billable / training) x 100. Published runs:
     ml.m5.4xlarge 14683/37026 s, ml.p3.2xlarge 262/874 s. EC2 Spot Advisor (spotinfo, 2025-07-28),
@@ -45,7 +49,7 @@ MIN_OWN_RUNS = api.Threshold(
 )
 DEADLINE_TAG = "sageaudit:deadline"
 _MAX_EXTRA_WAIT_S = 86_400
-"""A day of waiting for capacity in addition to the run itself; our choice."""
+"""The longest wait for capacity that the fix adds to the run. Our choice."""
 _EC2_MEAN = (
     "EC2's spot prices for {} were on average {}% below the on-demand price (us-east-1, July 2025)"
 )
@@ -54,17 +58,14 @@ _PUBLISHED = {
     "m5": ("ml.m5.4xlarge", Decimal(14683) / 37026),
     "p3": ("ml.p3.2xlarge", Decimal(262) / 874),
 }
-"""Published managed spot runs by instance family: the type, and the billed share of the run's
-seconds.
-"""
+"""Published managed spot runs: the type, and the billed share of the seconds."""
 
 
 class _BilledShare(Struct, frozen=True):
     """The share of its on-demand seconds that a run on spot is billed for.
 
-    `counted`: the share that is counted. `best`: the lowest share. `source`: a clause that names
-    the source. `own_runs`: the family's spot runs behind the shares, newest first; empty for
-    published figures.
+    `counted`: the share for the counted saving. `best`: the lowest share. `source`: a clause that
+    names the source. `own_runs`: the family's spot runs, newest first; empty for published figures.
     """
 
     counted: Decimal
@@ -99,7 +100,6 @@ def _interruptions_reason(case: api.FamilyCase) -> str | None:
 
 
 def _is_comparable_spot_run(case: api.FamilyCase, run: api.AuditSummary) -> bool:
-    """Whether the run was on managed spot with this job's type."""
     types = {group.instance_type for group in case.job.groups}
     return run.purchase is api.Purchase.SPOT and types == {run.instance_type}
 
@@ -169,14 +169,13 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _has_enough_spend(case: api.FamilyCase) -> bool:
-    """Whether the family spends enough for a change to pay off; True if the bill is unknown."""
+    """True also if the bill is unknown."""
     own_usd = case.bill.total_usd
     earlier_usd = [run.total_usd for run in case.earlier_runs if run.total_usd is not None]
     return own_usd is None or float(sum(earlier_usd, own_usd)) >= case.threshold(MIN_SPEND)
 
 
 def _benefit_text(share: _BilledShare | None, *, is_safe: bool) -> str:
-    """Returns a clause about how much managed spot may save, with the source."""
     if not is_safe:
         return ": if you first let it write checkpoints, managed spot is worth a trial"
     trial_text = ", so managed spot is worth a trial"
@@ -188,10 +187,7 @@ def _benefit_text(share: _BilledShare | None, *, is_safe: bool) -> str:
 
 
 def _share_from_own_runs(case: api.FamilyCase) -> _BilledShare | None:
-    """Returns the billed share of the family's spot runs; None without spot runs.
-
-    The lowest share of the worst quartile is counted. With three runs this is the worst run.
-    """
+    """The lowest share of the worst quartile is counted. With three runs this is the worst run."""
     own_runs = [
         (run, share) for run in case.earlier_runs if (share := _billed_share(case, run)) is not None
     ]
@@ -210,7 +206,7 @@ def _share_from_own_runs(case: api.FamilyCase) -> _BilledShare | None:
 
 
 def _billed_share(case: api.FamilyCase, run: api.AuditSummary) -> Decimal | None:
-    """Returns the billed share of a completed spot run on this type; None for any other run.
+    """Returns None unless the run completed on managed spot and on this type.
 
     An interrupted run takes longer than on demand, so its billed seconds are compared with this
     job's duration. An interrupted run under half of that duration did less work and is left out.
@@ -224,7 +220,6 @@ def _billed_share(case: api.FamilyCase, run: api.AuditSummary) -> Decimal | None
 
 
 def _published_share(case: api.FamilyCase) -> _BilledShare | None:
-    """Returns the published share for the job's instance family; None without one."""
     current_type = next(iter(case.instance_types), None)
     family = current_type.family if current_type else ""
     percent = _EC2_PERCENT.get(family)
@@ -239,9 +234,7 @@ def _published_share(case: api.FamilyCase) -> _BilledShare | None:
 
 
 def _reported_for_run(case: api.FamilyCase, own_runs: tuple[api.AuditSummary, ...]) -> str | None:
-    """Returns the newest earlier run that reported this finding with enough spot runs before it;
-    else None.
-    """
+    """Returns the newest earlier run that reported this finding after enough spot runs, or None."""
     since = own_runs[-max(int(case.threshold(MIN_OWN_RUNS)), 1)].ended_at
     runs_with_finding = (
         run for run in case.earlier_runs if "spot-not-used" in run.rules_with_findings

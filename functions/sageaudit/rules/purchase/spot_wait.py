@@ -1,10 +1,10 @@
 """AWS refuses the waiting time of the managed spot request.
 
-What it checks: A request with EnableManagedSpotTraining has no MaxWaitTimeInSeconds, or less than
-    MaxRuntimeInSeconds. Or a request has MaxWaitTimeInSeconds without managed spot. Or the
-    MaxWaitTimeInSeconds of a built-in algorithm without CheckpointConfig is above an hour.
-Why it costs: Nothing, because AWS refuses the request. But time is lost until somebody sees that
-    the job never started.
+What it checks: AWS refuses a request with one of these:
+    - EnableManagedSpotTraining without MaxWaitTimeInSeconds, or with one below MaxRuntimeInSeconds.
+    - MaxWaitTimeInSeconds without managed spot.
+    - MaxWaitTimeInSeconds above an hour for a built-in algorithm without CheckpointConfig.
+Why it costs: Nothing, because AWS refuses the request. But time is lost until somebody notices.
 Saving: None.
 When it is wrong: Another tool may fill in the parameter before it sends the request.
 What to do: Set MaxWaitTimeInSeconds to MaxRuntimeInSeconds plus the time that the job may wait for
@@ -24,7 +24,7 @@ _SPOT = "EnableManagedSpotTraining"
 _WAIT = "StoppingCondition.MaxWaitTimeInSeconds"
 _RUN = "StoppingCondition.MaxRuntimeInSeconds"
 _MAX_EXTRA_WAIT_S = 86_400
-"""The longest wait for capacity that the fix adds to the run; our choice."""
+"""The longest wait for capacity that the fix adds to the run. Our choice."""
 
 _BUILT_IN_MAX_WAIT_S = 3600
 """The longest MaxWaitTimeInSeconds of a built-in algorithm without checkpoints."""

@@ -1,19 +1,18 @@
 """A long run on managed spot has no checkpoints.
 
-What it checks: A training job on managed spot took more than an hour without CheckpointConfig.
-    Nothing in its hyperparameters, environment or command is a sign that it writes its own
-    checkpoints.
-Why it costs: An interruption ends the containers. Without checkpoints the run starts again from the
-    beginning, and what was billed before is wasted.
-Saving: Derived, if a run was interrupted and completed. The last attempt did all the work, so with
-    checkpoints the training of the earlier attempts would not have been needed. The seconds billed
-    above those of the last attempt are counted. AWS does not state how an interrupted run is
-    billed, so the range goes up to the Training of all earlier attempts. Downloads and the upload
-    are left out, because a resumed run needs them too. Without an interruption there is no figure.
+What it checks: A training job on managed spot took more than an hour without CheckpointConfig. Its
+    hyperparameters, environment and command show no sign of the script's own checkpoints.
+Why it costs: After an interruption, a run without checkpoints starts again from the beginning. What
+    was billed before is wasted.
+Saving: Derived, if a run was interrupted and completed. Otherwise there is no figure.
+    - The seconds billed above those of the last attempt are counted. The last attempt did all the
+      work, so with checkpoints the Training of the earlier attempts would not have been needed.
+    - The range goes up to the Training of all earlier attempts, because AWS does not state how an
+      interrupted run is billed.
+    - Downloads and the upload are left out, because a resumed run needs them too.
 When it is wrong: The code may write checkpoints to S3 under a name that does not show it.
 What to do: Set CheckpointConfig.S3Uri, write to its LocalPath (default /opt/ml/checkpoints), and
-    load from there at the start. SageMaker copies both ways. If a run with checkpoints is still
-    billed for more than on demand, spot-interrupted-much recommends to run it on demand.
+    load from there at the start. SageMaker copies both ways.
 Sources: SageMaker guide, managed spot training: use checkpoints; without them MaxWaitTimeInSeconds
     is at most 3,600 s for built-in and marketplace algorithms.
 """
@@ -91,10 +90,7 @@ def _check_request(job: api.Job) -> api.Outcome:
 
 
 def _repeated_work_finding(job: api.Job, attempts: Attempts) -> api.Detection:
-    """Reports the work that interruptions repeated.
-
-    The range goes from the share that was certainly billed to all of the earlier attempts.
-    """
+    """The range is from the share that was certainly billed to all of the earlier attempts."""
     interrupted_text = (
         "Interrupted once" if job.interruptions == 1 else f"Interrupted {job.interruptions} times"
     )
@@ -118,5 +114,5 @@ def _repeated_work_finding(job: api.Job, attempts: Attempts) -> api.Detection:
 
 
 def _cut_share(job: api.Job, share: Decimal) -> api.CutPhase:
-    """Returns the change that cuts this share (0..1) of the run's billed seconds."""
+    """`share` is between 0 and 1."""
     return api.CutPhase("Training", share * (job.billed_phases_s or Decimal(0)))

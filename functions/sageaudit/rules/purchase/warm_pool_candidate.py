@@ -1,21 +1,25 @@
 """Runs follow one another closely, and each waits for instances and pulls its image again.
 
 What it checks: The family's last runs on the same instances (4 to 10 of them) kept no warm pool.
-    With the best keep-alive for the times between them (gaps), warm pools would have avoided
-    starts. The avoided waiting and image pulls are at least 10 minutes, and at least a tenth of
-    these runs' working time. The best keep-alive is computed as for warm-pool-idle: a second of
-    start counts as much as a second of pool. The last run's pool counts as never used.
+    Warm pools would have avoided at least 10 minutes of waiting and image pulls, and at least a
+    tenth of these runs' working time.
+    - This assumes the best keep-alive for the times between the runs (gaps): a second of start
+      counts as much as a second of pool.
+    - The last run's pool counts as never used.
 Why it costs: An image pull is billed on every instance. Waiting for instances is not billed, but
-    people wait. A pool and its volumes are billed at the job's rate while it waits.
-Saving: Possible, if the image pulls cost more than the pool: the billed pulls of the avoided starts
-    minus the pool. Both are means over these runs. If the pool costs more, there is no saving, and
-    the finding says what the shorter waits would have cost. If channels copy or mount data, the
-    time of the pull alone is not known, and only the waiting counts.
+    people wait.
+Saving: Possible, if the image pulls cost more than the pool, which is billed at the job's rate
+    while it waits. The saving is the billed pulls of the avoided starts minus the pool, as means
+    over these runs.
+    - If the pool costs more, there is no saving. The finding says what the shorter waits would have
+      cost.
+    - If channels copy or mount data, the time of the pull alone is not known. Then only the waiting
+      counts.
 When it is wrong: Only a job with the same role, instances, volume, network and encryption can use a
     pool; the history has only the instances. A changed image is pulled again. If nobody waits for a
     run, less waiting has no value.
-What to do: Set KeepAlivePeriodInSeconds to the value in the fix, and request a quota for warm
-    pools, which is 0 by default. After some runs, warm-pool-idle shows what the pools cost.
+What to do: Set KeepAlivePeriodInSeconds to the value in the fix. Request a quota for warm pools,
+    which is 0 by default. After some runs, warm-pool-idle shows what the pools cost.
 Sources: SageMaker guide, managed warm pools: billed while retained, at most 3,600 s; not with
     managed spot or heterogeneous clusters. Recorded jobs: 39 to 239 s in Starting, 96 to 314 s in
     image pulls.
@@ -46,14 +50,12 @@ MIN_SAVED_START = api.Threshold(
 )
 MIN_SHARE = api.Threshold("min_share_percent", 10, "percent of the work", "less is hardly noticed")
 _MAX_RUNS = 10
-"""The number of runs that are judged; older ones say little about the next gaps. Our choice."""
+"""Older runs say little about the next gaps. Our choice."""
 _ZERO = Decimal(0)
 
 
 class _StartTimes(Struct, frozen=True):
-    """One run: its times, the seconds of its billed image pull (0 if not known), and its working
-    seconds.
-    """
+    """`pull_s`: the billed image pull; 0 if it is not known."""
 
     times: RunTimes
     pull_s: Decimal
@@ -168,10 +170,7 @@ def _finding(
 
 
 def _starts(case: api.FamilyCase) -> list[_StartTimes]:
-    """Returns the times of this run and of earlier runs on the same instances, newest first.
-
-    Earlier runs with a warm pool are left out.
-    """
+    """The newest runs come first. Earlier runs with a warm pool are left out."""
     is_pull_known = _is_pull_time_known(case)
     job = case.job
     own_phase_s: Mapping[str, Decimal] = {name: job.phase_s(name) or _ZERO for name in DOWNLOADS}
@@ -191,7 +190,6 @@ def _starts(case: api.FamilyCase) -> list[_StartTimes]:
 
 
 def _is_pull_time_known(case: api.FamilyCase) -> bool:
-    """Whether Downloading is the image pull alone, because no channel copies or mounts data."""
     is_streaming = all(
         channel.source is api.DataSource.S3 and channel.mode in {"FastFile", "Pipe"}
         for channel in case.job.channels
@@ -200,7 +198,6 @@ def _is_pull_time_known(case: api.FamilyCase) -> bool:
 
 
 def _cost_text(case: api.FamilyCase, seconds: Decimal) -> str:
-    """Returns ` ($1.20)`, the cost of `seconds` on all instances; empty if the rate is unknown."""
     group = case.job.groups[0]
     rates = [line.rate for line in case.bill.lines if line.item == "compute"]
     if not rates or rates[0] is None:

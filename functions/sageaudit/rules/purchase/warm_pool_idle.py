@@ -1,22 +1,28 @@
 """A warm pool cost more than it saved.
 
-What it checks: Either no job reused the warm pool (Terminated), and it was retained for longer than
-    this job's download took. Or a job reused the pool after a long wait: at least two starts, or
-    five times the run itself. A start is the longest wait plus the longest download of the family's
-    runs on the same instances, at least 10 minutes. There is no finding if this keep-alive was the
-    cheapest one for the times between the family's runs (gaps).
+What it checks: Another keep-alive would have cost less over the times between the family's runs
+    (gaps), and one of these is true:
+    - No job reused the warm pool (Terminated), and it was retained for longer than this job's
+      download took.
+    - A job reused the pool after a long wait: at least two starts, or five times the run itself. A
+      start is the longest wait plus the longest download of the family's runs on the same
+      instances, at least 10 minutes.
 Why it costs: A retained pool is billed for every second and instance at the job's rate, until
     another job uses it or it ends. It saves one start, of which only the download is billed.
-Saving: For a pool that was never reused, measured: the retained seconds minus the best keep-alive.
-    This is the keep-alive that costs least over the family's gaps, or 0 with fewer than 3 known
-    gaps. For a reused pool, derived: one start is subtracted too, although only its download would
-    be billed. The range goes up to all retained seconds.
+Saving: The best keep-alive is the one that costs least over the family's gaps. It is 0 if fewer
+    than 3 gaps are known.
+    - Pool that was never reused: measured. The saving is the retained seconds minus the best
+      keep-alive.
+    - Reused pool: derived. One start is subtracted too, although only its download would be billed.
+      The range goes up to all retained seconds.
 When it is wrong: People's waiting time may cost more than the pool. The last job of a chain always
-    leaves a pool that no job uses. In that case shorten the period, but keep it.
-What to do: Set KeepAlivePeriodInSeconds to the value in the fix. With 3 or more known gaps, this
-    value would have cost least; if it is 0, remove the parameter. With fewer gaps, a reused pool
-    gets the time of one start, and a pool that was never reused is removed. Only a job with the
-    same role, type, count, volume, network and encryption settings can reuse a pool.
+    leaves an unused pool: shorten the period, but keep it.
+What to do: Set KeepAlivePeriodInSeconds to the value in the fix.
+    - With 3 or more known gaps, this value would have cost least. If it is 0, remove the parameter.
+    - With fewer gaps, a reused pool gets the time of one start, and a pool that was never reused is
+      removed.
+    - Only a job with the same role, type, count, volume, network and encryption settings can reuse
+      a pool.
 Sources: API reference, WarmPoolStatus: Available, Terminated, Reused, InUse; billed seconds x
     InstanceCount. SageMaker guide, managed warm pools. A published bill of 2023-12: 44 h of
     training, 167 h of pool. Recorded jobs: 39 to 239 s in Starting, 96 to 314 s in Downloading.
@@ -79,7 +85,6 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _check_reused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
-    """Judges a pool that another run reused: whether the pool waited much longer than it saved."""
     start_s, known_keep_s = _best_keep_alive(case, retained_s)
     keep_s = known_keep_s or 0
     job, waited_s = case.job, float(retained_s)
@@ -106,7 +111,6 @@ def _check_reused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome
 
 
 def _check_unused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome:
-    """Judges a pool that no run reused."""
     job, pool = case.job, case.job.warm_pool
     download_s = _download_s(job)
     if download_s is None:
@@ -133,9 +137,7 @@ def _check_unused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome
 
 
 def _fix(case: api.FamilyCase, keep_s: int) -> tuple[api.Parameter, ...]:
-    """Returns the shorter keep-alive; if `keep_s` is 0, the parameter is removed.
-
-    Empty if the current keep-alive is unknown or already short enough: it can change while the pool
+    """Returns nothing if the keep-alive is already short enough. It can change while the pool
     waits.
     """
     pool = case.job.warm_pool
@@ -145,16 +147,15 @@ def _fix(case: api.FamilyCase, keep_s: int) -> tuple[api.Parameter, ...]:
 
 
 def _download_s(job: api.Job) -> Decimal | None:
-    """Returns the billed seconds of Downloading; None if the run's phases are not known."""
+    """Returns None if the run's phases are not known."""
     names = {phase.name for phase in job.phases}
     return job.phase_s("Downloading") if names & {"Training", "Downloading"} else None
 
 
 def _best_keep_alive(case: api.FamilyCase, gap_s: Decimal | None) -> tuple[Decimal, int | None]:
-    """Returns the seconds of a start, and the keep-alive that costs least over the known gaps.
+    """Returns the seconds of a start, and the cheapest keep-alive; None if too few gaps are known.
 
-    Only runs on the same instances count. The keep-alive is None if too few gaps are known.
-    `gap_s`: the seconds until this run's pool was reused; None if it never was.
+    `gap_s`: the seconds until this run's pool was reused, or None.
     """
     runs = case.comparable_runs  # only such a run can reuse the pool
     times_of_runs = (run_times(case.job), *map(run_times_from_summary, runs))

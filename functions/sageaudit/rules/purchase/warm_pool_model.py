@@ -21,7 +21,7 @@ MAX_KEEP_ALIVE_S = 3600
 
 
 class RunTimes(Struct, frozen=True):
-    """When a run was requested, when it ended, and how many seconds it waited for its start."""
+    """When a run was requested and ended, and how many seconds it waited for its start."""
 
     requested_at: datetime
     ended_at: datetime
@@ -29,7 +29,7 @@ class RunTimes(Struct, frozen=True):
 
 
 def run_times(job: Job) -> RunTimes | None:
-    """Returns a job's times; None if a time is not known or nothing was billed."""
+    """Returns a job's times, or None if a time is not known or nothing was billed."""
     waited_s = api.sum_if_complete(map(job.phase_s, START_PHASES))
     if waited_s is None or not job.elapsed_s or job.created_at is None or job.ended_at is None:
         return None
@@ -37,7 +37,7 @@ def run_times(job: Job) -> RunTimes | None:
 
 
 def run_times_from_summary(run: AuditSummary) -> RunTimes | None:
-    """Returns an earlier run's times, computed back from its end; None if they are not known."""
+    """Returns an earlier run's times, computed back from its end, or None."""
     worked_s, phase_s = run.elapsed_s, run.phase_s
     if not worked_s or not any(name in phase_s for name in START_PHASES):
         return None
@@ -47,7 +47,7 @@ def run_times_from_summary(run: AuditSummary) -> RunTimes | None:
 
 
 def gaps_between(runs: Sequence[RunTimes]) -> list[Decimal | None]:
-    """Returns the seconds from the end of each run to the request of the next one, newest first.
+    """Returns the seconds from the end of each run to the request of the next run, newest first.
 
     None stands for a run that was requested before the previous run had ended.
     """
@@ -57,11 +57,11 @@ def gaps_between(runs: Sequence[RunTimes]) -> list[Decimal | None]:
 
 
 def best_keep_alive(gaps: Sequence[Decimal | None], start_s: Decimal) -> int:
-    """Returns the keep-alive, in seconds of whole minutes, that costs least over these gaps; 0 for
-    no pool.
+    """Returns the keep-alive, in seconds of whole minutes, that costs least over these gaps. 0: no
+    pool.
 
-    A pool waits for each gap, but no longer than the keep-alive. If the gap is shorter, the pool
-    saves a start of `start_s` seconds. A gap of None means that no run used the pool.
+    A pool waits for each gap, but no longer than the keep-alive. A shorter gap saves `start_s`
+    seconds. A gap of None means that no run used the pool.
     """
 
     def net_s(keep_s: Decimal) -> Decimal:

@@ -3,8 +3,8 @@
 What it checks: If the job runs until its limit, its volumes cost at least $10, and more than its
     instances.
 Why it costs: A volume is billed by its size for as long as the job runs, whether it is used or not.
-Saving: None is counted, because the space that the job needs is not known before the run. The
-    finding shows the most that the volumes can cost.
+Saving: None: the space that the job needs is not known before the run. The finding shows the most
+    that the volumes can cost.
 When it is wrong: The data may fill such volumes while small instances process it.
 What to do: Set VolumeSizeInGB to about twice the input, or use FastFile mode, which needs no space
     for it. After a run, volume-oversized shows how much was used.
@@ -29,7 +29,7 @@ MIN_COST = api.Threshold("min_cost_usd", 10, "USD for the volumes", "less is not
     required_parameters=(*api.VOLUME_PATHS.values(), *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Compares the cost of volumes and instances at the request's limit."""
+    """Compares the cost of the volumes with that of the instances, both at the request's limit."""
     bill = case.cost.bill_at_limit
     if bill is None or bill.compute_usd is None:
         return api.Unknown("cost_unknown", case.cost.unknown_because or "no rate is known")

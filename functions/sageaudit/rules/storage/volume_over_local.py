@@ -4,7 +4,7 @@ What it checks: All types of the request have local NVMe storage of a known size
     is larger than that.
 Why it costs: SageMaker provisions no volume for such types. A training job that needs the space
     fails when its disk is full, and is billed until then. AWS refuses a processing request.
-Saving: None. What a failed run would cost is not known.
+Saving: None: it is not known what a failed run would cost.
 When it is wrong: The size may be left over from another type, and the data small.
 What to do: Take a larger size of the type, a type with EBS volumes, or FastFile mode.
 Sources: botocore, ResourceConfig.VolumeSizeInGB: "Available storage is fixed to the NVMe-type

@@ -1,19 +1,20 @@
 """The storage volume is far larger than the run needed.
 
 What it checks: An EBS volume has more than 30 GB. DiskUtilization was at most 35% in every minute,
-    and the unused part cost $0.10 or more. If a training job copies its data to the volume (File
-    mode), the volumes must also be at least a fifth of the bill. And the download cannot have
-    filled them, by its seconds and the instances' network speed. Jobs that fetch data themselves,
-    and processing jobs that copy it, are not judged, because the amount of data is not known.
-Why it costs: Each instance's volume is billed by GB and time, whether it is used or not. It costs
-    little compared with the instance: 100 GB for an hour cost about $0.02.
-Saving: Possible, never in a total: the same run with a volume of twice the peak, at least 30 GB. In
-    File mode the volume also has space for all data that the download can have copied. AWS does not
-    say whether DiskUtilization counts this data, so the high end of the range is without that
-    space.
-When it is wrong: The code may write much that DiskUtilization does not count. The metric is near 0
-    in recorded jobs (0.01% to 1.3% of 30 GB), and AWS does not say which folders it counts. A job
-    whose volume is full fails, and a gp2 volume under 334 GB reads slower than 250 MB/s.
+    and the unused part cost $0.10 or more.
+    - If a training job copies its data to the volume (File mode), two more things must be true. The
+      volumes are at least a fifth of the bill. The download was too short to fill them at the
+      instances' network speed.
+    - Jobs that fetch data themselves, and processing jobs that copy it, are not judged, because the
+      amount of data is not known.
+Why it costs: Each instance's volume is billed by GB and time, used or not. It costs little: 100 GB
+    for an hour cost about $0.02.
+Saving: Possible: the same run with a volume of twice the peak, at least 30 GB. In File mode the
+    volume also has space for all data that the download can have copied. The high end of the range
+    is without that space, because AWS does not say whether DiskUtilization counts this data.
+When it is wrong: The code may write much that DiskUtilization does not count. AWS does not say
+    which folders it counts, and in recorded jobs it is near 0 (0.01% to 1.3% of 30 GB). A job whose
+    volume is full fails. A gp2 volume under 334 GB reads slower than 250 MB/s.
 What to do: Try the smaller volume in a run that is allowed to fail. FastFile mode needs no space
     for data.
 Sources: botocore, VolumeSizeInGB. 30 GB: the default of the SageMaker Python SDK. Job Defense
@@ -41,9 +42,8 @@ MIN_COPY_SHARE = api.Threshold(
 )
 _BITS_PER_BYTE = 8
 _FULL_SPEED_GB = 334
-"""The size from which a gp2 volume reads at its full 250 MB/s (EBS guide, gp2 performance)."""
+"""From this size on a gp2 volume reads at its full 250 MB/s (EBS guide, gp2 performance)."""
 _MIN_SHOWN_PERCENT = 0.1
-"""The smallest percent that can be shown with one decimal."""
 
 
 def _unrecorded_reason(case: api.JobCase) -> str | None:
@@ -62,15 +62,12 @@ def _unrecorded_reason(case: api.JobCase) -> str | None:
 
 
 def _volumes_usd(case: api.JobCase) -> Decimal | None:
-    """Returns what the volumes cost while the job ran; None if that is not known."""
     costs_usd = [line.usd for line in case.bill.lines if line.item == "storage"]
     return api.sum_if_complete(costs_usd) if costs_usd else None
 
 
 def _is_too_cheap(case: api.JobCase, unused_gb: int) -> bool:
-    """Whether `unused_gb` of each volume cost too little to report; False if the price is not
-    known.
-    """
+    """False if the price is not known."""
     usd, size = _volumes_usd(case), case.job.volume_gb
     if usd is None or not size:
         return False
@@ -143,10 +140,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _max_copied_gb(case: api.JobCase) -> int | None:
-    """Returns the most GB that the longest download can have copied to a host; None if not known.
-
-    SageMaker copies File-mode data only in Downloading, and does not unpack it.
-    """
+    """SageMaker copies File-mode data only in Downloading, and does not unpack it."""
     seconds = [phase.seconds for phase in case.job.phases if phase.name == "Downloading"]
     rates = [
         None if instance_type is None else instance_type.network_gbps
@@ -165,7 +159,6 @@ def _max_copied_gb(case: api.JobCase) -> int | None:
 
 
 def _at_most_text(percent: float) -> str:
-    """Returns a phrase such as `At most 2.0%`, or `Less than 0.1%`."""
     return "Less than 0.1%" if percent < _MIN_SHOWN_PERCENT else f"At most {percent:.1f}%"
 
 

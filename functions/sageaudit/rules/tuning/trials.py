@@ -18,7 +18,7 @@ EARLY_STOPPING = f"{CONFIG}.TrainingJobEarlyStoppingType"
 
 
 def total_usd(trials: Sequence[Trial]) -> Decimal | None:
-    """Returns the cost of these trials together; None if the cost of a trial is not known."""
+    """Returns the cost of these trials together, or None if the cost of a trial is not known."""
     return api.sum_if_complete(trial.total_usd for trial in trials)
 
 
@@ -32,7 +32,7 @@ def last_improving_trial(
 ) -> Trial | None:
     """Returns the last trial that improved the best objective by more than `tolerance_percent`.
 
-    None if no trial has an objective.
+    Returns None if no trial has an objective.
     """
     trials_with_objective = [trial for trial in trials if trial.objective is not None]
     values = [trial.objective for trial in trials_with_objective if trial.objective is not None]

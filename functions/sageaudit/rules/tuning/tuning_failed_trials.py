@@ -2,13 +2,13 @@
 
 What it checks: At least 2 trials, and at least 20% of all, ended as Failed.
 Why it costs: A failed trial is billed until it fails, and adds nothing to the search.
-Saving: Lost: what the failed trials cost. The finding of a trial's own audit counts the dollars
-    first; this rule does not count them again.
-When it is wrong: A range may include values with which training fails, on purpose, to find the
-    limit.
-What to do: Read the failure message of one trial. If all trials fail the same way, first run one
-    training job alone. If some fail, narrow the hyperparameter range that they share. Memory grows
-    with batch size and depth, and loss diverges at a high learning rate.
+Saving: Lost: what the failed trials cost. The trials' own audits count these dollars; this rule
+    does not count them again.
+When it is wrong: A range may include values with which training fails, to find the limit.
+What to do: Read the failure message of one trial.
+    - If all trials fail the same way, first run one training job alone.
+    - If some fail, narrow the hyperparameter range that they share. Memory grows with batch size
+      and depth, and loss diverges at a high learning rate.
 Sources: botocore, DescribeTrainingJob.TrainingEndTime: failed jobs are billed up to their end. The
     20% is our choice.
 """
@@ -24,7 +24,7 @@ SHARE = api.Threshold("min_failed_percent", 20, "percent of trials", "a fifth of
 
 @api.rule(id="SA903", scope=api.RollUpCase, kinds={api.JobKind.TUNING}, thresholds=(TRIALS, SHARE))
 def check(case: api.RollUpCase) -> api.Outcome:
-    """Judges only the trials; needs no description of the tuning job."""
+    """Judges only the trials. It needs no description of the tuning job."""
     failed = [trial for trial in case.trials if trial.status == "Failed"]
     if not failed or len(failed) < case.threshold(TRIALS):
         return api.Clear()

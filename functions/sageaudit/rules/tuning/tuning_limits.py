@@ -5,8 +5,8 @@ What it checks: The number of training jobs x their limit x the rate is above $1
 Why it costs: Each trial is billed as a training job. Trials that hang are billed until their limit.
 Saving: None. The finding shows the most that the search can cost.
 When it is wrong: The trials may need that long, and the cost may be planned.
-What to do: Run fewer trials with Bayesian search, limit each to three times a usual trial, limit
-    the whole search by ResourceLimits.MaxRuntimeInSeconds, and set completion criteria.
+What to do: Run fewer trials with Bayesian search, and limit each to three times a usual trial.
+    Limit the whole search by ResourceLimits.MaxRuntimeInSeconds, and set completion criteria.
 Sources: botocore, ResourceLimits, TuningJobCompletionCriteria. The $1,000 are our choice.
 """
 

@@ -3,9 +3,9 @@
 What it checks: TrainingJobEarlyStoppingType is Off, at least 10 trials completed, and their median
     run time is at least 10 minutes. Hyperband is not judged: it stops trials itself, and allows no
     other early stopping.
-Why it costs: If a trial is worse than the median of the others at the same epoch, it seldom becomes
-    the best. It is still billed to its end.
-Saving: Possible, without a figure. It is not known at which epoch each trial would have been
+Why it costs: A trial that is worse than the median of the others at the same epoch seldom becomes
+    the best, but is billed to its end.
+Saving: Possible, without a figure: it is not known at which epoch each trial would have been
     stopped.
 When it is wrong: Early stopping needs an algorithm that reports the objective each epoch. A trial
     that reports it once, at the end, is never stopped. A trial that starts slowly and ends well can
@@ -73,7 +73,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _check_request(case: api.RollUpCase, tuning: TuningSettings) -> api.Outcome:
-    """Judges a request by its number of trials. A missing value counts as Off, AWS's default."""
+    """A missing value counts as Off, AWS's default."""
     if tuning.early_stopping not in {None, _OFF} or (tuning.max_jobs or 0) < case.threshold(TRIALS):
         return api.Clear()
     return api.recommendation(

@@ -3,11 +3,10 @@
 What it checks: The rule finds the last trial that improved the best objective by more than 1%, in
     the order in which trials ended. At least 10 trials started after that trial had ended.
 Why it costs: Each trial is a training job at full price.
-Saving: Possible, never in a total: the cost of the later trials, without the dollars that their own
-    findings count.
-When it is wrong: The result also depends on luck: random search can find the best result in its
-    last trial. 1% of an accuracy of 0.99 is the whole remaining error. The trials may be meant to
-    map the search space, not to find its best point.
+Saving: Possible: the cost of the later trials, without the dollars that their own findings count.
+When it is wrong: Random search can find the best result in its last trial. 1% of an accuracy of
+    0.99 is the whole remaining error. The trials may be meant to map the search space, not to find
+    its best point.
 What to do: Run fewer trials, or set a completion criterion, which stops the search only if nothing
     improves.
 Sources: AWS, API reference: BestObjectiveNotImproving counts jobs that fail "to improve model
@@ -80,10 +79,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _criteria(not_improving: int) -> tuple[tuple[api.Parameter, ...], ...]:
-    """Returns two alternative completion criteria, each of which ends the search.
-
-    `not_improving`: the number of trials without improvement, at least 3.
-    """
+    """Either of the two criteria ends the search. `not_improving` is at least 3."""
     criteria_path = f"{trials.CONFIG}.TuningJobCompletionCriteria"
     not_improving_path = (
         f"{criteria_path}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving"

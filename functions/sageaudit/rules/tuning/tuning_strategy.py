@@ -1,11 +1,13 @@
 """The tuning job's strategy learns little from its trials.
 
-What it checks: The number of rounds is the number of trials divided by the parallel trials. Grid
-    search ran at least 20 trials. Or Random search ran at least 20 trials in at least 10 rounds,
-    from which another strategy could have learned. Or Bayesian search ran at least 10 trials in
-    fewer than 3 rounds, too few to learn from.
+What it checks: One of these is true. The number of rounds is the number of trials divided by the
+    parallel trials.
+    - Grid search ran at least 20 trials.
+    - Random search ran at least 20 trials in at least 10 rounds, from which another strategy could
+      have learned.
+    - Bayesian search ran at least 10 trials in fewer than 3 rounds, too few to learn from.
 Why it costs: A search that learns needs fewer trials for the same objective.
-Saving: Possible, without a figure. How many fewer trials are enough is not known in advance.
+Saving: Possible, without a figure: it is not known in advance how many fewer trials are enough.
 When it is wrong: Grid covers the whole space and can be repeated exactly. Random can run any number
     of trials in parallel, and is a fair baseline. Fewer trials in parallel take longer, which a
     deadline may not allow.
@@ -38,9 +40,7 @@ _STRATEGY = f"{trials.CONFIG}.Strategy"
     required_parameters=(_STRATEGY, trials.MAX_TRIALS, trials.MAX_PARALLEL),
 )
 def check(case: api.RollUpCase) -> api.Outcome:
-    """Judges by the strategy and the number of rounds. Settings that this rule recommends are
-    clear.
-    """
+    """Judges by the strategy and the number of rounds."""
     tuning = case.tuning
     if tuning is None:
         return trials.TUNING_UNREAD
@@ -77,7 +77,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _trial_count(case: api.RollUpCase) -> int:
-    """Returns the number of trials; for a request, the largest number."""
+    """For a request this is the largest number."""
     if case.duration_basis is None:
         return len(case.trials)
     return (case.tuning.max_jobs if case.tuning else None) or 0
@@ -108,7 +108,6 @@ def _finding(case: api.RollUpCase, tuning: TuningSettings, summary: str) -> api.
 def _lower_parallelism_fix(
     case: api.RollUpCase, tuning: TuningSettings
 ) -> tuple[api.Parameter, ...]:
-    """Returns the MaxParallelTrainingJobs that gives the next tuning job enough rounds."""
     rounds = max(case.threshold(MIN_ROUNDS), case.threshold(FEW_ROUNDS), 1)
     parallel = max(int(_trial_count(case) / rounds), 1)
     if tuning.max_parallel is not None and tuning.max_parallel <= parallel:

@@ -17,7 +17,7 @@ from sageaudit.rules import api
 
 HIDDEN_PEAKS_CAUTION = "Averages over a minute hide short peaks, so try it on one run first."
 _MAX_NAMED_TYPES = 3
-"""The most types without a price that a sentence names; the others are counted."""
+"""A sentence names this many types without a price, and counts the others."""
 _CAPACITY_CONSTRAINTS = frozenset(
     {
         Constraint.VCPU,
@@ -29,16 +29,14 @@ _CAPACITY_CONSTRAINTS = frozenset(
         Constraint.NOT_RECORDED,
     }
 )
-"""The constraints that follow from what the run needs. They explain more than those that follow
-from what a type is.
-"""
+"""Constraints that follow from what the run needs. They explain more than a type's own limits."""
 
 
 class TypeRecommendation(Struct, frozen=True):
-    """The types to recommend to a run: `first` certainly saves most, `second` is the next best.
+    """The types to recommend to a run. `first` saves most, `second` is the next best.
 
-    Without a type, `reason` says what keeps the run on its type, without a full stop; else it
-    explains `first`. `resize` has the results for all types; None if none was tried.
+    `reason` explains `first`, or what keeps the run on its type, without a full stop. `resize`: the
+    results for all types; None if no type was tried.
     """
 
     first: Candidate | None
@@ -48,7 +46,7 @@ class TypeRecommendation(Struct, frozen=True):
 
     @property
     def refused_types(self) -> frozenset[str]:
-        """The types on which the run does not fit, whatever they cost."""
+        """The types on which the run does not fit, regardless of their cost."""
         refusals = self.resize.refusals if self.resize else ()
         uncertain = {Constraint.NOT_RECORDED, Constraint.NOT_OFFERED, Constraint.BILL}
         return frozenset(
@@ -56,10 +54,9 @@ class TypeRecommendation(Struct, frozen=True):
         )
 
     def details(self, case: api.JobCase, hint: str = "") -> api.DetectionDetails:
-        """Returns the parts of a finding: the fix, its counted and best saving, and the second best
-        type.
+        """Returns the parts of a finding: the fix, its savings, and the second best type.
 
-        Without a type to recommend, only a caution.
+        Without a type to recommend there is only a caution.
         """
         if self.first is None:
             return {"caution": f"Nothing is counted: {self.reason}. {hint}".strip()}
@@ -117,9 +114,7 @@ def best_type(case: api.JobCase, *, include_legacy: bool = True) -> TypeRecommen
 
 
 def _former_type_sentence(resize: Resize, candidate: Candidate) -> str:
-    """Returns a sentence that suggests a trial of a type on which the family's runs cost less,
-    although its hourly rate is higher.
-    """
+    """The type's rate is higher, but the family's runs cost less on it."""
     saving_usd = resize.saving_usd(candidate)
     amount_text = "" if saving_usd is None else f" (about ${saving_usd:,.2f} per run)"
     return (
@@ -129,21 +124,18 @@ def _former_type_sentence(resize: Resize, candidate: Candidate) -> str:
 
 
 def _move_refusal(case: api.JobCase) -> str | None:
-    """Returns why no other type can be recommended for the run; None if one can."""
     if case.job.purchase is api.Purchase.TRAINING_PLAN:
         return "its training plan is prepaid, for this type"
     return resize_refusal(case.job, case.market)
 
 
 def type_fixed_reason(case: api.JobCase) -> str | None:
-    """Returns why the job cannot change its type, for rule cards; None if it can."""
+    """Returns why the job cannot change its type, or None if it can."""
     return type_change_refusal(case.job)
 
 
 def _is_smaller(resize: Resize, candidate: Candidate) -> bool:
-    """Whether an untried candidate has fewer vCPUs or less memory, so that hidden peaks may not
-    fit.
-    """
+    """True if hidden peaks may not fit. False for a type with a measured run time."""
     current, new = resize.current_type, candidate.type
     if candidate.runtime_factor is not None and candidate.runtime_factor.is_measured:
         return False
@@ -151,10 +143,7 @@ def _is_smaller(resize: Resize, candidate: Candidate) -> bool:
 
 
 def _no_type_reason(resize: Resize, *, legacy: bool) -> str:
-    """Returns what excludes the most expensive of the types with a lower hourly rate.
-
-    A type with the run's GPU is preferred. `legacy=False` leaves out types of an old generation.
-    """
+    """A type with the same GPU is preferred."""
     if resize.rate is None:
         return f"no price of {resize.current_type.name} is known here"
     uses_gpu = resize.current_type.gpus > 0 and not resize.demand.is_gpu_idle
@@ -193,9 +182,6 @@ def _no_type_reason(resize: Resize, *, legacy: bool) -> str:
 
 
 def _unpriced_text(resize: Resize) -> str:
-    """Returns a clause that names the types that fit the run and have no known price; empty without
-    any.
-    """
     names = [instance_type.name for instance_type in resize.feasible_unpriced_by_size]
     if not names:
         return ""
@@ -206,16 +192,15 @@ def _unpriced_text(resize: Resize) -> str:
 
 
 def _refusal_text(instance_type: InstanceType, refusal: TypeRefusal) -> str:
-    """Returns a clause about why a type cannot be recommended."""
     if refusal.constraint is Constraint.NOT_RECORDED:
         return f"whether {instance_type.name} fits is not known ({refusal.reason})"
     return f"the nearest cheaper type, {instance_type.name}, does not fit ({refusal.reason})"
 
 
 def next_size_by_vcpu(case: api.JobCase) -> InstanceType | None:
-    """Returns the smallest type with the same GPUs and more vCPUs; None without one.
+    """Returns the smallest type with the same GPUs and more vCPUs, or None.
 
-    A type with a known price comes first, because a type without one may not be sold in the region.
+    Types with a known price come first. A type without a price may not be sold in the region.
     """
     current_type = case.market.types.get(case.job.groups[0].instance_type)
     is_prepaid = case.job.purchase is api.Purchase.TRAINING_PLAN
@@ -263,7 +248,7 @@ def price_ratio(case: api.JobCase, current_type: str, other_type: str) -> Decima
 
 
 def hourly_rate(case: api.JobCase | api.RequestCase, instance_type: InstanceType) -> Rate | None:
-    """Returns the type's hourly rate for the job's region and kind; None if it is not known."""
+    """Returns the type's hourly rate for the job's region and kind, or None if it is not known."""
     return case.market.hourly(case.job.region, case.job.kind, instance_type.name)
 
 
@@ -275,10 +260,10 @@ def rate_text(rate: Rate) -> str:
 def successors_sentence(
     case: api.JobCase, current_type: InstanceType, refused_types: Collection[str]
 ) -> str:
-    """Returns a sentence that names the successors that the job could use; empty without any.
+    """Returns a sentence that names the successors that the job could use, or "".
 
     `refused_types`: the types on which the run does not fit. A successor without a known price is
-    marked, because it may not be sold in the region.
+    marked.
     """
     names = [
         successor.name
@@ -292,7 +277,7 @@ def successors_sentence(
 
 
 def is_image_unfit_for_successors(case: api.JobCase, current_type: InstanceType) -> bool:
-    """Whether the type has successors, and the run's image works on none of them."""
+    """Returns True if the type has successors, and the run's image works on none of them."""
     successors = _current_successors(case, current_type)
     return bool(successors) and all(
         image_refusal(case.job, current_type, successor) for successor in successors
@@ -300,7 +285,6 @@ def is_image_unfit_for_successors(case: api.JobCase, current_type: InstanceType)
 
 
 def _current_successors(case: api.JobCase, current_type: InstanceType) -> list[InstanceType]:
-    """Returns the type's successors of a current generation that are sold for the job's kind."""
     successors = (case.market.types.get(name) for name in current_type.successors)
     return [
         successor

@@ -1,18 +1,19 @@
 """The run certainly fits a cheaper instance type.
 
 What it checks: All types are ranked together: the same GPU in another size, fewer GPUs, another
-    GPU, no GPU. One of them costs less per hour and has enough of each resource that the run used.
-    The run costs less on it even at its longest possible run time.
+    GPU, no GPU. One of them has enough of each resource that the run used. The run costs less on it
+    even at its longest possible run time.
 Why it costs: The run does not use what makes its type more expensive.
-Saving: Derived, never (1 - utilisation) x cost: the run on the type that saves most, at its longest
-    run time. If the run time may be shorter, a range is shown. The saving is only possible if the
-    family's runs cost less on a type with a higher hourly rate. A family gets one recommended type.
-    It is the cheapest one for the slowest run, of the types that fit most of the newest ten runs.
-    It stays until another type saves a tenth more.
+Saving: Derived: the run on the type that saves most, at its longest run time. If the run time may
+    be shorter, a range is shown.
+    - The saving is only possible if the family's runs cost less on a type with a higher hourly
+      rate.
+    - A family gets one recommended type: the cheapest one for the slowest run, of the types that
+      fit most of the newest ten runs. It stays until another type saves a tenth more.
 When it is wrong: One-minute means hide short peaks. vCPUs of different instance families count as
     equal. The page cache benefits from memory that no metric shows as used.
-What to do: Take the type, first for one run. This rule reports only what no other rule explains.
-    Examples are a well-used GPU on a host that is too large, and a busy CPU with too much memory.
+What to do: Take the type, first for one run. This rule reports only what no other rule explains,
+    such as a well-used GPU on a host that is too large.
 Sources: Compute Optimizer: P99.5 with 20% headroom. Bounds of run times:
     functions/sageaudit/domain/resize.
 """
@@ -36,7 +37,7 @@ COVERED_BY_OLD_GENERATION = api.NotApplicable(
     not_applicable=(type_fixed_reason, api.never_started_reason, api.free_reason),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges without metrics, because a type with at least as much of a resource certainly fits."""
+    """Needs no metrics, because a type with at least as much of each resource certainly fits."""
     recommendation = best_type(case)
     if recommendation.resize is None:
         return api.Unknown("not_replayable", recommendation.reason)

@@ -1,21 +1,23 @@
 """The run uses little of the GPU of its p type.
 
-What it checks: On a p type, over the active minutes, the mean GPU utilisation is at most 20%. Per
+What it checks: On a p type, the mean GPU utilisation over the active minutes is at most 20%. Per
     GPU, memory peaks at 10 GiB or less, and at most 12 cores are busy. The type that certainly
     saves most is a g type.
 Why it costs: p types are made for large models on several GPUs. A small model leaves most of such
-    an instance idle, and all of it is billed.
-Saving: Derived, never (1 - utilisation) x cost: the run on the g type, which has room for the P99.5
-    of memory plus 20%. The run may take longer by the ratio that was measured on training work
-    (docs/evidence/gpu-throughput.md). Minutes in which more cores were busy than the g type has
-    also take longer. The longest run time is counted, and the range is shown. If a type with the
-    same GPU saves more, gpu-underused reports that.
-When it is wrong: One-minute means hide peaks, and CloudWatch does not show single GPUs. The rule is
-    careful with other GPUs. It never recommends a GPU without a measured ratio, or one that the
-    image's CUDA does not support. It recommends no T4 or V100 if the run shows signs of bf16 or
-    FlashAttention. It does not replace several GPUs with NVLink by GPUs without. It recommends no
-    other GPU for several instances. For a built-in algorithm, it recommends only documented
-    instance families.
+    an instance idle.
+Saving: Derived: the run on the g type, which has room for the P99.5 of memory plus 20%. The longest
+    run time is counted, and the range is shown.
+    - The run may take longer by the ratio that was measured on training work
+      (docs/evidence/gpu-throughput.md).
+    - A minute takes longer too if more cores were busy than the g type has.
+    - If a type with the same GPU saves more, gpu-underused reports that.
+When it is wrong: One-minute means hide peaks, and CloudWatch does not show single GPUs. The rule
+    never recommends these:
+    - A GPU without a measured ratio, or one that the image's CUDA does not support.
+    - A T4 or V100 if the run shows signs of bf16 or FlashAttention.
+    - GPUs without NVLink instead of several GPUs with NVLink.
+    - Another GPU if the run has several instances.
+    - An instance family that a built-in algorithm's guide does not name.
 What to do: Try one run on the g type. Or give the GPU more work: a larger batch, or several models.
 Sources: Job Defense Shield, gpu-model-too-powerful, its example values: GPU utilisation at most
     20%, GPU memory at most 10 GB, at most 12 cores per GPU. Ratios:
@@ -53,7 +55,7 @@ def _other_family_reason(case: api.JobCase) -> str | None:
     subsumes={"cheaper-type", "gpu-underused"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Takes the mean of all hosts, and the peaks of the busiest host."""
+    """Judges the mean of all hosts, and the peaks of the busiest host."""
     mean_percent = case.active_usage.mean(api.Metric.GPU)
     memory, cpu = (
         case.active_usage.busiest_percentile(metric, PEAK_PERCENTILE)
@@ -89,10 +91,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _gpu_use_text(current_type: InstanceType, gib_each: float) -> str:
-    """Returns the GPUs and the memory used, for a sentence.
-
-    Memory is given as a host's sum, because CloudWatch does not split it by GPU.
-    """
+    """CloudWatch does not split memory by GPU, so the text has a host's sum."""
     if current_type.gpus == 1:
         return f"the GPU and {gib_each:.1f} GiB of its memory"
     return (
@@ -102,9 +101,7 @@ def _gpu_use_text(current_type: InstanceType, gib_each: float) -> str:
 
 
 def _unrecorded_outcome(recommendation: TypeRecommendation) -> api.Unknown | None:
-    """Returns Unknown if only a missing record prevents the recommendation of a cheaper g type;
-    else None.
-    """
+    """Returns Unknown if only a missing record prevents the recommendation of a cheaper g type."""
     if recommendation.resize is None or recommendation.first is not None:
         return None
     reasons = (

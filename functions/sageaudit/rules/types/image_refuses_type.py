@@ -1,11 +1,13 @@
 """The request's image does not work on the GPU of its instances.
 
-What it checks: The image's name gives its CUDA version, which does not support the GPU of the type.
-    Or its tag says that it is for CPUs. Or it is a built-in algorithm that uses no GPU, or that
-    does not train without one.
+What it checks: One of these is true:
+    - The image's name gives its CUDA version, which does not support the GPU of the type.
+    - The image's tag says that it is for CPUs.
+    - The image is a built-in algorithm that uses no GPU, or one that needs a GPU, on a type without
+      one.
 Why it costs: The job fails after the image was pulled and the data downloaded, both of which are
     billed. Or the job pays for a GPU that the algorithm does not use.
-Saving: None. How much is lost depends on when the job fails.
+Saving: None: how much is lost depends on when the job fails.
 When it is wrong: The image may have another CUDA version than its name says. An algorithm may run
     on an instance family that its guide (last published in 2023) does not name.
 What to do: Take an image for the GPU, or a type for which the image was built.

@@ -2,17 +2,19 @@
 
 What it checks: The catalogue marks the type's family as legacy: m4, c4, p2, p3, p3dn.
 Why it costs: A newer generation has faster vCPUs or GPUs, usually at a lower hourly rate.
-Saving: Derived, if prices are known: the run on the type that certainly saves most. A CPU type
-    takes the same time. A GPU type may take longer, by the ratio that was measured on training work
-    (docs/evidence/gpu-throughput.md). The longest run time is counted, and the range is shown.
-    Metrics are needed only for resources of which the new type has less.
-When it is wrong: Code that was built for the old GPU must be built again for the new one. Newer
-    types that may fit are named without a figure if one of four things holds. The old GPUs have
-    NVLink and the new ones do not. The run has several instances that may exchange data. No ratio
-    was measured. Or the new type has less of a resource that was not recorded. There is no finding
-    if the image works on no newer type, because of its CUDA version or its algorithm.
-What to do: Try a current type that the run fits. An image with a recent framework runs on it
-    without changes.
+Saving: Derived, if prices are known: the run on the type that certainly saves most. The longest run
+    time is counted, and the range is shown.
+    - A CPU type takes the same time. A GPU type may take longer, by the ratio that was measured on
+      training work (docs/evidence/gpu-throughput.md).
+    - Metrics are needed only for resources of which the new type has less.
+When it is wrong: Code that was built for the old GPU must be built again for the new one. There is
+    no finding if the image works on no newer type, because of its CUDA version or its algorithm.
+    Newer types that may fit are named without a figure if one of these is true:
+    - The old GPUs have NVLink and the new ones do not.
+    - The run has several instances that may exchange data.
+    - No ratio was measured.
+    - The new type has less of a resource that was not recorded.
+What to do: Try a current type. An image with a recent framework runs on it without changes.
 Sources: The catalogue's own table of legacy families and their successors (`legacy_family`,
     `successors`), with EC2's sizes. GPU ratios: docs/evidence/gpu-throughput.md.
 """
@@ -46,7 +48,7 @@ from sageaudit.rules.types.another_type import (
     required_parameters=(*api.TYPE_PARAMETERS, *api.IMAGE_PATHS.values()),
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Finds old types by the catalogue, and judges successors by prices and recorded use."""
+    """Finds old types in the catalogue. Judges their successors by prices and recorded use."""
     groups = case.job.groups
     name = groups[0].instance_type if groups else None
     current_type = case.market.types.get(name) if name else None
@@ -97,9 +99,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _short_run_text(case: api.JobCase, recommendation: TypeRecommendation) -> str:
-    """Returns a sentence on the mean GPU use of a run that is too short to choose a smaller type;
-    else "".
-    """
+    """Returns "" unless the run is too short to choose a smaller type."""
     lines = case.active_usage.series.get(api.Metric.GPU, {}).values()
     points = [value for line in lines for value in line.present]
     if (

@@ -3,7 +3,7 @@
 What it checks: The type has several GPUs, and the algorithm is the built-in k-means, k-NN, or
     XGBoost without the hyperparameter use_dask_gpu_training.
 Why it costs: All GPUs of the type are billed, but only one works.
-Saving: None is counted, because the smaller type may have less memory. The finding shows the rates.
+Saving: None: the smaller type may have less memory. The finding shows the rates.
 When it is wrong: The type may have been chosen for its memory.
 What to do: Take a type with one such GPU. Or set use_dask_gpu_training, which XGBoost has from
     version 1.5-1.

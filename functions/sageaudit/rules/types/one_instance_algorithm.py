@@ -3,8 +3,8 @@
 What it checks: The request has more than one instance for the scikit-learn container, or for a
     built-in algorithm whose guide says "single instance only". These are BlazingText on a GPU, LDA,
     Object2Vec, Semantic Segmentation and Sequence to Sequence.
-Why it costs: Each instance is billed. But the others are refused or idle, or all of them fit the
-    same model to the same data.
+Why it costs: Each instance is billed, but the others are refused or idle, or fit the same model to
+    the same data.
 Saving: Derived: the run on one instance, with the same run time.
 When it is wrong: A script in the scikit-learn container may split the work itself, by the hosts in
     resourceconfig.json.
@@ -52,7 +52,6 @@ def check(case: api.RequestCase) -> api.Outcome:
 
 
 def _single_instance_algorithm(case: api.RequestCase) -> str | None:
-    """Returns the algorithm's name if it trains on only one instance, else None."""
     algorithm = builtin_algorithm(case.job.image)
     if algorithm is None:
         return "scikit-learn" if repository(case.job.image) == _SKLEARN else None

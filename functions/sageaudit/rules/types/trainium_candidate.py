@@ -1,11 +1,11 @@
 """Trainium may do this long deep-learning run on NVIDIA GPUs for less.
 
 What it checks: A completed run took at least 4 hours on g5, p4d or p4de, in AWS's PyTorch or
-    Hugging Face training container. A price of a trn1 type is known in its region. The rule is off
-    by default. The policy can list it under `rules.on` if the team would port its code to Neuron.
+    Hugging Face training container. A price of a trn1 type is known in its region. Turn the rule on
+    with `rules.on` if your team would port its code to Neuron.
 Why it costs: AWS states up to 50% lower cost to train on Trn1 than on comparable GPU instances.
-Saving: None is counted. Only a training run shows how fast a model is there. The finding says how
-    much faster it must be.
+Saving: None: only a training run shows how fast a model is there. The finding says how much faster
+    it must be.
 When it is wrong: Neuron may not support an operator, a custom CUDA kernel or FlashAttention.
     Compilation takes time at each start. CloudWatch does not show the use of a Trainium device, so
     later audits know less.
@@ -38,10 +38,7 @@ def _other_family_reason(case: api.JobCase) -> str | None:
 
 
 def _other_image_reason(case: api.JobCase) -> str | None:
-    """Returns why the image does not count as AWS's own; None if it does.
-
-    An image in the registry of the job's own account may be a changed copy.
-    """
+    """An image in the registry of the job's own account may be a changed copy of AWS's image."""
     job = case.job
     is_own_image = job.account is not None and (job.image or "").startswith(f"{job.account}.")
     if job.hints.deep_learning and repository(job.image) in _CONTAINERS and not is_own_image:

@@ -1,20 +1,24 @@
 """The CPU is at its limit, and the GPU waits for it.
 
-What it checks: In at least half of all hosts' active minutes, the host's CPU is at 90% or more and
-    its GPU at 50% or less. Or, as a milder case, mean CPU is over 60% and mean GPU under 10%. Only
-    minutes with points of both count. If no GPU works for half an hour or more at the start or end,
-    idle-start and idle-tail judge these minutes.
+What it checks: One of these is true, over the minutes with points of both CPU and GPU. If no GPU
+    works for half an hour or more at the start or end, idle-start and idle-tail judge these
+    minutes.
+    - In at least half of all hosts' active minutes, the host's CPU is at 90% or more and its GPU at
+      50% or less.
+    - Mean CPU is over 60% and mean GPU under 10%.
 Why it costs: The GPU is most of the price, and is billed while the CPU prepares its next batch.
-Saving: None is counted. Only a trial shows how much shorter the run is if the GPU does not wait.
-    Types with more vCPUs cost more per hour.
-When it is wrong: Code that computes on the CPU by design, with little GPU work in between, looks
-    the same: it may need a CPU type. One-minute means may hide that the data loader sometimes waits
-    for the GPU too. `num_workers` is a placeholder, because names and values of hyperparameters are
-    not stored.
-What to do: First tune the data loader: one worker for each vCPU, OMP_NUM_THREADS=1 in each worker,
-    and prefetch. Decode and augment the data once in a processing job, or on the GPU (DALI). If
-    that is not enough, take a size with more vCPUs per GPU. As a last resort, use a heterogeneous
-    cluster whose CPU instances load the data, at additional cost.
+Saving: None: only a trial shows how much shorter the run is if the GPU does not wait. Types with
+    more vCPUs cost more per hour.
+When it is wrong: Code that computes on the CPU by design looks the same: it may need a CPU type.
+    One-minute means may hide that the data loader sometimes waits for the GPU too. In the fix,
+    `num_workers` stands for your own parameter, because names and values of hyperparameters are not
+    stored.
+What to do: Try these in this order:
+    - Tune the data loader: one worker for each vCPU, OMP_NUM_THREADS=1 in each worker, and
+      prefetch.
+    - Decode and augment the data once in a processing job, or on the GPU (DALI).
+    - Take a size with more vCPUs per GPU.
+    - Use a heterogeneous cluster whose CPU instances load the data, at additional cost.
 Sources: SageMaker Debugger, CPUBottleneck: threshold 50%, cpu_threshold 90 (its gpu_threshold of 10
     misses a GPU at a third of its capacity); Dataloader: workers between 70% and 200% of the cores.
     Jobstats: a mean GPU use of 50% is the target. cloud-finops-skills: CPU over 60% with GPU under
@@ -53,7 +57,7 @@ GPU_MEAN_BELOW = api.Threshold(
     max_period_s=300,
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the minutes of all hosts together, each by the CPU and GPU of its own host."""
+    """Judges the minutes of all hosts together. Each minute has the CPU and GPU of its own host."""
     # minutes of several runs have no order, so they have no start and no end
     usage = case.active_usage if case.is_pooled else trim_to_gpu_work(case.active_usage)
     if usage.minutes < MIN_ACTIVE_MINUTES and not case.is_pooled:

@@ -3,14 +3,14 @@
 What it checks: On a type without GPU, the P95 of CPU and of memory over the active minutes are
     under 40%. The run fits a cheaper type.
 Why it costs: A vCPU-hour costs the same whether it is used or not.
-Saving: Derived: the run on the type that saves most. Its memory has room for the busiest host's
-    P99.5 plus 20%. A minute in which more cores were busy than 80% of the new type's cores counts
-    as longer. A type on which the run takes over 1.25 times as long is excluded. The saving is
-    never (1 - utilisation) x cost.
+Saving: Derived: the run on the type that saves most.
+    - Its memory has room for the busiest host's P99.5 plus 20%.
+    - A minute counts as longer if more cores were busy than 80% of the new type's. A type on which
+      the run takes over 1.25 times as long is excluded.
 When it is wrong: One-minute means hide short peaks. Reads through the page cache benefit from
     memory that no metric shows as used.
 What to do: Take the smaller type. If several hosts each do little, fewer hosts may be enough
-    instead. Do only one of the two at a time: each leaves less room for the other.
+    instead. Do one of the two at a time: each leaves less room for the other.
 Sources: Flexera: underused below 40%. Compute Optimizer: P99.5 with 20% headroom.
 """
 

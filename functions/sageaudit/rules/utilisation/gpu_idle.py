@@ -1,20 +1,23 @@
 """The GPU did nothing, or almost nothing.
 
-What it checks: The GPU did nothing if GPUUtilization is never above 1% of one GPU on any host. At
-    least 15 minutes must be recorded, including an idle start and end. The GPU did almost nothing
-    if the GPUs of each host together average under 5% of one GPU, with a P95 of at most 10%. For
-    this, at least 15 active minutes count. If the CPUs were at their limit meanwhile,
-    cpu-bottleneck reports that instead.
+What it checks: One of these is true:
+    - The GPU did nothing: GPUUtilization is never above 1% of one GPU on any host. At least 15
+      minutes must be recorded, including an idle start and end.
+    - The GPU did almost nothing: the GPUs of each host together average under 5% of one GPU, with a
+      P95 of at most 10%. This needs at least 15 active minutes. If the CPUs were at their limit
+      meanwhile, cpu-bottleneck reports that instead.
 Why it costs: The GPU is most of the instance's price.
-Saving: Derived. If the GPU did nothing: the same run time on the cheapest type with room for the
-    P99.5 of vCPUs and host memory plus 20%. This type usually has no GPU. If one of the two was not
-    recorded, the type has at least as much of it. If the GPU did almost nothing: the run on a GPU
-    type that it certainly fits, at its longest run time. Without such a type there is no figure.
-When it is wrong: A short burst may be rounded to 0 in one-minute means, or points may be missing
-    during it. If the code should use the GPU and fell back to the CPU, correct the code instead.
+Saving: Derived, in both cases:
+    - If the GPU did nothing: the same run time on the cheapest type with room for the P99.5 of
+      vCPUs and host memory plus 20%. This type usually has no GPU. If one of the two was not
+      recorded, the type has at least as much of it.
+    - If the GPU did almost nothing: the run on a GPU type that it certainly fits, at its longest
+      run time. Without such a type there is no figure.
+When it is wrong: One-minute means may round a short burst to 0, or points may be missing during it.
+    If the code should use the GPU and fell back to the CPU, correct the code instead.
 What to do: Take a CPU type if the code needs no GPU (scikit-learn, gradient boosting on the CPU,
-    pandas). Else look for a CPU-only build of the framework, a driver or CUDA version that does not
-    match the container, or a missing `.to("cuda")`.
+    pandas). Otherwise look for the cause: a CPU-only build of the framework, a driver or CUDA
+    version that does not match the container, or a missing `.to("cuda")`.
 Sources: Jobstats and Job Defense Shield, cancel-zero-gpu: all samples 0; it acts after 120 minutes.
     The first GPU points come 3 to 6 minutes late in recorded jobs. AWS publishes no such metric for
     Trainium, so the answer is Unknown there.
@@ -52,9 +55,7 @@ from sageaudit.rules.utilisation.gpus import (
     },
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges the whole run for a GPU that did nothing, and the active minutes for one that did
-    almost nothing.
-    """
+    """Judges the whole run if the GPU did nothing, else the active minutes."""
     is_idle = is_gpu_idle(case.whole_run)
     usage = case.whole_run if is_idle else case.active_usage
     if usage.minutes < case.threshold(MIN_ACTIVE) or not (is_idle or is_gpu_hardly_used(case)):
@@ -87,7 +88,6 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _small_percent_text(gpus: int, mean: float) -> str:
-    """Returns the start of a sentence with the mean GPU use, `under 1%` instead of 0%."""
     percent = f"{mean:.0f}%" if mean >= 1 else "under 1%"
     if gpus == 1:
         return f"The GPU averaged {percent}"

@@ -1,17 +1,20 @@
 """The GPU works in bursts and waits between them.
 
-What it checks: Over the active minutes a host's GPU use has a P95 over 70% and a P5 under 10%. It
-    is under 10% in at least a tenth of the minutes. At least 3 times it falls from above 70% to
-    under 10% and comes back. In the low minutes the CPU is under 90% on average, so the GPU does
-    not wait for the CPU.
+What it checks: Over the active minutes, all of these are true for a host:
+    - Its GPU use has a P95 over 70% and a P5 under 10%, and is under 10% in at least a tenth of the
+      minutes.
+    - At least 3 times it falls from above 70% to under 10% and comes back.
+    - In the low minutes the CPU is under 90% on average, so the GPU does not wait for the CPU.
 Why it costs: A waiting GPU is billed like a busy one.
-Saving: None is counted. Only a run shows what the GPU waits for, and how much of the wait can
-    overlap with work.
+Saving: None: only a run shows what the GPU waits for, and how much of the wait can overlap with
+    work.
 When it is wrong: Evaluation, checkpoints and code on one core between epochs look the same, because
     CloudWatch does not show I/O waits. One-minute means hide shorter waits.
-What to do: Read data ahead: prefetch, more data-loader workers, larger shards (WebDataset,
-    RecordIO). Use FastFile for few large files, or FSx for Lustre, which adds its own cost, for
-    many small ones. Write checkpoints and evaluate in parallel with the training loop.
+What to do: Let the GPU wait less:
+    - Read data ahead: prefetch, more data-loader workers, larger shards (WebDataset, RecordIO).
+    - Use FastFile for few large files. For many small ones, use FSx for Lustre, which adds its own
+      cost.
+    - Write checkpoints and evaluate in parallel with the training loop.
 Sources: SageMaker Debugger, LowGPUUtilization, its second half: p95 above threshold_p95 70 and p5
     below threshold_p5 10 is a fluctuation. ICSE 2024 (10.1145/3597503.3639232): 46% of jobs with
     low GPU use wait for data.
@@ -76,7 +79,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _host_waits(case: api.JobCase, host: str) -> GpuWaits | None:
-    """Returns a host's GPU waits; None if they are rare, or if the CPU may cause them."""
+    """Returns None if the waits are rare, or if the CPU may cause them."""
     gpu = case.active_usage.series[api.Metric.GPU][host]
     cpu = case.active_usage.series[api.Metric.CPU].get(host)
     waits = _gpu_waits(gpu, cpu, low=case.threshold(P5_BELOW), high=case.threshold(MIN_P95))
@@ -101,7 +104,7 @@ class GpuWaits(Struct, frozen=True):
 
 
 def _gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> GpuWaits | None:
-    """Returns the waits; a wait begins under `low` and ends when the GPU is above `high` again.
+    """A wait begins under `low`, and ends when the GPU is above `high` again.
 
     None if the GPU's use is steadily low or high, or if no CPU point was recorded in a wait.
     """
@@ -123,7 +126,6 @@ def _gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> G
 
 
 def _count_waits(points: Sequence[float], low: float, high: float) -> int:
-    """Returns how many times the GPU fell from above `high` to under `low` and came back."""
     count, was_high, has_fallen = 0, False, False
     for value in points:
         if value > high:

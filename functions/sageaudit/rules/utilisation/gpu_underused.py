@@ -1,14 +1,12 @@
 """The GPU works little.
 
 What it checks: Over the active minutes the mean GPU utilisation is under 25%. Or it is under 50%,
-    and even the busiest host's P95 is under 70%. A mean of 50% or more is healthy. An idle start,
-    an idle end and standstills are not active minutes. A GPU that did almost nothing is left to
-    gpu-idle.
+    and even the busiest host's P95 is under 70%. gpu-idle judges a GPU that did almost nothing.
 Why it costs: A GPU-hour costs the same whether the GPU is busy or waits.
-Saving: Derived, never (1 - utilisation) x cost: the run on the type that certainly saves most. That
-    type has the same GPU, fewer GPUs, or a GPU with published throughput measurements. It has room
-    for the P99.5 of vCPU and memory use plus 20%. The longest run time is counted, and the range is
-    shown. Without such a type there is no figure.
+Saving: Derived: the run on the type that certainly saves most. The longest run time is counted, and
+    the range is shown. Without such a type there is no figure.
+    - The type has the same GPU, fewer GPUs, or a GPU with published throughput measurements.
+    - It has room for the P99.5 of vCPU and memory use plus 20%.
 When it is wrong: "Utilisation" counts any kernel as busy: low use is waste, but high use is not
     always efficient. One-minute means hide peaks, and CloudWatch shows neither I/O waits nor single
     GPUs.
@@ -54,7 +52,7 @@ MEMORY_BELOW = api.Threshold(
     subsumes={"cheaper-type", "trainium-candidate"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Takes the mean of all hosts, and the P95 of the busiest host."""
+    """Judges the mean of all hosts, and the P95 of the busiest host."""
     if idle_outcome := outcome_if_gpu_idle(case):
         return idle_outcome
     usage, use = case.active_usage, gpu_use(case.active_usage)
@@ -87,7 +85,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _can_take_larger_batch(case: api.JobCase, use: GpuUse) -> bool:
-    """Whether a larger batch is known to fit the GPU memory, and the CPUs could feed it."""
+    """True if a larger batch fits the GPU memory and the CPUs could feed it."""
     return (
         use.p95 < case.threshold(P95_BELOW)
         and use.cpu_p95 < case.threshold(CPU_BELOW)

@@ -13,12 +13,12 @@ CPU_LIMIT = api.Threshold(
     "min_cpu_percent", 90, "percent of all vCPUs", "at its limit", "Debugger CPUBottleneck"
 )
 _MIN_WORKERS_PER_CORE = 0.7
-"""The fewest data-loader workers per core: Debugger's Dataloader rule, min_threshold 70%."""
+"""Source: min_threshold (70%) of Debugger's Dataloader rule."""
 _MAX_WORKERS_PER_CORE = 2.0
-"""The most data-loader workers per core: Debugger's Dataloader rule, max_threshold 200%."""
+"""Source: max_threshold (200%) of Debugger's Dataloader rule."""
 _GPU_IDLE = "gpu-idle"
 _CPU_BOTTLENECK_PERCENT = 50
-"""The percent of minutes with the CPU at its limit from which cpu-bottleneck has a finding."""
+"""From this percent of minutes with the CPU at its limit, cpu-bottleneck has a finding."""
 MIN_ACTIVE = api.Threshold(
     "min_active_minutes", 15, "minutes", "by then the start-up is over and points have arrived"
 )
@@ -29,21 +29,21 @@ HARDLY_USED_P95 = api.Threshold(
     "hardly_used_p95_percent", 10, "percent of one GPU, P95", "hardly a minute of real work"
 )
 COVERED_BY_GPU_IDLE = api.NotApplicable("the GPU did nothing: see gpu-idle")
-"""The outcome that other GPU rules give if the GPU never worked."""
+"""The outcome of other GPU rules if the GPU never worked."""
 _HARDLY_WORKED = api.NotApplicable("the GPU did almost nothing: see gpu-idle")
 
 
 def outcome_if_gpu_idle(case: api.JobCase) -> api.NotApplicable | None:
-    """Returns the outcome that other GPU rules must give if gpu-idle covers this run; else None."""
+    """Returns the outcome of other GPU rules if gpu-idle covers this run, else None."""
     if is_gpu_idle(case.whole_run):
         return COVERED_BY_GPU_IDLE
     return _HARDLY_WORKED if is_gpu_hardly_used(case) else None
 
 
 def is_gpu_hardly_used(case: api.JobCase) -> bool:
-    """Whether all GPUs of each host together hardly worked in the active minutes.
+    """Returns True if the GPUs of each host together hardly worked in the active minutes.
 
-    The thresholds are those of gpu-idle. False if the GPUs wait for CPUs at their limit.
+    The thresholds are those of gpu-idle. Returns False if the GPUs wait for CPUs at their limit.
     """
     usage = case.active_usage
     hosts = usage.series.get(api.Metric.GPU, {}).values()
@@ -58,14 +58,15 @@ def is_gpu_hardly_used(case: api.JobCase) -> bool:
 
 
 def _gpu_idle_threshold(case: api.JobCase, threshold: api.Threshold) -> float:
-    """Returns the threshold's value for gpu-idle, also if another rule is judged."""
+    """Returns the value for gpu-idle, even if another rule is judged."""
     return case.policy.thresholds.get(_GPU_IDLE, {}).get(threshold.key, threshold.value)
 
 
 class GpuUse(Struct, frozen=True):
-    """GPU and CPU use in percent: means over all hosts, and the percentiles of the busiest host.
+    """GPU and CPU use in percent. `mean` is over all hosts; percentiles and `max` are of the
+    busiest host.
 
-    `mean_cpu_cores` is in cores. `memory_p95` is of GPU memory; None if it was not recorded.
+    `memory_p95`: GPU memory; None if it was not recorded.
     """
 
     mean: float
@@ -77,7 +78,7 @@ class GpuUse(Struct, frozen=True):
 
 
 def gpu_use(usage: api.Measurements) -> GpuUse:
-    """Returns the use over the active minutes; GPU and CPU must be recorded."""
+    """Returns the use in the active minutes. GPU and CPU must be recorded."""
     has_memory = api.Metric.GPU_MEMORY in usage.series
     return GpuUse(
         mean=usage.mean(api.Metric.GPU),
@@ -90,7 +91,7 @@ def gpu_use(usage: api.Measurements) -> GpuUse:
 
 
 def cpu_limited_percent(usage: api.Measurements, cpu_from: float, gpu_to: float = 100) -> float:
-    """Returns the percent of all hosts' minutes with busy CPUs and waiting GPUs.
+    """Returns the percent of minutes with busy CPUs and waiting GPUs.
 
     The CPU is at `cpu_from` percent or more, the GPU at `gpu_to` percent or less. 0 if no minute
     has points of both.
@@ -104,8 +105,9 @@ def cpu_limited_percent(usage: api.Measurements, cpu_from: float, gpu_to: float 
 
 
 def loader_fix(case: api.JobCase) -> tuple[api.Parameter, ...]:
-    """Returns the parameters for one data-loader worker per vCPU; empty if the job's number is near
-    that or unknown.
+    """Returns the parameters for one data-loader worker per vCPU.
+
+    Returns none if the job's number of workers is unknown or already near that.
     """
     workers, job = case.job.hints.loader_workers, case.job
     if workers is None or not case.active_usage.vcpu or job.kind is not api.JobKind.TRAINING:

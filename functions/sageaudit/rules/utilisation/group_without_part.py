@@ -1,18 +1,20 @@
 """In a heterogeneous cluster, the instances of one type do no work.
 
-What it checks: A training job runs on GPU and CPU types together. Only hosts with GPUs have points
-    of GPUUtilization, which distinguishes the hosts of one GPU type from those of one CPU type.
-    After the first 6 minutes, hosts of one type are idle (under 0.2 cores and 1% of the GPUs). Or
-    their GPUs are idle and at most one core is busy. A host of the other type keeps a core or 5% of
-    its GPUs busy.
+What it checks: A training job runs on GPU and CPU types together. After the first 6 minutes, hosts
+    of one type do no work, while a host of the other type keeps a core or 5% of its GPUs busy. A
+    host does no work in one of these cases:
+    - It is idle (under 0.2 cores and 1% of the GPUs).
+    - Its GPUs are idle and at most one core is busy.
 Why it costs: All instances are billed for the whole run.
 Saving: Derived: the run without these instances and their volumes, with the same run time.
-When it is wrong: Hosts that only keep data in memory, or serve a little of it, may be needed. If
-    two groups have different GPU types, or different CPU types, it is not known which host belongs
-    to which group.
+When it is wrong: Hosts that only keep data in memory, or serve a little of it, may be needed. Only
+    hosts with GPUs have points of GPUUtilization. So two groups with different GPU types, or
+    different CPU types, cannot be distinguished.
 What to do: Remove the idle group from ResourceConfig.InstanceGroups, or correct what should give it
-    work: the script's branch on `current_group_name` of resourceconfig.json, the address of the
-    data service, or the InstanceGroupNames of each channel.
+    work:
+    - The script's branch on `current_group_name` of resourceconfig.json.
+    - The address of the data service.
+    - The InstanceGroupNames of each channel.
 Sources: SageMaker guide, heterogeneous clusters: all groups run the same script, which finds out
     its group; log streams are not grouped. Idle hosts use up to 0.19 cores in recorded jobs.
 """
@@ -62,7 +64,6 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _unknown_outcome(usage: api.Measurements) -> api.Unknown | None:
-    """Returns why the work of one type's hosts is not known; None if it is known."""
     if missing := gpu_recording_gap(usage) or usage.missing.get(api.Metric.CPU):
         return api.unknown_from_missing(missing)
     if (usage.period_s or 0) > COARSEST_PERIOD_S:
@@ -76,9 +77,7 @@ def _unknown_outcome(usage: api.Measurements) -> api.Unknown | None:
 
 
 def _is_working(usage: api.Measurements, gpu_percent: float) -> bool:
-    """Whether a host's GPUs average at least `gpu_percent`, or its CPU at least a core if it has no
-    GPU.
-    """
+    """True if the GPUs average `gpu_percent`, or without GPUs if the CPU averages one core."""
     gpus = usage.series.get(api.Metric.GPU, {}).values()
     cpus = usage.series[api.Metric.CPU].values()
     one_core = 100 / (usage.vcpu or 1)
@@ -88,9 +87,6 @@ def _is_working(usage: api.Measurements, gpu_percent: float) -> bool:
 
 
 def _finding(case: api.JobCase, name: str, other_name: str, idle_count: int) -> api.Outcome:
-    """Reports that `idle` hosts of type `name` did no work while hosts of type `other_name`
-    worked.
-    """
     usage, other_usage = case.whole_run.by_type[name], case.whole_run.by_type[other_name]
     groups = [group for group in case.job.groups if group.instance_type == name]
     names_text = ", ".join(group.name for group in groups if group.name)
@@ -119,7 +115,6 @@ def _finding(case: api.JobCase, name: str, other_name: str, idle_count: int) -> 
 
 
 def _removal_step(names: str) -> str:
-    """Returns the step that removes the idle group, by name if `names` is not empty."""
     group_text = f"the group {names}" if names else "the idle group"
     return (
         f"Remove {group_text} from ResourceConfig.InstanceGroups, or correct what should give it "

@@ -1,25 +1,31 @@
 """The GPUs are idle in the middle of the run.
 
-What it checks: After the first GPU work, no GPU of any host is above 1% for half an hour or more.
-    Some host works again later. The time is counted if no host keeps more than one core busy (1.2
-    with the system). A waiting process sleeps, or busy-waits on one core. If a CPU works more, or
-    another host's GPU works, the time is shown in GPU-hours only. Two or more waits of similar
-    length with one busy core may be a phase of the program, such as an evaluation.
+What it checks: After the first GPU work, no GPU of any host is above 1% for half an hour or more,
+    and some host works again later.
+    - The time is counted if no host keeps more than one core busy (1.2 with the system). A waiting
+      process sleeps, or busy-waits on one core.
+    - If a CPU works more, or another host's GPU works, the time is shown in GPU-hours only.
+    - Two or more waits of similar length with one busy core may be a phase of the program, such as
+      an evaluation.
 Why it costs: All GPUs are billed while nothing uses them.
-Saving: The minutes in which the GPUs of every host were idle. The saving is measured if all hosts
-    were idle (under 0.2 cores), else derived, because one core may have worked. There is none if
-    more than one core worked. For a phase of the program the saving is only possible. The phase may
-    be needed there, and it also costs something elsewhere.
-When it is wrong: A run that waits for a query, a file system or another job looks the same. GPU
-    kernels that busy-wait (for a lost peer in NCCL) look like work, so these metrics do not show
-    that wait. Waits that always end by the same timeout look like a phase of the program.
-What to do: Set timeouts, so that waits fail: `timeout` of `init_process_group`, `timeout` of the
-    DataLoader, and time limits on mounts and requests. The first is 10 minutes by default for NCCL
-    since PyTorch 2.2; TORCH_NCCL_ASYNC_ERROR_HANDLING=0 disables it. A run with checkpoints then
-    continues from the last one. For other waits, set a CloudWatch alarm on GPUUtilization of the
-    job's hosts. An EventBridge rule on that alarm can start a Lambda function that calls
-    StopTrainingJob. Move long CPU-only work (evaluation, data for the next epoch) to a processing
-    job on a CPU type, or do it less often.
+Saving: The minutes in which the GPUs of every host were idle.
+    - Measured, if all hosts were idle (under 0.2 cores).
+    - Derived, if one core was busy, because it may have worked.
+    - Possible, for a phase of the program: it may be needed, and costs something elsewhere too.
+    - None, if more than one core worked.
+When it is wrong: A run that waits for a query, a file system or another job looks the same.
+    - GPU kernels that busy-wait (for a lost peer in NCCL) look like work, so the rule does not find
+      that wait.
+    - Waits that always end by the same timeout look like a phase of the program.
+What to do: Set timeouts, so that waits fail. A run with checkpoints then continues from the last
+    one.
+    - Set `timeout` of `init_process_group`, `timeout` of the DataLoader, and time limits on mounts
+      and requests. For NCCL, the first is 10 minutes by default since PyTorch 2.2;
+      TORCH_NCCL_ASYNC_ERROR_HANDLING=0 disables it.
+    - For other waits, set a CloudWatch alarm on GPUUtilization of the job's hosts. An EventBridge
+      rule on that alarm can start a Lambda function that calls StopTrainingJob.
+    - Move long CPU-only work (evaluation, data for the next epoch) to a processing job on a CPU
+      type, or do it less often.
 Sources: gpu-pruner: 30 minutes at zero GPU. PyTorch, ProcessGroupNCCL environment variables and
     pull request 110947. In recorded jobs a busy core reads up to 100.8%, an idle host up to 19% of
     a core.
@@ -118,7 +124,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _recurring_finding(case: api.JobCase, recurring: tuple[range, ...]) -> api.Outcome:
-    """Reports recurring waits as a possible saving, because the program may need them."""
+    """The saving is only possible, because the program may need these waits."""
     usage, period_s = case.whole_run, case.whole_run.period_s or 0
     recurring_s = sum(map(len, recurring)) * period_s
     first, second, *_ = recurring
@@ -161,7 +167,7 @@ def _summary(case: api.JobCase, stretches: tuple[range, ...], standstill_s: int)
 
 
 def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
-    """Reports GPU-hours without dollars, because a CPU or another host's GPU worked."""
+    """The finding has no dollars, because a CPU or another host's GPU worked."""
     hosts = len(case.whole_run.series[api.Metric.GPU])
     gpus_text = (
         "GPUs" if pauses.host_count == hosts else f"GPUs of {pauses.host_count} of {hosts} hosts"
@@ -192,11 +198,10 @@ def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
 
 
 class GpuPauses(Struct, frozen=True):
-    """The pauses of all hosts: GPU-hours, the number of hosts, and the seconds of the
-    longest-paused host.
+    """The pauses of all hosts. `seconds` is the pause of the host that paused longest.
 
     `has_other_work`: a GPU of another host worked meanwhile. `busiest_mean_cores`: the mean cores
-    in these minutes of the host with the busiest CPU; None without points.
+    of the busiest host in these minutes; None without points.
     """
 
     gpu_hours: float
@@ -207,10 +212,7 @@ class GpuPauses(Struct, frozen=True):
 
 
 def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
-    """Returns the pauses of all hosts.
-
-    None without pauses or GPUs, or if the type of the hosts is not known.
-    """
+    """Returns None without pauses or GPUs, or if the type of the hosts is not known."""
     states, period_s = list(usage.gpu_states.values()), usage.period_s or 0
     if not usage.gpus or not period_s or not states:
         return None
@@ -237,10 +239,7 @@ def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
 def _paused_periods(
     states: Sequence[bool | None], standstill_periods: Collection[int], min_periods: int
 ) -> list[int]:
-    """Returns the periods of one host's pauses that last at least `min_periods`.
-
-    Periods in which all hosts stood still are left out.
-    """
+    """Leaves out periods in which all hosts stood still."""
     active = [period for period, works in enumerate(states) if works] if False in states else []
     if not active:
         return []

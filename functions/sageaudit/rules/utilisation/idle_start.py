@@ -2,19 +2,23 @@
 
 What it checks: On CPU types, all hosts are idle (under 0.2 cores) before the first work, for at
     least 10 minutes and 2% of the run. On GPU types, each minute before the first GPU work is
-    judged separately. A minute is idle if all hosts are. It is calm if each host keeps at most 1.25
-    cores busy, for example by a download. Minutes in which memory fills up (weights are loaded) do
-    not count. If a GPU works later, the first 20 minutes do not count either.
-Why it costs: Every instance is billed from its first second, with all its GPUs.
-Saving: Measured, for idle minutes: they were billed and produced nothing. Derived, for calm
-    minutes: the difference to the price of a small CPU type. Other minutes, with more busy cores or
-    unknown memory use, are only in the high end of the range.
+    judged separately:
+    - It is idle if all hosts are idle.
+    - It is calm if each host keeps at most 1.25 cores busy, for example by a download.
+    - It does not count if memory fills up, because weights are loaded.
+    - If a GPU works later, the first 20 minutes do not count.
+Why it costs: Every instance is billed from its first second.
+Saving: Idle and calm minutes are counted.
+    - Idle minutes, measured: they were billed and produced nothing.
+    - Calm minutes, derived: the difference to the price of a small CPU type.
+    - Other minutes, with more busy cores or unknown memory use, are only in the high end of the
+      range.
 When it is wrong: A start that waits for a queue, a licence or another job looks the same. The first
-    points come 3 to 6 minutes late: a minute without a point counts as idle only between idle ones.
-What to do: Look in the job's log for what it did in these minutes. Prepare data in a processing job
-    on a CPU type. Fetch it through a channel (FastFile), or faster with s5cmd or as WebDataset
-    shards. Load models and data only when they are needed, and first start what several hosts wait
-    for.
+    points come 3 to 6 minutes late. A minute without a point counts as idle only between idle ones.
+What to do: Look in the job's log for what it did in these minutes.
+    - Prepare data in a processing job on a CPU type.
+    - Fetch data through a channel (FastFile), or faster with s5cmd or as WebDataset shards.
+    - Load models and data only when they are needed. First start what several hosts wait for.
 Sources: SageMaker Debugger, MaxInitializationTime: 20 minutes, until 2023. Recorded jobs: first GPU
     work in minute 0 to 6. A busy core reads up to 100.8%, an idle host up to 19% of a core.
 """
@@ -66,14 +70,14 @@ FIND_WAIT_STEP = (
     "Look in the job's log for what it waited for in these minutes: another job, a query, or a "
     "download by its own code. Start the job when that is done"
 )
-"""The first step if no GPU worked later. A CPU type would not help such a run."""
+"""The first step if no GPU worked later. A CPU type would not help then."""
 WAITING_START_CAUTION = "A start that waits for another job or for a queue looks the same."
 _RISE_INTERVAL_S = 120
-"""The interval at which memory points are compared. Our choice."""
+"""Memory points are compared at this interval. Our choice."""
 _MIN_RISE_POINTS = 0.3
-"""The smallest rise, in percentage points, for memory that gets fuller; idle hosts vary less."""
+"""The smallest rise of memory, in percentage points. Idle hosts vary less."""
 _MIN_RISES = 2
-"""The rises in a row that mean that weights are loaded; a single one does not."""
+"""A single rise does not mean that weights are loaded."""
 
 
 @api.rule(
@@ -132,7 +136,7 @@ def check(case: api.JobCase) -> api.Outcome:
 class IdleStart(Struct, frozen=True):
     """An idle start, in seconds.
 
-    `idle_s`: all hosts were idle. `one_core_busy_s`: no host kept more than one process's core
+    `idle_s`: all hosts were idle. `one_core_busy_s`: each host kept at most one process's core
     busy. `counted_s`: the counted saving. `max_saving_s`: the most that may be saved.
     """
 
@@ -143,20 +147,14 @@ class IdleStart(Struct, frozen=True):
 
 
 def _idle_start(case: api.JobCase, wait: range) -> IdleStart | None:
-    """Returns the idle start; None if its saving is too small.
-
-    `wait`: the periods before the first GPU work.
-    """
+    """Returns None if the saving is too small. `wait`: the periods before the first GPU work."""
     start = _start_before_gpu(case, wait) if wait else _start_without_gpu_work(case)
     is_small = 100 * float(start.max_saving_s) < case.threshold(MIN_SHARE) * case.whole_run.seconds
     return None if is_small or not start.max_saving_s else start
 
 
 def _start_without_gpu_work(case: api.JobCase) -> IdleStart:
-    """Returns the idle start of a run on CPU types, or of a run whose GPUs never worked.
-
-    Only a run whose GPUs work later is allowed START_ALLOWANCE without work.
-    """
+    """START_ALLOWANCE is only for runs whose GPUs work later."""
     has_gpu_work = any(True in host for host in case.whole_run.gpu_states.values())
     seconds = len(idle_head(case.whole_run)) * (case.whole_run.period_s or 0)
     allowance_s = int(case.threshold(START_ALLOWANCE)) if has_gpu_work else 0
@@ -165,9 +163,6 @@ def _start_without_gpu_work(case: api.JobCase) -> IdleStart:
 
 
 def _start_before_gpu(case: api.JobCase, wait: range) -> IdleStart:
-    """Returns the idle start from the periods before the first GPU work, without
-    START_ALLOWANCE.
-    """
     usage, period_s = case.whole_run, case.whole_run.period_s or 0
     judged_periods = wait[int(case.threshold(START_ALLOWANCE)) // period_s :]
     max_cores = case.threshold(CORES_AT_MOST)
@@ -191,12 +186,10 @@ def _start_before_gpu(case: api.JobCase, wait: range) -> IdleStart:
 
 
 class GpuWaitPeriods(Struct, frozen=True):
-    """Counts of periods before the first GPU work; a period in which memory fills up is in no
-    count.
+    """Counts of periods before the first GPU work, without those in which memory fills up.
 
     `all_idle`: every host is idle. `one_core_busy`: each host keeps at most one process's core
-    busy, and memory does not grow as when weights load. `more_busy`: more cores work, or whether
-    memory grows is not known.
+    busy. `more_busy`: more cores work, or it is not known if memory fills up.
     """
 
     all_idle: int
@@ -205,12 +198,13 @@ class GpuWaitPeriods(Struct, frozen=True):
 
 
 _PERIOD_KIND_BY_FILLING = {False: "calm", True: "loading", None: "busy"}
-"""The kind of a period with at most one busy core, by whether memory fills up; None: not known."""
+"""The key tells whether memory fills up. None means that this is not known."""
 
 
 def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) -> GpuWaitPeriods:
-    """Counts the periods in `wait` by kind; `calm_cores` is the most that one process keeps
-    busy.
+    """Counts the periods in `wait` by kind.
+
+    `calm_cores`: the most cores that one process keeps busy.
     """
     limit = calm_cores * 100 / (usage.vcpu or 1)
     lines = usage.series.get(api.Metric.CPU, {}).values()
@@ -228,7 +222,7 @@ def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) 
 
 
 def _is_memory_filling(usage: api.Measurements, period: int) -> bool | None:
-    """Whether host or GPU memory gets fuller before and after a period; None if not known."""
+    """Returns None if it is not known whether memory gets fuller."""
     interval = max(_RISE_INTERVAL_S // (usage.period_s or _RISE_INTERVAL_S), 1)
     lines = [usage.series.get(metric, {}) for metric in (api.Metric.MEMORY, api.Metric.GPU_MEMORY)]
     hosts = len(usage.series.get(api.Metric.CPU, {}))

@@ -1,25 +1,29 @@
 """The instances are idle after their work is done.
 
-What it checks: For at least 10 minutes at the end of the work phase, all hosts are idle (under 0.2
-    cores and 1% of the GPUs). If no GPU works for half an hour or more, one busy core per host (1.2
-    with the system) also counts as idle. An example is a hung process that busy-waits. Or one of
-    several hosts is idle for at least 10 minutes before the last one ends. A run in which no host
-    ever worked is idle throughout. If a CPU works for half an hour or more after the last GPU work,
-    the time is shown without dollars.
-Why it costs: A job is billed on all its instances until its last process ends. Usual causes: a hung
-    exit, a thread that is never joined, a process group that waits for a peer, hosts that finish
-    early.
-Saving: Measured: the minutes in which every host was idle, which were billed and produced nothing.
-    If one core was busy, the saving is derived, because that core needed no GPU. For hosts that
-    finished early, 0 is counted: only equal shares of the work would end the run earlier. One case
-    is counted: a failed job with a process for each GPU, in which hosts waited for one that was
-    gone. The waiting after the first 30 minutes counts.
+What it checks: One of these is true:
+    - For at least 10 minutes at the end of the work phase, all hosts are idle (under 0.2 cores and
+      1% of the GPUs). If no GPU works for half an hour or more, one busy core per host (1.2 with
+      the system) also counts as idle: a hung process may busy-wait.
+    - One of several hosts is idle for at least 10 minutes before the last one ends.
+    - No host ever worked: the whole run is idle.
+    - A CPU works for half an hour or more after the last GPU work. This time is shown without
+      dollars.
+Why it costs: A job is billed on all its instances until its last process ends. Usual causes are a
+    hung exit, a thread that is never joined, a process group that waits for a peer, and hosts that
+    finish early.
+Saving: Measured: the minutes in which every host was idle. They were billed and produced nothing.
+    - If one core was busy, the saving is derived, because that core needed no GPU.
+    - For hosts that finished early, 0 is counted: only equal shares of the work would end the run
+      earlier.
+    - The exception is a failed job with a process for each GPU, in which hosts waited for one that
+      was gone. The waiting after the first 30 minutes counts.
 When it is wrong: A run that waits for a query, another job or an upload by its own code looks the
     same. One core may write the model or run an evaluation. Up to 3 minutes in a row without a
     point count as idle, between idle minutes or at the end. A host without any point does not.
 What to do: Exit when the work is done: join threads, close data loaders, destroy the process group,
-    and set timeouts on barriers and on the run. Run evaluations that need no GPU in a processing
-    job on a CPU type. If hosts finish early, spread the data evenly.
+    and set timeouts on barriers and on the run.
+    - Run evaluations that need no GPU in a processing job on a CPU type.
+    - If hosts finish early, spread the data evenly.
 Sources: Recorded jobs: up to 3 minutes of zeros at the end. Hung exits: sagemaker-python-sdk issue
     1353. Hosts that finish early are billed to the end: issue 1067. PyTorch, init_process_group:
     `timeout` of 10 minutes for NCCL and 30 for other backends.
@@ -113,7 +117,6 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _uncounted_caution(job: api.Job) -> str:
-    """Returns why minutes of hosts that finished early are not counted."""
     if job.hints.distribution is None:
         return (
             "Hosts that finish early save only if they take over work from the others: nothing is "
@@ -127,9 +130,6 @@ def _uncounted_caution(job: api.Job) -> str:
 
 
 def _waited_for_dead_host_s(case: api.JobCase, tail: IdleEnds) -> Decimal:
-    """Returns the seconds that a failed run's hosts waited for a host that was gone; 0 without a
-    wait.
-    """
     if case.job.status != "Failed" or not case.job.hints.has_gpu_ranks:
         return Decimal(0)
     return Decimal(max(tail.idle_s + tail.early_hosts[0][1] - _TIMEOUT_S, 0))
@@ -158,7 +158,6 @@ def _summary(case: api.JobCase, tail: IdleEnds, counted_s: int) -> str:
 
 
 def _cpu_work_sentence(tail: IdleEnds) -> str:
-    """Returns a sentence about long CPU work after the last GPU work; empty without any."""
     if not tail.without_gpu_s:
         return ""
     time_text = api.duration_text(Decimal(tail.without_gpu_s))
@@ -166,7 +165,7 @@ def _cpu_work_sentence(tail: IdleEnds) -> str:
 
 
 def _unpriced_fact(case: api.JobCase, tail: IdleEnds) -> api.Outcome:
-    """Reports GPU-hours without dollars, because the CPU worked."""
+    """The finding has no dollars, because the CPU worked."""
     usage = case.whole_run
     hours = tail.without_gpu_s * len(usage.series[api.Metric.GPU]) * (usage.gpus or 0) / 3600
     return api.measured_fact(

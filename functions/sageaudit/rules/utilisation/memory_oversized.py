@@ -7,8 +7,8 @@ Why it costs: A vCPU with 4 or 8 GiB costs more than one with 2.
 Saving: Derived: the run on that type, whose vCPUs and memory have room for the busiest host's P99.5
     plus 20%.
 When it is wrong: One-minute means hide short peaks, above all of memory at the end of an epoch or
-    of a join. Reads through the page cache benefit from memory that no metric shows as used. vCPUs
-    of different families count as equal.
+    of a join. The page cache benefits from memory that no metric shows as used. vCPUs of different
+    instance families count as equal.
 What to do: Take the c type (or m type). If a smaller type of the same family saves more, another
     rule names that type instead.
 Sources: Job Defense Shield: alerts if at most 35% of the memory is used. Compute Optimizer: P99.5

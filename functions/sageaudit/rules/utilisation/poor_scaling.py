@@ -1,15 +1,18 @@
 """The job uses more instances than it needs.
 
-What it checks: By the family: the median run on this number of instances costs at least 10% more
-    than on a smaller number. Both numbers have at least 2 completed runs with the same fingerprint,
-    type and purchase option. By this run: every host uses under 25% of its GPUs on average, and all
-    work fits on fewer hosts at 50% each. Without GPU the limits are 40% and 80% of the CPUs. If the
-    family has followed this recommendation before, only the cost of its runs is judged.
+What it checks: One of these is true. After the family has followed this recommendation, only the
+    first is judged.
+    - By the family: the median run on this number of instances costs at least 10% more than on a
+      smaller number. Both numbers have at least 2 completed runs with the same fingerprint, type
+      and purchase option.
+    - By this run: every host uses under 25% of its GPUs on average, and all work fits on fewer
+      hosts at 50% each. Without GPU the limits are 40% and 80% of the CPUs.
 Why it costs: All instances are billed for the whole run, whether they work or wait for each other.
-Saving: By the family: the run on fewer instances, as long as the slowest run there; the range goes
-    to the median run. If the data may have changed between the runs, the difference of the medians
-    is a possible saving, and in no total. By this run: 0 is counted, because the same work on m of
-    n hosts may take n/m times as long.
+Saving: It depends on which case was found:
+    - By the family: the run on fewer instances, as long as the slowest run there. The range goes to
+      the median run. If the data may have changed between the runs, the saving is only possible:
+      the difference of the medians.
+    - By this run: 0 is counted, because the same work on m of n hosts may take n/m times as long.
 When it is wrong: A deadline may justify the higher price. Data or a model that is split over all
     hosts may need the memory of all of them. Fewer hosts change the global batch size, and with it
     the training result.
@@ -147,7 +150,6 @@ def _finding_from_use(case: api.FamilyCase) -> api.Outcome:
 def _fewer_instances_fix(
     case: api.FamilyCase, count: int, worst_factor: Decimal, best_factor: Decimal, caution: str
 ) -> api.DetectionDetails:
-    """Returns the fix with `count` instances; with the two factors of the run time."""
     fix = api.Parameter(api.COUNT_PATHS[case.job.kind], case.job.groups[0].count, count)
     return {
         "fix": (fix,),
@@ -158,10 +160,9 @@ def _fewer_instances_fix(
 
 
 class HostUse(Struct, frozen=True):
-    """Each host's mean over the active minutes, in percent: of its GPUs, or of its CPUs if it has
-    no GPU.
+    """Each host's mean over the active minutes, in percent.
 
-    `hosts`: the number of hosts of the job.
+    The mean is of its GPUs, or of its CPUs if it has no GPU.
     """
 
     metric: api.Metric
@@ -174,16 +175,15 @@ class HostUse(Struct, frozen=True):
         return max(self.means)
 
     def hosts_needed(self, target_percent: float, usage: api.Measurements) -> int:
-        """Returns the fewest hosts that have room for all work at `target_percent` each.
+        """Returns how many hosts have room for all work at `target_percent` each.
 
-        They also have room for the memory in use, if that is known.
+        They must also have room for the memory in use, if that is known.
         """
         by_work = sum(self.means) / target_percent
         return max(math.ceil(by_work), _hosts_by_memory(usage, self.hosts), 1)
 
 
 def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.Missing:
-    """Returns the use of `count` hosts of one type, or the measurement that is missing."""
     metric = work_metric(usage)
     if isinstance(metric, api.Missing):
         return metric
@@ -194,16 +194,17 @@ def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.Missing:
 
 
 def _has_worked(usage: api.Measurements, metric: api.Metric) -> bool:
-    """Whether the hosts did any work. Idle GPUs and idle runs are left to other rules."""
+    """Idle GPUs and idle runs are left to other rules."""
     if metric is api.Metric.CPU:
         return any(usage.is_active(minute) for minute in range(usage.points))
     return not is_gpu_idle(usage)
 
 
 def _hosts_by_memory(usage: api.Measurements, count: int) -> int:
-    """Returns the fewest hosts with room for the P99.5 of all memory plus headroom; 0 if not known.
+    """Returns the fewest hosts with room for the P99.5 of all memory plus headroom.
 
-    A host whose memory is not known counts as the mean of the others.
+    A host whose memory is not known counts as the mean of the others. Returns 0 if no memory is
+    known.
     """
     lines = usage.series.get(api.Metric.MEMORY, {}).values()
     peaks = [api.percentile(line.present, PEAK_PERCENTILE) for line in lines]
@@ -212,9 +213,7 @@ def _hosts_by_memory(usage: api.Measurements, count: int) -> int:
 
 
 class RunsOnCount(Struct, frozen=True):
-    """The runs on one number of instances: medians of dollars and seconds, and the slowest run's
-    seconds.
-    """
+    """The runs on one number of instances. `usd` and `seconds` are medians."""
 
     count: int
     run_count: int
@@ -235,15 +234,15 @@ class CheaperInstanceCount(Struct, frozen=True):
 
     @property
     def excess_percent(self) -> Decimal:
-        """How much more, in percent, the median run costs on the current number of instances."""
+        """How much more the median run costs on the current number of instances, in percent."""
         return 100 * (self.current.usd / self.fewer.usd - 1)
 
 
 def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCount | None:
-    """Compares the costs of the family's runs of the same work, by their number of instances.
+    """Returns None if this run did not complete.
 
-    None if this run did not complete, or if fewer than `min_runs` runs are known for the current
-    number or for every smaller one.
+    Also None if fewer than `min_runs` runs are known for the current number of instances, or for
+    every smaller number.
     """
     job, count = case.job, case.job.groups[0].count
     if job.status != "Completed" or not job.elapsed_s:
@@ -274,10 +273,7 @@ def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCoun
 def _by_count(
     samples: Iterable[tuple[int, Decimal, Decimal]], min_runs: float
 ) -> list[RunsOnCount]:
-    """Groups samples (count, dollars, seconds) by count, the cheapest first.
-
-    Counts with fewer than `min_runs` samples are left out.
-    """
+    """The cheapest count comes first. Counts with too few samples are left out."""
     runs = defaultdict[int, list[tuple[Decimal, Decimal]]](list)
     for count, usd, seconds in samples:
         runs[count].append((usd, seconds))

@@ -1,19 +1,23 @@
 """The code uses one core of many, throughout the run or for a long step.
 
-What it checks: A CPU type has at least 4 vCPUs, and each host uses 0.85 to 1.2 cores on average,
-    with a P95 under 1.5 cores. Or one core is enough for a long step: some host works, and none
-    uses more than 1.2 cores. Such steps last at least half an hour each, and a fifth of the active
-    minutes together.
+What it checks: One of these is true:
+    - A CPU type has at least 4 vCPUs, and each host uses 0.85 to 1.2 cores on average, with a P95
+      under 1.5 cores.
+    - One core is enough for a long step: some host works, and none uses more than 1.2 cores. Such
+      steps last at least half an hour each, and a fifth of the active minutes together.
 Why it costs: All vCPUs are billed, but only one works.
-Saving: Derived: the run on the type that saves most, with room for the P99.5 of memory plus 20%.
-    Minutes in which more cores were busy than the new type has count as longer. If memory was not
-    recorded, the new type has at least as much. For a long step, the range also includes the saving
-    of a small CPU type for that step alone. Without such a type there is no figure.
+Saving: Derived: the run on the type that saves most. Without such a type there is no figure.
+    - The type has room for the P99.5 of memory plus 20%. If memory was not recorded, it has at
+      least as much.
+    - A minute counts as longer if more cores were busy than the new type has.
+    - For a long step, the range also includes the saving of a small CPU type for that step alone.
 When it is wrong: The algorithm may be unable to use more than one core. A mean of one core can hide
     several cores that take turns, and one-minute means hide bursts.
-What to do: Use all cores (n_jobs, num_workers, OMP_NUM_THREADS, a process pool, vectorised code),
-    so that the run is shorter on the same type. Or take a type with fewer cores, on which the code
-    runs as fast. Or run a long step in a separate job on a small type.
+What to do: Do one of these:
+    - Use all cores (n_jobs, num_workers, OMP_NUM_THREADS, a process pool, vectorised code). The run
+      is then shorter on the same type.
+    - Take a type with fewer cores, on which the code runs as fast.
+    - Run a long step in a separate job on a small type.
 Sources: Jobstats and Job Defense Shield, serial code: utilisation / (100 / cores) between 0.85 and
     1.01. They measure the job alone; CloudWatch measures the host, whose system takes up to 0.19
     cores.
@@ -51,7 +55,7 @@ SEPARATE_JOB_STEP = (
     "Or run the step in a separate job on a small CPU type, if the rest can read what it writes."
 )
 _NEARLY_ALL_PERCENT = 90
-"""The percent of minutes from which a step counts as the whole run, which other rules judge."""
+"""From this percent of minutes on, a step counts as the whole run, which other rules judge."""
 MIN_VCPU = api.Threshold("min_vcpus", 4, "vCPUs", "the smallest types have 2", "SageMaker's types")
 
 
@@ -67,7 +71,7 @@ MIN_VCPU = api.Threshold("min_vcpus", 4, "vCPUs", "the smallest types have 2", "
     subsumes={"cheaper-type", "cpu-underused", "memory-oversized", "poor-scaling"},
 )
 def check(case: api.JobCase) -> api.Outcome:
-    """Judges whether every host used one core, throughout or for a long step."""
+    """Judges if every host used one core, throughout or for a long step."""
     current_type = case.current_type
     if current_type.vcpu < case.threshold(MIN_VCPU):
         return api.Clear()
@@ -98,10 +102,7 @@ def _is_serial(case: api.JobCase, cores: list[float]) -> bool:
 
 
 def _check_long_step(case: api.JobCase) -> api.Outcome:
-    """Judges long steps on one core.
-
-    The range goes from a smaller type for the whole run to a small type for the step alone.
-    """
+    """The range is from a smaller type for the whole run to a small type for the step alone."""
     usage, current_type = case.active_usage, case.current_type
     step_s = Decimal(sum(map(len, _serial_steps(case))) * (usage.period_s or 0))
     if not case.threshold(MIN_STEP_SHARE) <= 100 * step_s / usage.seconds < _NEARLY_ALL_PERCENT:
@@ -131,9 +132,7 @@ def _check_long_step(case: api.JobCase) -> api.Outcome:
 
 
 def _serial_steps(case: api.JobCase) -> list[range]:
-    """Returns stretches of half an hour or more in which some host worked, and no host on more than
-    one core.
-    """
+    """Each step lasts at least half an hour. A host worked, and none used more than one core."""
     usage, period_s = case.active_usage, case.active_usage.period_s or 0
     hosts, cores_per_percent = usage.series[api.Metric.CPU].values(), case.current_type.vcpu / 100
     if any(line.lowest * cores_per_percent > case.threshold(MAX_CORES) for line in hosts):

@@ -1,20 +1,23 @@
 """The GPU work of an instance fits on fewer of its GPUs.
 
-What it checks: The rule sums GPU use, and GPU memory, over the GPUs of each instance. The P99.5 of
-    both sums on the busiest host fits on at most half of its GPUs.
+What it checks: GPU use and GPU memory are summed over the GPUs of each instance. The P99.5 of both
+    sums on the busiest host fits on at most half of its GPUs.
 Why it costs: All GPUs are billed, but code that is not distributed uses only the first one.
-Saving: Derived: the run on the type that certainly saves most. Let one GPU take over the work of k
-    GPUs, each busy for a share u of the time. It takes at most 1 + u (k - 1) times as long, and
-    this time is counted. If the sum never exceeds one GPU and the job shows no sign of
-    distribution, one GPU did the work. Then the same run time is counted. If the job is known to
-    use all GPUs (DDP, Horovod, SMP and others), such a move is only a possible saving. Without a
-    type that certainly saves there is no figure.
+Saving: Derived: the run on the type that certainly saves most. Without such a type there is no
+    figure.
+    - If one GPU takes over the work of k GPUs, each busy for a share u of the time, the run takes
+      at most 1 + u (k - 1) times as long. This time is counted.
+    - If the sum never exceeds one GPU and the job shows no sign of distribution, one GPU did the
+      work. Then the same run time is counted.
+    - If the job is known to use all GPUs (DDP, Horovod, SMP and others), the saving is only
+      possible.
 When it is wrong: CloudWatch has only the sum of an instance's GPUs: one at 80% and four at 20% look
-    the same. So the finding says that the work fits on fewer GPUs, never that one was unused.
-    One-minute means hide peaks. Work that is spread over all GPUs may take longer on fewer.
+    the same. So the finding never says that one GPU was unused. One-minute means hide peaks. Work
+    that is spread over all GPUs may take longer on fewer.
 What to do: Spread the work over all GPUs: with SageMaker's data parallel library (SMDDP) on p4d and
-    p4de, else with PyTorch DDP and one process for each GPU. If it is spread already, use a larger
-    batch. Or take a smaller size if the run fits one.
+    p4de, otherwise with PyTorch DDP and one process for each GPU.
+    - If it is spread already, use a larger batch.
+    - Or take a smaller size if the run fits one.
 Sources: Jobstats and Job Defense Shield: n of m GPUs unused. cloud-finops-skills, multi-GPU
     underutilised: one above 30%, others under 5%. SMDDP's types: SageMaker guide, p4d.24xlarge and
     p4de.24xlarge. Compute Optimizer: P99.5 with 20% headroom.
@@ -100,15 +103,14 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _gpus_text(needed: float) -> str:
-    """Returns the number with one decimal, `under 0.1` instead of "0.0"."""
     number_text = f"{needed:.1f}"
     return "under 0.1" if number_text == "0.0" else number_text
 
 
 def _distribution_fix(job: api.Job, current_type: InstanceType) -> tuple[api.Parameter, ...]:
-    """Returns the hyperparameters that start one process per GPU in AWS's PyTorch containers.
+    """Starts one process per GPU in AWS's PyTorch containers.
 
-    Empty if the job already distributes its work.
+    Returns nothing if the job already distributes its work.
     """
     is_pytorch = "pytorch" in (repository(job.image) or "")
     if job.kind is not api.JobKind.TRAINING or job.hints.distribution or not is_pytorch:

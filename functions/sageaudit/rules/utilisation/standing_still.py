@@ -1,6 +1,6 @@
-"""What the rules on idle starts, middles and ends share: durations, evidence and cautions.
+"""What the rules about idle starts, middles and ends share: durations, evidence and cautions.
 
-The rules on lost runs also use the sentence about a run that was idle for long.
+The rules about lost runs use `IdleRun` too.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ CPU_WORKED_CAUTION = (
     "in a processing job on a CPU type."
 )
 _MIN_STRETCH_S = 600
-"""The shortest idle stretch that counts, 10 minutes as for an idle end."""
+"""The shortest idle period that counts. An idle end must last as long."""
 _MIN_HANG_S = 3600
-"""The idle time before its end from which a run is known to have waited. Our choice."""
+"""A run that was idle this long at its end waited for something. Our choice."""
 _MAX_MINUTE_NUMBER = 100
-"""The first minute of a run that a sentence no longer gives as `minute 42`."""
+"""Sentences name earlier minutes as `minute 42`, later ones as a duration."""
 
 
 def run_evidence(whole: api.Measurements) -> dict[str, api.Scalar]:
@@ -53,15 +53,17 @@ def run_evidence(whole: api.Measurements) -> dict[str, api.Scalar]:
 
 
 def is_all_idle(whole: api.Measurements, stretches: Iterable[range]) -> bool:
-    """Whether every host is known to be idle in all these periods, without even one busy core."""
+    """Returns True if every host is known to be idle in all these periods, without even one busy
+    core.
+    """
     return all(whole.is_idle(minute) for stretch in stretches for minute in stretch)
 
 
 def hosts_without_work(whole: api.Measurements, ends: Iterable[HostActivity]) -> set[str]:
     """Returns the hosts that did no work.
 
-    By `ends`, such a host was idle after its start. Or its GPUs were idle and it kept at most one
-    core busy, as a waiting process does.
+    Such a host was idle after its start. Or its GPUs were idle and it kept at most one core busy,
+    as a waiting process does.
     """
     hosts = {end.host for end in ends if not end.has_worked}
     cpu, vcpu = whole.series.get(api.Metric.CPU, {}), whole.vcpu or 0
@@ -77,9 +79,9 @@ def hosts_without_work(whole: api.Measurements, ends: Iterable[HostActivity]) ->
 class IdleEnds(Struct, frozen=True):
     """The idle seconds at the end of a run.
 
-    `idle_s`: of all hosts. `early_hosts`: each host that ended early, with its additional idle
-    seconds, longest first. `is_idle_throughout`: no host ever worked. `is_all_idle`: no host kept
-    even a core busy in `idle_s`.
+    `idle_s`: all hosts were idle. `early_hosts`: each host that ended early, with its additional
+    idle seconds, longest first. `is_idle_throughout`: no host ever worked. `is_all_idle`: no host
+    kept even a core busy in `idle_s`.
 
     `without_gpu_s`: the seconds after the last GPU work, if a CPU then worked for half an hour or
     more; else 0. `cores_after_gpu`: the mean cores of the busiest host in these seconds.
@@ -95,17 +97,17 @@ class IdleEnds(Struct, frozen=True):
 
     @property
     def saving_if_shared_s(self) -> Decimal:
-        """The seconds by which the run is shorter if early hosts share the others' work."""
+        """The seconds that the run saves if early hosts share the others' work."""
         return (
             self.idle_s + Decimal(sum(seconds for _, seconds in self.early_hosts)) / self.host_count
         )
 
 
 def idle_ends(case: api.JobCase, min_s: float) -> IdleEnds:
-    """Returns the idle ends. A host is early if it ends at least `min_s` seconds before the last
-    host.
+    """Returns the idle ends.
 
-    If the hosts are of several types, no host counts as early.
+    A host is early if it ends at least `min_s` seconds before the last host. If the hosts are of
+    several types, no host counts as early.
     """
     usage = case.whole_run
     tail = idle_tail(usage)
@@ -134,9 +136,8 @@ def idle_ends(case: api.JobCase, min_s: float) -> IdleEnds:
 class IdleRun(Struct, frozen=True):
     """A run that was idle for more than half of its time, or for its last hour.
 
-    `idle_s`: the idle seconds. `idle_from_s`: the seconds from the first point until the run stayed
-    idle; None if most of the idle time was earlier. `is_all_idle`: no host kept even a core busy
-    meanwhile.
+    `idle_from_s`: the seconds until it stayed idle; None if most of the idle time was earlier.
+    `is_all_idle`: no host kept even a core busy meanwhile.
     """
 
     idle_s: int
@@ -177,8 +178,7 @@ class IdleRun(Struct, frozen=True):
 
 
 def idle_run(case: api.JobCase) -> IdleRun | None:
-    """Returns the idle time of a run that was idle for more than half of its time or for its last
-    hour.
+    """Returns the idle time of a run that was idle for more than half of its time or its last hour.
 
     None for any other run, or if that is not known.
     """

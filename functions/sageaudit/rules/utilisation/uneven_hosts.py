@@ -1,20 +1,22 @@
 """Some hosts do far less work than others.
 
-What it checks: The rule compares the minutes in which all hosts have begun their work and none has
-    ended it, at least 15. The mean utilisation (GPU, else CPU) of the busiest and the least busy
-    host differs by at least 20 percentage points, and by at least 30% of the higher mean. The
-    distance between their histograms is over 0.5. Or a host does no work after its first 6 minutes:
-    it is idle, or has idle GPUs and at most one busy core. Meanwhile another host keeps a core or
-    5% of its GPUs busy. In a processing job the first host may be a driver, as in Spark; then it is
-    not compared.
+What it checks: The rule compares at least 15 minutes in which all hosts have begun their work and
+    none has ended it. In a processing job the first host may be a driver, as in Spark. Then it is
+    not compared. One of these is true:
+    - The mean utilisation (GPU, otherwise CPU) of the busiest and the least busy host differs by at
+      least 20 percentage points, and by at least 30% of the higher mean. The distance between their
+      histograms is over 0.5.
+    - After its first 6 minutes a host does no work: it is idle, or has idle GPUs and at most one
+      busy core. Meanwhile another host keeps a core or 5% of its GPUs busy.
 Why it costs: All hosts are billed for as long as the busiest one works.
 Saving: Between 0 and the time that a balanced load would save; 0 is counted. Hosts that did no work
     are counted (derived), because the others did all the work in the same time.
 When it is wrong: A leader that also evaluates or writes checkpoints works more than the others.
     Parameter servers, and hosts that only keep data in memory, are meant to compute little.
-What to do: Spread the data evenly: S3DataDistributionType ShardedByS3Key with more objects than
-    hosts, all of similar size, or a distributed sampler, or tasks that are handed out one by one.
-    If hosts do no work, use fewer instances.
+What to do: Spread the data evenly in one of these ways. If hosts do no work, use fewer instances.
+    - S3DataDistributionType ShardedByS3Key, with more objects than hosts, all of similar size.
+    - A distributed sampler.
+    - Tasks that are handed out one by one.
 Sources: SageMaker Debugger, LoadBalancing: distance between utilisation histograms over 0.5; here
     between hosts, on one-minute means, in steps of 10%.
 """
@@ -48,9 +50,9 @@ MIN_SHORTFALL = api.Threshold(
     "more than a leader's additional work",
 )
 _MIN_OTHER_HOSTS = 2
-"""The number of hosts above which the first host of a processing job may be a driver."""
+"""With more hosts, the first host of a processing job may be a driver."""
 _MIN_SECONDS = 900
-"""The fewest seconds in which all hosts work; fewer may not be typical. Our choice."""
+"""All hosts must work together for this long. Less time may not be typical. Our choice."""
 
 
 @api.rule(
@@ -104,9 +106,9 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _driver(job: api.Job, load: HostLoad) -> str | None:
-    """Returns the first host of a processing job if it may be a driver; else None.
+    """Returns the first processing host if it may be a driver.
 
-    A host may be a driver if a framework such as Spark splits the work, or if there are more than
+    It may be one if a framework such as Spark splits the work, or if there are more than
     `_MIN_OTHER_HOSTS` hosts.
     """
     framework = cluster_framework(job.image, job.entry_point)
@@ -167,8 +169,7 @@ def _balancing_fix(job: api.Job, load: HostLoad) -> api.DetectionDetails:
 class HostLoad(Struct, frozen=True):
     """The use of each host in the same minutes, in percent.
 
-    `idle_hosts`: the hosts that did no work, from `hosts_without_work`. `busiest` and `least_busy`:
-    a host with its mean.
+    `idle_hosts`: the hosts that did no work. `busiest` and `least_busy`: a host with its mean.
     """
 
     metric: api.Metric
@@ -180,9 +181,10 @@ class HostLoad(Struct, frozen=True):
 
     @property
     def histogram_distance(self) -> float:
-        """The distance between the use histograms of `busiest` and `least_busy`, in steps of 10%.
+        """The distance between the use of `busiest` and `least_busy`.
 
-        0: equal; 1: nothing in common.
+        0 means equal, 1 means nothing in common. The use is compared in histograms with steps of
+        10%.
         """
         busiest, least_busy = (
             _tenths(self.use_by_host[host].present) for host, _ in (self.busiest, self.least_busy)
@@ -202,14 +204,15 @@ class HostLoad(Struct, frozen=True):
         return 1 - average / self.busiest[1] if self.busiest[1] else 0.0
 
     def without_host(self, host: str | None) -> HostLoad:
-        """Returns the load of all hosts except `host`; of all hosts if `host` is None."""
+        """Returns the load without `host`. None leaves out no host."""
         use_by_host = {name: line for name, line in self.use_by_host.items() if name != host}
         means = _by_mean(use_by_host)
         return replace(self, use_by_host=use_by_host, busiest=means[-1], least_busy=means[0])
 
     def idle_while_others_work(self, vcpu: int | None) -> tuple[str, ...]:
-        """Returns the idle hosts if the busiest host uses at least one core, or 5% of its GPUs;
-        else empty.
+        """Returns the idle hosts if the busiest host works, else none.
+
+        A host works if it uses at least one core, or 5% of its GPUs.
         """
         min_percent = 100 / (vcpu or 1) if self.metric is api.Metric.CPU else 5.0
         return self.idle_hosts if self.busiest[1] >= min_percent else ()
@@ -223,10 +226,9 @@ class HostLoad(Struct, frozen=True):
 
 
 def _host_load(usage: api.Measurements, metric: api.Metric) -> HostLoad | api.Missing | None:
-    """Returns the load of hosts of one type, or the missing measurement; None if no host worked.
+    """Returns None if no host worked.
 
-    It covers the periods in which each host that ever worked was between its first and its last
-    work.
+    Covers the periods in which all working hosts were between their first and their last work.
     """
     if missing := usage.missing_hosts(metric):
         return missing
@@ -256,7 +258,6 @@ def _host_load(usage: api.Measurements, metric: api.Metric) -> HostLoad | api.Mi
 
 
 def _by_mean(use_by_host: Mapping[str, Series]) -> list[tuple[str, float]]:
-    """Returns each host with its mean, the least busy first."""
     return sorted(
         ((host, line.mean) for host, line in use_by_host.items()),
         key=lambda host_mean: host_mean[1],
@@ -264,9 +265,6 @@ def _by_mean(use_by_host: Mapping[str, Series]) -> list[tuple[str, float]]:
 
 
 def _idle_percent(usage: api.Measurements, hosts: Collection[str]) -> float | None:
-    """Returns the percent of their time for which these hosts are known to be idle; None if
-    unknown.
-    """
     states = [
         is_active
         for host, activity in activity_by_host(usage).items()
@@ -277,7 +275,7 @@ def _idle_percent(usage: api.Measurements, hosts: Collection[str]) -> float | No
 
 
 def _tenths(values: Sequence[float]) -> list[float]:
-    """Returns the share (0..1) of the values in each tenth of the range 0..100."""
+    """Returns shares (0..1) of the values in each tenth of 0..100."""
     counts = [0] * 10
     for value in values:
         counts[min(int(value // 10), 9)] += 1

@@ -1,7 +1,7 @@
 """One attempt to audit a run: its trigger, dependencies, waits and outcomes.
 
-The message counts the waits for each reason separately. So waits for a stale Describe answer do not
-use up the waits for late metrics.
+A message counts its waits by reason. So waits for a stale Describe answer do not use up the waits
+for late metrics.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from sageaudit.ports import History, Jobs, Markets, Metrics
 from sageaudit.rules.card import Ruleset
 
 _MAX_DELAY_S = 900
-"""The longest delay of an SQS message."""
+"""The longest delay of an SQS message, in seconds."""
 
 
 class AuditTrigger(enum.Enum):
     """What triggers an audit. Events from the sweep count as DELIVERY, like SageMaker's."""
 
     DELIVERY = enum.auto()
-    """A message's first delivery; the event can be sent again later."""
+    """A message's first delivery. The event can be sent again later."""
     REDELIVERY = enum.auto()
-    """A repeated delivery: an earlier delivery may have stopped after it recorded the audit."""
+    """A repeated delivery. An earlier one may have stopped after it recorded the audit."""
     PERSON = enum.auto()
-    """A command: the audit uses the data available now and never waits."""
+    """A command. The audit uses the available data and never waits."""
 
 
 class WaitReason(enum.StrEnum):
-    """Why an audit waits. The values are in the attributes of waiting messages."""
+    """Why an audit waits. The values are attributes of waiting messages."""
 
     NOT_FOUND = "not_found"
     """Describe does not find the run yet, or its answer cannot be read."""
     DESCRIBE_STALE = "describe_stale"
-    """Describe still reports that the job runs."""
+    """Describe still says that the job runs."""
     LATE_METRICS = "late_metrics"
     CHILDREN = "children"
     """Some jobs that a roll-up launched have no audit yet."""
@@ -63,7 +63,7 @@ DELAYS_S: Mapping[WaitReason, tuple[int, ...]] = {
 
 
 class AuditDeferred(Struct, frozen=True):
-    """The audit must wait: the event must be delivered again after `delay_s` seconds."""
+    """The audit must wait. The event must be delivered again after `delay_s` seconds."""
 
     delay_s: int
     wait_reason: WaitReason
@@ -81,8 +81,7 @@ class AuditDependencies(Struct, frozen=True):
     ruleset: Ruleset
     fingerprint_key: Callable[[], bytes | None]
     is_history_persistent: bool = True
-    """False for a temporary history: it lacks the family's earlier runs, and audits are not
-    repeated."""
+    """False for a temporary history, which lacks earlier runs. Its audits are not repeated."""
     can_metrics_arrive: bool = True
     """False for a recording, which gets no further metrics."""
     has_all_tags: bool = True
@@ -94,9 +93,8 @@ class AuditDependencies(Struct, frozen=True):
 class Attempt(Struct, frozen=True):
     """One attempt to audit the run of `end_event`, as of `now`.
 
-    `wait_counts`: how often this event has waited, by reason. `force`: record the audit even if
-    nothing about the run changed. `latest_summary`: the run's newest audit; None if there is none,
-    or with `force`.
+    `wait_counts` says how often this event has waited. `force` records the audit even if nothing
+    changed. `latest_summary` is the run's newest audit; None without one, or with `force`.
     """
 
     end_event: JobEndEvent
@@ -109,14 +107,13 @@ class Attempt(Struct, frozen=True):
 
     @property
     def is_reaudit(self) -> bool:
-        """Whether this attempt repeats an audit that is due."""
+        """True if this attempt repeats an audit that is due."""
         return self.latest_summary is not None and self.latest_summary.is_due(self.now)
 
     def next_wait(self, reason: WaitReason, explanation: str) -> AuditDeferred | None:
         """Returns the next wait for this reason; None if this attempt may not wait.
 
-        Attempts by a person, reaudits, and events whose waits for the reason are used up do not
-        wait.
+        Commands and reaudits never wait. Other attempts wait until DELAYS_S is used up.
         """
         if self.caller is AuditTrigger.PERSON or self.is_reaudit:
             return None
@@ -124,7 +121,7 @@ class Attempt(Struct, frozen=True):
         return AuditDeferred(delays_s[0], reason, explanation) if delays_s else None
 
     def is_already_audited(self, modified_at: datetime | None) -> bool:
-        """Whether the stored audit is of this state of the run, and need not be repeated.
+        """Returns True if the stored audit is of this state of the run and need not be repeated.
 
         An audit that is not final is repeated when it is due, or earlier if a person requests it.
         """
@@ -136,9 +133,9 @@ class Attempt(Struct, frozen=True):
 
 
 class AuditRecorded(Struct, frozen=True):
-    """The audit is in the history: this attempt or an earlier delivery recorded it.
+    """The audit is in the history. This attempt or an earlier delivery recorded it.
 
-    `audit` is None if the stored audit was only made final. `notes`: sentences about data that
+    `audit` is None if the stored audit was only made final. `notes` are sentences about data that
     could not be read or stored.
     """
 
@@ -151,7 +148,7 @@ class AuditRecorded(Struct, frozen=True):
 
 
 class AlreadyAudited(Struct, frozen=True):
-    """The history already has an audit of this state of the run: `summary`."""
+    """`summary` is the history's audit of this state of the run."""
 
     summary: AuditSummary
 

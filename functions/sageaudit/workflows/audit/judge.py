@@ -1,4 +1,4 @@
-"""Makes an audit from a job, its usage and its prices: pure functions for Lambda and CLI."""
+"""Makes an audit from a job, its usage and its prices. Lambda and the command line use it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from sageaudit.rules.judge import judge
 from sageaudit.structs import replace
 
 _AFTER_ALL_DATES = "9999"
-"""The sort key of trials without an end time; it sorts after all dates."""
+"""The sort key of trials without an end time. It sorts after all dates."""
 
 
 def audit_job(
@@ -52,10 +52,9 @@ def audit_job(
 ) -> Audit:
     """Bills one job, applies the rules and computes the savings.
 
-    `market` has AWS's list prices; this function applies the policy's discounts. `earlier_runs`:
-    the family's earlier runs, newest first; None if no history was read. `pool`: the minutes of
-    this short run and of earlier runs, to judge them together. Each run still counts only its own
-    dollars.
+    `market` has AWS's list prices; the policy's discounts are applied here. `earlier_runs` are the
+    family's, newest first; None if no history was read. `pool` adds earlier runs' minutes to a
+    short run. Each run still counts only its own dollars.
     """
     market = with_own_prices(market, policy.discounts, pricing_day(job, now)).relative_to(job)
     job_bill = bill(job, market)
@@ -115,9 +114,7 @@ def audit_job(
 def _pooled_usd(
     pool: PooledRuns | None, earlier_runs: Sequence[AuditSummary] | None
 ) -> Decimal | None:
-    """Returns the avoidable dollars of a pool's earlier runs; unjudged runs count as 0. None
-    without a pool or a history.
-    """
+    # Unjudged runs count as 0. Returns None without a pool or a history.
     if pool is None or earlier_runs is None:
         return None
     amounts = [run.avoidable_usd for run in earlier_runs if run.job in pool.names]
@@ -127,10 +124,7 @@ def _pooled_usd(
 def _mark_reported_earlier(
     savings: Savings, ruleset: Ruleset, earlier_runs: Sequence[AuditSummary]
 ) -> Savings:
-    """Marks findings that were reported for an earlier run of the family.
-
-    Of the findings with counted dollars, only those whose rule names an earlier run are marked.
-    """
+    # A finding with counted dollars is marked only if its rule names an earlier run.
     rules_reported_once = {rule.info.name for rule in ruleset.rules if rule.report_once_per_family}
     findings = tuple(
         replace(finding, reported_for_run=reported_for_run)
@@ -151,10 +145,7 @@ def _reported_for_run(
 
 
 def _oldest_run_with_rule(rule: str, earlier_runs: Sequence[AuditSummary]) -> str | None:
-    """Returns the oldest run with a finding of the rule; None if there is none.
-
-    `earlier_runs` are sorted newest first.
-    """
+    # `earlier_runs` are sorted newest first.
     return next(
         (run.job for run in reversed(earlier_runs) if rule in run.rules_with_findings), None
     )
@@ -167,11 +158,7 @@ def _can_see_gpus(rule: Rule, usage: Measurements) -> bool:
 def _waste_outcomes(
     outcomes: Outcomes, ruleset: Ruleset, policy: Policy, usage: Measurements
 ) -> list[WasteOutcome]:
-    """Returns the outcomes of enabled rules that look for waste in the hosts' utilisation.
-
-    `sees_devices`: on hosts with GPUs, whether the rule reads GPUUtilization. A rule for hosts of
-    several types requires no common metric, but reads each type's metrics.
-    """
+    # A rule for hosts of several types has no `required_metrics`, but reads each type's metrics.
     rules = {rule.info.name: rule for rule in ruleset.rules if rule.finds_waste}
     return [
         WasteOutcome(
@@ -220,8 +207,8 @@ def audit_roll_up(
 ) -> Audit:
     """Sums the audits of a roll-up's children and applies the rules for roll-ups.
 
-    `job` is None for a recording without the roll-up's Describe answer; then the children supply
-    its name and family. `launched_count`: the number of jobs it launched; None if unknown.
+    `job` is None for a recording without the roll-up's Describe answer. Then the children supply
+    its name and family. `launched_count` is None if unknown.
     """
     documents = [child.document for child in children]
     rollup_job = job or rollup.rollup_job_from_children(documents)
@@ -261,7 +248,7 @@ def audit_roll_up(
 
 
 class AccountAudit(Struct, frozen=True):
-    """The outcomes and findings of the account rules, which belong to no single job."""
+    """The outcomes and findings of the rules about the whole account."""
 
     outcomes: Outcomes
     findings: tuple[Finding, ...]
@@ -292,10 +279,7 @@ def audit_account(
 
 
 def _detections(outcomes: Outcomes, *, as_estimates: bool) -> list[tuple[RuleInfo, Detection]]:
-    """Returns the detections among the outcomes.
-
-    `as_estimates`: marks the detections' dollars as estimates.
-    """
+    # `as_estimates` marks the detections' dollars as estimates.
     detections = [
         (rule_info, detection)
         for rule_info, detection in outcomes
@@ -317,7 +301,7 @@ def _rule_infos(ruleset: Ruleset) -> list[RuleInfo]:
 
 
 def _warm_pool_ends_at(job: Job, now: datetime) -> datetime | None:
-    """Returns when the job's warm pool ends; None if its billed seconds cannot grow any more.
+    """Returns None if the warm pool's billed seconds cannot grow any more.
 
     A requested pool that has no status after its keep-alive never existed (a quota of 0).
     """

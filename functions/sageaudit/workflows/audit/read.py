@@ -37,14 +37,13 @@ from sageaudit.workflows.audit.stored import RunUsage, stored_usage
 _DETAILED_METRICS_KEPT = timedelta(days=15)
 """CloudWatch keeps one-minute points for this long, then only five-minute averages."""
 _SHORT_CODE_S = 120
-"""Code that runs for less leaves only one or two points, so its metrics are read once more at most.
-"""
+"""Code that runs for less has only one or two points, so its metrics are read only once more."""
 _LATE_METRICS_WITHIN = timedelta(minutes=20)
-"""Metrics are expected within this time after a job's end; a later event does not wait for them."""
+"""Metrics are expected within this time after a job's end. A later event does not wait for them."""
 
 
 class DescribedJob(Struct, frozen=True):
-    """A run that Describe returned. `event` has the ARN and creation time of the answer."""
+    """A run that Describe returned. `event` has the answer's ARN and creation time."""
 
     event: JobEndEvent
     response: Mapping[str, Any]
@@ -54,8 +53,8 @@ class DescribedJob(Struct, frozen=True):
 class DescribeFailure(Struct, frozen=True):
     """Why the run of `event` cannot be audited.
 
-    `did_exist`: a SageMaker event (not a replayed event) or a Describe answer proves that the run
-    existed. `can_appear_later`: a later Describe may find the run.
+    `did_exist` means that a SageMaker event or a Describe answer proves that the run existed. A
+    replayed event is no proof. `can_appear_later` means that a later Describe may find the run.
     """
 
     event: JobEndEvent
@@ -65,9 +64,9 @@ class DescribeFailure(Struct, frozen=True):
 
 
 class Tags(Struct, frozen=True):
-    """A job's tags.
+    """A job's tags. `notes` say why some tags were not read.
 
-    `notes`: why some tags were not read. `can_arrive_later`: whether a retry may read them.
+    `can_arrive_later` means that a retry may read them.
     """
 
     tags: Mapping[str, str]
@@ -78,8 +77,7 @@ class Tags(Struct, frozen=True):
 def describe(end_event: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
     """Asks Describe for the run that ended.
 
-    Raises RejectedEvent if the answer is about another job, or AccessDenied, Throttled or
-    Unavailable.
+    Raises RejectedEvent if the answer is about another job; AccessDenied, Throttled or Unavailable.
     """
     is_from_aws = not end_event.is_replayed
     try:
@@ -103,11 +101,7 @@ def describe(end_event: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailu
 
 
 def _wrong_run_failure(end_event: JobEndEvent, run: DescribedRun) -> DescribeFailure:
-    """Returns the failure for an answer about another run with the same name.
-
-    A run created later has replaced this run for good. An earlier run means that the answer is
-    stale.
-    """
+    # A run created later has replaced this run for good. An earlier run means a stale answer.
     is_from_aws, created_at = not end_event.is_replayed, run.created_at
     is_later_run = (
         created_at is not None
@@ -135,10 +129,10 @@ def _unreadable(end_event: JobEndEvent, error: MalformedData) -> DescribeFailure
 
 
 def read_tags(attempt: Attempt) -> Tags:
-    """Returns the job's tags.
+    """Returns the job's tags, from ListTags if possible.
 
-    A first audit uses the tags of SageMaker's event, if the event has any. Otherwise ListTags is
-    called. If the call fails, the last audit's tags are used, or else the event's.
+    A first audit uses the tags of SageMaker's event, if there are any. If ListTags fails, the last
+    audit's tags are used, or else the event's.
     """
     end_event, summary, tag_names = (
         attempt.end_event,
@@ -169,7 +163,7 @@ def _select_tags(tags: Mapping[str, str], tag_names: TagNames, *, all_read: bool
 
 
 def read_job(described: DescribedJob, tags: Tags, attempt: Attempt) -> Job | DescribeFailure:
-    """Returns the described job as of the attempt, or why the job cannot be audited."""
+    """Returns the described job as of the attempt, or why it cannot be audited."""
     event, ref = described.event, described.event.ref
     account, region = (None if name == UNKNOWN_NAME else name for name in (ref.account, ref.region))
     key = attempt.deps.fingerprint_key()
@@ -186,11 +180,10 @@ def read_job(described: DescribedJob, tags: Tags, attempt: Attempt) -> Job | Des
 def count_launched(
     job: Job, rollup: RollUp, audited: Sequence[AuditSummary], attempt: Attempt
 ) -> int | None:
-    """Returns how many jobs a roll-up launched; None if the number is unknown.
+    """Returns how many jobs a roll-up launched; None if unknown.
 
-    The number is Describe's count if the kind has one, else the number of distinct listed and
-    audited jobs. A list may lack audited jobs: deleted jobs, and an AutoML job's jobs that are not
-    candidate steps.
+    Some kinds have a count in Describe. Otherwise listed and audited jobs are counted: a list may
+    lack deleted jobs, and an AutoML job's jobs that are not candidate steps.
     """
     if rollup.has_child_count:
         return job.tuning.launched_count if job.tuning else None
@@ -219,12 +212,11 @@ def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) ->
 
 
 def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
-    """Returns the stored usage if CloudWatch cannot add to it, else the usage from CloudWatch.
+    """Returns the stored usage if CloudWatch cannot add to it, else CloudWatch's usage.
 
-    CloudWatch cannot add to it if the main metrics of all hosts were complete, or if CloudWatch
-    keeps only averages by now. The same applies if the code ran briefly and the audit is final.
-    If CloudWatch's answer is incomplete, stored usage of all hosts is kept. Usage that was stored
-    before the run ended is ignored, because the end of the run is missing in it.
+    CloudWatch cannot add to complete main metrics, or if it has only averages by now. The same
+    applies if the code ran briefly and the audit is final. If CloudWatch's answer is incomplete,
+    stored usage of all hosts is kept. Usage from before the run's end is ignored.
     """
     summary, ended_at, now = attempt.latest_summary, job.ended_at, attempt.now
     stored: RunUsage | None = None
@@ -246,13 +238,13 @@ def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> Run
     error = _read_error(usage, stored) if was_audited_after_end else None
     if error is None:
         return RunUsage(usage)
-    # a run that was judged by all hosts is not judged again by some of them
+    # A run that was judged by all hosts must not be judged again by some of them.
     run_usage = stored if stored is not None and stored.has_all_hosts else RunUsage(usage)
     return replace(run_usage, metrics_error=error)
 
 
 def _read_error(usage: Measurements, stored: RunUsage | None) -> str | None:
-    """Returns why the metrics just read are incomplete; None if they are complete.
+    """Returns why CloudWatch's metrics are incomplete; None if they are complete.
 
     They are incomplete if access was denied, or if they have fewer points than `stored`.
     """
@@ -266,12 +258,10 @@ def _read_error(usage: Measurements, stored: RunUsage | None) -> str | None:
 
 
 def _count_points(usage: Measurements) -> int:
-    """Returns the number of recorded points of all hosts and metrics."""
     return sum(len(line.present) for hosts in usage.series.values() for line in hosts.values())
 
 
 def _has_enough_points(usage: Measurements) -> bool:
-    """Whether the hosts' main metrics have enough points for the rules."""
     metrics = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
     return all((usage.share(metric) or 0.0) >= MIN_COVERAGE for metric in metrics)
 
@@ -284,10 +274,7 @@ def _has_run_briefly(job: Job) -> bool:
 def _are_metrics_late(
     job: Job, usage: Measurements, *, now: datetime, has_waited: bool = False
 ) -> bool:
-    """Whether the audit must be repeated since metrics are incomplete and may still arrive.
-
-    A run whose code ran briefly gets only one further audit.
-    """
+    # A run whose code ran briefly gets only one further audit.
     if has_waited and _has_run_briefly(job):
         return False
     can_arrive = job.ended_at is not None and now - job.ended_at < METRIC_ARRIVAL_TIMEOUT

@@ -1,8 +1,8 @@
 """Decides when an audit is repeated, what a reaudit records, and which other audits become due.
 
-An audit stays due while a figure may still change: a warm pool has not ended, metrics were late,
-jobs of a roll-up were not audited, or an earlier run of the family was audited later. Reaudits stop
-a day after the job's end, so that no audit stays due for ever.
+An audit stays due while a figure may change: a warm pool has not ended, metrics were late, a
+roll-up's jobs were not audited, or an earlier run of the family was audited later. Reaudits stop a
+day after the job's end, so that no audit stays due for ever.
 """
 
 from __future__ import annotations
@@ -23,33 +23,36 @@ from sageaudit.structs import replace
 from sageaudit.workflows.audit.stored import is_child, iterate_family_runs
 
 LAST_REAUDIT_AFTER = METRIC_ARRIVAL_TIMEOUT
-"""The time after the end at which missing metrics and jobs of a roll-up are no longer expected: our
-choice. A warm pool lasts 6 hours at most."""
+"""How long after a job's end missing metrics and a roll-up's jobs are expected (our choice).
+
+A warm pool lasts 6 hours at most.
+"""
 RECHECK_AFTER = timedelta(hours=1)
-"""The shortest pause before an audit is repeated; a longer pause equals the time since the job's
-end."""
+"""The shortest pause before an audit is repeated. Later pauses equal the time since
+the job's end.
+"""
 _WARM_POOL_RECHECK_AFTER = timedelta(minutes=30)
-"""The shortest pause before a reaudit reads a warm pool again: SageMaker may report its end some
-minutes late."""
+"""The shortest pause before a warm pool is read again. SageMaker may report its end late."""
 _ROLL_UP_FINAL_AFTER = timedelta(hours=1)
 _NEWEST_RUNS = 10
-"""The number of a family's newest runs that are searched for its roll-up, which ends after its jobs
-or together with the last of them."""
+"""How many of a family's newest runs are searched for its roll-up, which ends last."""
 _FINALIZED_PREFIX = "closed: "
-"""The prefix of the note of an audit that is final although data was missing."""
+"""Begins the note of an audit that is final although data was missing."""
 _TOLERANCE_USD = Decimal("0.01")
 _TOLERANCE_SHARE = Decimal("0.01")
-"""Amounts that differ by less than this share or $0.01 count as equal, since series are stored to a
-tenth of a percent."""
+"""Amounts that differ by less than this share or $0.01 count as equal.
+
+Series are stored to a tenth of a percent.
+"""
 
 
 def schedule_recheck(
     audit: Audit, now: datetime, *, is_reaudit: bool, metrics_error: str | None = None
 ) -> Audit:
-    """Sets the time of the next reaudit of an audit that is not final, or makes the audit final.
+    """Sets the time of the next reaudit, or makes the audit final.
 
-    `metrics_error`: why a reaudit could not read metrics. The pauses grow with the time since the
-    job's end. A job that has not ended is audited each hour, for up to 31 days.
+    `metrics_error` says why a reaudit could not read metrics. The pauses grow with the time since
+    the job's end. A job that has not ended is audited each hour, for up to 31 days.
     """
     if audit.is_settled:
         return audit
@@ -72,14 +75,13 @@ def schedule_recheck(
 
 
 def finalize(audit: Audit, reason: str) -> Audit:
-    """Makes an audit final and adds the reason to its notes."""
+    """Makes an audit final, and adds the reason to its notes."""
     return replace(
         audit, is_settled=True, due_at=None, notes=(*audit.notes, f"{_FINALIZED_PREFIX}{reason}")
     )
 
 
 def _finalize_document(document: AuditDocument, *notes: str) -> AuditDocument:
-    """Makes a stored audit final, with unchanged figures and these notes."""
     audit = document["audit"]
     coverage = {**audit["coverage"], "missing": [*audit["coverage"]["missing"], *notes]}
     final_audit = {**audit, "settled": True, "due_at": None, "coverage": coverage}
@@ -87,8 +89,8 @@ def _finalize_document(document: AuditDocument, *notes: str) -> AuditDocument:
 
 
 def finalize_stored(document: AuditDocument, reason: str) -> AuditDocument:
-    """Makes a stored audit final and adds the reason to its notes, unless the audit already is
-    final.
+    """Makes a stored audit final, and adds the reason to its notes. A final audit
+    stays unchanged.
     """
     is_final = document["audit"]["settled"]
     return document if is_final else _finalize_document(document, f"{_FINALIZED_PREFIX}{reason}")
@@ -100,10 +102,11 @@ def merge_with_stored(
     *,
     keep_figures: bool = False,
 ) -> AuditDocument:
-    """Returns what a reaudit records: the stored audit, unless one of its figures has changed.
+    """Returns the document that a reaudit records: the stored one, unless a figure has changed.
 
-    Differences from the rounding of stored series do not count. If the new audit is final, so is
-    the recorded audit. `keep_figures`: keep the stored figures, since the reaudit had no metrics.
+    Differences from the rounding of stored series do not count. If the new audit is final, the
+    recorded document is too. `keep_figures` keeps the stored figures, since the reaudit had no
+    metrics.
     """
     if stored_document is None or not (
         keep_figures or has_same_figures(stored_document, new_document)
@@ -120,7 +123,7 @@ def merge_with_stored(
 
 
 def has_same_figures(first: AuditDocument, second: AuditDocument) -> bool:
-    """Whether two audits of a run have the same dollars, findings and unknowns."""
+    """Returns True if two audits of a run have the same dollars, findings and unknowns."""
     amounts = (
         (first["bill"]["total_usd"], second["bill"]["total_usd"]),
         (first["lost_up_to_usd"], second["lost_up_to_usd"]),
@@ -142,7 +145,7 @@ def _compared_facts(document: AuditDocument) -> tuple[object, ...]:
 
 
 def _has_same_findings(first: list[FindingDocument], second: list[FindingDocument]) -> bool:
-    """Whether both lists have the same findings, in any order."""
+    # The order does not matter.
     first_sorted, second_sorted = (sorted(rows, key=_identity) for rows in (first, second))
     return len(first_sorted) == len(second_sorted) and all(
         _identity(a) == _identity(b) and _is_same_usd(a["saving_usd"], b["saving_usd"])
@@ -166,15 +169,15 @@ def _is_same_usd(first: Decimal | None, second: Decimal | None) -> bool:
 def recheck_dependents(
     run: AuditSummary, history: History, *, now: datetime, is_new_version: bool = True
 ) -> None:
-    """Schedules, as of `now`, a new audit of each run whose result this recorded run changes.
+    """Schedules a new audit of each run whose result this recorded run changes.
 
-    These are the family runs that were judged without this run, and this run if it was judged
-    without an earlier run. A new version also schedules its final roll-up, unless it is a first
-    audit within an hour of the job's end. For a final roll-up, the call schedules the roll-up
-    itself, since one of its jobs may have been audited meanwhile.
+    These are runs of the family that were judged without this run, and this run if it missed an
+    earlier one. A new version also reschedules its final roll-up, unless it is a first audit within
+    an hour of the job's end. A final roll-up is itself rescheduled, since its jobs may have been
+    audited meanwhile.
 
-    A process may stop between recording the run and this call. So a redelivered message repeats the
-    call; a second call changes nothing.
+    A second call changes nothing. A redelivered message repeats it, since the process may have
+    stopped before the call.
     """
     if run.stamp is not None and not run.rollup:  # otherwise no run is compared with it
         history.recheck_family(
@@ -192,7 +195,9 @@ def recheck_dependents(
 def _final_sums(
     run: AuditSummary, history: History, *, now: datetime, is_new_version: bool
 ) -> list[JobKey]:
-    """Returns the final roll-ups that launched this run; the run itself if a final roll-up."""
+    """Returns the final roll-ups that launched this run, or the run itself if it is a final
+    roll-up.
+    """
     if run.rollup:
         return [run.key] if run.settled else []
     is_first_audit = run.version == 1 and now - run.ended_at < _ROLL_UP_FINAL_AFTER

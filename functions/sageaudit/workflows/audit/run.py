@@ -1,9 +1,7 @@
 """The path of an event: ended job -> Job -> Measurements -> Bill -> Findings -> Audit -> History.
 
-`audit_finished_job` has the steps in their order. Describe's answer, the tags and what the run used
-come from `read`, what the history has from `stored`, the audit from `judge`; `reaudit` decides when
-an audit is repeated. Every dependency is an argument, so that Lambda, command line and tests run
-the same code.
+`audit_finished_job` has the steps in their order. Every dependency is an argument, so that Lambda,
+command line and tests run the same code.
 
 | what was read | the stored audit stays | else the event waits for | then |
 |---|---|---|---|
@@ -15,9 +13,8 @@ the same code.
 | a roll-up's jobs have no audit | | CHILDREN | summed without them, due again |
 | its metrics may still arrive | | LATE_METRICS | audited without them, due again |
 
-If the event waits, the outcome is AuditDeferred and the event is sent again later. If it is
-dropped, the outcome is EventDropped: a person's event named no finished run. After an AwsError the
-message is redelivered.
+An event that waits has the outcome AuditDeferred and is sent again later. A person's event that
+names no finished run has the outcome EventDropped. After an AwsError the message is redelivered.
 """
 
 from __future__ import annotations
@@ -102,11 +99,11 @@ def audit_finished_job(
     wait_counts: Mapping[WaitReason, int] = NO_WAITS,
     force: bool = False,
 ) -> AuditOutcome:
-    """Audits one ended job and records the audit; a second delivery changes nothing.
+    """Audits one ended job and records the audit. A second delivery changes nothing.
 
-    `wait_counts`: how often the event has waited, by reason. `force`: record the audit even if
-    nothing about the job changed. Raises RejectedEvent if Describe answers with another job;
-    AccessDenied, Throttled or Unavailable if Describe does not answer.
+    `wait_counts` says how often the event has waited. `force` records the audit even if nothing
+    about the job changed. Raises RejectedEvent if Describe answers with another job; AccessDenied,
+    Throttled or Unavailable if AWS does not answer.
     """
     described = describe(end_event, deps.jobs)
     latest_summary = None if force else _newest_audit(described.event, deps.history)
@@ -127,7 +124,7 @@ def audit_finished_job(
             return EventDropped(f"{stale_text}: it is audited when it has ended")
         if deferred := attempt.next_wait(WaitReason.DESCRIBE_STALE, stale_text):
             return deferred
-        # a roll-up that still runs is audited as a run: its jobs are summed when it has ended
+        # A roll-up that still runs is audited as a run. Its jobs are summed when it has ended.
     elif (rollup := job.kind.spec.rollup) is not None:
         return _audit_roll_up(job, rollup, attempt)
     market = deps.markets.market(job, now)
@@ -153,7 +150,7 @@ def _newest_audit(end_event: JobEndEvent, history: History) -> AuditSummary | No
 def _judge_run(
     job: Job, usage: Measurements, market: Market, deps: AuditDependencies, *, now: datetime
 ) -> tuple[Audit, tuple[AuditSummary, ...] | None]:
-    """Returns the audit of a run, and the earlier family runs with which the run was judged.
+    """Returns the audit, and the earlier runs with which the run was judged.
 
     The earlier runs are None for a temporary history, which may lack some of them.
     """
@@ -187,7 +184,6 @@ def _record_run(
     run_usage: RunUsage,
     earlier_runs: tuple[AuditSummary, ...] | None,
 ) -> AuditRecorded:
-    """Records the audit of a described run, with the details that a reaudit needs."""
     all_notes = (*attempt.deps.notes, *tags.notes, *filter(None, (detail.note,)))
     notes = tuple(dict.fromkeys(all_notes))
     is_final = (
@@ -206,11 +202,7 @@ def _record(
     usage: RunUsage | None = None,
     earlier_runs: tuple[AuditSummary, ...] | None = None,
 ) -> AuditRecorded:
-    """Records an audit under the job's ARN and creation time.
-
-    `usage`: the run's usage; None for a roll-up or an unauditable run, with which no run is
-    compared. `earlier_runs`: the runs with which this run was judged.
-    """
+    # `usage` is None for a roll-up or an unauditable run, with which no run is compared.
     if attempt.deps.is_history_persistent or attempt.deps.can_metrics_arrive:
         error = usage.metrics_error if usage else None
         audit = schedule_recheck(
@@ -239,10 +231,7 @@ def _record(
 def _merge_with_stored(
     audit: Audit, key: JobKey, run_usage: RunUsage | None, attempt: Attempt
 ) -> tuple[AuditDocument, AuditSummary | None]:
-    """Returns the document and the run's summary to record.
-
-    A reaudit without changed figures keeps the stored document.
-    """
+    # A reaudit without changed figures keeps the stored document.
     new_document = document(audit)
     new_summary = run_summary(audit) if audit.usage is not None else None
     has_error = run_usage is not None and run_usage.metrics_error is not None
@@ -265,7 +254,7 @@ def _merge_with_stored(
 
 
 def _write(entry: AuditEntry, attempt: Attempt, *, should_recheck: bool) -> RecordResult:
-    """Writes an entry. `should_recheck`: also makes the audits due that this run would change."""
+    # `should_recheck` also schedules the audits that this run would change.
     result = attempt.deps.history.record(entry)
     if (
         should_recheck
@@ -313,10 +302,8 @@ def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> AuditRecorded 
 
 
 def _audit_undescribed(failure: DescribeFailure, attempt: Attempt) -> AuditOutcome:
-    """Keeps the audit of a run that Describe does not return, or records the run as unauditable.
-
-    Records nothing if only a replayed event names the run.
-    """
+    # Keeps a stored audit, or records the run as unauditable. Records nothing if only a replayed
+    # event names the run.
     if attempt.latest_summary is not None:
         if attempt.is_reaudit:
             return _finalize_missing_run(attempt, attempt.latest_summary, failure.reason)
@@ -335,10 +322,7 @@ def _audit_undescribed(failure: DescribeFailure, attempt: Attempt) -> AuditOutco
 
 
 def _already_audited(latest_summary: AuditSummary, attempt: Attempt) -> AlreadyAudited:
-    """Returns the stored audit as the outcome.
-
-    A redelivery also repeats the recheck, as the earlier delivery may have stopped before it.
-    """
+    # A redelivery also repeats the recheck, as the earlier delivery may have stopped before it.
     if attempt.caller is AuditTrigger.REDELIVERY:
         recheck_dependents(latest_summary, attempt.deps.history, now=attempt.now)
     return AlreadyAudited(latest_summary)
@@ -349,8 +333,8 @@ def _finalize_missing_run(
 ) -> AuditRecorded | AlreadyAudited:
     """Makes the run's audit final, since Describe no longer returns the run.
 
-    Judges the run again by its stored details; without details, keeps the audit's figures.
-    `reason`: the text for the audit's note.
+    The run is judged again by its stored details. Without details, the figures stay. `reason` is
+    the text of the audit's note.
     """
     history = attempt.deps.history
     stored_document = history.audit(latest_summary.key)
@@ -385,9 +369,7 @@ def _finalize_missing_run(
 def _judge_stored_run(
     summary: AuditSummary, attempt: Attempt
 ) -> tuple[Audit, tuple[AuditSummary, ...] | None] | None:
-    """Judges a run by its stored details; None for a roll-up or an unfinished run, or if the
-    details have expired.
-    """
+    """Returns None for a roll-up or an unfinished run, or if the details have expired."""
     deps, now = attempt.deps, attempt.now
     if summary.rollup or (stored_job := stored_run(summary, deps.history)) is None:
         return None

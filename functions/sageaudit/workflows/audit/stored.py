@@ -1,8 +1,4 @@
-"""Reads a run from the history: its audit, details, jobs, and the earlier runs of its family.
-
-A run is judged by the family runs that ended earlier, in whatever order runs are audited: an audit
-made without an earlier run is repeated (`recheck_dependents` of `reaudit`).
-"""
+"""Reads a run from the history: its audit, details, jobs, and the earlier runs of its family."""
 
 from __future__ import annotations
 
@@ -31,18 +27,19 @@ if TYPE_CHECKING:
     from sageaudit.domain.guides import GuideDocument
 
 MAX_DETAIL_BYTES = 200 * 1024
-"""The most bytes of a run's packed series in its details."""
+"""The maximum size of a run's packed series in its details."""
 _POOL_RUNS = 9
-"""The most earlier runs that are read to judge a short run, each about 3 KB: our choice."""
+"""How many earlier runs are read to judge a short run (our choice). Each has about 3 KB."""
 _POOL_WITHIN = timedelta(days=30)
-"""Only earlier runs within this time are pooled, as older ones may have run other code: our choice,
-the same as for dollars in messages."""
+"""Only earlier runs within this time are pooled, as older ones may have run other code (our
+choice).
+"""
 _POOLED_STATUSES = frozenset({"Completed", "Stopped"})
-"""The statuses of runs that are pooled; a failed run says little about a working one."""
+"""Failed runs are not pooled, since they say little about a working run."""
 
 
 def read_audit(history: History, key: JobKey, version: int | None = None) -> AuditDocument | None:
-    """Returns an audit's document, of the newest version by default; None if it cannot be read."""
+    """Returns an audit's document, by default of the newest version; None if it cannot be read."""
     try:
         document = history.audit(key, version)
     except BadHistory:
@@ -56,9 +53,9 @@ def make_detail(
     usage: Measurements,
     stored_detail: Detail | None = None,
 ) -> Detail:
-    """Returns the detail to store, with at most 200 KB of series; its note says what was left out.
+    """Returns the detail to store, with at most 200 KB of series. Its note says what was left out.
 
-    `stored_detail`: if given, its series are kept.
+    If `stored_detail` is given, its series are kept.
     """
     if stored_detail is not None:
         return replace(stored_detail, describe=sanitize_answer(answer), tags=filter_tags(tags))
@@ -77,9 +74,9 @@ def make_detail(
 class RunUsage(Struct, frozen=True):
     """What a run used.
 
-    `stored_detail`: the stored details from which `usage` was read; None if CloudWatch was read.
-    `metrics_error`: why CloudWatch could not be read again. `is_late`: metrics may still arrive.
-    `should_wait`: they may arrive so soon that the audit should wait for them.
+    `stored_detail` is the source of `usage`; None if CloudWatch was read. `metrics_error` says why
+    CloudWatch could not be read again. `is_late` means that metrics may still arrive, `should_wait`
+    that they may arrive soon enough to wait for them.
     """
 
     usage: Measurements
@@ -90,12 +87,12 @@ class RunUsage(Struct, frozen=True):
 
     @property
     def has_nothing_to_judge(self) -> bool:
-        """Whether metrics could not be read, and the history has none."""
+        """True if metrics could not be read and the history has none."""
         return self.metrics_error is not None and self.stored_detail is None
 
     @property
     def has_all_hosts(self) -> bool:
-        """Whether `usage` has the series of all hosts."""
+        """True if `usage` has the series of all hosts."""
         return self.stored_detail is None or self.stored_detail.note is None
 
 
@@ -115,7 +112,7 @@ def _detail_with_series(key: JobKey, history: History) -> Detail | None:
 def stored_run(summary: AuditSummary, history: History) -> tuple[Job, Detail] | None:
     """Returns a run's job as of its end, and its details.
 
-    None if the details have expired, have no series, or cannot be read.
+    Returns None if the details have expired, have no series, or cannot be read.
     """
     detail = _detail_with_series(summary.key, history)
     if detail is None:
@@ -129,14 +126,14 @@ def stored_run(summary: AuditSummary, history: History) -> tuple[Job, Detail] | 
 
 
 def read_earlier_runs(summary: AuditSummary, history: History) -> tuple[AuditSummary, ...]:
-    """Returns the runs of a run's family that ended before the run, newest first, in one query."""
+    """Returns the earlier runs of a run's family, newest first."""
     return runs_before(summary.ended_at, history, summary.account, summary.region, summary.family)
 
 
 def runs_before(
     moment: datetime, history: History, account: str, region: str, family: str
 ) -> tuple[AuditSummary, ...]:
-    """Returns the last runs of a family that ended before `moment`, newest first, in one query."""
+    """Returns a family's last runs that ended before `moment`, newest first."""
     runs = iterate_family_runs(
         history, account, region, family, before=moment, page_size=MAX_EARLIER_RUNS
     )
@@ -152,7 +149,7 @@ def iterate_family_runs(
     before: datetime | None = None,
     page_size: int | None = None,
 ) -> Iterator[AuditSummary]:
-    """Yields a family's runs, newest first. `page_size`: the number of runs in a query."""
+    """Yields a family's runs, newest first. One query reads `page_size` runs."""
     query = RunQuery.for_family(account, region, family)
     return history.runs(query, before=before, page_size=page_size)
 
@@ -172,7 +169,7 @@ def pool_of(
 ) -> PooledRuns | None:
     """Returns the minutes of a short run and of its family's last runs; None for a longer run.
 
-    The last runs are short runs of the same kind on the same instances that did not fail.
+    The last runs are short, of the same kind, on the same instances, and did not fail.
     """
     short_usage = short_run_usage(usage)
     if short_usage is None or not job.finished:
@@ -182,7 +179,6 @@ def pool_of(
 
 
 def _can_pool(job: Job, earlier_run: AuditSummary) -> bool:
-    """Whether the minutes of an earlier run may be pooled with the job's."""
     if job.ended_at is None or len(job.groups) != 1 or earlier_run.use_digest is None:
         return False
     group = job.groups[0]
@@ -199,16 +195,14 @@ def _can_pool(job: Job, earlier_run: AuditSummary) -> bool:
 def _iterate_usages(
     runs: Sequence[AuditSummary], job: Job, market: Market, history: History
 ) -> Iterator[tuple[str, Measurements]]:
-    """Yields each run's job name and usage; leaves out runs whose details have expired."""
+    # Leaves out runs whose details have expired.
     for run in runs:
         if run_usage := stored_usage(run.key, job, market.types, history):
             yield run.job, run_usage.usage
 
 
 def read_children(job: Job, history: History) -> list[AuditSummary]:
-    """Returns the audited jobs of a roll-up, without the jobs of an earlier roll-up with the same
-    name.
-    """
+    """Returns a roll-up's audited jobs, without those of an earlier roll-up with the same name."""
     key = JobKey(job.arn or "", job.created_at) if job.created_at else None
     return [
         summary
@@ -220,7 +214,7 @@ def read_children(job: Job, history: History) -> list[AuditSummary]:
 
 
 def count_children(rollup: AuditSummary, history: History) -> int:
-    """Returns the number of a roll-up's audited jobs, whose costs add up to its cost."""
+    """Returns the number of a roll-up's audited jobs. Their costs add up to its cost."""
     return sum(
         not run.rollup and is_child(run.key, rollup.key, rollup.ended_at)
         for run in iterate_family_runs(history, rollup.account, rollup.region, rollup.family)
@@ -228,7 +222,9 @@ def count_children(rollup: AuditSummary, history: History) -> int:
 
 
 def is_child(key: JobKey, rollup: JobKey, rollup_ended_at: datetime | None) -> bool:
-    """Whether a job was created while the roll-up ran; True if a creation time is unknown."""
+    """Returns True if the job was created while the roll-up ran, or if a creation
+    time is unknown.
+    """
     if NO_CREATION_TIME in {key.created_at, rollup.created_at}:
         return True
     is_after_end = rollup_ended_at is not None and key.created_at > rollup_ended_at
@@ -259,9 +255,7 @@ def read_guides(
 
 
 def _described_job(summary: AuditSummary, history: History) -> Job | None:
-    """Returns the job as Describe returned it; None after 90 days, or if its details cannot be
-    read.
-    """
+    """Returns None if the job's details have expired (after 90 days) or cannot be read."""
     try:
         detail = history.detail(summary.key)
         if detail is None:

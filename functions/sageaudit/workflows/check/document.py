@@ -1,7 +1,7 @@
 """The document of `sageaudit check` about one file: schema 1 of its --output json.
 
-Keys are always present and only ever added. Money is USD, rounded to 6 decimals; unknown values
-are null; `guides` is present only if it is requested. The other outputs show this document.
+Keys are always present and only ever added. Money is USD, rounded to 6 decimals. Unknown values are
+null. `guides` is present only if requested. Other outputs show this document too.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ LineNumbers = Mapping[Path, int]
 
 
 class CheckFinding(Struct, frozen=True, kw_only=True):
-    """One finding. `source`: `api` (AWS's service model), `rules`, or `history`.
+    """One finding. `source` is `api` (AWS's service model), `rules`, or `history`.
 
-    `refused`: AWS would reject the request. `not_counted`: why --fail-on ignores the finding: an
-    exemption, or another finding that covers it.
+    `refused` means that AWS would reject the request. `not_counted` says why --fail-on ignores the
+    finding: an exemption, or another finding that covers it.
     """
 
     rule: str
@@ -59,9 +59,7 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
 
     @property
     def sort_key(self) -> tuple[bool, bool, Decimal, int, int, str]:
-        """The sort key: counted findings first, then rejected findings, then by saving, severity
-        and line.
-        """
+        """Sorts counted findings first, then rejected ones, then by saving, severity and line."""
         severity = -Severity(self.severity).rank
         usd = -(self.saving_usd or Decimal(0))
         is_not_counted = self.not_counted is not None
@@ -75,10 +73,7 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
 
 
 class CheckedFile(TypedDict):
-    """The document of one file.
-
-    `api`: the SDK whose model of AWS's API the requests were compared with.
-    """
+    """The document of one file. `api` is the SDK whose model of AWS's API was used."""
 
     schema: int
     file: str
@@ -96,7 +91,7 @@ def document(
     checked: Sequence[CheckedRequest],
     lines: LineNumbers,
 ) -> CheckedFile:
-    """Returns the document of one file. `lines`: the line of each key in the file."""
+    """Returns the document of one file. `lines` has the line of each key in the file."""
     return {
         "schema": SCHEMA,
         "file": name,
@@ -217,9 +212,8 @@ def _findings(checked: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFind
 
 
 def sort_findings(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
-    """Returns the findings in order.
-
-    If several findings name different types for the same parameter, only the first one counts.
+    """Sorts findings. If several name different types for a parameter, only the first
+    one counts.
     """
     type_and_rule_by_path: dict[str, tuple[Any, str]] = {}
     sorted_findings = []
@@ -242,9 +236,6 @@ def sort_findings(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
 def _rule_with_other_type(
     finding: CheckFinding, type_and_rule_by_path: Mapping[str, tuple[Any, str]]
 ) -> str | None:
-    """Returns the rule of an earlier finding that names another type for the same parameter; None
-    if there is none.
-    """
     for path, instance_type in finding.types.items():
         earlier_type, rule = type_and_rule_by_path.get(path, (instance_type, ""))
         if earlier_type != instance_type:
@@ -289,18 +280,14 @@ def _rule_finding(finding: Finding, checked: CheckedRequest, lines: LineNumbers)
 
 
 def _basis(finding: Finding, checked: CheckedRequest) -> str | None:
-    """Returns the basis of a finding's dollars: EARLIER if no change of the request was billed;
-    None without dollars.
-    """
+    """Returns EARLIER if no change of the request was billed; None without dollars."""
     if finding.alone_usd is None:
         return None
     return (DurationBasis.EARLIER if finding.detection.change is None else checked.basis).value
 
 
 def _read_path(finding: Finding, request: Request) -> str:
-    """Returns the first parameter that the rule reads and the request has; an empty text if there
-    is none.
-    """
+    """Returns "" if the request has none of the parameters that the rule reads."""
     required_parameters = next(
         (rule.required_parameters for rule in catalogue.load() if rule.info == finding.rule), ()
     )
@@ -340,7 +327,7 @@ def _argument(request: Request, path: str) -> str | None:
 
 
 def _full_path(request: Request, path: str) -> str:
-    """Returns the path in the request that is sent; a trial is inside its tuning job's request."""
+    # A trial is inside its tuning job's request.
     if request.tuning_request is None:
         return path
     tuning_path = request.tuning_request.path_text(request.prefix)

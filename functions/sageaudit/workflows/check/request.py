@@ -45,17 +45,15 @@ from sageaudit.rules.judge import judge_request
 from sageaudit.structs import replace
 
 _EXPOSURE_MEDIUM_USD = Decimal(100)
-"""A finding about a missing run limit has medium severity if a hung job could cost at least this
-much."""
+"""A missing run limit has medium severity if a hung job could cost at least this much."""
 _EXPOSURE_HIGH_USD = Decimal(1000)
-"""A finding about a missing run limit has high severity if a hung job could cost at least this
-much."""
+"""A missing run limit has high severity if a hung job could cost at least this much."""
 REJECTED_PREFIX = "AWS refuses"
 _HAS_NOT_RUN = Missing("not_run", "the job has not run")
 
 
 class PlannedJob(Struct, frozen=True):
-    """The job that a request would start, and the job's family."""
+    """The job that a request would start, and its family."""
 
     request: Request
     job: Job
@@ -63,7 +61,7 @@ class PlannedJob(Struct, frozen=True):
 
 
 class FamilyHistory(Struct, frozen=True):
-    """A family's earlier runs, newest first, and the documents of its last audits, same instances
+    """A family's earlier runs, newest first, and its last audits, those on the same instances
     first.
     """
 
@@ -72,11 +70,11 @@ class FamilyHistory(Struct, frozen=True):
 
 
 class CheckedRequest(Struct, frozen=True):
-    """One checked request. `unreadable`: why the request could not be checked; None if it was.
+    """One checked request. `unreadable` says why it could not be checked.
 
-    `forecast` is None if no history was read. `unfollowed`: earlier findings that the request does
-    not follow. `basis`: the run time from which the findings' dollars are computed. `guides` is
-    None if no guides were requested.
+    `forecast` is None if no history was read. `unfollowed` are earlier findings that the request
+    does not follow. `basis` is the run time for the findings' dollars. `guides` is None if not
+    requested.
     """
 
     request: Request
@@ -97,7 +95,7 @@ class CheckedRequest(Struct, frozen=True):
 def find_problems(request: Request, model: ApiModel) -> tuple[Problem, ...]:
     """Returns the parts of a request that AWS's service model rejects.
 
-    The problems of a trial are found in its tuning job's request.
+    A trial's problems are reported for its tuning job's request.
     """
     if request.tuning_request is not None:
         return ()
@@ -108,10 +106,7 @@ def find_problems(request: Request, model: ApiModel) -> tuple[Problem, ...]:
 def plan_job(
     request: Request, problems_to_remove: Sequence[Problem], region: str | None, policy: Policy
 ) -> PlannedJob:
-    """Returns the job of a request, without the parameters that AWS rejects.
-
-    Raises MalformedData.
-    """
+    """Returns a request's job, without the parameters that AWS rejects. Raises MalformedData."""
     invalid_paths = {path for problem in problems_to_remove for path in problem.unjudged_paths}
     if request.tuning_request is not None:
         size = len(request.prefix)
@@ -138,8 +133,8 @@ def check_request(
 ) -> CheckedRequest:
     """Judges one request.
 
-    `market` has the list prices. `trial_costs`: the costs of a tuning job's training job
-    definitions, from which its own cost is computed.
+    `market` has the list prices. `trial_costs` are the costs of a tuning job's training job
+    definitions.
     """
     request, runs = planned_job.request, history.runs if history else None
     market = with_own_prices(market, policy.discounts, now.date()).relative_to(planned_job.job)
@@ -201,10 +196,7 @@ def request_guides(
 
 
 def _is_network_isolated(request: Request) -> bool | None:
-    """Whether the request sets EnableNetworkIsolation; AWS's default is false.
-
-    None if the value is not known yet.
-    """
+    """Returns None if the value is not known yet. AWS's default is false."""
     path = setting_path(request.kind, "EnableNetworkIsolation")
     value = request.value(path) if path else None
     return None if isinstance(value, UnknownValue) else bool(value)
@@ -217,7 +209,7 @@ def _cost(
     market: Market,
     trial_costs: Sequence[MaxCost],
 ) -> MaxCost:
-    """Returns the maximum cost of a request, on the most expensive of its preferred types."""
+    # Uses the most expensive of the request's preferred types.
     if request.kind.spec.rollup:
         return max_search_cost(request, trial_costs)
     costliest_job_at_limit = (
@@ -229,7 +221,7 @@ def _cost(
 
 
 def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[DurationBasis, Decimal]:
-    """Returns the basis and seconds of a job's duration: by history, else limit, else an hour."""
+    # Uses the history's duration, else the limit, else an hour.
     if forecast is not None and forecast.seconds is not None and forecast.seconds.median > 0:
         return DurationBasis.HISTORY, forecast.seconds.median
     if limit.seconds is not None:
@@ -238,7 +230,6 @@ def _basis(forecast: FamilyForecast | None, limit: RunLimit) -> tuple[DurationBa
 
 
 def _case(request_case: RequestCase) -> FamilyCase | RollUpCase:
-    """Returns the request as a case for rules that also judge jobs that ran."""
     job, policy, basis = request_case.job, request_case.policy, request_case.duration_basis
     if job.kind.spec.rollup:
         return RollUpCase(job, (), policy=policy, duration_basis=basis)
@@ -260,10 +251,10 @@ def _findings(
     exemption_by_rule: Mapping[str, Exemption],
     ruleset: Ruleset,
 ) -> tuple[Finding, ...]:
-    """Returns the findings of the rules, each with the saving of its fix alone.
+    """Returns the findings, each with the saving of its own fix.
 
-    The severity is the rule's severity for requests, unless the policy sets one, or the dollars are
-    computed from earlier runs.
+    The severity is the rule's severity for requests, unless the policy sets one, or earlier runs
+    determine the dollars.
     """
     detections = [
         (rule_info, detection)
@@ -302,14 +293,12 @@ def _with_earlier_run(finding: Finding, unfollowed: UnfollowedFinding | None) ->
 
 
 def is_rejected_by_aws(finding: Finding) -> bool:
-    """Whether AWS rejects the request because of a high finding, whose summary then says so."""
+    """Returns True if AWS would reject the request because of this finding, as its summary says."""
     return finding.severity is Severity.HIGH and REJECTED_PREFIX in finding.detection.summary
 
 
 def _severity_by_exposure(finding: Finding) -> Severity | None:
-    """Returns the severity by the dollars that a hung job could cost; None if the finding has no
-    such amount.
-    """
+    """Returns None if the finding has no amount that a hung job could cost."""
     usd = finding.detection.evidence.get("exposed_usd")
     if not isinstance(usd, Decimal):
         return None

@@ -1,4 +1,4 @@
-"""The core of `sageaudit check`: finds the requests of a file and judges each of them."""
+"""Finds the requests of a file and judges each, for `sageaudit check`."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ from sageaudit.workflows.check.request import (
 )
 
 _MAX_AUDITS = 3
-"""The number of newest audits with which a request is compared; older recommendations may be
-outdated."""
+"""How many newest audits a request is compared with. Older recommendations may be outdated."""
 FileLines = tuple[Mapping[Path, int], Sequence[Path]]
 """The line of each path in a file, and the paths of keys that occur twice."""
 
@@ -44,8 +43,8 @@ FileLines = tuple[Mapping[Path, int], Sequence[Path]]
 class RequestChecker(Struct, frozen=True):
     """Checks the requests of files.
 
-    `region` and `account` are the user's options. `default_region` returns the region of the user's
-    AWS settings; it is called only if neither the options nor the file name a region.
+    `region` and `account` are the user's options. `default_region` returns the region of the AWS
+    settings. It is called only if neither the options nor the file name a region.
     """
 
     policy: Policy
@@ -63,7 +62,7 @@ class RequestChecker(Struct, frozen=True):
     def check_file(
         self, name: str, document: Any, parse_lines: Callable[[], FileLines]
     ) -> CheckedFile:
-        """Checks all requests of a file's document. Raises MalformedData if there are none."""
+        """Checks all requests of a file's document. Raises MalformedData if it has none."""
         parsed_file = recognise(document, self.model, form=self.form, pipeline=self.pipeline)
         checked_requests = self._check_all(parsed_file.requests)
         lines, repeated_paths = parse_lines()
@@ -79,11 +78,8 @@ class RequestChecker(Struct, frozen=True):
         return file_document(name, parsed_file, self.model.version, checked_requests, lines)
 
     def _check_all(self, requests: Sequence[Request]) -> list[CheckedRequest]:
-        """Checks each request and returns the results in the order of `requests`.
-
-        A tuning job is checked after its training job definitions, since its cost is computed from
-        theirs.
-        """
+        # A tuning job is checked after its training job definitions, since their costs determine
+        # its cost.
         problems = {id(request): find_problems(request, self.model) for request in requests}
         checked_by_id: dict[int, CheckedRequest] = {}
         trial_costs_by_id: defaultdict[int, list[MaxCost]] = defaultdict(list)
@@ -113,10 +109,7 @@ class RequestChecker(Struct, frozen=True):
         trial_costs: Sequence[MaxCost],
         file_region: str | None,
     ) -> CheckedRequest:
-        """Checks one request.
-
-        `file_region`: the region of all images in the file, for a request without a region.
-        """
+        # `file_region` is the region of all images in the file, for a request without a region.
         region = self.region or request.region or request.image_region
         region = region or file_region or self.default_region()
         try:
@@ -141,7 +134,7 @@ class RequestChecker(Struct, frozen=True):
         return replace(checked_request, notes=(*checked_request.notes, *notes), guides=guides)
 
     def _history(self, planned_job: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
-        """Returns the family's history, or None and a note why the history was not read."""
+        """Returns None and a note if the history cannot be read."""
         request, job = planned_job.request, planned_job.job
         if self.read_family is None or request.tuning_request is not None:
             return None, ()
@@ -163,9 +156,9 @@ class RequestChecker(Struct, frozen=True):
 
 
 def read_family(history: History, planned_job: PlannedJob) -> FamilyHistory:
-    """Reads the newest runs and last audits of a planned job's family, in one query.
+    """Reads the newest runs and last audits of a planned job's family. Raises AwsError.
 
-    Audits on the same instances come first. Raises AwsError.
+    Audits on the same instances come first.
     """
     job = planned_job.job
     query = RunQuery.for_family(

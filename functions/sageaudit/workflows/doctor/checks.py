@@ -1,4 +1,4 @@
-"""The checks of `sageaudit doctor`. Each check is one line, with the next step if it failed."""
+"""The checks of `sageaudit doctor`. Each is one line, with the next step if it failed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _ALLOW_NEXT_STEP = "allow it: `sageaudit doctor --policy` prints the policy"
 
 
 class CheckState(enum.StrEnum):
-    """How a check ended; the values are JSON output."""
+    """How a check ended. JSON output has these values."""
 
     OK = "ok"
     FAILED = "failed"
@@ -67,7 +67,7 @@ class CheckState(enum.StrEnum):
 class Check(Struct, frozen=True):
     """One line of the output of `doctor`.
 
-    `found`: what the check found. `next`: what to do about it. `code`: the exit code of a failed
+    `found` is the result, and `next` what to do about it. `code` is the exit code of a failed
     check.
     """
 
@@ -86,17 +86,14 @@ def passed(name: str, detail: str) -> Check:
 def failed(
     name: str, error: SageauditError | str, next_step: str | None = None, code: Exit = Exit.FAILURE
 ) -> Check:
-    """Returns a check that failed.
-
-    `code` is the exit code if `error` is a text; an exception has its own exit code.
-    """
+    """Returns a check that failed. `code` is used only if `error` is a text."""
     if isinstance(error, SageauditError):
         code = exit_for(error)
     return Check(name, CheckState.FAILED, str(error).rstrip("."), next_step, code)
 
 
 def not_checked(name: str, detail: str, next_step: str | None = None) -> Check:
-    """Returns a check that could not be made, which is not a failure."""
+    """Returns a check that could not be made. This is not a failure."""
     return Check(name, CheckState.NOT_CHECKED, detail, next_step)
 
 
@@ -108,7 +105,7 @@ def check_versions() -> Check:
 
 
 def check_prices(today: date) -> Check:
-    """Returns a check with the date and age of the packaged price tables."""
+    """Returns a check with the date and age of the packaged prices."""
     as_of = packaged.packaged_prices().as_of
     age = (today - date.fromisoformat(as_of)).days
     age_text = f"packaged tables of {as_of}, {age} days old"
@@ -117,7 +114,7 @@ def check_prices(today: date) -> Check:
 
 
 def check_file(path: Path | None, warn: Callable[[str], None]) -> Check:
-    """Checks that the history's file exists, has this version, and is readable and writable."""
+    """Checks that the history's file is of this version, readable and writable."""
     name = f"history {path or histories.default_path()}"
     try:
         with histories.open_history(path, None, None, None, warn=warn) as opened:
@@ -145,7 +142,7 @@ def region(name: str | None) -> Check:
 
 
 def check_credentials(session: Any, region_name: str) -> tuple[Check, Identity | None]:
-    """Checks the credentials. Also returns their account and ARN; None if the check failed."""
+    """Checks the credentials. Also returns their account and ARN, or None if the check failed."""
     try:
         own_identity = identity(session, region_name)
     except AwsError as error:
@@ -160,7 +157,7 @@ def check_credentials(session: Any, region_name: str) -> tuple[Check, Identity |
 def check_actions(
     names: Sequence[str], session: Any, region_name: str, own_identity: Identity
 ) -> Iterator[Check]:
-    """Yields a check of each IAM action; makes a harmless call, if there is one for the action."""
+    """Yields a check of each IAM action. It makes a harmless call if the action has one."""
     for name in names:
         if name == _COSTS:
             yield not_checked(
@@ -215,7 +212,7 @@ def check_roles(listed: AccountList, session: Any, region_name: str) -> Iterator
 
 
 def table(name: str, session: Any, region: str) -> Iterator[Check]:
-    """Yields the checks that the table exists, is sageaudit's, and is readable by key and index."""
+    """Yields the checks that the table exists, is sageaudit's, and can be read by key and index."""
     check_name = f"table {name}"
     history = DynamoHistory(client(session, "dynamodb", region, CONFIG), name)
     empty_list = history.runs(RunQuery.for_name(_ABSENT_RUN.arn), page_size=1)
@@ -240,8 +237,10 @@ _DEAD_LETTER_QUEUES = {
     "sweep": "SweepDeadLettersUrl",
     "digest": "DigestDeadLettersUrl",
 }
-"""The names of the stack's outputs with the URLs of dead-letter queues, by kind of letter.
-`sageaudit redrive` cannot send letters of sweep and digest again."""
+"""The stack's outputs with the URLs of dead-letter queues, by kind of letter.
+
+`sageaudit redrive` cannot send letters of sweep and digest again.
+"""
 _PENDING = "PendingConfirmation"
 
 
@@ -301,7 +300,7 @@ def _check_alarm_subscribers(session: Any, region: str, topic: str) -> Check:
 
 
 def _subscribers(session: Any, region: str, topic: str) -> tuple[str, bool]:
-    """Returns the subscribers of a topic as text, and whether any subscriber is confirmed."""
+    """Returns the topic's subscribers as text, and whether any is confirmed."""
     with aws_errors("sns", topic):
         pages = client(session, "sns", region).get_paginator("list_subscriptions_by_topic")
         rows = [row for page in pages.paginate(TopicArn=topic) for row in page["Subscriptions"]]
@@ -314,7 +313,7 @@ def _subscribers(session: Any, region: str, topic: str) -> tuple[str, bool]:
 
 
 def _check_channel(session: Any, region: str, name: str, service_and_address: str) -> Check:
-    """Checks that a channel's secret exists and is valid, or that its topic has a subscriber."""
+    """Checks that a channel's secret is valid, or that its topic has a subscriber."""
     check_name, (service_name, _, address) = f"channel {name}", service_and_address.partition(" ")
     service = next((value for key, value in SERVICES.items() if key == service_name), None)
     if service is None:

@@ -1,6 +1,6 @@
 """The IAM actions that each command calls, and the smallest policy that allows them.
 
-The resources follow AWS's service authorization reference: IAM cannot limit lists of jobs, metrics,
+The resources follow AWS's service authorization reference. IAM cannot limit lists of jobs, metrics,
 prices, organizations or bills to a resource. sts:GetCallerIdentity needs no permission.
 """
 
@@ -40,7 +40,6 @@ STACK_CHECKS = (
     "sqs:GetQueueAttributes",
     *secrets.PERMISSIONS,
 )
-"""The actions of `doctor --stack`."""
 MEMBER_CHECKS = ("lambda:InvokeFunction", *dynamo_history.READ_PERMISSIONS)
 """The additional actions of `doctor --stack NAME --members`."""
 _DESCRIBES = tuple(f"sagemaker:{kind.spec.describe_call}" for kind in JobKind)
@@ -54,7 +53,7 @@ _TABLE = {TABLE: dynamo_history.READ_PERMISSIONS}
 class CommandActions(Struct, frozen=True):
     """The IAM actions that a command calls.
 
-    `required`: the actions of every call. `with_option`: the additional actions, by option.
+    Every call needs `required`. `with_option` has the additional actions by option.
     """
 
     required: tuple[str, ...] = ()
@@ -94,8 +93,10 @@ READ_ONLY_COMMANDS: Mapping[str, CommandActions] = {
     "report": CommandActions((), {**_TABLE, COVERAGE: cost_explorer.CLI_PERMISSIONS}),
     "doctor": CommandActions((), {STACK_OPTION: STACK_CHECKS, MEMBERS_OPTION: MEMBER_CHECKS}),
 }
-"""The commands that change nothing in AWS, with their actions. `doctor` reports calls that are not
-permitted, so it needs no actions without an option."""
+"""The actions of the commands that change nothing in AWS.
+
+`doctor` reports denied calls, so it needs no actions without an option.
+"""
 
 WRITING_COMMANDS: Mapping[str, CommandActions] = {
     "advice": CommandActions(
@@ -127,8 +128,7 @@ WRITING_COMMANDS: Mapping[str, CommandActions] = {
         (*stack_outputs.CLI_PERMISSIONS, *sqs.CLI_PERMISSIONS, *sqs.SEND_PERMISSIONS)
     ),
 }
-"""The commands that change something in AWS, with their actions. `doctor` checks them only if the
-user names them."""
+"""The actions of the commands that change something in AWS. `doctor` checks them only if named."""
 ALL_COMMANDS: Mapping[str, CommandActions] = {**READ_ONLY_COMMANDS, **WRITING_COMMANDS}
 DEFAULT_STACK = "SageAudit"
 """The default name of a stack; the names of its queues begin with this name."""
@@ -138,8 +138,7 @@ _DECISION_ACTIONS = frozenset(dynamo_history.SAVE_DECISION_PERMISSIONS)
 _DECISIONS_CONDITION = {
     "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [keys.RECOMMENDATIONS_PK]}}
 }
-"""The condition that a user who decides about recommendations may write only their items of the
-table."""
+"""Limits a user who decides about recommendations to these items of the table."""
 ACCOUNT_ACTIONS = MEMBER_ACTIONS
 """The actions of the role of `scan --role`. Prices are read with the user's own credentials."""
 
@@ -153,7 +152,7 @@ def actions_of_commands(commands: Iterable[str], options: Iterable[str]) -> list
 
 
 class PolicyScope(Struct, frozen=True):
-    """The resources to which a policy is limited. A field is None if the resource is unknown."""
+    """The resources to which a policy is limited. None means an unknown resource."""
 
     region: str | None = None
     table: str | None = None
@@ -161,9 +160,7 @@ class PolicyScope(Struct, frozen=True):
     stack: str | None = None
 
     def resources(self, action: str) -> tuple[str, ...]:
-        """Returns the ARNs on which an action is allowed; `*` if IAM has no resource for the
-        action.
-        """
+        """Returns the ARNs to which an action is limited, or `*` if IAM cannot limit it."""
         partition = region_partition(self.region or "us-east-1")
         region_and_account = f"{self.region or '*'}:*"
         if action.startswith("sagemaker:") and action not in _UNSCOPED_ACTIONS:

@@ -1,7 +1,7 @@
-"""Runs the checks of `sageaudit doctor`: of commands' needs, a stack, and the accounts it audits.
+"""Runs the checks of `sageaudit doctor`.
 
-The deployed sweep function checks the members, since only this function may assume their roles. The
-history shows whether their events arrive.
+The deployed sweep function checks the members, since only it may assume their roles. The history
+shows whether their events arrive.
 """
 
 from __future__ import annotations
@@ -33,16 +33,15 @@ from sageaudit.workflows.doctor.checks import Check, CheckState, failed, not_che
 _CONFIG = CONFIG.merge(Config(read_timeout=150, retries={"total_max_attempts": 1}))
 """The sweep function answers within 40 seconds, plus the timeout of its last member."""
 _EVENTS_LOOK_BACK = timedelta(days=20)
-"""The age up to which runs are read, shorter than the 30 days for which the history stores that an
-event was sent."""
+"""Runs up to this age are read. The history stores sent events for longer: 30 days."""
 _MAX_RUNS = 20
 
 
 class DoctorScope(Struct, frozen=True):
     """What is checked besides versions and prices.
 
-    `list_accounts` lists other accounts, from a session and a region; None to check no other
-    account. `check_members`: also check each account that the stack audits.
+    `list_accounts` lists other accounts, from a session and a region; None checks no other account.
+    `check_members` also checks each account that the stack audits.
     """
 
     actions: Sequence[str]
@@ -67,11 +66,7 @@ def check_all(scope: DoctorScope, now: datetime, warn: Callable[[str], None]) ->
 
 
 def _check_aws(scope: DoctorScope) -> Iterator[Check]:
-    """Checks the AWS settings.
-
-    Credentials need a region, and permissions need credentials. If one check fails, the checks that
-    need its result are not made.
-    """
+    # Without a region or credentials, the checks that need them are not made.
     try:
         session = open_session(scope.profile, scope.region)
     except SageauditError as error:
@@ -111,7 +106,7 @@ def _check_accounts(
 
 
 def _check_stack(scope: DoctorScope, name: str, now: datetime) -> Iterator[Check]:
-    """Checks the stack if there is a region; earlier checks report a missing region."""
+    # Earlier checks report a missing region.
     with suppress(SageauditError):
         session = open_session(scope.profile, scope.region)
         if session.region_name is not None:
@@ -150,10 +145,7 @@ def check_members(name: str, session: Any, region: str, now: datetime) -> Iterat
 
 
 def _member_rows(aws_lambda: Any, function: str) -> Iterator[dict[str, Any]]:
-    """Yields a row for each member, from the answers of the sweep function `function`.
-
-    Raises AwsError.
-    """
+    """Asks the sweep function `function`. Raises AwsError."""
     continue_after: str | None = ""
     while continue_after is not None:
         with aws_errors("lambda", f"on {function}"):
@@ -180,10 +172,7 @@ def _check_member_row(row: dict[str, Any]) -> Check:
 def _check_events_arrive(
     history: DynamoHistory, sweep_store: DynamoSweepStore, account: str, region: str, now: datetime
 ) -> Check:
-    """Checks that events arrive, by the newest runs of an account and region.
-
-    The check fails if the sweep sent the events of all these runs.
-    """
+    # Fails if the sweep sent the events of all newest runs, since then none arrived from AWS.
     name = f"events of {account} in {region}"
     runs = list(islice(_runs(history, account, region, now), _MAX_RUNS))
     if not runs:

@@ -1,7 +1,7 @@
-"""The jobs that the example company ran in eight weeks. The company and its jobs are made up.
+"""The jobs of the example company in eight weeks. The company and its jobs are made up.
 
 The company is a small team with two accounts. A comment describes each workload, but not what an
-audit finds. The phases of a run have SageMaker's names.
+audit finds. Phases have SageMaker's names.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.structs import replace
 
 _INTERRUPTED_SHARE = 1 / 3
-"""The share of spot runs that are interrupted: our choice."""
+"""The share of spot runs that are interrupted (our choice)."""
 
 
 class WorkPhaseLoad(Struct, frozen=True):
-    """The load of a program on each host for some minutes; GPU figures are sums over the GPUs."""
+    """A program's load on each host for some minutes. GPU figures are sums over the GPUs."""
 
     minutes: float
     cores: float
@@ -31,14 +31,14 @@ class WorkPhaseLoad(Struct, frozen=True):
 
 
 class AccountRegion(Struct, frozen=True):
-    """An account and a region of the company."""
+    """An account and region of the company."""
 
     account: str
     region: str
 
 
 class Team(Struct, frozen=True):
-    """The owner and project of a workload: the values of its jobs' tags."""
+    """A workload's owner and project, which are its jobs' tags."""
 
     owner: str
     project: str
@@ -47,10 +47,10 @@ class Team(Struct, frozen=True):
 class Workload(Struct, frozen=True, kw_only=True):
     """A workload that runs repeatedly.
 
-    `days`: when the workload runs, counted back from the last day, which is 0. Each run begins in
-    the `hour` (UTC). `changes`: first day, last day, and the fields that have other values on these
-    days. `has_numbered_names`: its runs' names end in a number, not in a time. `objectives`: the
-    objective of each trial of a tuning job. `answer`: additional fields of the Describe answer.
+    `days` are counted back from the last day, which is 0. Each run begins in the `hour` (UTC).
+    `changes` have a first day, a last day, and the fields with other values on these days.
+    `has_numbered_names` means that names end in a number, not a time. `objectives` has one value
+    per trial of a tuning job. `answer` has additional fields of the Describe answer.
     """
 
     name: str
@@ -110,12 +110,12 @@ class WorkRun(Struct, frozen=True):
 
     @property
     def noise_source(self) -> random.Random:
-        """A new random generator with the run's seed: each use gives the same noise."""
+        """A new random generator with the run's seed. Each use gives the same noise."""
         return random.Random(self.seed)
 
     @property
     def phases(self) -> list[WorkPhase]:
-        """The run's phases; one spot run in three is interrupted once."""
+        """The run's phases. One spot run in three is interrupted once."""
         phases, moment = [], self.begin
         for name, seconds in self._spans(self.noise_source):
             phases.append(WorkPhase(name, moment, moment + timedelta(seconds=seconds)))
@@ -145,9 +145,9 @@ class WorkRun(Struct, frozen=True):
 
 DAYS = 56
 HOME = AccountRegion("111122223333", "us-east-1")
-"""The first account and its region. AWS's documents use this number for a fictitious account."""
+"""The first account and region. AWS's documents use this number for a fictitious account."""
 EUROPE = AccountRegion("444455556666", "eu-west-1")
-"""The second account and its region. AWS's documents use this number for a fictitious account."""
+"""The second account and region. AWS's documents use this number for a fictitious account."""
 _PYTORCH = "pytorch-training:2.5.1-gpu-py311-cu124-ubuntu22.04-sagemaker"
 PYTORCH = f"763104351884.dkr.ecr.{HOME.region}.amazonaws.com/{_PYTORCH}"
 PYTORCH_EU = f"763104351884.dkr.ecr.{EUROPE.region}.amazonaws.com/{_PYTORCH}"
@@ -293,7 +293,7 @@ def generate_runs(last_day: date) -> Iterator[WorkRun]:
 
 
 def _run(workload: Workload, day: int, number: int, last_day: date) -> WorkRun:
-    """Returns a workload's run of a day. `day` is counted back from the last day."""
+    # `day` is counted back from the last day.
     seed = f"{workload.name} {day} {workload.hour}"
     checksum = sum(seed.encode())  # differs between runs, but does not depend on the last day
     midnight = datetime.combine(last_day - timedelta(days=day), time(), UTC)
@@ -306,7 +306,7 @@ def _run(workload: Workload, day: int, number: int, last_day: date) -> WorkRun:
 
 
 def _name(workload: Workload, begin: datetime, number: int, milliseconds: int) -> str:
-    """Returns a job name: a numbered name, or a name with the time, like SageMaker's Python SDK."""
+    """Returns a numbered name, or a name with the time as SageMaker's Python SDK makes."""
     if workload.has_numbered_names:
         return f"{workload.name}-{number}"
     if workload.kind is JobKind.TUNING:

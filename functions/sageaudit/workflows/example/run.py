@@ -1,9 +1,4 @@
-"""Makes the history of the example company: recordings of its runs, audited like other recorded
-jobs.
-
-A recording has SageMaker's answer, the tags, and the metrics that CloudWatch would show for the
-run's program.
-"""
+"""Makes the example company's history: recordings of its runs, audited like other recorded jobs."""
 
 from __future__ import annotations
 
@@ -39,18 +34,16 @@ from sageaudit.workflows.recordings.jobs import RecordedJob, all_recordings
 from sageaudit.workflows.recordings.run import audit_order, audit_recorded_job
 
 POLICY = Policy(cost_tag_names=("project",), version="example-company")
-"""The policy of the example. Its version marks the example's audits: no policy file has this
-version."""
+"""The example's policy. Its version marks the example's audits, since no policy file has it."""
 Json = dict[str, Any]
 OBJECTIVE = "validation:rmse"
 _SPOT_SHARE = 0.36
-"""The billed share of a spot run's seconds: our choice."""
+"""The billed share of a spot run's seconds (our choice)."""
 _BILLED_PHASES = frozenset({"Downloading", "Training", "Uploading"})
 _VOLUME_GB = 100
 _PARALLEL_TRIALS = 2
 _MINUTELY_UP_TO_MIN = 240
-"""The most minutes of a run with a point for each minute. Longer runs have a point every 5 minutes,
-so that making the history takes only seconds."""
+"""Longer runs have a point every 5 minutes instead of every minute, which saves time."""
 _COPY_LOAD = WorkPhaseLoad(1, cores=0.4, gib=2)
 """The load of a minute of Downloading or Uploading."""
 _NOISE_SHARES = {
@@ -64,7 +57,7 @@ _NOISE_SHARES = {
 
 
 def default_path() -> Path:
-    """Returns the file of the example in the user's data folder, beside the user's own history."""
+    """Returns the example's file in the user's data folder."""
     return data_folder() / "example-company.db"
 
 
@@ -84,17 +77,16 @@ def _return_recording(recorded: Recording) -> Recording:
 
 
 def record_example(history: History, last_day: date) -> Iterator[RecordedJob]:
-    """Audits all jobs of the example into a history; yields each job after its audit."""
+    """Audits all jobs of the example into a history. Yields each job after its audit."""
     for job in example_jobs(last_day):
         audit_recorded_job(job, POLICY, history)
         yield job
 
 
 def remove_example(path: Path) -> None:
-    """Removes an earlier example from this path, if there is one.
+    """Removes an earlier example at this path, if there is one.
 
-    Raises BadUsage for a history with other audits, HistoryFileError for a file that is not a
-    history.
+    Raises BadUsage for a history with other audits; HistoryFileError for another kind of file.
     """
     with suppress(NoHistory):
         with SqliteHistory(path, create=False) as history:
@@ -119,7 +111,7 @@ def generate_recordings(last_day: date) -> Iterator[Json]:
 
 
 def make_recording(run: WorkRun) -> Json:
-    """Returns the recording of a run; for a tuning job, the set of recordings with its trials."""
+    """Returns a run's recording. A tuning job's recording includes its trials."""
     kind = run.workload.kind
     if kind is JobKind.TUNING:
         return _tuning_set(run)
@@ -170,14 +162,14 @@ def _training(run: WorkRun) -> Json:
 
 
 def _billable_seconds(phases: list[WorkPhase]) -> int:
-    """Returns the billed seconds without spot's discount: a repeated download is billed once."""
+    # A repeated download is billed once. Spot's discount is not applied.
     download_s = [phase.seconds for phase in phases if phase.name == "Downloading"]
     billed_s = sum(phase.seconds for phase in phases if phase.name in _BILLED_PHASES)
     return billed_s - sum(download_s[1:])
 
 
 def _batch(run: WorkRun) -> Json:
-    """Returns Describe's answer about a processing or transform job, which has no phases."""
+    # Processing and transform jobs have no phases.
     workload = run.workload
     if workload.kind is JobKind.TRANSFORM:
         return _common_fields(run) | {
@@ -209,7 +201,6 @@ def _common_fields(run: WorkRun) -> Json:
 
 
 def _transitions(run: WorkRun) -> list[Json]:
-    """Returns the status transitions: the run's phases and its final status."""
     phases = run.phases
     end_phase = WorkPhase(run.workload.status, phases[-1].end, phases[-1].end)
     return [
@@ -227,7 +218,7 @@ def _bucket(workload: Workload) -> str:
 
 
 def _data(run: WorkRun) -> Json:
-    """Returns the data source of a run: each run reads the data of its own day."""
+    # Each run reads the data of its own day.
     address = f"{_bucket(run.workload)}/{run.workload.name}/{run.begin:%Y-%m-%d}"
     source = {"S3DataType": "S3Prefix", "S3Uri": address}
     return {"S3DataSource": source | {"S3DataDistributionType": "FullyReplicated"}}
@@ -238,7 +229,7 @@ def _stamp(moment: datetime) -> str:
 
 
 def _tuning_set(run: WorkRun) -> Json:
-    """Returns the recordings of a tuning job and its trials, two of which run at a time."""
+    # Two trials run at a time.
     workload, spec = run.workload, run.workload.kind.spec
     trials = [_trial(run, number) for number in range(len(workload.objectives))]
     ends = [trial["describe"]["TrainingEndTime"] for trial in trials]
@@ -265,7 +256,7 @@ def _tuning_set(run: WorkRun) -> Json:
 
 
 def _trial(run: WorkRun, number: int) -> Json:
-    """Returns the recording of a trial. The hash in its name is derived from its number."""
+    # The hash in the trial's name is derived from its number.
     workload, minutes = run.workload, run.workload.minutes + 10
     begin = run.begin + timedelta(minutes=minutes * (number // _PARALLEL_TRIALS))
     objective = {"MetricName": OBJECTIVE, "Value": workload.objectives[number]}
@@ -304,7 +295,7 @@ def _host(kind: JobKind, number: int) -> str:
 
 
 def _minute_loads(run: WorkRun) -> Iterator[WorkPhaseLoad | None]:
-    """Yields the load of each minute since the first download; None if the run has no instance."""
+    """Yields None for minutes without an instance."""
     phases, work_loads = run.phases[1:], run.workload.work
     work_s = sum(phase.seconds for phase in phases if phase.name == "Training")
     stretch = work_s / (60 * run.workload.minutes)
@@ -322,7 +313,7 @@ def _minute_loads(run: WorkRun) -> Iterator[WorkPhaseLoad | None]:
 def _values(
     workload: Workload, loads: Sequence[WorkPhaseLoad | None], noise: random.Random
 ) -> dict[str, list[float | None]]:
-    """Returns the points of one host, by metric.
+    """Returns one host's points by metric.
 
     CPU and GPU utilisation are sums: 100 for each core and each GPU.
     """

@@ -43,23 +43,25 @@ NOT_RECORDED = Missing(
     "Add its CloudWatch metrics to the recording, or audit the job by its name.",
 )
 _CACHED_FILES = 64
-"""The maximum number of parsed files to cache: a scan reads some jobs ahead of their audits."""
+"""How many parsed files are cached. A scan reads some jobs ahead of their audits."""
 
 
 class RecordedJob(Struct, frozen=True):
     """One recorded job. Implements Jobs, Metrics and Markets for its audit.
 
-    `load` reads the job's recording again at each call, since a scan has thousands. `list_row`: the
-    job as a row of List*. `read_at`: when a live job was recorded; otherwise the job's end, or the
-    latest time in the recording of a running job.
+    `load` reads the recording again at each call, since a scan has thousands. `list_row` is the job
+    as a row of List*. `read_at` is when a live job was recorded, or else the job's end, or else the
+    latest time in the recording.
     """
 
     load: Callable[[], Recording]
     list_row: ListedJob
     read_at: datetime
     launched_jobs: tuple[JobRef, ...] | None = None
-    """The jobs that a roll-up launched: those in its file, and those that were deleted before the
-    recording. None for a file without its jobs."""
+    """The jobs that a roll-up launched, including those deleted before the recording.
+
+    None for a file without its jobs.
+    """
 
     @classmethod
     def from_recording(cls, recorded: Recording, load: Callable[[], Recording]) -> Self:
@@ -69,7 +71,7 @@ class RecordedJob(Struct, frozen=True):
 
     @property
     def key(self) -> JobKey:
-        """The run's key; a later run with the same name has another key."""
+        """The run's key. A later run with the same name has another key."""
         return JobKey(self.list_row.ref.arn, self.list_row.created_at)
 
     @property
@@ -80,7 +82,7 @@ class RecordedJob(Struct, frozen=True):
 
     @property
     def is_rollup(self) -> bool:
-        """Whether the job is a roll-up, which is summed after the jobs that it launched."""
+        """True if the job is a roll-up, which is summed after its jobs."""
         return self.list_row.ref.kind.spec.rollup is not None
 
     def describe(self, _: JobRef) -> dict[str, Any]:
@@ -135,9 +137,7 @@ def recorded_jobs(path: Path) -> list[RecordedJob]:
 
 
 def _recording(path: Path, index: int) -> Recording:
-    """Reads one recording of a file by its index. Raises JobNotFound if the file has changed or
-    vanished.
-    """
+    """Raises JobNotFound if the file has changed or vanished."""
     try:
         return all_recordings(read_recording(path))[index]
     except (BadRecording, IndexError) as error:
@@ -149,8 +149,8 @@ def recorded_jobs_in_folder(
 ) -> list[RecordedJob]:
     """Returns the jobs of all recordings below a folder.
 
-    If two files have the same run, one of them is used. Calls `on_refused` for each file that no
-    history can store, and leaves the file out. Raises BadUsage if there is no JSON file.
+    Of two files with the same run, one is used. `on_refused` is called for each file that no
+    history can store. Raises BadUsage if there is no JSON file.
     """
     paths = sorted(folder.rglob("*.json")) if folder.is_dir() else [folder]
     if not paths:
@@ -165,7 +165,7 @@ def recorded_jobs_in_folder(
 
 
 def recorded_jobs_with_arns(path: Path) -> list[RecordedJob]:
-    """Returns the jobs of a file for a persistent history.
+    """Returns a file's jobs for a persistent history.
 
     Raises BadRecording if an ARN is not the ARN of a job.
     """
@@ -180,7 +180,7 @@ def recorded_jobs_with_arns(path: Path) -> list[RecordedJob]:
 def make_recorded_jobs(
     parsed: Recording | RecordedSet, load: Callable[[int], Callable[[], Recording]]
 ) -> list[RecordedJob]:
-    """Returns the jobs of a file, a roll-up last. `load` returns the loader of a job by its index.
+    """Returns a file's jobs, a roll-up last. `load` returns a job's loader by its index.
 
     Raises MalformedData.
     """
@@ -203,9 +203,9 @@ def all_recordings(recorded: Recording | RecordedSet) -> tuple[Recording, ...]:
 
 
 def read_recording(path: Path) -> Recording | RecordedSet:
-    """Reads a file. A file that has not changed is read once, and so is a pipe or standard input.
+    """Reads a file, and caches it until it changes. Raises BadRecording.
 
-    Raises BadRecording.
+    A pipe or standard input is read only once.
     """
     try:
         status = path.stat()
@@ -236,10 +236,9 @@ class MeasuredJob(Struct, frozen=True):
 
 
 def measure_recording(recorded: Recording) -> MeasuredJob:
-    """Returns the run in a recording, as of the recording's time and at its prices.
+    """Returns a recording's job with its measurements and recorded prices. Raises MalformedData.
 
-    A recording without time and prices is measured as of the job's end, at packaged prices. Raises
-    MalformedData.
+    Without time and prices, the job is measured as of its end, at packaged prices.
     """
     job = parse(recorded.describe, recorded.tags, account=recorded.account, region=recorded.region)
     now = _recording_time(job, recorded)
@@ -276,9 +275,8 @@ def _list_row(job: Job) -> ListedJob:
 
 
 def _recording_time(job: Job, recorded: Recording) -> datetime:
-    """Returns when a live job was recorded; otherwise the job's end.
-
-    For a running job without that time, returns the latest time in the recording.
+    """Returns when a live job was recorded, or else the job's end, or else the recording's latest
+    time.
     """
     if recorded.read_context is not None:
         return recorded.read_context.read_at

@@ -36,10 +36,7 @@ from sageaudit.workflows.recordings.jobs import (
 
 
 class _RecordedFile(Struct):
-    """The jobs of one file and their audits, in the file's order.
-
-    `is_set`: the file is a set of recordings: a roll-up and its jobs.
-    """
+    """The jobs of one file. `is_set` means that the file has a roll-up's jobs."""
 
     name: str
     jobs: Sequence[RecordedJob]
@@ -50,10 +47,7 @@ class _RecordedFile(Struct):
     def audit(
         self, index: int, policy: Policy, history: History, *, is_history_persistent: bool
     ) -> None:
-        """Audits the job at this index, and records the audit.
-
-        Raises HistoryFileError. Any other error is stored as the result of this job.
-        """
+        """Raises HistoryFileError. Any other error is stored as the result of this job."""
         job, reason = self.jobs[index], "it cannot be audited"
         try:
             recorded_audit = audit_recorded_job(
@@ -67,9 +61,8 @@ class _RecordedFile(Struct):
         self.audits[index] = failure if recorded_audit is None else recorded_audit
 
     def document(self, policy: Policy) -> AuditDocument:
-        """Returns the audit of the file's job, or of a roll-up with its jobs.
-
-        Raises BadRecording.
+        """Returns the audit of the file's job, or of a roll-up with its jobs. Raises
+        BadRecording.
         """
         audits = []
         for index in range(len(self.jobs)):
@@ -111,7 +104,7 @@ def audit_recorded_job(
 
 
 def audit_order(job: RecordedJob) -> tuple[datetime, bool]:
-    """Returns the sort key of jobs to be audited: by end, with a roll-up after its jobs."""
+    """Returns a sort key by end, with a roll-up after its jobs."""
     return job.read_at, job.is_rollup
 
 
@@ -122,11 +115,10 @@ def audit_recordings(
     *,
     is_history_persistent: bool = True,
 ) -> Iterator[AuditDocument | BadRecording]:
-    """Yields the audit of each file, or why there is none, in the order of the files.
+    """Yields each file's audit, or why there is none, in the order of the files.
 
-    Audits are made only as they are needed. Each run is judged by its family's earlier runs,
-    including those in the history. Without `is_history_persistent`, only short runs are, and rules
-    on a family's runs answer Unknown.
+    Audits are made only when they are needed. Each run is judged by its family's earlier runs.
+    Without `is_history_persistent`, only short runs are, and rules on a family answer Unknown.
     """
     is_history_persistent = is_history_persistent and history is not None
     file_by_path = {
@@ -144,7 +136,7 @@ def audit_recordings(
 
 
 def audit_recording(path: Path, policy: Policy) -> AuditDocument:
-    """Returns the audit of one file. Raises BadRecording, naming file and key."""
+    """Returns the audit of one file. Raises BadRecording that names the file and key."""
     [audit] = audit_recordings([path], policy)
     if isinstance(audit, BadRecording):
         raise audit
@@ -165,7 +157,7 @@ def audit_parsed_recording(recorded: Recording | RecordedSet, policy: Policy) ->
 
 
 def recorded_report(path: Path, document: AuditDocument) -> JobReport:
-    """Returns the report of the job in a recording. Raises BadRecording."""
+    """Returns the report of a recording's job. Raises BadRecording."""
     recorded = read_recording(path)
     if not isinstance(recorded, Recording):
         return JobReport(document, None)
@@ -186,9 +178,7 @@ def _read(path: Path, *, is_history_persistent: bool) -> _RecordedFile | BadReco
 def _audits(
     files: Sequence[_RecordedFile], policy: Policy, history: History, *, is_history_persistent: bool
 ) -> Iterator[None]:
-    """Audits all jobs in the order of their ends, roll-ups after their jobs. Yields after each
-    audit.
-    """
+    """Audits all jobs in the order of their ends. Yields after each audit."""
     jobs = [(job, index, file) for file in files for index, job in enumerate(file.jobs)]
     for _, index, file in sorted(jobs, key=lambda row: audit_order(row[0])):
         file.audit(index, policy, history, is_history_persistent=is_history_persistent)
@@ -198,7 +188,7 @@ def _audits(
 def _document(
     file: _RecordedFile | BadRecording, audits: Iterator[None], policy: Policy
 ) -> AuditDocument | BadRecording:
-    """Returns the file's audit, after continuing `audits` until all its jobs have an audit."""
+    """Continues `audits` until all jobs of the file have an audit."""
     if isinstance(file, BadRecording):
         return file
     while len(file.audits) < len(file.jobs):

@@ -1,6 +1,5 @@
-"""Lists live accounts' jobs for `scan`, with the user's own credentials, within AWS's rate limits.
-
-An account's jobs are listed in several regions at the same time.
+"""Lists live accounts' jobs for `scan`, with the user's own credentials, within AWS's
+rate limits.
 """
 
 from __future__ import annotations
@@ -46,18 +45,20 @@ _CONFIG = clients.CONFIG.merge(
         max_pool_connections=THREADS,
     )
 )
-"""The configuration of boto3 clients. A scan makes more tries than a Lambda function, since no
-queue sends the job again. 8 tries wait about 25 s."""
+"""The configuration of boto3 clients. 8 attempts wait about 25 s.
+
+A scan makes more attempts than a Lambda function, since no queue sends the job again.
+"""
 ClientFactory = Callable[[str, Config], Callable[[str, str], Any]]
-"""Takes a service and a config; returns a function from account and region to a client."""
+"""Takes a service and a config. Returns a function from account and region to a client."""
 _MAX_PARALLEL_ACCOUNTS = 8
-"""The number of accounts whose jobs are listed at the same time."""
+"""How many accounts are listed at the same time."""
 ListChildren = Callable[[JobRef], Iterable[JobRef]]
 """Returns the jobs that a roll-up launched. Raises AwsError."""
 
 
 class ScannedAccount:
-    """One account, read with one boto3 session. Calls only APIs that read."""
+    """One account, read with one boto3 session. It calls only APIs that read."""
 
     def __init__(
         self,
@@ -66,10 +67,8 @@ class ScannedAccount:
         name: str = "",
         client_factory: ClientFactory | None = None,
     ) -> None:
-        """Prepares the account's clients.
-
-        `name` separates the rate limits of several accounts. `client_factory` makes the clients of
-        a service, if several accounts share them.
+        """`name` separates the rate limits of several accounts, which may share
+        `client_factory`.
         """
         self._pace, self._name = pace, name
         self._client_factory = (
@@ -138,7 +137,7 @@ class ScannedAccounts:
     def __init__(
         self, session: Any, account_list: AccountList, region: str, pace: RateLimiter
     ) -> None:
-        """Prepares the clients of the listed accounts. `region`: where roles are assumed."""
+        """Roles are assumed in `region`."""
         self.account_list, self._pace, self._region = account_list, pace, region
         self.clients, self.opened_accounts = (
             account_list.make_clients(session, region),
@@ -155,8 +154,8 @@ class ScannedAccounts:
     ) -> Iterator[tuple[AccountStatus, Sequence[ListedJob]]]:
         """Yields each account with its jobs, in the order of the list.
 
-        Calls `list_account_jobs` for several accounts at a time on other threads; its AwsError
-        becomes the account's error. Raises ScanStopped as soon as `is_stopped()` is true.
+        Threads call `list_account_jobs` for several accounts at a time. Its AwsError becomes the
+        account's error. Raises ScanStopped as soon as `is_stopped()` is true.
         """
 
         def list_account(status: AccountStatus) -> tuple[AccountStatus, Sequence[ListedJob]]:
@@ -194,7 +193,7 @@ class ScannedAccounts:
         }
 
     def _open_account(self, account: str) -> ScannedAccount:
-        """Opens an account for reading. Raises AwsError if its role cannot be assumed."""
+        """Raises AwsError if the account's role cannot be assumed."""
         if account not in self.opened_accounts:
             self.clients.client_factory("sagemaker", _CONFIG)(account, self._region)
             self.opened_accounts.add(account)
@@ -212,7 +211,7 @@ class ListRefusal(Struct, frozen=True):
 class ListedJobs(Struct, frozen=True):
     """The jobs of a period, in any order, and what could not be listed.
 
-    `has_any_answer`: at least one list was read, so that an empty result means no jobs.
+    `has_any_answer` means that at least one list was read, so that an empty result means no jobs.
     """
 
     jobs: tuple[ListedJob, ...]
@@ -228,10 +227,10 @@ def list_jobs(
     period: Period,
     workers: Workers,
 ) -> ListedJobs:
-    """Returns the jobs of these kinds in all regions that ended in the period or have not ended.
+    """Returns the jobs of these kinds and regions that ended in the period or have not ended.
 
-    If a kind cannot be listed in a region, the other lists are still read. The jobs of a roll-up
-    are returned with it, whatever their kind and day.
+    If one list cannot be read, the others still are. A roll-up's jobs are returned with it,
+    whatever their kind and day.
     """
     listed_kinds = _kinds_with_children(kinds)
     calls_by_region = {
@@ -260,7 +259,6 @@ def list_jobs(
 
 
 def _kinds_with_children(kinds: Collection[JobKind]) -> list[JobKind]:
-    """Returns these kinds and the kinds of the jobs that they launch."""
     kinds_in_order = dict.fromkeys(kinds)
     for rollup in (kind.spec.rollup for kind in kinds):
         if rollup is not None:

@@ -27,7 +27,7 @@ _CHINA = "cn-northwest-1"
 class BilledAccounts(Struct, frozen=True):
     """The accounts whose bill is read, with the session's own credentials.
 
-    The payer account of an organization sees all bills; any other account sees only its own.
+    An organization's payer account sees all bills. Any other account sees only its own.
     """
 
     session: Any
@@ -35,7 +35,7 @@ class BilledAccounts(Struct, frozen=True):
 
     @property
     def min_requests(self) -> int:
-        """The number of Cost Explorer requests, if each answer has one page."""
+        """The number of Cost Explorer requests if each answer has one page."""
         return min(len(self.accounts), 2)
 
     @property
@@ -45,7 +45,7 @@ class BilledAccounts(Struct, frozen=True):
 
 
 def billed_accounts(session: Any, region: str, accounts: Iterable[str] = ()) -> BilledAccounts:
-    """Returns the accounts whose bill is read: by default, only the session's own.
+    """Returns the accounts whose bill is read, by default only the session's own.
 
     Raises AwsError, or BadUsage if Cost Explorer has no endpoint for the region.
     """
@@ -55,10 +55,9 @@ def billed_accounts(session: Any, region: str, accounts: Iterable[str] = ()) -> 
 
 
 class CoverageResult(Struct, frozen=True):
-    """The comparison of bill and audits.
+    """The comparison of bill and audits. `requests` counts the Cost Explorer requests.
 
-    `coverage` is None if the bill could not be read; then `refusal` is the error. `requests`: the
-    number of Cost Explorer requests.
+    If the bill could not be read, `coverage` is None and `refusal` is the error.
     """
 
     coverage: Coverage | None = None
@@ -75,7 +74,7 @@ def read_coverage(
 ) -> CoverageResult:
     """Compares the bill with the audits of these accounts and regions.
 
-    `regions` has at least one. An account whose bill is not visible counts on neither side, but
+    `regions` must not be empty. An account whose bill is not visible counts on neither side, but
     stays in the list of accounts.
     """
     endpoint = _CHINA if region_partition(regions[0]) == "aws-cn" else REGION
@@ -116,8 +115,8 @@ def read_own_coverage(
 ) -> CoverageResult:
     """Compares the bill of the session's own account with its audits.
 
-    Calls `on_cost_known` before the requests. Raises BadUsage if the audits of these days are of
-    other accounts.
+    `on_cost_known` is called before the requests. Raises BadUsage if the audits are of other
+    accounts.
     """
     rows = history.daily_sums(Scope.ACCOUNT, period.since, period.until, account=account)
     account_regions = {(row.account, row.region) for row in rows}
@@ -135,9 +134,7 @@ def read_own_coverage(
 def _read_bills(
     explorer: CostExplorer, accounts: Sequence[str], period: Period
 ) -> tuple[Sequence[AwsLine], dict[str, Decimal]]:
-    """Returns the usage of all these accounts, and the dollars of each account whose bill is
-    visible.
-    """
+    # Also returns the dollars of each account whose bill is visible.
     spend = explorer.usage(accounts, period.since, period.until)
     if len(accounts) == 1:
         return spend.lines, {accounts[0]: sum((line.usd for line in spend.lines), Decimal(0))}
@@ -147,7 +144,7 @@ def _read_bills(
 def audited_lines(
     history: History, account_regions: Collection[tuple[str, str]], period: Period
 ) -> Iterator[AuditedLine]:
-    """Yields the bill lines of the audits of jobs that ended in the period, without roll-ups."""
+    """Yields the bill lines of audited jobs that ended in the period, without roll-ups."""
     for account in sorted({account for account, _ in account_regions}):
         for summary in audits_of_period(history, period, account):
             if summary.rollup or (account, summary.region) not in account_regions:

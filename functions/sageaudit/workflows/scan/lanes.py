@@ -1,8 +1,8 @@
-"""Audits many listed jobs: workers read ahead from AWS, and the audits are made in order.
+"""Audits many listed jobs.
 
-A lane is one account and region. Workers read the descriptions, tags and metrics of its jobs some
-jobs ahead of the audits. The audits are made one after another, oldest end first, so that each run
-finds the earlier runs of its family in the history. No data of a job stays in memory.
+A lane is one account and region. Threads read its jobs' descriptions, tags and metrics ahead of the
+audits. Audits are made one after another, oldest end first, so that each run finds its family's
+earlier runs in the history. No data of a job stays in memory.
 """
 
 from __future__ import annotations
@@ -43,37 +43,36 @@ from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.audit.stored import read_audit
 
 READ_AHEAD = 24
-"""The number of jobs of one lane that are read ahead: enough for 10 jobs a second at 2 s each."""
+"""How many jobs one lane reads ahead: enough for 10 jobs a second at 2 s each."""
 _MAX_READ_AHEAD = 96
-"""The number of jobs of all lanes that are read ahead and wait in memory for their audits."""
+"""How many jobs of all lanes are read ahead and wait in memory for their audits."""
 _MIN_READ_AHEAD = 4
-"""The minimum number of jobs that one lane reads ahead, however many lanes there are."""
+"""The minimum number of jobs that one lane reads ahead."""
 _MAX_ACTIVE_LANES = 32
-"""The maximum number of lanes that are read at the same time."""
+"""How many lanes are read at the same time."""
 _MAX_CONSECUTIVE_REFUSALS = 20
-"""After this many consecutive refusals, the remaining jobs are not requested: our choice."""
+"""After this many consecutive refusals, the remaining jobs are not requested (our choice)."""
 T = TypeVar("T")
 
 
 class ScanResult(enum.StrEnum):
-    """The results for a listed job."""
+    """What a scan did with a listed job."""
 
     AUDITED = "audited"
     KNOWN = "known"
-    """The job's audit in the history is final, so nothing was requested from AWS."""
+    """The history's audit of the job is final, so nothing was requested from AWS."""
     RUNNING = "running"
     """The job has not ended yet."""
     GONE = "gone"
     """The job was deleted after it was listed."""
     REFUSED = "refused"
-    """A permission is missing, AWS gave no answer, or the answer was about another job: see
-    `error`."""
+    """A permission is missing, AWS gave no answer, or the answer was about another job."""
     NOT_ASKED = "not_asked"
-    """Many jobs before this job were refused, or the credentials expired."""
+    """Many jobs before this one were refused, or the credentials expired."""
 
 
 class JobOutcome(Struct, frozen=True):
-    """The result for one job. `sums`: the amounts of the job's audit; None without an audit."""
+    """The result for one job. `sums` are its audit's amounts; None without an audit."""
 
     lane: Lane
     job: ListedJob
@@ -84,16 +83,16 @@ class JobOutcome(Struct, frozen=True):
 
 
 class Lane(Struct, frozen=True, eq=False):
-    """The jobs of one account and region in the order of auditing, and how to audit them."""
+    """The jobs of one account and region in the order of their audits, and how to audit them."""
 
     account: str
     region: str
     deps: AuditDependencies
     jobs: Sequence[ListedJob]
     force: bool
-    """Whether to repeat final audits."""
+    """True to repeat final audits."""
     recorded_dependencies: Callable[[ListedJob], tuple[AuditDependencies, datetime]] | None = None
-    """Returns the dependencies and time of a recorded job's audit; None to use `deps` and now."""
+    """Returns a recorded job's dependencies and time. None to use `deps` and the current time."""
 
     def dependencies_for(
         self, job: ListedJob, clock: Callable[[], datetime]
@@ -109,7 +108,7 @@ class Lane(Struct, frozen=True, eq=False):
 def is_final(
     job: ListedJob, summary: AuditSummary | None, deps: AuditDependencies, now: datetime
 ) -> bool:
-    """Whether an audit made now would equal the history's audit of the job."""
+    """Returns True if an audit made now would equal the history's audit of the job."""
     return (
         summary is not None
         and summary.settled
@@ -120,7 +119,7 @@ def is_final(
 
 
 def jobs_to_audit(lane: Lane, now: datetime) -> Iterator[ListedJob]:
-    """Yields the jobs of a lane that must be requested from AWS."""
+    """Yields the lane's jobs that must be requested from AWS."""
     for job in lane.jobs:
         if job.is_finished and (
             lane.force or not is_final(job, _stored_summary(lane, job), lane.deps, now)
@@ -135,7 +134,7 @@ def scan_lanes(
     clock: Callable[[], datetime],
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[JobOutcome, None, None]:
-    """Audits the jobs of all lanes and records the audits; yields each job's outcome.
+    """Audits the jobs of all lanes and records the audits. Yields each job's outcome.
 
     A job that fails does not stop the others. If `is_stopped()` is true, the scan ends after the
     current audit. Raises the history's errors, since audits are useless if they cannot be stored.
@@ -169,8 +168,6 @@ def scan_lanes(
 
 
 class _LaneProgress(Struct):
-    """The progress of one lane: which jobs remain, were read ahead, or failed."""
-
     lane: Lane
     workers: Workers
     clock: Callable[[], datetime]
@@ -192,12 +189,11 @@ class _LaneProgress(Struct):
         return not self.remaining and not self.read_ahead
 
     def cancel(self) -> None:
-        """Cancels reads that were not started."""
         for pending in self.read_ahead:
             pending.cancel()
 
     def read_ahead_to(self, limit: int) -> Iterator[JobOutcome]:
-        """Starts reads until `limit` jobs are ahead; yields outcomes that need no read."""
+        """Starts reads until `limit` jobs are ahead. Yields outcomes that need no read."""
         while self.remaining and len(self.read_ahead) < limit:
             job = self.remaining.popleft()
             if (outcome := self._outcome_without_request(job)) is not None:
@@ -224,14 +220,12 @@ class _LaneProgress(Struct):
         return None
 
     def _not_judged_reasons(self, summary: AuditSummary) -> tuple[str, ...]:
-        """Returns why a stored audit was not fully judged, from its document."""
         if summary.judged in {None, Judged.YES}:
             return ()
         document = read_audit(self.lane.deps.history, summary.key)
         return () if document is None else tuple(document["not_judged"])
 
     def audit_next(self) -> JobOutcome:
-        """Audits and records the next job, which has been read."""
         prefetched = self.read_ahead.popleft().result()
         job = prefetched.job
         if isinstance(prefetched.describe_answer, JobNotFound):
@@ -253,7 +247,7 @@ class _LaneProgress(Struct):
         return JobOutcome(self.lane, job, ScanResult.AUDITED, sums_from_document(document), reasons)
 
     def _count_failure(self, job: ListedJob, error: AwsError) -> None:
-        """Counts a failed job, and ends the lane if the next jobs would fail in the same way."""
+        # Ends the lane if the next jobs would fail in the same way.
         if isinstance(error, AccessDenied):
             self.consecutive_refusals[job.ref.kind] += 1
             return
@@ -270,7 +264,7 @@ def _stored_summary(lane: Lane, job: ListedJob) -> AuditSummary | None:
 
 
 def _audit(prefetched: PrefetchedJob, lane: Lane) -> AuditDocument | None:
-    """Audits a job like Lambda, and records the audit; None if the job is running again."""
+    """Audits like Lambda. Returns None if the job is running again."""
     deps = replace(prefetched.deps, jobs=prefetched, metrics=prefetched)
     job = prefetched.job
     event = JobEndEvent(job.ref, job.status, job.created_at, job.ended_at, {})
@@ -284,10 +278,7 @@ def _audit(prefetched: PrefetchedJob, lane: Lane) -> AuditDocument | None:
 def _read_job(
     listed: ListedJob, deps: AuditDependencies, now: datetime, *, metrics_ahead: bool
 ) -> PrefetchedJob:
-    """Reads the description, tags and metrics of one job, in this order, on any thread.
-
-    `metrics_ahead`: False for a recording, whose audit reads the metrics itself.
-    """
+    # `metrics_ahead` is False for a recording, whose audit reads the metrics itself.
     ref, prefetched = listed.ref, PrefetchedJob(listed, now, deps)
     prefetched.describe_answer = _result_or_error(lambda: deps.jobs.describe(ref))
     if isinstance(prefetched.describe_answer, Exception):
@@ -303,7 +294,7 @@ def _read_job(
 
 
 def _parse_job(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None:
-    """Returns the job whose metrics are to be read; None if the answer is malformed."""
+    """Returns None if the answer is malformed."""
     try:
         return as_of(parse(answer, {}, account=ref.account, region=ref.region), now)
     except MalformedData:
@@ -311,7 +302,7 @@ def _parse_job(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | N
 
 
 def _result_or_error(call: Callable[[], T]) -> T | SageauditError:
-    """Returns the result of `call`, or its error, which the job's audit raises later."""
+    # The job's audit raises the error later.
     try:
         return call()
     except SageauditError as error:
@@ -330,7 +321,7 @@ class PrefetchedJob(Struct):
     children_answer: tuple[JobRef, ...] | SageauditError | None = None
 
     def is_own_error(self, error: AwsError) -> bool:
-        """Whether the error is one of AWS's answers; any other error is from the history."""
+        """Returns True if the error is one of AWS's answers. Other errors are from the history."""
         return any(
             error is answer
             for answer in (self.describe_answer, self.tag_answer, self.usage, self.children_answer)
@@ -345,9 +336,7 @@ class PrefetchedJob(Struct):
         return _value_or_raise(self.tag_answer)
 
     def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
-        """Returns the jobs that a roll-up launched; they are listed only if Describe does not count
-        them.
-        """
+        """Returns a roll-up's jobs, which are listed only if Describe does not count them."""
         return _value_or_raise(self.children_answer)
 
     def read(self, job: Job, now: datetime) -> Measurements:

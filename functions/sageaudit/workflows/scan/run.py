@@ -43,14 +43,14 @@ from sageaudit.workflows.scan.lanes import Lane, jobs_to_audit, scan_lanes
 from sageaudit.workflows.scan.tally import AccountStatus, ScanTally
 
 _FAMILY_RUNS = 500
-"""The number of a family's newest runs that are searched for the most wasteful run."""
+"""How many of a family's newest runs are searched for the most wasteful run."""
 
 
 class ScanScope(Struct, frozen=True):
     """Which jobs are audited, and how. `period` is None for all days of recordings.
 
-    `limit`: the most jobs to audit; None for all. `force`: also audit jobs whose audit is final.
-    `regions_optional`: a region that the account has not enabled is not an error.
+    `limit` is the maximum number of jobs; None for all. `force` also audits jobs whose audit is
+    final. `regions_optional` means that a region that is not enabled is not an error.
     """
 
     period: Period | None
@@ -63,19 +63,19 @@ class ScanScope(Struct, frozen=True):
 
     @property
     def days(self) -> Period:
-        """The period of a scan of accounts; only a scan of recordings may have none."""
+        """The period of a scan of accounts. Only a scan of recordings may have none."""
         assert self.period is not None  # noqa: S101 - the command gives an account's scan days
         return self.period
 
     def newest_jobs(self, jobs: Iterable[ListedJob]) -> list[ListedJob]:
-        """Returns the `limit` jobs that ended last; all jobs without a limit."""
+        """Returns the `limit` jobs that ended last, or all jobs without a limit."""
         return [*jobs] if self.limit is None else newest_rows([*jobs], self.limit)
 
 
 class ScanRun(Struct):
     """One scan. `tally` counts failed lists first, then the jobs' outcomes.
 
-    `statuses`: the status of each account, by its id, if several accounts are scanned.
+    `statuses` has each account's status by its id, if several accounts are scanned.
     """
 
     history: History
@@ -88,7 +88,7 @@ class ScanRun(Struct):
     statuses: dict[str, AccountStatus] = field(default_factory=dict)
 
     def list_recordings(self, folder: Path) -> None:
-        """Adds the recorded jobs of a folder; counts files that cannot be audited as refused."""
+        """Adds the recorded jobs of a folder. Files that cannot be audited count as refused."""
 
         def refuse(error: BadRecording) -> None:
             self._refuse(error, quiet=False, tally=self.tally)
@@ -152,10 +152,8 @@ class ScanRun(Struct):
     def _list_jobs(
         self, account: ScannedAccount, tally: ScanTally, *, quiet: bool
     ) -> list[ListedJob]:
-        """Returns an account's jobs; counts refusals, and warns of them unless `quiet`.
-
-        Raises the error if the account's credentials are refused in all regions.
-        """
+        # Counts refusals, and warns of them unless `quiet`. Raises the error if the account's
+        # credentials are refused in all regions.
         scope = self.scope
         listing = list_jobs(
             account.lists,
@@ -289,5 +287,5 @@ def _raise_no_answer(errors: Sequence[AwsError]) -> None:
 
 
 def _is_credentials_refusal(refusal: ListRefusal) -> bool:
-    """Whether credentials were refused, as by a region that is not enabled."""
+    # A region that is not enabled refuses credentials.
     return isinstance(refusal.error, NoCredentials)

@@ -17,23 +17,27 @@ from sageaudit.exits import Exit, exit_for, worst_exit
 from sageaudit.workflows.scan.lanes import JobOutcome, ScanResult
 
 _MAX_REASONS = 100
-"""The maximum number of reasons that are counted separately. There are only a few sentences, with
-different figures."""
+"""How many reasons are counted separately. There are only a few sentences, with
+different figures.
+"""
 _OTHERS = "(other reasons)"
 _FIGURE = re.compile(r"\d[\d,.]*(?<=\d)")
 
 
 class ScanTally(Struct):
-    """The counts of a scan. `sums`: the amounts of all jobs with an audit, earlier audits included.
+    """The counts of a scan. `sums` are the amounts of all jobs with an audit, also of earlier
+    audits.
 
-    A progress bar shows these sums; the ranking reads the history's own sums.
+    A progress bar shows these sums. The ranking reads the history's own sums.
     """
 
     results: Counter[ScanResult] = field(default_factory=Counter)
     sums: Sums = field(default_factory=Sums)
     not_judged: Counter[str] = field(default_factory=Counter)
-    """The number of jobs by the reason why they were not fully judged. Reasons that differ only by
-    figures are counted together, with the figures of the first job."""
+    """The number of jobs by the reason why they were not fully judged.
+
+    Reasons that differ only by figures are counted together, with the first job's figures.
+    """
     refused: Counter[str] = field(default_factory=Counter)
     """The number of jobs by the error that prevented their audit."""
     codes: set[Exit] = field(default_factory=set)
@@ -61,7 +65,7 @@ class ScanTally(Struct):
         self.codes.add(code)
 
     def merge(self, other: ScanTally, error: SageauditError | None) -> None:
-        """Adds the refusals of one account. `error`: why none of its jobs could be listed."""
+        """Adds the refusals of one account. `error` says why none of its jobs could be listed."""
         for reason, count in other.refused.items():
             self.refuse(reason, other.exit_code, count)
         self.codes |= {*other.codes, *([exit_for(error)] if error else [])}
@@ -83,15 +87,16 @@ USD_PER_METRIC = Decimal("0.01") / 1000
 """The price of requesting one metric by GetMetricData: $0.01 per 1,000; not in the free tier.
 
 Sources: re:Post, knowledge-center/cloudwatch-getmetricdata-api (no free tier);
-support.site24x7.com, aws-cloudwatch-metrics-cost-calculation (the price)."""
+support.site24x7.com, aws-cloudwatch-metrics-cost-calculation (the price).
+"""
 METRICS_PER_HOST = 5
-"""The most metrics of a host: CPU, memory, disk, GPU and GPU memory; without GPUs at most three."""
+"""The maximum number of a host's metrics. Without GPUs there are at most three."""
 
 
 class ScanCost(Struct, frozen=True):
     """The cost of auditing a number of jobs.
 
-    Assumes one host for each job, as only Describe returns the number of hosts. List*, Describe*,
+    It assumes one host per job, as only Describe returns the number of hosts. List*, Describe*,
     ListTags and GetProducts cost nothing.
     """
 
@@ -123,7 +128,7 @@ def metrics_cost_usd(metrics: int) -> Decimal:
 
 
 class AccountStatus(Struct):
-    """The status of one account. `error`: why none of its jobs could be listed."""
+    """The status of one account. `error` says why none of its jobs could be listed."""
 
     account: str
     name: str | None = None

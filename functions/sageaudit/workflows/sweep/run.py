@@ -1,8 +1,8 @@
-"""A sweep: sends jobs whose reaudit is due, and finds ended jobs whose events were lost.
+"""A sweep sends jobs whose reaudit is due, and ended jobs whose events were lost.
 
-Both are sent as events to the queue of finished jobs; `audit` decides by the stored summary what to
-do. A sweep may stop at any point: each job that it sent is audited once, and the next sweep
-continues from its last page. It checks running jobs after all lists (`workflows/sweep/watch.py`).
+It sends events to the queue of finished jobs. `audit` decides by the stored summary what to do. A
+sweep may stop at any point: each job that it sent is audited once, and the next sweep continues
+from its last page. It checks running jobs after all lists (`workflows/sweep/watch.py`).
 """
 
 from __future__ import annotations
@@ -41,19 +41,21 @@ from sageaudit.workflows.sweep.watch import (
 )
 
 QUEUE_DELAY_S = 1
-"""The shortest delay of a message: 0 means the queue's own delay, which waits for metrics."""
+"""The shortest delay of a message. 0 means the queue's own delay, which waits for metrics."""
 DUE_PAGE_SIZE = 100
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 RESEND_DUE_AFTER = timedelta(days=4)
-"""The event of a run that is still due is sent again after this time. `audit` abandons a message at
-3.5 days; an earlier second event would fail too, and become a second dead letter."""
+"""If a run is still due, its event is sent again after this time.
+
+`audit` abandons a message at 3.5 days. An earlier second event would become a second dead letter.
+"""
 
 
 class SweepDependencies(Struct, frozen=True):
-    """What a sweep reads and writes.
+    """What a sweep reads and writes, and whose jobs it audits.
 
-    `accounts`, `regions`: whose jobs are audited. `is_out_of_time`: whether to stop and leave the
-    remaining work to the next sweep. `watch`: None to skip running jobs.
+    `is_out_of_time` says whether to leave the remaining work to the next sweep. Without `watch`,
+    running jobs are skipped.
     """
 
     job_pages: JobPageSource
@@ -68,9 +70,7 @@ class SweepDependencies(Struct, frozen=True):
 
 
 class DueAuditsSent(Struct, frozen=True):
-    """The number of due audits that were sent. `error`, `unreadable`: why other due audits were not
-    sent.
-    """
+    """How many due audits were sent. `error` and `unreadable` say why others were not."""
 
     sent_count: int
     error: AwsError | None = None
@@ -80,12 +80,14 @@ class DueAuditsSent(Struct, frozen=True):
 class ListSweepResult(Struct, frozen=True):
     """The result of reading one list of jobs.
 
-    `ended_count`: the number of jobs that should be audited by now, and ended in the time that this
-    sweep is the first to check. `missing_count`: the number of jobs without an audit that ended in
-    this time or in the OVERLAP before. Several sweeps count the same job. `lost_events`: jobs sent
-    because their event was lost. `sent_without_event`: jobs sent because AWS has no event for their
-    kind. `sent_from_before`: jobs sent because they ended before the list's first sweep.
-    `unreadable`: a sentence for each job whose stored summary cannot be read.
+    `ended_count` counts jobs that should be audited by now and that no earlier sweep has counted.
+    `missing_count` counts jobs without an audit that ended in the same time or in the OVERLAP
+    before. Several sweeps count the same missing job.
+
+    Three fields count the jobs that were sent. For `lost_events`, their event was lost. For
+    `sent_without_event`, AWS has no event for their kind. For `sent_from_before`, they ended before
+    the list's first sweep. `unreadable` has a sentence for each job whose stored summary cannot be
+    read.
     """
 
     job_list: JobList
@@ -100,11 +102,10 @@ class ListSweepResult(Struct, frozen=True):
 
 
 def sweep(deps: SweepDependencies) -> Iterator[DueAuditsSent | ListSweepResult | WatchResult]:
-    """Yields the results of a sweep's parts.
+    """Yields the results of a sweep's parts. A part that fails does not stop the others.
 
-    A part that fails does not stop the others. Raises AwsError before the first part. Lists that
-    were not tried for the longest time come first, so that a slow list never blocks the others.
-    Running jobs are checked last, in another order each time.
+    Lists that were not tried for the longest time come first, so that a slow list never blocks the
+    others. Running jobs come last. Raises AwsError before the first part.
     """
     deps.sweep_store.record_installation()
     states = {
@@ -132,10 +133,7 @@ def _last_tried_at(state: ListState | None) -> datetime:
 
 
 class _ListSweep:
-    """Reads one list page by page, and counts its jobs.
-
-    `running`: the list's running jobs, by ARN.
-    """
+    """Reads one list page by page. `running` has the list's running jobs, by ARN."""
 
     def __init__(self, deps: SweepDependencies, job_list: JobList) -> None:
         self.running: dict[str, ListedJob] = {}
@@ -180,7 +178,7 @@ class _ListSweep:
     def _check_page(
         self, page: Sequence[ListedJob], state: ListState, progress: ListProgress
     ) -> ListProgress:
-        """Checks each row; returns how far the list has been read."""
+        """Returns how far the list has been read."""
         for row in page:
             if row.status == "InProgress" and not row.ref.kind.spec.rollup:
                 self.running[row.ref.arn] = row
@@ -192,9 +190,9 @@ class _ListSweep:
         return progress.after(page)
 
     def _check_row(self, row: ListedJob, state: ListState, progress: ListProgress) -> bool:
-        """Checks a row; returns whether later sweeps must check it again.
+        """Returns True if later sweeps must check the row again.
 
-        An ended job without a readable audit must be checked again, until the overlap ends.
+        They must check an ended job without a readable audit, until the overlap ends.
         """
         decision = decide_row(row, state, progress)
         if not decision.needs_audit:
@@ -229,9 +227,7 @@ class _ListSweep:
         )
 
     def _send(self, row: ListedJob, key: JobKey) -> bool:
-        """Sends a run's event, unless the event was sent or has arrived; returns whether it was
-        sent.
-        """
+        """Returns False if the run's event was sent before or has arrived."""
         if self._deps.sweep_store.event_record(key) is not None:
             return False
         body = make_event(row.ref, row.status, row.created_at, row.last_changed_at)
@@ -240,7 +236,7 @@ class _ListSweep:
 
 
 def _send_due(deps: SweepDependencies) -> DueAuditsSent:
-    """Sends the events of due runs that were not sent recently, longest due first."""
+    # The run that has been due for the longest time comes first.
     now, sent_count, unreadable = deps.clock(), 0, list[str]()
     due_runs = deps.history.runs(RunQuery.due_until(now), page_size=DUE_PAGE_SIZE)
     try:
@@ -257,7 +253,9 @@ def _send_due(deps: SweepDependencies) -> DueAuditsSent:
 
 
 def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> bool:
-    """Sends a due run's event, if this deployment audits the run; returns whether it was sent."""
+    """Returns False if the event was sent recently, or if this deployment does not
+    audit the run.
+    """
     ref = JobRef.from_arn(run.key.arn, run.job)
     if ref is None or ref.account not in deps.accounts or ref.region not in deps.regions:
         return False
@@ -274,9 +272,6 @@ def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> 
 
 
 def _send(deps: SweepDependencies, body: str, key: JobKey, event_record: SentEvent) -> None:
-    """Sends an event, then stores that it was sent.
-
-    If the process stops in between, the event is sent twice and the run audited once.
-    """
+    # If the process stops before the second step, the event is sent twice and the run audited once.
     deps.queue.send(body, delay_s=QUEUE_DELAY_S)
     deps.sweep_store.record_event_sent(key, event_record)

@@ -3,7 +3,7 @@
 stored state -> Describe, tags, prices -> is it expensive? -> its last day of CPU and GPU, its
 family's runs -> is a message due? -> one transaction, with the state and a notice for each channel
 
-If a sweep stops at any point, no message is repeated or lost: the next sweep decides again about
+If a sweep stops at any point, no message is repeated or lost. The next sweep decides again about
 what was not written (docs/decisions/0024-transactional-outbox.md).
 """
 
@@ -59,7 +59,7 @@ from sageaudit.workflows.audit.stored import comparable_runs
 class WatchDependencies(Struct, frozen=True):
     """The ports, policy and rules that the watch uses.
 
-    `metrics` reads only CPU and GPU. `rules`: the rules that a tag may exempt. `writers` has the
+    `metrics` reads only CPU and GPU. `rules` are those that a tag may exempt. `writers` has the
     channel's name as key.
     """
 
@@ -77,8 +77,8 @@ class WatchDependencies(Struct, frozen=True):
 class WatchMessage(Struct, frozen=True):
     """A message about a running job that was written.
 
-    `kinds`: what the message reports; the headline's kind comes first. `has_no_route`: the policy
-    has routes, but none matches the message.
+    `kinds` are what it reports, the headline's kind first. `has_no_route` means that the policy has
+    routes, but none matches.
     """
 
     job: str
@@ -90,11 +90,9 @@ class WatchMessage(Struct, frozen=True):
 class WatchResult(Struct, frozen=True):
     """The result for the running jobs of one list.
 
-    `checked_count`: the number of jobs that were expensive, and therefore checked.
-    `not_checked_count`: the number of jobs left when the time was up. `error`: the first AwsError
-    because of which a job was not checked, or was checked without its metrics. `unreadable`: a
-    sentence for each job whose answer or state cannot be read. `defects`: the ARN and error of each
-    job with any other error.
+    Only expensive jobs are checked. `not_checked_count` counts the jobs left when the time was up.
+    `error` is the first AwsError that prevented a check or hid a job's metrics. `unreadable` has a
+    sentence per unreadable job. `defects` has the ARN and error of jobs with other errors.
     """
 
     job_list: JobList
@@ -150,10 +148,10 @@ def check_running_jobs(
 
 
 class _RunningJobCheck(Struct):
-    """Checks one running job. `settings`: the hourly cost from which a job is checked.
+    """Checks one running job.
 
-    `metrics_denial`: why the job's metrics could not be read; its limit and its family's runs are
-    still checked.
+    `metrics_denial` says why the job's metrics could not be read. Its limit and its family's runs
+    are still checked.
     """
 
     deps: WatchDependencies
@@ -163,7 +161,7 @@ class _RunningJobCheck(Struct):
     metrics_denial: AccessDenied | None = None
 
     def check(self) -> tuple[bool, WatchMessage | None]:
-        """Returns whether the job is expensive, and the message written; None if none was written.
+        """Returns True if the job is expensive, and the message if one was written.
 
         Raises AwsError or MalformedData.
         """
@@ -185,9 +183,7 @@ class _RunningJobCheck(Struct):
         return self.settings.should_watch(state.usd_per_hour, state.gpus)
 
     def _read_job(self) -> Job | None:
-        """Returns the job as of now; None if the job is gone or its name now belongs to another
-        run.
-        """
+        """Returns None if the job is gone, or its name now belongs to another run."""
         ref = self.row.ref
         try:
             answer = self.deps.jobs.describe(ref)
@@ -202,17 +198,15 @@ class _RunningJobCheck(Struct):
         return job if is_same_run else None
 
     def _read_market(self, job: Job) -> Market:
-        """Returns the market with the company's own prices, as in an audit."""
+        # Uses the company's own prices, as an audit does.
         market = self.deps.markets.market(job, self.now)
         return with_own_prices(
             market, self.deps.policy.discounts, pricing_day(job, self.now)
         ).relative_to(job)
 
     def _with_rates(self, job: Job, market: Market, state: WatchState) -> tuple[WatchState, bool]:
-        """Returns the state with the instances' hourly cost and GPUs, and whether both are final.
-
-        Prepaid instances have no price; any other missing price may become known.
-        """
+        # Also returns True if cost and GPUs are final. Prepaid instances have no price. Any other
+        # missing price may become known.
         is_prepaid = job.purchase is Purchase.TRAINING_PLAN
         types = [market.types.get(group.instance_type) for group in job.groups]
         gpus = [
@@ -227,7 +221,6 @@ class _RunningJobCheck(Struct):
     def _write_due_message(
         self, job: Job, market: Market, state: WatchState
     ) -> WatchMessage | None:
-        """Writes the message that is due; returns None if no message is due."""
         deps, family_name = self.deps, family(job, self.deps.policy.family_tag)
         query = RunQuery.for_family(self.row.ref.account, self.row.ref.region, family_name)
         family_runs = tuple(
@@ -255,7 +248,7 @@ class _RunningJobCheck(Struct):
         return self._write_message(kinds, running, state) if kinds else None
 
     def _idleness(self, job: Job, state: WatchState) -> Idleness | None:
-        """Returns the idleness at the end of the current phase's metrics; None if unknown."""
+        """Returns None if the idleness of the current phase is unknown."""
         work_began_at = working_since(job)
         if work_began_at is None:
             return None
@@ -278,7 +271,7 @@ class _RunningJobCheck(Struct):
     def _silenced_kinds(
         self, running: RunningJob, family_runs: Sequence[AuditSummary]
     ) -> set[RunningKind]:
-        """Returns the kinds of message that the policy, a tag or a decision has switched off."""
+        # The policy, a tag or a decision can switch a kind of message off.
         job, deps = running.job, self.deps
         policy = deps.policy.for_job(job.account, running.family, job.tags)
         today = self.now.date()
@@ -299,7 +292,7 @@ class _RunningJobCheck(Struct):
     def _write_message(
         self, kinds: tuple[RunningKind, ...], running: RunningJob, state: WatchState
     ) -> WatchMessage | None:
-        """Writes the message; None if another sweep has changed the state since it was read."""
+        """Returns None if another sweep has changed the state since it was read."""
         severity = Severity.HIGH if RunningKind.IDLE in kinds else Severity.MEDIUM
         destinations = [self._destination(kind, running, state, severity) for kind in kinds]
         destination = Destination(
@@ -334,10 +327,7 @@ class _RunningJobCheck(Struct):
     def _destination(
         self, kind: RunningKind, running: RunningJob, state: WatchState, severity: Severity
     ) -> Destination:
-        """Returns the channels that the routes select for a kind of message.
-
-        An all-clear goes to the channels of the first message about the idleness.
-        """
+        # An all-clear goes to the channels of the first message about the idleness.
         policy, job = self.deps.policy, running.job
         last_channels = tuple(name for name in state.channels if name in policy.channels)
         if kind is RunningKind.RESUMED and last_channels:

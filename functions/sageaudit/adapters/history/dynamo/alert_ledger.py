@@ -1,6 +1,6 @@
-"""Stores alerts of runs and families, digests, and states of running jobs in the history's table.
+"""Stores alerts, digests and the states of running jobs in the history's table.
 
-Each is written in one transaction with the notices about it.
+One transaction writes each of these together with its notices.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from sageaudit.structs import replace
 PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
 
 DIGEST_PERMISSIONS = ("dynamodb:PutItem",)
-"""What `write_digest` calls, only for items under DIGEST_PREFIX."""
+"""The permission of `write_digest`, only for items under DIGEST_PREFIX."""
 WATCH_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
-"""What `watch_state` and `write_watch_state` call."""
+"""The permissions of `watch_state` and `write_watch_state`."""
 _LAST_SK = "LAST"
 _ALERTS_SK = "ALERTS"
 _WEEK_SK = "WEEK"
@@ -64,9 +64,9 @@ class DynamoAlertLedger:
         self._table = DynamoTable(client, table_name)
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
-        """Reads the alerts of a run and of its subject.
+        """Reads the past alerts of a run and of its subject.
 
-        Raises MalformedData for an item that cannot be read, or AwsError.
+        Raises MalformedData for an unreadable item, or AwsError.
         """
         run_pk = keys.job_pk(key)
         run_item = self._table.get(keys.run_alerts_pk(run_pk), _LAST_SK)
@@ -89,19 +89,19 @@ class DynamoAlertLedger:
             )
 
     def alerts(self, subject: str) -> Sequence[Alert]:
-        """Returns the alerts of a subject. Raises MalformedData or AwsError."""
+        """Returns a subject's alerts. Raises MalformedData or AwsError."""
         return self._alerts_of_subject(subject).subject_alerts
 
     def has_digest(self, last_day: date) -> bool:
-        """Whether the digest's item exists. Raises AwsError."""
+        """Returns True if the week's digest was already written. Raises AwsError."""
         return self._table.get(keys.digest_pk(last_day), _WEEK_SK) is not None
 
     def write_digest(
         self, last_day: date, bodies: Mapping[tuple[int, str], str], now: datetime
     ) -> bool:
-        """Writes the digest and its notices in one transaction, unless the digest exists.
+        """Writes the digest and its notices in one transaction.
 
-        Returns whether it was written. Raises AwsError.
+        Returns False, and writes nothing, if the digest exists. Raises AwsError.
         """
         pk = keys.digest_pk(last_day)
         week_item = {PARTITION_KEY: pk, SORT_KEY: _WEEK_SK, TTL_ATTRIBUTE: keys.kept_until(now)}
@@ -109,9 +109,9 @@ class DynamoAlertLedger:
         return self._try_transaction(actions)
 
     def watch_state(self, key: JobKey) -> WatchState:
-        """Reads the state of a running job.
+        """Reads a running job's state, which is empty if none is stored.
 
-        Raises MalformedData for an item that cannot be read, or AwsError.
+        Raises MalformedData for an unreadable item, or AwsError.
         """
         item = self._table.get(keys.watch_pk(key), _STATE_SK)
         if item is None:
@@ -142,14 +142,14 @@ class DynamoAlertLedger:
         return True
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """Reads the messages to a channel in a clock hour.
+        """Reads how many messages went to a channel in a clock hour.
 
-        Raises MalformedData for an item that cannot be read, or AwsError.
+        Raises MalformedData for an unreadable item, or AwsError.
         """
         return send_ledger.read_channel_hour(self._table, channel, began_at)
 
     def has_job_line(self, key: JobKey) -> bool:
-        """Whether the one-line message about a run was already written. Raises AwsError."""
+        """Returns True if the one-line message about a run was already written. Raises AwsError."""
         return self._table.get(keys.run_alerts_pk(keys.job_pk(key)), _LINE_SK) is not None
 
     def write_alert(
@@ -162,10 +162,10 @@ class DynamoAlertLedger:
         *,
         includes_job_line: bool = False,
     ) -> bool:
-        """Writes the alerts, notices and counts of hours in one transaction.
+        """Writes alerts, notices and the message counts of `hours` in one transaction.
 
-        Returns False, and writes nothing, if a condition fails. The run's last alert never expires,
-        since new rules may judge a job again at any time.
+        Returns False, and writes nothing, if the stored items have changed since they were read. A
+        run's last alert never expires, since new rules may judge a job again at any time.
         """
         actions = [
             put_action(
@@ -179,7 +179,7 @@ class DynamoAlertLedger:
         actions += _run_actions(previous_alerts, new_alerts)
         if includes_job_line:
             actions.append(_line_action(new_alerts.run, now))
-        # one partition for all notices of a run, so that the stream has them in order
+        # All notices of a run are in one partition, so that the stream keeps their order.
         last_alert = new_alerts.last_run_alert
         version = (
             last_alert.version
@@ -192,9 +192,9 @@ class DynamoAlertLedger:
         )
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
-        """Returns the channel and the body of a notice by its keys; None without such an item.
+        """Returns a notice's channel and body by its keys; None if there is no such notice.
 
-        Raises MalformedData for an item that cannot be read, or AwsError.
+        Raises MalformedData for an unreadable item, or AwsError.
         """
         item = self._table.get(pk, sk)
         if item is None:
@@ -204,7 +204,6 @@ class DynamoAlertLedger:
 
 
 def _subject_action(previous_alerts: PastAlerts, new_alerts: PastAlerts, now: datetime) -> Item:
-    """Returns a Put of the alerts of a subject, and of the steps of a pipeline."""
     item = {
         PARTITION_KEY: keys.family_alerts_pk(new_alerts.group),
         SORT_KEY: _ALERTS_SK,
@@ -217,10 +216,8 @@ def _subject_action(previous_alerts: PastAlerts, new_alerts: PastAlerts, now: da
 
 
 def _run_actions(previous_alerts: PastAlerts, new_alerts: PastAlerts) -> Iterator[Item]:
-    """Yields a Put of the run's last alert, on condition that the run has no newer version.
-
-    Without a new alert, yields a check that the last alert has not changed.
-    """
+    # The Put requires that the run has no newer version. Without a new alert, this yields only a
+    # check that the last alert has not changed.
     pk, alert = keys.run_alerts_pk(new_alerts.run), new_alerts.last_run_alert
     unchanged_condition = _unchanged_condition(
         "version", previous_alerts.last_run_alert.version if previous_alerts.last_run_alert else 0
@@ -231,31 +228,28 @@ def _run_actions(previous_alerts: PastAlerts, new_alerts: PastAlerts) -> Iterato
     yield put_action(
         {PARTITION_KEY: pk, SORT_KEY: _LAST_SK, **_alert_item(alert)}, *unchanged_condition
     )
-    # versions are never deleted: the check that the next one is absent costs less than one of HEAD
+    # Versions are never deleted, so checking that the next one is absent is cheapest.
     yield check_action(new_alerts.run, keys.audit_sk(alert.version + 1), _IS_ABSENT, {})
 
 
 def _line_action(run: str, now: datetime) -> Item:
     """Returns a Put that records that the run's one-line message was written.
 
-    The item expires only after no newer version of the run's audit can arrive.
+    It expires only after no newer version of the run's audit can arrive.
     """
     key = {PARTITION_KEY: keys.run_alerts_pk(run), SORT_KEY: _LINE_SK}
     return put_action(key | {TTL_ATTRIBUTE: keys.kept_until(now)}, _IS_ABSENT, {})
 
 
 def _unchanged_condition(name: str, read_value: int) -> tuple[str, Item]:
-    """Returns the condition that an item's number `name` is still `read_value`.
-
-    For 0 the condition is that the item is absent.
-    """
+    # Requires that the item's number `name` is still `read_value`, or that the item is absent if it
+    # is 0.
     return (f"{name} = :seen", {":seen": read_value}) if read_value else (_IS_ABSENT, {})
 
 
 def _notice_actions(
     pk: str, bodies: Mapping[tuple[int, str], str], now: datetime
 ) -> Iterator[Item]:
-    """Yields Puts of the notices of one partition, by version and channel."""
     for (version, channel), body in bodies.items():
         key = {PARTITION_KEY: pk, SORT_KEY: keys.notice_sk(version, channel)}
         notice = {TTL_ATTRIBUTE: keys.kept_until(now), "channel": channel, "body": gzip_text(body)}
@@ -263,7 +257,7 @@ def _notice_actions(
 
 
 def _watch_item(state: WatchState, now: datetime) -> Item:
-    """Returns the attributes of a running job's state; an unknown value has no attribute."""
+    # Unknown values have no attribute.
     idle_times = {"idle_since": state.idle_since, "idle_until": state.idle_until}
     return {
         TTL_ATTRIBUTE: keys.kept_until(now),
@@ -297,7 +291,7 @@ def _read_watch_state(key: JobKey, item: Item) -> WatchState:
 
 
 def _alert_item(alert: Alert) -> Item:
-    """Returns the attributes of an alert; an unknown value has no attribute."""
+    # Unknown values have no attribute.
     figures = alert.figures
     attributes = {"amount_kind": alert.amount_kind and alert.amount_kind.value}
     attributes |= {name: getattr(figures, name) for name in _OPTIONAL_AMOUNTS}

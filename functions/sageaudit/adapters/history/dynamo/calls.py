@@ -1,4 +1,4 @@
-"""Calls on one DynamoDB table, with items as Python values and errors of this project."""
+"""Calls one DynamoDB table, with Python values as items and sageaudit's errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TABL
 from sageaudit.errors import TableNotFound, Throttled
 
 _MAX_LIMIT = 1_000
-"""The maximum Limit; a page of 1 MB has fewer items."""
+"""The maximum Limit. A page of 1 MB has fewer items."""
 _CONDITION_CODES = frozenset({"ConditionalCheckFailed", "ConditionalCheckFailedException"})
 _BUSY_CODES = frozenset(
     {
@@ -33,7 +33,7 @@ _BUSY_CODES = frozenset(
         "TransactionInProgressException",
     }
 )
-"""Error codes and cancellation reasons after which a later try may succeed."""
+"""Error codes and cancellation reasons after which a later attempt may succeed."""
 _KEY_MISMATCH_MESSAGES = (
     "key schema element",
     "key element does not match",
@@ -44,7 +44,7 @@ _KEY_MISMATCH_MESSAGES = (
 
 
 class ConditionFailed(Exception):
-    """A write's condition was not met; `item` is the stored item, if it was requested."""
+    """A write's condition was not met. `item` is the stored item; None if it was not requested."""
 
     def __init__(self, item: Item | None = None) -> None:
         super().__init__("a condition of the write does not hold")
@@ -52,14 +52,14 @@ class ConditionFailed(Exception):
 
 
 class DynamoTable:
-    """Calls a table by boto3's low-level client. Its methods raise AwsError or ConditionFailed."""
+    """Calls a table by boto3's low-level client. The methods raise AwsError or ConditionFailed."""
 
     def __init__(self, client: Any, table_name: str) -> None:
         self._client = client
         self._table = table_name
 
     def get(self, pk: str, sk: str) -> Item | None:
-        """Returns one item by a strongly consistent read; None if there is none."""
+        """Returns one item by a strongly consistent read; None if it does not exist."""
         with _aws_errors(self._table):
             answer = self._client.get_item(
                 TableName=self._table,
@@ -78,10 +78,10 @@ class DynamoTable:
         index: Index = TABLE,
         **options: Any,
     ) -> Iterator[Item]:
-        """Yields the items of a partition; reads pages as they are needed.
+        """Yields a partition's items. Reads pages only as they are needed.
 
-        `sort` is a condition on the sort key `#s`, with its `values`. A Limit sets the size of the
-        first page; the size doubles with each further page, up to _MAX_LIMIT.
+        `sort` is a condition on the sort key `#s`, and `values` are its values. The option Limit
+        sets the size of the first page. Each further page is twice as large, up to 1,000.
         """
         request: dict[str, Any] = {
             "TableName": self._table,
@@ -111,7 +111,7 @@ class DynamoTable:
         values: Item | None = None,
         names: dict[str, str] | None = None,
     ) -> None:
-        """Puts an item if `condition` is met, else raises ConditionFailed with the stored item."""
+        """Stores an item. Raises ConditionFailed with the stored item if `condition` is not met."""
         with _aws_errors(self._table):
             self._client.put_item(
                 TableName=self._table,
@@ -130,7 +130,7 @@ class DynamoTable:
         names: dict[str, str] | None = None,
         condition: str | None = None,
     ) -> None:
-        """Updates an item, if `condition` is met."""
+        """Updates an item. Raises ConditionFailed if `condition` is not met."""
         with _aws_errors(self._table):
             self._client.update_item(
                 TableName=self._table,
@@ -151,12 +151,12 @@ class DynamoTable:
 
 
 def put_action(item: Item, condition: str | None = None, values: Item | None = None) -> Item:
-    """Returns one Put of a transaction."""
+    """Returns a Put for a transaction."""
     return {"Put": {"Item": _to_dynamo(item), **_condition_arguments(condition, values)}}
 
 
 def add_action(pk: str, sk: str, *, constants: Item, increments: Item) -> Item:
-    """Returns one Update of a transaction.
+    """Returns an Update for a transaction.
 
     It sets `constants`, and adds `increments` to numbers, which begin at 0.
     """
@@ -178,13 +178,13 @@ def add_action(pk: str, sk: str, *, constants: Item, increments: Item) -> Item:
 
 
 def check_action(pk: str, sk: str, condition: str, values: Item) -> Item:
-    """Returns one ConditionCheck of a transaction: if it fails, nothing is written."""
+    """Returns a ConditionCheck for a transaction. If it fails, nothing is written."""
     key = _to_dynamo({PARTITION_KEY: pk, SORT_KEY: sk})
     return {"ConditionCheck": {"Key": key, **_condition_arguments(condition, values, {})}}
 
 
 def delete_action(pk: str, sk: str) -> Item:
-    """Returns one Delete of a transaction."""
+    """Returns a Delete for a transaction."""
     return {"Delete": {"Key": _to_dynamo({PARTITION_KEY: pk, SORT_KEY: sk})}}
 
 
@@ -214,7 +214,6 @@ def _from_dynamo(item: Item) -> Item:
 
 @contextmanager
 def _aws_errors(table: str) -> Iterator[None]:
-    """Translates errors as `aws_errors` does, and also DynamoDB's own errors."""
     with aws_errors("dynamodb", f"on the table {table}"):
         try:
             yield

@@ -1,7 +1,7 @@
-"""History in DynamoDB. docs/data-model.md describes the keys and the query of each list.
+"""The history in DynamoDB. docs/data-model.md describes the keys and the query of each list.
 
-Decisions about recommendations are one small partition, so that a person who decides needs only one
-permission, limited to its key.
+Decisions about recommendations have a small partition of their own. So a person who decides needs
+only one permission, limited to its key.
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ RECORD_PERMISSIONS = (
     "dynamodb:PutItem",
     "dynamodb:UpdateItem",
 )
-"""What `record` calls. IAM has no action for TransactWriteItems, only for its parts."""
+"""The permissions of `record`. IAM has no action for TransactWriteItems, only for its parts."""
 READ_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
-"""What every other method calls, on the table; Query also on its indexes."""
+"""The permissions of all reading methods, on the table; Query also on its indexes."""
 INDEX_PERMISSIONS = ("dynamodb:Query",)
-"""What each list by an index calls; the permission is needed only on the index."""
+"""The permission that a list needs on its index."""
 SUMS_PERMISSIONS = READ_PERMISSIONS
-"""What `daily_sums` and `summary` call, only on the table."""
+"""The permissions of `daily_sums` and `summary`, only on the table."""
 PERMISSIONS = tuple(sorted({*RECORD_PERMISSIONS, *READ_PERMISSIONS}))
 
 _INDEXES = {index.name: index for index in INDEXES}
 _MIN_DUE_ROWS = 8
-"""The minimum rows to request from a shard of the recheck list, since shards fill unevenly."""
+"""The minimum number of rows to request from each shard, since shards fill unevenly."""
 READ_DECISIONS_PERMISSIONS = ("dynamodb:Query",)
-"""What `decisions` calls, only on the table."""
+"""The permission of `decisions`, only on the table."""
 SAVE_DECISION_PERMISSIONS = ("dynamodb:PutItem",)
-"""What `save_decision` calls, only for items of the partition RECOMMENDATIONS_PK."""
+"""The permission of `save_decision`, only for items of the partition RECOMMENDATIONS_PK."""
 
 
 class DynamoHistory:
@@ -93,7 +93,7 @@ class DynamoHistory:
         self._writer = RunWriter(self._table, clock, sleep)
 
     def record(self, entry: AuditEntry) -> RecordResult:
-        """Records in one transaction; writes nothing for a duplicate or an older state.
+        """Records an audit in one transaction. Writes nothing for a duplicate or an older state.
 
         Raises AwsError.
         """
@@ -109,9 +109,10 @@ class DynamoHistory:
         ended_at: datetime,
         due_at: datetime,
     ) -> tuple[JobKey, ...]:
-        """Sets `due_at` of the family's audits that were judged without an earlier run.
+        """Schedules the family's audits that were judged without an earlier run. Returns their
+        keys.
 
-        It makes three reads. If audits are made in the usual order, it makes no write.
+        It makes three reads, and usually no write.
         """
         partition = keys.family_runs_pk(account, region, family)
         outdated_keys = self._find_outdated(partition, key, ended_at)
@@ -120,11 +121,8 @@ class DynamoHistory:
         return outdated_keys
 
     def _find_outdated(self, partition: str, key: JobKey, ended_at: datetime) -> tuple[JobKey, ...]:
-        """Returns the runs to judge again. All reads are strongly consistent.
-
-        Each run is checked after it was recorded. So if two runs are recorded at the same time, the
-        later check sees both.
-        """
+        # All reads are strongly consistent, and each run is checked after it was recorded. So if
+        # two runs are recorded at the same time, the later check sees both.
         item = self._table.get(partition, moment_sk(ended_at, key))
         if item is None:
             return ()
@@ -133,7 +131,7 @@ class DynamoHistory:
         return tuple(find_outdated(items.read_family_row(item), earlier_rows, later_rows))
 
     def _family_rows(self, partition: str, operator: str, moment: str) -> Iterator[FamilyRow]:
-        """Yields the runs next to a moment: earlier runs newest first, later runs oldest first."""
+        # Earlier runs come newest first, later runs oldest first.
         rows = self._table.query(
             partition,
             f"#s {operator} :moment",
@@ -145,10 +143,7 @@ class DynamoHistory:
         return islice(map(items.read_family_row, rows), MAX_EARLIER_RUNS)
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
-        """Sets `due_at` of an audit, unless it is due earlier. Does nothing if there is no audit.
-
-        One conditional write is enough: an audit that is recorded meanwhile is checked again.
-        """
+        """Sets an audit's `due_at`, unless it is due earlier or there is no audit."""
         with suppress(ConditionFailed):
             self._table.update(
                 keys.job_pk(key),
@@ -164,12 +159,12 @@ class DynamoHistory:
             )
 
     def summary(self, key: JobKey) -> AuditSummary | None:
-        """Returns HEAD, the summary of the newest version; None for an unknown run."""
+        """Returns the summary of a run's newest version; None for an unknown run."""
         item = self._table.get(keys.job_pk(key), keys.HEAD_SK)
         return None if item is None else items.read_head(item)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
-        """Returns the document of a version, by default the newest; None if there is none."""
+        """Returns the document of a version, by default the newest; None if it does not exist."""
         if version is not None:
             item = self._table.get(keys.job_pk(key), keys.audit_sk(version))
             return None if item is None else items.read_audit(item)
@@ -185,7 +180,7 @@ class DynamoHistory:
         return None if item is None else items.read_audit(item)
 
     def detail(self, key: JobKey) -> Detail | None:
-        """Returns the stored data to judge the job again; None if it is absent or expired."""
+        """Returns the data that a new audit of the job needs; None if it is absent or expired."""
         item = self._table.get(keys.job_pk(key), keys.DETAIL_SK)
         return None if item is None else items.read_detail_item(item)
 
@@ -196,7 +191,7 @@ class DynamoHistory:
         before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
-        """Yields the rows of a list: of one index, merged from the shards of its key."""
+        """Yields a list's rows in the order of its index."""
         reader: Callable[[Item], object] = {
             RunIndex.RULE: items.read_finding,
             RunIndex.DUE: _read_due_row,
@@ -206,7 +201,6 @@ class DynamoHistory:
     def _walk(
         self, query: RunQuery[Any], before: datetime | None, page_size: int | None
     ) -> Iterator[Item]:
-        """Yields the items of a list in the order of its index, merged from all its partitions."""
         index, partitions = _INDEXES[query.index], _partitions(query)
         is_oldest_first = query.index is RunIndex.DUE
         end = through_sk(read_moment(query.values[0])) if is_oldest_first else sk_before(before)
@@ -239,9 +233,9 @@ class DynamoHistory:
         region: str | None = None,
         name: str | None = None,
     ) -> Iterator[SumRow]:
-        """Yields the daily sums of one scope: one row for each day, account, region and name.
+        """Yields a scope's daily sums, one row per day, account, region and name.
 
-        A sum that has become zero, because its audits moved to other sums, has no row.
+        Sums that became zero have no row. They do so if their audits moved to other sums.
         """
         name = None if name is None else clip_text(name)
         for row in read_sums(self._table, scope, since, until, account=account, name=name):
@@ -253,7 +247,7 @@ class DynamoHistory:
                 yield row
 
     def decisions(self) -> Sequence[Decision]:
-        """Returns all decisions, by a consistent read. Raises AwsError or BadHistory."""
+        """Returns all decisions by a consistent read. Raises AwsError or BadHistory."""
         decisions = []
         for item in self._table.query(keys.RECOMMENDATIONS_PK, ConsistentRead=True):
             with bad_item_errors(item):
@@ -267,7 +261,6 @@ class DynamoHistory:
 
 
 def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
-    """Returns the partition keys of a list in its index."""
     match query.index:
         case RunIndex.DAY:
             return keys.day_pks(date.fromisoformat(*query.values))
@@ -286,7 +279,7 @@ def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
 
 
 def _rows_per_partition(rows: int, partitions: int) -> int:
-    """Returns how many rows to request: twice the even share, as shards fill unevenly."""
+    """Returns twice the even share, since shards fill unevenly."""
     return rows if partitions == 1 else -(-2 * rows // partitions)
 
 

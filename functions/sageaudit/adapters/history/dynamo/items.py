@@ -1,4 +1,4 @@
-"""Converts rows to and from table items: their keys, and an attribute for each field."""
+"""Converts rows to DynamoDB items and back."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ from sageaudit.errors import PARSE_ERRORS, BadHistory
 def head_item(summary: AuditSummary, revision: int) -> Item:
     """Returns the HEAD item: the newest version's summary, with the keys of all job indexes.
 
-    `revision` counts the writes of HEAD by `record`. Each write requires the revision that was
-    read, so that a version is added to the daily sums once, even if two deliveries run at the same
-    time.
+    `revision` counts the writes of HEAD. Each write requires the revision that was read. So a
+    version is added to the daily sums only once.
     """
     return {
         PARTITION_KEY: keys.job_pk(summary.key),
@@ -47,10 +46,7 @@ def head_item(summary: AuditSummary, revision: int) -> Item:
 
 
 def _head_index_keys(summary: AuditSummary) -> Item:
-    """Returns the index keys.
-
-    Only an audit with a recheck time has `due_*`, so that the index lists only due audits.
-    """
+    # Only an audit with a recheck time has `due_*`, so that the index lists only due audits.
     index_keys = {
         "day_pk": keys.day_pk(summary.ended_at, summary.key),
         "family_pk": keys.family_pk(summary.account, summary.region, summary.family),
@@ -65,7 +61,7 @@ def _head_index_keys(summary: AuditSummary) -> Item:
 
 
 def read_head(item: Item) -> AuditSummary:
-    """Reads the summary in a HEAD item. Raises BadHistory for an item of another tool."""
+    """Reads the summary in a HEAD item. Raises BadHistory."""
     with bad_item_errors(item):
         return from_item(AuditSummary, item)
 
@@ -77,7 +73,7 @@ def read_revision(item: Item) -> int:
 
 
 def audit_item(summary: AuditSummary, document: AuditDocument) -> Item:
-    """Returns the item AUDIT#<version>: the document, which is never changed later."""
+    """Returns the item of a version's document, which is never changed later."""
     return {
         PARTITION_KEY: keys.job_pk(summary.key),
         SORT_KEY: keys.audit_sk(summary.version),
@@ -86,14 +82,14 @@ def audit_item(summary: AuditSummary, document: AuditDocument) -> Item:
 
 
 def read_audit(item: Item) -> AuditDocument:
-    """Reads the document of an AUDIT# item. Raises BadHistory."""
+    """Reads a version's document. Raises BadHistory."""
     with bad_item_errors(item):
         document: AuditDocument = read_gzip_json(item["document"])
         return document
 
 
 def finding_item(row: RuleFinding) -> Item:
-    """Returns the item FINDING#<rule id>: one finding of the newest version."""
+    """Returns the item of one finding of the newest version."""
     return {
         PARTITION_KEY: keys.job_pk(row.key),
         SORT_KEY: keys.finding_sk(row.finding.rule_id),
@@ -105,15 +101,15 @@ def finding_item(row: RuleFinding) -> Item:
 
 
 def read_finding(item: Item) -> RuleFinding:
-    """Reads the row of a FINDING# item. Raises BadHistory."""
+    """Reads a finding's item. Raises BadHistory."""
     with bad_item_errors(item):
         return rule_finding(from_item(FindingRow, item), **read_fields(RUN_READERS, item))
 
 
 def family_item(summary: AuditSummary, row: FamilyRow, expires_at: datetime) -> Item:
-    """Returns the RUNS# item of a run.
+    """Returns the item of a run in its family's list.
 
-    The item expires together with the run's detail, without which a run cannot be judged again.
+    It expires together with the run's detail, without which a run cannot be judged again.
     """
     optional_attributes = {
         "stamp": row.stamp,
@@ -130,7 +126,7 @@ def family_item(summary: AuditSummary, row: FamilyRow, expires_at: datetime) -> 
 
 
 def read_family_row(item: Item) -> FamilyRow:
-    """Reads the row of a RUNS# item. Raises BadHistory."""
+    """Reads a run of a family's list. Raises BadHistory."""
     with bad_item_errors(item):
         return FamilyRow(
             key=from_item(JobKey, item),
@@ -142,14 +138,14 @@ def read_family_row(item: Item) -> FamilyRow:
 
 
 def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:
-    """Returns the DETAIL item: the data to judge the job again, which expires."""
+    """Returns the item of the data that a new audit of the job needs."""
     return {PARTITION_KEY: keys.job_pk(key), SORT_KEY: keys.DETAIL_SK} | _without_none(
         {TTL_ATTRIBUTE: epoch_s(expires_at), **detail_to_item(detail)}
     )
 
 
 def read_detail_item(item: Item) -> Detail:
-    """Reads the data of a DETAIL item. Raises BadHistory."""
+    """Reads a detail's item. Raises BadHistory."""
     with bad_item_errors(item):
         return read_detail(item)
 
@@ -160,7 +156,7 @@ def _without_none(item: Item) -> Item:
 
 @contextmanager
 def bad_item_errors(item: Item) -> Iterator[None]:
-    """Raises BadHistory if an item cannot be read as one of this project."""
+    """Raises BadHistory if the block cannot read `item` as one that sageaudit wrote."""
     try:
         yield
     except (zlib.error, *PARSE_ERRORS) as error:

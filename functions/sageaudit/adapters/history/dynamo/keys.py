@@ -1,7 +1,7 @@
 """The table's keys and indexes. docs/data-model.md describes the query of each.
 
-The keys of a retained table cannot change, and one update can add only one index, so all planned
-indexes exist from the start. The keys that sort runs are in `adapters/history/codec.py`.
+A retained table's keys cannot change, and one update can add only one index. So all planned indexes
+exist from the start. `adapters/history/codec.py` has the keys that sort runs.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ HEAD_SK = "HEAD"
 DETAIL_SK = "DETAIL"
 FINDING_PREFIX = "FINDING#"
 DAY_SHARDS = 8
-"""The number of shards of a day's list, in which 1,000 jobs may end in a minute."""
+"""The number of shards of a day's list. 1,000 jobs may end in a minute."""
 DUE_SHARDS = 4
 SUMS_SHARDS = 8
-"""The number of shards of an account's sums of a day; see `sums_shard`."""
+"""The number of shards of an account's sums of a day."""
 SUMS_ACCOUNTS_PK = "SUM#ACCOUNTS"
 """The directory of accounts with sums, for queries without an account."""
 SWEEP_PK = "SWEEP"
-"""The partition of everything that sweeps store."""
 INSTALLED_SK = "INSTALLED"
 SWEEP_LEASE_SK = "TURN"
 SWEEP_LIST_PREFIX = "LIST#"
@@ -40,18 +39,19 @@ PARTITION_KEY = "pk"
 SORT_KEY = "sk"
 TTL_ATTRIBUTE = "expires_at"
 RETENTION_DAYS = 45
-"""Days to keep notices, their states and the counts of hours: longer than a redelivery can take,
-since a stream keeps records for a day and SQS keeps messages for at most 14 days."""
+"""Days to keep notices, their states and the counts of hours.
+
+It is longer than a redelivery can take: a stream keeps records for a day, SQS for at most 14 days.
+"""
 AUDIT_PREFIX = "AUDIT#"
-"""Begins the sort keys of versions, which never change; `notify` receives their INSERTs."""
+"""Begins the sort keys of versions, which never change. `notify` receives their INSERTs."""
 NOTICE_PREFIX = "NOTICE#"
-"""Begins the sort keys of notices to be put on a queue; `notify` receives their INSERTs."""
+"""Begins the sort keys of notices. `notify` receives their INSERTs."""
 DIGEST_PREFIX = "DIGEST#"
 """Begins the partition keys of digests, the only items that `digest` writes."""
 WATCH_PREFIX = "WATCH#"
-"""Begins the partition keys of the states of running jobs."""
+"""Begins the partition keys of running jobs' states."""
 PRICE_PREFIX = "PRICE#"
-"""Begins the partition keys of prices."""
 DELIVERY_PREFIX = "DELIVERY#"
 """Begins the partition keys of what `deliver` writes about a notice."""
 CHANNEL_PREFIX = "CHANNEL#"
@@ -59,17 +59,17 @@ CHANNEL_PREFIX = "CHANNEL#"
 
 
 def kept_until(now: datetime) -> int:
-    """Returns when an item written at `now` expires (RETENTION_DAYS later), in epoch seconds."""
+    """Returns when an item written at `now` expires, in epoch seconds."""
     return epoch_s(now + timedelta(days=RETENTION_DAYS))
 
 
 def job_pk(key: JobKey) -> str:
-    """Returns the partition key of all items of one run, except its alerts."""
+    """Returns the partition key of all items of a run, except its alerts."""
     return f"JOB#{run_key(key)}"
 
 
 def audit_sk(version: int) -> str:
-    """Returns the sort key of a version; keys sort by version up to 99,999."""
+    """Returns the sort key of a version. The keys sort by version up to 99,999."""
     return f"{AUDIT_PREFIX}{version:05d}"
 
 
@@ -79,7 +79,7 @@ def finding_sk(rule_id: str) -> str:
 
 
 def month_text(day: date) -> str:
-    """Returns the month of a day as YYYY-MM."""
+    """Returns a day's month as YYYY-MM."""
     return day.isoformat()[:7]
 
 
@@ -112,17 +112,17 @@ def family_pk(account: str, region: str, family: str) -> str:
 
 
 def family_runs_pk(account: str, region: str, family: str) -> str:
-    """Returns the key of a family's runs, for strongly consistent reads by `moment_sk`."""
+    """Returns the key of a family's runs. They are sorted by their ends."""
     return f"RUNS#{family_pk(account, region, family)}"
 
 
 def owner_pk(owner: str) -> str:
-    """Returns the key of an owner's jobs, in all accounts and months."""
+    """Returns the key of an owner's jobs."""
     return f"OWNER#{key_part(owner)}"
 
 
 def name_pk(name: str) -> str:
-    """Returns the key of the runs with a job name, in lower case as in ARNs."""
+    """Returns the key of the runs with a job name. It is in lower case, as in ARNs."""
     return f"NAME#{key_part(name.lower())}"
 
 
@@ -137,15 +137,14 @@ def rule_pk(rule: str) -> str:
 
 
 def sums_pk(account: str, month: str) -> str:
-    """Returns the partition key of the daily sums of one account and month (YYYY-MM)."""
+    """Returns the partition key of an account's daily sums in a month (YYYY-MM)."""
     return f"SUM#{key_part(account)}#{month}"
 
 
 def sums_sk(row: SumRow, shard: int) -> str:
-    """Returns the sort key of one shard of a day's sums. Within a name and region, days sort.
+    """Returns the sort key of one shard of a day's sums. Days sort within a name and region.
 
-    A region with a "#" is hashed, since a name may contain "#" too, and two names must not share a
-    key.
+    A region with "#" is hashed: a name may contain "#" too, and two names must not share a key.
     """
     region = key_part(row.region)
     if "#" in row.region or len(row.region) > _MAX_REGION_LENGTH:
@@ -162,8 +161,8 @@ def sums_key_range(scope: Scope, name: str | None) -> tuple[str, str]:
 def sums_shard(key: JobKey, scope: Scope, try_count: int) -> int:
     """Returns the shard to which a run adds. Readers add up all shards.
 
-    An account's sums are spread over all shards. Other sums use the first shard, so that a rarely
-    used family has one item a day; each try that met a conflict (`try_count`) uses another shard.
+    An account's sums use all shards. Other sums begin with the first shard, so that a rarely used
+    family has one item a day. Each attempt after a conflict (`try_count`) uses another shard.
     """
     if scope is not Scope.ACCOUNT and try_count == 0:
         return 0
@@ -171,19 +170,20 @@ def sums_shard(key: JobKey, scope: Scope, try_count: int) -> int:
 
 
 def sums_account_sk(month: str, account: str) -> str:
-    """Returns the sort key of an account in the directory of accounts with sums; keys sort by
-    month.
+    """Returns an account's sort key in the directory of accounts with sums.
+
+    The keys sort by month.
     """
     return f"{month}#{key_part(account)}"
 
 
 def sums_directory_range(since: date, until: date) -> tuple[str, str]:
-    """Returns keys before and after all sort keys of the directory in these months."""
+    """Returns keys before and after the directory's sort keys of these months."""
     return f"{month_text(since)}#", f"{month_text(until)}$"
 
 
 def family_alerts_pk(subject: str) -> str:
-    """Returns the partition key of the alerts of a subject, a family or a pipeline: one item."""
+    """Returns the partition key of the alerts of a family or a pipeline."""
     return f"ALERTS#{key_part(subject)}"
 
 
@@ -193,7 +193,7 @@ def decision_sk(decision: Decision) -> str:
 
 
 def run_alerts_pk(run: str) -> str:
-    """Returns the partition key of the last alert of one run, and of the notices about the run."""
+    """Returns the partition key of a run's last alert and of the notices about the run."""
     return f"ALERT#{key_part(run)}"
 
 
@@ -203,17 +203,17 @@ def notice_sk(version: int, channel: str) -> str:
 
 
 def digest_pk(last_day: date) -> str:
-    """Returns the partition key of a week's digest, by its last day, and its notices."""
+    """Returns the partition key of a week's digest and its notices."""
     return f"{DIGEST_PREFIX}{last_day.isoformat()}"
 
 
 def watch_pk(key: JobKey) -> str:
-    """Returns the partition key of a running job's state, and of the notices about it."""
+    """Returns the partition key of a running job's state and of the notices about it."""
     return f"{WATCH_PREFIX}{run_key(key)}"
 
 
 def delivery_pk(notice_id: str) -> str:
-    """Returns the partition key of the delivery of one notice."""
+    """Returns the partition key of a notice's delivery."""
     return f"{DELIVERY_PREFIX}{key_part(notice_id)}"
 
 
@@ -228,12 +228,12 @@ def hour_sk(began_at: datetime) -> str:
 
 
 def price_pk(region: str, component: str) -> str:
-    """Returns the partition key of the rates of one region and component."""
+    """Returns the partition key of the rates of a region and component."""
     return f"{PRICE_PREFIX}{key_part(region)}#{key_part(component)}"
 
 
 def sweep_list_sk(job_list: JobList) -> str:
-    """Returns the sort key of the state of a list of jobs."""
+    """Returns the sort key of a job list's state."""
     return f"{SWEEP_LIST_PREFIX}{job_list.account}#{job_list.region}#{job_list.kind.value}"
 
 
@@ -243,15 +243,14 @@ def sent_event_sk(key: JobKey) -> str:
 
 
 def _shard(key: JobKey, shards: int) -> int:
-    """Returns an evenly distributed shard by CRC-32: Python's `hash` differs between processes."""
+    # CRC-32 is used because Python's `hash` differs between processes.
     return zlib.crc32(key.arn.encode("utf-8", "replace")) % shards
 
 
 class Index(Struct, frozen=True):
-    """A global secondary index. Both keys are strings, and it has all attributes of its items.
+    """A global secondary index with string keys. It projects all attributes.
 
-    Projected attributes (INCLUDE) are limited to 20 an index and 100 a table, and a summary has
-    about 45.
+    INCLUDE is limited to 20 attributes per index and 100 per table; a summary has about 45.
     """
 
     name: str
@@ -260,7 +259,6 @@ class Index(Struct, frozen=True):
 
 
 TABLE = Index("", PARTITION_KEY, SORT_KEY)
-"""The table's own keys, in the form of an index."""
 INDEXES = (
     Index("by-day", "day_pk"),
     Index("by-family", "family_pk"),

@@ -1,8 +1,8 @@
 """Records audits in the table: HEAD, version, findings, detail and sums in one transaction.
 
 HEAD is the item with the summary. A sum item is one shard of one day's sums of one name
-(docs/data-model.md). Its counts and amounts are number attributes, to which DynamoDB adds exactly.
-An attribute of a rule has the rule's name before a point: `gpu-idle.lost_usd`.
+(docs/data-model.md). DynamoDB adds exactly to its number attributes. A rule's attributes begin with
+the rule's name and a point: `gpu-idle.lost_usd`.
 """
 
 from __future__ import annotations
@@ -52,13 +52,14 @@ from sageaudit.errors import Throttled
 from sageaudit.structs import replace
 
 RETRY_DELAYS_S = (0.05, 0.1, 0.2, 0.4, 0.8)
-"""Seconds between the tries of one record: a conflict lasts until another delivery has written."""
+"""Seconds between the attempts of one record. A conflict ends when the other delivery has written.
+"""
 _IS_ABSENT = f"attribute_not_exists({PARTITION_KEY})"
 _IS_UNCHANGED = "revision = :revision"
 
 
 class RunWriter:
-    """Records audits. Decides by the HEAD that it read, and writes only if HEAD is unchanged."""
+    """Records audits. It writes only if HEAD has not changed since it was read."""
 
     def __init__(
         self, table: DynamoTable, clock: Callable[[], datetime], sleep: Callable[[float], None]
@@ -69,17 +70,17 @@ class RunWriter:
         self._registered_accounts: set[tuple[str, str]] = set()
 
     def record(self, entry: AuditEntry) -> RecordResult:
-        """Writes an entry, or nothing. Raises AwsError; Throttled after the last try.
+        """Writes an entry. Raises AwsError; Throttled after the last attempt.
 
-        If a later try finds the same document, the result is RECORDED. An earlier try may have
-        written the document and lost the answer, and the work that follows a record is still to do.
+        If an earlier attempt wrote the document but its answer was lost, the result is still
+        RECORDED. The work that follows a record is then still to do.
         """
         digest = document_digest(entry.document)
         for try_count, wait_s in enumerate((*RETRY_DELAYS_S, None)):
             try:
                 result = self._try_record(entry, digest, try_count)
             except ConditionFailed as error:
-                # another delivery has written since HEAD was read: decide again
+                # Another delivery has written since HEAD was read.
                 if wait_s is None:
                     raise Throttled(f"Too many concurrent writes of {entry.key.arn}.") from error
             except Throttled:
@@ -124,7 +125,7 @@ class RunWriter:
         return RecordResult(RecordOutcome.RECORDED, summary.version, summary)
 
     def _register_account(self, summary: AuditSummary) -> None:
-        """Adds an account with sums to the directory of its month, once in a process."""
+        """Adds the account to its month's directory of accounts with sums, once in a process."""
         month = keys.month_text(as_utc(summary.ended_at).date())
         if (summary.account, month) in self._registered_accounts:
             return
@@ -141,7 +142,6 @@ class RunWriter:
     def _version_actions(
         self, entry: AuditEntry, summary: AuditSummary, newest: AuditSummary | None
     ) -> list[Item]:
-        """Returns the writes of a new version's document, findings and detail."""
         removed_rule_ids = set(newest.finding_ids if newest else ()) - set(summary.finding_ids)
         actions = [
             put_action(items.audit_item(summary, entry.document), _IS_ABSENT),
@@ -162,7 +162,7 @@ class RunWriter:
     def _family_actions(
         self, entry: AuditEntry, summary: AuditSummary, newest: AuditSummary | None
     ) -> list[Item]:
-        """Returns a Put of the run's row in its family, and a Delete of its old row elsewhere."""
+        # Also deletes the run's old row if it was elsewhere.
         row = family_row(entry, summary)
         new_item = None if row is None else items.family_item(summary, row, self._expires_at())
         actions = [] if new_item is None else [put_action(new_item)]
@@ -193,7 +193,7 @@ class RunWriter:
 
 
 def _put_head(summary: AuditSummary, revision: int) -> Item:
-    """Returns a Put of HEAD, on condition that it has not changed since it was read."""
+    # Requires that HEAD has not changed since it was read.
     item = items.head_item(summary, revision + 1)
     if not revision:
         return put_action(item, _IS_ABSENT)
@@ -201,7 +201,7 @@ def _put_head(summary: AuditSummary, revision: int) -> Item:
 
 
 def sum_actions(newest: AuditSummary | None, summary: AuditSummary, try_count: int) -> list[Item]:
-    """Returns at most 8 Updates of sums: two for each scope in which the run changes sums."""
+    """Returns the Updates of sums: two for each scope in which the run changes sums, at most 8."""
     return [
         add_action(
             keys.sums_pk(row.account, keys.month_text(row.day)),
@@ -214,7 +214,7 @@ def sum_actions(newest: AuditSummary | None, summary: AuditSummary, try_count: i
 
 
 def _sum_key_attributes(row: SumRow) -> Item:
-    """Returns the attributes that say what a sum item adds up, since its key may be cut."""
+    # The attributes say what a sum item adds up, since its key may be cut.
     attributes = {
         "scope": row.scope.value,
         "account": row.account,
@@ -226,7 +226,7 @@ def _sum_key_attributes(row: SumRow) -> Item:
 
 
 def _attributes(sums: Sums) -> Item:
-    """Returns the number attributes of sums; zeros have none."""
+    # Zeros have no attribute.
     rule_attributes = {
         f"{rule}.{name}": value
         for rule, rule_sums in sums.rules.items()
@@ -236,7 +236,7 @@ def _attributes(sums: Sums) -> Item:
 
 
 def read_sum_row(item: Item) -> SumRow:
-    """Reads the row of an item. Raises BadHistory."""
+    """Reads the row of a sum item. Raises BadHistory."""
     with bad_item_errors(item):
         numbers_by_rule: dict[str, Item] = {}
         for attribute, value in item.items():
@@ -267,10 +267,10 @@ def read_sums(
     account: str | None,
     name: str | None,
 ) -> Iterator[SumRow]:
-    """Yields the sums of a scope, with their shards added up: one Query for each account and month.
+    """Yields a scope's sums with their shards added up, by one Query per account and month.
 
-    Yields also other days of these months, all regions, and names that begin like `name`. All reads
-    are strongly consistent, so a sum includes every audit that was recorded before the read.
+    It may also yield other days of these months, other regions, and names that begin with `name`.
+    The reads are strongly consistent, so they include every audit that was recorded before.
     """
     if until < since:  # DynamoDB rejects a range that ends before it begins
         return
@@ -284,7 +284,7 @@ def read_sums(
 
 
 def _merge_shards(rows: Iterator[SumRow]) -> Iterator[SumRow]:
-    """Yields one row for each name and day, whose shards are adjacent in the order of the keys."""
+    # A row's shards are adjacent in the order of the keys.
     for first, shards in groupby(rows, lambda row: replace(row, sums=Sums())):
         yield replace(first, sums=sum_rows(shards))
 

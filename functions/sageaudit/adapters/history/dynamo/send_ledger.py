@@ -1,6 +1,6 @@
 """Stores which notices were sent, and how many messages a channel got in a clock hour.
 
-Both are in the history's table. A lease must be longer than its Lambda function's timeout.
+A lease must be longer than its Lambda function's timeout.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sageaudit.ports import Circuit
 PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 
 MAX_TRIES = 2
-"""One try, and one marked repeat if the first try may have posted the notice."""
+"""One attempt, and one marked repeat if the first attempt may have posted the notice."""
 _DELIVERY_SK = "DELIVERY"
 _CIRCUIT_SK = "CIRCUIT"
 _MAX_REASON_LENGTH = 500
@@ -46,23 +46,20 @@ _IS_FIRST_TRY = "(attribute_not_exists(tries) OR tries < :repeat)"
 
 
 class NoticeState(enum.Enum):
-    """The state of a notice.
-
-    SENDING after the end of its lease also means that the outcome is unknown.
-    """
+    """A notice's state. SENDING after the lease's end means the same as UNKNOWN."""
 
     SENDING = "SENDING"
     SENT = "SENT"
     FAILED = "FAILED"
-    """No try has posted the notice."""
+    """No attempt has posted the notice."""
     UNKNOWN = "UNKNOWN"
-    """A try may have posted the notice, and no try is running."""
+    """An attempt may have posted the notice, and no attempt is running."""
 
 
 class Lease(Struct, frozen=True):
-    """A notice's state, its number of tries, and the end of its lease in epoch seconds.
+    """A notice's state, its number of attempts, and its lease's end in epoch seconds.
 
-    `tries` is 2 as soon as a claim follows a try that may have posted the notice.
+    `tries` becomes 2 when a claim follows an attempt that may have posted the notice.
     """
 
     state: NoticeState
@@ -71,13 +68,13 @@ class Lease(Struct, frozen=True):
 
 
 NO_LEASE = Lease(NoticeState.UNKNOWN, 1, 0)
-"""Stands for an item that cannot be read: the notice may have been posted."""
+"""Replaces an unreadable item, since its notice may have been posted."""
 
 
 def decide_claim(lease: Lease | None, now_s: int) -> SendClaim:
-    """Returns the outcome of a claim on a notice with this lease, None for a new notice.
+    """Returns whether the caller may send a notice. `lease` is None for a new notice.
 
-    After FIRST or REPEAT, `lease_for` must be stored before the notice is sent.
+    After FIRST or REPEAT, a new lease must be stored before the notice is sent.
     """
     if lease is None:
         return SendClaim.FIRST
@@ -106,7 +103,7 @@ class DynamoSendLedger:
         self._table = DynamoTable(client, table_name)
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> SendClaim:
-        """Tries to take the lease of a notice for `lease_s` seconds, and returns the outcome.
+        """Tries to take a notice's lease for `lease_s` seconds, and returns the outcome.
 
         The caller may send the notice only after FIRST or REPEAT.
         """
@@ -140,9 +137,9 @@ class DynamoSendLedger:
         self._mark(notice_id, NoticeState.SENT, "sent_at = :at", {":at": moment_text(now)}, now)
 
     def mark_failed(self, notice_id: str, now: datetime, reason: str) -> None:
-        """Records that the first try posted nothing.
+        """Records that the first attempt posted nothing.
 
-        Changes nothing if the notice was sent or claimed again.
+        It changes nothing if the notice was sent or claimed again.
         """
         values = {
             ":sent": NoticeState.SENT.value,
@@ -160,24 +157,27 @@ class DynamoSendLedger:
             )
 
     def mark_unknown(self, notice_id: str, now: datetime, reason: str) -> None:
-        """Records that a try may have posted the notice. Changes nothing if the notice was sent."""
+        """Records that an attempt may have posted the notice.
+
+        It changes nothing if the notice was sent.
+        """
         values = {":sent": NoticeState.SENT.value, **_reason_values(now, reason)}
         with suppress(ConditionFailed):
             self._mark(notice_id, NoticeState.UNKNOWN, _SET_REASON, values, now, _IS_NOT_SENT)
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """Returns the messages to a channel in a clock hour. Raises MalformedData."""
+        """Returns how many messages went to a channel in a clock hour. Raises MalformedData."""
         return read_channel_hour(self._table, channel, began_at)
 
     def circuit(self, channel: str) -> Circuit:
-        """Returns the channel's circuit; a new circuit if none can be read."""
+        """Returns the channel's circuit. An absent or unreadable circuit is new."""
         item = self._table.get(keys.channel_pk(channel), _CIRCUIT_SK) or {}
         return Circuit(_int_or_zero(item, "failures"), _int_or_zero(item, "open_until"))
 
     def replace_circuit(
         self, channel: str, expected: Circuit, new_circuit: Circuit, now: datetime
     ) -> bool:
-        """Stores `new_circuit`; False if another delivery has replaced `expected`."""
+        """Stores `new_circuit`. Returns False if another delivery has replaced `expected`."""
         item = {
             PARTITION_KEY: keys.channel_pk(channel),
             SORT_KEY: _CIRCUIT_SK,
@@ -216,7 +216,7 @@ class DynamoSendLedger:
     def _take(
         self, notice_id: str, read_item: Item | None, lease: Lease, now: datetime, holder: str
     ) -> None:
-        """Replaces the item that was read, or creates it. Raises ConditionFailed if the item
+        """Replaces `read_item`, or creates the item. Raises ConditionFailed if the item has
         changed.
         """
         item = {
@@ -239,7 +239,7 @@ def _reason_values(now: datetime, reason: str) -> Item:
 
 
 def _unchanged_lease_condition(item: Item) -> dict[str, Any]:
-    """Returns the condition that an item still has the lease that was read, even a damaged one."""
+    # Requires that the item still has the lease that was read, even a damaged one.
     values = {
         f":{placeholder[1]}": item[name]
         for placeholder, name in _LEASE_NAMES.items()
@@ -271,7 +271,7 @@ def _int_or_zero(item: Item, name: str) -> int:
 
 
 def read_channel_hour(table: DynamoTable, channel: str, began_at: datetime) -> ChannelHour:
-    """Reads the stored hour of a channel. Raises MalformedData for a bad item, or AwsError."""
+    """Reads a channel's stored hour. Raises MalformedData for a bad item, or AwsError."""
     item = table.get(keys.channel_pk(channel), keys.hour_sk(began_at))
     if item is None:
         return ChannelHour(channel, began_at)
@@ -302,7 +302,7 @@ def channel_hour_item(hour: ChannelHour, now: datetime) -> Item:
 
 @contextmanager
 def malformed_item_errors(item: Item) -> Iterator[None]:
-    """Raises MalformedData, with the item's keys, if the item cannot be read."""
+    """Raises MalformedData with the item's keys if the block cannot read it."""
     try:
         yield
     except (zlib.error, *PARSE_ERRORS) as error:

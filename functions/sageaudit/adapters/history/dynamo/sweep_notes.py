@@ -1,6 +1,6 @@
-"""The state of sweeps, in the history's table under one partition key.
+"""Stores the state of sweeps in the history's table, under one partition key.
 
-`notify` reads one item of the partition: the time of the installation, from the first sweep.
+`notify` reads one of these items: the time of the installation, which the first sweep stores.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from sageaudit.domain.sweep import JobList, ListProgress, ListState, SentEvent
 from sageaudit.errors import PARSE_ERRORS, MalformedData
 
 READ_PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem")
-"""What reads of the table need; GetItem also reads summaries."""
+"""The permissions to read sweeps' state; GetItem also reads summaries."""
 WRITE_PERMISSIONS = ("dynamodb:PutItem",)
-"""What writes of items in the sweep's partition need."""
+"""The permission to write items of the sweep's partition."""
 PERMISSIONS = (*READ_PERMISSIONS, *WRITE_PERMISSIONS)
 INSTALLATION_PERMISSIONS = ("dynamodb:GetItem",)
-"""What `installed_at` calls."""
+"""The permission of `installed_at`."""
 EVENT_RECORD_DAYS = 30
 """Days to store that an event was sent: longer than its message can be in a queue."""
 _INSTALLED_AT = "installed_at"
@@ -53,10 +53,10 @@ class DynamoSweepStore:
         self._installed_at: datetime | None = None
 
     def acquire_lease(self, owner: str, now: datetime, lease_s: int) -> bool:
-        """Takes the lease, if nobody has it or it has expired; returns whether it was taken.
+        """Takes the lease if it is free or has expired. Returns True if it was taken.
 
-        Raises AwsError. A lease without an end, or with an end further away than twice its length,
-        belongs to nobody: clocks differ.
+        A lease also counts as free if its end is missing, or more than twice `lease_s` away, since
+        clocks differ. Raises AwsError.
         """
         now_s = epoch_s(now)
         try:
@@ -122,7 +122,7 @@ class DynamoSweepStore:
         return self._installed_at
 
     def list_state(self, job_list: JobList) -> ListState | None:
-        """Returns the stored state of a list; None if none can be read. Raises AwsError."""
+        """Returns a list's stored state; None if it is absent or unreadable. Raises AwsError."""
         item = self._table.get(keys.SWEEP_PK, keys.sweep_list_sk(job_list))
         if item is None:
             return None
@@ -132,7 +132,7 @@ class DynamoSweepStore:
             return None
 
     def all_list_states(self) -> dict[JobList, ListState]:
-        """Returns all readable states of lists that were ever swept. Raises AwsError."""
+        """Returns the readable states of all job lists that were ever swept. Raises AwsError."""
         items = self._table.query(
             keys.SWEEP_PK, "begins_with(#s, :list)", {":list": keys.SWEEP_LIST_PREFIX}
         )
@@ -144,7 +144,7 @@ class DynamoSweepStore:
         return states
 
     def save_list_state(self, job_list: JobList, state: ListState) -> None:
-        """Replaces the state of a list. Raises AwsError."""
+        """Replaces a list's state. Raises AwsError."""
         progress = state.progress
         moments = {
             "began_at": state.began_at,
@@ -161,9 +161,9 @@ class DynamoSweepStore:
         self._put(keys.sweep_list_sk(job_list), attributes)
 
     def event_record(self, key: JobKey) -> SentEvent | None:
-        """Returns the record of a run's last event; None if none can be read.
+        """Returns the record of a run's last event; None if it is absent or unreadable.
 
-        A record is stored for EVENT_RECORD_DAYS. Raises AwsError.
+        Records expire after EVENT_RECORD_DAYS. Raises AwsError.
         """
         item = self._table.get(keys.SWEEP_PK, keys.sent_event_sk(key))
         if item is None:

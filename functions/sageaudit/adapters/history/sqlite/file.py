@@ -1,8 +1,7 @@
-"""One open history file, shared by the threads of a process, or a history in memory.
+"""One open history file that threads share, or a history in memory.
 
-Only its owner can read a new file. It is in WAL mode if its drive allows it, and has only the
-tables of this program. SQLite's errors become HistoryFileError: one sentence that names the file
-and what to do.
+Only its owner can read a new file. It is in WAL mode if its drive allows it. SQLite's errors become
+HistoryFileError: one sentence that names the file and what to do.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from sageaudit.adapters.history.sqlite import schema
 from sageaudit.errors import BadHistory, HistoryBusy, HistoryDenied, HistoryFileError, NoHistory
 
 WAIT_S = 30
-"""Seconds that a write waits for another process; a write takes a few milliseconds."""
+"""Seconds that a write waits for another process. A write takes a few milliseconds."""
 IN_MEMORY = Path(":memory:")
-"""The path of a history without a file, for messages."""
+"""The path in messages of a history without a file."""
 _INVALID_PATH_ERRNOS = frozenset({errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL})
 _PRIVATE = stat.S_IRUSR | stat.S_IWUSR
 _NO_SHARED_MEMORY_ERRORS = (
@@ -61,7 +60,7 @@ _BUSY_MESSAGE = (
 )
 _OTHER_MESSAGE = f"{{path}} cannot be read or written ({{error}}): check its disk; {_NOTHING_LOST}"
 _NOT_UTF8 = "Could not decode to UTF-8"
-"""Python's message for a text that is not UTF-8; this error has no SQLite error name."""
+"""Python's message for a text that is not UTF-8. This error has no SQLite error name."""
 _MESSAGES: tuple[tuple[tuple[str, ...], type[HistoryFileError], str], ...] = (
     (("SQLITE_NOTADB",), BadHistory, _NOT_A_HISTORY_MESSAGE),
     (("SQLITE_CORRUPT",), BadHistory, _DAMAGED_MESSAGE),
@@ -71,14 +70,13 @@ _MESSAGES: tuple[tuple[tuple[str, ...], type[HistoryFileError], str], ...] = (
     (("SQLITE_CANTOPEN",), HistoryDenied, _CANNOT_OPEN_MESSAGE),
     (("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"), HistoryBusy, _BUSY_MESSAGE),
 )
-"""Error class and message, by the beginning of SQLite's error name; other errors get
-`_OTHER_MESSAGE`."""
+"""Error class and message, by the beginning of SQLite's error name."""
 
 SqlParameters = Mapping[str, Any]
 
 
 class HistoryFile:
-    """One connection and one lock: a thread holds the lock for one query or one transaction.
+    """One connection and one lock. A thread holds the lock for one query or transaction.
 
     Without a path the history is in memory. A forked process must not use its parent's connection.
     """
@@ -101,14 +99,14 @@ class HistoryFile:
             return self._connection.execute(query, values).fetchall()
 
     def query_first(self, query: str, values: SqlParameters) -> sqlite3.Row | None:
-        """Returns the first row of a query."""
+        """Returns a query's first row; None without rows. Raises HistoryFileError."""
         with self._lock, sqlite_errors(self.path):
             row: sqlite3.Row | None = self._connection.execute(query, values).fetchone()
             return row
 
     @contextmanager
     def write_transaction(self) -> Iterator[sqlite3.Connection]:
-        """Runs one transaction while no other process writes: writes all of it, or nothing."""
+        """Runs a transaction that writes everything or nothing. Other processes wait."""
         with self._lock, sqlite_errors(self.path), _transaction(self._connection):
             yield self._connection
 
@@ -138,10 +136,10 @@ def _open_in_memory() -> sqlite3.Connection:
 
 
 def _open_file(path: Path, *, create: bool) -> sqlite3.Connection:
-    """Opens a history's file, with this version's schema; any thread may use the connection.
+    """Opens a history's file with this version's schema. Any thread may use the connection.
 
-    With `create`, a missing file is created, which only its owner can read. Raises NoHistory,
-    BadHistory, HistoryDenied, HistoryBusy or HistoryFileError.
+    With `create`, a missing file is created. Raises NoHistory, BadHistory, HistoryDenied,
+    HistoryBusy or HistoryFileError.
     """
     try:
         status = path.stat()
@@ -168,7 +166,7 @@ def _open_file(path: Path, *, create: bool) -> sqlite3.Connection:
 
 
 def _make_file(path: Path) -> None:
-    """Creates an empty file that only its owner can read; SQLite's own files get the same mode."""
+    # Only the owner can read the new file. SQLite gives its side files the same mode.
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE))
     except FileExistsError as error:
@@ -188,7 +186,7 @@ def _make_file(path: Path) -> None:
 
 
 def _open_in_best_mode(path: Path, *, create: bool) -> sqlite3.Connection:
-    """Opens the file in WAL mode; without shared memory, with a rollback journal or read-only."""
+    # Uses WAL mode. Without shared memory, uses a rollback journal or opens the file read-only.
     try:
         return _prepare_schema(_connect(path, "mode=rw"), path, create=create, use_wal=True)
     except sqlite3.OperationalError as error:
@@ -223,7 +221,7 @@ def _prepare_schema(
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:
-    """Whether nothing was ever written to the file."""
+    """Returns True if nothing was ever written to the file."""
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     return not tables and not _pragma(connection, "application_id")
 
@@ -238,7 +236,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
-    """Raises BadHistory for a database of another tool or version, and does not change it."""
+    """Raises BadHistory for a database of another tool or version."""
     if _pragma(connection, "application_id") != schema.APPLICATION_ID:
         raise BadHistory(
             f"{path} is a database of another tool: name another file with --history,"
@@ -257,10 +255,7 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 
 
 def _connect(path: Path, *options: str) -> sqlite3.Connection:
-    """Connects without creating a file.
-
-    SQLite's `mode=rw` also opens a file that it can only read.
-    """
+    # Never creates a file. SQLite's `mode=rw` also opens a file that it can only read.
     return _open_connection(f"{path.absolute().as_uri()}?{'&'.join(options)}")
 
 
@@ -274,22 +269,18 @@ def _open_connection(address: str) -> sqlite3.Connection:
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switches WAL mode on, so that readers and the writer do not wait for each other.
-
-    Also gives the space of expired rows back. If SQLite is busy, another process is creating the
-    same file, and switches WAL mode on itself.
-    """
+    # In WAL mode, readers and the writer do not wait for each other. If SQLite is busy, another
+    # process is creating the same file, and switches WAL mode on itself. The vacuum setting lets
+    # expired rows free their space.
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     with suppress(sqlite3.OperationalError):
         connection.execute("PRAGMA journal_mode = WAL")
 
 
 def _sync_at_checkpoints(connection: sqlite3.Connection) -> None:
-    """Makes a commit in WAL mode take 0.2 ms instead of 6 ms: it does not wait for the disk.
-
-    A process that is killed loses nothing. After a power cut the file is intact, but may lack the
-    last audits, which the next scan makes again.
-    """
+    # A commit then does not wait for the disk: it takes 0.2 ms instead of 6 ms. A process that is
+    # killed loses nothing. After a power cut the file may lack the last audits, which the next scan
+    # makes again.
     if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
         connection.execute("PRAGMA synchronous = NORMAL")
 
@@ -299,10 +290,7 @@ def _wal_path(path: Path) -> Path:
 
 
 def _leave_wal(path: Path) -> None:
-    """Gives the file a rollback journal.
-
-    With this journal and exclusive access, SQLite needs no shared memory.
-    """
+    # With a rollback journal and exclusive access, SQLite needs no shared memory.
     with closing(_connect(path, "mode=rw")) as connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = DELETE").fetchone()
@@ -310,9 +298,9 @@ def _leave_wal(path: Path) -> None:
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Raises SQLite's errors in this block as HistoryFileError, each with its message.
+    """Turns SQLite's errors in the block into HistoryFileError.
 
-    Errors in the use of the module, such as a closed connection, are bugs and are not changed.
+    Errors in the use of the module, such as a closed connection, are bugs and stay unchanged.
     """
     try:
         yield

@@ -1,8 +1,7 @@
-"""History in one SQLite file, for a person's own machine, or in memory.
+"""A history in one SQLite file or in memory. docs/data-model.md describes its tables.
 
-docs/data-model.md describes its tables. Recording makes the same decisions as the table in AWS
-(`adapters/history/`). A list is read a page at a time, and no transaction stays open between pages.
-So a list never blocks a writer, and may or may not have rows that are recorded meanwhile.
+A list is read page by page, and no transaction stays open between pages. So a list never blocks a
+writer, and may or may not include rows that are recorded meanwhile.
 """
 
 from __future__ import annotations
@@ -57,16 +56,16 @@ from sageaudit.errors import PARSE_ERRORS, BadHistory
 
 _DETAIL_S = timedelta(days=DETAIL_DAYS) // timedelta(seconds=1)
 _PAGE_ROWS = 500
-"""Rows that one read of a list returns, about 1 MB."""
+"""The rows that one read of a list returns: about 1 MB."""
 
 ReadT = TypeVar("ReadT")
 
 
 class SqliteHistory:
-    """Implements History and Decisions. Threads may share an instance; they take turns.
+    """Implements History and Decisions. Threads may share an instance.
 
-    Every method raises HistoryFileError or one of its subclasses BadHistory, HistoryDenied and
-    HistoryBusy. If a method fails, records written earlier are kept.
+    Every method raises HistoryFileError, or a subclass such as BadHistory, HistoryDenied or
+    HistoryBusy.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class SqliteHistory:
         create: bool = True,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Opens the file. With `create`, a missing file is created; otherwise NoHistory is raised.
+        """Opens the file. Without `create`, a missing file raises NoHistory.
 
         Without a path the history is in memory, and lost when it is closed.
         """
@@ -95,7 +94,7 @@ class SqliteHistory:
         self._file.close()
 
     def record(self, entry: AuditEntry) -> RecordResult:
-        """Records in one transaction; writes nothing for a duplicate or an older state."""
+        """Records an audit in one transaction. Writes nothing for a duplicate or an older state."""
         digest = document_digest(entry.document)
         with self._file.write_transaction() as connection:
             self._delete_expired(connection)
@@ -145,7 +144,6 @@ class SqliteHistory:
         summary: AuditSummary,
         newest: AuditSummary | None,
     ) -> None:
-        """Writes the summary, the run's place in its family, and its changes to the daily sums."""
         run_values = {"run_key": run_key(summary.key)}
         connection.execute(schema.PUT_SUMMARY, run_values | rows.summary_columns(summary))
         family_place = family_row(entry, summary)
@@ -159,7 +157,7 @@ class SqliteHistory:
             connection.executemany(schema.ADD_RULE_SUMS, rows.rule_sum_columns(change))
 
     def _delete_expired(self, connection: sqlite3.Connection) -> None:
-        """Deletes expired rows, once after each opening, and gives their space back."""
+        # Runs once after each opening, and frees the rows' space.
         if self._has_deleted_expired:
             return
         self._has_deleted_expired = True
@@ -186,9 +184,10 @@ class SqliteHistory:
         ended_at: datetime,
         due_at: datetime,
     ) -> tuple[JobKey, ...]:
-        """Sets `due_at` of the family's audits that were judged without an earlier run.
+        """Schedules the family's audits that were judged without an earlier run. Returns their
+        keys.
 
-        If audits are made in the usual order, it only reads.
+        It usually only reads.
         """
         parameters = {
             "account": replace_surrogates(account),
@@ -214,7 +213,7 @@ class SqliteHistory:
         return outdated_keys
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
-        """Sets `due_at` of an audit that is not due earlier; does nothing without an audit."""
+        """Sets an audit's `due_at`, unless it is due earlier or there is no audit."""
         self._make_due([key], due_at)
 
     def _make_due(self, runs: Sequence[JobKey], due_at: datetime) -> None:
@@ -224,18 +223,18 @@ class SqliteHistory:
             connection.executemany(schema.SCHEDULE_REAUDIT, values)
 
     def summary(self, key: JobKey) -> AuditSummary | None:
-        """Returns the summary of the newest version; None for an unknown run."""
+        """Returns the summary of a run's newest version; None for an unknown run."""
         row = self._file.query_first(schema.SUMMARY, {"run_key": run_key(key)})
         return None if row is None else self._read_summary(row)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
-        """Returns the document of a version, by default the newest; None if there is none."""
+        """Returns the document of a version, by default the newest; None if it does not exist."""
         query = schema.NEWEST_AUDIT if version is None else schema.AUDIT
         row = self._file.query_first(query, {"run_key": run_key(key), "version": version})
         return None if row is None else self._read_or_raise(read_gzip_json, row["document"])
 
     def detail(self, key: JobKey) -> Detail | None:
-        """Returns the stored data to judge the job again; None if it is absent or expired."""
+        """Returns the data that a new audit of the job needs; None if it is absent or expired."""
         row = self._file.query_first(schema.DETAIL, {"run_key": run_key(key), "now": self._now()})
         return None if row is None else self._read_or_raise(read_detail, dict(row))
 
@@ -246,7 +245,7 @@ class SqliteHistory:
         before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
-        """Yields the rows of a list, a page at a time."""
+        """Yields a list's rows. Reads them page by page."""
         readers: dict[RunIndex, Callable[[sqlite3.Row], object]] = {
             RunIndex.RULE: partial(self._read_or_raise, rows.read_finding),
             RunIndex.DUE: self._read_due_row,
@@ -257,7 +256,7 @@ class SqliteHistory:
     def _walk(
         self, query: RunQuery[Any], before: datetime | None, page_size: int | None
     ) -> Iterator[sqlite3.Row]:
-        """Yields the rows of a list: first a page of `page_size` rows, then further pages."""
+        # The first page has `page_size` rows, further pages have 500.
         parameter_names, statement = schema.LISTS[query.index]
         parameters = dict(zip(parameter_names, map(clip_text, query.values), strict=True))
         sort_column, page_start = "ended_at", sk_before(before)
@@ -288,7 +287,7 @@ class SqliteHistory:
         region: str | None = None,
         name: str | None = None,
     ) -> Iterator[SumRow]:
-        """Yields the daily sums of one scope: one row for each day, account, region and name."""
+        """Yields a scope's daily sums, one row per day, account, region and name."""
         parameters = {
             "scope": scope.value,
             "since": since.isoformat(),
@@ -308,7 +307,7 @@ class SqliteHistory:
         return [self._read_or_raise(rows.read_decision, row) for row in decision_rows]
 
     def save_decision(self, decision: Decision) -> None:
-        """Stores a decision; replaces a decision of the same moment about the recommendation."""
+        """Stores a decision. It replaces one of the same time about the same recommendation."""
         with self._file.write_transaction() as connection:
             connection.execute(schema.PUT_DECISION, rows.to_columns(decision))
 
@@ -322,10 +321,7 @@ class SqliteHistory:
         return self._read_or_raise(rows.read_summary, row)
 
     def _read_or_raise(self, read: Callable[..., ReadT], *values: Any) -> ReadT:
-        """Returns the result of `read`.
-
-        Raises BadHistory for rows that are damaged or were changed by hand.
-        """
+        """Raises BadHistory for rows that are damaged or were changed by hand."""
         try:
             return read(*values)
         except (zlib.error, *PARSE_ERRORS) as error:

@@ -1,7 +1,7 @@
-"""Converts rows to and from SQL columns, which are the attributes of the table's items.
+"""Converts rows to SQL columns and back. A field's column has the name of the DynamoDB attribute.
 
-An amount is an integer of micro-dollars, so that SQL adds it exactly; a list or an object is JSON;
-an unknown value is NULL.
+Amounts are integers of micro-dollars, so that SQL adds them exactly. Lists and objects are JSON.
+None is NULL.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ _INTERNED_FIELDS = frozenset(
     {"kind", "status", "account", "region", "family", "costliest_rule", "ruleset", "policy"}
     | {"instance_type", "reason", "recommended_type", "fingerprint"}
 )
-"""Fields whose texts many runs share: a list in memory has each text only once."""
+"""Fields whose texts many runs share. Memory has each text only once."""
 _CACHED_OBJECTS = 1_024
-"""The number of parsed lists and objects to cache for each field, which nothing changes.
+"""How many parsed lists and objects each field caches. Nothing changes them.
 
-The next audit of a family reads the same earlier runs again, and many jobs have equal values.
+Audits of a family read the same earlier runs again, and many jobs have equal values.
 """
 _KEY = ("run_key", "arn", "created_at")
-"""The columns that identify a run, with which every read of a run begins."""
+"""The columns that identify a run. Every read of a run begins with them."""
 _SumKey = tuple[Any, ...]
-"""The scope, day, account, region and name of a sum: the first columns of both tables of sums."""
+"""Scope, day, account, region and name: the first columns of both tables of sums."""
 _SUM_KEY_LENGTH = 5
 _SUM_FIELDS = tuple(field.name for field in fields(Sums) if field.name != "rules")
 _RULE_FIELDS = tuple(field.name for field in fields(RuleSums))
@@ -60,7 +60,7 @@ _Number = tuple[str, Callable[[int], object]]
 
 
 def column_names(row_type: type[Any]) -> Iterator[str]:
-    """Yields the columns of a type's fields; the field `key` has the columns of a JobKey."""
+    """Yields the columns of a type's fields. The field `key` has the columns of a JobKey."""
     for field in fields(row_type):
         if field.name == "key":
             yield from column_names(JobKey)
@@ -69,14 +69,14 @@ def column_names(row_type: type[Any]) -> Iterator[str]:
 
 
 def to_columns(row: Stored) -> Columns:
-    """Returns the values of all columns of a row; an unknown value is None."""
+    """Returns the values of all columns of a row."""
     columns: Columns = dict.fromkeys(column_names(type(row)))
     values = {column_name(name): value for name, value in to_item(row).items()}
     return columns | {name: _value(values[name]) for name in columns if name in values}
 
 
 def summary_columns(summary: AuditSummary) -> Columns:
-    """Returns the columns of a summary. The ARN is NULL if the run's key begins with it."""
+    """Returns a summary's columns. The ARN is NULL if the run's key begins with it."""
     return to_columns(summary) | (
         {"arn": None} if key_part(summary.key.arn) == summary.key.arn else {}
     )
@@ -99,7 +99,7 @@ def read_decision(columns: sqlite3.Row) -> Decision:
 
 
 def read_summary(columns: sqlite3.Row) -> AuditSummary:
-    """Reads the summary in a run's row. Raises as `read_finding` does."""
+    """Reads the summary in a run's row. Raises one of PARSE_ERRORS for other columns."""
     values = _values(_SUMMARY_PLAN, columns[len(_KEY) :])
     values["key"] = read_key(
         columns
@@ -108,7 +108,7 @@ def read_summary(columns: sqlite3.Row) -> AuditSummary:
 
 
 def _values(plan: _ReadPlan, columns: tuple[Any, ...]) -> dict[str, Any]:
-    """Returns the fields that are not NULL; other fields get their defaults."""
+    # NULL columns are left out, so that their fields get the defaults. Raises ValueError.
     values = {
         name: value if convert is None else convert(value)
         for name, convert, value in zip(plan.names, plan.reads, columns, strict=True)
@@ -131,7 +131,7 @@ def family_row_columns(row: FamilyRow) -> Columns:
 
 
 def read_family_row(columns: sqlite3.Row) -> FamilyRow:
-    """Reads the family's row of a run."""
+    """Reads a run's row in its family."""
     return FamilyRow(
         key=read_key(columns),
         ended_sk=f"{columns['ended_at']}#{columns['run_key']}",
@@ -147,7 +147,7 @@ def sum_columns(row: SumRow) -> Columns:
 
 
 def rule_sum_columns(row: SumRow) -> list[Columns]:
-    """Returns the columns of the sums of each rule in a daily sum."""
+    """Returns the columns of each rule's part of a daily sum."""
     return [
         _sum_key_columns(row)
         | {"rule": replace_surrogates(rule)}
@@ -157,10 +157,7 @@ def rule_sum_columns(row: SumRow) -> list[Columns]:
 
 
 def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iterator[SumRow]:
-    """Yields the daily sums, from the rows of both tables.
-
-    Leaves out sums that have become zero.
-    """
+    """Yields the daily sums from the rows of both tables. Sums that became zero are left out."""
     rule_sums_by_key: dict[_SumKey, dict[str, RuleSums]] = defaultdict(dict)
     for row in rules:
         if known_fields := _fields(_RULE_READERS, row[_SUM_KEY_LENGTH + 1 :]):
@@ -192,7 +189,7 @@ def _sum_key_columns(row: SumRow) -> Columns:
 
 
 def _fields(readers: Iterable[_Number], values: Sequence[int]) -> dict[str, Any]:
-    """Returns the fields that are not 0; 0 is their default."""
+    # Leaves out zeros, which are the fields' defaults.
     return {
         name: convert(value)
         for (name, convert), value in zip(readers, values, strict=True)
@@ -241,7 +238,7 @@ def _plan(readers: Iterable[FieldReader]) -> _ReadPlan:
 
 
 def _converter(reader: FieldReader) -> Callable[[Any], Any] | None:
-    """Returns the function that converts a column; None if the column has the field's value."""
+    """Returns None if the column already has the field's value."""
     if reader.name.endswith(_USD):
         return _from_micro_usd
     if reader.name in _INTERNED_FIELDS:
@@ -260,7 +257,7 @@ _SUMMARY_PLAN, _RUN_PLAN, _FINDING_PLAN = (
     for readers in (READERS_BY_TYPE[AuditSummary], RUN_READERS, READERS_BY_TYPE[FindingRow])
 )
 RUN_COLUMNS = (*_KEY, *_RUN_PLAN.names)
-"""The columns of a run's row that are read when findings are listed."""
+"""The run's columns that are read when findings are listed."""
 
 
 def column_name(name: str) -> str:

@@ -16,9 +16,9 @@ from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums
 
 APPLICATION_ID = 0x53674175
-"""SQLite's application id of a history: the letters SgAu, which the command `file` shows too."""
+"""SQLite's application id of a history: the letters SgAu. The command `file` shows it."""
 VERSION = 7
-"""The version of these tables, stored as PRAGMA user_version; other versions are refused."""
+"""The version of these tables, stored as PRAGMA user_version. Other versions are refused."""
 
 _ARN = "coalesce(arn, rtrim(rtrim(run_key, '-0123456789'), '#'))"
 _RUN = "(SELECT run FROM runs WHERE run_key = :run_key)"
@@ -29,7 +29,7 @@ _RULE_SUMS = tuple(column_names(RuleSums))
 
 
 def _columns(form: type[Any]) -> str:
-    """Returns the columns of a type's fields: an INTEGER or a TEXT, which keeps decimals exact."""
+    # Each column is an INTEGER, or a TEXT, which keeps decimals exact.
     integer_columns = {
         column_name(field)
         for field, hint in get_type_hints(form).items()
@@ -126,7 +126,7 @@ _NEWEST = (
     " AND ended_at <= :moment AND (ended_at < :moment OR run_key < :after)"
     " ORDER BY ended_at DESC, run_key DESC LIMIT :rows"
 )
-"""The SQL that ends a list's query: newest rows first, after the page before.
+"""Ends a list's query: newest rows first, after the previous page.
 
 SQLite itself sorts runs with the same end by run_key, which is too long for an index.
 """
@@ -157,8 +157,10 @@ LISTS: dict[RunIndex, tuple[tuple[str, ...], str]] = {
     ),
     RunIndex.DUE: (("until",), f"{_RUNS} {_DUE}"),
 }
-"""The parameters of each list, in the order of a RunQuery's values, and its SQL. `period` is a day,
-the prefix of its moments. A page begins after `moment` and `after` (a run's key)."""
+"""The parameters of each list, in the order of a RunQuery's values, and its SQL.
+
+`period` is a day, the prefix of its times. A page begins after `moment` and `after` (a run's key).
+"""
 
 _FAMILY_ROW = (
     "SELECT r.run_key, r.arn, r.created_at, r.ended_at, f.stamp, f.compared, f.since"
@@ -190,16 +192,13 @@ VACUUM = "PRAGMA incremental_vacuum"
 
 
 def _put(table: str, *columns: str) -> str:
-    """Returns a statement that writes a row, or replaces the row with its key.
-
-    The statement finds the run by its `run_key`.
-    """
+    """Returns a statement that writes a row, or replaces the row with the same key."""
     values = ", ".join(_RUN if name == "run" else f":{name}" for name in columns)
     return f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) VALUES ({values})"
 
 
 def _put_run(*columns: str) -> str:
-    """Returns a statement that writes a run's row; an existing row keeps its number."""
+    # An existing row keeps its number.
     assignments = ", ".join(f"{name} = excluded.{name}" for name in columns)
     return (
         f"INSERT INTO runs (run_key, {', '.join(columns)})"
@@ -209,7 +208,7 @@ def _put_run(*columns: str) -> str:
 
 
 def _add(table: str, key: tuple[str, ...], number_columns: tuple[str, ...]) -> str:
-    """Returns a statement that adds to the numbers of a row, or inserts the row."""
+    """Adds to the numbers of a row, or inserts the row."""
     names = ", ".join((*key, *number_columns))
     values = ", ".join(f":{name}" for name in (*key, *number_columns))
     additions = ", ".join(f"{name} = {name} + excluded.{name}" for name in number_columns)
