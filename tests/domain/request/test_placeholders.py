@@ -30,7 +30,18 @@ def test_what_another_tool_fills_in_is_not_known_yet(value: object, reason: str)
 
 @pytest.mark.parametrize(
     "value",
-    ["s3://bucket/a", "a < b", "$.input", "a{b}", "accountant", "x$y", {"Get": 1, "B": 2}, 3, None],
+    [
+        "s3://bucket/a",
+        "a < b",
+        "$.input",
+        "a{b}",
+        "accountant",
+        "ACCOUNTING-1",
+        "x$y",
+        {"Get": 1, "B": 2},
+        3,
+        None,
+    ],
 )
 def test_other_values_stay(value: object) -> None:
     """A dollar sign alone is no placeholder."""

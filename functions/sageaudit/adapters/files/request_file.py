@@ -26,9 +26,8 @@ _HINT = "give one request, definition or template, or the output of `terraform s
 # A string that is cut off ends where the text ends. Else each quote in it is tried as a beginning.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 _TERRAFORM_CODE = re.compile(
-    r"(?:\s|#[^\n]*\n|//[^\n]*\n|/\*.*?\*/)*(?:terraform|locals|(?:provider|module|variable|output)"
-    r"\s+\S+|(?:resource|data)\s+\S+\s+\S+)\s*\{",
-    re.DOTALL,
+    r"(?:\s|#[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*"
+    r"(?:terraform|locals|(?:provider|module|variable|output)\s+\S+|(?:resource|data)\s+\S+\s+\S+)\s*\{"
 )
 
 

@@ -68,10 +68,10 @@ def render_text(value: object) -> str | None:
     if not isinstance(value, Mapping) or len(value) != 1:
         return None
     [(function, argument)] = value.items()
-    arguments = argument if isinstance(argument, list) else [argument]
-    if function == "Fn::Sub" and arguments and isinstance(arguments[0], str):
+    arguments = argument if isinstance(argument, list) and argument else [argument]
+    if function == "Fn::Sub" and isinstance(arguments[0], str):
         return arguments[0]
-    if function == "Fn::Join" and isinstance(arguments[-1], list):
+    if function == "Fn::Join" and isinstance(arguments[-1], list) and len(arguments) > 1:
         texts = (render_text(part) for part in arguments[-1])
         return str(arguments[0]).join(_LATER if text is None else text for text in texts)
     return None
