@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from time import process_time
 
 import pytest
 
@@ -105,3 +106,19 @@ def test_only_the_first_500_jobs_of_a_file_are_checked(run: Run, tmp_path: Path)
     answer = json.loads(run("check", path, "--output", "json").stdout)
     assert len(answer["jobs"]) == 500
     assert answer["not_checked"] == ["only the first 500 of its jobs are checked"]
+
+
+def test_the_keys_before_a_long_text_full_of_quotes_are_found_at_once(
+    run: Run, tmp_path: Path
+) -> None:
+    """The text is cut off where the search ends; once it was searched from each quote in it."""
+    definition = json.dumps({"Steps": [], "Metadata": ['"'] * 300_000})
+    pipeline = {
+        "type": "aws_sagemaker_pipeline",
+        "change": {"after": {"pipeline_definition": definition}},
+    }
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({"format_version": "1.2", "resource_changes": [pipeline]}), "utf-8")
+    start = process_time()
+    assert run("check", path).exit_code == 0
+    assert process_time() - start < 5

@@ -43,7 +43,10 @@ _REGISTRY = re.compile(r"\d{12}\.dkr\.ecr\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\
 
 
 class UnknownValue(Struct, frozen=True):
-    """Stands for a value that is set but known only later. `reason` is a part of a sentence."""
+    """Stands for a value that is known only later, and may then be absent.
+
+    `reason` is part of a sentence.
+    """
 
     reason: str
 
