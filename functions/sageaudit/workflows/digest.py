@@ -77,7 +77,7 @@ class DigestDependencies(Struct, frozen=True):
 class DigestWritten(Struct, frozen=True):
     """The digest was written. `report_error` says why it has no report.
 
-    `routes_without_digest` has a sentence with the reason for each such route.
+    `routes_without_digest`: for each route without a digest, a sentence with the reason.
     """
 
     last_day: date
@@ -166,7 +166,7 @@ def read_digests(
 def _store_report(
     deps: DigestDependencies, last_day: date, decisions: Sequence[Decision], now: datetime
 ) -> DigestReport:
-    """Stores the report of the last 30 days. Raises AwsError."""
+    """Stores the report of the last 30 days, and returns the link to it. Raises AwsError."""
     if deps.report_store is None or deps.report_source is None:
         return NO_REPORT
     period = Period(last_day - timedelta(days=REPORT_DAYS - 1), last_day)

@@ -92,7 +92,7 @@ def _write_nothing(card: MessageCard, mentions: Mapping[str, str]) -> Payload:
 class DigestPreview(Struct, frozen=True):
     """The digests of the newest full week, by the number of their route; 0 means all jobs.
 
-    `routes_without_digest` has a sentence with the reason for each such route.
+    `routes_without_digest`: for each route without a digest, a sentence with the reason.
     """
 
     last_day: date

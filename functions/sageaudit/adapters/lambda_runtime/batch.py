@@ -77,7 +77,7 @@ class RetryPolicy(Protocol[R_contra]):
         """Sends a dead letter for a record that would fail again. Raises AwsError."""
 
     def retry_later(self, record: R_contra, reason: str, wait_s: int | None = None) -> str | None:
-        """Makes a record return after `wait_s` seconds; None lets the policy choose.
+        """Has a record delivered again after `wait_s` seconds; None lets the policy choose.
 
         Returns None, or the metric to count if the record was sent to another queue. Raises
         AwsError.
@@ -87,9 +87,9 @@ class RetryPolicy(Protocol[R_contra]):
 class Batch(Struct, Generic[R]):
     """A Lambda function. `work` processes one record, or raises an error.
 
-    RejectedEvent makes the record a dead letter, because a retry would fail too. After other errors
-    `retries` decides when the record returns. They are logged and counted as `failed`, unexpected
-    errors also as defects.
+    RejectedEvent makes the record a dead letter, because a retry would fail too. After any other
+    error `retries` decides when the record is delivered again. Such errors are logged and counted
+    as `failed`. Unexpected errors also count as defects.
 
     No record is started with less than `stop_before_ms` left, since a timeout would deliver the
     whole batch again. `begin` is called before each record, with the milliseconds left. Counts are
@@ -206,7 +206,7 @@ class QueueRetries:
 def retry_delay_s(record: SqsMessage) -> int:
     """Returns for how many seconds to hide a failed message.
 
-    The message's id determines a part of 80% to 100% of the full wait.
+    The message's id determines a share of 80% to 100% of the full wait.
     """
     longest_s = doubled_s(MIN_WAIT_S, record.receive_count - 1, MAX_WAIT_S)
     digest = hashlib.sha256(f"{record.identifier} {record.receive_count}".encode()).digest()

@@ -81,8 +81,8 @@ def requests_in_definition(
 ) -> ParsedRequests:
     """Returns the requests of all steps of a pipeline, including those in branches of conditions.
 
-    `name` is the pipeline's name, which its definition does not contain. `label` is a prefix of
-    each step's label.
+    `name` is the pipeline's name, which its definition does not contain. `origin` says where the
+    definition is in its file. `label` is a prefix of each step's label.
     """
     defaults = _defaults(definition.get("Parameters"))
     requests, unchecked, remaining_characters = [], [], [_MAX_JOINED_CHARACTERS]
@@ -139,7 +139,10 @@ def _defaults(parameters: object) -> dict[str, Any]:
 def _steps(
     steps: object, place: Path, branch: str | None
 ) -> Iterator[tuple[Mapping[str, Any], Path, str | None]]:
-    """The last value is the branch of a condition that has the step; None outside conditions."""
+    """Yields each step, its path, and the branch of a condition that contains the step.
+
+    The branch is None outside conditions.
+    """
     if len(place) > 3 * _MAX_DEPTH or not isinstance(steps, list):
         return
     for index, step in enumerate(steps):
@@ -180,7 +183,7 @@ class _PipelineValues(Struct, frozen=True):
         return {key: self.resolve(item, (*place, key)) for key, item in value.items()}
 
     def _resolve_reference(self, reference: str, place: Path) -> Any:
-        """Anything but a parameter is an UnknownValue, which only a run has."""
+        """Returns an UnknownValue for anything but a parameter: only a run has its value."""
         name = reference.removeprefix(_PARAMETER_PREFIX)
         if name == reference:
             return UnknownValue(f"it is {reference} of the running pipeline")

@@ -51,7 +51,8 @@ _DEFINITION_KEYS = {
 }
 """The path of the definition in a resource, by type."""
 TUNING_ARGUMENT_PREFIX = "hyper_parameter_tuning_job_"
-"""The prefix of AWS's names that arguments of aws_sagemaker_hyper_parameter_tuning_job omit."""
+"""Some of AWS's parameter names begin with this. The arguments of
+aws_sagemaker_hyper_parameter_tuning_job omit it."""
 _KNOWN_AFTER_APPLY = UnknownValue("known after apply")
 _UNCHANGING_ACTIONS = (["no-op"], ["read"], ["delete"], ["forget"])
 """The actions of a plan that neither create nor change a resource."""

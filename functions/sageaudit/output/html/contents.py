@@ -62,7 +62,7 @@ class ColumnSums(Struct, frozen=True):
 class TopChange(Struct, frozen=True):
     """A recommended change in a family.
 
-    `summary_index`: the run that has the finding, in the report's `summaries`.
+    `summary_index`: the index, in the report's `summaries`, of the run that has the finding.
     """
 
     family: str

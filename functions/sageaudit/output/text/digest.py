@@ -135,7 +135,7 @@ def _headline_end(digest: Digest) -> str:
 
 
 def _growth_text(digest: Digest) -> str:
-    """Returns the family that has at least half of a large growth, or ""."""
+    """Returns the change of the family that caused at least half of a large growth, or ""."""
     previous_usd = digest.previous_total.total_usd if digest.previous_total else _ZERO
     growth_usd = digest.total.total_usd - previous_usd
     top = digest.changed_families[0] if digest.changed_families else None

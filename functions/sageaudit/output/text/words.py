@@ -116,7 +116,7 @@ def key_label(key: str) -> str:
 
 
 def value_text(key: str, value: object) -> str:
-    """Returns a value with its unit, which is the end of its key."""
+    """Returns a value as text, with the unit that ends its key: `42%` for `gpu_mean_percent`."""
     if value is None:
         return "unknown"
     if isinstance(value, bool):

@@ -114,7 +114,10 @@ def check_prices(today: date) -> Check:
 
 
 def check_file(path: Path | None, warn: Callable[[str], None]) -> Check:
-    """Checks that the history's file is of this version, readable and writable."""
+    """Checks that the history's file is of this version, readable and writable.
+
+    `warn` is called if other users may write the file.
+    """
     name = f"history {path or histories.default_path()}"
     try:
         with histories.open_history(path, None, None, None, warn=warn) as opened:
@@ -157,7 +160,7 @@ def check_credentials(session: Any, region_name: str) -> tuple[Check, Identity |
 def check_actions(
     names: Sequence[str], session: Any, region_name: str, own_identity: Identity
 ) -> Iterator[Check]:
-    """Yields a check of each IAM action. It makes a harmless call if the action has one."""
+    """Yields a check of each IAM action. The check is a harmless call, if the action has one."""
     for name in names:
         if name == _COSTS:
             yield not_checked(
@@ -313,7 +316,10 @@ def _subscribers(session: Any, region: str, topic: str) -> tuple[str, bool]:
 
 
 def _check_channel(session: Any, region: str, name: str, service_and_address: str) -> Check:
-    """Checks that a channel's secret is valid, or that its topic has a subscriber."""
+    """Checks that a channel's secret is valid, or that its topic has a subscriber.
+
+    `service_and_address`: a service's name and an address, with a space between them.
+    """
     check_name, (service_name, _, address) = f"channel {name}", service_and_address.partition(" ")
     service = next((value for key, value in SERVICES.items() if key == service_name), None)
     if service is None:
