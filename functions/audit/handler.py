@@ -242,6 +242,7 @@ def build(
         retries=QueueRetries([queue], SqsQueue(sqs, settings.finished_dlq_url), clock),
         report=report,
         begin=time_limit.start,
+        take_unreadable=deps.history.take_unreadable,
     )
 
 

@@ -24,7 +24,7 @@ from sageaudit.adapters.lambda_runtime.settings import DigestSettings
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.advice.advice import MAX_FAMILY_RUNS
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.errors import AwsError, BadHistory, MalformedData
+from sageaudit.errors import AwsError, MalformedData
 from sageaudit.output.text.links import HistoryLocation
 from sageaudit.workflows.digest import DigestDependencies, send_digest
 from sageaudit.workflows.report import ReportSource
@@ -51,7 +51,7 @@ class Digester(Struct, frozen=True):
         self.begin(context.get_remaining_time_in_millis())
         try:
             return {"digest": self._digest()}
-        except (AwsError, BadHistory, MalformedData) as error:
+        except (AwsError, MalformedData) as error:
             self.report.error("digest failed", error=type(error).__name__, reason=str(error))
             raise
         except Exception as error:
@@ -63,6 +63,7 @@ class Digester(Struct, frozen=True):
 
     def _digest(self) -> str | None:
         outcome = send_digest(self.deps, now=self.clock())
+        self.report.unreadable(self.deps.history.take_unreadable())
         if isinstance(outcome, str):
             self.report.info("no digest", reason=outcome)
             return None

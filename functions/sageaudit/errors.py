@@ -3,6 +3,7 @@
 SageauditError
 ├── RejectedEvent          an event or message that is malformed, forged or not for this stack
 ├── MalformedData          an AWS response or document with an impossible value under a key
+│   └── UnreadableItem     a stored item, by its key; lists and sums go on without it
 ├── BadUsage               a command has wrong arguments
 ├── BadRecording           a file that is not a recording
 ├── BadPolicy              a policy with an unknown key or an impossible value
@@ -35,12 +36,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import extract_tb
 
+from sageaudit.token_shapes import redact
+
 PARSE_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """The exceptions that code raises if stored data has an unexpected form."""
 
 
 class SageauditError(Exception):
     """Base class of sageaudit's errors. `str(error)` is one sentence for the user."""
+
+    def __str__(self) -> str:
+        # Each error leaves through its text, and may repeat what a person or AWS wrote.
+        return redact(super().__str__())
 
 
 class RejectedEvent(SageauditError):
@@ -192,6 +199,10 @@ class MalformedData(SageauditError):
         self.reason = reason
 
 
+class UnreadableItem(MalformedData):
+    """A stored item cannot be read. `key`: the item's key, as text."""
+
+
 @contextmanager
 def malformed_errors(description: str) -> Iterator[None]:
     """Turns errors in reading stored data into MalformedData. A retry would fail the same way.
@@ -201,7 +212,7 @@ def malformed_errors(description: str) -> Iterator[None]:
     """
     try:
         yield
-    except (BadHistory, *PARSE_ERRORS) as error:
+    except PARSE_ERRORS as error:
         frame = extract_tb(error.__traceback__)[-1]
         location = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
         reason = f"cannot be read: {type(error).__name__} {error} ({location})"

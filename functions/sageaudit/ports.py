@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # every command and function imports this module, few import 
     from sageaudit.domain.running import WatchState
     from sageaudit.domain.sweep import JobList, ListedJob, ListState, Period, SentEvent
     from sageaudit.domain.usage.measurements import Measurements
+    from sageaudit.errors import UnreadableItem
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -222,6 +223,16 @@ class History(Protocol):
         take. The first request reads about this many, later requests read more.
         """
 
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        """Returns the stored items that lists, sums and decisions have left out because they cannot
+        be read, each once, since they were last taken.
+
+        Reading such an item by its key raises UnreadableItem.
+        """
+
+    def take_unreadable(self) -> tuple[UnreadableItem, ...]:
+        """Returns `unreadable_items`, and forgets them."""
+
     def daily_sums(
         self,
         scope: Scope,
@@ -291,6 +302,9 @@ class DigestLedger(Protocol):
 
     def alerts(self, subject: str) -> Sequence[Alert]:
         """Returns the alerts of a subject (account, region and name), oldest first."""
+
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        """Returns the alerts that were left out because they cannot be read."""
 
     def has_digest(self, last_day: date) -> bool:
         """Returns True if the digest of the week that ended on this day was written."""

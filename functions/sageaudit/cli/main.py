@@ -23,6 +23,7 @@ from sageaudit.cli import commands as command_modules
 from sageaudit.cli.messages import print_message
 from sageaudit.errors import SageauditError
 from sageaudit.exits import Exit, exit_for
+from sageaudit.token_shapes import redact
 
 COMMAND_GROUPS = {
     "Audit jobs": ("audit", "scan", "check", "record"),
@@ -151,7 +152,9 @@ def _run() -> int:
         print_message("interrupted")
         return Exit.INTERRUPTED
     except click.ClickException as error:
-        error.show(sys.stderr)
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(redact(shown.getvalue()), err=True, nl=False)
         return Exit.USAGE
     except SageauditError as error:
         print_message(str(error))

@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from msgspec import Struct
 
+from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.sweep import Period
 from sageaudit.errors import BadUsage
 
@@ -16,8 +17,8 @@ _DAYS_AGO = re.compile(r"(\d{1,4})d\Z", re.ASCII)
 _MOMENT = re.compile(
     r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?\Z", re.ASCII
 )
-_MONTH = re.compile(r"(\d{4})-(\d\d)\Z", re.ASCII)
-_WEEK = re.compile(r"(\d{4})-W(\d\d)\Z", re.ASCII)
+_MONTH = re.compile(r"\d{4}-\d\d\Z", re.ASCII)
+_WEEK = re.compile(r"\d{4}-W\d\d\Z", re.ASCII)
 ONE_DAY = timedelta(days=1)
 FIRST_MOMENT = datetime(2017, 11, 1, tzinfo=UTC)
 """The start of the month of SageMaker's first release. No earlier days are read."""
@@ -149,13 +150,13 @@ def _parse_named_period(text: str, now: datetime) -> tuple[datetime, datetime] |
     if text == "last-month":
         return (first - ONE_DAY).replace(day=1), first
     try:
-        if month := _MONTH.match(text):
-            start = datetime(int(month[1]), int(month[2]), 1, tzinfo=UTC)
+        if _MONTH.match(text):
+            start = parse_moment(f"{text}-01")
             return start, (start + 31 * ONE_DAY).replace(day=1)
-        if week := _WEEK.match(text):
-            start = datetime.fromisocalendar(int(week[1]), int(week[2]), 1).replace(tzinfo=UTC)
+        if _WEEK.match(text):
+            start = parse_moment(f"{text}-1")
             return start, start + 7 * ONE_DAY
-    except (ValueError, OverflowError):
+    except ValueError:
         pass
     return None
 
@@ -166,9 +167,8 @@ def _parse_moment(text: str, now: datetime) -> datetime | None:
     if not _MOMENT.match(text):
         return None
     try:
-        moment = datetime.fromisoformat(text)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
+        return parse_moment(text)
+    except ValueError:
         return None
 
 

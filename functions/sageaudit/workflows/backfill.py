@@ -28,7 +28,7 @@ from sageaudit.domain.audit.record import AuditEntry, RecordOutcome, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.job import FINISHED, duration_text
 from sageaudit.domain.sweep import ListedJob, Period, drop_abandoned_lists, make_event
-from sageaudit.errors import BadHistory, BadUsage, Throttled, Unavailable
+from sageaudit.errors import BadUsage, Throttled, Unavailable, UnreadableItem
 from sageaudit.output.text.links import HistoryLocation
 from sageaudit.output.text.money import Figure
 from sageaudit.output.text.words import count_text
@@ -99,7 +99,7 @@ class Deployment(Struct, frozen=True):
             return BackfillStatus.RECENT
         try:
             is_audited = self.history.summary(key) is not None
-        except BadHistory:  # The sweep reports that the audit cannot be read.
+        except UnreadableItem:  # an audit exists: the sweep reports that it cannot be read
             is_audited = True
         if is_audited:
             return BackfillStatus.AUDITED
@@ -208,7 +208,7 @@ def copy_audits(
         if status in {BackfillStatus.MISSING, BackfillStatus.EVENT_ARRIVED}:
             try:
                 status = _copy_audit(summary, source, deployment.history, now())
-            except BadHistory:
+            except UnreadableItem:
                 status = BackfillStatus.UNREADABLE
         yield summary, status
 
@@ -218,7 +218,7 @@ def _copy_audit(
 ) -> BackfillStatus:
     document = source.audit(summary.key)
     if document is None:
-        raise BadHistory(f"the history lists {summary.job}, but has no audit of it")
+        raise UnreadableItem(summary.key.arn, "is in a list of the history, but has no audit")
     entry = AuditEntry(
         key=summary.key,
         last_modified_at=summary.last_modified_at,

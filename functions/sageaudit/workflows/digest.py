@@ -88,7 +88,7 @@ class DigestWritten(Struct, frozen=True):
 def send_digest(deps: DigestDependencies, *, now: datetime) -> DigestWritten | str:
     """Writes the digest of the newest full week, or returns why it was not written.
 
-    Raises AwsError, BadHistory or MalformedData.
+    Raises AwsError or MalformedData.
     """
     if suppression_reason := no_digest_reason(deps.policy):
         return suppression_reason
@@ -160,7 +160,12 @@ def read_digests(
     """Returns the digest of each route, by the route's number."""
     routes, _ = routes_with_digest(deps.policy)
     digests = make_digests(deps.history, week, routes.values(), decisions, deps.ledger.alerts, now)
-    return dict(zip(routes, digests, strict=True))
+    digest_by_number = dict(zip(routes, digests, strict=True))
+    unreadable_items = (*deps.history.unreadable_items(), *deps.ledger.unreadable_items())
+    return {
+        number: replace(digest, unreadable_items=unreadable_items)
+        for number, digest in digest_by_number.items()
+    }
 
 
 def _store_report(

@@ -25,7 +25,7 @@ from sageaudit.domain.prices.market import InstanceType
 from sageaudit.domain.sweep import Period
 from sageaudit.domain.usage.measure import unpack
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.errors import BadHistory, JobNotFound, MalformedData
+from sageaudit.errors import JobNotFound, MalformedData
 from sageaudit.output.html.contents import (
     MAX_DETAILED_JOBS,
     MAX_LISTED_JOBS,
@@ -184,6 +184,8 @@ def assemble_account_report(
     )
     details = _Details(source, summaries)
     families = next(sums_by.sums for sums_by in sums_by_column if sums_by.column == "Family")
+    top_changes = [*islice(_top_changes(details, families, recommendations), _MAX_TOP_CHANGES)]
+    details_by_index = details.read_all()
     return AccountReport(
         scope=f"Account {only_account}" if only_account else f"{len(accounts)} accounts",
         since=period.since,
@@ -193,10 +195,11 @@ def assemble_account_report(
         column_sums=sums_by_column,
         summaries=summaries,
         recommendations=recommendations,
-        top_changes=[*islice(_top_changes(details, families, recommendations), _MAX_TOP_CHANGES)],
-        details=details.read_all(),
+        top_changes=top_changes,
+        details=details_by_index,
         previous_period=period_before,
         omitted_jobs=omitted_count,
+        unreadable_items=len(source.history.unreadable_items()),
     )
 
 
@@ -386,5 +389,5 @@ def _usage(source: ReportSource, summary: AuditSummary) -> Measurements | None:
             return None
         job = parse(detail.describe, detail.tags, account=summary.account, region=summary.region)
         return unpack(detail.series, as_of(job, job.ended_at or summary.ended_at), source.types)
-    except (BadHistory, MalformedData):
+    except MalformedData:
         return None

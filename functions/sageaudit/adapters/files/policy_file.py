@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from sageaudit.adapters.files.local_files import wrong_format_reason_of_bytes
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.ref import REGION
+from sageaudit.domain.moments import parse_day
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.discounts import Discounts
 from sageaudit.domain.policy.policy import Policy, parse
@@ -152,8 +152,8 @@ def _rate(row: Mapping[str, Any]) -> OwnRate:
         component=Component(row["component"]),
         what=str(row["type"]),
         usd=Decimal(row["usd"]),
-        first=date.fromisoformat(row["first"]),
-        last=date.fromisoformat(row["last"]),
+        first=parse_day(row["first"]),
+        last=parse_day(row["last"]),
         quantity=Decimal(row["quantity"]),
         source=str(row["source"]),
         note=None if row.get("note") is None else str(row["note"]),

@@ -10,7 +10,6 @@ import json
 import re
 import stat
 from collections.abc import Callable, Collection, Iterator, Mapping
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +33,12 @@ from sageaudit.domain.job.fields import DERIVED, UNKNOWN, StoredAs, read_fields
 from sageaudit.domain.job.job_fields import STORED_FIELDS
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import REGION
+from sageaudit.domain.moments import parse_day
 from sageaudit.domain.policy.policy import IGNORE_TAG as EXEMPTION
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.token_shapes import is_name
 from sageaudit.domain.usage.measurements import METRIC_DENIED_CODE, RawSeries
 from sageaudit.errors import BadUsage
+from sageaudit.token_shapes import is_name
 
 _WIDTH = 100
 _TAGS = Policy().tag_names
@@ -305,7 +305,7 @@ class _Anonymizer(Struct, frozen=True):
         if not equals:
             return word if word in self.rules else self.names.word("val", word)
         try:
-            return f"until={date.fromisoformat(until)}" if key == "until" else "-=-"
+            return f"until={parse_day(until)}" if key == "until" else "-=-"
         except ValueError:
             return "until=-"
 

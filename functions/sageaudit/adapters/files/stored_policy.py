@@ -19,6 +19,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from sageaudit.domain.moments import parse_day
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.errors import PARSE_ERRORS, BadPolicy
 
@@ -77,7 +78,7 @@ def _read(value: Any, kind: Any) -> Any:
     if origin in {frozenset, Decimal} or (isinstance(origin, type) and issubclass(origin, Enum)):
         return origin(value)
     if origin is date:
-        return date.fromisoformat(value)
+        return parse_day(value)
     if isinstance(origin, type) and issubclass(origin, Struct):
         types = get_type_hints(origin)
         return origin(**{name: _read(value[name], types[name]) for name in types})

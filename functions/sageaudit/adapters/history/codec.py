@@ -16,7 +16,8 @@ from sys import intern
 from types import NoneType
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-from msgspec import NODEFAULT
+import msgspec
+from msgspec import NODEFAULT, Struct
 from msgspec.structs import FieldInfo, asdict, fields
 
 from sageaudit.adapters.files.exact_json import gzip_json, read_gzip_json
@@ -25,6 +26,7 @@ from sageaudit.domain.audit.finding_document import Recommendation
 from sageaudit.domain.audit.record import Detail, FindingRow
 from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Sums
+from sageaudit.domain.moments import as_utc, parse_day, parse_moment
 from sageaudit.domain.resize.candidate import CostlierStep
 
 MAX_TEXT_LENGTH = 2_000
@@ -39,16 +41,29 @@ Item = dict[str, Any]
 StoredT = TypeVar(
     "StoredT", AuditSummary, FindingRow, JobKey, Recommendation, CostlierStep, Decision
 )
+RowT = TypeVar("RowT", bound=Struct)
 MAX_NAME_LENGTH = 200
+_MAX_EXPONENT = 24
+"""Figures with more digits are no figures of a job, and would fail when they are rounded."""
 _MAX_DETAIL_BYTES = 350_000
 """The maximum size of a detail's gzipped description and series. A larger detail loses its series.
 """
 _RUN_FIELD_NAMES = frozenset(RUN_FIELDS)
 _FORMS = (AuditSummary, FindingRow, JobKey, Recommendation, CostlierStep, Decision)
 _FIELDS_IN_FINDINGS = frozenset({"key", "job", "family", "owner", "ended_at"})
+
+
+def read_decimal(value: Any) -> Decimal:
+    """Returns the number. Raises ValueError if no figure of a job can be so large or small."""
+    number = Decimal(value)
+    if not number.is_finite() or abs(number.adjusted()) > _MAX_EXPONENT:
+        raise ValueError(f"{number} is not a figure of a job")
+    return number
+
+
 _NUMBERS: dict[type[Sums | RuleSums], dict[str, Callable[[Any], Any]]] = {
     form: {
-        name: Decimal if name.endswith("_usd") else int
+        name: read_decimal if name.endswith("_usd") else int
         for name in form.__struct_fields__
         if name != "rules"
     }
@@ -85,21 +100,9 @@ def through_sk(moment: datetime) -> str:
     return f"{moment_text(moment)}$"
 
 
-def as_utc(moment: datetime) -> datetime:
-    """Returns the time in UTC. A time without a zone counts as UTC."""
-    if moment.tzinfo is UTC:
-        return moment
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
 def moment_text(moment: datetime) -> str:
     """Returns the time as ISO 8601 in UTC, always 27 characters."""
     return as_utc(moment).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
-def read_moment(text: str) -> datetime:
-    """Reads a time in ISO 8601."""
-    return as_utc(datetime.fromisoformat(text))
 
 
 def epoch_s(moment: datetime) -> int:
@@ -145,8 +148,17 @@ def to_attributes(row: StoredT, readers: Iterable[FieldReader]) -> Item:
 
 
 def from_item(row_type: type[StoredT], item: Item) -> StoredT:
-    """Reads a row from its item. Raises KeyError if a required attribute is missing."""
-    return row_type(**read_fields(READERS_BY_TYPE[row_type], item))
+    """Reads the row of an item. Raises one of PARSE_ERRORS for an item of another form."""
+    return make_row(row_type, read_fields(READERS_BY_TYPE[row_type], item))
+
+
+def make_row(row_type: type[RowT], values: dict[str, Any]) -> RowT:
+    """Returns a row of these values. Raises ValueError if a value has another type than its field.
+
+    The row has the given values themselves, which many rows may share: msgspec would copy them.
+    """
+    msgspec.convert(values, row_type)
+    return row_type(**values)
 
 
 def read_fields(readers: Iterable[FieldReader], item: Item) -> dict[str, Any]:
@@ -234,9 +246,15 @@ def detail_to_item(detail: Detail) -> Item:
 
 
 def read_detail(item: Item) -> Detail:
-    """Reads a detail from the attributes that `detail_to_item` made."""
+    """Reads the detail from the attributes that `detail_to_item` made. Raises PARSE_ERRORS."""
     job = read_gzip_json(item["description"])
-    return Detail(job["describe"], job["tags"], item["series"], item.get("note"))
+    values = {
+        "describe": job["describe"],
+        "tags": job["tags"],
+        "series": item["series"],
+        "note": item.get("note"),
+    }
+    return make_row(Detail, values)
 
 
 def _readers(form: type[Any]) -> tuple[FieldReader, ...]:
@@ -250,10 +268,14 @@ def _readers(form: type[Any]) -> tuple[FieldReader, ...]:
         default = None if can_be_none else _empty_default(field)
         is_optional = can_be_none or default is not None
         is_nested = get_origin(value_type) in {tuple, Mapping} or value_type is Sums
-        readers.append(
-            FieldReader(field.name, _value_reader(value_type), is_optional, default, is_nested)
-        )
+        read = _read_final_metrics if field.name == "final_metrics" else _value_reader(value_type)
+        readers.append(FieldReader(field.name, read, is_optional, default, is_nested))
     return tuple(readers)
+
+
+def _read_final_metrics(values: Mapping[str, Any]) -> dict[str, Decimal]:
+    # a metric of the job's own code may have any exponent
+    return {intern(name): Decimal(value) for name, value in values.items()}
 
 
 def _empty_default(field: FieldInfo) -> object:
@@ -271,15 +293,19 @@ def _value_reader(hint: Any) -> Callable[..., Any] | None:
         if form in (Recommendation, CostlierStep):
             return lambda items: tuple(from_item(form, item) for item in items)
         return tuple
-    if get_origin(hint) is Mapping and get_args(hint)[1] is str:
-        return lambda values: {intern(name): value for name, value in values.items()}
     if get_origin(hint) is Mapping:
-        convert = Decimal if Decimal in get_args(hint) else lambda text: text
-        return lambda values: {intern(name): convert(value) for name, value in values.items()}
+        value_hint = get_args(hint)[1]
+        if Decimal in (value_hint, *get_args(value_hint)):
+            return lambda values: {
+                intern(name): None if value is None else read_decimal(value)
+                for name, value in values.items()
+            }
+        return lambda values: {intern(name): value for name, value in values.items()}
     reader: Callable[..., Any] = {
         JobKey: from_item,
-        date: date.fromisoformat,
-        datetime: read_moment,
+        Decimal: read_decimal,
+        date: parse_day,
+        datetime: parse_moment,
         Sums: _read_sums,
     }.get(hint, hint)
     return reader

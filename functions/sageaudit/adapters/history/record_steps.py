@@ -15,13 +15,17 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from sageaudit.adapters.files.exact_json import gzip_text, to_json
-from sageaudit.adapters.history.codec import as_utc, moment_sk
+from sageaudit.adapters.files.exact_json import gzip_text, read_gzip_json, to_json
+from sageaudit.adapters.history.codec import (
+    moment_sk,
+)
 from sageaudit.adapters.history.rows import unlisted_finding_count
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import MAX_EARLIER_RUNS, AuditEntry, RecordOutcome, RecordResult
+from sageaudit.domain.audit.stored_document import check_document
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
+from sageaudit.domain.moments import as_utc
 from sageaudit.structs import replace
 
 STAMP_LENGTH = 8
@@ -197,6 +201,11 @@ def document_digest(document: AuditDocument) -> str:
 def to_stored_bytes(document: AuditDocument, version: int) -> bytes:
     """Returns a document's stored bytes: gzipped JSON with the version, trimmed to fit one item."""
     return gzip_text(to_stored_json(document, version))
+
+
+def read_stored_bytes(packed: bytes) -> AuditDocument:
+    """Returns the document that `to_stored_bytes` stored. Raises GZIP_JSON_ERRORS or ValueError."""
+    return check_document(read_gzip_json(packed))
 
 
 def to_stored_json(document: AuditDocument, version: int) -> str:

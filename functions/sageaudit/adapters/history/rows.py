@@ -8,7 +8,9 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from sageaudit.adapters.files.exact_json import replace_surrogates
-from sageaudit.adapters.history.codec import MAX_TEXT_LENGTH, as_utc, read_moment
+from sageaudit.adapters.history.codec import (
+    MAX_TEXT_LENGTH,
+)
 from sageaudit.domain.alert.audit_figures import read_recommendations
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.bill_document import BillDocument, qualify_bill, undercounted_parts
@@ -20,6 +22,7 @@ from sageaudit.domain.audit.sums import storable_usd, sums_from_document
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
 from sageaudit.domain.job.job import seconds_between, sum_if_complete
 from sageaudit.domain.job.ref import JobRef
+from sageaudit.domain.moments import as_utc, parse_moment
 from sageaudit.domain.reconcile.lines import full_usage_type, lines_from_audit
 from sageaudit.output.text.finding import fix_text
 from sageaudit.structs import replace
@@ -36,7 +39,7 @@ def make_summary(entry: AuditEntry, version: int, digest: str) -> AuditSummary:
     """Returns the summary of an entry that becomes this version of the audit."""
     document = entry.document
     job, audit = document["job"], document["audit"]
-    due_at = None if audit["settled"] or audit["due_at"] is None else read_moment(audit["due_at"])
+    due_at = None if audit["settled"] or audit["due_at"] is None else parse_moment(audit["due_at"])
     summary = AuditSummary(
         key=normalized_key(entry),
         version=version,
@@ -85,7 +88,7 @@ def make_summary(entry: AuditEntry, version: int, digest: str) -> AuditSummary:
 def _seconds(begin: str | None, end: str | None) -> int | None:
     if begin is None or end is None:
         return None
-    seconds = seconds_between(read_moment(begin), read_moment(end))
+    seconds = seconds_between(parse_moment(begin), parse_moment(end))
     return None if seconds is None else round(seconds)
 
 
@@ -224,7 +227,7 @@ def normalized_key(entry: AuditEntry) -> JobKey:
 
 def _ended_at(entry: AuditEntry) -> datetime:
     ended_text = entry.document["job"]["ended_at"]
-    return as_utc(entry.key.created_at) if ended_text is None else read_moment(ended_text)
+    return as_utc(entry.key.created_at) if ended_text is None else parse_moment(ended_text)
 
 
 def _owner(document: AuditDocument) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import islice
@@ -21,12 +21,7 @@ from sageaudit.adapters.aws.sqs import MAX_VISIBILITY_S, SqsQueue
 from sageaudit.adapters.lambda_runtime.records import FIRST_SENT_ATTRIBUTE, SqsMessage, TableChange
 from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.domain.alert.backoff import GIVE_UP_AFTER, doubled_s
-from sageaudit.errors import (
-    AwsError,
-    BadHistory,
-    MalformedData,
-    RejectedEvent,
-)
+from sageaudit.errors import AwsError, MalformedData, RejectedEvent, UnreadableItem
 from sageaudit.ports import Queue
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
@@ -103,6 +98,7 @@ class Batch(Struct, Generic[R]):
     retries: RetryPolicy[R]
     report: RecordReport
     begin: Callable[[float | None], None] = lambda _: None
+    take_unreadable: Callable[[], Iterable[UnreadableItem]] = tuple
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Processes the records, and returns those to deliver again."""
@@ -127,6 +123,7 @@ class Batch(Struct, Generic[R]):
             self.report.error("record failed", **labels, **_error_labels(error))
             return False
         finally:
+            self.report.unreadable(self.take_unreadable())
             self.report.flush()
 
     def _is_processed(self, record: R, labels: Mapping[str, str]) -> bool:
@@ -139,7 +136,7 @@ class Batch(Struct, Generic[R]):
             self.report.error("record rejected", **labels, **reason)
         except RetryRecord as retry:
             return self._retry(record, labels, str(retry), retry.wait_s)
-        except (AwsError, BadHistory, MalformedData) as error:
+        except (AwsError, MalformedData) as error:
             self.report.count(self.failed)
             self.report.error("record failed", **labels, **_error_labels(error))
             return self._retry(record, labels, str(error))

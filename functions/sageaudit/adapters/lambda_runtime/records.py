@@ -11,16 +11,18 @@ from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
-from sageaudit.adapters.files.exact_json import GZIP_JSON_ERRORS, read_gzip_json, read_gzip_text
+from sageaudit.adapters.files.exact_json import GZIP_JSON_ERRORS, read_gzip_text
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
     DIGEST_PREFIX,
+    JOB_PREFIX,
     NOTICE_PREFIX,
     PARTITION_KEY,
     SORT_KEY,
     WATCH_PREFIX,
 )
+from sageaudit.adapters.history.record_steps import read_stored_bytes
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.policy.routes import CHANNEL_NAME
@@ -30,7 +32,7 @@ T = TypeVar("T")
 FIRST_SENT_ATTRIBUTE = "first-sent"
 """Attribute of a message that was sent again: when it was first sent, in epoch milliseconds."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
-_RUN = re.compile(r"JOB#(?P<arn>.+)#(?P<created_ms>-?[0-9]{1,15})")
+_RUN = re.compile(rf"{JOB_PREFIX}(?P<arn>.+)#(?P<created_ms>-?[0-9]{{1,15}})")
 _VERSION = re.compile(
     rf"(?:{AUDIT_PREFIX}|{NOTICE_PREFIX})(?P<version>[0-9]{{5,9}})(?:#{CHANNEL_NAME})?"
 )
@@ -162,11 +164,8 @@ class TableChange(Struct, frozen=True):
             raise MalformedData(name, "cannot be unpacked") from error
 
     def document(self) -> AuditDocument:
-        """Returns an audit's document. Raises MalformedData."""
-        document: AuditDocument = self._read_binary("document", read_gzip_json)
-        if not isinstance(document, dict):
-            raise MalformedData("document", "is not an object")
-        return document
+        """Returns the document of an audit. Raises MalformedData."""
+        return self._read_binary("document", read_stored_bytes)
 
     @property
     def _stream(self) -> dict[str, Any]:
@@ -193,7 +192,7 @@ def notice_labels(pk: str, sk: str) -> dict[str, Any]:
     if _DIGEST.fullmatch(pk) and _VERSION.fullmatch(sk):
         return {"digest": pk.rpartition("#")[2]}
     if pk.startswith(WATCH_PREFIX):
-        key, number = parse_version(f"JOB#{pk.removeprefix(WATCH_PREFIX)}", sk)
+        key, number = parse_version(f"{JOB_PREFIX}{pk.removeprefix(WATCH_PREFIX)}", sk)
         return {"job": key.arn, "said": number}
     key, version = parse_version(pk, sk)
     return {"job": key.arn, "version": version}

@@ -18,7 +18,13 @@ from sageaudit.cli.messages import print_json, print_message
 from sageaudit.cli.query_options import HistoryChoice
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelConfig, Destination, Service
+from sageaudit.domain.policy.routes import (
+    OWN_TOPIC,
+    ChannelConfig,
+    Destination,
+    Service,
+    is_channel_name,
+)
 from sageaudit.domain.policy.scope import DigestSchedule
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.card import MessageCard, Payload
@@ -188,6 +194,8 @@ def _channel_config(name: str, policy: Policy) -> ChannelConfig:
         },
         **policy.channels,
     }
+    if not is_channel_name(name):  # not repeated, since it may be an address
+        raise BadUsage("--channel takes the name of a channel of the policy, not its address")
     if name not in configs:
         suggestion = did_you_mean(name, sorted(configs))
         raise BadUsage(f"--channel {name}: the policy has no such channel{suggestion}")

@@ -15,6 +15,7 @@ from sageaudit.cli.messages import print_message
 from sageaudit.cli.views import reconciliation
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.job.job import FINISHED
+from sageaudit.domain.moments import parse_day
 from sageaudit.domain.reconcile.lines import AuditedMonth, lines_from_audit
 from sageaudit.domain.reconcile.reconcile import reconcile as compare
 from sageaudit.domain.sweep import Period
@@ -130,7 +131,7 @@ def _has_bill(summary: AuditSummary) -> bool:
 
 def _month(text: str, today: date) -> date:
     try:
-        first_day = date.fromisoformat(f"{text}-01")
+        first_day = parse_day(f"{text}-01")
     except ValueError:
         raise BadUsage(f"--month {text} is not a month: write YYYY-MM, such as 2026-10") from None
     if first_day > today:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from sageaudit.domain.audit.finding_document import fill_document, round_usd
 from sageaudit.domain.bill.bill import UPPER_BOUND, Basis, BillLine
@@ -42,8 +42,8 @@ class BillDocument(TypedDict):
     spot_saved_usd: Decimal | None
     prepaid_value_usd: Decimal | None
     notes: list[str]
-    spend_qualifier: str
-    """A SpendQualifier: how exactly the total is known."""
+    spend_qualifier: Annotated[str, SpendQualifier]
+    """How exactly the total is known."""
 
 
 def missing_parts(bill: BillDocument) -> list[str]:

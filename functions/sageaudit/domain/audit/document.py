@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
-from sageaudit.domain.audit.audit import Audit
+from sageaudit.domain.audit.audit import Audit, Judged
 from sageaudit.domain.audit.bill_document import BillDocument, line_document, qualify_bill
 from sageaudit.domain.audit.finding_document import (
     FindingDocument,
@@ -28,6 +28,9 @@ from sageaudit.domain.audit.finding_document import (
 )
 from sageaudit.domain.bill.counterfactual import Slice
 from sageaudit.domain.bill.idle_capacity import IdleCapacity, IdleCause, Unit
+from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.moments import Moment
 from sageaudit.domain.usage.measurements import Measurements, Metric
 
 SCHEMA = 1
@@ -43,8 +46,8 @@ class AuditDocument(TypedDict):
     audit: AuditDocumentMeta
     phases: list[PhaseDocument]
     bill: BillDocument
-    judged: str
-    """How much of the run was judged: a value of Judged."""
+    judged: Annotated[str, Judged]
+    """How much of the run was judged."""
     not_judged: list[str]
     """A few sentences on what was not judged, why, and what to do; none if all was judged."""
     avoidable_usd: Decimal | None
@@ -109,24 +112,23 @@ class JobDocument(TypedDict):
 
     name: str
     arn: str | None
-    kind: str
-    """The kind of job: a value of JobKind."""
+    kind: Annotated[str, JobKind]
     status: str
     account: str | None
     region: str | None
     family: str
     owner: str | None
-    created_at: str | None
-    started_at: str | None
-    ended_at: str | None
+    created_at: Annotated[str, Moment] | None
+    started_at: Annotated[str, Moment] | None
+    ended_at: Annotated[str, Moment] | None
     tags: dict[str, str | None]
     """The cost tags that the policy shows; null for a tag that the job does not have."""
     image: str | None
     """The container image, without the digest."""
     instances: str | None
     """The instances, for people: "2 x ml.g5.12xlarge"."""
-    purchase: str | None
-    """How the capacity was bought: a value of Purchase. None for a roll-up, or if unknown."""
+    purchase: Annotated[str, Purchase] | None
+    """How the capacity was bought. None for a roll-up, or if unknown."""
     parent: str | None
     """ARN of the tuning, AutoML, labeling, monitoring or training job that started the job."""
 
@@ -153,7 +155,7 @@ class AuditDocumentMeta(TypedDict):
 
     version: int
     settled: bool
-    due_at: str | None
+    due_at: Annotated[str, Moment] | None
     ruleset: str
     policy: str
     coverage: CoverageDocument

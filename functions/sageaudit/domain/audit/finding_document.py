@@ -9,7 +9,7 @@ import enum
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any, TypedDict, TypeVar, cast
+from typing import Annotated, Any, TypedDict, TypeVar, cast
 
 from msgspec import Struct
 
@@ -27,6 +27,7 @@ from sageaudit.domain.bill.finding import (
     Severity,
     Unknown,
 )
+from sageaudit.domain.moments import Day
 
 Outcomes = Sequence[tuple[RuleInfo, Outcome]]
 Shape = TypeVar("Shape")
@@ -83,12 +84,9 @@ class FindingDocument(TypedDict):
 
     rule: str
     id: str
-    severity: str
-    """The value of a Severity."""
-    confidence: str
-    """The value of a Confidence."""
-    bucket: str
-    """The value of a Bucket."""
+    severity: Annotated[str, Severity]
+    confidence: Annotated[str, Confidence]
+    bucket: Annotated[str, Bucket]
     summary: str
     saving_usd: Decimal | None
     saving_alone_usd: Decimal | None
@@ -222,7 +220,7 @@ class ExemptDocument(TypedDict):
     """Who accepted a finding, until when (ISO date; None without an end) and why."""
 
     by: str
-    until: str | None
+    until: Annotated[str, Day] | None
     reason: str
 
 

@@ -13,7 +13,6 @@ from msgspec import Struct
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
-from sageaudit.errors import BadHistory
 
 MAX_EARLIER_RUNS = 50
 """The most earlier runs that a run is compared with: one query of about 80 KB."""
@@ -176,11 +175,8 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
         return RunQuery(RunIndex.RULE, (rule,))
 
     @staticmethod
-    def due_until(until: datetime) -> RunQuery[AuditSummary | BadHistory]:
-        """Returns the query for the runs whose audit is due by `until`, the oldest first.
-
-        The query returns a row that cannot be read as an error.
-        """
+    def due_until(until: datetime) -> RunQuery[AuditSummary]:
+        """Returns the query for the runs whose audit is due by `until`, the oldest first."""
         return RunQuery(RunIndex.DUE, (until.isoformat(),))
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from decimal import Decimal
 
 from sageaudit.domain.audit.audit import Audit, Judged, Judgement, combine_judgements
@@ -28,6 +27,7 @@ from sageaudit.domain.bill.finding import Bucket, Finding, Severity
 from sageaudit.domain.job.job import Job, sum_if_complete
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import rollup_from_arn
+from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.structs import replace
 
@@ -44,7 +44,7 @@ def rollup_job_from_children(children: Sequence[AuditDocument]) -> Job:
     rows = [child["job"] for child in children]
     first = rows[0]
     times = [
-        (datetime.fromisoformat(row["started_at"]), datetime.fromisoformat(row["ended_at"]))
+        (parse_moment(row["started_at"]), parse_moment(row["ended_at"]))
         for row in rows
         if row["started_at"] and row["ended_at"]
     ]

@@ -19,6 +19,7 @@ from sageaudit.domain.bill.counterfactual import Severities
 from sageaudit.domain.bill.finding import Bucket, Detection, Exemption, Finding, RuleInfo
 from sageaudit.domain.job.job import sum_if_complete
 from sageaudit.domain.job.parts import Objective
+from sageaudit.domain.moments import parse_moment
 
 _ZERO = Decimal(0)
 _ORDER = (Bucket.LOST, Bucket.AVOIDABLE, Bucket.POSSIBLE, Bucket.NONE)
@@ -74,7 +75,7 @@ def trial_from_document(
 
 
 def _moment(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
+    return None if text is None else parse_moment(text)
 
 
 class TrialSavings(Struct, frozen=True):

@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.domain import token_shapes
+from sageaudit import token_shapes
 from sageaudit.domain.job import fields, hints
 from sageaudit.domain.job.addresses import bucket_name, is_data_pinned
 from sageaudit.domain.job.course import DOWNLOADS
@@ -30,8 +30,8 @@ from sageaudit.domain.job.job_fields import STORED_FIELDS, job_arguments
 from sageaudit.domain.job.kinds import kind_from_answer
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.job.settings import mark_unset_settings, read_settings
-from sageaudit.domain.token_shapes import WITHHELD, is_name, is_tag
 from sageaudit.errors import MalformedData
+from sageaudit.token_shapes import WITHHELD, is_name, is_tag
 
 OBJECTIVE_HYPERPARAMETER = "_tuning_objective_metric"
 """The hyperparameter by which a tuning job tells its trials the objective."""

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, TypeGuard, TypeVar
 
+from sageaudit.domain.moments import YEARS_TEXT, as_utc, has_valid_year
 from sageaudit.errors import MalformedData
 
 _MILLISECONDS_FROM = 100_000_000_000
@@ -24,7 +25,6 @@ _MILLISECONDS_FROM = 100_000_000_000
 it in the year 5138; milliseconds passed it in 1973."""
 _MAX_NUMBER = 10**9
 """No job has more seconds, instances or GB than this; sums of larger numbers would overflow."""
-_YEARS = range(1970, 2200)
 _DIGITS = re.compile(r"-?\d{1,17}(?:\.\d+)?\Z")
 
 Value = TypeVar("Value")
@@ -151,11 +151,9 @@ def parsed_time(value: object, key: str) -> datetime | None:
             moment = datetime.fromisoformat(value)
         else:
             raise MalformedData(key, "is not a time")
-        if moment.year not in _YEARS:
-            raise MalformedData(key, f"is not a time of {_YEARS[0]} to {_YEARS[-1]}")
-        if moment.tzinfo is None:
-            return moment.replace(tzinfo=UTC)
-        return moment.astimezone(UTC)
+        if not has_valid_year(moment):
+            raise MalformedData(key, f"is not a time of {YEARS_TEXT}")
+        return as_utc(moment)
     except (ValueError, OverflowError, OSError) as error:
         raise MalformedData(key, "is not a time") from error
 

@@ -20,6 +20,7 @@ from sageaudit.domain.bill.counterfactual import SeverityLimits
 from sageaudit.domain.bill.finding import Exemption, RuleInfo, Severity
 from sageaudit.domain.job.describe import SAGEAUDIT_TAGS, TagNames
 from sageaudit.domain.job.parts import Direction
+from sageaudit.domain.moments import parse_day
 from sageaudit.domain.policy.discounts import Discounts, parse_discounts
 from sageaudit.domain.policy.routes import (
     ChannelConfig,
@@ -54,8 +55,8 @@ from sageaudit.domain.policy.table_reader import (
     TableReader,
 )
 from sageaudit.domain.prices.known_prices import OwnRates
-from sageaudit.domain.token_shapes import is_name
 from sageaudit.structs import replace
+from sageaudit.token_shapes import is_name
 
 _OWNER_TAGS = ("owner", "Owner", "team", "Team", "sagemaker:user-profile-arn")
 _MAX_COST_TAGS = 3
@@ -353,4 +354,4 @@ def _read_until(words: list[str]) -> date | None:
     if not words:
         return None
     [word] = words
-    return date.fromisoformat(word.removeprefix("until="))
+    return parse_day(word.removeprefix("until="))

@@ -166,6 +166,11 @@ class Routes(Struct, frozen=True):
         return Destination(tuple(names), tuple(matching))
 
 
+def is_channel_name(text: str) -> bool:
+    """Returns whether a channel can have this name."""
+    return _NAME.match(text) is not None and len(text) <= _MAX_NAME_LENGTH
+
+
 def default_channels() -> dict[str, ChannelConfig]:
     """Returns the channels of a policy without `[channels]`: the stack's own topic."""
     return {OWN_TOPIC: ChannelConfig("sns")}
@@ -175,7 +180,7 @@ def parse_channels(reader: TableReader) -> dict[str, ChannelConfig]:
     """Reads `[channels]`, and adds the stack's own topic. Raises BadPolicy."""
     channels = default_channels()
     for name in reader.table:
-        if not _NAME.match(name) or len(name) > _MAX_NAME_LENGTH:
+        if not is_channel_name(name):
             why = (
                 "is not a channel name: lower-case letters, digits and -,"
                 f" {_MAX_NAME_LENGTH} at most"
@@ -253,6 +258,8 @@ def parse_routes(
 def _names(reader: TableReader, key: str, channels: Mapping[str, object]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(reader.strings(key)))
     for name in names:
+        if not is_channel_name(name):  # not repeated, since it may be an address
+            raise reader.error(key, "has a text that is no channel's name")
         if name not in channels:
             near = did_you_mean(name, sorted(channels))
             raise reader.error(key, f"names {name!r}: there is no such channel{near}")

@@ -20,6 +20,7 @@ from sageaudit.domain.bill.finding import Exemption, Severity
 from sageaudit.domain.job.describe import STATES
 from sageaudit.domain.job.fields import StoredAs
 from sageaudit.domain.job.settings import PRESENT, SETTINGS, SettingValue
+from sageaudit.domain.moments import YEARS_TEXT, has_valid_year
 from sageaudit.domain.nearest import did_you_mean, nearest_name
 from sageaudit.domain.policy.table_reader import (
     MAX_NUMBER,
@@ -29,9 +30,9 @@ from sageaudit.domain.policy.table_reader import (
     full_key,
     is_number,
 )
-from sageaudit.domain.token_shapes import is_tag
 from sageaudit.errors import BadPolicy
 from sageaudit.structs import replace
+from sageaudit.token_shapes import is_tag
 
 NOT_SET = "not set"
 TAG_PREFIX = "Tags."
@@ -191,6 +192,8 @@ def parse_exemption(reader: TableReader, catalogue: Catalogue) -> FamilyExemptio
         raise reader.error("rule", f"names {rule!r}: {unknown_rule_message(rule, catalogue)}")
     if until is not None and type(until) is not date:
         raise reader.error("until", "is not a date such as 2027-01-31")
+    if until is not None and not has_valid_year(until):
+        raise reader.error("until", f"is not in the years {YEARS_TEXT}")
     return FamilyExemption(rule, family, Exemption(by, until, reason))
 
 

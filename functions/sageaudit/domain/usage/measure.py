@@ -18,8 +18,8 @@ from msgspec.structs import astuple
 from sageaudit.domain.job.course import work_windows
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.prices.market import InstanceType
-from sageaudit.domain.token_shapes import is_name
 from sageaudit.domain.usage.measurements import (
     HOSTS_UNMAPPED,
     TYPES_MIXED,
@@ -32,6 +32,7 @@ from sageaudit.domain.usage.measurements import (
 )
 from sageaudit.domain.usage.series import Series, mean, percentile
 from sageaudit.structs import replace
+from sageaudit.token_shapes import is_name
 
 _MAX_OVERSHOOT = 1.05
 """A utilisation above this share of 100% shows a wrong number of cores. A busy core reads up to
@@ -341,7 +342,7 @@ def _packed_curve(curve: Curve) -> dict[str, object]:
 
 
 def _unpacked_curve(packed: Mapping[str, Any]) -> Curve:
-    start = datetime.fromisoformat(packed["start"])
+    start = parse_moment(packed["start"])
     moments = (start + timedelta(seconds=second) for second in packed["s"])
     return Curve(tuple(zip(moments, packed["values"], strict=True)))
 
@@ -373,6 +374,6 @@ def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measur
         },
         missing={Metric(m): Missing(*fields) for m, fields in document["missing"].items()},
         notes=tuple(document["notes"]),
-        begins_at=datetime.fromisoformat(begins_at) if begins_at else None,
+        begins_at=parse_moment(begins_at) if begins_at else None,
         curves={name: _unpacked_curve(steps) for name, steps in document.get("curves", {}).items()},
     )

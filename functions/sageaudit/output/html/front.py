@@ -68,7 +68,11 @@ def first_screen(report: AccountReport) -> Markup:
 
 def _lead(report: AccountReport) -> Markup:
     dates = price_dates([job.document for job in report.details.values()])
-    notes = ["A job counts on the day (UTC) on which it ended", dates]
+    unreadable_text = None
+    if report.unreadable_items:
+        items_text = count_text(report.unreadable_items, "stored item")
+        unreadable_text = f"All figures lack {items_text} that cannot be read"
+    notes = ["A job counts on the day (UTC) on which it ended", dates, unreadable_text]
     days_text = period_text(report.since, report.until)
     coverage = report.coverage
     coverage_text = ""

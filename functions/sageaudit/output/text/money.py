@@ -32,6 +32,8 @@ ROUND_DOWN = ROUND_FLOOR
 """The rounding of possible savings, so that they never promise more than was found."""
 ROUND_NEAREST = ROUND_HALF_UP
 """The rounding of all other approximate amounts."""
+_MAX_EXPONENT = 20
+"""No amount of a job has more digits."""
 _CENT = Decimal("0.01")
 _LESS_THAN_CENT = f"<${_CENT}"
 _MICRO = Decimal("0.000001")
@@ -126,7 +128,7 @@ def sum_figures(figures: Iterable[Figure]) -> Figure:
 
 def format_usd(amount: Decimal | None) -> str:
     """Returns `$1,234.56`, `-$2.00`, `<$0.01` or `unknown`."""
-    if amount is None:
+    if amount is None or amount.adjusted() > _MAX_EXPONENT:
         return UNKNOWN
     size = abs(amount)
     if 0 < size < _CENT:
@@ -189,7 +191,9 @@ def format_rate(amount: Decimal | None) -> str:
 
 
 def percent_text(part: Decimal, whole: Decimal) -> str:
-    """Returns `77%`. A share near 0% or 100% is "<1%" or ">99%"."""
+    """Returns `77%`. A share near 0% or 100% is "<1%" or ">99%", and a share of nothing unknown."""
+    if not whole:
+        return UNKNOWN
     ratio = part / whole
     if 0 < ratio < _ALMOST_NONE:
         return "<1%"

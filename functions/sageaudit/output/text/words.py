@@ -10,6 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.bill import Basis
 from sageaudit.domain.job.job import duration_text
+from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.output.text.money import format_rate, format_usd
 from sageaudit.output.text.untrusted import cut_middle
@@ -62,6 +63,9 @@ NO_TYPE_LABEL = "several or unknown"
 GUIDES_TITLE = "Guides: advice without dollars"
 NO_GUIDES_TEXT = "No guide applies to this job."
 
+_MAX_WRITTEN_EXPONENT = 15
+"""Larger numbers are written as `1.234e+30`."""
+
 
 def count_text(count: int, word: str) -> str:
     """Returns `1 run`, `2 runs`."""
@@ -76,6 +80,8 @@ def format_number(value: Decimal | float, places: int = 2) -> str:
     number = Decimal(str(value))
     if not number.is_finite():
         return "unknown"
+    if number.adjusted() > _MAX_WRITTEN_EXPONENT:  # such as a loss that has diverged
+        return f"{number:.3e}"
     if number and abs(number) < Decimal("0.1"):
         places = min(3 - number.adjusted(), 12)
     text = f"{number.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,f}"
@@ -87,7 +93,7 @@ def parse_time(iso: str | None) -> datetime | None:
     if iso is None:
         return None
     try:
-        return datetime.fromisoformat(iso)
+        return parse_moment(iso)
     except ValueError:
         return None
 

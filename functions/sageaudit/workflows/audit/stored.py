@@ -15,11 +15,12 @@ from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.course import as_of
 from sageaudit.domain.job.describe import filter_tags, latest_time, parse, sanitize_answer
 from sageaudit.domain.job.job import FINISHED, Job
+from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.prices.market import InstanceType, Market
 from sageaudit.domain.usage.judged_use import PooledRuns, pool_runs, short_run_usage
 from sageaudit.domain.usage.measure import pack, unpack
 from sageaudit.domain.usage.measurements import Measurements
-from sageaudit.errors import BadHistory, MalformedData
+from sageaudit.errors import MalformedData, UnreadableItem
 from sageaudit.ports import History
 from sageaudit.structs import replace
 
@@ -42,9 +43,9 @@ def read_audit(history: History, key: JobKey, version: int | None = None) -> Aud
     """Returns an audit's document, by default of the newest version; None if it cannot be read."""
     try:
         document = history.audit(key, version)
-    except BadHistory:
+    except UnreadableItem:
         return None
-    return document if isinstance(document, dict) and document.get("schema") == SCHEMA else None
+    return document if document and document["schema"] == SCHEMA else None
 
 
 def make_detail(
@@ -244,7 +245,7 @@ def read_guides(
 
     job = document["job"]
     created_text = job["created_at"] or job["started_at"]
-    created_at = datetime.fromisoformat(created_text) if created_text else NO_CREATION_TIME
+    created_at = parse_moment(created_text) if created_text else NO_CREATION_TIME
     summary = history.summary(JobKey(job["arn"] or job["name"], created_at))
     if summary is None:
         return select_guides(traits_of_audit(document, None, None, (), types))
@@ -261,5 +262,5 @@ def _described_job(summary: AuditSummary, history: History) -> Job | None:
         if detail is None:
             return None
         return parse(detail.describe, detail.tags, account=summary.account, region=summary.region)
-    except (BadHistory, MalformedData):
+    except MalformedData:
         return None

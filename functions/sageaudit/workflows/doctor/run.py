@@ -61,7 +61,7 @@ def check_all(scope: DoctorScope, now: datetime, warn: Callable[[str], None]) ->
     yield checks.check_versions()
     yield checks.check_prices(now.date())
     if scope.history is not None or not scope.table:
-        yield checks.check_file(scope.history, warn)
+        yield from checks.check_file(scope.history, warn)
     yield from _check_aws(scope)
     if scope.stack is not None:
         yield from _check_stack(scope, scope.stack, now)

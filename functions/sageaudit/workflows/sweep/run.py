@@ -30,7 +30,7 @@ from sageaudit.domain.sweep import (
     repair_state,
     start_or_resume,
 )
-from sageaudit.errors import AwsError, BadHistory
+from sageaudit.errors import AwsError, UnreadableItem
 from sageaudit.ports import History, JobPageSource, Queue, SweepStore
 from sageaudit.structs import replace
 from sageaudit.workflows.sweep.watch import (
@@ -202,7 +202,7 @@ class _ListSweep:
         key = JobKey(row.ref.arn, row.created_at)
         try:
             is_audited = self._deps.history.summary(key) is not None
-        except BadHistory as error:
+        except UnreadableItem as error:
             self._result = replace(self._result, unreadable=(*self._result.unreadable, str(error)))
             self._count(ended_count=decision.is_counted)
             return True
@@ -238,20 +238,21 @@ class _ListSweep:
 
 
 def _send_due(deps: SweepDependencies) -> DueAuditsSent:
-    # The run that has been due for the longest time comes first.
-    now, sent_count, unreadable = deps.clock(), 0, list[str]()
+    """Sends the events of due runs that were not sent recently, longest due first."""
+    now, sent_count = deps.clock(), 0
     due_runs = deps.history.runs(RunQuery.due_until(now), page_size=DUE_PAGE_SIZE)
     try:
         for run in due_runs:
             if deps.is_out_of_time():
                 break
-            if isinstance(run, BadHistory):
-                unreadable.append(str(run))
-            else:
-                sent_count += _send_due_run(deps, run, now)
+            sent_count += _send_due_run(deps, run, now)
     except AwsError as error:
-        return DueAuditsSent(sent_count, error, tuple(unreadable))
-    return DueAuditsSent(sent_count, None, tuple(unreadable))
+        return DueAuditsSent(sent_count, error, _take_unreadable(deps.history))
+    return DueAuditsSent(sent_count, None, _take_unreadable(deps.history))
+
+
+def _take_unreadable(history: History) -> tuple[str, ...]:
+    return tuple(map(str, history.take_unreadable()))
 
 
 def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> bool:

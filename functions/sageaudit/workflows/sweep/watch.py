@@ -48,7 +48,7 @@ from sageaudit.domain.running import (
 )
 from sageaudit.domain.sweep import JobList, ListedJob
 from sageaudit.domain.usage.measurements import METRIC_DENIED_CODE, Metric
-from sageaudit.errors import AccessDenied, AwsError, BadHistory, JobNotFound, MalformedData
+from sageaudit.errors import AccessDenied, AwsError, JobNotFound, MalformedData
 from sageaudit.output.text.card import MessageCard, Notice, Writer, to_json
 from sageaudit.output.text.running import running_card
 from sageaudit.ports import Decisions, History, Jobs, Markets, Metrics, WatchLedger
@@ -132,7 +132,7 @@ def check_running_jobs(
             is_checked, message = check.check()
         except AwsError as error:
             result = replace(result, error=result.error or error)
-        except (BadHistory, MalformedData) as error:
+        except MalformedData as error:
             result = replace(result, unreadable=(*result.unreadable, f"{row.ref.arn}: {error}"))
         except Exception as error:  # noqa: BLE001 - a bug with one job must not stop the sweep
             result = replace(result, defects=(*result.defects, (row.ref.arn, error)))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from sageaudit.adapters.files.exact_json import gzip_text, read_gzip_text
-from sageaudit.adapters.history.codec import Item, epoch_s, moment_text, read_moment
+from sageaudit.adapters.history.codec import Item, epoch_s, make_row, moment_text, read_decimal
 from sageaudit.adapters.history.dynamo import keys, send_ledger
 from sageaudit.adapters.history.dynamo.calls import (
     ConditionFailed,
@@ -19,12 +19,14 @@ from sageaudit.adapters.history.dynamo.calls import (
     check_action,
     put_action,
 )
+from sageaudit.adapters.history.dynamo.items import item_key
 from sageaudit.adapters.history.dynamo.keys import (
     PARTITION_KEY,
     SORT_KEY,
     TTL_ATTRIBUTE,
 )
-from sageaudit.adapters.history.dynamo.send_ledger import malformed_item_errors
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
+from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.alert.alert import (
     ALERT_RETENTION_DAYS,
     Alert,
@@ -36,15 +38,22 @@ from sageaudit.domain.alert.audit_figures import AlertFigures
 from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.running import RunningKind, WatchState
+from sageaudit.errors import UnreadableItem
 from sageaudit.structs import replace
 
-PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
-
-DIGEST_PERMISSIONS = ("dynamodb:PutItem",)
-"""The permission of `write_digest`, only for items under DIGEST_PREFIX."""
-WATCH_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
-"""The permissions of `watch_state` and `write_watch_state`."""
+READ_PERMISSIONS = ("dynamodb:GetItem",)
+ALERT_WRITES: TableWrites = {
+    "dynamodb:ConditionCheckItem": (keys.JOB_PREFIX, keys.RUN_ALERTS_PREFIX),
+    "dynamodb:PutItem": (keys.RUN_ALERTS_PREFIX, keys.FAMILY_ALERTS_PREFIX, keys.CHANNEL_PREFIX),
+}
+"""What `write_alert` writes and checks."""
+DIGEST_WRITES: TableWrites = {"dynamodb:PutItem": (keys.DIGEST_PREFIX,)}
+"""What `write_digest` writes."""
+WATCH_WRITES: TableWrites = {"dynamodb:PutItem": (keys.WATCH_PREFIX,)}
+"""What `write_watch_state` writes."""
+PERMISSIONS = (*READ_PERMISSIONS, *ALERT_WRITES)
 _LAST_SK = "LAST"
 _ALERTS_SK = "ALERTS"
 _WEEK_SK = "WEEK"
@@ -62,35 +71,36 @@ class DynamoAlertLedger:
 
     def __init__(self, client: Any, table_name: str) -> None:
         self._table = DynamoTable(client, table_name)
+        self._items = StoredItems(item_key)
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
         """Reads the past alerts of a run and of its subject.
 
-        Raises MalformedData for an unreadable item, or AwsError.
+        Raises UnreadableItem, or AwsError.
         """
         run_pk = keys.job_pk(key)
         run_item = self._table.get(keys.run_alerts_pk(run_pk), _LAST_SK)
         past_alerts = replace(self._alerts_of_subject(subject), run=run_pk)
         if run_item is not None:
-            with malformed_item_errors(run_item):
-                past_alerts = replace(past_alerts, last_run_alert=_read_alert(run_item))
+            last_run_alert = self._items.read(_read_alert, run_item)
+            past_alerts = replace(past_alerts, last_run_alert=last_run_alert)
         return past_alerts
 
     def _alerts_of_subject(self, subject: str) -> PastAlerts:
-        past_alerts = PastAlerts("", subject)
         item = self._table.get(keys.family_alerts_pk(subject), _ALERTS_SK)
         if item is None:
-            return past_alerts
-        with malformed_item_errors(item):
-            alerts = tuple(map(_read_alert, item["alerts"]))
-            steps = tuple(item["steps"])
-            return replace(
-                past_alerts, subject_alerts=alerts, steps=steps, revision=int(item["revision"])
-            )
+            return PastAlerts("", subject)
+        return self._items.read(partial(_read_subject, subject), item)
 
     def alerts(self, subject: str) -> Sequence[Alert]:
-        """Returns a subject's alerts. Raises MalformedData or AwsError."""
-        return self._alerts_of_subject(subject).subject_alerts
+        """Returns the alerts of a subject; none if they cannot be read. Raises AwsError."""
+        item = self._table.get(keys.family_alerts_pk(subject), _ALERTS_SK)
+        subjects = self._items.read_each(partial(_read_subject, subject), [item] if item else [])
+        return next((past_alerts.subject_alerts for past_alerts in subjects), ())
+
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        """Returns the alerts that `alerts` has left out."""
+        return self._items.left_out
 
     def has_digest(self, last_day: date) -> bool:
         """Returns True if the week's digest was already written. Raises AwsError."""
@@ -111,13 +121,12 @@ class DynamoAlertLedger:
     def watch_state(self, key: JobKey) -> WatchState:
         """Reads a running job's state, which is empty if none is stored.
 
-        Raises MalformedData for an unreadable item, or AwsError.
+        Raises UnreadableItem, or AwsError.
         """
         item = self._table.get(keys.watch_pk(key), _STATE_SK)
         if item is None:
             return WatchState(key)
-        with malformed_item_errors(item):
-            return _read_watch_state(key, item)
+        return self._items.read(partial(_read_watch_state, key), item)
 
     def write_watch_state(
         self, state: WatchState, bodies: Mapping[str, str], now: datetime
@@ -144,7 +153,7 @@ class DynamoAlertLedger:
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
         """Reads how many messages went to a channel in a clock hour.
 
-        Raises MalformedData for an unreadable item, or AwsError.
+        Raises UnreadableItem, or AwsError.
         """
         return send_ledger.read_channel_hour(self._table, channel, began_at)
 
@@ -194,13 +203,16 @@ class DynamoAlertLedger:
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
         """Returns a notice's channel and body by its keys; None if there is no such notice.
 
-        Raises MalformedData for an unreadable item, or AwsError.
+        Raises UnreadableItem, or AwsError.
         """
         item = self._table.get(pk, sk)
         if item is None:
             return None
-        with malformed_item_errors(item):
-            return item["channel"], read_gzip_text(item["body"])
+        return self._items.read(_read_notice, item)
+
+
+def _read_notice(item: Item) -> tuple[str, str]:
+    return str(item["channel"]), read_gzip_text(item["body"])
 
 
 def _subject_action(previous_alerts: PastAlerts, new_alerts: PastAlerts, now: datetime) -> Item:
@@ -274,20 +286,21 @@ def _watch_item(state: WatchState, now: datetime) -> Item:
 
 def _read_watch_state(key: JobKey, item: Item) -> WatchState:
     since, until = (
-        read_moment(item[name]) if name in item else None for name in ("idle_since", "idle_until")
+        parse_moment(item[name]) if name in item else None for name in ("idle_since", "idle_until")
     )
-    return WatchState(
-        key,
-        revision=int(item["revision"]),
-        usd_per_hour=Decimal(item["usd_per_hour"]) if "usd_per_hour" in item else None,
-        gpus=int(item["gpus"]),
-        idle_since=since,
-        idle_until=until,
-        idle_message_count=int(item["idle_message_count"]),
-        sent=frozenset(map(RunningKind, item["sent"])),
-        channels=tuple(item["channels"]),
-        messages=int(item["messages"]),
-    )
+    values = {
+        "key": key,
+        "revision": int(item["revision"]),
+        "usd_per_hour": read_decimal(item["usd_per_hour"]) if "usd_per_hour" in item else None,
+        "gpus": int(item["gpus"]),
+        "idle_since": since,
+        "idle_until": until,
+        "idle_message_count": int(item["idle_message_count"]),
+        "sent": frozenset(map(RunningKind, item["sent"])),
+        "channels": tuple(item["channels"]),
+        "messages": int(item["messages"]),
+    }
+    return make_row(WatchState, values)
 
 
 def _alert_item(alert: Alert) -> Item:
@@ -312,25 +325,33 @@ def _alert_item(alert: Alert) -> Item:
     }
 
 
+def _read_subject(subject: str, item: Item) -> PastAlerts:
+    alerts = tuple(map(_read_alert, item["alerts"]))
+    steps, revision = tuple(item["steps"]), int(item["revision"])
+    values = {"run": "", "group": subject, "subject_alerts": alerts, "steps": steps}
+    return make_row(PastAlerts, {**values, "revision": revision})
+
+
 def _read_alert(item: Item) -> Alert:
-    amounts = {name: Decimal(item[name]) for name in _OPTIONAL_AMOUNTS if name in item}
+    amounts = {name: read_decimal(item[name]) for name in _OPTIONAL_AMOUNTS if name in item}
     figures = AlertFigures(
         Severity(item["severity"]),
         amounts.get("avoidable_usd"),
         amounts.get("lost_usd"),
-        Decimal(item["possible_loss_usd"]),
-        Decimal(item["accepted_usd"]),
+        read_decimal(item["possible_loss_usd"]),
+        read_decimal(item["accepted_usd"]),
     )
-    return Alert(
-        item["run"],
-        item["family"],
-        AlertKind(item["kind"]),
-        int(item["version"]),
-        figures,
-        read_moment(item["at"]),
-        tuple(item["channels"]),
-        AmountKind(item["amount_kind"]) if "amount_kind" in item else None,
-        tuple(item["recommendation_ids"]),
-        Decimal(item["amount"]),
-        item["is_single_occurrence"],
-    )
+    values = {
+        "run": item["run"],
+        "family": item["family"],
+        "kind": AlertKind(item["kind"]),
+        "version": int(item["version"]),
+        "figures": figures,
+        "at": parse_moment(item["at"]),
+        "channels": tuple(item["channels"]),
+        "amount_kind": AmountKind(item["amount_kind"]) if "amount_kind" in item else None,
+        "recommendation_ids": tuple(item["recommendation_ids"]),
+        "amount": read_decimal(item["amount"]),
+        "is_single_occurrence": item["is_single_occurrence"],
+    }
+    return make_row(Alert, values)

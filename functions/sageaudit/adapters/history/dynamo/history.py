@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
+from functools import partial
 from itertools import islice
 from typing import Any, cast
 
@@ -19,23 +20,27 @@ from sageaudit.adapters.history.codec import (
     from_item,
     moment_sk,
     moment_text,
-    read_moment,
     sk_before,
     through_sk,
     to_item,
 )
 from sageaudit.adapters.history.dynamo import items, keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, DynamoTable
-from sageaudit.adapters.history.dynamo.items import bad_item_errors
 from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
+    FAMILY_RUNS_PREFIX,
     INDEXES,
+    JOB_PREFIX,
     PARTITION_KEY,
+    RECOMMENDATIONS_PK,
     SORT_KEY,
+    SUMS_PREFIX,
 )
 from sageaudit.adapters.history.dynamo.run_writer import RunWriter, read_sums
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.adapters.history.record_steps import FamilyRow, find_outdated
 from sageaudit.adapters.history.rows import clip_text
+from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
@@ -49,15 +54,16 @@ from sageaudit.domain.audit.record import (
 )
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow, Sums
-from sageaudit.errors import BadHistory
+from sageaudit.domain.moments import parse_moment
+from sageaudit.errors import UnreadableItem
 
-RECORD_PERMISSIONS = (
-    "dynamodb:DeleteItem",
-    "dynamodb:GetItem",
-    "dynamodb:PutItem",
-    "dynamodb:UpdateItem",
+RECORD_WRITES: TableWrites = dict.fromkeys(
+    ("dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
+    (JOB_PREFIX, FAMILY_RUNS_PREFIX, SUMS_PREFIX),
 )
-"""The permissions of `record`. IAM has no action for TransactWriteItems, only for its parts."""
+"""What `record` and `schedule_reaudit` write."""
+RECORD_PERMISSIONS = ("dynamodb:GetItem", *RECORD_WRITES)
+"""The permissions of `record`."""
 READ_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
 """The permissions of all reading methods, on the table; Query also on its indexes."""
 INDEX_PERMISSIONS = ("dynamodb:Query",)
@@ -71,8 +77,8 @@ _MIN_DUE_ROWS = 8
 """The minimum number of rows to request from each shard, since shards fill unevenly."""
 READ_DECISIONS_PERMISSIONS = ("dynamodb:Query",)
 """The permission of `decisions`, only on the table."""
-SAVE_DECISION_PERMISSIONS = ("dynamodb:PutItem",)
-"""The permission of `save_decision`, only for items of the partition RECOMMENDATIONS_PK."""
+SAVE_DECISION_WRITES: TableWrites = {"dynamodb:PutItem": (RECOMMENDATIONS_PK,)}
+"""What `save_decision` writes."""
 
 
 class DynamoHistory:
@@ -90,7 +96,8 @@ class DynamoHistory:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._table = DynamoTable(client, table_name)
-        self._writer = RunWriter(self._table, clock, sleep)
+        self._items = StoredItems(items.item_key)
+        self._writer = RunWriter(self._table, self._items, clock, sleep)
 
     def record(self, entry: AuditEntry) -> RecordResult:
         """Records an audit in one transaction. Writes nothing for a duplicate or an older state.
@@ -128,7 +135,8 @@ class DynamoHistory:
             return ()
         earlier_rows = self._family_rows(partition, "<", moment_text(ended_at))
         later_rows = self._family_rows(partition, ">", through_sk(ended_at))
-        return tuple(find_outdated(items.read_family_row(item), earlier_rows, later_rows))
+        row = self._items.read(items.read_family_row, item)
+        return tuple(find_outdated(row, earlier_rows, later_rows))
 
     def _family_rows(self, partition: str, operator: str, moment: str) -> Iterator[FamilyRow]:
         # Earlier runs come newest first, later runs oldest first.
@@ -140,7 +148,7 @@ class DynamoHistory:
             ConsistentRead=True,
             Limit=MAX_EARLIER_RUNS,
         )
-        return islice(map(items.read_family_row, rows), MAX_EARLIER_RUNS)
+        return islice(self._items.read_each(items.read_family_row, rows), MAX_EARLIER_RUNS)
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
         """Sets an audit's `due_at`, unless it is due earlier or there is no audit."""
@@ -161,13 +169,13 @@ class DynamoHistory:
     def summary(self, key: JobKey) -> AuditSummary | None:
         """Returns the summary of a run's newest version; None for an unknown run."""
         item = self._table.get(keys.job_pk(key), keys.HEAD_SK)
-        return None if item is None else items.read_head(item)
+        return None if item is None else self._items.read(items.read_head, item)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
         """Returns the document of a version, by default the newest; None if it does not exist."""
         if version is not None:
             item = self._table.get(keys.job_pk(key), keys.audit_sk(version))
-            return None if item is None else items.read_audit(item)
+            return None if item is None else self._items.read(items.read_audit, item)
         newest = self._table.query(
             keys.job_pk(key),
             "begins_with(#s, :audit)",
@@ -177,12 +185,12 @@ class DynamoHistory:
             Limit=1,
         )
         item = next(newest, None)
-        return None if item is None else items.read_audit(item)
+        return None if item is None else self._items.read(items.read_audit, item)
 
     def detail(self, key: JobKey) -> Detail | None:
         """Returns the data that a new audit of the job needs; None if it is absent or expired."""
         item = self._table.get(keys.job_pk(key), keys.DETAIL_SK)
-        return None if item is None else items.read_detail_item(item)
+        return None if item is None else self._items.read(items.read_detail_item, item)
 
     def runs(
         self,
@@ -191,19 +199,17 @@ class DynamoHistory:
         before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
-        """Yields a list's rows in the order of its index."""
-        reader: Callable[[Item], object] = {
-            RunIndex.RULE: items.read_finding,
-            RunIndex.DUE: _read_due_row,
-        }.get(query.index, items.read_head)
-        return cast("Iterator[Row]", map(reader, self._walk(query, before, page_size)))
+        """Yields the rows of a list: of one index, merged from the shards of its key."""
+        read = items.read_finding if query.index is RunIndex.RULE else items.read_head
+        rows = self._items.read_each(read, self._walk(query, before, page_size))
+        return cast("Iterator[Row]", rows)
 
     def _walk(
         self, query: RunQuery[Any], before: datetime | None, page_size: int | None
     ) -> Iterator[Item]:
         index, partitions = _INDEXES[query.index], _partitions(query)
         is_oldest_first = query.index is RunIndex.DUE
-        end = through_sk(read_moment(query.values[0])) if is_oldest_first else sk_before(before)
+        end = through_sk(parse_moment(query.values[0])) if is_oldest_first else sk_before(before)
         page_rows = None if page_size is None else _rows_per_partition(page_size, len(partitions))
         if page_rows is not None and is_oldest_first:
             page_rows = max(page_rows, _MIN_DUE_ROWS)
@@ -238,7 +244,8 @@ class DynamoHistory:
         Sums that became zero have no row. They do so if their audits moved to other sums.
         """
         name = None if name is None else clip_text(name)
-        for row in read_sums(self._table, scope, since, until, account=account, name=name):
+        rows = read_sums(self._table, self._items, scope, since, until, account=account, name=name)
+        for row in rows:
             filters = ((account, row.account), (region, row.region), (name, row.name))
             is_selected = all(
                 filter_value is None or filter_value == value for filter_value, value in filters
@@ -247,17 +254,22 @@ class DynamoHistory:
                 yield row
 
     def decisions(self) -> Sequence[Decision]:
-        """Returns all decisions by a consistent read. Raises AwsError or BadHistory."""
-        decisions = []
-        for item in self._table.query(keys.RECOMMENDATIONS_PK, ConsistentRead=True):
-            with bad_item_errors(item):
-                decisions.append(from_item(Decision, item))
-        return decisions
+        """Returns all readable decisions, by a consistent read. Raises AwsError."""
+        stored_decisions = self._table.query(keys.RECOMMENDATIONS_PK, ConsistentRead=True)
+        return [*self._items.read_each(partial(from_item, Decision), stored_decisions)]
 
     def save_decision(self, decision: Decision) -> None:
         """Stores a decision. Raises AwsError."""
         key = {PARTITION_KEY: keys.RECOMMENDATIONS_PK, SORT_KEY: keys.decision_sk(decision)}
         self._table.put({**key, **to_item(decision)})
+
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        """Returns the items that were left out since they were last taken."""
+        return self._items.left_out
+
+    def take_unreadable(self) -> tuple[UnreadableItem, ...]:
+        """Returns `unreadable_items`, and forgets them."""
+        return self._items.take_left_out()
 
 
 def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
@@ -281,10 +293,3 @@ def _partitions(query: RunQuery[Any]) -> tuple[str, ...]:
 def _rows_per_partition(rows: int, partitions: int) -> int:
     """Returns twice the even share, since shards fill unevenly."""
     return rows if partitions == 1 else -(-2 * rows // partitions)
-
-
-def _read_due_row(item: Item) -> AuditSummary | BadHistory:
-    try:
-        return items.read_head(item)
-    except BadHistory as error:
-        return error

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 
-from sageaudit.adapters.files.exact_json import read_gzip_json
 from sageaudit.adapters.history.codec import (
     RUN_READERS,
     Item,
@@ -22,12 +18,16 @@ from sageaudit.adapters.history.codec import (
 )
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
-from sageaudit.adapters.history.record_steps import FamilyRow, read_compared, to_stored_bytes
+from sageaudit.adapters.history.record_steps import (
+    FamilyRow,
+    read_compared,
+    read_stored_bytes,
+    to_stored_bytes,
+)
 from sageaudit.adapters.history.rows import rule_finding
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import Detail, FindingRow, RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
-from sageaudit.errors import PARSE_ERRORS, BadHistory
 
 
 def head_item(summary: AuditSummary, revision: int) -> Item:
@@ -61,15 +61,13 @@ def _head_index_keys(summary: AuditSummary) -> Item:
 
 
 def read_head(item: Item) -> AuditSummary:
-    """Reads the summary in a HEAD item. Raises BadHistory."""
-    with bad_item_errors(item):
-        return from_item(AuditSummary, item)
+    """Reads the summary in a HEAD item. Raises PARSE_ERRORS."""
+    return from_item(AuditSummary, item)
 
 
 def read_revision(item: Item) -> int:
-    """Reads the revision of a HEAD item. Raises BadHistory."""
-    with bad_item_errors(item):
-        return int(item["revision"])
+    """Reads the revision of a HEAD item. Raises PARSE_ERRORS."""
+    return int(item["revision"])
 
 
 def audit_item(summary: AuditSummary, document: AuditDocument) -> Item:
@@ -82,10 +80,8 @@ def audit_item(summary: AuditSummary, document: AuditDocument) -> Item:
 
 
 def read_audit(item: Item) -> AuditDocument:
-    """Reads a version's document. Raises BadHistory."""
-    with bad_item_errors(item):
-        document: AuditDocument = read_gzip_json(item["document"])
-        return document
+    """Reads the document of an AUDIT# item. Raises PARSE_ERRORS."""
+    return read_stored_bytes(item["document"])
 
 
 def finding_item(row: RuleFinding) -> Item:
@@ -101,9 +97,8 @@ def finding_item(row: RuleFinding) -> Item:
 
 
 def read_finding(item: Item) -> RuleFinding:
-    """Reads a finding's item. Raises BadHistory."""
-    with bad_item_errors(item):
-        return rule_finding(from_item(FindingRow, item), **read_fields(RUN_READERS, item))
+    """Reads the row of a FINDING# item. Raises PARSE_ERRORS."""
+    return rule_finding(from_item(FindingRow, item), **read_fields(RUN_READERS, item))
 
 
 def family_item(summary: AuditSummary, row: FamilyRow, expires_at: datetime) -> Item:
@@ -126,15 +121,14 @@ def family_item(summary: AuditSummary, row: FamilyRow, expires_at: datetime) -> 
 
 
 def read_family_row(item: Item) -> FamilyRow:
-    """Reads a run of a family's list. Raises BadHistory."""
-    with bad_item_errors(item):
-        return FamilyRow(
-            key=from_item(JobKey, item),
-            ended_sk=item[SORT_KEY],
-            stamp=item["stamp"],
-            compared=read_compared(item.get("compared")),
-            compared_since=item.get("since", ""),
-        )
+    """Reads the row of a RUNS# item. Raises PARSE_ERRORS."""
+    return FamilyRow(
+        key=from_item(JobKey, item),
+        ended_sk=item[SORT_KEY],
+        stamp=item["stamp"],
+        compared=read_compared(item.get("compared")),
+        compared_since=item.get("since", ""),
+    )
 
 
 def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:
@@ -145,23 +139,14 @@ def detail_item(key: JobKey, detail: Detail, expires_at: datetime) -> Item:
 
 
 def read_detail_item(item: Item) -> Detail:
-    """Reads a detail's item. Raises BadHistory."""
-    with bad_item_errors(item):
-        return read_detail(item)
+    """Reads the data of a DETAIL item. Raises PARSE_ERRORS."""
+    return read_detail(item)
 
 
 def _without_none(item: Item) -> Item:
     return {name: value for name, value in item.items() if value is not None}
 
 
-@contextmanager
-def bad_item_errors(item: Item) -> Iterator[None]:
-    """Raises BadHistory if the block cannot read `item` as one that sageaudit wrote."""
-    try:
-        yield
-    except (zlib.error, *PARSE_ERRORS) as error:
-        raise BadHistory(
-            f"the table has an item that sageaudit did not write, {item.get(PARTITION_KEY)!r}"
-            f" {item.get(SORT_KEY)!r} ({type(error).__name__}: {error}): delete it, or name"
-            " another table"
-        ) from error
+def item_key(item: Item) -> str:
+    """Returns the keys of an item as text, for messages."""
+    return f"{item.get(PARTITION_KEY)} {item.get(SORT_KEY)}"

@@ -14,7 +14,6 @@ from itertools import groupby
 
 from sageaudit.adapters.history.codec import (
     Item,
-    as_utc,
     moment_sk,
     moment_text,
     non_zero_numbers,
@@ -28,7 +27,6 @@ from sageaudit.adapters.history.dynamo.calls import (
     delete_action,
     put_action,
 )
-from sageaudit.adapters.history.dynamo.items import bad_item_errors
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY
 from sageaudit.adapters.history.record_steps import (
     RecordStep,
@@ -39,6 +37,7 @@ from sageaudit.adapters.history.record_steps import (
     unchanged_result,
 )
 from sageaudit.adapters.history.rows import finding_rows, make_summary
+from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.audit.record import (
     DETAIL_DAYS,
     AuditEntry,
@@ -48,6 +47,7 @@ from sageaudit.domain.audit.record import (
 )
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums, sum_rows
+from sageaudit.domain.moments import as_utc, parse_day
 from sageaudit.errors import Throttled
 from sageaudit.structs import replace
 
@@ -62,9 +62,14 @@ class RunWriter:
     """Records audits. It writes only if HEAD has not changed since it was read."""
 
     def __init__(
-        self, table: DynamoTable, clock: Callable[[], datetime], sleep: Callable[[float], None]
+        self,
+        table: DynamoTable,
+        stored_items: StoredItems[Item],
+        clock: Callable[[], datetime],
+        sleep: Callable[[float], None],
     ) -> None:
         self._table = table
+        self._items = stored_items
         self._clock = clock
         self._sleep = sleep
         self._registered_accounts: set[tuple[str, str]] = set()
@@ -102,8 +107,8 @@ class RunWriter:
 
     def _try_record(self, entry: AuditEntry, digest: str, try_count: int) -> RecordResult:
         item = self._table.get(keys.job_pk(entry.key), keys.HEAD_SK)
-        newest = None if item is None else items.read_head(item)
-        revision = 0 if item is None else items.read_revision(item)
+        newest = None if item is None else self._items.read(items.read_head, item)
+        revision = 0 if item is None else self._items.read(items.read_revision, item)
         step = next_step(newest, entry, digest)
         if newest is not None and step is RecordStep.ADVANCE:
             self._advance(entry, revision)
@@ -236,30 +241,30 @@ def _attributes(sums: Sums) -> Item:
 
 
 def read_sum_row(item: Item) -> SumRow:
-    """Reads the row of a sum item. Raises BadHistory."""
-    with bad_item_errors(item):
-        numbers_by_rule: dict[str, Item] = {}
-        for attribute, value in item.items():
-            rule, separator, name = attribute.rpartition(".")
-            if separator:
-                numbers_by_rule.setdefault(rule, {})[name] = value
-        rules = {
-            rule: RuleSums(**parse_numbers(RuleSums, numbers))
-            for rule, numbers in numbers_by_rule.items()
-        }
-        non_zero = {rule: numbers for rule, numbers in rules.items() if numbers != RuleSums()}
-        return SumRow(
-            scope=Scope(item["scope"]),
-            account=item["account"],
-            region=item["region"],
-            name=item.get("name"),
-            day=date.fromisoformat(item["day"]),
-            sums=Sums(**parse_numbers(Sums, item), rules=non_zero),
-        )
+    """Reads the row of an item. Raises PARSE_ERRORS."""
+    numbers_by_rule: dict[str, Item] = {}
+    for attribute, value in item.items():
+        rule, separator, name = attribute.rpartition(".")
+        if separator:
+            numbers_by_rule.setdefault(rule, {})[name] = value
+    rules = {
+        rule: RuleSums(**parse_numbers(RuleSums, numbers))
+        for rule, numbers in numbers_by_rule.items()
+    }
+    non_zero = {rule: numbers for rule, numbers in rules.items() if numbers != RuleSums()}
+    return SumRow(
+        scope=Scope(item["scope"]),
+        account=item["account"],
+        region=item["region"],
+        name=item.get("name"),
+        day=parse_day(item["day"]),
+        sums=Sums(**parse_numbers(Sums, item), rules=non_zero),
+    )
 
 
 def read_sums(
     table: DynamoTable,
+    stored_items: StoredItems[Item],
     scope: Scope,
     since: date,
     until: date,
@@ -275,12 +280,14 @@ def read_sums(
     if until < since:  # DynamoDB rejects a range that ends before it begins
         return
     if account is None:
-        partitions = _registered_partitions(table, since, until)
+        directory = _query(table, keys.SUMS_ACCOUNTS_PK, *keys.sums_directory_range(since, until))
+        partitions = stored_items.read_each(_registered_partition, directory)
     else:
         partitions = (keys.sums_pk(account, month) for month in _months(since, until))
     first, last = keys.sums_key_range(scope, name)
     for partition in partitions:
-        yield from _merge_shards(map(read_sum_row, _query(table, partition, first, last)))
+        shards = _query(table, partition, first, last)
+        yield from _merge_shards(stored_items.read_each(read_sum_row, shards))
 
 
 def _merge_shards(rows: Iterator[SumRow]) -> Iterator[SumRow]:
@@ -296,12 +303,8 @@ def _months(since: date, until: date) -> Iterator[str]:
         month = (month + timedelta(days=31)).replace(day=1)
 
 
-def _registered_partitions(table: DynamoTable, since: date, until: date) -> Iterator[str]:
-    first, last = keys.sums_directory_range(since, until)
-    for item in _query(table, keys.SUMS_ACCOUNTS_PK, first, last):
-        with bad_item_errors(item):
-            partition = keys.sums_pk(item["account"], item["month"])
-        yield partition
+def _registered_partition(item: Item) -> str:
+    return keys.sums_pk(item["account"], item["month"])
 
 
 def _query(table: DynamoTable, partition: str, first: str, last: str) -> Iterator[Item]:

@@ -7,33 +7,39 @@ from __future__ import annotations
 
 import enum
 import uuid
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime
-from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
 from sageaudit.adapters.files.exact_json import replace_surrogates
-from sageaudit.adapters.history.codec import Item, epoch_s, moment_text
+from sageaudit.adapters.history.codec import Item, epoch_s, moment_text, read_decimal
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, DynamoTable
+from sageaudit.adapters.history.dynamo.items import item_key
 from sageaudit.adapters.history.dynamo.keys import (
     PARTITION_KEY,
     SORT_KEY,
     TTL_ATTRIBUTE,
 )
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
+from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.alert.alert import ChannelHour
 from sageaudit.domain.audit.record import SendClaim
-from sageaudit.errors import PARSE_ERRORS, MalformedData
 from sageaudit.ports import Circuit
 
-PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
+READ_PERMISSIONS = ("dynamodb:GetItem",)
+WRITES: TableWrites = {
+    "dynamodb:PutItem": (keys.CHANNEL_PREFIX, keys.DELIVERY_PREFIX),
+    "dynamodb:UpdateItem": (keys.DELIVERY_PREFIX,),
+}
+PERMISSIONS = (*READ_PERMISSIONS, *WRITES)
 
 MAX_TRIES = 2
-"""One attempt, and one marked repeat if the first attempt may have posted the notice."""
+"""One try, and one marked repeat if the first try may have posted the notice."""
+_STORED_HOURS = StoredItems(item_key)
 _DELIVERY_SK = "DELIVERY"
 _CIRCUIT_SK = "CIRCUIT"
 _MAX_REASON_LENGTH = 500
@@ -166,7 +172,7 @@ class DynamoSendLedger:
             self._mark(notice_id, NoticeState.UNKNOWN, _SET_REASON, values, now, _IS_NOT_SENT)
 
     def channel_hour(self, channel: str, began_at: datetime) -> ChannelHour:
-        """Returns how many messages went to a channel in a clock hour. Raises MalformedData."""
+        """Returns the messages to a channel in a clock hour. Raises UnreadableItem."""
         return read_channel_hour(self._table, channel, began_at)
 
     def circuit(self, channel: str) -> Circuit:
@@ -271,17 +277,19 @@ def _int_or_zero(item: Item, name: str) -> int:
 
 
 def read_channel_hour(table: DynamoTable, channel: str, began_at: datetime) -> ChannelHour:
-    """Reads a channel's stored hour. Raises MalformedData for a bad item, or AwsError."""
+    """Reads the stored hour of a channel. Raises UnreadableItem, or AwsError."""
     item = table.get(keys.channel_pk(channel), keys.hour_sk(began_at))
     if item is None:
         return ChannelHour(channel, began_at)
-    with malformed_item_errors(item):
-        largest_messages = tuple(
-            (str(notice["headline"]), Decimal(notice["usd"]) if "usd" in notice else None)
-            for notice in item["largest_messages"]
-        )
-        sent, held_count = int(item["sent"]), int(item["held"])
-    return ChannelHour(channel, began_at, sent, held_count, largest_messages)
+    return _STORED_HOURS.read(partial(_read_channel_hour, channel, began_at), item)
+
+
+def _read_channel_hour(channel: str, began_at: datetime, item: Item) -> ChannelHour:
+    largest_messages = tuple(
+        (str(notice["headline"]), read_decimal(notice["usd"]) if "usd" in notice else None)
+        for notice in item["largest_messages"]
+    )
+    return ChannelHour(channel, began_at, int(item["sent"]), int(item["held"]), largest_messages)
 
 
 def channel_hour_item(hour: ChannelHour, now: datetime) -> Item:
@@ -298,14 +306,3 @@ def channel_hour_item(hour: ChannelHour, now: datetime) -> Item:
             for headline, usd in hour.largest_messages
         ],
     }
-
-
-@contextmanager
-def malformed_item_errors(item: Item) -> Iterator[None]:
-    """Raises MalformedData with the item's keys if the block cannot read it."""
-    try:
-        yield
-    except (zlib.error, *PARSE_ERRORS) as error:
-        keys_text = f"{item.get(PARTITION_KEY)!r} {item.get(SORT_KEY)!r}"
-        reason = f"cannot be read ({type(error).__name__}: {error}); delete it"
-        raise MalformedData(f"the item {keys_text}", reason) from error

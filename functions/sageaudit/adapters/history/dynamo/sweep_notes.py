@@ -11,20 +11,25 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sageaudit.adapters.aws.clients import aws_errors, parse_errors, require_key
-from sageaudit.adapters.history.codec import Item, as_utc, epoch_s, moment_text, read_moment
+from sageaudit.adapters.history.codec import (
+    Item,
+    epoch_s,
+    moment_text,
+)
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, DynamoTable
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.moments import as_utc, parse_moment
 from sageaudit.domain.sweep import JobList, ListProgress, ListState, SentEvent
 from sageaudit.errors import PARSE_ERRORS, MalformedData
 
 READ_PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem")
 """The permissions to read sweeps' state; GetItem also reads summaries."""
-WRITE_PERMISSIONS = ("dynamodb:PutItem",)
-"""The permission to write items of the sweep's partition."""
-PERMISSIONS = (*READ_PERMISSIONS, *WRITE_PERMISSIONS)
+WRITES: TableWrites = {"dynamodb:PutItem": (keys.SWEEP_PK,)}
+PERMISSIONS = (*READ_PERMISSIONS, *WRITES)
 INSTALLATION_PERMISSIONS = ("dynamodb:GetItem",)
 """The permission of `installed_at`."""
 EVENT_RECORD_DAYS = 30
@@ -112,7 +117,7 @@ class DynamoSweepStore:
             if item is None:
                 return None
             try:
-                stored_moment = read_moment(str(item.get(_INSTALLED_AT)))
+                stored_moment = parse_moment(str(item.get(_INSTALLED_AT)))
             except ValueError as error:
                 where = f"the item {keys.SWEEP_PK} {keys.INSTALLED_SK}"
                 raise MalformedData(where, "has no time") from error
@@ -170,7 +175,7 @@ class DynamoSweepStore:
             return None
         try:
             due_at = item.get("due_at")
-            return SentEvent(read_moment(item["sent_at"]), due_at and read_moment(due_at))
+            return SentEvent(parse_moment(item["sent_at"]), due_at and parse_moment(due_at))
         except PARSE_ERRORS:
             return None
 
@@ -206,17 +211,17 @@ def _read_list_state(item: Mapping[str, Any]) -> ListState:
     progress = None
     if "started_at" in item:
         progress = ListProgress(
-            read_moment(item["started_at"]),
-            read_moment(item["created_before"]),
-            read_moment(item["oldest_open_created_at"])
+            parse_moment(item["started_at"]),
+            parse_moment(item["created_before"]),
+            parse_moment(item["oldest_open_created_at"])
             if "oldest_open_created_at" in item
             else None,
             frozenset(map(str, item["edge"])),
         )
     return ListState(
-        read_moment(item["began_at"]),
-        read_moment(item["watermark"]),
-        read_moment(item["next_created_after"]),
+        parse_moment(item["began_at"]),
+        parse_moment(item["watermark"]),
+        parse_moment(item["next_created_after"]),
         progress,
-        read_moment(item["tried_at"]) if "tried_at" in item else None,
+        parse_moment(item["tried_at"]) if "tried_at" in item else None,
     )

@@ -7,15 +7,16 @@ HistoryFileError: one sentence that names the file and what to do.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sqlite3
 import stat
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sageaudit.adapters.files.local_files import wrong_format_reason
 from sageaudit.adapters.history.sqlite import schema
@@ -72,7 +73,13 @@ _MESSAGES: tuple[tuple[tuple[str, ...], type[HistoryFileError], str], ...] = (
 )
 """Error class and message, by the beginning of SQLite's error name."""
 
+_FOREIGN_PARTS = (
+    "SELECT name FROM sqlite_master WHERE type = 'trigger' OR name IN (SELECT value FROM"
+    " json_each(:tables)) AND (type <> 'table' OR sql LIKE 'CREATE VIRTUAL%')"
+)
+"""Finds triggers, and views in the place of a table: they run SQL that may never end."""
 SqlParameters = Mapping[str, Any]
+T = TypeVar("T")
 
 
 class HistoryFile:
@@ -96,13 +103,28 @@ class HistoryFile:
     def query_all(self, query: str, values: SqlParameters) -> list[sqlite3.Row]:
         """Returns all rows of a query. Raises HistoryFileError."""
         with self._lock, sqlite_errors(self.path):
-            return self._connection.execute(query, values).fetchall()
+            return self._fetch(lambda: self._connection.execute(query, values).fetchall())
 
     def query_first(self, query: str, values: SqlParameters) -> sqlite3.Row | None:
         """Returns a query's first row; None without rows. Raises HistoryFileError."""
         with self._lock, sqlite_errors(self.path):
-            row: sqlite3.Row | None = self._connection.execute(query, values).fetchone()
+            row: sqlite3.Row | None = self._fetch(
+                lambda: self._connection.execute(query, values).fetchone()
+            )
             return row
+
+    def _fetch(self, fetch: Callable[[], T]) -> T:
+        """Returns what `fetch` returns. A text that is not UTF-8 spoils only its own row.
+
+        SQLite's usual decoder refuses the whole result; ours is slower, so it is the second.
+        """
+        try:
+            return fetch()
+        except sqlite3.OperationalError as error:
+            if not str(error).startswith(_NOT_UTF8):
+                raise
+        self._connection.text_factory = _decode
+        return fetch()
 
     @contextmanager
     def write_transaction(self) -> Iterator[sqlite3.Connection]:
@@ -111,10 +133,10 @@ class HistoryFile:
             yield self._connection
 
     @contextmanager
-    def read_transaction(self) -> Iterator[sqlite3.Connection]:
+    def read_transaction(self) -> Iterator[None]:
         """Runs several queries on the same state of the history."""
         with self._lock, sqlite_errors(self.path), _transaction(self._connection, "BEGIN"):
-            yield self._connection
+            yield
 
 
 @contextmanager
@@ -213,6 +235,7 @@ def _prepare_schema(
                 _use_wal(connection)
             _make_tables(connection)
         _check_version(connection, path)
+        _check_tables(connection, path)
         _sync_at_checkpoints(connection)
     except BaseException:
         connection.close()
@@ -250,6 +273,14 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
+def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises BadHistory if the file has a trigger, or a view in the place of a table."""
+    tables = json.dumps(schema.TABLE_NAMES)
+    if part := connection.execute(_FOREIGN_PARTS, {"tables": tables}).fetchone():
+        error = f"{part['name']} is not a table"
+        raise BadHistory(_CHANGED_MESSAGE.format(path=path, error=error))
+
+
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
 
@@ -266,6 +297,11 @@ def _open_connection(address: str) -> sqlite3.Connection:
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA trusted_schema = OFF")  # the file may be from somebody else
     return connection
+
+
+def _decode(text: bytes) -> str:
+    """Returns the text, with U+FFFD for bytes that are not UTF-8."""
+    return text.decode("utf-8", "replace")
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
@@ -304,20 +340,13 @@ def sqlite_errors(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except UnicodeDecodeError as error:  # a damaged text, or SQLite's message about a damaged table
-        raise damaged_error(path, error) from error
+    except UnicodeDecodeError as error:  # SQLite's message about a damaged table
+        raise BadHistory(_DAMAGED_MESSAGE.format(path=path, error=error)) from error
     except sqlite3.Error as error:
-        if str(error).startswith(_NOT_UTF8):
-            raise damaged_error(path, error) from error
         name = getattr(error, "sqlite_errorname", None)
         if name is None:
             raise
         raise _translate_error(path, error, name) from error
-
-
-def damaged_error(path: Path, error: Exception) -> BadHistory:
-    """Returns the error for a row that cannot be read."""
-    return BadHistory(_DAMAGED_MESSAGE.format(path=path, error=f"{type(error).__name__}: {error}"))
 
 
 def _translate_error(path: Path, error: sqlite3.Error, name: str) -> HistoryFileError:

@@ -7,20 +7,16 @@ writer, and may or may not include rows that are recorded meanwhile.
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
-from sageaudit.adapters.files.exact_json import read_gzip_json, replace_surrogates
+from sageaudit.adapters.files.exact_json import replace_surrogates
 from sageaudit.adapters.history.codec import (
     detail_to_item,
     epoch_s,
     moment_text,
-    read_detail,
-    read_moment,
     run_key,
     sk_before,
 )
@@ -36,7 +32,8 @@ from sageaudit.adapters.history.record_steps import (
 )
 from sageaudit.adapters.history.rows import clip_text, finding_rows, make_summary
 from sageaudit.adapters.history.sqlite import rows, schema
-from sageaudit.adapters.history.sqlite.file import HistoryFile, damaged_error
+from sageaudit.adapters.history.sqlite.file import HistoryFile
+from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.advice.advice import Decision
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import (
@@ -52,7 +49,8 @@ from sageaudit.domain.audit.record import (
 )
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import Scope, SumRow
-from sageaudit.errors import PARSE_ERRORS, BadHistory
+from sageaudit.domain.moments import parse_moment
+from sageaudit.errors import UnreadableItem
 
 _DETAIL_S = timedelta(days=DETAIL_DAYS) // timedelta(seconds=1)
 _PAGE_ROWS = 500
@@ -80,6 +78,7 @@ class SqliteHistory:
         Without a path the history is in memory, and lost when it is closed.
         """
         self._file = HistoryFile(path, create=create)
+        self._rows = StoredItems(rows.row_key)
         self._clock = clock
         self._has_deleted_expired = False
 
@@ -98,9 +97,8 @@ class SqliteHistory:
         digest = document_digest(entry.document)
         with self._file.write_transaction() as connection:
             self._delete_expired(connection)
-            cursor = connection.execute(schema.SUMMARY, {"run_key": run_key(entry.key)})
-            stored_row = cursor.fetchone()
-            newest = None if stored_row is None else self._read_summary(stored_row)
+            stored_row = self._file.query_first(schema.SUMMARY, {"run_key": run_key(entry.key)})
+            newest = None if stored_row is None else self._rows.read(rows.read_summary, stored_row)
             step = next_step(newest, entry, digest)
             if newest is None or step is RecordStep.WRITE:
                 return self._write(connection, entry, digest, newest)
@@ -198,15 +196,19 @@ class SqliteHistory:
             "now": self._now(),
             "rows": MAX_EARLIER_RUNS,
         }
-        with self._file.read_transaction() as connection:
-            own_row = connection.execute(schema.FAMILY_ROW, parameters).fetchone()
+        with self._file.read_transaction():
+            own_row = self._file.query_first(schema.FAMILY_ROW, parameters)
             if own_row is None:
                 return ()
-            earlier_rows = connection.execute(schema.FAMILY_BEFORE, parameters).fetchall()
-            later_rows = connection.execute(schema.FAMILY_AFTER, parameters).fetchall()
-        read_row = partial(self._read_or_raise, rows.read_family_row)
+            earlier_rows = self._file.query_all(schema.FAMILY_BEFORE, parameters)
+            later_rows = self._file.query_all(schema.FAMILY_AFTER, parameters)
+        read, read_each = rows.read_family_row, self._rows.read_each
         outdated_keys = tuple(
-            find_outdated(read_row(own_row), map(read_row, earlier_rows), map(read_row, later_rows))
+            find_outdated(
+                self._rows.read(read, own_row),
+                read_each(read, earlier_rows),
+                read_each(read, later_rows),
+            )
         )
         if outdated_keys:
             self._make_due(outdated_keys, due_at)
@@ -225,18 +227,18 @@ class SqliteHistory:
     def summary(self, key: JobKey) -> AuditSummary | None:
         """Returns the summary of a run's newest version; None for an unknown run."""
         row = self._file.query_first(schema.SUMMARY, {"run_key": run_key(key)})
-        return None if row is None else self._read_summary(row)
+        return None if row is None else self._rows.read(rows.read_summary, row)
 
     def audit(self, key: JobKey, version: int | None = None) -> AuditDocument | None:
         """Returns the document of a version, by default the newest; None if it does not exist."""
         query = schema.NEWEST_AUDIT if version is None else schema.AUDIT
         row = self._file.query_first(query, {"run_key": run_key(key), "version": version})
-        return None if row is None else self._read_or_raise(read_gzip_json, row["document"])
+        return None if row is None else self._rows.read(rows.read_audit, row)
 
     def detail(self, key: JobKey) -> Detail | None:
         """Returns the data that a new audit of the job needs; None if it is absent or expired."""
         row = self._file.query_first(schema.DETAIL, {"run_key": run_key(key), "now": self._now()})
-        return None if row is None else self._read_or_raise(read_detail, dict(row))
+        return None if row is None else self._rows.read(rows.read_stored_detail, row)
 
     def runs(
         self,
@@ -245,13 +247,10 @@ class SqliteHistory:
         before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
-        """Yields a list's rows. Reads them page by page."""
-        readers: dict[RunIndex, Callable[[sqlite3.Row], object]] = {
-            RunIndex.RULE: partial(self._read_or_raise, rows.read_finding),
-            RunIndex.DUE: self._read_due_row,
-        }
-        reader = readers.get(query.index, self._read_summary)
-        return cast("Iterator[Row]", map(reader, self._walk(query, before, page_size)))
+        """Yields the rows of a list, a page at a time."""
+        read = rows.read_finding if query.index is RunIndex.RULE else rows.read_summary
+        values = self._rows.read_each(read, self._walk(query, before, page_size))
+        return cast("Iterator[Row]", values)
 
     def _walk(
         self, query: RunQuery[Any], before: datetime | None, page_size: int | None
@@ -262,7 +261,7 @@ class SqliteHistory:
         sort_column, page_start = "ended_at", sk_before(before)
         if query.index is RunIndex.DUE:
             sort_column, page_start = "due_at", ""
-            parameters["until"] = moment_text(read_moment(parameters["until"]))
+            parameters["until"] = moment_text(parse_moment(parameters["until"]))
         if "period" in parameters:
             page_start = min(page_start, f"{parameters['period']}~")
         size = min(max(page_size or _PAGE_ROWS, 1), _PAGE_ROWS)
@@ -296,33 +295,25 @@ class SqliteHistory:
             "region": region and replace_surrogates(region),
             "name": None if name is None else clip_text(name),
         }
-        with self._file.read_transaction() as connection:
-            days = connection.execute(schema.SUMS, parameters).fetchall()
-            rules = connection.execute(schema.RULE_SUMS, parameters).fetchall()
-        return rows.read_sums(days, rules)
+        with self._file.read_transaction():
+            days = self._file.query_all(schema.SUMS, parameters)
+            rules = self._file.query_all(schema.RULE_SUMS, parameters)
+        return rows.read_sums(days, rules, self._rows)
 
     def decisions(self) -> Sequence[Decision]:
-        """Returns what people decided about recommendations."""
+        """Returns all readable decisions."""
         decision_rows = self._file.query_all(schema.DECISIONS, {})
-        return [self._read_or_raise(rows.read_decision, row) for row in decision_rows]
+        return [*self._rows.read_each(rows.read_decision, decision_rows)]
 
     def save_decision(self, decision: Decision) -> None:
         """Stores a decision. It replaces one of the same time about the same recommendation."""
         with self._file.write_transaction() as connection:
             connection.execute(schema.PUT_DECISION, rows.to_columns(decision))
 
-    def _read_due_row(self, row: sqlite3.Row) -> AuditSummary | BadHistory:
-        try:
-            return self._read_summary(row)
-        except BadHistory as error:
-            return error
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        """Returns the rows that were left out since they were last taken."""
+        return self._rows.left_out
 
-    def _read_summary(self, row: sqlite3.Row) -> AuditSummary:
-        return self._read_or_raise(rows.read_summary, row)
-
-    def _read_or_raise(self, read: Callable[..., ReadT], *values: Any) -> ReadT:
-        """Raises BadHistory for rows that are damaged or were changed by hand."""
-        try:
-            return read(*values)
-        except (zlib.error, *PARSE_ERRORS) as error:
-            raise damaged_error(self._file.path, error) from error
+    def take_unreadable(self) -> tuple[UnreadableItem, ...]:
+        """Returns `unreadable_items`, and forgets them."""
+        return self._rows.take_left_out()

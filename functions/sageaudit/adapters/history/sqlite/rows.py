@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import date
 from decimal import Decimal
 from functools import lru_cache
 from sys import intern
@@ -24,15 +23,20 @@ from sageaudit.adapters.history.codec import (
     FieldReader,
     from_item,
     key_part,
-    read_moment,
+    make_row,
+    read_detail,
     to_item,
 )
-from sageaudit.adapters.history.record_steps import FamilyRow, read_compared
+from sageaudit.adapters.history.record_steps import FamilyRow, read_compared, read_stored_bytes
 from sageaudit.adapters.history.rows import rule_finding
+from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.advice.advice import Decision
-from sageaudit.domain.audit.record import FindingRow, RuleFinding
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.record import Detail, FindingRow, RuleFinding
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.audit.sums import RuleSums, Scope, SumRow, Sums
+from sageaudit.domain.moments import parse_day, parse_moment
+from sageaudit.structs import replace
 
 Columns = dict[str, Any]
 Stored = TypeVar("Stored", AuditSummary, FindingRow, JobKey, Decision)
@@ -49,6 +53,8 @@ _CACHED_OBJECTS = 1_024
 
 Audits of a family read the same earlier runs again, and many jobs have equal values.
 """
+_KEY_COLUMNS = ("run_key", "recommendation_id", "scope", "day", "account", "region", "name", "rule")
+"""The columns that name a row in messages."""
 _KEY = ("run_key", "arn", "created_at")
 """The columns that identify a run. Every read of a run begins with them."""
 _SumKey = tuple[Any, ...]
@@ -88,7 +94,7 @@ def read_finding(columns: sqlite3.Row) -> RuleFinding:
     Raises one of PARSE_ERRORS for other columns.
     """
     run_values, finding_values = columns[len(_KEY) : len(RUN_COLUMNS)], columns[len(RUN_COLUMNS) :]
-    finding = FindingRow(**_values(_FINDING_PLAN, finding_values))
+    finding = make_row(FindingRow, _values(_FINDING_PLAN, finding_values))
     return rule_finding(finding, key=read_key(columns), **_values(_RUN_PLAN, run_values))
 
 
@@ -104,7 +110,23 @@ def read_summary(columns: sqlite3.Row) -> AuditSummary:
     values["key"] = read_key(
         columns
     )  # a keyword argument beside `**values` would copy the whole dict
-    return AuditSummary(**values)
+    return make_row(AuditSummary, values)
+
+
+def read_audit(columns: sqlite3.Row) -> AuditDocument:
+    """Reads the document of an audit."""
+    return read_stored_bytes(columns["document"])
+
+
+def read_stored_detail(columns: sqlite3.Row) -> Detail:
+    """Reads a run's details."""
+    return read_detail(dict(columns))
+
+
+def row_key(columns: sqlite3.Row) -> str:
+    """Returns what identifies a row, as text, for messages: `run_key arn:aws:...#1763596800000`."""
+    names = set(columns.keys()).intersection(_KEY_COLUMNS)
+    return " ".join(f"{name} {columns[name]}" for name in _KEY_COLUMNS if name in names)
 
 
 def _values(plan: _ReadPlan, columns: tuple[Any, ...]) -> dict[str, Any]:
@@ -122,7 +144,7 @@ def _values(plan: _ReadPlan, columns: tuple[Any, ...]) -> dict[str, Any]:
 def read_key(columns: sqlite3.Row) -> JobKey:
     """Reads a run's key from the first columns of its row."""
     run_key, arn, created_at = columns[:3]
-    return JobKey(arn or run_key.rpartition("#")[0], read_moment(created_at))
+    return JobKey(arn or run_key.rpartition("#")[0], parse_moment(created_at))
 
 
 def family_row_columns(row: FamilyRow) -> Columns:
@@ -156,26 +178,39 @@ def rule_sum_columns(row: SumRow) -> list[Columns]:
     ]
 
 
-def read_sums(sums: Iterable[sqlite3.Row], rules: Iterable[sqlite3.Row]) -> Iterator[SumRow]:
-    """Yields the daily sums from the rows of both tables. Sums that became zero are left out."""
+def read_sums(
+    sums: Iterable[sqlite3.Row],
+    rules: Iterable[sqlite3.Row],
+    stored_rows: StoredItems[sqlite3.Row],
+) -> Iterator[SumRow]:
+    """Yields the daily sums, from the rows of both tables.
+
+    Leaves out sums that have become zero.
+    """
     rule_sums_by_key: dict[_SumKey, dict[str, RuleSums]] = defaultdict(dict)
-    for row in rules:
-        if known_fields := _fields(_RULE_READERS, row[_SUM_KEY_LENGTH + 1 :]):
-            rule_sums_by_key[row[:_SUM_KEY_LENGTH]][row[_SUM_KEY_LENGTH]] = RuleSums(**known_fields)
-    for row in sums:
-        key = row[:_SUM_KEY_LENGTH]
-        known_fields, rule_sums = (
-            _fields(_SUM_READERS, row[_SUM_KEY_LENGTH:]),
-            rule_sums_by_key.pop(key, {}),
-        )
-        if known_fields or rule_sums:
-            yield _sum_row(key, Sums(**known_fields, rules=rule_sums))
+    for key, rule, rule_sums in stored_rows.read_each(_read_rule_sums, rules):
+        if rule_sums != RuleSums():
+            rule_sums_by_key[key][rule] = rule_sums
+    for key, row in stored_rows.read_each(_read_sum_row, sums):
+        sums_with_rules = replace(row.sums, rules=rule_sums_by_key.get(key, {}))
+        if sums_with_rules != Sums():
+            yield replace(row, sums=sums_with_rules)
+
+
+def _read_rule_sums(columns: sqlite3.Row) -> tuple[_SumKey, str, RuleSums]:
+    rule_sums = RuleSums(**_fields(_RULE_READERS, columns[_SUM_KEY_LENGTH + 1 :]))
+    return columns[:_SUM_KEY_LENGTH], str(columns[_SUM_KEY_LENGTH]), rule_sums
+
+
+def _read_sum_row(columns: sqlite3.Row) -> tuple[_SumKey, SumRow]:
+    key = columns[:_SUM_KEY_LENGTH]
+    return key, _sum_row(key, Sums(**_fields(_SUM_READERS, columns[_SUM_KEY_LENGTH:])))
 
 
 def _sum_row(key: _SumKey, sums: Sums) -> SumRow:
     scope, day, account, region, name = key
     sum_name = name if name or scope == Scope.FAMILY else None
-    return SumRow(Scope(scope), account, region, sum_name, date.fromisoformat(day), sums)
+    return SumRow(Scope(scope), account, region, sum_name, parse_day(day), sums)
 
 
 def _sum_key_columns(row: SumRow) -> Columns:

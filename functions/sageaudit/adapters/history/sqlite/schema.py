@@ -178,9 +178,17 @@ SCHEDULE_REAUDIT = (
     " AND (due_at IS NULL OR due_at > :due_at)"
 )
 
-NEWEST_AUDIT = f"SELECT document FROM audits WHERE run = {_RUN} ORDER BY version DESC LIMIT 1"
-AUDIT = f"SELECT document FROM audits WHERE run = {_RUN} AND version = :version"
-DETAIL = f"SELECT description, series, note FROM details WHERE run = {_RUN} AND expires_at > :now"
+TABLE_NAMES = (
+    *("runs", "audits", "findings", "details", "family_rows", "decisions"),
+    *("daily_sums", "daily_rule_sums"),
+)
+_AUDITS_OF_RUN = f"SELECT :run_key AS run_key, document FROM audits WHERE run = {_RUN}"
+NEWEST_AUDIT = f"{_AUDITS_OF_RUN} ORDER BY version DESC LIMIT 1"
+AUDIT = f"{_AUDITS_OF_RUN} AND version = :version"
+DETAIL = (
+    "SELECT :run_key AS run_key, description, series, note FROM details"
+    f" WHERE run = {_RUN} AND expires_at > :now"
+)
 ADVANCE = "UPDATE runs SET last_modified_at = :last_modified_at WHERE run_key = :run_key"
 DELETE_FINDINGS = f"DELETE FROM findings WHERE run = {_RUN}"
 DELETE_FAMILY_ROW = f"DELETE FROM family_rows WHERE run = {_RUN}"
