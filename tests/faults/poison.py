@@ -9,10 +9,10 @@ from boto3.dynamodb.types import TypeSerializer
 
 from local import ACCOUNT, REGION
 from local.demo import POLICY
+from sageaudit.adapters.files.policy_file import load_policy
 from sageaudit.adapters.history.codec import moment_sk
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.domain.audit.summary import JobKey
-from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.domain.job.describe import parse
 from sageaudit.domain.job.family import family as family_of
 from tests.faults.expected import End, Expected
@@ -28,7 +28,7 @@ def poisons(story: Story) -> Mapping[str, Item]:
     """Returns an odd item of each kind that a story's functions read in lists, by its name."""
     job = story.jobs[0]
     described = parse(job.describe, job.tags, account=ACCOUNT, region=REGION)
-    account, region, family = ACCOUNT, REGION, family_of(described, POLICY.family_tag)
+    account, region, family = ACCOUNT, REGION, family_of(described, load_policy(POLICY).family_tag)
     ended_at = job.ended_at - timedelta(hours=1)
     key = JobKey(job.key.arn.replace(job.name, "poisoned"), ended_at - timedelta(hours=1))
     in_lists = {
@@ -39,8 +39,6 @@ def poisons(story: Story) -> Mapping[str, Item]:
     }
     due = {"due_pk": keys.due_pk(key), "due_sk": moment_sk(ended_at, key)}
     head = {"pk": keys.job_pk(key), "sk": keys.HEAD_SK, **in_lists}
-    day_sum = SumRow(Scope.ACCOUNT, account, region, None, ended_at.date(), Sums())
-    sums_pk = keys.sums_pk(account, keys.month_text(ended_at.date()))
     decision = {"pk": keys.RECOMMENDATIONS_PK, "sk": "abcdefgh#2026-01-01T00:00:00.000000Z"}
     return {
         "head without attributes": head,
@@ -50,12 +48,6 @@ def poisons(story: Story) -> Mapping[str, Item]:
             "pk": keys.family_runs_pk(account, region, family),
             "sk": moment_sk(ended_at, key),
             "arn": 7,
-        },
-        "sum with a text for dollars": {
-            "pk": sums_pk,
-            "sk": keys.sums_sk(day_sum, 0),
-            "scope": "account",
-            "total_usd": "much",
         },
         "decision without attributes": decision,
         "decision of an unknown verb": decision
