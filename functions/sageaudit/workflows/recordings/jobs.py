@@ -143,11 +143,10 @@ class RecordedPart(Struct, frozen=True):
     is_set: bool
 
 
-def recorded_parts(path: Path, *, with_arns: bool = False) -> list[RecordedPart | BadRecording]:
+def recorded_parts(path: Path, *, for_history: bool = False) -> list[RecordedPart | BadRecording]:
     """Returns the jobs of each recording in a file, and a refusal in the place of a bad one.
 
-    `with_arns` also refuses an ARN that is not the ARN of a job, which no persistent history can
-    store.
+    `for_history` also refuses what no persistent history can store: a wrong ARN, or no time.
     """
     try:
         recordings = read_recordings(path)
@@ -156,24 +155,31 @@ def recorded_parts(path: Path, *, with_arns: bool = False) -> list[RecordedPart 
     return [
         recorded
         if isinstance(recorded, BadRecording)
-        else _recorded_part(path, index, recorded, with_arns=with_arns)
+        else _recorded_part(path, index, recorded, for_history=for_history)
         for index, recorded in enumerate(recordings)
     ]
 
 
 def _recorded_part(
-    path: Path, index: int, recorded: Recording | RecordedSet, *, with_arns: bool
+    path: Path, index: int, recorded: Recording | RecordedSet, *, for_history: bool
 ) -> RecordedPart | BadRecording:
     name = display_name(str(path))
     try:
         jobs = make_recorded_jobs(recorded, lambda job: partial(_recording, path, index, job))
     except MalformedData as error:
         return BadRecording(f"{name}: {error}")
-    refs = (job.list_row.ref for job in jobs if with_arns)
-    for ref in refs:
-        if ref.arn != ref.name and JobRef.from_arn(ref.arn) is None:
-            return BadRecording(f"{name}: its ARN is not the ARN of a job: {ref.arn}")
+    reasons = (_history_refusal(job.list_row) for job in jobs if for_history)
+    if reason := next(filter(None, reasons), None):
+        return BadRecording(f"{name}: {reason}")
     return RecordedPart(name, jobs, isinstance(recorded, RecordedSet))
+
+
+def _history_refusal(row: ListedJob) -> str | None:
+    if row.ref.arn != row.ref.name and JobRef.from_arn(row.ref.arn) is None:
+        return f"its ARN is not the ARN of a job: {row.ref.arn}"
+    if row.created_at == NO_CREATION_TIME and row.ended_at is None:
+        return "has no creation, start or end time, without which no history can store it"
+    return None
 
 
 def _recording(path: Path, index: int, job_index: int) -> Recording:
@@ -200,7 +206,7 @@ def recorded_jobs_in_folder(
         raise BadUsage(f"--recordings {folder} has no .json or .jsonl file")
     jobs: dict[JobKey, RecordedJob] = {}
     for path in paths:
-        for part in recorded_parts(path, with_arns=True):
+        for part in recorded_parts(path, for_history=True):
             if isinstance(part, BadRecording):
                 on_refused(part)
             else:

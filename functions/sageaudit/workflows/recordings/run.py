@@ -114,7 +114,7 @@ def recorded_files(
     parts_by_path = {
         path: [
             part if isinstance(part, BadRecording) else AuditedPart(part)
-            for part in recorded_parts(path, with_arns=is_history_persistent)
+            for part in recorded_parts(path, for_history=is_history_persistent)
         ]
         for path in dict.fromkeys(paths)
     }
