@@ -22,7 +22,7 @@ FORMS = {
     ),
     "pytorch/pytorch#16979": (
         (
-            "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient"
+            "Unexpected bus error encountered in worker. This might be caused by insufficient"
             " shared memory (shm)."
         ),
         HOST,
@@ -93,7 +93,7 @@ FORMS = {
         "communication error",
     ),
     "horovod, exceptions.py": (
-        "horovod.common.exceptions.HorovodInternalError: ncclAllReduce failed: unhandled cuda error",
+        "exceptions.HorovodInternalError: ncclAllReduce failed: unhandled cuda error",
         "communication error",
     ),
     "DIAGNijmegen/rse-grand-challenge#2836": (

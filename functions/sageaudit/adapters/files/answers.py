@@ -18,6 +18,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
@@ -34,6 +35,8 @@ _MAX_DEPTH = 12
 _JSON_TEXT_KEYS = frozenset({"output", "Output", "body", "string"})
 """Keys whose text may be JSON: Step Functions' outputs, and recorded HTTP responses."""
 _ACTION = re.compile(r"[A-Z][A-Za-z0-9]{2,60}\Z")
+_ARN = re.compile(r"arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:([a-z-]{1,60})/")
+_AUDITED = "training, processing, transform, tuning and AutoML jobs"
 _KUBERNETES_KINDS = {
     **{f"{kind.spec.prefix}Job": kind for kind in JobKind},
     "BatchTransformJob": JobKind.TRANSFORM,
@@ -87,7 +90,7 @@ def _find(node: object, place: str, depth: int) -> Iterator[FoundAnswer]:
     if not isinstance(node, Mapping):
         return
     is_recording = "." not in place and ("describe" in node or "children" in node)
-    if is_recording or kind_from_answer(node):
+    if is_recording or _is_answer(node, place):
         yield FoundAnswer(place, node if "describe" in node else _with_plain_times(node))
     elif reason := _refusal(node):
         yield FoundAnswer(place, reason)
@@ -97,6 +100,12 @@ def _find(node: object, place: str, depth: int) -> Iterator[FoundAnswer]:
         for key, item in node.items() if depth else ():
             inner = _parsed(item) if key in _JSON_TEXT_KEYS else item
             yield from _find(inner, f"{place}.{key}".lstrip("."), depth - 1)
+
+
+def _is_answer(node: Mapping[str, Any], place: str) -> bool:
+    """Returns whether an object is an answer. Inside others, a description of answers is none."""
+    kind = kind_from_answer(node)
+    return kind is not None and (not place or isinstance(node[kind.spec.name_key], str))
 
 
 def _parsed(value: object) -> object:
@@ -129,7 +138,8 @@ def _respelled(node: Mapping[str, Any]) -> dict[str, Any] | None:
     for kind in JobKind:
         keys = (kind.spec.name_key, kind.spec.status_key)
         if all(plain_name(key) in names for key in keys):
-            return _by_service_model(kind, node)
+            answer = _by_service_model(kind, node)
+            return answer if isinstance(answer.get(keys[0]), str) else None
     return None
 
 
@@ -141,18 +151,14 @@ def _by_service_model(kind: JobKind, values: Mapping[str, Any]) -> dict[str, Any
 
 def _from_kubernetes(node: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the recording of an object of ACK or of the SageMaker Operators; None for others."""
-    kind = _KUBERNETES_KINDS.get(_text(node.get("kind")))
-    sections = [_mapping(node.get(key)) for key in ("spec", "status")]
-    if kind is None or not any(sections) or "sagemaker" not in _text(node.get("apiVersion")):
+    if (kind := _kubernetes_kind(node)) is None:
         return None
-    spec, status = sections
+    spec, status = _mapping(node.get("spec")), _mapping(node.get("status"))
     arn = _mapping(status.get("ackResourceMetadata")).get("arn")
     name = next((status[key] for key in status if key.startswith("sageMaker")), None)
     own = {kind.spec.arn_key: arn, kind.spec.name_key: name}
     values = {**spec, **status, **{key: value for key, value in own.items() if value}}
     answer = _by_service_model(kind, values)
-    if kind.spec.status_key not in answer:
-        return None
     metadata = _mapping(node.get("metadata"))
     answer.setdefault(kind.spec.name_key, metadata.get("name"))
     annotated = _mapping(metadata.get("annotations")).get(_KUBERNETES_REGION)
@@ -160,15 +166,29 @@ def _from_kubernetes(node: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"describe": answer, "tags": answer.pop("Tags", []), "region": region}
 
 
+def _kubernetes_kind(node: Mapping[str, Any]) -> JobKind | None:
+    is_of_sagemaker = "sagemaker" in _text(node.get("apiVersion"))
+    return _KUBERNETES_KINDS.get(_text(node.get("kind"))) if is_of_sagemaker else None
+
+
 def _refusal(node: Mapping[str, Any]) -> str | None:
     """Returns what a document is that names a job without being its answer; None for others."""
     forms: tuple[Callable[[Mapping[str, Any]], str | None], ...] = (
+        _kubernetes_reason,
         _cloudtrail_reason,
         _event_reason,
         _list_reason,
         _request_reason,
     )
     return next(filter(None, (form(node) for form in forms)), None)
+
+
+def _kubernetes_reason(node: Mapping[str, Any]) -> str | None:
+    kind = _kubernetes_kind(node)
+    status = {plain_name(key) for key in _mapping(node.get("status"))}
+    if kind is None or plain_name(kind.spec.status_key) in status:
+        return None
+    return f"is a Kubernetes object of {kind.spec.label_with_article} without its status: {HINT}"
 
 
 def _event_reason(node: Mapping[str, Any]) -> str | None:
@@ -231,10 +251,23 @@ def _audit_command(node: Mapping[str, Any], region: object = None) -> str:
 def _reason_for_none(document: object) -> str:
     if isinstance(document, Mapping):
         reasons = (reason for key, reason in _OTHER_FORMS if key in document)
-        return next(reasons, f"{TOP_LEVEL} has none of {FORMS}")
+        resources = (
+            f"is about a SageMaker {match[1].replace('-', ' ')}: only {_AUDITED} are audited"
+            for match in map(_ARN.match, _texts(document, _MAX_DEPTH))
+            if match
+        )
+        return next(chain(reasons, resources), f"{TOP_LEVEL} has none of {FORMS}")
     if isinstance(document, list):
         return f"is a list without an answer about a job: {HINT}"
     return f"is not an object with {FORMS}"
+
+
+def _texts(node: object, depth: int) -> Iterator[str]:
+    if isinstance(node, str):
+        yield node
+    items = node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ()
+    for item in items if depth else ():
+        yield from _texts(item, depth - 1)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
