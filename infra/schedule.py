@@ -61,16 +61,32 @@ class Schedule(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, function: lambda_.Function, spec: ScheduleSpec
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        function: lambda_.Function,
+        group: scheduler.CfnScheduleGroup,
+        spec: ScheduleSpec,
     ) -> None:
         super().__init__(scope, construct_id)
         self.dead_letters = dead_letter_queue(self, "DeadLetters")
+        group_arn = cdk.Stack.of(self).format_arn(
+            service="scheduler", resource="schedule-group", resource_name=group.name
+        )
         self._role = iam.Role(
             self,
             "Role",
+            # Both keys, and the group's ARN, not the schedule's: "Confused deputy prevention in
+            # EventBridge Scheduler" in the user guide.
             assumed_by=iam.ServicePrincipal(
                 "scheduler.amazonaws.com",
-                conditions={"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}},
+                conditions={
+                    "StringEquals": {
+                        "aws:SourceAccount": cdk.Aws.ACCOUNT_ID,
+                        "aws:SourceArn": group_arn,
+                    }
+                },
             ),
         )
         self._allow("lambda:InvokeFunction", function.function_arn)
@@ -94,6 +110,7 @@ class Schedule(Construct):
         schedule = scheduler.CfnSchedule(
             self,
             "Schedule",
+            group_name=group.ref,
             description=spec.description,
             schedule_expression=spec.expression,
             schedule_expression_timezone=spec.timezone,

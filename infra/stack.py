@@ -7,6 +7,7 @@ from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
 from infra.alarm_list import AlarmSpec, alarm_specs
@@ -29,16 +30,17 @@ from sageaudit.adapters.aws.stack_outputs import (
     pascal_case,
 )
 from sageaudit.adapters.channels.services import SERVICES, ChannelChoices
-from sageaudit.adapters.history.dynamo import alert_ledger, history, send_ledger, sweep_notes
+from sageaudit.adapters.history.dynamo import alert_ledger, send_ledger, sweep_notes
 from sageaudit.adapters.history.dynamo import history as dynamo_history
 from sageaudit.adapters.history.dynamo.keys import (
     CHANNEL_PREFIX,
     DELIVERY_PREFIX,
-    DIGEST_PREFIX,
-    PRICE_PREFIX,
     RECOMMENDATIONS_PK,
-    SWEEP_PK,
-    WATCH_PREFIX,
+)
+from sageaudit.adapters.history.dynamo.table_writes import (
+    TableWrites,
+    partition_key_condition,
+    write_grants,
 )
 from sageaudit.adapters.lambda_runtime.settings import notices_queue_variable
 from sageaudit.adapters.prices import price_list
@@ -105,9 +107,12 @@ class SageAuditStack(cdk.Stack):
             "digest": self._create_digest_function(digest),
         }
         self.schedules = {}
+        group = scheduler.CfnScheduleGroup(self, "Schedules", name=cdk.Aws.STACK_NAME)
         for name, spec in {"sweep": SWEEP_SCHEDULE, "digest": digest_schedule(digest)}.items():
             function, schedule_id = workers[name].function, f"{name.capitalize()}Schedule"
-            self.schedules[name] = Schedule(self, schedule_id, function=function, spec=spec)
+            self.schedules[name] = Schedule(
+                self, schedule_id, function=function, group=group, spec=spec
+            )
             # Lambda sends failed asynchronous invocations there with the function's role.
             workers[name].allow(SEND_MESSAGES, self.schedules[name].dead_letters.queue_arn)
         alarm_list = list(self._alarm_specs(workers))
@@ -205,8 +210,16 @@ class SageAuditStack(cdk.Stack):
         audit.allow(sagemaker.COUNT_PERMISSIONS, "*")
         audit.allow(cloudwatch.PERMISSIONS, "*")
         audit.allow(price_list.PERMISSIONS, "*")
-        audit.allow(price_list.CACHE_PERMISSIONS, table)
-        audit.allow(dynamo_history.PERMISSIONS, table)
+        audit.allow(price_list.CACHE_READ_PERMISSIONS, table)
+        audit.allow(dynamo_history.READ_PERMISSIONS, table)
+        # The sweep's items include the events that arrived.
+        _allow_writes(
+            audit,
+            table,
+            dynamo_history.RECORD_WRITES,
+            price_list.CACHE_WRITES,
+            sweep_notes.WRITES,
+        )
         audit.allow(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
         audit.allow(sqs.SEND_PERMISSIONS, queue.queue_arn, dead_letters.queue_arn)
         audit.allow(sqs.WAIT_PERMISSIONS, queue.queue_arn)
@@ -232,6 +245,7 @@ class SageAuditStack(cdk.Stack):
         )
         sweep.allow(sagemaker.LIST_PERMISSIONS, "*")
         sweep.allow(sweep_notes.READ_PERMISSIONS, table)
+        sweep.allow(price_list.CACHE_READ_PERMISSIONS, table)
         indexes = ("by-family", "due")
         sweep.allow(
             dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes)
@@ -241,13 +255,14 @@ class SageAuditStack(cdk.Stack):
         sweep.allow(sagemaker.JOB_PERMISSIONS, *self._job_arns())
         sweep.allow(cloudwatch.PERMISSIONS, "*")
         sweep.allow(price_list.PERMISSIONS, "*")
-        for actions, prefix in (
-            (sweep_notes.WRITE_PERMISSIONS, SWEEP_PK),
-            (price_list.CACHE_PERMISSIONS, PRICE_PREFIX),
-            (history.READ_DECISIONS_PERMISSIONS, RECOMMENDATIONS_PK),
-            (alert_ledger.WATCH_PERMISSIONS, WATCH_PREFIX),
-        ):
-            sweep.allow(actions, table, conditions=_leading_keys_condition(prefix))
+        sweep.allow(
+            dynamo_history.READ_DECISIONS_PERMISSIONS,
+            table,
+            conditions=partition_key_condition([RECOMMENDATIONS_PK]),
+        )
+        _allow_writes(
+            sweep, table, sweep_notes.WRITES, price_list.CACHE_WRITES, alert_ledger.WATCH_WRITES
+        )
         for role_arns, condition in assumable_roles(self._members):
             sweep.allow(accounts.PERMISSIONS, *role_arns, conditions=condition)
         return sweep
@@ -263,12 +278,8 @@ class SageAuditStack(cdk.Stack):
             environment={"TABLE_NAME": self.history.table.table_name, "ACCOUNT_ID": self.account},
         )
         digest.allow(dynamo_history.SUMS_PERMISSIONS, table)
-        digest.allow(
-            alert_ledger.DIGEST_PERMISSIONS,
-            table,
-            conditions=_leading_keys_condition(DIGEST_PREFIX),
-        )
-        digest.allow(history.READ_DECISIONS_PERMISSIONS, table)
+        digest.allow(dynamo_history.READ_DECISIONS_PERMISSIONS, table)
+        _allow_writes(digest, table, alert_ledger.DIGEST_WRITES)
         indexes = ("by-account", "by-day", "by-family", "by-owner")
         digest.allow(
             dynamo_history.INDEX_PERMISSIONS, *(f"{table}/index/{name}" for name in indexes)
@@ -296,8 +307,9 @@ class SageAuditStack(cdk.Stack):
         )
         notify.allow(dynamo_history.SUMS_PERMISSIONS, table)
         notify.allow(dynamo_history.INDEX_PERMISSIONS, f"{table}/index/by-family")
-        notify.allow(alert_ledger.PERMISSIONS, table)
-        notify.allow(history.READ_DECISIONS_PERMISSIONS, table)
+        notify.allow(alert_ledger.READ_PERMISSIONS, table)
+        _allow_writes(notify, table, alert_ledger.ALERT_WRITES)
+        notify.allow(dynamo_history.READ_DECISIONS_PERMISSIONS, table)
         notify.allow(sweep_notes.INSTALLATION_PERMISSIONS, table)
         notify.allow(
             sqs.SEND_PERMISSIONS,
@@ -330,8 +342,10 @@ class SageAuditStack(cdk.Stack):
                 **self._notices_queues(),
             },
         )
-        own_items = _leading_keys_condition(DELIVERY_PREFIX, CHANNEL_PREFIX)
-        deliver.allow(send_ledger.PERMISSIONS, self.history.table.table_arn, conditions=own_items)
+        table = self.history.table.table_arn
+        own_items = partition_key_condition([CHANNEL_PREFIX, DELIVERY_PREFIX])
+        deliver.allow(send_ledger.READ_PERMISSIONS, table, conditions=own_items)
+        _allow_writes(deliver, table, send_ledger.WRITES)
         deliver.allow(sqs.SEND_PERMISSIONS, dead_letters.queue_arn)
         for permissions, resources in self._channel_permissions():
             deliver.allow(permissions, *resources)
@@ -396,7 +410,7 @@ class SageAuditStack(cdk.Stack):
         )
 
 
-def _leading_keys_condition(*prefixes: str) -> dict[str, Any]:
-    """Returns the condition that allows only items whose partition keys have these prefixes."""
-    keys = [f"{prefix}*" for prefix in prefixes]
-    return {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": keys}}
+def _allow_writes(function: HandlerFunction, table_arn: str, *writes: TableWrites) -> None:
+    """Allows a function these writes to the table, each only for its own partition keys."""
+    for actions, condition in write_grants(writes):
+        function.allow(actions, table_arn, conditions=condition)

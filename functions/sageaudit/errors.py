@@ -36,12 +36,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import extract_tb
 
+from sageaudit.token_shapes import redact
+
 PARSE_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """The exceptions that code raises if stored data has an unexpected form."""
 
 
 class SageauditError(Exception):
     """Base class of sageaudit's errors. `str(error)` is one sentence for the user."""
+
+    def __str__(self) -> str:
+        # Each error leaves through its text, and may repeat what a person or AWS wrote.
+        return redact(super().__str__())
 
 
 class RejectedEvent(SageauditError):
@@ -166,9 +172,10 @@ class ChannelUnavailable(ChannelError):
 
 
 class PossiblySent(ChannelError):
-    """The notice was sent, but it is not known whether it was posted. A repeat must be marked.
+    """The notice was sent, but it is not known whether it was posted.
 
-    `retry_after_s` is how long the service asked to wait; 0 if it did not ask.
+    A second attempt must be marked as a possible repeat. `retry_after_s`: how long the service
+    asked to wait; 0 if it did not ask.
     """
 
     def __init__(self, reason: str, retry_after_s: int = 0) -> None:

@@ -249,6 +249,31 @@ def test_every_action_has_a_resource_and_none_writes() -> None:
     assert len(json.dumps(policy)) < 2_048, "the most that an inline policy of a user has"
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "partition_keys"),
+    [
+        ("advice", permissions.TABLE, ["ADVICE"]),
+        ("backfill", permissions.FROM_HISTORY, ["JOB#*", "RUNS#*", "SUM#*"]),
+    ],
+)
+def test_a_policy_allows_a_person_to_write_only_the_items_of_the_command(
+    command: str, option: str, partition_keys: list[str]
+) -> None:
+    """No other statement of the policy allows a write of an item."""
+    policy = permissions.make_policy(
+        permissions.ALL_COMMANDS[command].actions([option]),
+        permissions.PolicyScope(),
+        permissions.writes_of_commands([command], [option]),
+    )
+    [statement] = [
+        statement for statement in policy["Statement"] if "dynamodb:PutItem" in statement["Action"]
+    ]
+    assert statement["Condition"] == {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": partition_keys},
+        "Null": {"dynamodb:LeadingKeys": "false"},
+    }
+
+
 def test_the_page_matches_the_lists() -> None:
     """`make docs` writes it."""
     text = permissions_page.PAGE.read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +22,7 @@ PAGED = frozenset(
         "sagemaker.ListHyperParameterTuningJobs",
     }
 )
+_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"})
 _READS = re.compile(r"\.(Get|Describe|List|Query|Head)")
 _GENERATED = re.compile(r"[0-9A-F]{8}-[0-9A-Z]{12}$")
 _ATTEMPT = re.compile(r"attempt=([0-9]+)")
@@ -59,6 +61,20 @@ def call_name(operation: str, request: AWSPreparedRequest) -> str:
     """
     about = _about(operation, request)
     return f"{operation} {about}" if about else operation
+
+
+def item_actions(operation: str, request: AWSPreparedRequest) -> Iterator[tuple[str, str]]:
+    """Yields IAM action and partition key of each item that a request writes or checks."""
+    service, _, name = operation.partition(".")
+    if service != "dynamodb" or name not in _WRITES:
+        return
+    body_json = json.loads(request.body or "{}")
+    parts = [{name.removesuffix("Item"): body_json}]
+    if name == "TransactWriteItems":
+        parts = body_json["TransactItems"]
+    for part in parts:
+        for verb, arguments in part.items():
+            yield f"dynamodb:{verb}Item", (arguments.get("Key") or arguments["Item"])["pk"]["S"]
 
 
 def attempt_of(request: AWSPreparedRequest) -> int:

@@ -166,6 +166,27 @@ def test_a_member_forwards_what_the_stack_takes(templates: Path) -> None:
     assert target["RoleArn"] == {"Fn::GetAtt": ["ForwardRole", "Arn"]}
 
 
+def test_only_the_forwarding_rule_may_use_its_role() -> None:
+    """By its ARN, and so by its name, which differs for each bus and is short enough."""
+    rule, role = (
+        MEMBER["Resources"][name]["Properties"] for name in ("ForwardRule", "ForwardRole")
+    )
+    [statement] = role["AssumeRolePolicyDocument"]["Statement"]
+    longest = values(OTHER, "ap-southeast-1") | {
+        "HomeStack": "A" * 30,
+        "HomeRegion": "us-gov-west-1",
+    }
+    name = filled(rule["Name"], longest)
+    assert filled(statement["Condition"], longest) == {
+        "StringEquals": {
+            "aws:SourceAccount": OTHER,
+            "aws:SourceArn": f"arn:aws:events:ap-southeast-1:{OTHER}:rule/{name}",
+        }
+    }
+    assert all(part in name for part in (HOME, "us-gov-west-1", "A" * 30))
+    assert len(name) <= LONGEST_NAME
+
+
 def test_a_member_trusts_the_two_roles_by_the_names_that_the_stack_gives_them(
     templates: Path,
 ) -> None:
@@ -217,7 +238,7 @@ def test_the_own_account_forwards_from_the_regions_of_the_policy() -> None:
 
     def made() -> list[str]:
         rules = (session.client("events", region_name=at).list_rules() for at in (REGION, FAR))
-        return [rule["Name"].partition("-")[0] for answer in rules for rule in answer["Rules"]]
+        return [rule["Name"] for answer in rules for rule in answer["Rules"]]
 
     for _ in range(2):
         create_forwarding(session, (HOME, REGION), "SageAudit", [FAR])

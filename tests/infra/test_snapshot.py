@@ -25,6 +25,7 @@ IGNORED = {
     "AWS::SNS::TopicPolicy",
     "AWS::SQS::QueuePolicy",
     "AWS::Scheduler::Schedule",
+    "AWS::Scheduler::ScheduleGroup",
 }
 """What moto's CloudFormation skips. Nothing the flow needs to run locally may join these; the local
 AWS reads the schedule's rate from the template."""

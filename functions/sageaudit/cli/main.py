@@ -23,6 +23,7 @@ from sageaudit.cli import commands as command_modules
 from sageaudit.cli.messages import print_message
 from sageaudit.errors import SageauditError
 from sageaudit.exits import Exit, exit_for
+from sageaudit.token_shapes import redact
 
 COMMAND_GROUPS = {
     "Audit jobs": ("audit", "scan", "check", "record"),
@@ -104,7 +105,7 @@ def _names() -> list[str]:
 
 
 def _summary(command: str) -> str:
-    """Reads the first line of the command's docstring from its source."""
+    """Returns the first line of the command's docstring, read from its source."""
     name = _module_name(command)
     source = (pkgutil.get_data(command_modules.__name__, f"{name}.py") or b"").decode()
     match = re.search(rf'^def {name}\(.*?"""(.*?)(?:"""|\n)', source, re.MULTILINE | re.DOTALL)
@@ -151,7 +152,9 @@ def _run() -> int:
         print_message("interrupted")
         return Exit.INTERRUPTED
     except click.ClickException as error:
-        error.show(sys.stderr)
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(redact(shown.getvalue()), err=True, nl=False)
         return Exit.USAGE
     except SageauditError as error:
         print_message(str(error))

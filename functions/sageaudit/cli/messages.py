@@ -15,6 +15,7 @@ from sageaudit.adapters.files.exact_json import to_json
 from sageaudit.errors import HistoryFileError, SageauditError
 from sageaudit.exits import Exit, exit_for
 from sageaudit.output.text.untrusted import for_terminal
+from sageaudit.token_shapes import redact
 
 T = TypeVar("T")
 _NOT_ASCII = re.compile(r"[^\x00-\x7e]")
@@ -23,8 +24,8 @@ _ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cn", "Zl", "Zp"})
 
 
 def print_message(text: str) -> None:
-    """Prints one message to stderr, without control characters."""
-    click.echo(f"sageaudit: {for_terminal(text)}", err=True)
+    """Prints one message to stderr, without control characters and tokens."""
+    click.echo(f"sageaudit: {for_terminal(redact(text))}", err=True)
 
 
 def can_ask() -> bool:

@@ -24,9 +24,9 @@ from sageaudit.adapters.channels.services import (
 )
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.policy.routes import ChannelConfig, Service
-from sageaudit.domain.token_shapes import redact
 from sageaudit.errors import MalformedData
 from sageaudit.output.text.card import REPEAT_PREFIX
+from sageaudit.token_shapes import redact
 from tests.fakes.documents import document
 from tests.fakes.hostile import documents, whole_documents
 from tests.fakes.messages import document_card
@@ -79,7 +79,7 @@ def test_what_a_channel_posts_can_be_read_by_people(channel: type[NoticeChannel]
 def test_the_secret_of_a_channel_is_taken_out_of_logs_and_errors(
     channel: type[NoticeChannel],
 ) -> None:
-    """`_TOKEN` of domain/token_shapes.py knows the shape of each service's address."""
+    """`_TOKEN` of token_shapes.py knows the shape of each service's address."""
     if channel.secret_format is not None:
         assert redact(channel.secret_format.example).endswith("[redacted]")
 

@@ -3,10 +3,14 @@
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
-from zoneinfo import ZoneInfo
+from unittest import mock
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pytest
 
+from sageaudit.adapters.files import stored_policy
+from sageaudit.domain.policy import scope
+from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.scope import DAYS, DigestSchedule, parse_digest
 from sageaudit.domain.policy.table_reader import TableReader
 from sageaudit.errors import BadPolicy
@@ -80,7 +84,12 @@ def test_a_table_is_read(table: dict[str, object], expected: DigestSchedule | No
             {"timezone": "Europe/Atlantis"},
             "digest.timezone is not a time zone that this computer knows",
         ),
-        ({"timezone": "../etc"}, "digest.timezone is not a time zone"),
+        *(
+            ({"timezone": name}, "digest.timezone is not a time zone")
+            for name in ("../etc", "", "posixrules", "localtime", "Factory", "posix/UTC")
+        ),
+        # macOS and Windows find the file, EventBridge Scheduler does not
+        ({"timezone": "europe/berlin"}, "digest.timezone is not a time zone"),
         ({"report_bucket": "s3://ours"}, "digest.report_bucket is not the name of a bucket"),
         ({"minute": 5}, "unknown key digest.minute"),
     ],
@@ -96,3 +105,20 @@ def test_a_week_ends_an_hour_before_its_digest(hour: int, weekday: int) -> None:
     """On Monday at 1 in UTC, Sunday ended an hour ago. At midnight its last jobs lack audits."""
     times = read(hour=hour)
     assert times == DigestSchedule("monday", hour, "UTC", weekday)
+
+
+def test_a_time_zone_is_as_long_as_a_schedule_allows() -> None:
+    """A longer name, of which a computer may have one, is refused before the deployment."""
+    names = {f"Area/{'x' * length}" for length in (45, 46)}
+    with mock.patch.object(scope, "available_timezones", return_value=names):
+        scope._timezones.cache_clear()
+        accepted = scope._timezones()
+    scope._timezones.cache_clear()
+    assert [len(name) for name in accepted] == [50]
+
+
+def test_the_functions_need_no_data_of_time_zones() -> None:
+    """The deployer's computer decides: the stored policy has the day in UTC."""
+    policy = Policy(digest=read(day="monday", hour=1, timezone="Asia/Tokyo"))
+    with mock.patch.object(scope, "ZoneInfo", side_effect=ZoneInfoNotFoundError):
+        assert stored_policy.from_text(stored_policy.to_text(policy)).digest == policy.digest

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from sageaudit.domain.token_shapes import REDACTED, is_name, is_tag, redact, safe_name
+from sageaudit.token_shapes import REDACTED, is_name, is_tag, redact, safe_name
 
 # Put together here so that no scanner takes this file for a leak.
 _MIXED = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ"
@@ -57,6 +57,10 @@ def test_secrets_are_taken_out_of_an_address(text: str, redacted: str) -> None:
         "arn:aws:sagemaker:us-east-1:1:automl-job/auto-bank-all-2023",
         "auto-bank-all-20230626-01-43-dpp7-model-ad5717c1b41a4e938702e8a",
         "hf-llama-2024-05-20-10",
+        "ddp_train_loss_average_rank0",
+        "tfp_negative_log_likelihood",
+        "sk_test_accuracy_validation",
+        "fm2_ranking_loss_validation",
         "pipelines-abc123def456-TrainModel-a1B2c3D4e5",
         "842a9df0-a299-4625-8f8a-ffca58929650.x",
         "sk-learn-2023-05-06-12-00-00-123",
@@ -66,6 +70,19 @@ def test_secrets_are_taken_out_of_an_address(text: str, redacted: str) -> None:
 def test_ordinary_names_are_shown(text: str) -> None:
     """Names of metrics, rules, people, jobs and addresses."""
     assert (is_name(text), redact(text)) == (True, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the queue SageAudit-TriggerFinishedJobsDeadLetters1A2B3C4D-AbCdEf12GhIj",
+        "Users/Anna/Projects2/sageaudit/recording: cannot be read",
+        "arn:aws:sagemaker:us-east-1:111122223333:training-job/train-0f1e2d3c4b5a69780f1e2d3c4b5a6978",
+    ],
+)
+def test_a_log_keeps_names_of_resources_files_and_jobs(text: str) -> None:
+    """CloudFormation's suffixes, paths of 40 characters, jobs with a hexadecimal identifier."""
+    assert redact(text) == text
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,6 @@ from botocore.loaders import Loader
 from botocore.parsers import ResponseParserError
 
 from sageaudit.domain.request.validity import ApiModel
-from sageaudit.domain.token_shapes import redact
 from sageaudit.errors import (
     PARSE_ERRORS,
     AccessDenied,
@@ -43,6 +42,7 @@ from sageaudit.errors import (
     Throttled,
     Unavailable,
 )
+from sageaudit.token_shapes import redact
 
 CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 6}, connect_timeout=3, read_timeout=10
@@ -165,7 +165,7 @@ def require_key(answer: Mapping[str, Any], key: str) -> Any:
 
 def no_answer_error(error: BotoCoreError, service: str) -> AwsError:
     """Returns NoCredentials with advice if credentials are missing, or else Unavailable."""
-    text = redact(str(error)).strip().rstrip(".:")
+    text = str(error).strip().rstrip(".:")
     for kinds, what_to_do in _CREDENTIAL_ADVICE:
         if isinstance(error, kinds):
             return NoCredentials(f"No usable AWS credentials: {text}; {what_to_do}.")

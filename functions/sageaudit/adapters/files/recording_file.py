@@ -36,9 +36,9 @@ from sageaudit.domain.job.ref import REGION
 from sageaudit.domain.moments import parse_day
 from sageaudit.domain.policy.policy import IGNORE_TAG as EXEMPTION
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.token_shapes import is_name
 from sageaudit.domain.usage.measurements import METRIC_DENIED_CODE, RawSeries
 from sageaudit.errors import BadUsage
+from sageaudit.token_shapes import is_name
 
 _WIDTH = 100
 _TAGS = Policy().tag_names
@@ -288,7 +288,7 @@ class _Anonymizer(Struct, frozen=True):
         return result
 
     def _tag(self, name: str, value: str) -> dict[str, str]:
-        """Replaces a tag's value, and the name of a tag that audits do not read.
+        """Returns a tag with a pseudonym as value. A name that audits do not read is replaced, too.
 
         An exemption keeps its rules and date, so that it has the same effect.
         """

@@ -178,7 +178,7 @@ def _is_utf16(content: bytes) -> bool:
 
 
 def _json_documents(text: str, first_line: int = 1) -> Iterator[TextDocument]:
-    """Raises ValueError or RecursionError."""
+    """Yields the JSON documents of a text. Raises ValueError or RecursionError."""
     decoder = json.JSONDecoder(parse_constant=_refuse)
     line, counted_to = first_line, 0
     start = _skip_whitespace(text, 0)

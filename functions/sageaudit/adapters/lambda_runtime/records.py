@@ -16,6 +16,7 @@ from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
     DIGEST_PREFIX,
+    JOB_PREFIX,
     NOTICE_PREFIX,
     PARTITION_KEY,
     SORT_KEY,
@@ -31,7 +32,7 @@ T = TypeVar("T")
 FIRST_SENT_ATTRIBUTE = "first-sent"
 """Attribute of a message that was sent again: when it was first sent, in epoch milliseconds."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
-_RUN = re.compile(r"JOB#(?P<arn>.+)#(?P<created_ms>-?[0-9]{1,15})")
+_RUN = re.compile(rf"{JOB_PREFIX}(?P<arn>.+)#(?P<created_ms>-?[0-9]{{1,15}})")
 _VERSION = re.compile(
     rf"(?:{AUDIT_PREFIX}|{NOTICE_PREFIX})(?P<version>[0-9]{{5,9}})(?:#{CHANNEL_NAME})?"
 )
@@ -191,7 +192,7 @@ def notice_labels(pk: str, sk: str) -> dict[str, Any]:
     if _DIGEST.fullmatch(pk) and _VERSION.fullmatch(sk):
         return {"digest": pk.rpartition("#")[2]}
     if pk.startswith(WATCH_PREFIX):
-        key, number = parse_version(f"JOB#{pk.removeprefix(WATCH_PREFIX)}", sk)
+        key, number = parse_version(f"{JOB_PREFIX}{pk.removeprefix(WATCH_PREFIX)}", sk)
         return {"job": key.arn, "said": number}
     key, version = parse_version(pk, sk)
     return {"job": key.arn, "version": version}

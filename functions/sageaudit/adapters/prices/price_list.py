@@ -25,6 +25,7 @@ from sageaudit.adapters.files.exact_json import from_json, to_json
 from sageaudit.adapters.history.codec import epoch_s, moment_text
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.domain.job import fields
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.moments import parse_moment
@@ -52,8 +53,10 @@ MAX_LISTING_AGE = timedelta(days=1)
 """How long a listing is used. Rates change only a few times a year."""
 RETRY_AFTER = timedelta(minutes=10)
 """The pause after a failure, so that a broken API is not called for every job."""
-CACHE_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
-"""The permissions of PriceCache on the table. Its indexes need none."""
+CACHE_READ_PERMISSIONS = ("dynamodb:GetItem",)
+"""The permission of PriceCache to read the table. Its indexes need none."""
+CACHE_WRITES: TableWrites = {"dynamodb:PutItem": (keys.PRICE_PREFIX,)}
+"""What PriceCache writes to the table."""
 CACHE_DAYS = 45
 """Days until a cached listing expires. An older one is no better than the packaged prices."""
 _LISTING_SK = "LISTING"
@@ -283,7 +286,7 @@ class PriceList:
 
 
 def _document(text: object) -> object:
-    """Returns None if a product is not JSON, so that other products count."""
+    """Returns a product's JSON; None if it is not JSON, so that other products count."""
     try:
         return json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):

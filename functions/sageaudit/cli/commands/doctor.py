@@ -14,6 +14,7 @@ from msgspec.structs import asdict
 from rich.console import Console
 from rich.text import Text
 
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.cli import options
 from sageaudit.cli.account_options import OTHER_ACCOUNTS_OPTIONS, OtherAccounts
 from sageaudit.cli.messages import print_message
@@ -114,11 +115,11 @@ def doctor(
         else {}
     )
     names = commands or permissions.READ_ONLY_COMMANDS
-    actions = permissions.actions_of_commands(
-        names, [name for name, value in used_options.items() if value]
-    )
+    used_names = [name for name, value in used_options.items() if value]
+    actions = permissions.actions_of_commands(names, used_names)
     if policy:
-        _print_policy(actions, permissions.PolicyScope(region, table, other_accounts.role, stack))
+        policy_scope = permissions.PolicyScope(region, table, other_accounts.role, stack)
+        _print_policy(actions, policy_scope, permissions.writes_of_commands(names, used_names))
         return Exit.DONE
     other_accounts.check_consistency()
     if members and stack is None:
@@ -138,13 +139,15 @@ def doctor(
     return worst_exit(check.code for check in checks)
 
 
-def _print_policy(actions: Sequence[str], scope: permissions.PolicyScope) -> None:
+def _print_policy(
+    actions: Sequence[str], scope: permissions.PolicyScope, writes: Sequence[TableWrites]
+) -> None:
     if not actions:
         raise BadUsage(
             "these commands do not call AWS; with --table NAME they read a table, and need a policy"
             " for that"
         )
-    click.echo(json.dumps(permissions.make_policy(actions, scope), indent=2))
+    click.echo(json.dumps(permissions.make_policy(actions, scope, writes), indent=2))
 
 
 def _document(checks: Sequence[Check]) -> dict[str, Any]:

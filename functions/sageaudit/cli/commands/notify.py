@@ -18,7 +18,13 @@ from sageaudit.cli.messages import print_json, print_message
 from sageaudit.cli.query_options import HistoryChoice
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.policy.policy import Policy
-from sageaudit.domain.policy.routes import OWN_TOPIC, ChannelConfig, Destination, Service
+from sageaudit.domain.policy.routes import (
+    OWN_TOPIC,
+    ChannelConfig,
+    Destination,
+    Service,
+    is_channel_name,
+)
 from sageaudit.domain.policy.scope import DigestSchedule
 from sageaudit.errors import BadUsage
 from sageaudit.output.text.card import MessageCard, Payload
@@ -31,7 +37,7 @@ from sageaudit.workflows.preview import history_location, preview_digests, previ
 _SERVICES_BY_NAME: Mapping[str, Service] = {
     "email" if service == "sns" else service: service for service in SERVICES
 }
-"""Services by name. Messages are shown in their form even if the policy has no such channel."""
+"""Services by the name for --channel. The policy need not have a channel of the service."""
 _EPILOG = """\b
 Examples:
   sageaudit notify --preview my-training-job
@@ -177,7 +183,10 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
 
 
 def _channel_config(name: str, policy: Policy) -> ChannelConfig:
-    """Returns a default for a service. Raises BadUsage for an unknown name."""
+    """Returns the policy's channel, or a default channel if `name` is a service.
+
+    Raises BadUsage for an unknown name.
+    """
     configs = {
         **{
             service_name: ChannelConfig(service)
@@ -185,6 +194,8 @@ def _channel_config(name: str, policy: Policy) -> ChannelConfig:
         },
         **policy.channels,
     }
+    if not is_channel_name(name):  # not repeated, since it may be an address
+        raise BadUsage("--channel takes the name of a channel of the policy, not its address")
     if name not in configs:
         suggestion = did_you_mean(name, sorted(configs))
         raise BadUsage(f"--channel {name}: the policy has no such channel{suggestion}")

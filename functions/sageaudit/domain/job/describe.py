@@ -18,7 +18,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sageaudit.domain import token_shapes
+from sageaudit import token_shapes
 from sageaudit.domain.job import fields, hints
 from sageaudit.domain.job.addresses import bucket_name, is_data_pinned
 from sageaudit.domain.job.course import DOWNLOADS
@@ -30,8 +30,8 @@ from sageaudit.domain.job.job_fields import STORED_FIELDS, job_arguments
 from sageaudit.domain.job.kinds import kind_from_answer
 from sageaudit.domain.job.ref import JOB_NAME, JobRef
 from sageaudit.domain.job.settings import mark_unset_settings, read_settings
-from sageaudit.domain.token_shapes import WITHHELD, is_name, is_tag
 from sageaudit.errors import MalformedData
+from sageaudit.token_shapes import WITHHELD, is_name, is_tag
 
 OBJECTIVE_HYPERPARAMETER = "_tuning_objective_metric"
 """The hyperparameter by which a tuning job tells its trials the objective."""
@@ -70,8 +70,8 @@ _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
 def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
     """Returns the stored form of a Describe* answer. Sanitizing the result again changes nothing.
 
-    A setting that AWS's own answer lacks becomes null. `key` is the key of the fingerprint; None
-    makes no fingerprint. Raises MalformedData for an impossible value.
+    A setting that AWS's own answer lacks becomes null. `key` is the secret key of the fingerprint;
+    without it, no fingerprint is stored. Raises MalformedData for an impossible value.
     """
     sanitized = read_fields(answer, STORED_FIELDS, _sanitize_field)
     kind = kind_from_answer(answer)
@@ -196,7 +196,10 @@ _TEXTS: Mapping[StoredAs, Callable[[str], str | None]] = {
 def _derive_settings(
     answer: Mapping[str, Any], sanitized: Mapping[str, Any], key: bytes | None
 ) -> dict[str, Any]:
-    """A stored answer keeps what was derived before, because its sources are no longer there."""
+    """Returns the values to store under `Derived`.
+
+    A stored answer keeps its earlier values, because their sources are no longer in the answer.
+    """
     stored = answer.get(DERIVED)
     if isinstance(stored, Mapping):
         flags = hints.from_stored(fields.section(stored, "Hints"))
@@ -236,10 +239,11 @@ def parse(
     region: str | None = None,
     key: bytes | None = None,
 ) -> Job:
-    """Parses one job.
+    """Returns the job of a Describe* answer and its tags.
 
-    Account and region default to the ARN's. Without `key` the job gets no fingerprint. Raises
-    MalformedData if the kind is unknown, or a field has an impossible value.
+    `account` and `region` default to those of the ARN. `key` is the secret key of the fingerprint;
+    without it, the job gets none. Raises MalformedData if the kind is unknown, or a field has an
+    impossible value.
     """
     kind = kind_from_answer(answer)
     if kind is None:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
 
 from msgspec import Struct, field
 
@@ -30,12 +31,18 @@ DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sun
 OFF = "off"
 WEEK_DAYS = 7
 _LAST_HOUR = 22
-"""The last hour of a digest. It may be started again an hour later, on the same day."""
+"""The latest hour of a digest. A digest that is started again an hour later is still sent on the
+same day."""
+DEFAULT_TIMEZONE = "UTC"
+_NO_PLACES = frozenset({"Factory", "localtime", "posixrules"})
+"""Files among the time zones that differ between computers, or stand for no time zone."""
+_MAX_TIMEZONE_LENGTH = 50
+"""The maximum length of a schedule's time zone (ScheduleExpressionTimezone in the API)."""
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _SOME_MONDAY = date(2026, 1, 5)
 _AUDIT_DELAY = timedelta(hours=1)
-"""A job's audit is written within this time after the job's end. No day is summed earlier. Our
-choice."""
+"""A job's audit is written at most this long after the job's end. So a day is not summed before
+then. Our choice."""
 
 
 class MemberAccounts(Struct, frozen=True):
@@ -159,7 +166,7 @@ class DigestSchedule(Struct, frozen=True):
 
     day: str = DAYS[0]
     hour: int = 8
-    timezone: str = "UTC"
+    timezone: str = DEFAULT_TIMEZONE
     week_start_utc_day: int = 0
     report_bucket: str | None = None
 
@@ -173,7 +180,7 @@ class DigestSchedule(Struct, frozen=True):
 def parse_digest(reader: TableReader) -> DigestSchedule | None:
     """Reads the table `[digest]`; None if the digest is off. Raises BadPolicy."""
     day = reader.read("day", str, DAYS[0])
-    hour, timezone = reader.read("hour", int, 8), reader.read("timezone", str, "UTC")
+    hour, timezone = reader.read("hour", int, 8), reader.read("timezone", str, DEFAULT_TIMEZONE)
     bucket = reader.read("report_bucket", str, None)
     reader.reject_unread_keys()
     if day not in {*DAYS, OFF}:
@@ -184,12 +191,21 @@ def parse_digest(reader: TableReader) -> DigestSchedule | None:
         raise reader.error("report_bucket", "is not the name of a bucket")
     if day == OFF:
         return None
-    try:
-        utc_day = _utc_day(DAYS.index(day), hour, ZoneInfo(timezone))
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+    if timezone != DEFAULT_TIMEZONE and timezone not in _timezones():
         text = "is not a time zone that this computer knows, such as Europe/Berlin"
-        raise reader.error("timezone", text) from error
+        raise reader.error("timezone", text)
+    utc_day = _utc_day(DAYS.index(day), hour, ZoneInfo(timezone))
     return DigestSchedule(day, hour, timezone, utc_day, bucket)
+
+
+@cache
+def _timezones() -> frozenset[str]:
+    """Returns the names of time zones that EventBridge Scheduler accepts.
+
+    The functions need no data of time zones: the stored policy has the day in UTC.
+    """
+    names = available_timezones() - _NO_PLACES
+    return frozenset(name for name in names if len(name) <= _MAX_TIMEZONE_LENGTH)
 
 
 def _utc_day(day: int, hour: int, zone: ZoneInfo) -> int:

@@ -1,8 +1,8 @@
 """Reads a request whose keys and types are those of another tool, by AWS's service model.
 
 Terraform, boto3 wrappers and CloudTrail write AWS's names as `instance_type` or `instanceType`.
-Terraform writes an object as a list of one, and tags as a map. CloudFormation takes numbers and
-switches as text.
+Terraform writes an object as a list of one, and tags as a map; the SageMaker operator for
+Kubernetes writes maps as lists. CloudFormation takes numbers and switches as text.
 """
 
 from __future__ import annotations
@@ -76,9 +76,18 @@ class AwsNames(Struct, frozen=True):
             return [{"Key": key, "Value": tag} for key, tag in value.items()]
         if kind == "list" and isinstance(value, list):
             return [self._value(spec["member"]["shape"], item, place) for item in value] or None
+        if kind == "map" and isinstance(value, list):
+            return _map_of_pairs(value)
         if isinstance(value, str):
             return _typed(kind, value)
         return value
+
+
+def _map_of_pairs(items: list[Any]) -> Any:
+    """Returns a map that is written as a list of objects with name and value."""
+    if not all(isinstance(item, Mapping) and {"name", "value"} <= item.keys() for item in items):
+        return items
+    return {str(item["name"]): item["value"] for item in items}
 
 
 def _typed(kind: str | None, value: str) -> object:

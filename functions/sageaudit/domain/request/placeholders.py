@@ -21,7 +21,7 @@ JSONPATH_ENDING = ".$"
 _JSONATA = re.compile(r"\s*\{%.*%\}\s*", re.DOTALL)
 _PLACEHOLDER = re.compile(
     r"\$\{|\{\{|<[A-Za-z][\w .:-]*>|\A\$[A-Za-z_]\w*\Z|\A\.\.\.\Z"
-    r"|(?<![A-Za-z])(?:YOUR|ACCOUNT)(?![a-z])"
+    r"|(?<![A-Za-z0-9])(?:YOUR|ACCOUNT)(?![A-Za-z0-9])"
 )
 _BY_STEP_FUNCTIONS = UnknownValue("Step Functions fills it in")
 _BY_CLOUDFORMATION = UnknownValue("CloudFormation fills it in")

@@ -65,7 +65,7 @@ def _field_text(name: str) -> Callable[[AuditSummary], str]:
 
 
 def _minutes_text(name: str) -> Callable[[AuditSummary], str]:
-    """The field is in seconds."""
+    """Returns a function that formats the field `name`, in seconds, as minutes."""
 
     def text(summary: AuditSummary) -> str:
         seconds = getattr(summary, name)

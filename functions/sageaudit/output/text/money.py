@@ -32,6 +32,8 @@ ROUND_DOWN = ROUND_FLOOR
 """The rounding of possible savings, so that they never promise more than was found."""
 ROUND_NEAREST = ROUND_HALF_UP
 """The rounding of all other approximate amounts."""
+_MAX_EXPONENT = 20
+"""No amount of a job has more digits."""
 _CENT = Decimal("0.01")
 _LESS_THAN_CENT = f"<${_CENT}"
 _MICRO = Decimal("0.000001")
@@ -74,7 +76,7 @@ class Figure(Struct, frozen=True):
 
     @property
     def qualifier(self) -> SpendQualifier:
-        """Tells if the amount is exact, a bound, estimated or unknown. A range counts as exact."""
+        """How exactly the amount is known. A range counts as exact."""
         return qualify_amount(
             known=self.usd is not None,
             lower_bound=self.at_least,
@@ -99,15 +101,16 @@ class Figure(Struct, frozen=True):
 
 
 def _with_bound(amount_text: str, *, at_least: bool, at_most: bool) -> str:
-    """Returns the text unchanged with both bounds or none."""
+    """Returns `$1 or more` or `up to $1`. With both bounds or none, the text is unchanged."""
     if at_least == at_most:
         return amount_text
     return f"{amount_text} or more" if at_least else f"up to {amount_text}"
 
 
 def sum_figures(figures: Iterable[Figure]) -> Figure:
-    """Returns the sum. It is a lower bound if a figure is unknown, and unknown if the others sum to
-    0.
+    """Returns the sum of the known figures.
+
+    If a figure is unknown, the sum is a lower bound. A lower bound of 0 becomes unknown.
     """
     summands = tuple(figures)
     known_figures = [figure for figure in summands if figure.usd is not None]
@@ -125,7 +128,7 @@ def sum_figures(figures: Iterable[Figure]) -> Figure:
 
 def format_usd(amount: Decimal | None) -> str:
     """Returns `$1,234.56`, `-$2.00`, `<$0.01` or `unknown`."""
-    if amount is None:
+    if amount is None or amount.adjusted() > _MAX_EXPONENT:
         return UNKNOWN
     size = abs(amount)
     if 0 < size < _CENT:
@@ -188,7 +191,9 @@ def format_rate(amount: Decimal | None) -> str:
 
 
 def percent_text(part: Decimal, whole: Decimal) -> str:
-    """Returns `77%`. A share near 0% or 100% is "<1%" or ">99%"."""
+    """Returns `77%`. A share near 0% or 100% is "<1%" or ">99%", and a share of nothing unknown."""
+    if not whole:
+        return UNKNOWN
     ratio = part / whole
     if 0 < ratio < _ALMOST_NONE:
         return "<1%"

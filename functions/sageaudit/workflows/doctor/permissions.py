@@ -16,7 +16,7 @@ from sageaudit.adapters.aws.probes import MEMBER_ACTIONS
 from sageaudit.adapters.billing import cost_explorer
 from sageaudit.adapters.channels import services
 from sageaudit.adapters.history.dynamo import history as dynamo_history
-from sageaudit.adapters.history.dynamo import keys
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites, write_grants
 from sageaudit.adapters.prices import price_list
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import region_partition
@@ -53,18 +53,23 @@ _TABLE = {TABLE: dynamo_history.READ_PERMISSIONS}
 class CommandActions(Struct, frozen=True):
     """The IAM actions that a command calls.
 
-    Every call needs `required`. `with_option` has the additional actions by option.
+    Every call needs `required`. `with_option` has the additional actions by option, and `writes`
+    what the command then writes to a table.
     """
 
     required: tuple[str, ...] = ()
     with_option: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    writes: Mapping[str, TableWrites] = field(default_factory=dict)
+
+    def option_actions(self, option: str) -> tuple[str, ...]:
+        """Returns the additional actions of an option."""
+        return (*self.with_option.get(option, ()), *self.writes.get(option, ()))
 
     def actions(self, options: Iterable[str]) -> set[str]:
         """Returns all actions that the command calls with these options."""
-        actions_by_option = self.with_option
         return {
             *self.required,
-            *(action for option in options for action in actions_by_option.get(option, ())),
+            *(action for option in options for action in self.option_actions(option)),
         }
 
 
@@ -99,9 +104,7 @@ READ_ONLY_COMMANDS: Mapping[str, CommandActions] = {
 """
 
 WRITING_COMMANDS: Mapping[str, CommandActions] = {
-    "advice": CommandActions(
-        (), {TABLE: (*dynamo_history.READ_PERMISSIONS, *dynamo_history.SAVE_DECISION_PERMISSIONS)}
-    ),
+    "advice": CommandActions((), _TABLE, {TABLE: dynamo_history.SAVE_DECISION_WRITES}),
     "notify": CommandActions(
         (),
         {
@@ -121,8 +124,9 @@ WRITING_COMMANDS: Mapping[str, CommandActions] = {
         {
             ROLE: accounts.PERMISSIONS,
             ORGANIZATION: accounts.LIST_PERMISSIONS,
-            FROM_HISTORY: dynamo_history.RECORD_PERMISSIONS,
+            FROM_HISTORY: ("dynamodb:GetItem",),
         },
+        {FROM_HISTORY: dynamo_history.RECORD_WRITES},
     ),
     "redrive": CommandActions(
         (*stack_outputs.CLI_PERMISSIONS, *sqs.CLI_PERMISSIONS, *sqs.SEND_PERMISSIONS)
@@ -134,11 +138,6 @@ DEFAULT_STACK = "SageAudit"
 """The default name of a stack; the names of its queues begin with this name."""
 
 
-_DECISION_ACTIONS = frozenset(dynamo_history.SAVE_DECISION_PERMISSIONS)
-_DECISIONS_CONDITION = {
-    "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [keys.RECOMMENDATIONS_PK]}}
-}
-"""Limits a user who decides about recommendations to these items of the table."""
 ACCOUNT_ACTIONS = MEMBER_ACTIONS
 """The actions of the role of `scan --role`. Prices are read with the user's own credentials."""
 
@@ -149,6 +148,17 @@ def actions_of_commands(commands: Iterable[str], options: Iterable[str]) -> list
     return sorted(
         {action for name in commands for action in ALL_COMMANDS[name].actions(option_names)}
     )
+
+
+def writes_of_commands(commands: Iterable[str], options: Iterable[str]) -> list[TableWrites]:
+    """Returns what all these commands write to a table."""
+    option_names = tuple(options)
+    return [
+        writes
+        for name in commands
+        for option, writes in ALL_COMMANDS[name].writes.items()
+        if option in option_names
+    ]
 
 
 class PolicyScope(Struct, frozen=True):
@@ -188,20 +198,31 @@ class PolicyScope(Struct, frozen=True):
         return ("*",)
 
 
-def make_policy(allowed: Iterable[str], scope: PolicyScope) -> dict[str, Any]:
-    """Returns the smallest identity policy that allows these actions, as an IAM document."""
+def make_policy(
+    allowed: Iterable[str], scope: PolicyScope, writes: Iterable[TableWrites] = ()
+) -> dict[str, Any]:
+    """Returns the smallest identity policy that allows these actions, as an IAM document.
+
+    Of the actions in `writes`, it allows only these writes.
+    """
+    grants = [*write_grants(writes)]
+    written = {action for actions, _ in grants for action in actions}
     actions_by_resources: dict[tuple[str, ...], list[str]] = {}
-    for action in sorted(allowed):
+    for action in sorted({*allowed} - written):
         actions_by_resources.setdefault(scope.resources(action), []).append(action)
+    statements = [
+        _statement(actions, *resources) for resources, actions in actions_by_resources.items()
+    ]
+    statements += [
+        {**_statement(actions, *scope.resources(actions[0])), "Condition": condition}
+        for actions, condition in grants
+    ]
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _statement(actions: list[str], *resources: str) -> dict[str, Any]:
     return {
-        "Version": "2012-10-17",
-        "Statement": [
-            {
-                "Effect": "Allow",
-                "Action": actions,
-                "Resource": resources[0] if len(resources) == 1 else [*resources],
-                **(_DECISIONS_CONDITION if set(actions) <= _DECISION_ACTIONS else {}),
-            }
-            for resources, actions in actions_by_resources.items()
-        ],
+        "Effect": "Allow",
+        "Action": actions,
+        "Resource": resources[0] if len(resources) == 1 else [*resources],
     }

@@ -183,7 +183,7 @@ def _history_refusal(row: ListedJob) -> str | None:
 
 
 def _recording(path: Path, index: int, job_index: int) -> Recording:
-    """Raises JobNotFound if the file has changed or vanished."""
+    """Returns a job's recording. Raises JobNotFound if the file has changed or vanished."""
     try:
         recorded = read_recordings(path)[index]
         if isinstance(recorded, BadRecording):

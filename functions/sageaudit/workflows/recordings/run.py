@@ -45,7 +45,10 @@ class AuditedPart(Struct):
     def audit(
         self, index: int, policy: Policy, history: History, *, is_history_persistent: bool
     ) -> None:
-        """Raises HistoryFileError. Any other error is stored as the result of this job."""
+        """Audits one job, and stores the result in `audits`.
+
+        Raises HistoryFileError. Any other error is stored as the job's result.
+        """
         job, reason = self.part.jobs[index], "it cannot be audited"
         try:
             recorded_audit = audit_recorded_job(
@@ -131,7 +134,8 @@ def audit_recordings(
     """Yields each recording's audit, or why there is none, in their order.
 
     Audits are made only when they are needed. Each run is judged by its family's earlier runs.
-    Without `is_history_persistent`, only short runs are, and rules on a family answer Unknown.
+    Without `is_history_persistent`, only short runs are judged by them. Rules on a family then
+    answer Unknown.
     """
     audits = _audits(
         [*{id(part): part for part in parts if isinstance(part, AuditedPart)}.values()],
@@ -194,7 +198,7 @@ def _audits(
 def _document(
     part: AuditedPart | BadRecording, audits: Iterator[None], policy: Policy
 ) -> AuditDocument | BadRecording:
-    """Continues `audits` until all jobs of the part have an audit."""
+    """Returns the part's audit. Continues `audits` until all jobs of the part have one."""
     if isinstance(part, BadRecording):
         return part
     while len(part.audits) < len(part.part.jobs):

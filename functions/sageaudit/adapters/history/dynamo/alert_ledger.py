@@ -25,6 +25,7 @@ from sageaudit.adapters.history.dynamo.keys import (
     SORT_KEY,
     TTL_ATTRIBUTE,
 )
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.alert.alert import (
     ALERT_RETENTION_DAYS,
@@ -39,14 +40,20 @@ from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.running import RunningKind, WatchState
+from sageaudit.errors import UnreadableItem
 from sageaudit.structs import replace
 
-PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
-
-DIGEST_PERMISSIONS = ("dynamodb:PutItem",)
-"""The permission of `write_digest`, only for items under DIGEST_PREFIX."""
-WATCH_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem")
-"""The permissions of `watch_state` and `write_watch_state`."""
+READ_PERMISSIONS = ("dynamodb:GetItem",)
+ALERT_WRITES: TableWrites = {
+    "dynamodb:ConditionCheckItem": (keys.JOB_PREFIX, keys.RUN_ALERTS_PREFIX),
+    "dynamodb:PutItem": (keys.RUN_ALERTS_PREFIX, keys.FAMILY_ALERTS_PREFIX, keys.CHANNEL_PREFIX),
+}
+"""What `write_alert` writes and checks."""
+DIGEST_WRITES: TableWrites = {"dynamodb:PutItem": (keys.DIGEST_PREFIX,)}
+"""What `write_digest` writes."""
+WATCH_WRITES: TableWrites = {"dynamodb:PutItem": (keys.WATCH_PREFIX,)}
+"""What `write_watch_state` writes."""
+PERMISSIONS = (*READ_PERMISSIONS, *ALERT_WRITES)
 _LAST_SK = "LAST"
 _ALERTS_SK = "ALERTS"
 _WEEK_SK = "WEEK"
@@ -86,8 +93,14 @@ class DynamoAlertLedger:
         return self._items.read(partial(_read_subject, subject), item)
 
     def alerts(self, subject: str) -> Sequence[Alert]:
-        """Returns the alerts of a subject. Raises UnreadableItem or AwsError."""
-        return self._alerts_of_subject(subject).subject_alerts
+        """Returns the alerts of a subject; none if they cannot be read. Raises AwsError."""
+        item = self._table.get(keys.family_alerts_pk(subject), _ALERTS_SK)
+        subjects = self._items.read_each(partial(_read_subject, subject), [item] if item else [])
+        return next((past_alerts.subject_alerts for past_alerts in subjects), ())
+
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        """Returns the alerts that `alerts` has left out."""
+        return self._items.left_out
 
     def has_digest(self, last_day: date) -> bool:
         """Returns True if the week's digest was already written. Raises AwsError."""

@@ -28,11 +28,16 @@ from sageaudit.adapters.history.dynamo import items, keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, DynamoTable
 from sageaudit.adapters.history.dynamo.keys import (
     AUDIT_PREFIX,
+    FAMILY_RUNS_PREFIX,
     INDEXES,
+    JOB_PREFIX,
     PARTITION_KEY,
+    RECOMMENDATIONS_PK,
     SORT_KEY,
+    SUMS_PREFIX,
 )
 from sageaudit.adapters.history.dynamo.run_writer import RunWriter, read_sums
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.adapters.history.record_steps import FamilyRow, find_outdated
 from sageaudit.adapters.history.rows import clip_text
 from sageaudit.adapters.history.stored_items import StoredItems
@@ -52,13 +57,13 @@ from sageaudit.domain.audit.sums import Scope, SumRow, Sums
 from sageaudit.domain.moments import parse_moment
 from sageaudit.errors import UnreadableItem
 
-RECORD_PERMISSIONS = (
-    "dynamodb:DeleteItem",
-    "dynamodb:GetItem",
-    "dynamodb:PutItem",
-    "dynamodb:UpdateItem",
+RECORD_WRITES: TableWrites = dict.fromkeys(
+    ("dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
+    (JOB_PREFIX, FAMILY_RUNS_PREFIX, SUMS_PREFIX),
 )
-"""The permissions of `record`. IAM has no action for TransactWriteItems, only for its parts."""
+"""What `record` and `schedule_reaudit` write."""
+RECORD_PERMISSIONS = ("dynamodb:GetItem", *RECORD_WRITES)
+"""The permissions of `record`."""
 READ_PERMISSIONS = ("dynamodb:GetItem", "dynamodb:Query")
 """The permissions of all reading methods, on the table; Query also on its indexes."""
 INDEX_PERMISSIONS = ("dynamodb:Query",)
@@ -72,8 +77,8 @@ _MIN_DUE_ROWS = 8
 """The minimum number of rows to request from each shard, since shards fill unevenly."""
 READ_DECISIONS_PERMISSIONS = ("dynamodb:Query",)
 """The permission of `decisions`, only on the table."""
-SAVE_DECISION_PERMISSIONS = ("dynamodb:PutItem",)
-"""The permission of `save_decision`, only for items of the partition RECOMMENDATIONS_PK."""
+SAVE_DECISION_WRITES: TableWrites = {"dynamodb:PutItem": (RECOMMENDATIONS_PK,)}
+"""What `save_decision` writes."""
 
 
 class DynamoHistory:
@@ -258,8 +263,12 @@ class DynamoHistory:
         key = {PARTITION_KEY: keys.RECOMMENDATIONS_PK, SORT_KEY: keys.decision_sk(decision)}
         self._table.put({**key, **to_item(decision)})
 
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        """Returns the items that were left out since they were last taken."""
+        return self._items.left_out
+
     def take_unreadable(self) -> tuple[UnreadableItem, ...]:
-        """Returns the items that lists and sums have left out since the last call."""
+        """Returns `unreadable_items`, and forgets them."""
         return self._items.take_left_out()
 
 

@@ -47,6 +47,16 @@ AUDIT_PREFIX = "AUDIT#"
 """Begins the sort keys of versions, which never change. `notify` receives their INSERTs."""
 NOTICE_PREFIX = "NOTICE#"
 """Begins the sort keys of notices. `notify` receives their INSERTs."""
+JOB_PREFIX = "JOB#"
+"""Begins the partition keys of runs: their audits, findings and details."""
+FAMILY_RUNS_PREFIX = "RUNS#"
+"""Begins the partition keys of families' runs."""
+SUMS_PREFIX = "SUM#"
+"""Begins the partition keys of daily sums, and SUMS_ACCOUNTS_PK."""
+RUN_ALERTS_PREFIX = "ALERT#"
+"""Begins the partition keys of the last alerts of runs, and of the notices about runs."""
+FAMILY_ALERTS_PREFIX = "ALERTS#"
+"""Begins the partition keys of the alerts of families and pipelines."""
 DIGEST_PREFIX = "DIGEST#"
 """Begins the partition keys of digests, the only items that `digest` writes."""
 WATCH_PREFIX = "WATCH#"
@@ -65,7 +75,7 @@ def kept_until(now: datetime) -> int:
 
 def job_pk(key: JobKey) -> str:
     """Returns the partition key of all items of a run, except its alerts."""
-    return f"JOB#{run_key(key)}"
+    return f"{JOB_PREFIX}{run_key(key)}"
 
 
 def audit_sk(version: int) -> str:
@@ -113,7 +123,7 @@ def family_pk(account: str, region: str, family: str) -> str:
 
 def family_runs_pk(account: str, region: str, family: str) -> str:
     """Returns the key of a family's runs. They are sorted by their ends."""
-    return f"RUNS#{family_pk(account, region, family)}"
+    return f"{FAMILY_RUNS_PREFIX}{family_pk(account, region, family)}"
 
 
 def owner_pk(owner: str) -> str:
@@ -138,7 +148,7 @@ def rule_pk(rule: str) -> str:
 
 def sums_pk(account: str, month: str) -> str:
     """Returns the partition key of an account's daily sums in a month (YYYY-MM)."""
-    return f"SUM#{key_part(account)}#{month}"
+    return f"{SUMS_PREFIX}{key_part(account)}#{month}"
 
 
 def sums_sk(row: SumRow, shard: int) -> str:
@@ -184,7 +194,7 @@ def sums_directory_range(since: date, until: date) -> tuple[str, str]:
 
 def family_alerts_pk(subject: str) -> str:
     """Returns the partition key of the alerts of a family or a pipeline."""
-    return f"ALERTS#{key_part(subject)}"
+    return f"{FAMILY_ALERTS_PREFIX}{key_part(subject)}"
 
 
 def decision_sk(decision: Decision) -> str:
@@ -194,7 +204,7 @@ def decision_sk(decision: Decision) -> str:
 
 def run_alerts_pk(run: str) -> str:
     """Returns the partition key of a run's last alert and of the notices about the run."""
-    return f"ALERT#{key_part(run)}"
+    return f"{RUN_ALERTS_PREFIX}{key_part(run)}"
 
 
 def notice_sk(version: int, channel: str) -> str:

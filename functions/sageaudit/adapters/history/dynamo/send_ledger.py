@@ -24,12 +24,18 @@ from sageaudit.adapters.history.dynamo.keys import (
     SORT_KEY,
     TTL_ATTRIBUTE,
 )
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.adapters.history.stored_items import StoredItems
 from sageaudit.domain.alert.alert import ChannelHour
 from sageaudit.domain.audit.record import SendClaim
 from sageaudit.ports import Circuit
 
-PERMISSIONS = ("dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
+READ_PERMISSIONS = ("dynamodb:GetItem",)
+WRITES: TableWrites = {
+    "dynamodb:PutItem": (keys.CHANNEL_PREFIX, keys.DELIVERY_PREFIX),
+    "dynamodb:UpdateItem": (keys.DELIVERY_PREFIX,),
+}
+PERMISSIONS = (*READ_PERMISSIONS, *WRITES)
 
 MAX_TRIES = 2
 """One try, and one marked repeat if the first try may have posted the notice."""

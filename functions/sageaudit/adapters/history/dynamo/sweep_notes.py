@@ -19,6 +19,7 @@ from sageaudit.adapters.history.codec import (
 from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.calls import ConditionFailed, DynamoTable
 from sageaudit.adapters.history.dynamo.keys import PARTITION_KEY, SORT_KEY, TTL_ATTRIBUTE
+from sageaudit.adapters.history.dynamo.table_writes import TableWrites
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.moments import as_utc, parse_moment
@@ -27,9 +28,8 @@ from sageaudit.errors import PARSE_ERRORS, MalformedData
 
 READ_PERMISSIONS = ("dynamodb:DescribeTable", "dynamodb:GetItem")
 """The permissions to read sweeps' state; GetItem also reads summaries."""
-WRITE_PERMISSIONS = ("dynamodb:PutItem",)
-"""The permission to write items of the sweep's partition."""
-PERMISSIONS = (*READ_PERMISSIONS, *WRITE_PERMISSIONS)
+WRITES: TableWrites = {"dynamodb:PutItem": (keys.SWEEP_PK,)}
+PERMISSIONS = (*READ_PERMISSIONS, *WRITES)
 INSTALLATION_PERMISSIONS = ("dynamodb:GetItem",)
 """The permission of `installed_at`."""
 EVENT_RECORD_DAYS = 30
