@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
-from sageaudit.adapters.files.recording import parse
+from sageaudit.adapters.files.recording import find_recordings, only_recording
 from sageaudit.adapters.history.opened import HistorySource, open_history
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.record import RuleFinding
@@ -54,7 +54,8 @@ def audit(
     if not isinstance(recording, Mapping):
         return audit_recording(Path(recording), chosen_policy)
     try:
-        return audit_parsed_recording(parse(recording), chosen_policy)
+        recordings = find_recordings(recording, "the recording")
+        return audit_parsed_recording(only_recording(recordings, "the recording"), chosen_policy)
     except MalformedData as error:
         raise BadRecording(str(error)) from error
 

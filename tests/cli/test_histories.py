@@ -17,7 +17,7 @@ from sageaudit.errors import BadRecording, BadUsage, NoHistory
 from sageaudit.exits import Exit
 from sageaudit.ports import History
 from sageaudit.structs import replace
-from sageaudit.workflows.recordings.run import audit_recordings
+from sageaudit.workflows.recordings.run import audit_recordings, recorded_files
 from tests.fakes.command_line import Run
 from tests.fakes.documents import ACCOUNT
 from tests.fakes.entries import entry, entry_ending_at
@@ -160,7 +160,12 @@ def test_an_audit_with_a_table_records_nothing_in_it(
     path = tmp_path / "history.db"
     run("audit", "--recording", nightly[0], "--history", path)
     record_copies(path, table)
-    audits = audit_recordings(nightly[1:], Policy(), histories.TableOverlay(table))
+    audits = audit_recordings(
+        recorded_files(nightly[1:], is_history_persistent=True),
+        Policy(),
+        histories.TableOverlay(table),
+        is_history_persistent=True,
+    )
     pools = [
         None if isinstance(audited, BadRecording) else audited["audit"].get("pool")
         for audited in audits

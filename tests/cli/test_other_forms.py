@@ -1,6 +1,8 @@
 """A file of the wrong format is named, with the command that makes the right one."""
 
 import gzip
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,15 @@ def test_a_list_comes_with_the_command_that_makes_the_right_one(
     done = run("check", "x", *words[1:], path) if command == "policy" else run(*words, path)
     assert MAKES[command] in done.stderr
     assert "`jq '.[0]' FILE > one.json`" in run("check", path).stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_pipe_that_nobody_writes_is_refused_at_once(
+    run: Run, tmp_path: Path, command: str
+) -> None:
+    path = tmp_path / "given"
+    os.mkfifo(path)
+    words = COMMANDS[command]
+    done = run("check", "x", *words[1:], path) if command == "policy" else run(*words, path)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert re.search(f"{path}:? is not a (?:regular )?file", done.stderr)

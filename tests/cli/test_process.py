@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from sageaudit.domain.job.ref import JobEndEvent
 from sageaudit.workflows.audit.attempt import AuditOutcome
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.recordings import run as recorded_audits
-from sageaudit.workflows.recordings.jobs import recorded_jobs
+from sageaudit.workflows.recordings.jobs import RecordedPart, recorded_parts
 from tests.fakes.command_line import Run
 
 DATA = Path(__file__).parents[1] / "recorded" / "data" / "jobs"
@@ -151,7 +152,13 @@ def test_ctrl_c_ends_a_batch_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) 
         return audit_finished_job(ended, *other_modules, **named_modules)
 
     monkeypatch.setattr(recorded_audits, "audit_finished_job", interrupted)
-    files = sorted(DATA.glob("training-02*.json"), key=lambda path: recorded_jobs(path)[0].read_at)
+
+    def read_at(path: Path) -> datetime:
+        [part] = recorded_parts(path)
+        assert isinstance(part, RecordedPart)
+        return part.jobs[0].read_at
+
+    files = sorted(DATA.glob("training-02*.json"), key=read_at)
     three = [word for path in files[:3] for word in ("--recording", str(path))]
     done = run("audit", *three, "--output", "json")
     assert done.exit_code == 130

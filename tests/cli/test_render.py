@@ -3,6 +3,7 @@
 import io
 import re
 import unicodedata
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def test_unknown_amounts_have_no_figure() -> None:
     """The bill has no price, and the job has no times."""
     bill = document()["bill"]
     bare = document(
-        job=job(ended_at=None, account=None, region=None),
+        job=job(status="InProgress", ended_at=None, account=None, region=None),
         bill={
             **bill,
             "total_usd": None,
@@ -100,9 +101,25 @@ def test_a_repeated_download_is_shown_with_its_reason() -> None:
 
 def test_never_started() -> None:
     """The view says that the job never started."""
-    code_text = on_terminal(document(job=job(started_at=None)), 80)
+    free = {**document()["bill"], "total_usd": Decimal(0)}
+    code_text = on_terminal(document(job=job(status="Failed", started_at=None), bill=free), 80)
     assert "ended 2026-05-20 13:00 UTC, never started" in code_text
-    assert "UTC" not in on_terminal(document(job=job(started_at=None, ended_at=None)), 80)
+
+
+@pytest.mark.parametrize(
+    ("times", "sentence"),
+    [
+        ({"started_at": None, "ended_at": None}, "its answer has neither start nor end"),
+        ({"started_at": None}, "ended 2026-05-20 13:00 UTC, its answer has no start"),
+        ({"ended_at": None}, "started 2026-05-20 10:00 UTC, its answer has no end"),
+        (
+            {"ended_at": "2026-05-20T09:00:00Z"},
+            "started 2026-05-20 10:00 UTC, ended before that (2026-05-20 09:00 UTC)",
+        ),
+    ],
+)
+def test_a_time_that_the_answer_lacks_is_named(times: dict[str, Any], sentence: str) -> None:
+    assert sentence in on_terminal(document(job=job(**times)), 80).splitlines()
 
 
 def test_a_narrow_terminal_shows_the_dollars_of_children_first() -> None:

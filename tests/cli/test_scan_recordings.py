@@ -68,7 +68,7 @@ def test_a_scan_reads_each_file_once(
     counted: Counter[str] = Counter()
     recorded_jobs._read_version.cache_clear()
     for module, name in (
-        (recording, "read"),
+        (recording, "read_all"),
         (recorded_jobs, "parse"),
         (read, "parse"),
         (describe, "sanitize_answer"),
@@ -82,7 +82,7 @@ def test_a_scan_reads_each_file_once(
 
         monkeypatch.setattr(module, name, count)
     jobs = scan_document(run, DEMO, history)["scan"]["jobs"]["audited"]
-    assert counted["read"] == len([*DEMO.rglob("*.json")])
+    assert counted["read_all"] == len([*DEMO.rglob("*.json")])
     assert counted["parse"] <= 2 * jobs
     assert counted["sanitize_answer"] <= 3 * jobs
 

@@ -43,7 +43,7 @@ from sageaudit.queries.lists import HistoryLists
 from sageaudit.queries.question import Question, SortOrder
 from sageaudit.queries.window import parse_window
 from sageaudit.structs import replace
-from sageaudit.workflows.recordings.run import audit_recordings
+from sageaudit.workflows.recordings.run import audit_recordings, recorded_files
 from tests.fakes.capacity import item_bytes
 from tests.fakes.recorded import files
 from tools.bench.measure import Row
@@ -69,7 +69,8 @@ class _EntryLog(SqliteHistory):
 def audit_entries(paths: Sequence[Path], policy: Policy) -> list[AuditEntry]:
     """Returns the audits of recordings, as `scan` puts them into a history."""
     with _EntryLog() as history:
-        for _ in audit_recordings(paths, policy, history):
+        parts = recorded_files(paths, is_history_persistent=True)
+        for _ in audit_recordings(parts, policy, history, is_history_persistent=True):
             pass
         return history.entries
 

@@ -20,7 +20,7 @@ from sageaudit.domain.alert.rule import MAX_RUN_AGE
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route
-from sageaudit.errors import BadRecording, BadUsage, JobNotFound, UnreadableItem
+from sageaudit.errors import BadUsage, JobNotFound, UnreadableItem
 from sageaudit.output.text.card import MessageCard, Payload
 from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
 from sageaudit.output.text.words import parse_time
@@ -29,7 +29,7 @@ from sageaudit.queries.names import JobQuery, find_job
 from sageaudit.workflows import digest as weekly
 from sageaudit.workflows.audit.stored import read_audit
 from sageaudit.workflows.notify import Notification, NotifyDependencies, notify
-from sageaudit.workflows.recordings.run import audit_recordings
+from sageaudit.workflows.recordings.run import audit_recording
 
 
 def preview_message(
@@ -55,9 +55,7 @@ def preview_message(
 def _audit_recording(
     path: Path, policy: Policy, history: History, source: HistorySource
 ) -> AuditSummary:
-    [document] = audit_recordings([path], policy, history, is_history_persistent=bool(source.name))
-    if isinstance(document, BadRecording):
-        raise document
+    document = audit_recording(path, policy, history, is_history_persistent=bool(source.name))
     job = document["job"]
     created_at = parse_time(job["created_at"] or job["started_at"])
     summary = history.summary(JobKey(job["arn"], created_at)) if job["arn"] and created_at else None

@@ -77,7 +77,10 @@ def test_yaml_that_unpacks_to_gigabytes_is_refused(tmp_path: Path) -> None:
 
 def test_json_lines_are_several_documents() -> None:
     text = f"{json.dumps(DOCUMENT)}\n{json.dumps(DOCUMENT)}\n"
-    assert text_file.parse_documents(text, "jobs.jsonl", HINT) == [DOCUMENT, DOCUMENT]
+    assert text_file.parse_documents(text, "jobs.jsonl", HINT) == [
+        text_file.TextDocument(DOCUMENT, 1),
+        text_file.TextDocument(DOCUMENT, 2),
+    ]
     with pytest.raises(BadUsage, match=r"jobs.jsonl: has 2 JSON documents: give one of them"):
         text_file.parse_json(text, "jobs.jsonl", HINT)
 

@@ -231,7 +231,7 @@ NO_TIMES = dict.fromkeys(
         ),
         pytest.param(
             PROCESSING,
-            {"ProcessingStartTime": ..., "ProcessingEndTime": ..., "ProcessingJobStatus": "Failed"},
+            {"ProcessingStartTime": ..., "ProcessingJobStatus": "Failed"},
             [],
             None,
             id="a processing job that never started was not billed",

@@ -8,7 +8,7 @@ from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.output.text.headline import headline, judged_text, part_of_judged
 from sageaudit.output.text.money import Figure
-from tests.fakes.documents import document
+from tests.fakes.documents import document, job
 from tests.fakes.sample_documents import estimated_document, possibly_lost_document
 
 ZERO = Decimal(0)
@@ -125,9 +125,14 @@ def bill_with(*missing: str, **changes: Any) -> dict[str, Any]:
             id="a running job on prepaid capacity",
         ),
         pytest.param(
-            RUNNING | bill_with(total_usd=ZERO),
+            RUNNING | bill_with(total_usd=ZERO) | {"job": job(started_at=None)},
             "it is still waiting for its instances and has cost nothing so far",
             id="a job that waits for its instances",
+        ),
+        pytest.param(
+            RUNNING | bill_with(total_usd=ZERO),
+            "it is still running",
+            id="a job that had just started",
         ),
     ],
 )

@@ -96,6 +96,8 @@ def wrong_format_reason(path: Path, hint: str) -> str | None:
     """
     if path.is_dir():
         return f"is a folder: {hint}"
+    if not path.is_file():  # opening a pipe waits until somebody writes it
+        return None
     with suppress(OSError), path.open("rb") as file:
         return wrong_format_reason_of_bytes(str(path), file.read(_HEAD_BYTES), hint)
     return None

@@ -8,7 +8,7 @@ all keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from sageaudit.adapters.files import text_file
+from sageaudit.adapters.files.answers import FORMS, HINT, TOP_LEVEL, find_answers
 from sageaudit.adapters.prices.price_list import (
     ListedPrices,
     StoredListing,
@@ -32,9 +33,6 @@ from sageaudit.errors import BadRecording, BadUsage, MalformedData
 
 SCHEMA = 1
 """The format's version. The oldest files have none."""
-_FORMS = '"children", "describe", or a ...JobName with a ...JobStatus'
-_HINT = "`sageaudit record JOB -o job.json` writes one job to a file"
-_TOP_LEVEL = "the top level"
 _MAX_POINTS = 1_000_000
 _PRICES = "prices"
 
@@ -64,21 +62,63 @@ class RecordedSet(Struct, frozen=True):
     """Launched jobs that were deleted before they could be recorded."""
 
 
+FileRecording = Recording | RecordedSet | BadRecording
+"""What a file has in one place; BadRecording if it cannot be read."""
+
+
 def read(path: Path) -> Recording | RecordedSet:
-    """Reads a file. Raises BadRecording with one sentence that names the file and key."""
+    """Reads a file with one job. Raises BadRecording with one sentence that names the file."""
+    return only_recording(read_all(path), text_file.display_name(str(path)))
+
+
+def only_recording(recordings: Sequence[FileRecording], name: str) -> Recording | RecordedSet:
+    """Returns the only recording of a file. Raises BadRecording if there are several."""
+    readable = [recorded for recorded in recordings if not isinstance(recorded, BadRecording)]
+    if len(readable) > 1:
+        raise BadRecording(f"{name}: has {len(readable)} jobs: give a file with one of them")
+    for recorded in recordings:
+        if isinstance(recorded, BadRecording):
+            raise recorded
+    return readable[0]
+
+
+def read_all(path: Path) -> tuple[FileRecording, ...]:
+    """Reads all jobs of a file, and says for each bad one where it is and what is wrong.
+
+    Raises BadRecording, with the first reason, if no job can be read.
+    """
     name = text_file.display_name(str(path))
     try:
-        text = text_file.read_text(str(path), _HINT)
-        document = text_file.parse_json(text, name, _HINT)
-        if not isinstance(document, dict):
-            is_list = isinstance(document, list)
-            reason = f"is a list: {_HINT}" if is_list else f"is not an object with {_FORMS}"
-            raise BadRecording(f"{name}: {reason}")
-        return parse(document)
+        text = text_file.read_text(str(path), HINT)
+        documents = text_file.parse_documents(text, name, HINT)
     except BadUsage as error:
         raise BadRecording(str(error)) from error
-    except MalformedData as error:
-        raise BadRecording(f"{name}: {error}") from error
+    recordings: list[FileRecording] = []
+    for document in documents:
+        place = f"{name}: line {document.line}" if len(documents) > 1 else name
+        if isinstance(document.value, BadUsage):
+            recordings.append(BadRecording(str(document.value)))
+        else:
+            recordings += find_recordings(document.value, place)
+    refusals = [recorded for recorded in recordings if isinstance(recorded, BadRecording)]
+    if len(refusals) == len(recordings):
+        raise refusals[0]
+    return tuple(recordings)
+
+
+def find_recordings(document: object, name: str) -> list[FileRecording]:
+    """Returns the recordings in parsed JSON. `name` is where the document is, for messages."""
+    recordings: list[FileRecording] = []
+    for found in find_answers(document):
+        place = f"{name}: {found.place}" if found.place else name
+        if isinstance(found.content, str):
+            recordings.append(BadRecording(f"{place}: {found.content}"))
+            continue
+        try:
+            recordings.append(parse(found.content))
+        except MalformedData as error:
+            recordings.append(BadRecording(f"{place}: {error}"))
+    return recordings
 
 
 def parse(document: Mapping[str, Any]) -> Recording | RecordedSet:
@@ -121,7 +161,7 @@ def _child(document: Mapping[str, Any], position: int, prices: ListedPrices | No
         return parse_job(document, prices)
     except MalformedData as error:
         where = f"children[{position}]"
-        key = where if error.key == _TOP_LEVEL else f"{where}.{error.key}"
+        key = where if error.key == TOP_LEVEL else f"{where}.{error.key}"
         raise MalformedData(key, error.reason) from error
 
 
@@ -148,7 +188,7 @@ def parse_job(document: Mapping[str, Any], prices: ListedPrices | None = None) -
     if (kind := kind_from_answer(document)) is not None:
         _check_name(document, kind)
         return Recording(document, _tags(document), (), None, None, has_all_tags="Tags" in document)
-    raise MalformedData(_TOP_LEVEL, f"has none of {_FORMS}")
+    raise MalformedData(TOP_LEVEL, f"has none of {FORMS}")
 
 
 def _check_name(answer: Mapping[str, Any], kind: JobKind, key_prefix: str = "") -> None:
@@ -161,7 +201,12 @@ def _check_name(answer: Mapping[str, Any], kind: JobKind, key_prefix: str = "") 
 
 def _tags(document: Mapping[str, Any]) -> dict[str, str]:
     key = "tags" if "describe" in document else "Tags"
-    tags = {}
+    tags: dict[str, str] = {}
+    if isinstance(document.get(key), Mapping):  # as in events, and in Step Functions' output
+        tags = {name: value or "" for name, value in document[key].items()}
+        if not all(isinstance(value, str) for value in tags.values()):
+            raise MalformedData(key, "has a value that is not a string")
+        return tags
     for item in fields.items(document, key):
         name = fields.text(item, "Key")
         if name is None:

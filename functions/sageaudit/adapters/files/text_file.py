@@ -8,6 +8,8 @@ A file is read only once, so that pipes work.
 from __future__ import annotations
 
 import codecs
+import gzip
+import io
 import json
 import re
 import stat
@@ -18,7 +20,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sageaudit.adapters.files.exact_json import GZIP_WBITS
+from msgspec import Struct
+
 from sageaudit.adapters.files.local_files import wrong_format_reason_of_bytes
 from sageaudit.errors import BadUsage
 
@@ -69,33 +72,46 @@ def read_text(path: str, hint: str, *, may_be_empty: bool = False) -> str:
         raise BadUsage(f"{name}: {error}") from error
 
 
+class TextDocument(Struct, frozen=True):
+    """A document of a text, and the number of its first line.
+
+    `value` is BadUsage, which names the file, if the document cannot be parsed.
+    """
+
+    value: Any
+    line: int
+
+
 def parse_json(text: str, name: str, hint: str) -> Any:
     """Returns a text's only JSON or YAML document. Raises BadUsage that names the file."""
     documents = parse_documents(text, name, hint)
+    for document in documents:
+        if isinstance(document.value, BadUsage):
+            raise document.value
     if len(documents) > 1:
-        count_reason = f"has {len(documents)} JSON documents: give one of them"
-        raise BadUsage(f"{name}: {_known_form_reason(name, text, hint) or count_reason}")
-    return documents[0]
+        raise BadUsage(f"{name}: has {len(documents)} JSON documents: give one of them")
+    return documents[0].value
 
 
-def parse_documents(text: str, name: str, hint: str) -> list[Any]:
+def parse_documents(text: str, name: str, hint: str) -> list[TextDocument]:
     """Returns a text's documents: one, or several as in JSON lines.
 
-    Raises BadUsage that names the file, and the line and column if it is JSON.
+    A bad line of JSON lines costs only itself. Raises BadUsage that names the file, and the line
+    and column if it is JSON.
     """
     try:
         documents = list(_json_documents(text))
-    except RecursionError as error:
-        raise BadUsage(f"{name}: {TOO_DEEPLY_NESTED}") from error
-    except json.JSONDecodeError as error:
-        if _YAML.match(text):
-            return [_parse_yaml(text, name)]
-        raise BadUsage(f"{name}: {_reason(error, name, hint)}") from error
-    except ValueError as error:
-        reason = str(error).partition(";")[0]  # after it Python advises its programmers
-        raise BadUsage(f"{name}: is not JSON ({reason})") from error
+    except (RecursionError, ValueError) as error:
+        if _is_json_lines(text):
+            documents = list(_line_documents(text, name, hint))
+        elif isinstance(error, json.JSONDecodeError) and _YAML.match(text):
+            return [TextDocument(_parse_yaml(text, name), 1)]
+        else:
+            raise _unparsed(error, name, hint) from error
     if not documents:
         raise BadUsage(f"{name}: is empty: {hint}")
+    if len(documents) > 1 and (reason := _known_form_reason(name, text, hint)):
+        raise BadUsage(f"{name}: {reason}")
     return documents
 
 
@@ -123,15 +139,15 @@ def _read_bytes(path: str, hint: str) -> bytes:
 
 
 def _unpack(content: bytes) -> bytes:
-    unpacker = zlib.decompressobj(wbits=GZIP_WBITS)
     try:
-        unpacked = unpacker.decompress(content, MAX_BYTES)
-    except zlib.error as error:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:  # reads all members
+            unpacked = file.read(MAX_BYTES + 1)
+    except EOFError as error:
+        raise _Unreadable("is only the first part of a gzip file: copy it again") from error
+    except (zlib.error, gzip.BadGzipFile) as error:
         raise _Unreadable("is damaged: gzip cannot unpack it") from error
-    if unpacker.unconsumed_tail:
+    if len(unpacked) > MAX_BYTES:
         raise _Unreadable(f"unpacks to more than {MAX_BYTES // 2**20} MB")
-    if not unpacker.eof:
-        raise _Unreadable("is only the first part of a gzip file: copy it again")
     return unpacked
 
 
@@ -161,16 +177,41 @@ def _is_utf16(content: bytes) -> bool:
     return False
 
 
-def _json_documents(text: str) -> Iterator[Any]:
+def _json_documents(text: str, first_line: int = 1) -> Iterator[TextDocument]:
     """Yields the JSON documents of a text. Raises ValueError or RecursionError."""
     decoder = json.JSONDecoder(parse_constant=_refuse)
+    line, counted_to = first_line, 0
     start = _skip_whitespace(text, 0)
     while start < len(text):
+        line, counted_to = line + text.count("\n", counted_to, start), start
         document, end = decoder.raw_decode(text, start)
-        yield document
+        yield TextDocument(document, line)
         start = _skip_whitespace(text, end)
         if start < len(text) and not isinstance(document, dict):
             raise json.JSONDecodeError("Extra data", text, start)
+
+
+def _is_json_lines(text: str) -> bool:
+    """Returns whether a line of the text is a whole object, so that other lines may be bad."""
+    if text.lstrip().startswith("[") or _PROMPT.match(text):
+        return False
+    lines = (line for line in text.split("\n") if line.startswith("{") and line.rstrip()[1:-1])
+    return any(isinstance(_try_json(line), dict) for line in lines)
+
+
+def _try_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (RecursionError, ValueError):
+        return None
+
+
+def _line_documents(text: str, name: str, hint: str) -> Iterator[TextDocument]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        try:
+            yield from _json_documents(line, number)
+        except (RecursionError, ValueError) as error:
+            yield TextDocument(_unparsed(error, name, hint, first_line=number), number)
 
 
 def _skip_whitespace(text: str, start: int) -> int:
@@ -186,13 +227,24 @@ def _known_form_reason(path: str, text: str, hint: str) -> str | None:
     return wrong_format_reason_of_bytes(path, text[:_HEAD].encode(errors="replace"), hint)
 
 
-def _reason(error: json.JSONDecodeError, path: str, hint: str) -> str:
-    text, where = error.doc, f"line {error.lineno}, column {error.colno}"
+def _unparsed(error: Exception, name: str, hint: str, first_line: int = 1) -> BadUsage:
+    """Returns the refusal of a text, or of the line of a text, that is not JSON."""
+    if isinstance(error, RecursionError):
+        return BadUsage(f"{name}: {TOO_DEEPLY_NESTED}")
+    if not isinstance(error, json.JSONDecodeError):
+        reason = str(error).partition(";")[0]  # after it Python advises its programmers
+        return BadUsage(f"{name}: is not JSON ({reason})")
+    where = f"line {error.lineno + first_line - 1}, column {error.colno}"
+    return BadUsage(f"{name}: {_not_json_reason(error, where, name, hint)}")
+
+
+def _not_json_reason(error: json.JSONDecodeError, where: str, name: str, hint: str) -> str:
+    text = error.doc
     if _PROMPT.match(text):
         return "begins with a command: remove its first line"
     if _PYTHON.search(text, 0, _HEAD):
         return "is a Python object as print() writes it: write json.dumps(answer, default=str)"
-    if reason := _known_form_reason(path, text, hint):
+    if reason := _known_form_reason(name, text, hint):
         return reason
     before = text[: error.pos].rstrip()
     if before.endswith(",") and text[error.pos : error.pos + 1] in {"}", "]"}:

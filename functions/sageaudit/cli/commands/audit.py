@@ -27,7 +27,7 @@ from sageaudit.output.terminal.render import render, show_code, show_guides
 from sageaudit.output.text.fix_code import Dialect
 from sageaudit.ports import History
 from sageaudit.workflows.audit.stored import read_guides
-from sageaudit.workflows.recordings.run import audit_recordings
+from sageaudit.workflows.recordings.run import audit_recordings, recorded_files
 
 _EPILOG = """\b
 Examples:
@@ -90,10 +90,11 @@ def audit(
             )
             return _exit_code(audited, fail_on)
 
+        parts = recorded_files(recordings, is_history_persistent=is_persistent)
         audits = audit_recordings(
-            recordings, job_options.policy, open_history, is_history_persistent=is_persistent
+            parts, job_options.policy, open_history, is_history_persistent=is_persistent
         )
-        tasks = [partial(_next_recorded_audit, audits) for _ in recordings]
+        tasks = [partial(_next_recorded_audit, audits) for _ in parts]
         if jobs:
             from sageaudit.workflows import live  # noqa: PLC0415 - it needs boto3
 

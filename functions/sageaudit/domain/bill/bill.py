@@ -194,6 +194,9 @@ def bill(job: Job, market: Market) -> Bill:
 
 def _still_running_sentence(job: Job) -> str:
     until = f"{job.observed_until:%Y-%m-%d %H:%M} UTC" if job.observed_until else "an unknown time"
+    has_counted_seconds = job.billed_phases_s is None and job.training_s is not None
+    if job.billable_s is not None or has_counted_seconds:
+        until = "the seconds that AWS counted"
     return f"the job is still running, and its cost is counted up to {until}"
 
 

@@ -222,7 +222,8 @@ def failure_class(job: Job) -> str:
     """Returns why the run did not complete, in a word or two, such as "code error"."""
     if reached_limit(job):
         return LIMIT_REACHED
-    if job.failure and job.failure.meaning:
+    is_killed_by_stop = job.status == "Stopped" and job.failure and job.failure.is_only_killed
+    if job.failure and job.failure.meaning and not is_killed_by_stop:
         return job.failure.meaning
     return "stopped" if job.status == "Stopped" else "reason unknown"
 

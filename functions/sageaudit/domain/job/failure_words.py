@@ -4,6 +4,8 @@ A failure message is free text that a user's container may have written. sageaud
 and sends nothing else of it. AWS documents neither its words nor their order, so the class of a
 failure is only a hint.
 
+The first cause wins: if a rank runs out of memory, the others report that it is gone.
+
 Sources of the words: errors of SageMaker and its toolkits (aws/sagemaker-training-toolkit,
 errors.py); exceptions of Python, PyTorch, TensorFlow, botocore and related libraries; statuses of
 CUDA and NCCL; error codes and operations of S3 and ECR; recorded jobs and public issues.
@@ -38,32 +40,56 @@ _PATTERNS = (
             r"(?:resource_?exhausted|oom when allocating)[^\n]{0,400}\bgpu\b",
             r"\bgpu\b[^.]{0,40}(?:out of memory|ran out of memory)",
             r"out of memory[^.]{0,40}\bgpu\b",
+            r"cudaerrormemoryallocation|cudamalloc[^.]{0,20}failed",
+            r"\bgpu_\d+_bfc\b[^.]{0,20}ran out of memory",
         ),
         GPU_MEMORY,
     ),
     (
         (
-            r"exit ?code\s*:? ?(?:137|-9)\b",
-            r"\bsigkill\b",
+            r"exit[ _-]?(?:code|status)\W{0,4}(?:137|-9)\b",
+            r"\bsigkill\b|killed by signal: killed|\bsignal:? 9\b",
             r"\boom[ -]?kill",
             r"\bmemoryerror\b",
             r"cannot allocate memory",
             r"\bbad_alloc\b",
             r"unable to allocate [^\n]{1,40} for an array",
             r"defaultcpuallocator",
-            r"java heap space|java\.lang\.outofmemoryerror",
-            r"out of shared memory|insufficient shared memory",
+            r"java heap space|java\.lang\.outofmemoryerror|gc overhead limit exceeded",
+            r"out of shared memory|insufficient shared memory|killed by signal: bus error",
+            r"unable to open shared memory|no space left on device[^\n]{0,40}/dev/shm",
+            r"running low on memory|due to memory pressure|exceeding memory limits",
             r"more memory",
         ),
         HOST_MEMORY,
     ),
     ((r"out ?of ?memory", r"\boom\b"), MEMORY),
-    ((r"no space left", r"disk is full", r"disk quota"), "disk error"),
-    ((r"capacityerror", r"insufficient capacity"), "capacity error"),
-    ((r"data download failed", r"matched no files", r"nosuchkey", r"no such file"), "data error"),
-    ((r"access ?denied", r"not authorized", r"forbidden"), "permission error"),
+    ((r"no space left", r"disk is full", r"disk quota", r"\[errno 28\]"), "disk error"),
+    ((r"uncorrectable (?:nvlink|ecc)", r"\bfallen off the bus\b", r"\bxid \d"), "hardware error"),
+    (
+        (
+            r"collective operation timeout|before timing out",
+            r"\bnccl (?:error|communicator was aborted)|\bnccl\w+error\b",
+            r"waiting for clients|\bdiststoreerror\b|\bdistbackenderror\b|\bdistnetworkerror\b",
+            r"\bgloo\b[^\n]{0,80}(?:connection closed|timed out)|horovodinternalerror",
+        ),
+        "communication error",
+    ),
+    ((r"capacityerror", r"insufficient ?(?:instance ?)?capacity"), "capacity error"),
+    (
+        (
+            r"data download failed|failed to download data|unable to read input data",
+            r"matched no files|nosuchkey|no such file|channeldoesnotexisterror",
+            r"datalosserror|corrupted record|datasetgenerationerror|error tokenizing data",
+        ),
+        "data error",
+    ),
+    ((r"access ?denied", r"not authorized", r"forbidden", r"gated ?repo"), "permission error"),
     ((r"internal ?server ?error",), AWS_ERROR),
-    ((r"algorithmerror", r"executeuserscripterror", r"traceback", r"exit ?code"), "code error"),
+    (
+        (r"algorithmerror|executeuserscripterror|childfailederror", r"traceback", r"exit[ _]?code"),
+        "code error",
+    ),
     ((r"clienterror", r"validationexception"), "request error"),
 )
 """Regular expressions and the class of failure that each one shows. The first match wins.
@@ -117,7 +143,7 @@ ncclUnhandledCudaError bad_alloc SIGABRT SIGBUS SIGFPE SIGILL SIGINT SIGKILL SIG
 _KNOWN = frozenset(_TERMS.split()).union(_PYTHON_EXCEPTIONS)
 _IDENTIFIER = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b")
 _NUMBERS = (
-    (r"\bexit ?(code|status)\W{1,8}?(-?\d{1,3})\b", "exit {} {}"),
+    (r"\bexit[ _]?(code|status)\W{1,8}?(-?\d{1,3})\b", "exit {} {}"),
     (r"\b(?:error|occurred|status code:?|http) ?\(?([45]\d\d)\b", "HTTP {}"),
     (r"\[errno (\d{1,3})\]", "errno {}"),
     (r"tried to allocate (\d{1,4}\.\d\d) gib\b", "tried to allocate {} GiB"),
@@ -143,6 +169,14 @@ _PHRASES = (
     (r"permission denied", "permission denied"),
     (r"contains nan|loss is nan|nan loss|nan or inf", "NaN"),
     (r"segmentation fault", "segmentation fault"),
+    (r"killed by signal: killed|\bsignal:? 9\b", "SIGKILL"),
+    (r"\boom[ -]?kill", "OOM killer"),
+    (r"killed by signal: bus error", "bus error"),
+    (r"running low on memory|due to memory pressure", "node low on memory"),
+    (r"exceeding memory limits", "memory limit exceeded"),
+    (r"collective operation timeout", "collective operation timeout"),
+    (r"uncorrectable ecc", "uncorrectable ECC error"),
+    (r"\bfallen off the bus\b", "GPU fallen off the bus"),
     (r"connection refused", "connection refused"),
     (r"connection reset", "connection reset"),
     (r"timed out|timeout", "timed out"),
@@ -161,6 +195,10 @@ _SHOWN_NUMBER = re.compile(
 )
 
 
+_KILLED = re.compile(r"exit (?:code|status) (?:137|-9)|SIGKILL")
+_OF_MEMORY = re.compile(r"(?i).*(?:memory|alloc|oom|heap)")
+
+
 class Failure(Struct, frozen=True):
     """The known words of a failure message, and what they mean.
 
@@ -170,6 +208,13 @@ class Failure(Struct, frozen=True):
 
     words: tuple[str, ...]
     meaning: str | None
+
+    @property
+    def is_only_killed(self) -> bool:
+        """Whether a process was killed, and no word says that memory ran out."""
+        is_killed = any(map(_KILLED.fullmatch, self.words))
+        names_memory = any(map(_OF_MEMORY.match, self.words))
+        return self.meaning == HOST_MEMORY and is_killed and not names_memory
 
     def __str__(self) -> str:
         """Returns one line for people: "AlgorithmError, exit code 137: host out of memory"."""

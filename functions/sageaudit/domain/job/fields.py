@@ -25,6 +25,8 @@ _MILLISECONDS_FROM = 100_000_000_000
 it in the year 5138; milliseconds passed it in 1973."""
 _MAX_NUMBER = 10**9
 """No job has more seconds, instances or GB than this; sums of larger numbers would overflow."""
+_UNSET_BY_GO = "0001-01-01T00:00:00Z"
+"""What Go writes for a time that is not set, and so ACK."""
 _DIGITS = re.compile(r"-?\d{1,17}(?:\.\d+)?\Z")
 
 Value = TypeVar("Value")
@@ -135,12 +137,12 @@ def time(answer: Mapping[str, Any], key: str) -> datetime | None:
 
 
 def parsed_time(value: object, key: str) -> datetime | None:
-    """Returns a time in UTC; None for None and for an empty text.
+    """Returns a time in UTC; None for None, an empty text and Go's unset time.
 
     `value` is a datetime, epoch seconds or milliseconds (a number or digits), or an ISO 8601 text.
     Raises MalformedData with `key` for any other value.
     """
-    if value is None or value == "":
+    if value is None or (isinstance(value, str) and value in {"", _UNSET_BY_GO}):
         return None
     try:
         if isinstance(value, datetime):

@@ -210,11 +210,14 @@ class Job(Struct, frozen=True):
         """Whether the job failed or was stopped before it started, so that nothing was billed.
 
         A job that completed, or whose phases show work, did start. If its times are absent, its
-        cost is unknown, not 0.
+        cost is unknown, not 0. So it is if an answer lacks other times too, which AWS always gives.
         """
         times = (self.started_at, self.training_s, self.billable_s)
         has_worked = self.status == "Completed" or any(p.name in _WORK_PHASES for p in self.phases)
-        return self.finished and not has_worked and all(value is None for value in times)
+        has_end = self.ended_at is not None or self.last_modified_at is not None
+        is_partial = not self.phases and (self.created_at is None or not has_end)
+        is_over = self.finished and not has_worked and not is_partial
+        return is_over and all(value is None for value in times)
 
     @property
     def instance_count(self) -> int | None:

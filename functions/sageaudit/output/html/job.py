@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDocument
+from sageaudit.domain.audit.document import AuditDocument, PhaseDocument
 from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.job.job import duration_text
 from sageaudit.output.html.contents import JobReport
@@ -76,7 +76,7 @@ def short_job(job: JobReport) -> Markup:
     return join(
         [
             tag("p", capitalised(headline(document)), ".", class_="lead"),
-            tag("p", _facts(document["job"]), class_="note"),
+            tag("p", _facts(document), class_="note"),
             _doubts(document),
             findings(document, short=True),
             _money(document),
@@ -100,7 +100,7 @@ def _lead(document: AuditDocument) -> Markup:
             tag("p", f"{job['kind']} job, {job['status']}", class_="eyebrow"),
             tag("h1", tag("bdi", job["name"])),
             tag("p", f"{headline_text}.", class_="headline"),
-            tag("p", _facts(job), class_="note"),
+            tag("p", _facts(document), class_="note"),
             tag("p", "In the AWS console: ", console_links, class_="links")
             if console_links
             else None,
@@ -108,10 +108,11 @@ def _lead(document: AuditDocument) -> Markup:
     )
 
 
-def _facts(job: JobDocument) -> str:
+def _facts(document: AuditDocument) -> str:
+    job = document["job"]
     facts = (
         notes.instances_text(job),
-        notes.times_text(job),
+        notes.times_text(document),
         notes.owner_family_text(job),
         notes.account_region_text(job),
     )

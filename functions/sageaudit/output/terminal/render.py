@@ -82,7 +82,7 @@ def _print_header(document: AuditDocument, console: Console) -> None:
         console.print(Text.assemble(name, f"  {job['kind']} job"))
     instances = notes.instances_text(job)
     instances_line = ", ".join(filter(None, (instances, notes.account_region_text(job))))
-    lines = (instances_line, notes.owner_family_text(job), notes.times_text(job))
+    lines = (instances_line, notes.owner_family_text(job), notes.times_text(document))
     for line in filter(None, lines):
         print_line(console, line)
 

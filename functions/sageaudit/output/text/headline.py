@@ -129,9 +129,9 @@ def _running_headline(document: AuditDocument, spend: Figure) -> str:
     bill = document["bill"]
     if bill["basis"] == "prepaid":
         return "it is still running on prepaid capacity"
-    if bill["total_usd"] == 0:
+    if bill["total_usd"] == 0 and document["job"]["started_at"] is None:
         return "it is still waiting for its instances and has cost nothing so far"
-    if bill["total_usd"] is None:
+    if not bill["total_usd"]:
         return "it is still running"
     bound = "at least " if spend.at_least and not spend.at_most else ""
     return f"it is still running and has cost {bound}{replace(spend, at_least=False)} so far"

@@ -18,7 +18,7 @@ from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDoc
 from sageaudit.domain.audit.finding_document import NotApplicableDocument
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.bill_facts import NOT_INCLUDED_NOTE
-from sageaudit.domain.job.job import duration_text
+from sageaudit.domain.job.job import FINISHED, duration_text
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import rollup_from_arn
 from sageaudit.domain.prices.known_prices import OWN_RATE_SOURCE_PREFIX
@@ -74,13 +74,26 @@ def owner_family_text(job: JobDocument) -> str:
     return f"{owner}, family {family_text(job['family'])}"
 
 
-def times_text(job: JobDocument) -> str | None:
-    """Returns `2026-06-09 08:02 to 11:04 UTC (3 h 2 min)`, or None if no time is known."""
+def times_text(document: AuditDocument) -> str | None:
+    """Returns `2026-06-09 08:02 to 11:04 UTC (3 h 2 min)`, or which time the answer lacks.
+
+    None for a running or unauditable job without times.
+    """
+    job = document["job"]
     start, end = parse_time(job["started_at"]), parse_time(job["ended_at"])
+    has_ended = job["status"] in FINISHED
+    if start is None and end is None:
+        is_partial = has_ended and document["unauditable"] is None
+        return "its answer has neither start nor end" if is_partial else None
     if start is None:
-        return f"ended {end:%Y-%m-%d %H:%M} UTC, never started" if end else None
+        has_never_started = has_ended and document["bill"]["total_usd"] == 0
+        missing_text = "never started" if has_never_started else "its answer has no start"
+        return f"ended {end:%Y-%m-%d %H:%M} UTC, {missing_text}"
     if end is None:
-        return f"started {start:%Y-%m-%d %H:%M} UTC, not ended"
+        missing_text = "its answer has no end" if has_ended else "not ended"
+        return f"started {start:%Y-%m-%d %H:%M} UTC, {missing_text}"
+    if end < start:
+        return f"started {start:%Y-%m-%d %H:%M} UTC, ended before that ({end:%Y-%m-%d %H:%M} UTC)"
     seconds = Decimal(int((end - start).total_seconds()))
     end_day_text = "" if end.date() == start.date() else f"{end:%Y-%m-%d} "
     return f"{start:%Y-%m-%d %H:%M} to {end_day_text}{end:%H:%M} UTC ({duration_text(seconds)})"

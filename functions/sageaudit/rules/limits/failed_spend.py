@@ -21,7 +21,8 @@ Saving: The whole bill of the run counts as lost.
 When it is wrong: A job may have left results that it wrote itself, to S3, a database or a tracker.
     - A trial that its tuning job stopped early is not lost. limit-hit judges a run that a time
       limit ended.
-    - Exit code 137 says that a process was killed, usually for lack of memory.
+    - Exit code 137, -9 and SIGKILL say that a process was killed, usually for lack of host memory.
+      If the recorded memory does not show it, the finding says so.
     - CloudWatch has only the mean of a host's GPUs, so growth on one of several GPUs may not show.
       A gap in the points hides growth too.
 What to do: Read the end of the job's log. Start the next run from checkpoints if there are any.
@@ -115,7 +116,7 @@ def _summary(job: api.Job, memory: MemoryFailure | None, resume_source: str | No
     ran_s = job.ran_s if job.has_restarted else job.elapsed_s
     duration_text = api.duration_text(ran_s) if ran_s is not None else "some time"
     ending_text = "failed" if job.status == "Failed" else "was stopped and left no artifact"
-    reason = f"{failure_class(job)}: {memory.clause}" if memory else failure_class(job)
+    reason = f"{memory.label}: {memory.clause}" if memory else failure_class(job)
     part_text = f"; {resume_source} may hold a part of the work" if resume_source else ""
     instances_text = job.instances or "an unknown type"
     return f"The run {ending_text} after {duration_text} on {instances_text} ({reason}){part_text}."

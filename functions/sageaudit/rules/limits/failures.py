@@ -50,6 +50,7 @@ _NEARLY_FULL_PERCENT = 80
 """A one-minute mean from this percent on shows that host memory ran out. Our choice."""
 _MAX_RATE_FACTOR = 4
 """A larger type is named only up to this many times the current rate. Our choice."""
+_KILLED_LABEL = "killed (SIGKILL), often the host's memory"
 _MEMORY_STEPS = {
     GPU_MEMORY: (
         "Halve the batch and accumulate gradients over two steps, or take a GPU with more memory; "
@@ -93,10 +94,12 @@ def retry_fix(job: api.Job) -> tuple[api.Parameter, ...]:
 class MemoryFailure(Struct, frozen=True):
     """How memory ran out.
 
+    `label`: what the message shows, since a killed process is not certain to have lacked memory.
     `clause`: how full memory was, for a sentence. `first_step`: what to do first.
     `larger_type_fix`: empty if no larger type is recommended.
     """
 
+    label: str
     clause: str
     first_step: str
     evidence: dict[str, api.Scalar]
@@ -115,7 +118,10 @@ def memory_failure(case: api.FamilyCase) -> MemoryFailure | None:
     last_percent = _final_percent(case, metric)
     # if memory keeps growing, a larger type only delays the failure
     larger = None if growth else _larger_type(case, on_gpu=on_gpu)
+    has_room = last_percent is not None and last_percent < _NEARLY_FULL_PERCENT
+    is_only_killed = case.job.failure is not None and case.job.failure.is_only_killed
     return MemoryFailure(
+        label=_KILLED_LABEL if is_only_killed and has_room else failure,
         clause=_clause(label, last_percent, (case.whole_run.gpus or 1) if on_gpu else 1, growth),
         first_step=_FIND_GROWTH_STEP if growth else _MEMORY_STEPS[failure],
         evidence={

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -13,7 +13,13 @@ from msgspec import Struct
 
 from sageaudit.adapters.files import recording
 from sageaudit.adapters.files.local_files import fingerprint_key
-from sageaudit.adapters.files.recording import RecordedSet, Recording
+from sageaudit.adapters.files.recording import (
+    FileRecording,
+    RecordedSet,
+    Recording,
+    only_recording,
+)
+from sageaudit.adapters.files.text_file import display_name
 from sageaudit.adapters.prices import packaged, sources
 from sageaudit.domain.audit.record import NO_CREATION_TIME, UNKNOWN_NAME
 from sageaudit.domain.audit.summary import JobKey
@@ -126,20 +132,63 @@ class RecordedJob(Struct, frozen=True):
         )
 
 
-def recorded_jobs(path: Path) -> list[RecordedJob]:
-    """Returns the jobs of one file, a roll-up last. Raises BadRecording."""
+class RecordedPart(Struct, frozen=True):
+    """The jobs of one recording in a file, a roll-up last. `name` is for messages.
+
+    `is_set` means that the recording has a roll-up's jobs.
+    """
+
+    name: str
+    jobs: Sequence[RecordedJob]
+    is_set: bool
+
+
+def recorded_parts(path: Path, *, for_history: bool = False) -> list[RecordedPart | BadRecording]:
+    """Returns the jobs of each recording in a file, and a refusal in the place of a bad one.
+
+    `for_history` also refuses what no persistent history can store: a wrong ARN, or no time.
+    """
     try:
-        return make_recorded_jobs(
-            read_recording(path), lambda number: partial(_recording, path, number)
-        )
+        recordings = read_recordings(path)
+    except BadRecording as error:
+        return [error]
+    return [
+        recorded
+        if isinstance(recorded, BadRecording)
+        else _recorded_part(path, index, recorded, for_history=for_history)
+        for index, recorded in enumerate(recordings)
+    ]
+
+
+def _recorded_part(
+    path: Path, index: int, recorded: Recording | RecordedSet, *, for_history: bool
+) -> RecordedPart | BadRecording:
+    name = display_name(str(path))
+    try:
+        jobs = make_recorded_jobs(recorded, lambda job: partial(_recording, path, index, job))
     except MalformedData as error:
-        raise BadRecording(f"{path}: {error}") from error
+        return BadRecording(f"{name}: {error}")
+    reasons = (_history_refusal(job.list_row) for job in jobs if for_history)
+    if reason := next(filter(None, reasons), None):
+        return BadRecording(f"{name}: {reason}")
+    return RecordedPart(name, jobs, isinstance(recorded, RecordedSet))
 
 
-def _recording(path: Path, index: int) -> Recording:
+def _history_refusal(row: ListedJob) -> str | None:
+    if row.ref.arn != row.ref.name and JobRef.from_arn(row.ref.arn) is None:
+        return f"its ARN is not the ARN of a job: {row.ref.arn}"
+    if row.created_at == NO_CREATION_TIME and row.ended_at is None:
+        return "has no creation, start or end time, without which no history can store it"
+    return None
+
+
+def _recording(path: Path, index: int, job_index: int) -> Recording:
     """Returns a job's recording. Raises JobNotFound if the file has changed or vanished."""
     try:
-        return all_recordings(read_recording(path))[index]
+        recorded = read_recordings(path)[index]
+        if isinstance(recorded, BadRecording):
+            raise recorded
+        return all_recordings(recorded)[job_index]
     except (BadRecording, IndexError) as error:
         raise JobNotFound(f"{path} changed while it was read") from error
 
@@ -149,32 +198,26 @@ def recorded_jobs_in_folder(
 ) -> list[RecordedJob]:
     """Returns the jobs of all recordings below a folder.
 
-    Of two files with the same run, one is used. `on_refused` is called for each file that no
+    Of two files with the same run, one is used. `on_refused` is called for each recording that no
     history can store. Raises BadUsage if there is no JSON file.
     """
-    paths = sorted(folder.rglob("*.json")) if folder.is_dir() else [folder]
+    paths = sorted(_recording_paths(folder)) if folder.is_dir() else [folder]
     if not paths:
-        raise BadUsage(f"--recordings {folder} has no .json file")
+        raise BadUsage(f"--recordings {folder} has no .json or .jsonl file")
     jobs: dict[JobKey, RecordedJob] = {}
     for path in paths:
-        try:
-            jobs = {job.key: job for job in recorded_jobs_with_arns(path)} | jobs
-        except BadRecording as error:
-            on_refused(error)
+        for part in recorded_parts(path, for_history=True):
+            if isinstance(part, BadRecording):
+                on_refused(part)
+            else:
+                jobs = {job.key: job for job in part.jobs} | jobs
     return [*jobs.values()]
 
 
-def recorded_jobs_with_arns(path: Path) -> list[RecordedJob]:
-    """Returns a file's jobs for a persistent history.
-
-    Raises BadRecording if an ARN is not the ARN of a job.
-    """
-    jobs = recorded_jobs(path)
-    for job in jobs:
-        ref = job.list_row.ref
-        if ref.arn != ref.name and JobRef.from_arn(ref.arn) is None:
-            raise BadRecording(f"{path}: its ARN is not the ARN of a job: {ref.arn}")
-    return jobs
+def _recording_paths(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("*"):
+        if path.name.removesuffix(".gz").endswith((".json", ".jsonl")) and not path.is_dir():
+            yield path
 
 
 def make_recorded_jobs(
@@ -203,6 +246,11 @@ def all_recordings(recorded: Recording | RecordedSet) -> tuple[Recording, ...]:
 
 
 def read_recording(path: Path) -> Recording | RecordedSet:
+    """Reads a file with one job. Raises BadRecording."""
+    return only_recording(read_recordings(path), display_name(str(path)))
+
+
+def read_recordings(path: Path) -> tuple[FileRecording, ...]:
     """Reads a file, and caches it until it changes. Raises BadRecording.
 
     A pipe or standard input is read only once.
@@ -217,13 +265,13 @@ def read_recording(path: Path) -> Recording | RecordedSet:
 
 
 @lru_cache(maxsize=_CACHED_FILES)
-def _read_version(path: Path, _modified_ns: int, _size: int) -> Recording | RecordedSet:
-    return recording.read(path)
+def _read_version(path: Path, _modified_ns: int, _size: int) -> tuple[FileRecording, ...]:
+    return recording.read_all(path)
 
 
 @cache
-def _read_stream(path: Path) -> Recording | RecordedSet:
-    return recording.read(path)
+def _read_stream(path: Path) -> tuple[FileRecording, ...]:
+    return recording.read_all(path)
 
 
 class MeasuredJob(Struct, frozen=True):

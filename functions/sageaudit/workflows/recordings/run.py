@@ -26,21 +26,19 @@ from sageaudit.workflows.audit.judge import Child, audit_roll_up
 from sageaudit.workflows.audit.run import audit_finished_job
 from sageaudit.workflows.recordings.jobs import (
     RecordedJob,
+    RecordedPart,
     all_recordings,
     make_recorded_jobs,
     measure_recording,
     read_recording,
-    recorded_jobs,
-    recorded_jobs_with_arns,
+    recorded_parts,
 )
 
 
-class _RecordedFile(Struct):
-    """The jobs of one file. `is_set` means that the file has a roll-up's jobs."""
+class AuditedPart(Struct):
+    """A recording of a file, and the audits of its jobs."""
 
-    name: str
-    jobs: Sequence[RecordedJob]
-    is_set: bool
+    part: RecordedPart
     audits: dict[int, AuditRecorded | BadRecording] = field(default_factory=dict)
     """The audits by the index of their job; BadRecording for a job that cannot be audited."""
 
@@ -51,7 +49,7 @@ class _RecordedFile(Struct):
 
         Raises HistoryFileError. Any other error is stored as the job's result.
         """
-        job, reason = self.jobs[index], "it cannot be audited"
+        job, reason = self.part.jobs[index], "it cannot be audited"
         try:
             recorded_audit = audit_recorded_job(
                 job, policy, history, is_history_persistent=is_history_persistent
@@ -60,29 +58,30 @@ class _RecordedFile(Struct):
             raise
         except SageauditError as error:
             recorded_audit, reason = None, str(error)
-        failure = BadRecording(f"{self.name}: {job.list_row.ref.name}: {reason}")
+        failure = BadRecording(f"{self.part.name}: {job.list_row.ref.name}: {reason}")
         self.audits[index] = failure if recorded_audit is None else recorded_audit
 
     def document(self, policy: Policy) -> AuditDocument:
-        """Returns the audit of the file's job, or of a roll-up with its jobs. Raises
+        """Returns the audit of the part's job, or of a roll-up with its jobs. Raises
         BadRecording.
         """
+        jobs, is_set = self.part.jobs, self.part.is_set
         audits = []
-        for index in range(len(self.jobs)):
+        for index in range(len(jobs)):
             audit = self.audits[index]
             if isinstance(audit, BadRecording):
                 raise audit
             audits.append(audit)
         documents = [audit.document for audit in audits]
-        rollup_audit = audits[-1].audit if self.jobs[-1].is_rollup else None
-        if rollup_audit is not None and (self.is_set or rollup_audit.job.finished):
+        rollup_audit = audits[-1].audit if jobs[-1].is_rollup else None
+        if rollup_audit is not None and (is_set or rollup_audit.job.finished):
             return document(rollup_audit, documents[:-1])
-        if not self.is_set:
+        if not is_set:
             return documents[0]
         children = [
             Child(child.document, child.audit.job.final_metrics) for child in audits if child.audit
         ]
-        newest_read_at, ruleset = max(job.read_at for job in self.jobs), catalogue.ruleset()
+        newest_read_at, ruleset = max(job.read_at for job in jobs), catalogue.ruleset()
         return document(
             audit_roll_up(None, children, policy, ruleset, now=newest_read_at), documents
         )
@@ -111,37 +110,54 @@ def audit_order(job: RecordedJob) -> tuple[datetime, bool]:
     return job.read_at, job.is_rollup
 
 
+def recorded_files(
+    paths: Sequence[Path], *, is_history_persistent: bool = False
+) -> list[AuditedPart | BadRecording]:
+    """Returns the recordings of all files, in their order, and a refusal for each bad one."""
+    parts_by_path = {
+        path: [
+            part if isinstance(part, BadRecording) else AuditedPart(part)
+            for part in recorded_parts(path, for_history=is_history_persistent)
+        ]
+        for path in dict.fromkeys(paths)
+    }
+    return [part for path in paths for part in parts_by_path[path]]
+
+
 def audit_recordings(
-    paths: Sequence[Path],
+    parts: Sequence[AuditedPart | BadRecording],
     policy: Policy,
     history: History | None = None,
     *,
-    is_history_persistent: bool = True,
+    is_history_persistent: bool = False,
 ) -> Iterator[AuditDocument | BadRecording]:
-    """Yields each file's audit, or why there is none, in the order of the files.
+    """Yields each recording's audit, or why there is none, in their order.
 
     Audits are made only when they are needed. Each run is judged by its family's earlier runs.
     Without `is_history_persistent`, only short runs are judged by them. Rules on a family then
     answer Unknown.
     """
-    is_history_persistent = is_history_persistent and history is not None
-    file_by_path = {
-        path: _read(path, is_history_persistent=is_history_persistent) for path in paths
-    }
-    files = [file for file in file_by_path.values() if isinstance(file, _RecordedFile)]
     audits = _audits(
-        files,
+        [*{id(part): part for part in parts if isinstance(part, AuditedPart)}.values()],
         policy,
         SqliteHistory() if history is None else history,
         is_history_persistent=is_history_persistent,
     )
-    for path in paths:
-        yield _document(file_by_path[path], audits, policy)
+    for part in parts:
+        yield _document(part, audits, policy)
 
 
-def audit_recording(path: Path, policy: Policy) -> AuditDocument:
-    """Returns the audit of one file. Raises BadRecording that names the file and key."""
-    [audit] = audit_recordings([path], policy)
+def audit_recording(
+    path: Path,
+    policy: Policy,
+    history: History | None = None,
+    *,
+    is_history_persistent: bool = False,
+) -> AuditDocument:
+    """Returns the audit of a file with one job. Raises BadRecording that names file and key."""
+    read_recording(path)  # refuses a file with several jobs
+    parts = recorded_files([path], is_history_persistent=is_history_persistent)
+    [audit] = audit_recordings(parts, policy, history, is_history_persistent=is_history_persistent)
     if isinstance(audit, BadRecording):
         raise audit
     return audit
@@ -151,10 +167,8 @@ def audit_parsed_recording(recorded: Recording | RecordedSet, policy: Policy) ->
     """Returns the audit of a file's parsed content. Raises MalformedData or BadRecording."""
     recordings = all_recordings(recorded)
     jobs = make_recorded_jobs(recorded, lambda index: partial(recordings.__getitem__, index))
-    file = _RecordedFile("the recording", jobs, isinstance(recorded, RecordedSet))
-    audit = _document(
-        file, _audits([file], policy, SqliteHistory(), is_history_persistent=False), policy
-    )
+    part = AuditedPart(RecordedPart("the recording", jobs, isinstance(recorded, RecordedSet)))
+    [audit] = audit_recordings([part], policy)
     if isinstance(audit, BadRecording):
         raise audit
     return audit
@@ -171,33 +185,25 @@ def recorded_report(path: Path, document: AuditDocument) -> JobReport:
     return JobReport(document, run.usage, guides)
 
 
-def _read(path: Path, *, is_history_persistent: bool) -> _RecordedFile | BadRecording:
-    try:
-        jobs = recorded_jobs_with_arns(path) if is_history_persistent else recorded_jobs(path)
-        return _RecordedFile(str(path), jobs, isinstance(read_recording(path), RecordedSet))
-    except BadRecording as error:
-        return error
-
-
 def _audits(
-    files: Sequence[_RecordedFile], policy: Policy, history: History, *, is_history_persistent: bool
+    parts: Sequence[AuditedPart], policy: Policy, history: History, *, is_history_persistent: bool
 ) -> Iterator[None]:
     """Audits all jobs in the order of their ends. Yields after each audit."""
-    jobs = [(job, index, file) for file in files for index, job in enumerate(file.jobs)]
-    for _, index, file in sorted(jobs, key=lambda row: audit_order(row[0])):
-        file.audit(index, policy, history, is_history_persistent=is_history_persistent)
+    jobs = [(job, index, part) for part in parts for index, job in enumerate(part.part.jobs)]
+    for _, index, part in sorted(jobs, key=lambda row: audit_order(row[0])):
+        part.audit(index, policy, history, is_history_persistent=is_history_persistent)
         yield
 
 
 def _document(
-    file: _RecordedFile | BadRecording, audits: Iterator[None], policy: Policy
+    part: AuditedPart | BadRecording, audits: Iterator[None], policy: Policy
 ) -> AuditDocument | BadRecording:
-    """Returns the file's audit. Continues `audits` until all jobs of the file have one."""
-    if isinstance(file, BadRecording):
-        return file
-    while len(file.audits) < len(file.jobs):
+    """Returns the part's audit. Continues `audits` until all jobs of the part have one."""
+    if isinstance(part, BadRecording):
+        return part
+    while len(part.audits) < len(part.part.jobs):
         next(audits)
     try:
-        return file.document(policy)
+        return part.document(policy)
     except BadRecording as error:
         return error
