@@ -4,7 +4,7 @@ import codecs
 import gzip
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -16,8 +16,8 @@ from sageaudit.domain.prices.known_prices import RateBasis
 from sageaudit.domain.reconcile.lines import AwsSpend
 from sageaudit.errors import BadUsage
 from sageaudit.structs import replace
-from tests.adapters.billing.test_cost_report import ACCOUNT, CHARGE, LINE, MONTH, PAID, changed
-from tests.fakes.cost_reports import SHAPES, cur2, legacy
+from tests.adapters.billing.test_cost_report import CHARGE, LINE, MONTH, PAID, changed
+from tests.fakes.cost_reports import ACCOUNT, SHAPES, cur2, legacy
 
 _CASES = Path(__file__).with_name("reports")
 _TEXT = cur2([CHARGE])
@@ -27,12 +27,12 @@ _ENCRYPTED_FLAG_OFFSETS = {b"PK\x03\x04": 6, b"PK\x01\x02": 8}
 _METHOD_OFFSETS = {b"PK\x03\x04": 8, b"PK\x01\x02": 10}
 
 
-def zipped(**members: str | bytes) -> bytes:
-    """A ZIP file; `__` in a member's name stands for a dot."""
+def zipped(members: Mapping[str, str | bytes]) -> bytes:
+    """A ZIP file with these members."""
     out = io.BytesIO()
     with ZipFile(out, "w", ZIP_DEFLATED) as archive:
         for name, content in members.items():
-            archive.writestr(name.replace("__", "."), content)
+            archive.writestr(name, content)
     return out.getvalue()
 
 
@@ -52,11 +52,11 @@ def in_utf16(text: str, encoding: str = "utf-16-le") -> bytes:
 
 _FORMS: dict[str, Callable[[str], bytes]] = {
     "gzip": lambda text: gzip.compress(text.encode()),
-    "ZIP": lambda text: zipped(report__csv=text),
-    "ZIP of a gzip file": lambda text: zipped(report__csv__gz=gzip.compress(text.encode())),
-    "ZIP of UTF-16": lambda text: zipped(report__csv=in_utf16(text)),
+    "ZIP": lambda text: zipped({"report.csv": text}),
+    "ZIP of a gzip file": lambda text: zipped({"report.csv.gz": gzip.compress(text.encode())}),
+    "ZIP of UTF-16": lambda text: zipped({"report.csv": in_utf16(text)}),
     "ZIP made on macOS": lambda text: zipped(
-        **{"report__csv": text, "__MACOSX/__report__csv": b"\0\5\26\7", "Manifest__json": "{}"}
+        {"report.csv": text, "Manifest.json": "{}", "__MACOSX/._report.csv": b"\0\5\26\7"}
     ),
     "a mark of UTF-8": lambda text: f"\ufeff{text}".encode(),
     "UTF-16": in_utf16,
@@ -99,9 +99,11 @@ def test_packed_reports_compare_job_by_job(name: str) -> None:
 def test_files_in_a_zip_file_are_one_report(tmp_path: Path) -> None:
     """A message about one of them names it; a job in both is counted once."""
     path = tmp_path / "reports.zip"
-    path.write_bytes(zipped(a__csv=_TEXT, b__csv=_SECOND, c__csv=_TEXT))
+    path.write_bytes(zipped({"a.csv": _TEXT, "b.csv": _SECOND, "c.csv": _TEXT}))
     assert len(read_spend(path, MONTH, ACCOUNT).lines) == 2
-    path.write_bytes(zipped(a__csv=_TEXT, b__csv=cur2([changed(line_item_currency_code="EUR")])))
+    path.write_bytes(
+        zipped({"a.csv": _TEXT, "b.csv": cur2([changed(line_item_currency_code="EUR")])})
+    )
     with pytest.raises(BadUsage, match=r"reports.zip: b.csv: line 2 is in EUR"):
         read_spend(path, MONTH, ACCOUNT)
 
@@ -110,7 +112,7 @@ def test_a_folder_may_have_all_forms(tmp_path: Path) -> None:
     """AWS writes `.csv.zip`, and Data Exports a folder for each month."""
     month = tmp_path / "BILLING_PERIOD=2026-10"
     month.mkdir()
-    (month / "report-1.csv.zip").write_bytes(zipped(report_1__csv=_TEXT))
+    (month / "report-1.csv.zip").write_bytes(zipped({"report-1.csv": _TEXT}))
     (month / "report-2.CSV.gz").write_bytes(gzip.compress(legacy([CHARGE]).encode()))
     (month / "report-3.csv").write_text(_SECOND)
     (month / "._report-3.csv").write_bytes(b"\0\5\26\7")
@@ -118,7 +120,7 @@ def test_a_folder_may_have_all_forms(tmp_path: Path) -> None:
     assert [line.quantity for line in read_spend(tmp_path, MONTH, ACCOUNT).lines] == [1, 1]
 
 
-_ZIP = zipped(report__csv=_TEXT)
+_ZIP = zipped({"report.csv": _TEXT})
 _REFUSED: dict[str, tuple[bytes, str]] = {
     "a cut ZIP file": (_ZIP[:-40], "is a damaged ZIP file: download it again"),
     "the start of a ZIP file": (b"PK\x03\x04rest", "is a damaged ZIP file: download it again"),
@@ -135,12 +137,12 @@ _REFUSED: dict[str, tuple[bytes, str]] = {
         "is packed in a way that Python cannot read: unzip it",
     ),
     "a ZIP file in a ZIP file": (
-        zipped(report__csv__zip=_ZIP),
+        zipped({"report.csv.zip": _ZIP}),
         "has a ZIP file inside a ZIP file: unzip it first",
     ),
-    "an empty ZIP file": (zipped(), "has no file inside that ends in .csv, .csv.gz, .csv.zip"),
+    "an empty ZIP file": (zipped({}), "has no file inside that ends in .csv, .csv.gz, .csv.zip"),
     "a workbook": (
-        zipped(**{"[Content_Types]__xml": "", "xl/workbook__xml": ""}),
+        zipped({"[Content_Types].xml": "", "xl/workbook.xml": ""}),
         "is a spreadsheet's workbook: give the report as AWS wrote it",
     ),
     "a gzip file's start": (gzip.compress(_TEXT.encode())[:20], "is a broken gzip file"),
@@ -224,7 +226,7 @@ def test_size_is_bounded_before_and_after_unpacking(
     """A ZIP file of a few bytes may hold terabytes."""
     plain, packed = tmp_path / "report.csv", tmp_path / "report.zip"
     plain.write_text(_TEXT)
-    packed.write_bytes(zipped(a__csv=_TEXT, b__csv=_TEXT))
+    packed.write_bytes(zipped({"a.csv": _TEXT, "b.csv": _TEXT}))
     monkeypatch.setattr(report_files, "MAX_BYTES", len(_TEXT) - 1)
     assert packed.stat().st_size < 2 * len(_TEXT)
     for path in (plain, packed):

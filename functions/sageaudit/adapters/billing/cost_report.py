@@ -120,9 +120,9 @@ def _check_month_and_account(report: ReportLines, path: Path, month: str, accoun
 def read_paid_usage(paths: Sequence[Path], account: str | None, basis: RateBasis) -> PaidReport:
     """Returns what was paid for SageMaker usage, by account and period.
 
-    `paths` are the files of one report, or folders or ZIP files with them. `account` (12 digits) limits the
-    report to its lines. Raises BadUsage that names the file, also for discounts outside the usage's
-    cost.
+    `paths` are the files of one report, or folders or ZIP files with them. `account` (12 digits)
+    limits the report to its lines. Raises BadUsage that names the file, also for discounts outside
+    the usage's cost.
     """
     with open_report_lines(paths) as report:
         report.check_unchanged()

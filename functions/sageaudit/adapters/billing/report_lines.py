@@ -1,8 +1,9 @@
 """Reads SageMaker's lines of AWS cost reports (legacy CUR, CUR 2.0, FOCUS) into DuckDB.
 
 It recognizes CSV, gzipped CSV and Parquet by their content, and the separator of CSV by its header.
-Amounts stay text until they are summed. DuckDB converts binary numbers in Parquet to decimal text. FOCUS 1.0 has the usage type in
-x_UsageType, FOCUS 1.2 in SkuMeter (see real exports in DigitalPebble/spruce#250).
+Amounts stay text until they are summed. DuckDB converts binary numbers in Parquet to decimal text.
+FOCUS 1.0 has the usage type in x_UsageType, FOCUS 1.2 in SkuMeter (see real exports in
+DigitalPebble/spruce#250).
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ SELECT file, number, fault FROM (SELECT file, number, CASE
     WHEN regexp_matches(account, '^[0-9.,]+[eE][+]') THEN 'has the account ' || left(account, 40)
     END AS fault FROM {table}) WHERE fault IS NOT NULL ORDER BY file, number LIMIT 1
 """
-"""Selects the first line whose date or account AWS does not write. Day and month are not guessed."""
+"""Selects the first line with a date or account that AWS does not write. No date is guessed."""
 _FAULT = """
 SELECT file, number, fault FROM (SELECT file, number, CASE
     WHEN currency <> 'USD' THEN 'is in ' || left(currency, 10) || ': only USD can be read'

@@ -69,7 +69,7 @@ def _minutes_text(name: str) -> Callable[[AuditSummary], str]:
 
     def text(summary: AuditSummary) -> str:
         seconds = getattr(summary, name)
-        return "-" if seconds is None else f"{seconds / 60:,.0f}"
+        return "-" if seconds is None else f"{round_half_up(Decimal(seconds) / 60):,}"
 
     return text
 
