@@ -242,15 +242,17 @@ def build(
         retries=QueueRetries([queue], SqsQueue(sqs, settings.finished_dlq_url), clock),
         report=report,
         begin=time_limit.start,
+        take_unreadable=deps.history.take_unreadable,
     )
 
 
 def _fingerprint_key(
     settings: AuditSettings, session: TimeLimitedClients, report: RecordReport
 ) -> Callable[[], bytes | None]:
-    """Returns a function that reads the fingerprint key; None if there is no key or the read fails.
+    """Returns a function that reads the fingerprint key.
 
-    Without a key, jobs are audited without a fingerprint.
+    That function returns None if there is no key or if the key cannot be read. Without a key, jobs
+    are audited without a fingerprint.
     """
     if settings.fingerprint_secret_id is None:
         return lambda: None

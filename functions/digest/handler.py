@@ -63,6 +63,7 @@ class Digester(Struct, frozen=True):
 
     def _digest(self) -> str | None:
         outcome = send_digest(self.deps, now=self.clock())
+        self.report.unreadable(self.deps.history.take_unreadable())
         if isinstance(outcome, str):
             self.report.info("no digest", reason=outcome)
             return None

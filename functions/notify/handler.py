@@ -241,6 +241,7 @@ def assemble(
             retries=retries,
             report=report,
             begin=on_record_start,
+            take_unreadable=deps.history.take_unreadable,
         )
 
     changes = make_batch(TableChange, notifier.handle_change, StreamRetries(decisions, undecided))

@@ -96,7 +96,8 @@ class AuditFilters(TypedDict, total=False):
     severity: str | None
     """The lowest severity of a finding."""
     min_usd: Decimal | int | str | None
-    """The minimum of avoidable plus lost dollars, or with `rule`, of its finding's saving."""
+    """The minimum of avoidable plus lost dollars. With `rule`: the minimum saving of its finding.
+    """
     min_bill: Decimal | int | str | None
     """The minimum bill in USD."""
     min_percent: Decimal | int | str | None
@@ -133,7 +134,8 @@ class AuditHistory:
     ) -> Self:
         """Opens a file or a DynamoDB table, by default the file that `scan` writes.
 
-        `profile` and `region` are the table's. Raises a SageauditError if there is no such history.
+        `profile` and `region` are the AWS profile and region for the table. Raises a SageauditError
+        if there is no such history.
         """
         file = None if path is None else Path(path)
         return cls(open_history(file, table, profile, region, warn=warnings.warn))
@@ -195,9 +197,10 @@ class AuditHistory:
     def audit(
         self, job: AuditSummary | RuleFinding | str, *, version: int | None = None
     ) -> AuditDocument | None:
-        """Returns the audit of a row, or of a job by its name or ARN; None if it cannot be read.
+        """Returns the audit of `job`; None if it cannot be read.
 
-        `version` selects an earlier version. Raises JobNotFound for a name that no job has.
+        `job` is a row of another query, or a job's name or ARN. `version` selects an earlier
+        version. Raises JobNotFound for a name that no job has.
         """
         history = self._source.history
         key = (
@@ -219,9 +222,10 @@ class AuditHistory:
     ) -> tuple[SumsRow, ...]:
         """Returns the sums by one or two columns, such as `family` or `owner,month`.
 
-        Days, weeks and months are in order of time. Without such a column, or with another `sort`,
-        the largest amount is first. `since` is 30d by default, 56d for weeks, 180d for months.
-        `read_runs` reads each audit, so that hours and medians are known.
+        With a day, week or month as column, rows are in order of time. Without one, the row with
+        the most waste is first. With another `sort`, the largest amount is first. `since` is 30d by
+        default, 56d for weeks, 180d for months. `read_runs` reads each audit, so that hours and
+        medians are known.
         """
         names = parse_columns(columns)
         lists, question = self._make_question(since or default_since(names), until, sort, filters)
@@ -235,9 +239,10 @@ class AuditHistory:
         column: str = "family",
         **filters: Unpack[SumFilters],
     ) -> tuple[SpendChange, ...]:
-        """Compares a column's values with the same number of days before, largest change first.
+        """Returns how much the spend of each value of `column` changed, the largest change first.
 
-        Without `until`, the days end with yesterday, or with the week or month that `since` names.
+        The window is compared with the same number of days before it. Without `until`, it ends with
+        yesterday. A finished week or month in `since` is the whole window.
         """
         [first_column, *_] = parse_columns(column)
         lists, question = self._make_question(since, until, "newest", filters, with_today=False)
@@ -252,7 +257,11 @@ class AuditHistory:
         *,
         with_today: bool = True,
     ) -> tuple[HistoryLists, Question]:
-        """Raises BadUsage for an invalid value, and TypeError for an unknown filter."""
+        """Returns the history's lists and the question.
+
+        If `until` is None and `with_today` is False, the window ends with yesterday. Raises
+        BadUsage for an invalid value, and TypeError for an unknown filter.
+        """
         if unknown := filters.keys() - FILTERS.keys():
             raise TypeError(f"there is no filter {min(unknown)}: there are {', '.join(FILTERS)}")
         filter_values: dict[str, Any] = {**filters}
@@ -269,7 +278,10 @@ EnumT = TypeVar("EnumT", bound=Enum)
 
 
 def parse_enum(enum_type: type[EnumT], text: str, option: str) -> EnumT:
-    """Returns the member with this value. Raises BadUsage that lists all values."""
+    """Returns the member with the value `text`.
+
+    If there is none, raises BadUsage that names `option` and lists all values.
+    """
     try:
         return enum_type(text)
     except ValueError as error:

@@ -166,9 +166,10 @@ class ChannelUnavailable(ChannelError):
 
 
 class PossiblySent(ChannelError):
-    """The notice was sent, but it is not known whether it was posted. A repeat must be marked.
+    """The notice was sent, but it is not known whether it was posted.
 
-    `retry_after_s` is how long the service asked to wait; 0 if it did not ask.
+    A second attempt must be marked as a possible repeat. `retry_after_s`: how long the service
+    asked to wait; 0 if it did not ask.
     """
 
     def __init__(self, reason: str, retry_after_s: int = 0) -> None:

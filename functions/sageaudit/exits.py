@@ -33,7 +33,7 @@ _ORDER = (
     Exit.NOT_JUDGED,
     Exit.DONE,
 )
-"""Of several jobs' codes, the first one in this order wins."""
+"""If several jobs have different codes, the command exits with the first of them in this order."""
 _ERRORS_BY_EXIT = {
     Exit.NOT_FOUND: (
         *(errors.JobNotFound, errors.ResourceNotFound, errors.TableNotFound, errors.NoHistory),
@@ -57,6 +57,6 @@ def exit_for(error: errors.SageauditError) -> Exit:
 
 
 def worst_exit(codes: Iterable[Exit]) -> Exit:
-    """Returns the code that wins among several jobs' codes; DONE if there are none."""
+    """Returns the first of these codes in `_ORDER`; DONE if there are none."""
     present = set(codes)
     return next((code for code in _ORDER if code in present), Exit.DONE)

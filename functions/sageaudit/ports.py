@@ -36,7 +36,8 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Circuit(Struct, frozen=True):
-    """The state of a channel. `failures` counts consecutive posts without a response.
+    """The state of a channel's circuit breaker. `failures` counts consecutive posts without a
+    response.
 
     No post is made before `open_until`, in epoch seconds.
     """
@@ -99,7 +100,7 @@ class JobLists(Protocol):
     """SageMaker's List* of jobs."""
 
     def list_jobs(self, kind: JobKind, region: str, period: Period) -> Iterator[ListedJob]:
-        """Yields the jobs of a kind that run or may have ended in the period, and possibly others.
+        """Yields at least the jobs of a kind that run or may have ended in the period.
 
         Reads pages only as needed. Raises AccessDenied, NoCredentials, Throttled or Unavailable.
         """
@@ -127,7 +128,7 @@ class SweepStore(Protocol):
         """Releases the lease if the owner still holds it."""
 
     def record_installation(self) -> None:
-        """Stores when the table was created, once."""
+        """Stores the table's creation time as the time of the installation, if none is stored."""
 
     def list_state(self, job_list: JobList) -> ListState | None:
         """Returns a list's stored state; None before its first sweep, or if unreadable."""
@@ -136,7 +137,9 @@ class SweepStore(Protocol):
         """Stores the state of a list."""
 
     def event_record(self, key: JobKey) -> SentEvent | None:
-        """Returns when this run's event was last sent or arrived; None if not in the last weeks."""
+        """Returns when this run's event was last sent or arrived; None if there was none in recent
+        weeks.
+        """
 
     def record_event_sent(self, key: JobKey, event_record: SentEvent) -> None:
         """Stores that the run's event was sent."""
@@ -166,7 +169,10 @@ class History(Protocol):
     """The table of audits."""
 
     def record(self, entry: AuditEntry) -> RecordResult:
-        """Writes a new version of an audit in one transaction, unless nothing changed."""
+        """Writes a new version of an audit in one transaction, unless nothing changed.
+
+        Returns the outcome and the newest version.
+        """
 
     def recheck_family(
         self,
@@ -178,15 +184,17 @@ class History(Protocol):
         ended_at: datetime,
         due_at: datetime,
     ) -> tuple[JobKey, ...]:
-        """Schedules the family's audits that a newly recorded run affects. Returns their keys.
+        """Schedules new audits of runs that were judged without an earlier run of their family.
 
-        Checks this run and the MAX_EARLIER_RUNS runs before and after it. Each call returns a key
-        until its audit is recorded again.
+        Checks the newly recorded run `key`, and the MAX_EARLIER_RUNS runs before and after it.
+        Returns the keys of the scheduled runs. Each call returns a key until its run is audited
+        again.
         """
 
     def schedule_reaudit(self, key: JobKey, due_at: datetime) -> None:
-        """Schedules a new audit of a run at `due_at`, unless it is due earlier or was never
-        audited.
+        """Schedules a new audit of a run at `due_at`.
+
+        Does nothing if the run was never audited, or if its audit is due earlier.
         """
 
     def summary(self, key: JobKey) -> AuditSummary | None:
@@ -207,20 +215,23 @@ class History(Protocol):
         before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
-        """Yields the rows of one list, newest end first. RunQuery.due_until yields the longest due
-        first.
+        """Yields the rows of one list, newest end first. For RunQuery.due_until, the row that is
+        due for the longest time comes first.
 
         The history is read while the iterator is consumed, so any row can raise AwsError. `before`
-        selects runs that ended before this time. `page_size` is how many rows the caller expects to
-        take; later requests read more.
+        selects runs that ended before this time. `page_size`: how many rows the caller expects to
+        take. The first request reads about this many, later requests read more.
+        """
+
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        """Returns the stored items that lists, sums and decisions have left out because they cannot
+        be read, each once, since they were last taken.
+
+        Reading such an item by its key raises UnreadableItem.
         """
 
     def take_unreadable(self) -> tuple[UnreadableItem, ...]:
-        """Returns the stored items that cannot be read and that lists, sums and decisions have left
-        out since the last call, each once.
-
-        Reading one such item by its key raises UnreadableItem.
-        """
+        """Returns `unreadable_items`, and forgets them."""
 
     def daily_sums(
         self,
@@ -234,9 +245,9 @@ class History(Protocol):
     ) -> Iterator[SumRow]:
         """Yields one scope's daily sums from `since` to `until` (both included), in any order.
 
-        Each audit's newest version is in exactly one row of a scope. No row is all zeros. `name` is
-        that of the family, owner or type; None selects all. Audits that were recorded before the
-        call are included.
+        Within a scope, each audit counts in exactly one row, with its newest version. Rows of zeros
+        are left out. `name`: the family, owner or type to select; None selects all. Audits that
+        were recorded before the call are included.
         """
 
 
@@ -276,10 +287,10 @@ class AlertLedger(Protocol):
     ) -> bool:
         """Writes the new alerts, and the bodies of their notices by channel.
 
-        `hours` include the new message. `includes_job_line` means that some bodies are the one-line
+        `hours` already count the new message. `includes_job_line`: some bodies are the one-line
         message about the job. Returns False, and writes nothing, if `previous_alerts` or an hour
-        has changed. It does the same if the run has a newer version, or if the one-line message was
-        written before.
+        has changed in the table. It does the same if the run has a newer version, or if its
+        one-line message was written before.
         """
 
     def notice(self, pk: str, sk: str) -> tuple[str, str] | None:
@@ -291,6 +302,9 @@ class DigestLedger(Protocol):
 
     def alerts(self, subject: str) -> Sequence[Alert]:
         """Returns the alerts of a subject (account, region and name), oldest first."""
+
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        """Returns the alerts that were left out because they cannot be read."""
 
     def has_digest(self, last_day: date) -> bool:
         """Returns True if the digest of the week that ended on this day was written."""
@@ -327,13 +341,14 @@ class ReportStore(Protocol):
 
 
 class SendLedger(Protocol):
-    """Stores which notices were sent, and which channels respond. No notice is sent twice.
+    """Stores which notices were sent, and which channels respond.
 
-    Every method raises AwsError if the table does not respond.
+    No notice is posted twice without a mark as a possible repeat. Every method raises AwsError if
+    the table does not respond.
     """
 
     def claim_send(self, notice_id: str, now: datetime, lease_s: int) -> SendClaim:
-        """Tries to take the lease on a notice for `lease_s` seconds.
+        """Tries to take the lease on a notice for `lease_s` seconds, and returns the outcome.
 
         The caller may send the notice only after FIRST or REPEAT.
         """
@@ -358,7 +373,10 @@ class SendLedger(Protocol):
     def replace_circuit(
         self, channel: str, expected: Circuit, new_circuit: Circuit, now: datetime
     ) -> bool:
-        """Stores `new_circuit`. Returns False, and changes nothing, unless `expected` is stored."""
+        """Stores `new_circuit` and returns True if the stored state is `expected`.
+
+        Otherwise returns False and changes nothing.
+        """
 
 
 class Queue(Protocol):

@@ -1,8 +1,8 @@
 """`replace` for msgspec's Struct, the base of all value types here.
 
-Creating a Struct takes a tenth of a dataclass's time, and its class compiles no source text. A
-function's start creates about three hundred Struct classes. mypy treats a Struct as a dataclass,
-but only `replace` of dataclasses checks the names and types of its arguments.
+Structs are used because a function's start creates about three hundred of these classes. A Struct
+class compiles no source text. A Struct is also created in a tenth of a dataclass's time. For mypy,
+`replace` is the one of dataclasses, because mypy checks only the arguments of that one.
 """
 
 from __future__ import annotations

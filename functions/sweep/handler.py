@@ -117,8 +117,10 @@ class Sweeper(Struct, frozen=True):
             self.report.info("another sweep is running")
             return 0
         try:
-            parts = sweeping.sweep(self.make_deps(partial(_is_out_of_time, context)))
-            return sum(self._report_part(part) for part in parts)
+            deps = self.make_deps(partial(_is_out_of_time, context))
+            failed = sum(self._report_part(part) for part in sweeping.sweep(deps))
+            self.report.unreadable(deps.history.take_unreadable())
+            return failed
         finally:
             self.sweep_store.release_lease(owner)
 

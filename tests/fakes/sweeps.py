@@ -14,7 +14,7 @@ from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.sweep import JobList, ListedJob
-from sageaudit.errors import AwsError, BadHistory
+from sageaudit.errors import AwsError, UnreadableItem
 from sageaudit.structs import replace
 from sageaudit.workflows.sweep.run import DueAuditsSent, ListSweepResult, SweepDependencies, sweep
 from sageaudit.workflows.sweep.watch import WatchResult
@@ -65,6 +65,7 @@ class KnownRuns:
     fails: AwsError | None = None
     summary_reads: Counter[JobKey] = field(default_factory=Counter)
     unreadable: set[JobKey] = field(default_factory=set)
+    left_out: list[UnreadableItem] = field(default_factory=list)
 
     def add_audits(self, *rows: ListedJob, due_at: datetime | None = None) -> None:
         for listed in rows:
@@ -75,19 +76,25 @@ class KnownRuns:
             raise self.fails
         self.summary_reads[key] += 1
         if key in self.unreadable:
-            raise BadHistory(f"{key.arn} cannot be read")
+            raise UnreadableItem(key.arn, "cannot be read")
         return self.summaries.get(key)
 
     def runs(
-        self, query: RunQuery[AuditSummary | BadHistory], *, page_size: int | None = None
-    ) -> Iterator[AuditSummary | BadHistory]:
+        self, query: RunQuery[AuditSummary], *, page_size: int | None = None
+    ) -> Iterator[AuditSummary]:
         if self.fails:
             raise self.fails
         until = datetime.fromisoformat(*query.values)
         waiting = [head for head in self.summaries.values() if head.due_at and head.due_at <= until]
         for head in sorted(waiting, key=lambda head: (head.due_at, head.key.arn)):
-            broken = head.key in self.unreadable
-            yield BadHistory(f"{head.key.arn} cannot be read") if broken else head
+            if head.key in self.unreadable:
+                self.left_out.append(UnreadableItem(head.key.arn, "cannot be read"))
+            else:
+                yield head
+
+    def take_unreadable(self) -> tuple[UnreadableItem, ...]:
+        left_out, self.left_out = self.left_out, []
+        return tuple(left_out)
 
 
 def summary_of(listed: ListedJob, *, due_at: datetime | None = None) -> AuditSummary:

@@ -18,7 +18,7 @@ _POLL_INTERVAL_S = 0.1
 class Interruption:
     """Handles Ctrl-C in a `with` block. The first one sets a flag, the second one ends the command.
 
-    The flag has no lock: the signal handler's own thread could hold it and wait for ever.
+    The flag has no lock. If the interrupted thread held it, the signal handler would wait for ever.
     """
 
     def __init__(self, print_line: Callable[[str], None]) -> None:

@@ -104,7 +104,7 @@ def _names() -> list[str]:
 
 
 def _summary(command: str) -> str:
-    """Reads the first line of the command's docstring from its source."""
+    """Returns the first line of the command's docstring, read from its source."""
     name = _module_name(command)
     source = (pkgutil.get_data(command_modules.__name__, f"{name}.py") or b"").decode()
     match = re.search(rf'^def {name}\(.*?"""(.*?)(?:"""|\n)', source, re.MULTILINE | re.DOTALL)

@@ -237,9 +237,10 @@ def fail_on_option(subject: str, default: str = "") -> Decorator:
 def exit_code(
     name: str, severities: Iterable[str], fail_on: Severity | None, *, could_judge: bool
 ) -> Exit:
-    """Returns the exit code of one job with findings of these severities; DONE without --fail-on.
+    """Returns FINDINGS if a finding has at least the severity `fail_on`, else DONE.
 
-    A job that could not be judged does not pass, since its findings may be missing.
+    Without `fail_on`, returns DONE. A job that could not be judged does not pass (NOT_JUDGED),
+    since its findings may be missing.
     """
     if fail_on is None:
         return Exit.DONE

@@ -89,7 +89,10 @@ class OutputOptions(Struct, frozen=True):
     def write_rows(
         self, rows: Iterable[Any], layout: ListLayout, tail: JsonTail, header_line: str
     ) -> int:
-        """Prints the rows and returns their number. Formats for people have `header_line` above."""
+        """Prints the rows and returns their number. Formats for people have `header_line` above.
+
+        `tail` makes the JSON keys after the rows.
+        """
         console = make_console(no_color=self.no_color)
         rows, layout = formats.with_tags(rows, layout)
         return formats.write_rows(
@@ -188,7 +191,7 @@ def filter_options(
 
 
 def _single_value(column: Column, values: Any) -> Any:
-    """Raises BadUsage if a filter that takes one value was given twice."""
+    """Returns the filter's value. Raises BadUsage if a filter with one value was given twice."""
     if column.parse is bool or column.name == _REPEATABLE:
         return values
     if len(values) > 1:

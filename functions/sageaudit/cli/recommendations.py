@@ -170,7 +170,7 @@ def _measured_text(recommendation: FamilyRecommendation) -> Figure:
 
 
 def _outcome(recommendation: FamilyRecommendation) -> str | None:
-    """Returns `ended` if savings were measured until the change was undone."""
+    """Returns the outcome; `ended` if savings were measured until the change was undone."""
     is_ended = recommendation.state is State.CLOSED and recommendation.outcome == MEASURED
     return ENDED if is_ended else recommendation.outcome
 
@@ -242,9 +242,10 @@ _PENDING = State.FOLLOWED.value
 def followed_with_outcomes(
     recommendations: Sequence[FamilyRecommendation],
 ) -> list[FamilyRecommendation]:
-    """Returns the recommendations that were followed.
+    """Returns a row for each recommendation that was followed.
 
-    If a change was undone, the period before is a closed row of its own, with what was saved then.
+    If a followed change was undone, the time until then is a closed row of its own. That row has
+    what was saved in this time.
     """
     rows: list[FamilyRecommendation] = []
     for recommendation in recommendations:

@@ -28,10 +28,10 @@ from sageaudit.domain.resize.type_vetoes import has_tensor_cores
 TraitValue = bool | str
 Traits = Mapping[str, TraitValue | None]
 NEVER_RUN = "not_run"
-"""The value of the traits that need an earlier run, for a request whose family has no known run."""
+"""The value of a trait that needs an earlier run, if the family of a request has none."""
 _BUSY_SHARE = Decimal("0.5")
-"""GPUs are busy from this share of their paid hours: Jobstats' target for a job's mean GPU
-utilisation."""
+"""GPUs count as busy if they work for at least this share of their paid hours. Source: Jobstats'
+target for a job's mean GPU utilisation."""
 _EARLY_FAILURE_S = 1800
 """A failure before this many seconds is early: our choice."""
 _SHORT_S = 900
@@ -50,7 +50,7 @@ _PRETRAINED_CHANNELS = frozenset({"model", "pretrained", "pretrained_model", "ba
 _PLATEAU = ("metric-plateau",)
 _INPUT_BOUND = ("cpu-bottleneck", "gpu-starved")
 TRAIT_RULES = (*_PLATEAU, *_INPUT_BOUND)
-"""The rules whose outcomes are traits."""
+"""The rules whose results decide a trait."""
 
 TABLE = "guides.toml"
 """The name of the file with all guides, in `sageaudit.data`."""
@@ -73,8 +73,8 @@ _METHODS = {
 class TraitSource(Struct, frozen=True):
     """The job or request from which traits are read.
 
-    `types`: one for each instance group; None if the catalogue lacks the type. `audit` and
-    `newest_run`: those of the job; for a request, of its family's newest run. `runs`: the family's
+    `types`: one for each instance group; an item is None if the catalogue lacks the type. `audit`
+    and `newest_run`: of the job, or of the newest run in a request's family. `runs`: the family's
     earlier runs, newest first. `is_isolated`: the request's EnableNetworkIsolation.
     """
 
@@ -114,7 +114,10 @@ def traits_of_request(
     *,
     is_isolated: bool | None,
 ) -> Traits:
-    """Returns the traits of a requested job. `audit`: the audit of the family's newest run."""
+    """Returns the traits of a requested job.
+
+    `audit`: the audit of the family's newest run; None without one.
+    """
     newest_run = runs[0] if runs else None
     own_types = _types(job, types)
     return _traits(
@@ -208,7 +211,7 @@ def _is_long(subject: TraitSource) -> bool | None:
 
 
 def _waits_longer_than_billed(subject: TraitSource) -> bool | None:
-    """Returns None if the waiting times of too few runs are known."""
+    """Returns whether the runs waited longer in sum than they ran; None if too few show it."""
     own_run = [subject.newest_run] if subject.newest_run and not subject.is_request else []
     times = [
         (sum((run.phase_s.get(name, Decimal(0)) for name in START_PHASES), Decimal(0)), elapsed_s)
@@ -260,7 +263,7 @@ def _type_trait(read: Callable[[Job, Sequence[InstanceType]], TraitValue | None]
 
 
 class Trait(NamedTuple):
-    """All `values` of a trait besides None, and the function that reads the trait."""
+    """The `values` that a trait can have, besides None, and the function that reads the trait."""
 
     values: frozenset[TraitValue]
     read: Read

@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 
 _YEARS = range(1970, 2200)
 YEARS_TEXT = f"{_YEARS[0]} to {_YEARS[-1]}"
+FIRST_DAY = date(_YEARS[0], 1, 1)
 LAST_DAY = date(_YEARS[-1], 12, 31)
 DateT = TypeVar("DateT", date, datetime)
 

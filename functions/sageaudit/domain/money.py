@@ -11,11 +11,13 @@ UNKNOWN = "unknown"
 CENT = Decimal("0.01")
 LESS_THAN_CENT = f"<${CENT}"
 _MICRO = Decimal("0.000001")
+_MAX_EXPONENT = 20
+"""No amount of a job has more digits."""
 
 
 def format_usd(amount: Decimal | None) -> str:
     """Returns `$1,234.56`, `-$2.00`, `<$0.01` or `unknown`."""
-    if amount is None:
+    if amount is None or amount.adjusted() > _MAX_EXPONENT:
         return UNKNOWN
     size = abs(amount)
     if 0 < size < CENT:
@@ -25,7 +27,7 @@ def format_usd(amount: Decimal | None) -> str:
 
 def format_rate(amount: Decimal | None) -> str:
     """Returns a price, such as that of an hour, with two to six decimals: `$1.408`."""
-    if amount is None:
+    if amount is None or amount.adjusted() > _MAX_EXPONENT:
         return UNKNOWN
     integer, _, decimals = f"{amount.quantize(_MICRO, ROUND_HALF_UP):,f}".partition(".")
     return f"${integer}.{decimals.rstrip('0'):0<2}"

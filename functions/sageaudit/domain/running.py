@@ -24,30 +24,31 @@ from sageaudit.structs import replace
 
 METRICS_WINDOW = timedelta(hours=24)
 """How far back a running job's metrics are read: the most that one read returns at one-minute
-resolution. The first GPU work should be within this time, because a host with one busy core does
-not count as idle before it."""
+resolution. A host with one busy core counts as idle only after the first GPU work. So this time
+should include the first GPU work."""
 MAX_METRIC_DELAY = timedelta(minutes=15)
-"""The newest metric points must not be older than this to show whether a job is idle. Our choice:
-AWS documents no delay, and a finished job's points are complete after 5 minutes."""
+"""If the newest metric points are older than this, they do not show whether a job is idle. Our
+choice: AWS documents no delay, and a finished job's points are complete after 5 minutes."""
 MAX_IDLE_MESSAGES = 3
 """The maximum number of idle messages about one run: our choice."""
 MIN_COMPLETED_RUNS = 3
 """The fewest completed runs from which sageaudit predicts that a limit will be reached. Our choice.
 """
 _MAX_COMPLETED_RUNS = 10
-"""The most completed runs from which sageaudit predicts that a limit will be reached."""
+"""sageaudit uses at most this many completed runs to predict that a limit will be reached."""
 _MIN_LONG_RUN_S = 3600
-"""A run under this many seconds is never reported as long, because the earlier runs may have been
+"""A run under this many seconds is never reported as long. The earlier runs may have been short
 tests. Our choice."""
 _RESUMED_WINDOW_S = 900
-"""sageaudit checks this many of the last seconds of metrics for work. Our choice."""
+"""To see whether an idle job works again, sageaudit checks this many of the last seconds of
+metrics. Our choice."""
 _RESUMED_MIN_S = 300
-"""An idle job works again once it worked for this many of the last `_RESUMED_WINDOW_S` seconds. Our
-choice."""
+"""An idle job works again if it worked for at least this many of the last `_RESUMED_WINDOW_S`
+seconds. Our choice."""
 _NEAR_LIMIT_DIVISOR = 10
-"""A limit is near in its last tenth, but never in its first half."""
+"""A limit is near if at most a tenth of its seconds is left, but never in its first half."""
 _NEAR_LIMIT_S = 1800
-"""A limit is also near in this many of its last seconds, but never in its first half."""
+"""A limit is also near if at most this many seconds are left, but never in its first half."""
 
 
 class RunningKind(enum.StrEnum):
@@ -65,9 +66,9 @@ EQUIVALENT_RULES = {
     RunningKind.LONG_RUN: ("max-runtime-loose",),
     RunningKind.LIMIT: ("limit-hit",),
 }
-"""The rules that report the same about a finished job, by kind of message. sageaudit sends no
-message if such a rule is off, or if the family's finding of the rule is accepted or snoozed. Routes
-match the first rule."""
+"""By kind of message about a running job, the rules that report the same about a finished job.
+sageaudit does not send the message if one of the rules is off, or if the family's finding of one of
+the rules is accepted or snoozed. Routes match the first rule."""
 
 
 class WatchState(Struct, frozen=True):
@@ -76,7 +77,7 @@ class WatchState(Struct, frozen=True):
     `revision`: the number of writes; 0 if nothing is stored. `usd_per_hour` and `gpus`: the totals
     of all instances. `idle_since` and `idle_until`: the idle time that the last message to
     `channels` reported. They are None once the job works again. `sent`: the kinds of message that
-    were sent and are sent only once.
+    were sent and must not be sent again.
     """
 
     key: JobKey
@@ -95,8 +96,9 @@ class Idleness(Struct, frozen=True):
     """Whether a running job is idle at the end of its metrics.
 
     `known_until`: the end of the metrics. `idle_since`: None if the job is not idle. `is_at_least`:
-    the job was idle in all of `METRICS_WINDOW`. `resumed_at`: when work began after the reported
-    idle time. `is_working`: whether the last minutes had enough work.
+    the job was idle in all of `METRICS_WINDOW`, and perhaps for longer. `resumed_at`: when work
+    began after the idle time that was reported last; None without enough work. `is_working`:
+    whether the last minutes had enough work.
     """
 
     idle_since: datetime | None
@@ -123,7 +125,10 @@ def working_since(job: Job) -> datetime | None:
 
 
 def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness | None:
-    """Returns the idleness at the end of the metrics; None if they are too old or missing."""
+    """Returns the idleness at the end of the metrics; None if they are too old or missing.
+
+    `state`: has the idle time that was reported last.
+    """
     trimmed, period_s = trim_to_last_points(usage), usage.period_s or 0
     if trimmed is None or trimmed.begins_at is None:
         return None
@@ -153,7 +158,8 @@ def idleness(usage: Measurements, state: WatchState, now: datetime) -> Idleness 
 class FinishedRuns(Struct, frozen=True):
     """The run times in seconds of a family's finished runs on the same instances, newest first.
 
-    `all_s`: includes runs that their limit ended. `completed_s`: the newest completed runs only.
+    `all_s`: of the completed runs, and of the runs that their limit ended. `completed_s`: of the
+    newest completed runs only.
     """
 
     all_s: tuple[Decimal, ...] = ()
@@ -166,9 +172,9 @@ class FinishedRuns(Struct, frozen=True):
 
 
 def finished_comparable_runs(job: Job, runs: Iterable[AuditSummary]) -> FinishedRuns:
-    """Returns the run times of earlier runs on the job's instances.
+    """Returns the run times of the earlier runs on the job's instances.
 
-    It includes runs that completed, and runs that their limit ended.
+    Only runs that completed or that their limit ended are included.
     """
     if len(job.groups) != 1:
         return FinishedRuns()
@@ -236,7 +242,8 @@ def next_limit(job: Job, runs: FinishedRuns, now: datetime) -> RunTimeLimit | No
 def is_limit_near(limit: RunTimeLimit, ran_s: Decimal, runs: FinishedRuns) -> bool:
     """Returns whether little time is left before the limit.
 
-    False if enough runs completed, and one of them took longer than `ran_s`.
+    `ran_s`: the job's seconds so far. Returns False if enough runs completed, and one of them took
+    longer than `ran_s`.
     """
     near_s = min(max(limit.seconds / _NEAR_LIMIT_DIVISOR, _NEAR_LIMIT_S), limit.seconds / 2)
     is_usual = len(runs.completed_s) >= MIN_COMPLETED_RUNS and max(runs.completed_s) > ran_s
@@ -247,8 +254,8 @@ class RunningJob(Struct, frozen=True):
     """A running job as of `now`.
 
     `idleness`: None if the metrics do not show it. `usd_per_hour` and `gpus`: the totals of all
-    instances; `usd_per_hour` is None without a price. `is_upper_bound`: both amounts are upper
-    bounds, because Spot costs less. `estimated`: both amounts use an estimated rate.
+    instances. `usd_per_hour` and `spent_usd`: None without a price. `is_upper_bound`: both are
+    upper bounds, because Spot costs less. `estimated`: both use an estimated rate.
     """
 
     job: Job
@@ -287,9 +294,9 @@ def due_messages(
     settings: WatchSettings,
     silenced_kinds: Collection[RunningKind] = (),
 ) -> tuple[RunningKind, ...]:
-    """Returns the due kinds of message.
+    """Returns the kinds of message that are due. They are sent as one message.
 
-    They are sent as one message, and the first is its headline.
+    The first kind is the headline. `silenced_kinds`: the kinds that must not be sent.
     """
     is_working = working_since(running.job) is not None
     due = {
@@ -307,7 +314,10 @@ def _has_resumed(running: RunningJob, state: WatchState) -> bool:
 
 
 def _is_idle(running: RunningJob, state: WatchState, settings: WatchSettings) -> bool:
-    """Returns whether the job is idle for long enough, and this idle time was not reported."""
+    """Returns whether the job is idle for long enough, and this idle time was not reported.
+
+    False after `MAX_IDLE_MESSAGES` messages.
+    """
     idleness = running.idleness
     if (
         idleness is None

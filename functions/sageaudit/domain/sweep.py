@@ -28,8 +28,8 @@ job>-001-1a2b3c4d`."""
 FIRST_LOOKBACK = timedelta(hours=24)
 """How far the first sweep of a list looks back."""
 OVERLAP = timedelta(hours=3)
-"""Jobs that changed this long before the watermark are checked again, because SageMaker's list or
-our clock may be behind. Our choice."""
+"""Jobs are checked again if they changed at most this long before the watermark. SageMaker's list
+or our clock may be behind. Our choice."""
 MAX_UNTRIED_TIME = timedelta(hours=3)
 """If no sweep read a list for this long, the policy no longer includes it. Our choice: sweeps run
 every 15 minutes."""
@@ -88,8 +88,8 @@ def select_rows(
 ) -> list[ListedJob]:
     """Returns the jobs of these kinds that ended in the period or have not ended.
 
-    It also returns the jobs, of any day and kind, that a returned roll-up launched. These are in
-    `children` or named after the roll-up. Repeated rows count once.
+    If a returned job is a roll-up, the jobs that it launched are returned too, whatever their day
+    and kind. `children` has these jobs, or their names show the roll-up. Repeated rows count once.
     """
     kind_set, unique_rows = set(kinds), list(dict.fromkeys(rows))
     arns = {child.arn for child in children}
@@ -113,7 +113,10 @@ def select_rows(
 def rollups_with_listed_children(
     rows: Iterable[ListedJob], period: Period, kinds: Collection[JobKind]
 ) -> Iterator[ListedJob]:
-    """Yields each selected roll-up whose jobs' names do not show that it launched them."""
+    """Yields the roll-ups of the period and kinds whose jobs must be listed.
+
+    The names of their jobs do not show which roll-up launched them.
+    """
     for row in dict.fromkeys(rows):
         rollup = row.ref.kind.spec.rollup
         if (
@@ -126,7 +129,7 @@ def rollups_with_listed_children(
 
 
 def sort_for_audit(rows: Iterable[ListedJob]) -> list[ListedJob]:
-    """Sorts rows by their end, oldest first, and roll-ups last, after their jobs."""
+    """Returns the rows by their end, oldest first. Roll-ups come last, after their jobs."""
     return sorted(
         rows, key=lambda row: (bool(row.ref.kind.spec.rollup), row.last_changed_at, row.ref.arn)
     )
@@ -144,9 +147,10 @@ def _is_in_period(row: ListedJob, period: Period) -> bool:
 def _is_named_after(
     row: ListedJob, prefixes: Mapping[tuple[JobKind | None, str], datetime]
 ) -> bool:
-    """Returns whether the name shows that a roll-up launched the job, as List* does not show it.
+    """Returns whether the job's name shows that a roll-up launched the job.
 
-    `prefixes`: the creation times of roll-ups, by kind of launched job and name.
+    Rows of List* have no other sign. `prefixes`: the creation times of roll-ups, by the kind of
+    their jobs and by the roll-up's name.
     """
     parts = row.ref.name.rsplit("-", 2)
     if len(parts) != 3:  # noqa: PLR2004 - name, number, hash
@@ -156,10 +160,11 @@ def _is_named_after(
 
 
 def grace(kind: JobKind) -> timedelta:
-    """Returns how long after a job's end its audit may be missing without a lost event.
+    """Returns how long after a job's end sageaudit waits for the audit.
 
-    A job needs up to 15 minutes in the queue, 15 for late metrics, and 5 for the work. A roll-up
-    waits up to three times for its jobs' audits.
+    If the audit is still missing then, the event counts as lost. A job needs up to 15 minutes in
+    the queue, 15 for late metrics, and 5 for the work. A roll-up waits up to three times for its
+    jobs' audits.
     """
     return _ROLLUP_GRACE if kind.spec.rollup and kind.spec.has_event else _GRACE
 
@@ -176,9 +181,9 @@ class ListProgress(Struct, frozen=True):
     """Where the next sweep continues a list that was not read to its end.
 
     `started_at`: when the first page was read. `created_before`: jobs created at or after this time
-    are done. `edge`: the ARNs of done jobs that were created just before this time.
-    `oldest_open_created_at`: the earliest creation time of jobs that are running, or ended only
-    just now.
+    are done. `edge`: the ARNs of the jobs created just before this time that are done, too.
+    `oldest_open_created_at`: the earliest creation time of the jobs that still run or have only
+    just ended.
     """
 
     started_at: datetime
@@ -189,7 +194,7 @@ class ListProgress(Struct, frozen=True):
     def after(self, page: Sequence[ListedJob]) -> ListProgress:
         """Returns the progress after a page.
 
-        Jobs that were created together may be on two pages.
+        Jobs with the same creation time may be on two pages, so `edge` remembers their ARNs.
         """
         if not page:
             return self
@@ -216,7 +221,10 @@ class ListState(Struct, frozen=True):
 
 
 def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, ListState]:
-    """Returns the lists that sweeps still read. The policy no longer includes the others."""
+    """Returns the states of the lists that sweeps still read.
+
+    The policy no longer includes a list that sweeps have not tried for `MAX_UNTRIED_TIME`.
+    """
     newest = max((state.tried_at for state in states.values() if state.tried_at), default=_EPOCH)
     return {
         job_list: state
@@ -226,10 +234,10 @@ def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, L
 
 
 class SentEvent(Struct, frozen=True):
-    """When sageaudit last sent a run's event.
+    """The record of the last event of a run.
 
-    `due_at`: when the run was due to be audited again; None if its own event was lost. An event
-    that arrived is also stored if its audit failed or has to wait.
+    `at`: when sageaudit sent the event, or when an event arrived whose audit failed or has to wait.
+    `due_at`: when the run was due to be audited again; None if the event has another reason.
     """
 
     at: datetime
@@ -295,7 +303,7 @@ class RowDecision(Struct, frozen=True):
 
 
 def decide_row(row: ListedJob, state: ListState, progress: ListProgress) -> RowDecision:
-    """Decides what a sweep does about a row."""
+    """Returns what a sweep does about a row."""
     if row.status not in FINISHED:
         return RowDecision(must_be_listed_again=not row.status.startswith("Delet"))
     if row.last_changed_at > progress.started_at - grace(row.ref.kind):

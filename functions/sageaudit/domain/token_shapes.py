@@ -51,7 +51,7 @@ _RUN = re.compile(r"[A-Za-z0-9]{20,}")
 
 
 def redact(text: str) -> str:
-    """Replaces each token of a known shape with `[redacted]`, for logs and AWS's errors."""
+    """Returns the text with `[redacted]` for each known token shape, for logs and AWS's errors."""
     return _TOKEN.sub(REDACTED, text)
 
 

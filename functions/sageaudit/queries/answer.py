@@ -68,11 +68,12 @@ def first_page(
     with_summaries: bool = False,
     only_above_zero: bool = False,
 ) -> AnswerPage:
-    """Returns at most `limit` rows.
+    """Returns the first `limit` rows, and whether there are more.
 
-    With `only_above_zero`, an order by dollars leaves out rows of $0. An order by duration or
-    waiting time reads every row, since no daily sum has them. Other reads do not grow with the
-    history, unless a filter without an index matches few rows.
+    `with_summaries` reads the whole summary of each finding. `only_above_zero` leaves out audits of
+    $0 if the order is by dollars. Every row is read for an order by duration or waiting time, and
+    for findings by an amount. Other reads do not grow with the history, unless a filter without an
+    index matches few rows.
     """
     _check(question)
     lists = replace(lists, page_size=min(limit + 1, _MAX_PAGE_SIZE))
@@ -93,7 +94,10 @@ def first_page(
 def iterate_rows(
     lists: HistoryLists, question: Question, *, with_summaries: bool = False
 ) -> Iterator[ListRow]:
-    """Yields every row as it is read. An order by an amount keeps all rows in memory."""
+    """Yields every row as it is read. An order by an amount keeps all rows in memory.
+
+    `with_summaries` reads the whole summary of each finding.
+    """
     if question.rule is None:
         return iterate_audits(lists, question)
     return iterate_findings(lists, question, question.rule, with_summaries=with_summaries)
@@ -108,7 +112,7 @@ def iterate_audits(lists: HistoryLists, question: Question) -> Iterator[AuditSum
 def iterate_findings(
     lists: HistoryLists, question: Question, rule: str, *, with_summaries: bool
 ) -> Iterator[RuleFinding]:
-    """Yields every finding of a question with a rule."""
+    """Yields every finding of a question with a rule. `with_summaries` reads each whole summary."""
     _check(question)
     return _sorted_rows(
         _matching_findings(lists, question, rule, with_summaries=with_summaries), question
@@ -145,7 +149,7 @@ def _matching_audits(lists: HistoryLists, question: Question) -> Iterator[AuditS
 def _matching_findings(
     lists: HistoryLists, question: Question, rule: str, *, with_summaries: bool
 ) -> Iterator[RuleFinding]:
-    """A summary is read only if the finding itself is not enough."""
+    """Yields the findings that pass the filters. Reads a summary only if it is needed."""
     is_match = make_row_filter(question)
     reads_all_summaries = with_summaries or has_summary_filter(question)
     for finding in lists.findings(rule):
@@ -166,7 +170,9 @@ def _sort_by_amount(rows: Iterator[Row], question: Question) -> list[Row]:
 
 
 class _FamilyDay(Struct, frozen=True):
-    """The dollars of a family, or of the question's owner, on one day. No audit of it has more."""
+    """The dollars of a family on one day, or of the question's owner. No audit of that day has
+    more.
+    """
 
     usd: Decimal
     day: date
@@ -179,8 +185,10 @@ class _FamilyDay(Struct, frozen=True):
 def _top_by_amount(
     lists: HistoryLists, question: Question, row_count: int, *, only_above_zero: bool
 ) -> list[AuditSummary]:
-    """Reads the days of families, the most expensive first, since no job has more dollars than its
-    family on that day. Stops when no remaining day can have a row that ranks higher.
+    """Returns the rows with the largest amounts, the largest first.
+
+    Reads the days of families, the most expensive first. No job has more dollars than its family on
+    that day. So reading stops when no remaining day can have a row that ranks higher.
     """
     highest_rows: list[tuple[_Rank, AuditSummary]] = []
     is_match = make_row_filter(question)
@@ -245,7 +253,8 @@ def read_family_recommendations(
     *,
     most_runs: int | None = None,
 ) -> Iterator[FamilyRecommendations]:
-    """Yields the families of the question's account, region and family, with their recommendations.
+    """Yields each family's newest run and recommendations, for the question's account, region and
+    family.
 
     `most_runs` is the number of a family's newest runs to read. None reads all runs in the window.
     """

@@ -35,7 +35,7 @@ from sageaudit.structs import replace
 Values = tuple[str | None, ...]
 _Part = tuple[Values, date, Sums, JobPart | None]
 _Days = dict[date, list[tuple[Sums, JobPart | None]]]
-"""The sums by day: one for the day, or one for each of its jobs."""
+"""The sums of each day: one daily sum with None, or the sums and part of each job."""
 _FINDING_FIELDS = (
     "avoidable_usd",
     "avoidable_up_to_usd",
@@ -78,8 +78,8 @@ def sum_by(
     Rows with a period are in order of time. Other rows are in the question's order, by default the
     most waste first. If the only column is a period, periods without jobs have rows, too.
 
-    With a rule, only jobs with a standing finding of the rule are counted, and only the rule's
-    dollars. `read_runs` reads each audit, which hours and medians need.
+    With a rule, a job counts only if its finding is neither exempt nor covered by another one. The
+    dollars are then only the rule's. `read_runs` reads each audit, which hours and medians need.
     """
     group_columns = [column for column in columns if not column.length]
     length = period_length(columns)
@@ -134,7 +134,10 @@ class _Timeline(Struct, frozen=True):
     all_jobs: _Days | None = None
 
     def total_between(self, first_day: date, last_day: date) -> SumsRow:
-        """A rule's dollars are unknown if no job was judged, or if the rule found nothing."""
+        """Returns the sums of these days. Both days are included.
+
+        A rule's dollars are unknown if no job was judged, or if the rule found nothing.
+        """
         total = _between(self.days, first_day, last_day, has_rule_dollars=self.has_rule_dollars)
         if self.all_jobs is None:
             return total
@@ -183,8 +186,10 @@ def _is_not_empty(row: SumsRow) -> bool:
 def _period(
     timeline: _Timeline, length: PeriodLength, first: date, today: date, covered_day: date
 ) -> SumsRow:
-    """The current period is compared with the same number of days of the previous one, but not on
-    its first day.
+    """Returns the sums of the period that begins on `first`, with those of the previous period.
+
+    The current period is compared with the same number of days of the previous one. On its first
+    day there is no comparison.
     """
     after, before = length.next_period(first), length.previous_period(first)
     days, days_so_far = (after - first).days, (today - first).days + 1
@@ -209,8 +214,10 @@ def _period(
 
 
 def _projected_spend(timeline: _Timeline, first: date, today: date, days: int) -> Decimal | None:
-    """Returns USD. Each remaining day costs the average of the finished days. Today costs at least
-    what it has cost so far.
+    """Returns the projected spend of the current period in USD; None if its spend is unknown.
+
+    Each remaining day costs the average of the finished days. Today costs at least what it has cost
+    so far.
     """
     spent_usd = timeline.total_between(first, today - ONE_DAY).total_usd
     if spent_usd is None:
@@ -261,7 +268,7 @@ def _group_sums(
 def _scope(
     lists: HistoryLists, question: Question, group_columns: Sequence[Column]
 ) -> Scope | None:
-    """Returns None if no daily sums have these columns and the filters."""
+    """Returns the scope whose daily sums have these columns and filters; None if there is none."""
     used_names = {column.key if column.is_tag else column.name for column in group_columns}
     used_names = (used_names | question.filters.keys()) - {"account", "region"}
     window = lists.window
@@ -289,7 +296,10 @@ def _parts_from_daily_sums(
 def _parts_from_audits(
     lists: HistoryLists, question: Question, group_columns: Sequence[Column]
 ) -> Iterator[_Part]:
-    """Raises BadUsage for a column that is not a cost tag of any of the audits read."""
+    """Yields the parts of audits with their values and day.
+
+    Raises BadUsage for a column that is not a cost tag of any of the audits read.
+    """
     rule, job_question = question.rule, question
     found_keys: set[JobKey] | None = None
     if rule is not None:

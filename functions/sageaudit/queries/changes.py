@@ -35,10 +35,10 @@ class ChangeKind(enum.StrEnum):
 
 
 class SpendChange(SumsRow, frozen=True, kw_only=True):
-    """The sums of one value of a column now, and in the days before (`before`).
+    """The sums of one value of a column in a window, and in as many days before (`before`).
 
-    `name` is the value; None for jobs without a value. An unknown amount is None, and so is its
-    change. If the history does not cover the days before, all their amounts are unknown.
+    `name` is the value; None for jobs without a value. If an amount is unknown, it and its change
+    are None. If the history does not cover the days before, all amounts of those days are unknown.
     """
 
     name: Any
@@ -81,7 +81,7 @@ def window_before(window: Window) -> Window:
 
 
 def is_covered_before(lists: HistoryLists, question: Question) -> bool:
-    """Returns whether the history covers the window before the question's window."""
+    """Returns True if the history covers the same number of days before the question's window."""
     before = window_before(lists.window)
     wide_lists = lists.in_window(Window(before.since, lists.window.until))
     return first_covered_day(wide_lists, question, before.first_day) <= before.first_day
@@ -174,7 +174,10 @@ def _names_seen_earlier(
 def _direction(
     now: SumsRow, before: SumsRow, *, was_seen_earlier: bool, is_covered: bool
 ) -> ChangeKind | None:
-    """GONE needs one earlier job. The other kinds need a history that covers all days before."""
+    """Returns how the spend changed; None if that is unknown.
+
+    GONE needs one earlier job. The other kinds need a history that covers all days before.
+    """
     if before.jobs and not now.jobs:
         return ChangeKind.GONE
     if not is_covered:

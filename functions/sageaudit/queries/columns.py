@@ -83,7 +83,9 @@ class Column(Struct, frozen=True):
 
 
 def _parse_status(text: str) -> str:
-    """Raises ValueError for a status of jobs that have not ended."""
+    """Returns the status as audits have it. Raises ValueError for a status of jobs that have not
+    ended.
+    """
     word = text.replace("-", " ").capitalize()
     if word.replace(" ", "") in _RUNNING:
         raise ValueError(
@@ -156,12 +158,14 @@ def _duration_hours(row: AuditSummary) -> Decimal | None:
 
 
 def _parse_reason(text: str) -> str:
-    """An unknown name is returned unchanged."""
+    """Returns the kind of failure as audits have it. An unknown name is returned unchanged."""
     return next((word for word in CLASSES if word.lower() == text.lower()), text)
 
 
 def _has_image(row: AuditSummary, filter_value: str) -> bool:
-    """A text with a tag, such as `pytorch-training:2.1`, must be the end of the image's path. Any
+    """Returns True if the image of the row matches the text.
+
+    A text with a tag, such as `pytorch-training:2.1`, must be the end of the image's path. Any
     other text may be anywhere in it.
     """
     image, text = (row.image or "").lower(), filter_value.lower()

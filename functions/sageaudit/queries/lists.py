@@ -29,7 +29,9 @@ from sageaudit.structs import replace
 
 _MAX_YEAR = 2099
 _MAX_GAP = timedelta(days=90)
-"""After a gap of this length without audits, a history begins anew. Our choice."""
+"""How far back `first_covered_day` looks. After a longer gap without audits, a history counts as
+new. Our choice.
+"""
 Row = TypeVar("Row", AuditSummary, RuleFinding)
 _SHARED_NAME_PREFIXES = tuple(f"{kind.value}/" for kind in JobKind if kind.spec.rollup)
 """Prefixes of names that several roll-ups, each a family of its own, may share."""
@@ -63,7 +65,9 @@ class HistoryLists(Struct, frozen=True):
         return replace(self, window=window)
 
     def audits(self, question: Question) -> Iterator[AuditSummary]:
-        """Yields the audits of the question's list, before its other filters."""
+        """Yields the audits of the list that answers the question. Other filters are not applied
+        yet.
+        """
         before = self.window.until
         if question.index is RunIndex.FAMILY and question.family is not None:
             return self._runs_of_families(question, question.family, before)
@@ -80,11 +84,11 @@ class HistoryLists(Struct, frozen=True):
     def runs_of_family(
         self, account: str, region: str, family: str, before: datetime
     ) -> Iterator[AuditSummary]:
-        """Yields the runs of one family."""
+        """Yields the window's runs of one family that ended before `before`, newest first."""
         return self._rows([RunQuery.for_family(account, region, family)], before)
 
     def jobs_of_owner(self, owner: str, before: datetime) -> Iterator[AuditSummary]:
-        """Yields the jobs of one owner."""
+        """Yields the window's jobs of one owner that ended before `before`, newest first."""
         return self._rows([RunQuery.for_owner(owner)], before)
 
     def daily_sums(
@@ -209,7 +213,7 @@ def as_list_row(summary: AuditSummary) -> AuditSummary:
 
 
 def _has_never_started(summary: AuditSummary) -> bool:
-    """Such a job has no times, and its bill is known to be $0."""
+    """Returns True if the job never started. It then has no times, and its bill is $0."""
     if summary.purchase is None or summary.total_usd is None:
         return False
     durations = (summary.elapsed_s, summary.billable_s)
@@ -237,7 +241,9 @@ def with_summary(row: RuleFinding, summary: AuditSummary | None) -> RuleFinding:
 
 
 def should_read_summary(row: RuleFinding) -> bool:
-    """Returns whether only the audit's summary has the finding's account, kind or own dollars."""
+    """Returns True if the account, kind or own dollars of the finding are only in its audit's
+    summary.
+    """
     return row.summary.rollup or row.summary.kind == UNKNOWN_NAME
 
 

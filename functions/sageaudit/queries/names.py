@@ -96,7 +96,8 @@ def no_match_reason(
 ) -> str:
     """Returns which filter matches nothing in the window, and which name was probably meant.
 
-    Each filter is tried alone, on daily sums if they have its values, else on all audits.
+    Each filter is tried alone. Daily sums are used if they have its values, else all audits are
+    read. `option_name` returns the caller's name of a filter.
     """
     accounts = [*lists.daily_sums(Scope.ACCOUNT)]
     if not accounts:
@@ -129,7 +130,9 @@ def no_match_reason(
 
 
 def _match_audits(rows: Sequence[ListRow], name: str, filter_value: Any) -> tuple[bool, set[str]]:
-    """Returns whether an audit passes a filter, and the values of the audits."""
+    """Returns whether an audit passes a filter. If none does, also returns the values of the
+    audits.
+    """
     column, values = FILTERS[name], {*FILTERS[name].choices}
     for row in rows:
         if column.is_match(row, filter_value):
@@ -213,7 +216,11 @@ def find_job(history: History, job_query: JobQuery) -> AuditSummary:
 
 
 def _resolve_shortened(history: History, job_query: JobQuery) -> JobQuery:
-    """Raises AmbiguousName if several jobs could be meant."""
+    """Returns the query with the full name of a shortened name; unchanged if no job has such a
+    name.
+
+    Raises AmbiguousName if several jobs could be meant.
+    """
     names = {
         summary.job
         for summary in _newest_jobs(history, job_query)

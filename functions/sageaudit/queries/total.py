@@ -55,12 +55,13 @@ class SumsRow(Struct, frozen=True, kw_only=True):
     has_rule_dollars: bool = False
     """Whether the dollars and counts of findings come from `sums.rules`."""
     is_usage_type: bool = False
-    """Whether the sums are parts of bills, which no finding has."""
+    """Whether the sums are of a usage type, a part of bills. No finding belongs to a usage type."""
     nothing_judged: bool = False
     """Whether a rule could judge none of the jobs. Its dollars are then unknown, not 0."""
     before: SumsRow | None = None
-    """The sums of the period before; for the current period, of its first days. None if the history
-    does not cover it."""
+    """The sums of the previous period. For the current period, they are of the same number of the
+    previous period's first days. None if the history does not cover these days.
+    """
     share_percent: Decimal | None = None
     """The row's percentage of its period's dollars. `cumulative_percent` adds all rows above."""
     cumulative_percent: Decimal | None = None
@@ -216,7 +217,10 @@ class SumsRow(Struct, frozen=True, kw_only=True):
 
     @property
     def waste_usd(self) -> Decimal | None:
-        """The known avoidable plus lost dollars. It is 0 only if both are 0."""
+        """The sum of the known avoidable and lost dollars.
+
+        None if the sum is 0 and one of the two amounts is unknown.
+        """
         parts = (self._known_usd(Bucket.AVOIDABLE), self._known_usd(Bucket.LOST))
         known_waste_usd = sum((usd for usd in parts if usd is not None), _ZERO)
         return self._rule_dollars(known_waste_usd if known_waste_usd or None not in parts else None)
@@ -235,7 +239,7 @@ class SumsRow(Struct, frozen=True, kw_only=True):
         return self._rule_sums.max_usd(bucket) if self.has_rule_dollars else jobs_usd
 
     def _rule_dollars(self, usd: Decimal | None) -> Decimal | None:
-        """Returns None if no rule could judge the jobs, or if the row is a usage type."""
+        """Returns `usd`, or None if no rule could judge the jobs or the row is a usage type."""
         return None if self.is_usage_type or (self.nothing_judged and not usd) else usd
 
     @property

@@ -29,7 +29,7 @@ TIME_FORMATS = f"{DAY_FORMATS}, or 2026-11-01T10:00Z"
 
 
 class Retention(Struct, frozen=True):
-    """Data that is deleted after this many days. `data` is its name, a plural."""
+    """How many days data is kept. `data` is its name, a plural."""
 
     data: str
     days: int
@@ -78,8 +78,8 @@ def parse_window(
     30 days ago, or 30 days before the date in `until`. A date in `until` includes the whole day.
 
     Without `until`, a finished week, month or `yesterday` in `since` is the whole window. Any other
-    window ends with the day of one hour from now, so that a slow clock hides no audit. Without
-    `with_today`, it ends with yesterday.
+    window ends with today, or without `with_today`, with yesterday. Today is the date in one hour,
+    so that a slow clock hides no audit.
 
     Raises BadUsage for other texts, for the future, and for an empty window.
     """
@@ -123,7 +123,10 @@ def parse_whole_days(
 
 
 def _parse_time(option: str, text: str, now: datetime) -> tuple[datetime, datetime]:
-    """Returns the start and the end of the time in a text. A time of day has no length."""
+    """Returns the start and the end of the time in a text; both are equal for a time of day.
+
+    Raises BadUsage that names `option`, for an invalid or a future time.
+    """
     period = _parse_named_period(text, now)
     if period is None and (moment := _parse_moment(text, now)) is not None:
         period = moment, moment + ("T" not in text) * ONE_DAY
@@ -137,7 +140,7 @@ def _parse_time(option: str, text: str, now: datetime) -> tuple[datetime, dateti
 
 
 def _parse_named_period(text: str, now: datetime) -> tuple[datetime, datetime] | None:
-    """Reads `yesterday`, a week or a month; None for other texts."""
+    """Returns the start and end of `yesterday`, a week or a month; None for other texts."""
     today = _midnight(now)
     monday, first = today - today.weekday() * ONE_DAY, today.replace(day=1)
     if text == "yesterday":

@@ -126,7 +126,7 @@ def not_on_spot_reason(case: JobCase) -> str | None:
 
 
 def accelerated_reason(case: JobCase) -> str | None:
-    """Returns why rules about CPU types do not apply if a type has accelerators, else None."""
+    """Returns why rules about CPU types do not apply if the job has accelerators, else None."""
     if any(
         instance_type is not None and instance_type.accelerator
         for instance_type in case.instance_types
@@ -208,8 +208,8 @@ measured_saving = partial(Detection, Confidence.MEASURED, Bucket.AVOIDABLE)
 possible_saving = partial(Detection, Confidence.HEURISTIC, Bucket.POSSIBLE)
 """Makes a finding of possible dollars. They are in no total until a trial proves them."""
 possible_saving_by_runs = partial(Detection, Confidence.DERIVED, Bucket.POSSIBLE)
-"""Makes a finding of possible dollars from the cost of the family's runs. It ranks above estimates.
-"""
+"""Makes a finding of possible dollars from the cost of the family's runs. The finding ranks above
+estimates."""
 recommendation = partial(Detection, Confidence.HEURISTIC, Bucket.NONE)
 """Makes a finding that has a reason but no dollars."""
 measured_fact = partial(Detection, Confidence.MEASURED, Bucket.NONE)
@@ -219,9 +219,9 @@ measured_fact = partial(Detection, Confidence.MEASURED, Bucket.NONE)
 def possible_loss(
     summary: str, evidence: Numbers, **details: Unpack[DetectionDetails]
 ) -> Detection:
-    """Returns a finding of a loss between $0, which is counted, and the dollars of `change`.
+    """Returns a finding of lost dollars for a run that may have left a result.
 
-    The run may have left a result.
+    The range goes from $0, which is counted, to the dollars of `change`.
     """
     details["best"] = details.get("change")
     details["change"] = CutPhase("Training", Decimal(0))
@@ -233,8 +233,8 @@ def derived_saving(
 ) -> Detection:
     """Returns a finding that counts the saving of `change`. `caution` says what this assumes.
 
-    `best`: the most that may be saved. Without `change` there are no dollars, and `caution` says
-    why.
+    `best`: the change that may save most. Without `change` the finding has no dollars, and
+    `caution` says why.
     """
     if details.get("change") is None:
         return recommendation(summary, evidence, **details)
@@ -247,7 +247,7 @@ def phase_cut_range(phase: str, seconds: Decimal) -> ChangeRange:
 
 
 def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
-    """Returns the parameters that move a job to `instance_type`. Empty for None."""
+    """Returns the parameters that move a job to `instance_type`; empty if it is None."""
     if instance_type is None:
         return ()
     if job.kind is JobKind.TRAINING and any(group.name for group in job.groups):
@@ -259,10 +259,10 @@ def type_fix(job: Job, instance_type: str | None) -> tuple[Parameter, ...]:
 
 
 def sharding_fix(job: Job, channels: Sequence[InputChannel] | None = None) -> tuple[Parameter, ...]:
-    """Returns the parameters that shard the FullyReplicated channels among `channels`; None: all
-    channels.
+    """Returns the parameters that shard the FullyReplicated channels of a job.
 
-    Empty if a sampler splits the data, or if this kind of job has no such parameter.
+    `channels`: the channels to look at; None means all. Empty if a sampler splits the data, or if
+    this kind of job has no such parameter.
     """
     inputs = job.kind.spec.inputs
     path = inputs.distribution if inputs else None

@@ -93,12 +93,15 @@ class _InstanceTypes:
 
     @property
     def instance_types(self) -> list[InstanceType | None]:
-        """None stands for a type that is not in the catalogue."""
+        """The type of each instance group; None for a type that is not in the catalogue."""
         return [self.market.types.get(group.instance_type) for group in self.job.groups]
 
     @property
     def current_type(self) -> InstanceType:
-        """Only for rules that need metrics, because jobs with metrics have a known type."""
+        """The type of the first instance group. Raises KeyError if it is not in the catalogue.
+
+        Only for rules that need metrics, because jobs with metrics have a known type.
+        """
         return self.market.types[self.job.groups[0].instance_type]
 
 
@@ -106,11 +109,12 @@ class JobCase(_InstanceTypes, Case, frozen=True):
     """One job.
 
     `active_usage`: the metrics from the first work to the last. `whole_run`: also the idle minutes
-    before and after. A rule reads `whole_run` only if its card says `uses_whole_run`. The gates
-    check only one of the two.
+    before and after. A rule reads `whole_run` only if its card says `uses_whole_run`. Before a rule
+    is called, only the metrics that it reads are checked.
 
     `family_history`: the earlier runs, newest first; None if no history was read. `pool`: the
-    minutes of the family's last runs, for a rule with `can_pool_runs` if the run is too short.
+    minutes of the family's last runs; None unless the run is too short to be judged alone.
+    `is_pooled`: both usages are the pool's minutes.
     """
 
     job: Job
@@ -124,9 +128,9 @@ class JobCase(_InstanceTypes, Case, frozen=True):
     _resizes: ResizeCache = field(default_factory=ResizeCache)
 
     def resize(self) -> Resize:
-        """Returns this run on every type that may be cheaper. Call `resize_refusal` first.
+        """Returns the results of trying this run on every type that may be cheaper.
 
-        All cases of one audit share the results.
+        Call `resize_refusal` first. All cases of one audit share the results.
         """
         headroom = Decimal(str(self.threshold(HEADROOM)))
         pooled_usage = self.pool.usage_for_peaks if self.pool and self.is_pooled else ()
@@ -135,14 +139,15 @@ class JobCase(_InstanceTypes, Case, frozen=True):
 
     @property
     def smallest_types(self) -> Mapping[str, Decimal] | None:
-        """The smallest types that fit the run, among those that were tried.
+        """The smallest types that fit the run and save, with the run-time factor on each.
 
-        Empty if no cheaper type fits; None if that is not known.
+        Only types that rules have tried so far count. Empty if no cheaper type fits; None if that
+        is not known.
         """
         return smallest_types(self._resizes.results)
 
     def minutes_text(self, minutes: float) -> str:
-        """Returns `41 min`, or text with the number of pooled runs."""
+        """Returns `41 min`. If runs were pooled, returns a text with their number."""
         if self.pool is None or not self.is_pooled:
             return minutes_text(minutes)
         return f"{minutes:.0f} active minutes of this family's last {self.pool.runs} runs"
@@ -166,7 +171,7 @@ class JobCase(_InstanceTypes, Case, frozen=True):
 
     @property
     def family_smallest_types(self) -> tuple[Mapping[str, Decimal], ...]:
-        """The smallest fitting types of the newest earlier runs.
+        """The smallest fitting types of each of the newest earlier runs, with the run-time factors.
 
         Only runs on the same instances count, and only those that fit a smaller type. If the family
         follows a recommendation, all runs count.
@@ -182,7 +187,7 @@ class JobCase(_InstanceTypes, Case, frozen=True):
 
     @property
     def costlier_steps(self) -> tuple[CostlierStep, ...] | None:
-        """The changes to a smaller type that made the family's runs more expensive. None without a
+        """The changes to a smaller type that made the family's runs cost more; None without a
         history.
         """
         if self.family_history is None:
@@ -206,7 +211,7 @@ class JobCase(_InstanceTypes, Case, frozen=True):
     def recent_runs(self, days: float) -> list[AuditSummary] | None:
         """Returns the earlier runs that ended in the last `days` days before the job's start.
 
-        None if the start is not known.
+        If the start is not known, the creation time counts; None if that is not known either.
         """
         started_at = self.job.started_at or self.job.created_at
         if started_at is None:
@@ -238,7 +243,10 @@ class RollUpCase(Case, frozen=True):
 
 
 class AccountCase(Case, frozen=True):
-    """The audited runs of one account, newest first, without roll-ups."""
+    """The audited runs of one account, newest first, without roll-ups.
+
+    `days`: the number of last days in which the runs ended.
+    """
 
     runs: tuple[AuditSummary, ...]
     days: int

@@ -144,9 +144,11 @@ def _busy_gpu_percent(usage: Measurements) -> float | None:
 
 
 def _should_ask_pool(rule: Rule, pool: PooledRuns, gate: Outcome | None) -> bool:
-    """True if the run is too short for the rule, but its family's last runs may be long enough.
+    """True if the rule should judge the family's last runs together with this run.
 
-    A rule without required metrics still chooses types by the recorded use.
+    `gate`: why the rule cannot judge the run alone; None if it can. The pool is judged if the run
+    is too short. A rule without required metrics is never stopped by a gate, but chooses types by
+    the recorded use. So it judges every pool with enough minutes.
     """
     if not rule.can_pool_runs:
         return False
@@ -156,11 +158,11 @@ def _should_ask_pool(rule: Rule, pool: PooledRuns, gate: Outcome | None) -> bool
 
 
 def _judge_pool(rule: Rule, case: FamilyCase, pool: PooledRuns) -> Outcome:
-    """Judges the family's last runs. The run's own minutes must give the same answer.
+    """Returns the outcome of the family's last runs together.
 
-    So a busy run is not blamed for other runs, and an idle run is not excused by them. If the
-    answers differ, the code may have changed: then only the newest runs are judged, and each must
-    give the same answer.
+    The run's own minutes must give the same answer. So a busy run is not blamed for other runs, and
+    an idle run is not excused by them. If the answers differ, the code may have changed. Then only
+    the newest runs are judged, and each of them must give the same answer.
     """
     outcome = _judge_pooled_runs(pool, rule, case, (pool.own,))
     differs = isinstance(outcome, Unknown) and outcome.code == DIFFERS_FROM_FAMILY
@@ -172,7 +174,7 @@ def _judge_pool(rule: Rule, case: FamilyCase, pool: PooledRuns) -> Outcome:
 def _judge_pooled_runs(
     pool: PooledRuns, rule: Rule, case: FamilyCase, usages: tuple[Measurements, ...]
 ) -> Outcome:
-    """Returns Unknown if one of `usages` alone gives another answer than the pool."""
+    """Returns the outcome of the pool, or Unknown if one of `usages` alone gives another answer."""
     pooled = replace(case, active_usage=pool.usage, whole_run=pool.usage, pool=pool, is_pooled=True)
     if gate := _metrics_gate(rule, pool.usage):
         if not (pool.names and isinstance(gate, Unknown) and gate.code == _TOO_SHORT):
@@ -206,7 +208,7 @@ def _judge_pooled_runs(
 
 
 def _without_minute_thresholds(rule: Rule, case: FamilyCase) -> dict[str, float]:
-    """Thresholds in minutes become 0, because the pool has enough minutes."""
+    """Returns the overrides with 0 for thresholds in minutes: the pool has enough minutes."""
     no_minutes = {
         threshold.key: 0.0 for threshold in rule.thresholds if threshold.unit == "minutes"
     }

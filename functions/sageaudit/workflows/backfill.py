@@ -42,7 +42,7 @@ from sageaudit.workflows.sweep.run import QUEUE_DELAY_S
 
 _CONFIG = CONFIG.merge(Config(max_pool_connections=THREADS))
 _METRIC_RETENTION = {63: "an hour", 15: "5 minutes"}
-"""The shortest period of metrics that CloudWatch still has, by age in days."""
+"""The shortest period of metrics that CloudWatch has after this many days."""
 COPIES_PER_SECOND = 5
 """Audits that are copied from a file per second (our estimate).
 
@@ -192,10 +192,10 @@ def copy_audits(
     deployment: Deployment,
     now: Callable[[], datetime],
 ) -> Iterator[tuple[AuditSummary, BackfillStatus]]:
-    """Copies another history's audits that are MISSING or EVENT_ARRIVED, with unchanged figures.
+    """Copies the audits of `summaries` that are MISSING or EVENT_ARRIVED, with unchanged figures.
 
-    Yields each summary with its status, which is UNREADABLE if its audit cannot be read. Raises
-    AwsError.
+    `source` is the history with these audits. Yields each summary with its status. The status is
+    UNREADABLE if the audit cannot be read. Raises AwsError.
     """
     for summary in summaries:
         if (summary.account, summary.region) not in deployment.account_regions:
@@ -263,9 +263,9 @@ class BackfillStack(Struct, frozen=True):
 
 
 def find_stack(session: Any, name: str) -> BackfillStack:
-    """Finds the stack in the session's region.
+    """Returns the parts of the stack `name` in the session's region.
 
-    Raises AwsError, or BadUsage before the stack's first sweep, which stores the time of the
+    Raises AwsError. Raises BadUsage before the stack's first sweep, which stores the time of the
     installation.
     """
     outputs = read_queue_outputs(

@@ -64,7 +64,10 @@ MIN_PAUSE_S = 60
 MAX_PAUSE_S = 3_600
 """The longest pause of a channel, also for its Retry-After."""
 REPEAT_PAUSE_S = 1_800
-"""How long a silent channel must be untested before a notice's last attempt may test it."""
+"""Seconds after the end of a channel's pause from which a repeat may test the channel.
+
+A repeat is a notice's last attempt, so other notices should test the channel first.
+"""
 
 
 class DeliverDependencies(Struct, frozen=True):
@@ -138,8 +141,8 @@ _TRIES_USED_UP = (
 def deliver(notice: Notice, deps: DeliverDependencies, *, receive_count: int) -> DeliveryOutcome:
     """Posts one notice. `receive_count` is the number of this delivery, from 1.
 
-    Raises AwsError from the ledger, or MalformedData if an hour's held messages cannot be read.
-    Then the lease stays, since the notice may have been posted.
+    Raises MalformedData if an hour's held messages cannot be read. Raises AwsError from the ledger.
+    A lease then stays, since the notice may have been posted.
     """
     began_at = deps.clock()
     channel = deps.channels.get(notice.channel)
@@ -186,7 +189,7 @@ def _with_held_messages(notice: Notice, began_at: datetime, deps: DeliverDepende
 
 
 def _circuit(channel: str, deps: DeliverDependencies, now: datetime) -> Circuit:
-    """Resets a circuit whose pause is longer than any regular pause."""
+    """Returns the channel's circuit. A circuit with an impossibly long pause is reset."""
     circuit = deps.ledger.circuit(channel)
     if circuit.open_until <= int(now.timestamp()) + MAX_PAUSE_S + LEASE_S:
         return circuit
@@ -206,7 +209,10 @@ def record_abandoned(notice: Notice, abandoned: NoticeAbandoned, deps: DeliverDe
 def _abandon_unposted(
     notice: Notice, deps: DeliverDependencies, code: str, explanation: str
 ) -> DeliveryOutcome:
-    """Abandons a notice that cannot be posted, unless it was posted before."""
+    """Returns NoticeAbandoned for a notice that cannot be posted.
+
+    Returns AlreadySent if it was posted before, and RetryLater if another delivery has its lease.
+    """
     claim = deps.ledger.claim_send(notice.notice_id, deps.clock(), LEASE_S)
     if claim is SendClaim.DONE:
         return AlreadySent()
@@ -249,8 +255,9 @@ class _LeasedNotice(Struct, frozen=True):
         return NoticePosted(self.may_be_duplicate)
 
     def _start_test(self, circuit: Circuit, now: datetime) -> Circuit | None:
-        """Pauses the channel for all other notices. Returns None if this notice may not test the
-        channel.
+        """Pauses the channel for all other notices, and returns its new circuit.
+
+        Returns None if this notice may not test the channel.
         """
         now_s = int(now.timestamp())
         if self.may_be_duplicate and now_s - circuit.open_until < REPEAT_PAUSE_S:
@@ -262,7 +269,7 @@ class _LeasedNotice(Struct, frozen=True):
         return test_circuit if was_replaced else None
 
     def _handle_error(self, error: ChannelError, circuit: Circuit) -> DeliveryOutcome:
-        """Records a failed post, first in the claim, then in the circuit."""
+        """Records a failed post, first in the claim, then in the circuit. Returns the outcome."""
         new_circuit = Circuit()
         now_s = int(self.deps.clock().timestamp())
         outcome: DeliveryOutcome
@@ -323,5 +330,7 @@ def _circuit_after_failure(circuit: Circuit, now_s: int) -> Circuit:
 
 
 def _backoff_s(base_s: int, receive_count: int) -> int:
-    """Waits double with each receive, so that a long outage uses few receives."""
+    """Returns the seconds to wait, doubled with each receive, so that a long outage uses few
+    receives.
+    """
     return doubled_s(base_s, receive_count - 1, max(base_s, MAX_BACKOFF_S))

@@ -77,7 +77,7 @@ class DigestDependencies(Struct, frozen=True):
 class DigestWritten(Struct, frozen=True):
     """The digest was written. `report_error` says why it has no report.
 
-    `routes_without_digest` has a sentence with the reason for each such route.
+    `routes_without_digest`: for each route without a digest, a sentence with the reason.
     """
 
     last_day: date
@@ -160,13 +160,18 @@ def read_digests(
     """Returns the digest of each route, by the route's number."""
     routes, _ = routes_with_digest(deps.policy)
     digests = make_digests(deps.history, week, routes.values(), decisions, deps.ledger.alerts, now)
-    return dict(zip(routes, digests, strict=True))
+    digest_by_number = dict(zip(routes, digests, strict=True))
+    unreadable_items = (*deps.history.unreadable_items(), *deps.ledger.unreadable_items())
+    return {
+        number: replace(digest, unreadable_items=unreadable_items)
+        for number, digest in digest_by_number.items()
+    }
 
 
 def _store_report(
     deps: DigestDependencies, last_day: date, decisions: Sequence[Decision], now: datetime
 ) -> DigestReport:
-    """Stores the report of the last 30 days. Raises AwsError."""
+    """Stores the report of the last 30 days, and returns the link to it. Raises AwsError."""
     if deps.report_store is None or deps.report_source is None:
         return NO_REPORT
     period = Period(last_day - timedelta(days=REPORT_DAYS - 1), last_day)

@@ -122,7 +122,8 @@ def _try_once(
     *,
     now: datetime,
 ) -> Notification | None:
-    """Returns None if another process wrote meanwhile.
+    """Decides about the version, and writes the result. Returns None if another process wrote
+    meanwhile.
 
     `suppression_reason` says why the audit itself needs no alert. It does not affect the line about
     the job.
@@ -233,7 +234,7 @@ def _subject_runs(
 
 
 def _corrected_audit(key: JobKey, decision: AlertDecision, history: History) -> MessageAudit | None:
-    """Returns None if there was no alert to correct, or its audit cannot be read."""
+    """Returns the audit of the corrected alert; None if there is none or it is not readable."""
     if not decision.is_correction or decision.previous_alert is None:
         return None
     document = read_audit(history, key, decision.previous_alert.version)
@@ -262,7 +263,7 @@ def _route_facts(
 
 
 def _tags(key: JobKey, deps: NotifyDependencies) -> Mapping[str, str]:
-    """Returns no tags if no route needs them, or if they have expired."""
+    """Returns the job's tags; none if no route needs them, or if they have expired."""
     if not deps.policy.routes.needs_job_tags:
         return {}
     with malformed_errors("detail of the run"):
@@ -329,7 +330,8 @@ class Notification(Struct, frozen=True):
     def write(
         self, past_alerts: PastAlerts, version: int, deps: NotifyDependencies, now: datetime
     ) -> Notification | None:
-        """Writes everything in one transaction, if there is anything to write.
+        """Writes everything in one transaction, if there is anything to write. Returns what was
+        written.
 
         Returns None if `past_alerts` has changed since it was read.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
+from typing import Self
 
 from msgspec import Struct
 
@@ -19,7 +20,7 @@ from sageaudit.domain.alert.rule import MAX_RUN_AGE
 from sageaudit.domain.audit.summary import AuditSummary, JobKey
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route
-from sageaudit.errors import BadRecording, BadUsage, JobNotFound
+from sageaudit.errors import BadRecording, BadUsage, JobNotFound, UnreadableItem
 from sageaudit.output.text.card import MessageCard, Payload
 from sageaudit.output.text.links import DEFAULT_HISTORY, HistoryLocation
 from sageaudit.output.text.words import parse_time
@@ -73,7 +74,7 @@ def _notification(
         raise JobNotFound(f"the stored audit of {summary.job} cannot be read: audit it again")
     deps = NotifyDependencies(
         history=history,
-        ledger=_ReadOnlyLedger(source),
+        ledger=_ReadOnlyLedger.for_source(source),
         decisions=source.decisions,
         policy=policy,
         writers=dict.fromkeys(policy.channels, _write_nothing),
@@ -92,7 +93,7 @@ def _write_nothing(card: MessageCard, mentions: Mapping[str, str]) -> Payload:
 class DigestPreview(Struct, frozen=True):
     """The digests of the newest full week, by the number of their route; 0 means all jobs.
 
-    `routes_without_digest` has a sentence with the reason for each such route.
+    `routes_without_digest`: for each route without a digest, a sentence with the reason.
     """
 
     last_day: date
@@ -107,7 +108,7 @@ def preview_digests(source: HistorySource, policy: Policy, now: datetime) -> Dig
     """Returns the digests of the newest full week, or why the policy has none."""
     if no_digest_reason := weekly.no_digest_reason(policy):
         return no_digest_reason
-    ledger = _ReadOnlyLedger(source)
+    ledger = _ReadOnlyLedger.for_source(source)
     deps = weekly.DigestDependencies(source.history, ledger, source.decisions, policy, {})
     week = weekly.last_finished_week(policy, now)
     digests = weekly.read_digests(deps, week, source.decisions.decisions(), now)
@@ -130,26 +131,30 @@ def history_location(source: HistorySource) -> HistoryLocation:
 
 
 class _ReadOnlyLedger(Struct, frozen=True):
-    """Reads sent alerts from a table, and writes nothing. A file has none."""
+    """Reads sent alerts from a table, and writes nothing. A file has none: `table` is None."""
 
-    source: HistorySource
+    table: DynamoAlertLedger | None
+
+    @classmethod
+    def for_source(cls, source: HistorySource) -> Self:
+        """Returns the ledger in the source's table."""
+        if source.session is None:
+            return cls(None)
+        return cls(DynamoAlertLedger(client(source.session, "dynamodb"), source.name))
 
     def past_alerts(self, key: JobKey, subject: str) -> PastAlerts:
-        table = self._table()
-        return table.past_alerts(key, subject) if table else PastAlerts(keys.job_pk(key), subject)
+        if self.table is None:
+            return PastAlerts(keys.job_pk(key), subject)
+        return self.table.past_alerts(key, subject)
 
     def alerts(self, subject: str) -> Sequence[Alert]:
-        table = self._table()
-        return table.alerts(subject) if table else ()
+        return self.table.alerts(subject) if self.table else ()
+
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        return self.table.unreadable_items() if self.table else ()
 
     def has_digest(self, last_day: date) -> bool:
-        table = self._table()
-        return bool(table and table.has_digest(last_day))
-
-    def _table(self) -> DynamoAlertLedger | None:
-        if self.source.session is None:
-            return None
-        return DynamoAlertLedger(client(self.source.session, "dynamodb"), self.source.name)
+        return bool(self.table and self.table.has_digest(last_day))
 
     def has_job_line(self, key: JobKey) -> bool:
         """Returns False, so that the preview always shows the line about the job."""

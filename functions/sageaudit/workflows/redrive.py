@@ -232,10 +232,10 @@ def find_queues(session: Any, stack: str, kind: LetterKind) -> RedriveQueues:
 def receive_letters(
     queue: DeadLetterQueue, kind: LetterKind, now: datetime
 ) -> tuple[list[DeadLetter], bool]:
-    """Receives letters until no new one arrives. Raises AwsError.
+    """Receives letters until no new one arrives, and returns them. Raises AwsError.
 
-    Also returns True if it stopped before the queue was empty. A letter that was received twice is
-    listed once, with the newest receipt handle.
+    The second value is True if MAX_BYTES were received before the queue was empty. A letter that
+    was received twice is listed once, with the newest receipt handle.
     """
     retention = timedelta(seconds=queue.depth().retention_s)
     letters: dict[str, DeadLetter] = {}

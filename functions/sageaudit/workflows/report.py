@@ -184,6 +184,8 @@ def assemble_account_report(
     )
     details = _Details(source, summaries)
     families = next(sums_by.sums for sums_by in sums_by_column if sums_by.column == "Family")
+    top_changes = [*islice(_top_changes(details, families, recommendations), _MAX_TOP_CHANGES)]
+    details_by_index = details.read_all()
     return AccountReport(
         scope=f"Account {only_account}" if only_account else f"{len(accounts)} accounts",
         since=period.since,
@@ -193,10 +195,11 @@ def assemble_account_report(
         column_sums=sums_by_column,
         summaries=summaries,
         recommendations=recommendations,
-        top_changes=[*islice(_top_changes(details, families, recommendations), _MAX_TOP_CHANGES)],
-        details=details.read_all(),
+        top_changes=top_changes,
+        details=details_by_index,
         previous_period=period_before,
         omitted_jobs=omitted_count,
+        unreadable_items=len(source.history.unreadable_items()),
     )
 
 
@@ -259,13 +262,13 @@ class _Details(Struct, frozen=True):
     report_by_index: dict[int, JobReport | None] = field(default_factory=dict)
 
     def read_job(self, index: int) -> JobReport | None:
-        """Returns None if the job's audit cannot be read."""
+        """Returns the job's report; None if its audit cannot be read."""
         if index not in self.report_by_index:
             self.report_by_index[index] = read_job_report(self.source, self.summaries[index])
         return self.report_by_index[index]
 
     def read_all(self) -> dict[int, JobReport]:
-        """Reads the first jobs of the report. Returns all jobs that were read, by index."""
+        """Reads the first MAX_DETAILED_JOBS jobs. Returns all jobs read so far, by index."""
         detailed_indexes = range(min(MAX_DETAILED_JOBS, len(self.summaries)))
         for index in self.source.with_progress(detailed_indexes, "job", "reading in detail"):
             self.read_job(index)
@@ -314,7 +317,7 @@ def _change(
     runs: Sequence[int],
     open_values: Container[str] | None,
 ) -> TopChange | None:
-    """Returns None if the rule has no fix or is fixed.
+    """Returns the change that a rule recommends; None if the rule has no fix or is fixed.
 
     `runs` are the indexes of the family's runs. Only runs that recommend one of `open_values` are
     used; None means all runs.
@@ -379,7 +382,7 @@ def read_job_report(source: ReportSource, summary: AuditSummary) -> JobReport | 
 
 
 def _usage(source: ReportSource, summary: AuditSummary) -> Measurements | None:
-    """Returns None if the series have expired (after 90 days) or cannot be read."""
+    """Returns the run's series; None if they have expired (after 90 days) or cannot be read."""
     try:
         detail = source.history.detail(summary.key)
         if detail is None or not detail.series:

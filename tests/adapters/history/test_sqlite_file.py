@@ -17,9 +17,18 @@ from sageaudit.adapters.history.sqlite.rows import column_names
 from sageaudit.domain.audit.record import RecordOutcome, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums
-from sageaudit.errors import BadHistory, HistoryBusy, HistoryFileError, NoHistory
+from sageaudit.errors import (
+    BadHistory,
+    HistoryBusy,
+    HistoryFileError,
+    NoHistory,
+    UnreadableItem,
+)
 from sageaudit.exits import Exit, exit_for
 from tests.fakes.entries import NOON, entry, finding, key, with_detail
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+TODAY = RunQuery.for_day(NOON.date())
 
 
 @pytest.fixture
@@ -41,7 +50,7 @@ def read(path: Path, *, create: bool) -> None:
     with SqliteHistory(path, create=create) as history:
         history.audit(key())
         history.detail(key())
-        _ = [*history.runs(RunQuery.for_day(NOON.date()))]
+        _ = [*history.runs(TODAY)]
 
 
 def refused(path: Path, *, create: bool = False) -> HistoryFileError:
@@ -232,16 +241,52 @@ def test_a_damaged_file_is_said(recorded: Path) -> None:
         "UPDATE runs SET digest = NULL",
         "UPDATE runs SET tags = 'x'",
         "UPDATE runs SET judged = 'perhaps'",
-        "UPDATE runs SET job = CAST(x'ff' AS TEXT)",
+        "UPDATE runs SET job = x'ff'",
         "UPDATE details SET description = x'1f8b00'",
-        "DROP TABLE audits",
     ],
 )
-def test_a_row_that_somebody_changed_is_said(
+def test_a_row_that_somebody_changed_is_named_and_stops_no_other(
     sql: sqlite3.Connection, recorded: Path, change: str
 ) -> None:
-    """No stack trace, and no wrong answer."""
-    sql.execute(change)
+    """No stack trace, and no wrong answer: what is asked for by its key is unreadable."""
+    with SqliteHistory(recorded) as history:
+        history.record(entry("another"))
+        sql.execute(f"{change} WHERE run = 1")
+        assert "another" in [run.job for run in history.runs(TODAY)]
+        read_by_key = (history.summary, history.audit, history.detail)
+        named = [*history.take_unreadable()]
+        for read in read_by_key:
+            try:
+                read(key())
+            except UnreadableItem as error:
+                named.append(error)
+        assert named
+        assert {"/train-1#" in item.key for item in named} == {True}
+
+
+def test_a_text_that_is_not_utf_8_spoils_only_itself(
+    sql: sqlite3.Connection, recorded: Path
+) -> None:
+    """Its row is read, with the sign for what is unknown in its place."""
+    with SqliteHistory(recorded) as history:
+        history.record(entry("another"))
+        sql.execute("UPDATE runs SET job = CAST(x'61ff' AS TEXT) WHERE run = 1")
+        assert sorted(run.job for run in history.runs(TODAY)) == ["another", "a\ufffd"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DROP TABLE audits",
+        "CREATE TRIGGER grow AFTER UPDATE ON runs BEGIN DELETE FROM audits; END",
+        f"DROP TABLE decisions; CREATE VIEW decisions AS {ENDLESS}",
+    ],
+)
+def test_a_file_with_other_tables_is_refused(
+    sql: sqlite3.Connection, recorded: Path, change: str
+) -> None:
+    """A view in the place of a table may never end, and a trigger changes what is written."""
+    sql.executescript(change)
     assert isinstance(refused(recorded), BadHistory)
 
 
@@ -284,7 +329,7 @@ def test_a_drive_without_shared_memory_gets_another_journal(path: Path) -> None:
         assert history.record(entry()).outcome is RecordOutcome.RECORDED
     with SqliteHistory(path) as history:
         assert history.record(entry("another")).outcome is RecordOutcome.RECORDED
-        assert len(list(history.runs(RunQuery.for_day(NOON.date())))) == 2
+        assert len(list(history.runs(TODAY))) == 2
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 

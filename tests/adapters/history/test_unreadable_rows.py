@@ -14,8 +14,7 @@ from sageaudit.adapters.history.dynamo import keys
 from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.audit.record import RunQuery
-from sageaudit.domain.audit.summary import AuditSummary
-from sageaudit.errors import BadHistory
+from sageaudit.errors import UnreadableItem
 from sageaudit.ports import History
 from tests.adapters.history.tables import new_table
 from tests.fakes.entries import NOON, key, unsettled_entry
@@ -59,17 +58,18 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Damaged]:
 def test_a_due_audit_that_cannot_be_read_leaves_the_others(kept: Damaged) -> None:
     """The list goes on after it; each is either in it or said to be unreadable.
 
-    One that is asked for by its name is bad history, and not taken for an absent one.
+    One that is asked for by its name is unreadable, and not taken for an absent one.
     """
     for hour in range(1, 6):
         kept.history.record(unsettled_entry(f"h{hour}", due_at=f"2026-11-20T1{2 + hour}:00:00Z"))
     kept.spoil("h1")
     kept.spoil("h3")
     for page_size in (1, 2, 50):
-        rows = list(
-            kept.history.runs(RunQuery.due_until(NOON + timedelta(days=1)), page_size=page_size)
-        )
-        assert [row.job for row in rows if isinstance(row, AuditSummary)] == ["h2", "h4", "h5"]
-        assert [isinstance(row, BadHistory) for row in rows] == [True, False, True, False, False]
-    with pytest.raises(BadHistory, match=r"HEAD|history\.db"):
+        due = RunQuery.due_until(NOON + timedelta(days=1))
+        rows = list(kept.history.runs(due, page_size=page_size))
+        assert [row.job for row in rows] == ["h2", "h4", "h5"]
+        left_out = kept.history.take_unreadable()
+        assert ["/h1" in left_out[0].key, "/h3" in left_out[1].key] == [True, True]
+        assert kept.history.take_unreadable() == ()
+    with pytest.raises(UnreadableItem, match=r"/h1.* cannot be read"):
         kept.history.summary(key("h1"))

@@ -99,7 +99,8 @@ def test_the_longest_of_five_runs_is_what_is_learnt() -> None:
     # Four earlier ones and this one: the longest took 6 h, three times that is 18 h.
     result = verdict(LOOSE, earlier=family(4, 21_600))
     assert result == finds(
-        "A hung run would be billed up to $586.80: the limit is 5 d, the longest of 5 runs took 6 h.",
+        "A hung run would be billed up to $586.80: the limit is 5 d, the longest of 5 runs took "
+        "6 h.",
         fix=[18 * 3600],
     )
 

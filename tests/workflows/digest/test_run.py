@@ -37,6 +37,9 @@ class Kept:
         self.done.append(f"alerts {subject.rpartition('/')[2]}")
         return ()
 
+    def unreadable_items(self) -> tuple[()]:
+        return ()
+
     def has_digest(self, last_day: date) -> bool:
         return False
 

@@ -20,7 +20,7 @@ from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.money import format_usd
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig, Route, Routes
-from sageaudit.errors import BadHistory, MalformedData
+from sageaudit.errors import MalformedData
 from sageaudit.structs import replace
 from sageaudit.workflows.notify import NotifyDependencies, notify
 from tests.fakes.calls import NOON
@@ -321,7 +321,7 @@ def test_a_writer_that_fails_leaves_nothing_written(story: FamilyStory, defect: 
     assert is_first_alert(story.decide(audit, NOON))
 
 
-@pytest.mark.parametrize("error", [KeyError("x"), BadHistory("x"), InvalidOperation("x")])
+@pytest.mark.parametrize("error", [KeyError("x"), InvalidOperation("x")])
 @pytest.mark.parametrize(
     ("method", "what"), [("summary", "summary of the run"), ("runs", "runs of the family")]
 )

@@ -34,7 +34,7 @@ PERMISSIONS = ("sts:AssumeRole",)
 """The permission to assume roles in other accounts. A scan uses the user's own credentials."""
 _RENEW_BEFORE_EXPIRY_S = 300
 _MAX_CLIENTS = 256
-"""A cached client takes half a megabyte of memory."""
+"""The maximum number of cached clients. Each takes half a megabyte of memory."""
 LIST_PERMISSIONS = ("organizations:ListAccounts",)
 """AWS allows this call only in the management account and in accounts of delegated administrators.
 """
@@ -281,7 +281,8 @@ class AccountList(Struct, frozen=True):
 def home_region(session: Any, regions: Sequence[str], *, all_regions: bool) -> str:
     """Returns the region in which to call STS, or "" if `regions` is empty.
 
-    It must be in the partition of `regions`, and the account must have enabled it.
+    The region is in the partition of `regions`. The session's region is preferred, since the
+    account has probably enabled it.
     """
     if not regions:
         return ""

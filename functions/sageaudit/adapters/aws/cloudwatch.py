@@ -220,7 +220,7 @@ def _no_run_time_reason(job: Job) -> str:
 
 
 def _wait_hint(job: Job, now: datetime) -> str | None:
-    """Returns None for a job that did not end in the last 2 hours."""
+    """Returns advice to audit again later; None for a job that did not end in the last 2 hours."""
     return "Audit it again in some minutes." if _has_ended_recently(job, now) else None
 
 

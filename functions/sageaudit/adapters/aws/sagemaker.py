@@ -42,7 +42,8 @@ _ROLL_UPS = [rollup for kind in JobKind if (rollup := kind.spec.rollup)]
 COUNT_PERMISSIONS = tuple(
     f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS if not rollup.has_child_count
 )
-"""Calls that count a roll-up's jobs if Describe* does not. The count shows missing jobs."""
+"""Calls that count a roll-up's jobs if Describe* does not. The count shows if audits are missing.
+"""
 AUDIT_PERMISSIONS = (*JOB_PERMISSIONS, *COUNT_PERMISSIONS)
 """All calls that an audit makes."""
 CHILDREN_PERMISSIONS = tuple(f"sagemaker:{rollup.child_list.action}" for rollup in _ROLL_UPS)
@@ -64,7 +65,7 @@ PAGE_SIZE = 100
 _MAX_PAGES_WITHOUT_NEW_ROWS = 50
 """The maximum number of consecutive pages without a new row.
 
-A list by creation time has full pages, so such a list would never end.
+Lists by creation time have full pages, so a list with more such pages would never end.
 """
 MIN_INTERVAL_S = 1.0
 
@@ -128,7 +129,7 @@ def _child_rows(page: Mapping[str, Any], child_list: ChildList) -> Iterator[Mapp
 
 
 def _child(row: Mapping[str, Any], child_list: ChildList) -> JobRef | None:
-    """Returns None if the row or step has no job of an audited kind.
+    """Returns the job of a row; None if the row or step has no job of an audited kind.
 
     A step's own name may differ from its job's name.
     """
@@ -178,7 +179,7 @@ def _pages(
     created_after: datetime,
     created_before: datetime,
 ) -> Iterator[list[ListedJob]]:
-    """Calls `client_of` before each page.
+    """Yields the pages of a list of jobs. Calls `client_of` before each page.
 
     Raises Unavailable if a token repeats, or after too many pages without a new row. An incomplete
     list would move the watermark past jobs that no sweep has seen.
@@ -218,7 +219,7 @@ def _rows(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[ListedJob]:
 
 
 def _parse_row(kind: JobKind, row: Mapping[str, Any]) -> ListedJob | None:
-    """Returns None for a row without the name, ARN or time that a job needs."""
+    """Returns the job of a row; None if the row lacks the name, ARN or time that a job needs."""
     spec = kind.spec
     try:
         name, arn = fields.text(row, spec.name_key), fields.text(row, spec.arn_key)

@@ -22,9 +22,9 @@ from sageaudit.ports import QueueDepth
 QUEUE_CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=3, read_timeout=5
 )
-"""Allows few attempts, since SQS stores a message again if it is sent again.
+"""Settings of the client, with few attempts. If a message is sent again, SQS stores it twice.
 
-The record of an unsent message is delivered again anyway.
+An unsent message is not lost, since its record is delivered again.
 """
 PERMISSIONS = ("sqs:ChangeMessageVisibility", "sqs:SendMessage")
 SEND_PERMISSIONS = ("sqs:SendMessage",)

@@ -73,7 +73,7 @@ class CostExplorer:
         period: dict[str, str],
         group_by: tuple[str, ...],
     ) -> Iterator[dict[str, Any]]:
-        """Raises Unavailable after MAX_REQUESTS requests."""
+        """Yields the results of all pages. Raises Unavailable after MAX_REQUESTS requests."""
         account_filter = {"Dimensions": {"Key": "LINKED_ACCOUNT", "Values": [*accounts]}}
         service_filter = {"Dimensions": {"Key": "SERVICE", "Values": [_SERVICE]}}
         request: dict[str, Any] = {

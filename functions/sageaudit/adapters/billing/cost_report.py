@@ -71,8 +71,9 @@ SELECT kind FROM line
 WHERE kind LIKE '%Discount' AND amount(cost) <> 0 AND coalesce(payer, '') NOT IN
         (SELECT coalesce(payer, '') FROM line WHERE is_usage(kind) AND net_cost IS NOT NULL)
 """
-"""Selects discounts on separate lines if the payer's usage has no net cost, which would include
-them.
+"""Selects discounts that have lines of their own and are in no cost of the payer's usage.
+
+A net cost would include them, but the payer's usage has none.
 """
 
 
@@ -121,8 +122,8 @@ def read_paid_usage(paths: Sequence[Path], account: str | None, basis: RateBasis
     """Returns what was paid for SageMaker usage, by account and period.
 
     `paths` are the files of one report, or folders or ZIP files with them. `account` (12 digits)
-    limits the report to its lines. Raises BadUsage that names the file, also for discounts outside
-    the usage's cost.
+    limits the report to its lines. Raises BadUsage for an unreadable file, which it names. Also
+    raises BadUsage for discounts that are in no usage's cost.
     """
     with open_report_lines(paths) as report:
         report.check_unchanged()

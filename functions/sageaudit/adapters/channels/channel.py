@@ -244,7 +244,7 @@ class WebhookChannel(NoticeChannel):
 
 
 def _error_word(body: bytes) -> str:
-    """Returns the answer's error word. Other texts are not quoted."""
+    """Returns the answer's error word. For any other text, returns words that do not quote it."""
     text = body.decode("ascii", "replace").strip()
     return text if _ERROR_WORD.fullmatch(text) else "with an unknown text"
 

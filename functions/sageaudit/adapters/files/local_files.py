@@ -149,7 +149,7 @@ def fingerprint_key() -> bytes | None:
 
 
 def _folder_from_variable(variable: str) -> Path | None:
-    """Returns None for a relative path, as the XDG standard requires."""
+    """Returns the folder in a variable; None for a relative path, as the XDG standard requires."""
     path = Path(os.environ.get(variable, ""))
     return path if path.is_absolute() else None
 

@@ -288,7 +288,7 @@ class _Anonymizer(Struct, frozen=True):
         return result
 
     def _tag(self, name: str, value: str) -> dict[str, str]:
-        """Replaces a tag's value, and the name of a tag that audits do not read.
+        """Returns a tag with a pseudonym as value. A name that audits do not read is replaced, too.
 
         An exemption keeps its rules and date, so that it has the same effect.
         """

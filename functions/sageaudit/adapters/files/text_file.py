@@ -162,7 +162,7 @@ def _is_utf16(content: bytes) -> bool:
 
 
 def _json_documents(text: str) -> Iterator[Any]:
-    """Raises ValueError or RecursionError."""
+    """Yields the JSON documents of a text. Raises ValueError or RecursionError."""
     decoder = json.JSONDecoder(parse_constant=_refuse)
     start = _skip_whitespace(text, 0)
     while start < len(text):

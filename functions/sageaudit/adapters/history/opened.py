@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import os
 import re
+import shlex
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -39,6 +40,7 @@ class HistorySource(Struct, frozen=True):
     name: str
     session: Any = None
     close: Callable[[], None] = lambda: None
+    warn: Callable[[str], None] = lambda _: None
 
     @property
     def location_text(self) -> str:
@@ -53,7 +55,17 @@ class HistorySource(Struct, frozen=True):
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._warn_about_unreadable()
         self.close()
+
+    def _warn_about_unreadable(self) -> None:
+        if not (count := len(self.history.take_unreadable())):
+            return
+        items = f"{count} stored items cannot be read and are"
+        items = "1 stored item cannot be read and is" if count == 1 else items
+        option = "--history" if self.session is None else "--table"
+        command = f"sageaudit doctor {option} {shlex.quote(self.name)}"
+        self.warn(f"{items} missing from what was printed: `{command}` names what it is")
 
 
 def default_path() -> Path:
@@ -83,7 +95,7 @@ def open_history(
         )
     if table is not None:
         session, history_table, decisions = _open_table(table, profile, region)
-        return HistorySource(history_table, decisions, table, session)
+        return HistorySource(history_table, decisions, table, session, warn=warn)
     path = history or default_path()
     if history is None and create:
         create_private_folder(path.parent)
@@ -97,7 +109,7 @@ def open_history(
         warn(
             f"others may write {path}, and so change the history: `chmod go-w {path}` prevents that"
         )
-    return HistorySource(file_history, file_history, str(path), close=file_history.close)
+    return HistorySource(file_history, file_history, str(path), close=file_history.close, warn=warn)
 
 
 def open_in_memory(name: str) -> HistorySource:

@@ -43,10 +43,15 @@ class StoredItems(Generic[Stored]):
             else:
                 yield value
 
+    @property
+    def left_out(self) -> tuple[UnreadableItem, ...]:
+        """The items that were left out since they were last taken, each once."""
+        return tuple(self._left_out.values())
+
     def take_left_out(self) -> tuple[UnreadableItem, ...]:
-        """Returns the items that were left out since the last call, each once."""
-        left_out, self._left_out = self._left_out, {}
-        return tuple(left_out.values())
+        """Returns `left_out`, and forgets it."""
+        left_out, self._left_out = self.left_out, {}
+        return left_out
 
     def _unreadable(self, item: Stored, error: Exception) -> UnreadableItem:
         reason = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import islice
@@ -21,11 +21,7 @@ from sageaudit.adapters.aws.sqs import MAX_VISIBILITY_S, SqsQueue
 from sageaudit.adapters.lambda_runtime.records import FIRST_SENT_ATTRIBUTE, SqsMessage, TableChange
 from sageaudit.adapters.lambda_runtime.report import RecordReport
 from sageaudit.domain.alert.backoff import GIVE_UP_AFTER, doubled_s
-from sageaudit.errors import (
-    AwsError,
-    MalformedData,
-    RejectedEvent,
-)
+from sageaudit.errors import AwsError, MalformedData, RejectedEvent, UnreadableItem
 from sageaudit.ports import Queue
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
@@ -76,7 +72,7 @@ class RetryPolicy(Protocol[R_contra]):
         """Sends a dead letter for a record that would fail again. Raises AwsError."""
 
     def retry_later(self, record: R_contra, reason: str, wait_s: int | None = None) -> str | None:
-        """Makes a record return after `wait_s` seconds; None lets the policy choose.
+        """Has a record delivered again after `wait_s` seconds; None lets the policy choose.
 
         Returns None, or the metric to count if the record was sent to another queue. Raises
         AwsError.
@@ -86,9 +82,9 @@ class RetryPolicy(Protocol[R_contra]):
 class Batch(Struct, Generic[R]):
     """A Lambda function. `work` processes one record, or raises an error.
 
-    RejectedEvent makes the record a dead letter, because a retry would fail too. After other errors
-    `retries` decides when the record returns. They are logged and counted as `failed`, unexpected
-    errors also as defects.
+    RejectedEvent makes the record a dead letter, because a retry would fail too. After any other
+    error `retries` decides when the record is delivered again. Such errors are logged and counted
+    as `failed`. Unexpected errors also count as defects.
 
     No record is started with less than `stop_before_ms` left, since a timeout would deliver the
     whole batch again. `begin` is called before each record, with the milliseconds left. Counts are
@@ -102,6 +98,7 @@ class Batch(Struct, Generic[R]):
     retries: RetryPolicy[R]
     report: RecordReport
     begin: Callable[[float | None], None] = lambda _: None
+    take_unreadable: Callable[[], Iterable[UnreadableItem]] = tuple
 
     def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:
         """Processes the records, and returns those to deliver again."""
@@ -126,6 +123,7 @@ class Batch(Struct, Generic[R]):
             self.report.error("record failed", **labels, **_error_labels(error))
             return False
         finally:
+            self.report.unreadable(self.take_unreadable())
             self.report.flush()
 
     def _is_processed(self, record: R, labels: Mapping[str, str]) -> bool:
@@ -205,7 +203,7 @@ class QueueRetries:
 def retry_delay_s(record: SqsMessage) -> int:
     """Returns for how many seconds to hide a failed message.
 
-    The message's id determines a part of 80% to 100% of the full wait.
+    The message's id determines a share of 80% to 100% of the full wait.
     """
     longest_s = doubled_s(MIN_WAIT_S, record.receive_count - 1, MAX_WAIT_S)
     digest = hashlib.sha256(f"{record.identifier} {record.receive_count}".encode()).digest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -11,10 +11,13 @@ from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 from sageaudit.domain.token_shapes import redact
+from sageaudit.errors import UnreadableItem
 from sageaudit.output.text import untrusted
 
 REQUEST_ID = "function_request_id"
 """The key of Lambda's request id in log lines. Powertools uses the same name."""
+UNREADABLE = "UnreadableItems"
+"""The metric for stored items that cannot be read, in all functions."""
 _CALLER = 3
 """Stack levels to the caller, so that `location` in a log line names the caller."""
 
@@ -70,6 +73,12 @@ class RecordReport:
     def count(self, name: str, *, channel: str | None = None, number: int = 1) -> None:
         """Adds `number` to a metric; 0 also publishes a value. `channel` is a dimension."""
         self._counts.setdefault(channel, Counter())[name] += number
+
+    def unreadable(self, items: Iterable[UnreadableItem]) -> None:
+        """Logs and counts stored items that a list left out because they cannot be read."""
+        for item in items:
+            self.count(UNREADABLE)
+            self.error("stored item left out", item=item.key, reason=item.reason)
 
     def flush(self) -> None:
         """Prints the counts, one line per channel, and clears counts and labels."""

@@ -283,7 +283,7 @@ class PriceList:
 
 
 def _document(text: object) -> object:
-    """Returns None if a product is not JSON, so that other products count."""
+    """Returns a product's JSON; None if it is not JSON, so that other products count."""
     try:
         return json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):

@@ -94,9 +94,10 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
         return self
 
     def factor(self, instance_type: str, component: Component) -> Mapping[str, Any] | None:
-        """Returns the factors of a type's size, or else of its family; None if none was tested.
+        """Returns the tested factors of a type's size, or else of its family; None if there are
+        none.
 
-        A factor was tested if it has a pair of rates of this component or of Hosting.
+        A factor is tested if it has a pair of rates of this component or of Hosting.
         """
         family, _, size = instance_type.partition(".")[2].partition(".")
         rows = {row.get("size"): row for row in self.table["factors"] if row["family"] == family}

@@ -197,7 +197,10 @@ class _Backfill:
         return Exit.UNAVAILABLE if progress.refusals else Exit.DONE
 
     def copy_from_file(self, path: Path, stack: BackfillStack, period: Period) -> Exit:
-        """Raises ScanStopped, AwsError or HistoryFileError."""
+        """Asks for confirmation, and copies the audits of a history's file.
+
+        Raises ScanStopped, AwsError or HistoryFileError.
+        """
         with open_history(path, None, None, None, warn=print_message) as source:
             jobs, rulesets = 0, Counter[bool]()
             for summary in iterate_oldest_first(source.history, period):

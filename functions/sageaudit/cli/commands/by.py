@@ -38,7 +38,7 @@ _PLAIN_BLOCKS = "_.:-=+*#"
 """The characters of bars for outputs that can only show ASCII."""
 _PLAIN_GAP = "?"
 _MIN_HEADLINE_DAYS = 2
-"""The fewest days of a period in the headline (our choice). One or two days are too short."""
+"""The headline is about the current period only if it has this many finished days (our choice)."""
 _TITLE = "Avoidable+lost"
 _LABEL_WIDTH = 36
 """The width of the title and the largest amount beside the bars, in terminal columns.
@@ -176,7 +176,7 @@ def _bars(amounts: Sequence[Decimal | None], largest_amount: Decimal, *, ascii_o
 
 
 def _newest(rows: Sequence[SumsRow], today: date) -> SumsRow:
-    """Returns the previous row if the newest period has just begun."""
+    """Returns the newest row, or the previous one if the newest period has just begun."""
     row = rows[-1]
     has_just_begun = row.first_day is not None and (today - row.first_day).days < _MIN_HEADLINE_DAYS
     return rows[-2] if has_just_begun and not row.over and len(rows) > 1 else row

@@ -31,7 +31,7 @@ from sageaudit.workflows.preview import history_location, preview_digests, previ
 _SERVICES_BY_NAME: Mapping[str, Service] = {
     "email" if service == "sns" else service: service for service in SERVICES
 }
-"""Services by name. Messages are shown in their form even if the policy has no such channel."""
+"""Services by the name for --channel. The policy need not have a channel of the service."""
 _EPILOG = """\b
 Examples:
   sageaudit notify --preview my-training-job
@@ -177,7 +177,10 @@ def _digests(source: HistorySource, policy: Policy, channel: str) -> list[Messag
 
 
 def _channel_config(name: str, policy: Policy) -> ChannelConfig:
-    """Returns a default for a service. Raises BadUsage for an unknown name."""
+    """Returns the policy's channel, or a default channel if `name` is a service.
+
+    Raises BadUsage for an unknown name.
+    """
     configs = {
         **{
             service_name: ChannelConfig(service)

@@ -88,8 +88,8 @@ def reconcile(
 def read_month(history: History, account: str, first_day: date) -> AuditedMonth:
     """Returns the bill lines of an account's month.
 
-    The lines are of jobs that ended in the month, and of the storage of jobs that ended in the next
-    one.
+    These are the lines of jobs that ended in the month. Of jobs that ended in the next month, they
+    are the storage lines of this month.
     """
     month, next_month = f"{first_day:%Y-%m}", (first_day + timedelta(days=31)).replace(day=1)
     period = Period(first_day, (next_month + timedelta(days=31)).replace(day=1) - timedelta(days=1))

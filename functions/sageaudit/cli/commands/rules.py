@@ -100,8 +100,8 @@ SECTION_NAMES = (
 )
 """The sections of every page, in this order.
 
-A rule's docstring has a title, then a paragraph for each section, whose further lines are indented.
-A line of it that begins with `- ` begins an item of a list, which ends the section.
+A rule's docstring has a title, then a paragraph for each section. The paragraph's further lines are
+indented. A line that begins with `- ` is an item of a list, which ends the section.
 """
 _WIDTH = 100
 _SECTION = re.compile(rf"^({'|'.join(SECTION_NAMES)}): (.*(?:\n    .*)*)", re.MULTILINE)

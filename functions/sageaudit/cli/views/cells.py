@@ -68,7 +68,10 @@ def amount_figure(name: str) -> Callable[[Any], Figure]:
 
 
 def saving_figure(name: str, max_name: str = "") -> Callable[[FindingRow], Figure]:
-    """Returns a function that makes the figure of a finding's dollars; "-" if it has none."""
+    """Returns a function that makes a figure of the finding's field `name`; "-" without dollars.
+
+    `max_name`: the field with the upper end of the range.
+    """
 
     def figure(row: FindingRow) -> Figure:
         return Figure(

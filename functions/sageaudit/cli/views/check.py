@@ -202,7 +202,7 @@ def _range(span: dict[str, Decimal], format_value: Callable[[Decimal], str]) -> 
 
 
 def _saving(row: dict[str, Any]) -> str:
-    """Returns "" if the finding has no dollars or is not counted."""
+    """Returns the finding's saving, or "" if it has no dollars or is not counted."""
     amount = row["saving_usd"]
     if amount is None or amount <= 0 or row["not_counted"]:
         return ""
@@ -213,7 +213,7 @@ def _saving(row: dict[str, Any]) -> str:
 
 
 def _fix(fix: dict[str, Any], source: str) -> str:
-    """Returns `path = new # now: old`."""
+    """Returns `path = new # now: old`; for a finding of the `source` "api", `path -> new`."""
     if source == "api":
         return f"{fix['parameter']} -> {fix['new']}"
     old_text = "not set" if fix["old"] is None else str(fix["old"])

@@ -169,7 +169,7 @@ def _uncertainty_notes(result: Reconciliation) -> Iterator[str]:
 
 
 def show(reconciled: ReconciledMonth, console: Console) -> None:
-    """Prints the totals, a table for each presence that has rows, and the notes."""
+    """Prints the totals, the matched and the unmatched lines as tables, and the notes."""
     result = reconciled.result
     sources_text = f"history compared with {reconciled.source}"
     title = f"SageMaker in {reconciled.month}, account {reconciled.account}: {sources_text}"

@@ -164,7 +164,10 @@ def _sums_so_far(tally: ScanTally) -> str:
 
 
 def show(tally: ScanTally, remaining: int, metrics: int, console: Console) -> None:
-    """Prints the results of the jobs, and what was not judged and why."""
+    """Prints the results of the jobs, and what was not judged and why.
+
+    `remaining`: jobs that the scan did not reach. `metrics`: the number of requested metrics.
+    """
     print_heading(
         console, f"Scan of {count_text(tally.job_count + remaining, 'job')}, {_ROLL_UPS} included"
     )
@@ -200,7 +203,10 @@ def _reasons(title: str, reasons: Counter[str], console: Console) -> None:
 def document(
     tally: ScanTally, lanes: Sequence[Lane], remaining: int, metrics: int
 ) -> dict[str, Any]:
-    """Returns the results of a scan as JSON."""
+    """Returns the results of a scan as JSON.
+
+    `remaining`: jobs that the scan did not reach. `metrics`: the number of requested metrics.
+    """
     return {
         "places": [
             {"account": lane.account, "region": lane.region, "jobs": len(lane.jobs)}
@@ -223,7 +229,7 @@ def _counts(reasons: Counter[str]) -> list[dict[str, object]]:
 
 
 def accounts_document(statuses: Sequence[AccountStatus]) -> list[dict[str, Any]]:
-    """Returns one object per account. It is empty if only one account was scanned."""
+    """Returns one object per account; none if only one account was scanned."""
     return [
         {
             "account": status.account,

@@ -277,7 +277,9 @@ def derive_recommendations(
 def sort_by_amount(
     recommendations: Iterable[FamilyRecommendation], now: datetime
 ) -> list[FamilyRecommendation]:
-    """Sorts counted recommendations before trials, then by their 30-day amount."""
+    """Returns counted recommendations before trials, each by their 30-day amount, the largest
+    first.
+    """
     kinds = list(AmountKind)
     return sorted(
         recommendations,
@@ -377,7 +379,10 @@ def _make_recommendation(
     paths: frozenset[str],
     now: datetime,
 ) -> FamilyRecommendation:
-    """`paths`: the parameters that all of the family's recommendations change."""
+    """Returns the family's recommendation with its state and outcome.
+
+    `paths`: the parameters that all of the family's recommendations change.
+    """
     episodes = list(split_episodes(runs, recommendation))
     last_episode, recommended_runs = (
         episodes[-1],

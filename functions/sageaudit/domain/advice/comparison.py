@@ -24,12 +24,13 @@ from sageaudit.structs import replace
 COMPARED_RUNS = 3
 """The number of runs before and after a change whose medians are compared: our choice."""
 _MAX_LATER_RUNS = 6
-"""`COMPARED_RUNS` comparable runs are sought among this many completed runs with the fix: our
+"""Comparable runs are sought among the first completed runs with the fix, at most this many: our
 choice."""
 _MAX_BASELINE_AGE = timedelta(days=90)
 """The longest time between the first compared run and the fix."""
 _NEW_DATA_FACTOR = Decimal("1.2")
-"""A download that takes this many times as long as before shows other data; so does the inverse."""
+"""If one of two downloads takes more than this many times as long as the other, the data has
+changed."""
 _MIN_DOWNLOAD_S = 60
 """The shortest download, in seconds, that shows how much data there was."""
 _DATA_PATHS = ("InputDataConfig", "ProcessingInputs", "TransformInput")
@@ -40,14 +41,14 @@ _FINGERPRINT_PATHS = (
     "AlgorithmSpecification",
     "Batch",
 )
-"""Prefixes of the parameters that are part of the fingerprint."""
+"""The beginnings of parameters whose values are part of the fingerprint."""
 _AWS_FAILURES = frozenset({"CapacityError", "InternalServerError"})
 
 CLOSED_AFTER = timedelta(days=60)
 """A recommendation is closed after this time without a run, or without its finding: our choice."""
 _BASELINE_RUNS = 5
-"""The number of runs before the finding that are checked for the recommended value. If one had it,
-only several runs in a row count as a fix."""
+"""The number of runs before the finding that are checked for the recommended value. If one of them
+had it, only `COMPARED_RUNS` runs in a row count as a fix."""
 
 
 class Effect(enum.Enum):
@@ -107,10 +108,11 @@ def compare_runs(
     recommendation: Recommendation,
     paths: frozenset[str],
 ) -> Comparison:
-    """Compares the last runs before the recommendation was followed with the first runs after.
+    """Returns a comparison of the last runs before a fix with the first runs that have it.
 
-    `runs`: the family's runs by their start, oldest first. `paths`: parameters that the family's
-    recommendations change, so that they may differ.
+    `runs`: the family's runs by their start, oldest first. `recommended_runs`: those with the
+    recommendation. `runs_with_fix`: those that followed it. `paths`: the parameters that the
+    family's recommendations change; their values may differ.
     """
     fixed_since, fixed_keys = started_at(runs_with_fix[0]), {run.key for run in runs_with_fix}
     before = [run for run in runs if started_at(run) < fixed_since and run.key not in fixed_keys]
@@ -156,7 +158,11 @@ def _effect(
     after: Sequence[AuditSummary],
     fixed_since: datetime,
 ) -> tuple[Effect, str | None]:
-    """The evidence is None if other changes are the evidence."""
+    """Returns the effect of a fix and the evidence for it.
+
+    `before` and `after`: the runs to compare. `completed`: all completed runs with the fix. The
+    evidence is None if other changes are the evidence, which the caller names.
+    """
     if len(completed) < COMPARED_RUNS:
         return Effect.TOO_FEW, f"{len(completed)} of {COMPARED_RUNS} runs since"
     if len(before) < COMPARED_RUNS:
@@ -181,7 +187,11 @@ def _effect(
 def compare_with_other_fix(
     runs: Sequence[AuditSummary], last_run: AuditSummary, recommendation: Recommendation
 ) -> Comparison | None:
-    """Returns a comparison if another value or other instances removed the finding, else None."""
+    """Returns a comparison if another value or other instances removed the finding, else None.
+
+    `runs`: the family's runs by their start, oldest first. `last_run`: the last one with the
+    finding.
+    """
     new_value, old_value = (
         run.setting_value(recommendation.parameter) for run in (runs[-1], last_run)
     )
@@ -203,7 +213,10 @@ def compare_with_other_fix(
 def _failure_evidence(
     before: Sequence[AuditSummary], runs_with_fix: Sequence[AuditSummary]
 ) -> str | None:
-    """Returns evidence if two of the first three runs with the fix failed, else None."""
+    """Returns evidence if two of the first three runs with the fix failed, else None.
+
+    None too if two of the last three runs before had failed.
+    """
     finished_runs = [run for run in runs_with_fix if _is_finished(run)][:COMPARED_RUNS]
     failed_runs = [run for run in finished_runs if run.status == "Failed"]
     earlier_runs = [run for run in before if _is_finished(run)][-COMPARED_RUNS:]
@@ -255,7 +268,9 @@ def _other_changes(
 
 
 def _data_s(run: AuditSummary) -> Decimal | None:
-    """Returns the seconds of the download, or until a batch job's first metric point."""
+    """Returns the seconds of the download, or until the first point of a batch job; None if
+    unknown.
+    """
     return run.first_point_s or run.phase_s.get("Downloading")
 
 
@@ -278,7 +293,7 @@ class CostSpike(Struct, frozen=True):
 def find_cost_spike(
     own: AuditSummary, earlier_runs: Iterable[AuditSummary], policy: Policy
 ) -> CostSpike | None:
-    """Returns the run's cost and its usual cost; None if either is unknown."""
+    """Returns the run's cost and its usual cost, also if they are equal; None if one is unknown."""
     runs = [run for run in earlier_runs if run.ended_at < own.ended_at]
     earlier = [run for run in runs if run.is_comparable]
     if own.total_usd is None or own.purchase is None:

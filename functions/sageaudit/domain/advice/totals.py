@@ -17,6 +17,7 @@ from sageaudit.domain.audit.sums import ChangedFamily, Sums
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import Route
+from sageaudit.errors import UnreadableItem
 
 MONTH_DAYS = 30
 """The length of a month in sums and projections."""
@@ -126,6 +127,7 @@ class Digest(Struct, frozen=True):
     `changed_families`: the largest change first. `recommendations`: all states, counted ones first.
     `unsent_recommendations`: open recommendations of the week's runs that no message had. `route`:
     limits everything to what the route selects.
+    `unreadable_items`: stored items that all figures lack, as they cannot be read.
     """
 
     since: date
@@ -137,3 +139,4 @@ class Digest(Struct, frozen=True):
     recommendations: Sequence[FamilyRecommendation]
     unsent_recommendations: Sequence[FamilyRecommendation]
     route: Route | None = None
+    unreadable_items: tuple[UnreadableItem, ...] = ()

@@ -224,7 +224,7 @@ class AlertCase(Struct, frozen=True):
     ) -> list[FamilyRecommendation]:
         """Returns the open recommendations of a kind.
 
-        `silenced`: adds silenced recommendations that are sent again if they get worse.
+        `silenced`: also returns silenced recommendations that are sent again if they get worse.
         """
         recommendations = (
             recommendation

@@ -132,7 +132,9 @@ class MessageAudit(Struct, frozen=True):
 
     @classmethod
     def parse(cls, document: AuditDocument) -> MessageAudit:
-        """Reads a document. Raises KeyError, TypeError or ValueError for an invalid document."""
+        """Returns the audit of a document. Raises KeyError, TypeError or ValueError if it is
+        invalid.
+        """
         findings, lost_usd = sorted(document["findings"], key=_weight), document["lost_usd"]
         counted = tuple(filter(_is_counted, findings))
         possible_loss_usd = (document["lost_up_to_usd"] or Decimal(0)) - (lost_usd or Decimal(0))
@@ -250,7 +252,11 @@ def _exempt_silenced(
     document: AuditDocument,
     silencing_recommendation: Callable[[Recommendation], FamilyRecommendation | None],
 ) -> AuditDocument:
-    """Returns the same document if no finding is silenced."""
+    """Returns the document with silenced findings marked as exempt.
+
+    Their dollars are subtracted from its sums. `silencing_recommendation`: returns the silenced
+    recommendation of a finding, or None. If no finding is silenced, the same document is returned.
+    """
     exempted: dict[str, Any] = {**document, "findings": []}
     for finding in document["findings"]:
         finding_recommendation = None if finding["exempt"] else recommendation_from_finding(finding)
@@ -306,7 +312,10 @@ def _is_counted(finding: FindingDocument) -> bool:
 
 
 def _possible_loss_usd(finding: FindingDocument) -> Decimal:
-    """Returns the most USD that a finding in bucket LOST may have lost; 0 for other buckets."""
+    """Returns the upper end of a lost finding's range in USD.
+
+    0 without a range, and for findings that are not in bucket LOST.
+    """
     is_lost = Bucket(finding["bucket"]) is Bucket.LOST
     return max(finding["saving_range_usd"] or [Decimal(0)]) if is_lost else Decimal(0)
 

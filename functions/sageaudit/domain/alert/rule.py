@@ -49,7 +49,7 @@ IMMEDIATE_FACTOR = 10
 """If an amount reaches this multiple of the last message's, a message is sent at once. Our choice.
 """
 GROWTH_FACTOR = Decimal(4) / 3
-"""If a family's amount reaches this multiple of the last message's, it gets another one. Our
+"""From this multiple of the last message's amount on, growth is a reason for another message. Our
 choice."""
 _MIN_MESSAGE_INTERVAL = timedelta(hours=24)
 """The least time between messages of one amount kind, unless the amount is ten times higher."""
@@ -114,7 +114,7 @@ def age_suppression_reason(
 
 
 def decide(case: AlertCase, last_alert: Alert | None) -> AlertDecision:
-    """Decides whether to send a message about a run.
+    """Returns the decision whether to send a message about a run.
 
     `last_alert`: the run's last alert; None without one.
     """
@@ -125,7 +125,10 @@ def decide(case: AlertCase, last_alert: Alert | None) -> AlertDecision:
 
 
 def alerts_for_decision(case: AlertCase, decision: AlertDecision, template: Alert) -> list[Alert]:
-    """Returns the alerts of a message: one for each of its reasons, none for a correction."""
+    """Returns the alerts of a message: one for each of its reasons, none for a correction.
+
+    `template`: an alert with the run, figures, time and channels of the message.
+    """
     alerts: list[Alert] = []
     if decision.is_correction:
         return alerts

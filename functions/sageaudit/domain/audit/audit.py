@@ -39,17 +39,18 @@ from sageaudit.structs import replace
 JOB_NOT_FINISHED = "job_not_finished"
 """The code of every rule's outcome for a running job."""
 DIFFERS_FROM_FAMILY = "unlike_family"
-"""The code of outcomes for a short run that differs from its family's last runs, by which it would
-be judged."""
+"""The code of outcomes for a short run that should be judged by its family's last runs, but differs
+from them."""
 _CODES = """
 accelerator_unseen coverage_low gap_long hosts_missing hosts_unmapped metric_denied metric_missing
 period_too_coarse too_few_points too_short type_unknown types_mixed
 """
-"""The codes of unknown outcomes whose reason is the metrics or the instance type."""
+"""The codes of unknown outcomes that are due to the metrics or the instance type."""
 USE_CODES = frozenset({JOB_NOT_FINISHED, DIFFERS_FROM_FAMILY, *_CODES.split()})
-"""The codes of unknown outcomes that sentences on the use of the machines explain."""
+"""The codes of unknown outcomes that the sentences in `not_judged` explain."""
 _TOO_SHORT_CODES = frozenset({"too_short", "too_few_points", "period_too_coarse"})
-"""The codes of unknown outcomes of runs with too few points to judge any part."""
+"""The codes of unknown outcomes that are due to too few points. With such an outcome, no part of
+the use was judged."""
 _MAX_SENTENCES = 5
 """The maximum number of sentences in `not_judged`: a reader acts on only a few."""
 
@@ -116,8 +117,9 @@ def judgement(
 ) -> Judgement:
     """Returns how much of one run could be judged.
 
-    Everything is judged if the run cost nothing or its whole cost is lost. `pool`: the family's
-    runs by which a short run was judged.
+    `waste`: the outcomes of all rules that can find avoidable dollars in its use. `pool`: the
+    family's runs by which a short run was judged. Everything is judged if the run cost nothing or
+    its whole cost is lost.
     """
     if not job.finished:
         text = f"How it used its machines can be judged only after it ends (status {job.status})."

@@ -273,7 +273,10 @@ class IdleCapacityDocument(TypedDict):
 
 
 def _idle_capacity(idle_capacity: IdleCapacity | None) -> IdleCapacityDocument | None:
-    """Rounds paid and worked hours first, so that worked and idle add up to paid."""
+    """Returns the document of the idle capacity; None if there is none.
+
+    Paid and worked hours are rounded first, so that worked and idle add up to paid.
+    """
     if idle_capacity is None:
         return None
     paid, worked = idle_capacity.paid.quantize(_MICRO), idle_capacity.worked.quantize(_MICRO)
@@ -290,7 +293,9 @@ class SliceDocument(TypedDict):
 
 
 def _waterfall(slices: Sequence[Slice], total_usd: Decimal | None) -> list[SliceDocument]:
-    """Adds the rounding difference to the last slice, so that all slices sum to the bill."""
+    """Returns the rounded slices. The last one gets the rounding difference, so that they sum to
+    the bill.
+    """
     total = round_usd(total_usd)
     if total is None or not slices:
         return []

@@ -90,7 +90,10 @@ def summary_of_run(
 
 
 def _settings(job: Job) -> dict[str, str]:
-    """A checkpoint's path is only "set", because no fix names a path."""
+    """Returns the run's values of parameters that fixes name, by path.
+
+    A checkpoint's path is only "set", because no fix names a path.
+    """
     pool, batch = job.warm_pool, job.batch
     values: dict[str, Scalar] = {
         VOLUME_PATHS.get(job.kind, ""): job.volume_gb,
@@ -132,7 +135,7 @@ def comparable_runs(
 ) -> list[AuditSummary]:
     """Returns the completed runs of known cost and duration on the job's instances.
 
-    `except_field`: the instance property in which they may differ.
+    `except_field`: a property of the instances, such as `instance_type`, that may differ.
     """
     own = _job_instances(job)
     fields = [name for name in own if name != except_field]
@@ -176,8 +179,8 @@ def costlier_steps(
 ) -> tuple[CostlierStep, ...]:
     """Returns the family's changes to a smaller type that made its runs cost more.
 
-    They are in `tried`, or stored with the newest of `runs`. Enough new runs can disprove a stored
-    one.
+    `tried`: the family's types, which show new steps. Older steps are stored with the newest of
+    `runs`. A stored step is left out if enough runs in `tried` disprove it.
     """
     count = job.groups[0].count if len(job.groups) == 1 else None
     stored = runs[0].costlier_steps or () if runs else ()
@@ -198,7 +201,7 @@ def tried_types(
 ) -> tuple[TriedType, ...]:
     """Returns the types on which the family has comparable runs, including this run.
 
-    If runs with the same settings cover two types, only these runs are used.
+    If the runs with the same settings are enough for two types, only these runs are used.
     """
     comparable = comparable_runs(job, runs, except_field="instance_type")
     by_settings, by_all = (
@@ -248,18 +251,23 @@ class Level(Struct, frozen=True):
         return _MAD_TO_SIGMA * median([abs(usd - usual_usd) for usd in _costs(self.runs)])
 
     def margin_usd(self, spreads: Decimal, percent: Decimal) -> Decimal:
-        """Returns by how many USD a cost must differ from the usual cost to count as different."""
+        """Returns by how many USD a cost must differ from the usual cost to count as different.
+
+        The larger amount counts: `spreads` spreads, or `percent` percent of the usual cost.
+        """
         return max(spreads * self.spread_usd, self.usual_usd * percent / 100)
 
 
 def newest_level(
     own: AuditSummary, runs: Sequence[AuditSummary], *, spreads: Decimal, percent: Decimal
 ) -> Level | None:
-    """Returns the runs that a run's cost is compared with; None if there are none yet.
+    """Returns the earlier runs that a run's cost is compared with; None if there are too few.
 
-    They follow the last change of type, count or purchase, or the last lasting change of cost.
-    After such a change, the runs before count until there are `MIN_LEVEL_RUNS` new ones. Short
-    stretches of runs on other instances are compared with each other.
+    The runs follow the last change of type, count or purchase, or the last lasting change of cost.
+    After such a change, the runs before it count until there are `MIN_LEVEL_RUNS` new ones. If the
+    family uses the run's instances only now and then, the runs on these instances count.
+
+    `spreads` and `percent`: which changes of cost count (see `Level.margin_usd`).
     """
     instances = instances_of(own)
     runs = [run for run in runs if run.kind == own.kind]

@@ -130,8 +130,8 @@ def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
 def max_saving_usd(finding: FindingDocument) -> Decimal | None:
     """Returns the most that the finding may save, in USD; None if unknown.
 
-    It is the upper end of a range if `saving_usd` is 0. The same holds for a possible saving that
-    no other fix reduces.
+    The upper end of a range counts if the counted saving is 0. It also counts for a possible saving
+    that no other fix reduces. Otherwise the result is `saving_usd`.
     """
     saving_usd, span = finding["saving_usd"], finding["saving_range_usd"]
     if saving_usd is None or not span or not is_standing(finding):

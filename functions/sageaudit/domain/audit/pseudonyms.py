@@ -1,8 +1,8 @@
-"""Replaces the names in a recording by pseudonyms. With one salt, a name has one pseudonym.
+"""Replaces the names in a recording by pseudonyms.
 
-A pseudonym keeps only what audits read from a name: the family, a version of the data, an image's
-toolkit. Its letters form no words or hexadecimal digits, so it cannot be mistaken for anything
-else.
+The same name and salt always give the same pseudonym. A pseudonym keeps only what audits read from
+a name: the family, a version of the data, an image's toolkit. Its letters form no words or
+hexadecimal digits, so it cannot be mistaken for anything else.
 """
 
 from __future__ import annotations
@@ -65,9 +65,10 @@ _RULE_NUMBER = re.compile(r"(?:-[0-9]{1,14})?\Z")
 
 
 class Pseudonyms:
-    """Replaces names by pseudonyms. Without the `salt`, nobody can test a guess.
+    """Replaces names by pseudonyms.
 
-    `names`: the jobs' names in their original case.
+    `salt`: a secret; without it, nobody can test whether a guessed name is right. `names`: the
+    jobs' names in their original case.
     """
 
     def __init__(self, salt: bytes, names: Iterable[str] = ()) -> None:
@@ -80,7 +81,7 @@ class Pseudonyms:
         return f"{prefix}-{''.join(_LETTERS[byte & 15] for byte in digest[:letters])}"
 
     def job(self, name: str) -> str:
-        """Replaces a job's name.
+        """Returns a pseudonym for a job's name.
 
         Names that differ only in a time or number get pseudonyms that differ only in a number.
         """
@@ -92,12 +93,14 @@ class Pseudonyms:
         return f"{self.word('job', name_stem)}-{number:09}"
 
     def account(self, account: str) -> str:
-        """Replaces an account id by twelve digits that belong to no account of AWS's own images."""
+        """Returns twelve digits for an account id. AWS has its own images in no account with this
+        id.
+        """
         number = int.from_bytes(self._digest("account", account)[:8]) % 10**9
         return f"900{number:09}"  # no account of AWS begins so
 
     def arn(self, arn: str) -> str:
-        """Replaces the names in an ARN of a job, a pipeline execution or another resource."""
+        """Returns an ARN with pseudonyms for its account and names."""
         match = _ARN.match(arn)
         if match is None or match["word"] not in _RESOURCES:
             return self.word("arn", arn)
@@ -111,18 +114,19 @@ class Pseudonyms:
         return f"{place}/{self.word('res', match['name'])}"
 
     def bucket(self, name: str) -> str:
-        """Replaces a bucket's name by a valid bucket name."""
+        """Returns a pseudonym that is a valid bucket name."""
         return self.word("bkt", name)
 
     def address(self, address: str) -> str:
-        """Replaces the bucket's name in an S3 address."""
+        """Returns an S3 address with a pseudonym for its bucket."""
         bucket = bucket_name(address)
         return address.replace(bucket, self.bucket(bucket), 1) if bucket else address
 
     def image(self, image: str, own_account: str | None) -> str:
-        """Replaces an image's address, but keeps the addresses of AWS's own images.
+        """Returns a pseudonym for an image's address. Addresses of AWS's own images are unchanged.
 
-        Of any other image, it keeps the framework and toolkit.
+        The pseudonym of any other image keeps the framework and toolkit. `own_account`: the job's
+        account, whose images are not AWS's.
         """
         registry, slash, _ = image.partition("/")
         ecr = _ECR.match(registry) if slash else None
@@ -150,30 +154,30 @@ class Pseudonyms:
         return f":{'-'.join(words)}" if words else ""
 
     def script(self, name: str) -> str:
-        """Replaces a script's name but keeps its extension."""
+        """Returns a pseudonym for a script's name, with the script's extension."""
         file = script(name)
         return f"{self.word('run', name)}.{file.rpartition('.')[2]}" if file else "-"
 
     def channel(self, name: str) -> str:
-        """Replaces the name of a channel, input or output, but keeps "train" in it."""
+        """Returns a pseudonym for a channel, input or output, which keeps "train" in the name."""
         if name in _INPUTS:
             return name
         return f"{self.word('chn', name)}{'-train' if 'train' in name.lower() else ''}"
 
     def metric(self, name: str) -> str:
-        """Replaces the name of a metric of the user's code, but keeps words such as "loss"."""
+        """Returns a pseudonym for a metric of the user's code, which keeps words such as "loss"."""
         if name in {metric.value for metric in Metric}:
             return name
         return "-".join((self.word("met", name, 6), *meaningful_words(name)))
 
     def debugger_rule(self, name: str) -> str:
-        """Replaces a Debugger rule that is not built in."""
+        """Returns a pseudonym for a Debugger rule; built-in rules keep their names."""
         number = _RULE_NUMBER.search(name)
         rule = name[: number.start()] if number else name
         return rule if rule in _BUILTIN_RULES else self.word("rul", name)
 
     def host(self, host: str, job_hosts: Iterable[str]) -> str:
-        """Replaces a host's name in metrics by the host's number in the job.
+        """Returns a pseudonym for a host's name in metrics, with the host's number in the job.
 
         A name without a slash is a job's name.
         """

@@ -76,9 +76,10 @@ def ranking(
     find_fix: Callable[[RankedName], FamilyFix | None],
     shown: int = NAMES_SHOWN,
 ) -> Ranking:
-    """Ranks the daily sums that `read_rows` returns.
+    """Returns the names and rules of a period with their sums, the most wasteful first.
 
-    `find_fix`: called for each shown family. `shown`: the number of names to show.
+    `read_rows`: returns the daily sums of a scope. `find_fix`: returns a family's finding to check
+    first; called for each shown family. `shown`: the number of names to show.
     """
     families = _rank_names(read_rows(Scope.FAMILY))
     total = sum((family.sums for family in families), Sums())
@@ -111,7 +112,8 @@ def family_fix(
 ) -> FamilyFix | None:
     """Returns the family's finding to check first; None if no finding can be read.
 
-    Its rule has the most avoidable and lost dollars.
+    The rule with the most avoidable and lost dollars comes first. If its finding cannot be read,
+    the next rule's finding counts.
     """
     runs = [*summaries]
     fixes = (rule_fix(rule, runs, read_audit) for rule, _ in ranked_rules(sums))

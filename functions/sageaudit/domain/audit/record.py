@@ -143,27 +143,27 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
 
     @staticmethod
     def for_day(day: date) -> RunQuery[AuditSummary]:
-        """Queries the runs that ended on a day in UTC."""
+        """Returns the query for the runs that ended on a day in UTC."""
         return RunQuery(RunIndex.DAY, (day.isoformat(),))
 
     @staticmethod
     def for_family(account: str, region: str, family: str) -> RunQuery[AuditSummary]:
-        """Queries the runs of one family."""
+        """Returns the query for the runs of one family."""
         return RunQuery(RunIndex.FAMILY, (account, region, family))
 
     @staticmethod
     def for_owner(owner: str) -> RunQuery[AuditSummary]:
-        """Queries the runs of one owner."""
+        """Returns the query for the runs of one owner."""
         return RunQuery(RunIndex.OWNER, (owner,))
 
     @staticmethod
     def for_account(account: str) -> RunQuery[AuditSummary]:
-        """Queries the runs of one account."""
+        """Returns the query for the runs of one account."""
         return RunQuery(RunIndex.ACCOUNT, (account,))
 
     @staticmethod
     def for_name(name: str) -> RunQuery[AuditSummary]:
-        """Queries the runs of jobs with this name, ignoring case.
+        """Returns the query for the runs of jobs with this name, ignoring case.
 
         ARNs have the name in lower case.
         """
@@ -171,12 +171,12 @@ class RunQuery(Struct, Generic[Row_co], frozen=True):
 
     @staticmethod
     def for_rule(rule: str) -> RunQuery[RuleFinding]:
-        """Queries the findings of one rule."""
+        """Returns the query for the findings of one rule."""
         return RunQuery(RunIndex.RULE, (rule,))
 
     @staticmethod
     def due_until(until: datetime) -> RunQuery[AuditSummary]:
-        """Queries the runs whose audit is due by `until`; unlike in other lists, oldest first."""
+        """Returns the query for the runs whose audit is due by `until`, the oldest first."""
         return RunQuery(RunIndex.DUE, (until.isoformat(),))
 
 

@@ -33,11 +33,14 @@ from sageaudit.structs import replace
 
 _ZERO = Decimal(0)
 _FIRST_WORDS = frozenset({"After", "In", "It", "Its", "No", "On", "Runs", "The", "This"})
-"""First words of summaries that are written in lower case inside a sentence."""
+"""A summary that begins with one of these words gets a lower-case first letter inside a
+sentence."""
 
 
 def rollup_job_from_children(children: Sequence[AuditDocument]) -> Job:
-    """Derives the roll-up's job from its children, if its own description was not recorded."""
+    """Returns the roll-up's job as its children show it, for a roll-up that was not recorded
+    itself.
+    """
     rows = [child["job"] for child in children]
     first = rows[0]
     times = [
@@ -168,7 +171,10 @@ def _missing(
 
 
 def _incomplete(children: Sequence[AuditDocument], jobs_label: str) -> Iterable[str]:
-    """Yields each reason once. Upper bounds are left out, because the bill's basis shows them."""
+    """Yields each reason why a child's bill lacks a part, with the number of children.
+
+    Upper bounds are left out, because the bill's basis shows them.
+    """
     counts: Counter[str] = Counter()
     for bill in (child["bill"] for child in children if child["bill"]["total_usd"] is not None):
         counts.update(undercounted_parts(bill))

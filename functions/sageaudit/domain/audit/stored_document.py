@@ -6,6 +6,7 @@ these words, and `Annotated[str, Moment]` that it is a time.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import cache
 from types import UnionType
 from typing import (
@@ -22,6 +23,17 @@ from typing import (
 from msgspec import convert, defstruct
 
 from sageaudit.domain.audit.document import AuditDocument
+
+_MAX_EXPONENT = 24
+"""Figures with more digits, before or after the point, are no figures of a job."""
+
+
+class Figure:
+    """Checks a number of a document, which is a Decimal that can be rounded. Raises ValueError."""
+
+    def __init__(self, value: object) -> None:
+        if not isinstance(value, Decimal) or abs(value.adjusted()) > _MAX_EXPONENT:
+            raise ValueError(f"{value} is not a figure")
 
 
 def check_document(value: object) -> AuditDocument:
@@ -54,6 +66,8 @@ def _checked_type(hint: Any) -> Any:
         return dict[str, Any]
     if is_typeddict(hint):
         return _checked_form(hint)
+    if hint is Decimal:
+        return Figure
     if origin is Annotated:
         return arguments[1]
     if origin in {Union, UnionType}:

@@ -1,7 +1,7 @@
 """The trials (training jobs) of a tuning job: their cost, their objective, and the savings.
 
-A tuning job has no bill of its own. Its findings claim what the trials' own findings leave of the
-trials' bills.
+A tuning job has no bill of its own. Its findings can claim the part of the trials' bills that is in
+none of the trials' own findings.
 """
 
 from __future__ import annotations
@@ -50,7 +50,11 @@ class Trial(Struct, frozen=True):
 def trial_from_document(
     document: AuditDocument, final_metrics: Mapping[str, Decimal], objective: Objective | None
 ) -> Trial:
-    """Reads the audit of a trial. `final_metrics`: the final values that the trial reported."""
+    """Returns the trial that an audit describes.
+
+    `final_metrics`: the final values that the trial reported. `objective`: the tuning job's metric;
+    None if unknown.
+    """
     job = document["job"]
     avoidable, lost = document["avoidable_usd"], document["lost_usd"]
     if document["judged"] == Judged.NO:
@@ -91,9 +95,9 @@ def allocate_trial_savings(
     severities: Severities,
     exemptions: Mapping[str, Exemption],
 ) -> TrialSavings:
-    """Gives each finding the unclaimed USD of the trials that it names.
+    """Returns the tuning job's findings, each with the unclaimed USD of the trials that it names.
 
-    Lost findings claim first, then avoidable and possible findings.
+    A dollar can be claimed once. Lost findings claim first, then avoidable and possible findings.
     """
     trial_by_name = {trial.name: trial for trial in trials}
     unclaimed_by_name = {name: _unclaimed_usd(trial) for name, trial in trial_by_name.items()}
@@ -138,7 +142,10 @@ def allocate_trial_savings(
 
 
 def _unclaimed_usd(trial: Trial) -> tuple[Decimal | None, Decimal | None]:
-    """Returns the USD that counted findings can claim, then the USD for possible findings."""
+    """Returns the USD that counted findings can claim, then the USD for possible findings.
+
+    Both are None if the trial's bill or counted dollars are unknown.
+    """
     if trial.total_usd is None or trial.counted_usd is None:
         return None, None
     unclaimed_usd = trial.total_usd - trial.counted_usd

@@ -51,7 +51,7 @@ _MILLIONTH = Decimal("0.000001")
 def billed_seconds(job: Job) -> tuple[Decimal | None, Basis]:
     """Returns the wall-clock seconds billed for each instance, and how they are known.
 
-    For a running job, the seconds end at `observed_until`.
+    The seconds are None if unknown. For a running job, they end at `observed_until`.
     """
     if job.purchase is Purchase.SERVERLESS:
         return None, "none"
@@ -341,7 +341,10 @@ def _missing(job: Job, basis: Basis, lines: list[BillLine]) -> Iterator[str]:
 
 
 def _phases(job: Job, compute_usd: Decimal | None) -> tuple[PhaseCost, ...]:
-    """Splits the compute lines by billed seconds; the longest phase gets the rounding rest."""
+    """Returns each phase with its share of the compute lines, by billed seconds.
+
+    The longest phase gets the rounding difference.
+    """
     billed_s = job.billed_phases_s
     if compute_usd is None or not compute_usd or not billed_s:
         billed_phase_usd = _ZERO if compute_usd == 0 else None

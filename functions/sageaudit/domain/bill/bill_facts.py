@@ -15,8 +15,8 @@ from sageaudit.domain.prices.market import Market, PriceKind
 from sageaudit.structs import replace
 
 CHECKPOINTS_FROM_S = 3600
-"""A run of at most this many seconds loses little if it starts again. AWS lets built-in algorithms
-without checkpoints wait at most this long."""
+"""A run of at most this many seconds loses little if it starts again. AWS sets the same limit for
+MaxWaitTimeInSeconds of built-in algorithms without checkpoints."""
 _ZERO = Decimal(0)
 
 NOT_INCLUDED_NOTE = "not included: S3, FSx, EFS, ECR, NAT, data transfer, CloudWatch, KMS"
@@ -51,8 +51,9 @@ class Attempts(Struct, frozen=True):
     """The attempts of an interrupted run.
 
     `training_s`: the training seconds of all attempts. `repeated_s`: the training seconds before
-    the last attempt. `max_repeated_share`: these seconds as a share (0..1) of all billed phases.
-    `min_repeated_share`: the share of the billed seconds that exceeds the last attempt.
+    the last attempt. `max_repeated_share`: `repeated_s` as a share (0..1) of all billed phases.
+    `min_repeated_share`: the billed seconds beyond the last attempt, as a share of all billed
+    seconds.
     """
 
     training_s: Decimal
@@ -110,7 +111,10 @@ class BillFacts(Struct, frozen=True):
 
 
 def facts(job: Job, billed: Bill, market: Market, *, savings_plan: bool) -> BillFacts:
-    """Returns the facts of one bill."""
+    """Returns the facts of one bill.
+
+    `savings_plan`: the policy says that the account has a Savings Plan.
+    """
     kinds = {line.rate.kind for line in billed.lines if line.rate is not None}
     on_demand_bill = None
     if job.purchase is Purchase.TRAINING_PLAN:
@@ -130,7 +134,7 @@ def image_region(image: str | None) -> str | None:
 
 
 def _spot_saved(job: Job, billed: Bill) -> Decimal | None:
-    """Returns None if the saving is unknown, or if the job is not on Spot.
+    """Returns what Spot saved, in USD; None if unknown, or if the job is not on Spot.
 
     Source: AWS, managed spot training: savings = 1 - billable / training seconds. Waits and
     repeated downloads do not count, because an on-demand run has neither.
@@ -170,7 +174,7 @@ def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]
 
 
 def _billed_seconds_note(job: Job) -> str:
-    """Says why more seconds are billable than training seconds.
+    """Returns why there are more billable than training seconds.
 
     AWS documents neither figure for several attempts. In one attempt, billable is at most training.
     """

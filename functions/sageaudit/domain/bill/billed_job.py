@@ -44,9 +44,10 @@ _ZERO = Decimal(0)
 
 
 class BilledJob(Struct, frozen=True, dict=True):
-    """A job with its bill. Several fixes may use the bill of a change, so it is cached.
+    """A job with its bill, and the bills of its changes.
 
-    The class has no slots, so that results are cached.
+    A change's bill is cached, because several fixes may use it. The class has no slots for this
+    reason.
     """
 
     job: Job
@@ -97,7 +98,7 @@ class BilledJob(Struct, frozen=True, dict=True):
         return self.with_change(change).bill.compute_usd
 
     def _rate_and_total(self, change: SetType) -> tuple[Rate, Decimal] | None:
-        """Returns the other type's rate and total; None if only a bill with lines can show them."""
+        """Returns the other type's rate and total; None if `BillOnType` cannot compute them."""
         other_type = self.market.types.get(change.instance_type)
         rate = self.market.hourly(self.job.region, self.job.kind, change.instance_type)
         if self._other_type_bill is None or other_type is None or rate is None:
@@ -130,11 +131,12 @@ def _is_comparable(current_bill: Bill, changed_bill: Bill) -> bool:
 
 
 class BillOnType(Struct, frozen=True):
-    """What the total of a job on one other type depends on, besides the type.
+    """The figures of a job from which its total on one other type is computed quickly.
 
-    `month_left_s`: the seconds from the start to the end of its calendar month; None without
-    volumes, or if unknown. `gb_month_usd`: the price of the volumes; 0 without volumes, None if
-    unknown.
+    `seconds`: the billed seconds of each instance. `counts`: the instances of each group.
+    `month_hours`: the hours of the start's calendar month. `month_left_s`: the seconds from the
+    start to the end of that month; None without volumes, or if unknown. `gb_month_usd`: the price
+    of the volumes; 0 without volumes, None if unknown.
     """
 
     seconds: Decimal
@@ -147,7 +149,10 @@ class BillOnType(Struct, frozen=True):
 
     @classmethod
     def from_job(cls, job: Job, market: Market) -> Self | None:
-        """Returns the figures of a job; None if its bill is not only compute and volumes."""
+        """Returns the figures of a job.
+
+        None if its bill has other parts than compute and volumes, or is unknown.
+        """
         seconds, basis = billed_seconds(job)
         if job.free or job.groups_unknown or job.warm_pool or seconds is None or basis == "prepaid":
             return None
@@ -180,7 +185,9 @@ class BillOnType(Struct, frozen=True):
     def total_usd(
         self, instance_type: InstanceType, rate: Rate, time_factor: Decimal
     ) -> Decimal | None:
-        """Returns the total at this rate; None if only a bill with lines can show it."""
+        """Returns the total at this rate. None if it needs a complete bill, such as over two
+        months.
+        """
         seconds, total = self.seconds * time_factor, self.compute_usd(rate, time_factor)
         if instance_type.is_ebs_billed is False or self.gb_month_usd == 0:
             return total
@@ -213,7 +220,9 @@ def spot_refusal(job: Job) -> str | None:
 
 
 def spot_capacity_refusal(job: Job) -> str | None:
-    """Returns why Spot capacity is too unlikely for its dollars to count; None if they count."""
+    """Returns why a saving on Spot does not count, as its capacity is too scarce; None if it
+    counts.
+    """
     has_several_instances = (job.instance_count or 0) > 1
     scarce_types = [g.instance_type for g in job.groups if _SCARCE_TYPES.match(g.instance_type)]
     if not has_several_instances or not scarce_types:
@@ -244,7 +253,7 @@ def change_refusal(change: Change, job: Job, *, savings_plan: bool) -> str | Non
 
 
 def limit_to_possible(detection: Detection, job: Job, market: Market) -> Detection:
-    """Returns the detection, in bucket `possible` if its saving is uncertain.
+    """Returns the detection, moved to bucket `possible` if its saving is uncertain.
 
     A saving is uncertain if it depends on an estimated rate or an unknown run time.
     """
@@ -270,7 +279,9 @@ def rate_estimate_basis(detection: Detection, job: Job, market: Market) -> str |
 
 
 def mark_estimated(detection: Detection) -> Detection:
-    """Adds a caution that the detection's dollars are estimates, if it has dollars."""
+    """Returns the detection with a caution that its dollars are estimates; unchanged without
+    dollars.
+    """
     if "$" in detection.summary or any("usd" in key.split("_") for key in detection.evidence):
         return replace(
             detection, caution=" ".join(filter(None, (detection.caution, _ESTIMATED_DOLLARS)))

@@ -43,7 +43,7 @@ class DropRun(Struct, frozen=True):
 
 
 class CutPhase(Struct, frozen=True):
-    """All occurrences of a phase together take `seconds` less, at least 0."""
+    """A phase takes `seconds` less, over all its occurrences together, but never less than 0 s."""
 
     phase: str
     seconds: Decimal

@@ -1,9 +1,10 @@
 """Savings: each fix is billed alone, then all fixes are applied and billed in one fixed order.
 
 The shares in this order sum to the totals, so avoidable + lost is never above the bill. A job can
-have one fix of the type and one of the count. If fewer hosts take over work, it can have only one
-of both. A fix whose rule another finding subsumes gets no dollars. Possible fixes are applied last
-and are never added to the others. Fixes that the family's own runs show come before guesses.
+have one fix of the type and one of the count. If the fix of the count gives hosts more work, the
+job can have only one of these two. A fix whose rule another finding subsumes gets no dollars.
+Possible fixes are applied last and are never added to the others. Fixes that the family's own runs
+show come before guesses.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Severities(Struct, frozen=True):
     ) -> Severity:
         """Returns the severity of one finding.
 
-        `is_priced`: False for findings that never have dollars; True for unknown dollars. A
+        `is_priced`: False if the finding never has dollars; True even if its dollars are unknown. A
         possible finding, or a range counted as 0, is at most low. Without dollars a finding is info
         unless its rule says otherwise.
         """
@@ -113,7 +114,10 @@ def allocate_savings(
     *,
     has_savings_plan: bool = False,
 ) -> Savings:
-    """Computes the dollars of every finding. The order of `detections` does not matter."""
+    """Returns every finding with its dollars, and the totals.
+
+    `detections`: in any order. `exemptions`: by the name of the rule.
+    """
     pairs = [
         (
             rule,
@@ -206,10 +210,10 @@ def _superseded(
     subsumed: Mapping[str, str],
     exemptions: Mapping[str, Exemption],
 ) -> dict[str, str]:
-    """Maps each superseded rule to the rule that wins.
+    """Returns, for each superseded rule, the rule that wins.
 
     A fix that saves something wins over a surer fix that may save nothing. Fixes of type and count
-    exclude each other if fewer instances take over work: another type may not manage it.
+    exclude each other if fewer instances take over work: another type may be too small for it.
     """
     superseded: dict[str, str] = {}
     rivals = [

@@ -83,7 +83,7 @@ _HOUR_S = Decimal(3600)
 def devices(usage: Measurements) -> tuple[Unit, int] | Missing:
     """Returns the unit and number of devices of each host: GPUs, or vCPUs without GPUs.
 
-    Returns why they are unknown otherwise.
+    If these are unknown, returns the reason.
     """
     metric = _metric(usage)
     count = usage.gpus if metric is Metric.GPU else usage.vcpu
@@ -242,7 +242,10 @@ def idle_capacity(
 
 
 def _hourly_usd(job: Job, market: Market) -> Decimal | None:
-    """Returns None if the groups' rates differ, because any group may be idle."""
+    """Returns the USD per hour of one instance; None if unknown.
+
+    None too if the groups' rates differ, because any group may be idle.
+    """
     rates = {market.hourly(job.region, job.kind, group.instance_type) for group in job.groups}
     usd = {None if rate is None else rate.usd for rate in rates}
     return usd.pop() if len(usd) == 1 else None

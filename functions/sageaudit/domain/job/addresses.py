@@ -3,7 +3,7 @@
 AWS's own registries and repositories: image_uri_config of aws/sagemaker-python-sdk at a248126
 (2026-08), all files and regions. Built-in algorithms and their GPU families: SageMaker developer
 guide (awsdocs/amazon-sagemaker-developer-guide at a869fa5, June 2023, the last public text); for
-XGBoost and k-means also a later public copy. In an account that is not AWS's, a repository with the
+XGBoost and k-means also a later public copy. In other accounts than AWS's, a repository with the
 name of an algorithm has a user's own image.
 """
 
@@ -142,7 +142,8 @@ _CUDA_BY_FRAMEWORK: dict[str, dict[Version, Version]] = {
 aws/deep-learning-containers (available_images.md, release notes, image lists) and in the SageMaker
 Python SDK's image_uri_config/huggingface.json."""
 _IMAGE_CACHE_SIZE = 32
-"""The number of cached image names; each type that a run is tried on needs the parsed name."""
+"""The number of images whose parsed name is cached. A run is tried on many types, and each trial
+needs the parsed name."""
 _TRAINING_REPOSITORY = re.compile(r"(?:huggingface-)?(pytorch|tensorflow|mxnet)-training")
 _CLUSTER_FRAMEWORKS = {"spark": "Spark", "ray": "Ray", "dask": "Dask"}
 _USUAL_FAMILIES = frozenset({"p2", "p3", "g4dn", "g5"})
@@ -151,7 +152,7 @@ _USUAL_FAMILIES = frozenset({"p2", "p3", "g4dn", "g5"})
 _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _IP_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}\Z")
 _NOT_BUCKETS = ("-s3alias", "--x-s3", "--ol-s3", "--table-s3")
-"""Endings of names that are not a bucket's: of access point aliases, and of directory, Object
+"""Endings of names that `bucket_name` rejects: of access point aliases, and of directory, Object
 Lambda and table buckets."""
 _DAY = re.compile(
     r"(?<!\d)(?:19|20)\d\d"
@@ -159,14 +160,15 @@ _DAY = re.compile(
     r"(?:[-_/.]|/day=)?(?:0[1-9]|[12]\d|3[01])(?:\d{4}|\d{6})?(?!\d)"
 )
 """A day in an address: alone, with a time of day, or as year=2026/month=05/day=20. A month does not
-match, because its data still grows."""
+match, because a month's data still grows."""
 _EPOCH = re.compile(r"(?<!\d)1[4-9]\d{8}(?:\d{3})?(?!\d)")
 _DATA_VERSION = re.compile(r"(?:\A|/)(?:dataset_?)?version[=_-]?[\w.-]{0,40}\d[\w.-]*(?=/|\Z)")
 """A version of data in an address. A bare `v1` does not match: it usually is the version of a
 layout, which gets new data."""
 _CONTENT_HASH = re.compile(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,64}(?![0-9a-z])")
 _EXECUTION = re.compile(r"(?:\A|/|/pipelines-)(?=[a-z0-9]*\d[a-z])[a-z0-9]{12}(?=[/-]|\Z)")
-"""A pipeline execution's id: twelve mixed letters and digits, unlike a word and a number."""
+"""A pipeline execution's id: twelve mixed letters and digits. A word followed by a number does not
+match."""
 _OBJECT_VERSION = re.compile(r"\?(?:\S*&)?versionid=\w", re.IGNORECASE)
 _MUTABLE_ADDRESS = re.compile(r"(?:\A|[/=_-])(?:latest|current|newest|live)(?=[/._-]|\Z)")
 CODE_INPUTS = frozenset({"code", "entrypoint", "sm_drivers", "jars", "py-files", "flow"})
@@ -278,7 +280,7 @@ def builtin_algorithm(image: str | None) -> BuiltInAlgorithm | None:
 
 
 def _xgboost(label: str) -> BuiltInAlgorithm:
-    """XGBoost has no GPU family before 1.2-1, which has P2 and P3. From 1.7-1 on it has no P2."""
+    """GPU families: none before XGBoost 1.2-1; P2 and P3 in 1.2-1; no P2 from 1.7-1 on."""
     match = _XGBOOST_VERSION.match(label)
     # The tags 1 and latest are release 0.72.
     version = tuple(int(part) for part in match.groups()) if match else (0, 72, 1)
@@ -321,9 +323,9 @@ def s3_inputs(kind: JobKind, answer: Mapping[str, Any]) -> Iterator[S3Input]:
 def is_data_pinned(inputs: Iterable[tuple[str | None, str | None]]) -> bool | None:
     """Returns whether every input names a version of its data; None if that is unknown.
 
-    `inputs` are pairs of name and S3 address. Data that is not in S3 may change unnoticed. Without
-    any data input, the job's code fetches its data itself. True is a convention, not a proof, since
-    an object may have been overwritten.
+    `inputs` are pairs of name and S3 address. The result is None if an input is not in S3, or if
+    there is no data input because the job's code fetches its data itself. True is a convention, not
+    a proof, since an object may have been overwritten.
     """
     pairs = list(inputs)
     pinned = [_has_version(address) for _, address in pairs if address is not None]

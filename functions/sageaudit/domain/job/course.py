@@ -145,8 +145,8 @@ def phases_without_transitions(
 def as_of(job: Job, time: datetime) -> Job:
     """Returns a running job as of `time`: its open phase lasts until then.
 
-    A finished job is returned unchanged. A phase that starts after `time` stays open: clocks
-    differ.
+    A finished job is returned unchanged. If the open phase starts after `time`, because clocks
+    differ, it stays open.
     """
     if job.finished:
         return job
@@ -160,7 +160,7 @@ def as_of(job: Job, time: datetime) -> Job:
 
 
 def work_phase_name(job: Job) -> str:
-    """Returns the first phase in which the job's own code ran; "Training" if unknown."""
+    """Returns the name of the first phase that ran the job's own code; "Training" if unknown."""
     return next((phase.name for phase in job.phases if is_work_phase(phase)), "Training")
 
 
@@ -209,7 +209,7 @@ def seconds_until_limit(job: Job, limit: str) -> Decimal | None:
     """Returns the seconds of the run that count towards `limit`, in all attempts; None if unknown.
 
     MaxWait counts waiting and work since the request, MaxRuntime only the work. AWS does not say
-    whether the training seconds include every attempt. For a restarted run, the phases are summed.
+    whether the training seconds include every attempt, so a restarted run's phases are summed.
     """
     if limit == MAX_WAIT:
         if job.created_at is None or job.ended_at is None:

@@ -70,8 +70,8 @@ _PIPELINE = re.compile(r":pipeline/([^/]+)/execution/")
 def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
     """Returns the stored form of a Describe* answer. Sanitizing the result again changes nothing.
 
-    A setting that AWS's own answer lacks becomes null. `key` is the key of the fingerprint; None
-    makes no fingerprint. Raises MalformedData for an impossible value.
+    A setting that AWS's own answer lacks becomes null. `key` is the secret key of the fingerprint;
+    without it, no fingerprint is stored. Raises MalformedData for an impossible value.
     """
     sanitized = read_fields(answer, STORED_FIELDS, _sanitize_field)
     kind = kind_from_answer(answer)
@@ -196,7 +196,10 @@ _TEXTS: Mapping[StoredAs, Callable[[str], str | None]] = {
 def _derive_settings(
     answer: Mapping[str, Any], sanitized: Mapping[str, Any], key: bytes | None
 ) -> dict[str, Any]:
-    """A stored answer keeps what was derived before, because its sources are no longer there."""
+    """Returns the values to store under `Derived`.
+
+    A stored answer keeps its earlier values, because their sources are no longer in the answer.
+    """
     stored = answer.get(DERIVED)
     if isinstance(stored, Mapping):
         flags = hints.from_stored(fields.section(stored, "Hints"))
@@ -236,10 +239,11 @@ def parse(
     region: str | None = None,
     key: bytes | None = None,
 ) -> Job:
-    """Parses one job.
+    """Returns the job of a Describe* answer and its tags.
 
-    Account and region default to the ARN's. Without `key` the job gets no fingerprint. Raises
-    MalformedData if the kind is unknown, or a field has an impossible value.
+    `account` and `region` default to those of the ARN. `key` is the secret key of the fingerprint;
+    without it, the job gets none. Raises MalformedData if the kind is unknown, or a field has an
+    impossible value.
     """
     kind = kind_from_answer(answer)
     if kind is None:

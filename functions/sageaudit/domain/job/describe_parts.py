@@ -188,11 +188,11 @@ def free_reason(answer: Answer) -> str | None:
 
 
 def metric_names(answer: Answer) -> tuple[str, ...]:
-    """Returns the names of at most 40 algorithm metrics that SageMaker publishes, in their order.
+    """Returns the names of the algorithm metrics that SageMaker publishes, at most 40.
 
-    If the answer has final values, only metrics with a final value were published: XGBoost defines
-    36 and publishes 2. For a trial of a tuning job, only its objective is returned, since no rule
-    reads another metric.
+    If the answer has final values, only metrics with a final value were published. XGBoost defines
+    36 metrics and publishes 2. For a tuning job's trial, only the objective is returned, since no
+    rule reads another metric.
     """
     algorithm = fields.section(answer, "AlgorithmSpecification")
     names = (fields.text(item, "Name") for item in fields.items(algorithm, "MetricDefinitions"))
@@ -229,9 +229,9 @@ def objective(answer: Answer) -> Objective | None:
 def image_pull_in_download(answer: Answer) -> bool | None:
     """Returns whether a Downloading phase's message mentions the image; None without messages.
 
-    The message proves neither that no image was pulled nor that the pull took the time. In 83
-    recorded jobs it is "Downloading input data" until 2023, and "Downloading the training image"
-    since February 2024.
+    A mention does not prove that the pull took the time. Without a mention, an image may still have
+    been pulled. In 83 recorded jobs the message is "Downloading input data" until 2023, and
+    "Downloading the training image" since February 2024.
     """
     messages = [
         message
@@ -259,8 +259,8 @@ def uploads(answer: Answer) -> tuple[ProcessingOutput, ...]:
 def batch(answer: Answer) -> TransformBatching:
     """Returns how a transform job sends requests to its container.
 
-    AWS's 0 for `max_concurrent` becomes None: the container may set the number, else it gets one
-    request at a time (CreateTransformJob).
+    AWS's 0 for `max_concurrent` becomes None. It means that the container may set the number;
+    otherwise the container gets one request at a time (CreateTransformJob).
     """
     return TransformBatching(
         strategy=fields.text(answer, "BatchStrategy"),
@@ -270,7 +270,7 @@ def batch(answer: Answer) -> TransformBatching:
 
 
 def tuning(answer: Answer) -> TuningSettings:
-    """Returns a tuning job's settings, and the numbers of its training jobs."""
+    """Returns a tuning job's settings, and the number of its training jobs by status."""
     config = fields.section(answer, "HyperParameterTuningJobConfig")
     limits = fields.section(config, "ResourceLimits")
     counters = fields.section(answer, "TrainingJobStatusCounters")

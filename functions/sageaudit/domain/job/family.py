@@ -69,8 +69,8 @@ def family(job: Job, tag: str | None = None) -> str:
 def shared_name(name: str) -> str:
     """Returns the name under which families are compared.
 
-    Each roll-up is a family of its own. The ARN of a tuning job therefore becomes `tuning/<stem>`.
-    Other names are returned unchanged.
+    Each roll-up is a family of its own, named by its ARN. Such a name becomes `<kind>/<stem>`, so
+    that tuning jobs with similar names can be compared. Other names are returned unchanged.
     """
     ref = JobRef.from_arn(name)
     return name if ref is None else f"{ref.kind.value}/{stem(ref.name)}"
@@ -101,7 +101,7 @@ def _is_random(part: str) -> bool:
 
 
 def fingerprint_settings(kind: JobKind, answer: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the values that make two runs the same; None for roll-ups.
+    """Returns the values that are equal if two runs are the same; None for roll-ups.
 
     `answer` is AWS's own Describe answer, because the stored form lacks some of these values.
     """

@@ -21,8 +21,8 @@ from sageaudit.domain.moments import YEARS_TEXT, as_utc, has_valid_year
 from sageaudit.errors import MalformedData
 
 _MILLISECONDS_FROM = 100_000_000_000
-"""Epoch numbers from this on are milliseconds. Seconds stay below it until the year 5138, and
-milliseconds have been above it since 1973."""
+"""Epoch numbers of at least this size are milliseconds, and smaller ones are seconds. Seconds reach
+it in the year 5138; milliseconds passed it in 1973."""
 _MAX_NUMBER = 10**9
 """No job has more seconds, instances or GB than this; sums of larger numbers would overflow."""
 _DIGITS = re.compile(r"-?\d{1,17}(?:\.\d+)?\Z")
@@ -174,7 +174,7 @@ def _from_epoch(number: float) -> datetime:
 class StoredAs(enum.Enum):
     """How a field is stored.
 
-    Members with a text as value store text that users see. The value says what that text is.
+    A member whose value is a text stores text that users see. The value describes that text.
     """
 
     COUNT = enum.auto()

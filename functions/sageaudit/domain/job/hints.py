@@ -4,8 +4,8 @@ These sources may contain secrets, so only flags, one small number and words of 
 returned.
 
 Settings are read as pairs of name and text, in lower case and of limited number and length. The SDK
-writes each hyperparameter as JSON (`"cosine"` with its quotes, `true`, `16`), and twice for a
-tuning job. Configurations may be nested.
+writes each hyperparameter as JSON (`"cosine"` with its quotes, `true`, `16`). For a tuning job, it
+writes JSON inside JSON. Configurations may be nested.
 
 Sources of the names: the SDK's switches (aws/sagemaker-python-sdk: estimator.py,
 pytorch/estimator.py, and `mp_parameters` of modules/distributed.py), Hugging Face's
@@ -67,16 +67,17 @@ _LIBRARIES = {"horovod": "horovod", "horovodrun": "horovod", "deepspeed": "deeps
               "mirroredstrategy": "mirrored", "multiworkermirroredstrategy": "mirrored",
               "accelerate": "accelerate"}  # fmt: skip
 _TEXT_ONLY_LIBRARIES = frozenset({"accelerate"})
-"""Words that show a distribution only in a setting's text. In a setting's name they mean a library
-that single processes use, too."""
+"""Libraries that show distributed training only if the text of a setting names them. In the name of
+a setting, they may also be used by single processes."""
 DISTRIBUTIONS = ("smddp", "smp", "horovod", "deepspeed", "fsdp", "ddp", "mirrored", "xla",
                  "accelerate", "parameter_server", "mpi")  # fmt: skip
-"""The kinds of distributed training, the most specific first. MPI or torchrun also launch Horovod,
-SMP and DeepSpeed."""
+"""The kinds of distributed training, the most specific first, because MPI or torchrun may also
+launch Horovod, SMP and DeepSpeed."""
 _REVERSING_WORDS = frozenset(
     {"no", "disable", "without", "eval", "backend", "level", "loss", "scale"}
 )
-"""Words that reverse the meaning of a name, or make it a detail of another switch."""
+"""A setting whose name has one of these words shows no feature. The word reverses the name's
+meaning, or makes it a detail of another setting."""
 _HALF_PRECISION_NAMES = frozenset({"fp16", "bf16", "fp8", "float16", "bfloat16", "amp", "apex"})
 _HALF_WORDS = frozenset({"fp16", "bf16", "float16", "bfloat16"})
 _HALF_PRECISION = re.compile(
@@ -186,9 +187,7 @@ def _decode(value: Any) -> Any:
 
 
 def _options(words: list[str]) -> Iterator[UserSetting]:
-    """Reads the launcher, and options such as `--fp16`, `--num-workers 4` and
-    `trainer.precision=16`.
-    """
+    """Yields the launcher and options such as `--num-workers 4` and `trainer.precision=16`."""
     for position, word in enumerate(words):
         name, assigned, value = word.partition("=")
         following = words[position + 1] if position + 1 < len(words) else "-"
@@ -279,7 +278,7 @@ def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
 
 
 def _is_half_precision(setting: UserSetting) -> bool:
-    """Configuration files of DeepSpeed and Accelerate count, since they usually set 16 bits."""
+    """A configuration file of DeepSpeed or Accelerate counts, since it usually sets 16 bits."""
     if (
         not setting.is_enabled
         or setting.words & _REVERSING_WORDS

@@ -37,7 +37,8 @@ PARENT_KEYS: Mapping[str, RollUp | None] = {
     "MonitoringScheduleArn": None,
     "TrainingJobArn": None,
 }
-"""The keys of a Describe answer that may have a parent's ARN, each with its roll-up or None.
+"""The keys of a Describe answer that may have a parent's ARN, each with the parent's kind of
+roll-up; None if the parent is no roll-up.
 
 The first key with a value counts. So a training job of both a tuning and an AutoML job is in the
 sum of the tuning job."""
@@ -134,7 +135,7 @@ class Job(Struct, frozen=True):
 
     `training_s` and `billable_s` are wall-clock seconds, not multiplied by instances. `groups` is
     empty if no instance type is known. `fingerprint` is a keyed hash of image, data, entry point,
-    hyperparameters and environment. The last two are not kept.
+    hyperparameters and environment. Hyperparameters and environment themselves are not kept.
     """
 
     kind: JobKind
@@ -294,7 +295,7 @@ def sum_if_complete(parts: Iterable[Decimal | None]) -> Decimal | None:
 
 
 def duration_text(seconds: Decimal | None) -> str:
-    """Formats seconds as `45 s`, `12 min 4 s`, `3 h 2 min` or `2 d 4 h`; `unknown` for None.
+    """Returns seconds as `45 s`, `12 min 4 s`, `3 h 2 min` or `2 d 4 h`; `unknown` for None.
 
     It rounds to seconds, then to the smaller unit, so that rounded seconds give the same text.
     """
@@ -324,5 +325,5 @@ def round_half_up(value: Decimal) -> int:
 
 
 def minutes_text(minutes: float | Decimal) -> str:
-    """Formats minutes, rounded to whole minutes, such as `8 h 59 min`."""
+    """Returns minutes as text, rounded to whole minutes, such as `8 h 59 min`."""
     return duration_text(Decimal(round_half_up(Decimal(minutes))) * _MINUTE_S)

@@ -121,7 +121,7 @@ class RollUp(Struct, frozen=True, kw_only=True):
 
     @property
     def cost_label(self) -> str:
-        """A text for people that says which jobs have a roll-up's cost."""
+        """Why a roll-up has no cost of its own, in text for people."""
         return f"the cost is on the {self.children_label} that it launched"
 
 
@@ -156,8 +156,8 @@ class KindSpec(Struct, frozen=True, kw_only=True):
     has_transitions: bool = False
     """Whether answers have a secondary status and its transitions, which show the phases."""
     required_key: str = "RoleArn"
-    """A key that every request and every definition of a roll-up's jobs has. An answer without it
-    is incomplete, so a missing setting may still be set."""
+    """A key that every request has, and every definition of a roll-up's jobs. An answer without
+    this key is incomplete, so the absent settings are unknown."""
     image_path: str | None = None
     """The path of the container's image in answers and requests; None for a kind without an
     image."""

@@ -146,7 +146,10 @@ def parse_job_end_event(
 def _check_account_and_region(
     event: Mapping[str, Any], ref: JobRef, *, accounts: Collection[str], regions: Collection[str]
 ) -> None:
-    """Only EventBridge sets the account and region of an event, so other events lack them."""
+    """Raises RejectedEvent unless account and region of event and ARN agree and are allowed.
+
+    Only EventBridge sets the account and region of an event. Other events lack them.
+    """
     for source, account in (("ARN", ref.account), ("event", event.get("account", ref.account))):
         if not isinstance(account, str) or account not in accounts:
             raise RejectedEvent("wrong_account", f"the {source}'s account is not on the allow-list")
@@ -212,7 +215,7 @@ class DescribedRun(Struct, frozen=True):
 
 
 def parse_described_run(ref: JobRef, answer: Mapping[str, Any]) -> DescribedRun:
-    """Reads the run from a Describe answer.
+    """Returns the run that a Describe answer is about.
 
     Raises MalformedData, or RejectedEvent if the answer is about another job than `ref`.
     """

@@ -26,7 +26,7 @@ _MISSING = object()
 
 
 class Setting(Struct, frozen=True):
-    """How a setting is stored, its paths in requests of other kinds, and AWS's default.
+    """How a setting is stored, its paths by kind of job, and AWS's default.
 
     A roll-up's definitions have the same paths as the jobs that it launches.
     """
@@ -130,7 +130,7 @@ def setting_paths(kind: JobKind, body: Mapping[str, Any], setting: str) -> tuple
 
 
 def read_settings(kind: JobKind, stored: Mapping[str, Any]) -> dict[str, dict[str, SettingValue]]:
-    """Returns the values of a stored answer, by setting and full path.
+    """Returns the values of the settings in a stored answer, by setting and full path.
 
     Settings that are absent from the answer or unknown are left out.
     """

@@ -2,8 +2,8 @@
 
 A rate for a type and region in the policy applies first, because a person wrote it. Next comes the
 rate from a cost report, from its first day on. Otherwise a percentage is taken off the list price:
-the instance family's, or else the component's. The two percentages are never added up. None is
-taken off a company's own rate, which is already net of discounts.
+the instance family's, or else the component's. The two percentages are never added up. No
+percentage is taken off a company's own rate, which is already net of discounts.
 
 A Savings Plan is not a price but a commitment that is paid whether used or not. Under a plan, every
 figure stays at list value, and says that its cash effect depends on the plan's utilisation.
@@ -158,7 +158,10 @@ class OwnPrices(Struct, frozen=True):
 
 
 def with_own_prices(market: Market, discounts: Discounts, day: date | None = None) -> Market:
-    """Returns the market at the company's own prices of `day`, or at the newest for None."""
+    """Returns the market at the company's own prices of `day`.
+
+    If `day` is None, the newest own prices apply.
+    """
     if not discounts.has_own_prices:
         return market
     return market.with_prices(OwnPrices(market.prices, discounts, day))

@@ -109,8 +109,8 @@ class Policy(Struct, frozen=True):
     """Settings for certain jobs, which `for_job` applies."""
     exemptions: tuple[FamilyExemption, ...] = ()
     tags_may_accept: frozenset[str] | None = None
-    """The rules whose findings a job's own tag may accept. None: all rules that hide no lost
-    dollars."""
+    """The rules whose findings a job's own tag may accept. None: each rule decides
+    (`can_tag_accept`)."""
     cost_tag_names: tuple[str, ...] = ()
     """The cost tags (`tags.show`) whose values are columns of the history."""
     discounts: Discounts = Discounts()
@@ -328,8 +328,10 @@ def exemptions(
 
 
 def _can_tag_accept(policy: Policy, rule: RuleInfo, rule_by_name: Mapping[str, RuleInfo]) -> bool:
-    """Without a setting in the policy, the rule and all rules that it subsumes decide. Otherwise
-    anyone who may tag a job could hide what the job lost.
+    """Returns whether a job's own tag may accept the rule's findings.
+
+    Without a setting in the policy, the rule and all rules that it subsumes must allow it.
+    Otherwise anyone who may tag a job could hide what the job lost.
     """
     if policy.tags_may_accept is not None:
         return rule.name in policy.tags_may_accept
@@ -347,7 +349,7 @@ def _refusal(rule_names: list[str]) -> str:
 def _read_until(words: list[str]) -> date | None:
     """Returns the last day of an exemption; None without one.
 
-    Raises ValueError for an invalid date, so that a mistake never exempts without an end.
+    Raises ValueError for an invalid date. A typing mistake must not make an exemption endless.
     """
     if not words:
         return None

@@ -27,7 +27,8 @@ MAX_ROUTED_CHANNELS = 90
 writes the digests of all these channels."""
 _DEFAULT_MAX_PER_HOUR = 20
 """The default limit for Slack and Teams. Our choice: nobody reads more in an hour. A topic has no
-limit, because filtered subscriptions may not get the message that lists the held messages."""
+limit by default, because a filtered subscription may not get the message that lists the held
+messages."""
 CHANNEL_NAME = "[a-z][a-z0-9]*(?:-[a-z][a-z0-9]*)*"
 """The pattern of a channel's name."""
 _NAME = re.compile(rf"{CHANNEL_NAME}\Z")
@@ -37,7 +38,7 @@ into a function's environment of 4 KB."""
 _CONDITIONS = ("account", "tag", "owner", "family", "kind", "rule", "min_month_severity",
                "min_usd_per_month")  # fmt: skip
 _MESSAGE_CONDITIONS = _CONDITIONS[_CONDITIONS.index("rule") :]
-"""The conditions that only messages can meet, not lines about a job."""
+"""The conditions on messages. A line about a job cannot meet them."""
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}\Z")
 _TOPIC_ARN = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}\Z")
 _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+\Z")

@@ -48,7 +48,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 _NUMBER_OPERATORS = frozenset({"<", "<=", ">", ">="})
 _MET_WHEN_UNSET = frozenset({"!=", "<", "<="})
-"""The operators that a missing value meets: it is neither equal nor too high."""
+"""A setting without a value meets these operators, because it is neither equal nor too high."""
 Catalogue = Mapping[str, Mapping[str, str]]
 """The units of each rule's thresholds: by rule name, then by threshold name."""
 _PERCENT_PREFIX = "percent of "

@@ -30,12 +30,13 @@ DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sun
 OFF = "off"
 WEEK_DAYS = 7
 _LAST_HOUR = 22
-"""The last hour of a digest. It may be started again an hour later, on the same day."""
+"""The latest hour of a digest. A digest that is started again an hour later is still sent on the
+same day."""
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]\Z")
 _SOME_MONDAY = date(2026, 1, 5)
 _AUDIT_DELAY = timedelta(hours=1)
-"""A job's audit is written within this time after the job's end. No day is summed earlier. Our
-choice."""
+"""A job's audit is written at most this long after the job's end. So a day is not summed before
+then. Our choice."""
 
 
 class MemberAccounts(Struct, frozen=True):

@@ -64,7 +64,7 @@ class TableReader:
     ) -> Decimal:
         """Returns an amount of 0 or more. Raises BadPolicy for any other value.
 
-        Without a `default`, an absent key raises BadPolicy, too.
+        Without a `default`, an absent key raises BadPolicy, too. `unit` is the unit in the error.
         """
         self.read_keys.add(key)
         value = self.table.get(key, default)

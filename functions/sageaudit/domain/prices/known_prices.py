@@ -1,7 +1,7 @@
 """Prices that sources know, what the company paid, and which price was in force on a day.
 
 AWS does not publish when a price changed; only the days on which a price was read are known. On a
-day between two different prices the newer price is used, and both are shown. A rate of the company
+day between two different prices, the newer price is used, and both are shown. A rate of the company
 is valid from its first day until a newer rate is known.
 """
 
@@ -23,8 +23,8 @@ from sageaudit.domain.money import format_rate
 from sageaudit.domain.prices.market import Era, Rate
 
 SAME_PRICE_TOLERANCE = Decimal("0.002")
-"""The share by which two prices may differ and still be one price. AWS rounds one price differently
-in different products; the largest difference was 0.18%."""
+"""Two prices count as one price if they differ by at most this share. AWS rounds one price
+differently in different products; the largest difference was 0.18%."""
 _DATE_SPAN = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{2})(?:-(?P<day>\d{2}))?)?")
 
 TYPE = re.compile(r"ml\.[a-z0-9-]{1,30}\.[a-z0-9-]{1,30}")
@@ -36,9 +36,9 @@ OWN_RATE_SOURCE_PREFIX = "learnt from "
 
 
 class DatedRate(Struct, frozen=True):
-    """A rate, and the first and last day on which it was in force.
+    """A rate, and the first and last day on which it is known to be in force.
 
-    `has_vague_dates`: the price was read at an unknown time between these days.
+    `has_vague_dates`: the price was read on an unknown day between the two.
     """
 
     rate: Rate
@@ -50,7 +50,7 @@ class DatedRate(Struct, frozen=True):
     def from_observation(
         cls, usd: Decimal, observed_on: str, source: str, note: str | None = None
     ) -> DatedRate:
-        """Makes a rate from a price that was read on `observed_on`.
+        """Returns the rate of a price that was read on `observed_on`.
 
         `observed_on`: a day, month or year, or a span (`2021/2022`). Raises ValueError for any
         other form.
@@ -85,7 +85,7 @@ class SourcePrices(Protocol):
         """The source and its date, stored with the audit; None if nothing was read."""
 
     def quote(self, region: str, component: Component, product: str) -> Quote:
-        """Returns USD per on-demand instance-hour, or per GB-month if `product` is ML storage."""
+        """Returns the rates in USD per on-demand instance-hour or, for ML storage, per GB-month."""
 
     def usage_type(self, region: str, component: Component, product: str) -> str | None:
         """Returns the usage type as bills show it; None if unknown."""
@@ -99,7 +99,10 @@ class PriceSource(Protocol):
 
 
 def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
-    """Returns the rate in force on `day`, or the newest if `day` is None. None without rates."""
+    """Returns the rate in force on `day`, or the newest if `day` is None. None without rates.
+
+    If the price of `day` is not certain, `note` and `price_age` of the rate say so.
+    """
     if not rates:
         return None
     newest = max(rates, key=lambda rate: (rate.last_day, rate.first_day))
@@ -166,8 +169,9 @@ def _span(text: str) -> tuple[date, date]:
 class RateBasis(StrEnum):
     """What a company's own rate counts.
 
-    `net`: the on-demand price after discounts, without hours that a Savings Plan covers.
-    `amortised`: the average over all hours, with covered hours at the plan's cost.
+    `net`: the on-demand price after discounts. Hours that a Savings Plan covers do not count.
+    `amortised`: the average over all hours. Hours that a Savings Plan covers count at the plan's
+    cost.
     """
 
     NET = "net"
@@ -220,7 +224,7 @@ class OwnRates(Struct, frozen=True):
     def on(self, region: str, component: Component, what: str, day: date | None) -> Rate | None:
         """Returns the own rate of a day, or the newest if `day` is None.
 
-        None before the first rate.
+        Returns None if `day` is before the first rate, or if there are no rates.
         """
         rates = self.by_key.get(_key(region, component, what), ())
         dated = [self._dated_rate(rate) for rate in rates]
@@ -248,7 +252,7 @@ class OwnRates(Struct, frozen=True):
 
 
 def group_own_rates(basis: RateBasis, account: str | None, rates: Iterable[OwnRate]) -> OwnRates:
-    """Groups the rates by product, in the order of their days."""
+    """Returns the rates grouped by product, in the order of their days."""
     by_key: dict[str, list[OwnRate]] = {}
     for rate in sorted(rates, key=lambda rate: (rate.key, rate.first)):
         by_key.setdefault(rate.key, []).append(rate)
@@ -256,7 +260,7 @@ def group_own_rates(basis: RateBasis, account: str | None, rates: Iterable[OwnRa
 
 
 def merge_own_rates(old_rates: OwnRates, new_rates: OwnRates) -> OwnRates:
-    """Returns the new rates, and the old rates of other products or days."""
+    """Returns the new rates, and the old rates whose product or days the new rates do not cover."""
     rates = [
         rate
         for rate in old_rates.rows

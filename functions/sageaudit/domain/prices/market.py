@@ -20,7 +20,7 @@ from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component, JobKind
 
 MIN_WORKLOADS = 2
-"""The fewest measured workloads that make a range: our choice."""
+"""The fewest measured workloads from which a range is made: our choice."""
 _PLACES = Decimal("0.0001")
 _ONE = Decimal(1)
 
@@ -31,7 +31,7 @@ ESTIMATE_TOLERANCE = Decimal("0.01")
 """The share by which an estimated rate may be wrong. 98.6% of 2,186 pairs of SageMaker's and EC2's
 rates are within 1% of their family's factor."""
 _MARKET_CACHE_SIZE = 8
-"""The number of related markets that each market caches: the jobs of a day run on few types."""
+"""The number of related markets that each market caches. The jobs of a day run on few types."""
 Era = Literal["today", "past", "before_known", "ambiguous"]
 """How a price's date relates to the job's day. `today`: the newest known price. `past`: an earlier
 price. `before_known`: the day is before any known price. `ambiguous`: the day is between two
@@ -56,8 +56,8 @@ class Precision(enum.StrEnum):
 
 
 UNKNOWN_PRECISION = frozenset({Precision.HALF, Precision.FP32})
-"""The precisions that a run of unknown precision may have. A measured ratio without TF32 counts
-too."""
+"""The precisions that a run of unknown precision may have. Measured ratios of FP32 without TF32
+count too."""
 
 
 class GpuPeaks(Struct, frozen=True):
@@ -75,11 +75,12 @@ class GpuPeaks(Struct, frozen=True):
 
 
 class GpuRatio(Struct, frozen=True):
-    """The training throughput of the GPU `fast` over that of the GPU `slow`.
+    """The training throughput of the GPU `fast` divided by that of the GPU `slow`.
 
     `times_low` and `times_high`: the lowest and highest ratio over the workloads. `works`: the
-    number of workloads that one suite ran on both; 0 for a ratio from two suites, or through a
-    third GPU `via`. `stand_ins`: GPUs measured in place of similar ones.
+    number of workloads that one suite ran on both GPUs. It is 0 if the ratio comes from two suites,
+    or from ratios of both GPUs to a third GPU (`via`). `stand_ins`: GPUs that were measured in
+    place of similar ones.
     """
 
     fast: str
@@ -98,9 +99,9 @@ class GpuRatio(Struct, frozen=True):
 
 
 class RuntimeRange(Struct, frozen=True):
-    """The run time on another GPU relative to the current GPU, if the GPU is the limit.
+    """The run time on another GPU divided by the run time on the current GPU.
 
-    `rows`: the measured ratios behind the range.
+    The range applies if the GPU limits the speed. `rows`: the measured ratios behind the range.
     """
 
     low: Decimal
@@ -136,7 +137,10 @@ class UnmeasuredPrecisions(Struct, frozen=True):
 def runtime_range(
     current_gpu: str, other_gpu: str, ratios: Iterable[GpuRatio], precisions: frozenset[Precision]
 ) -> RuntimeRange | UnmeasuredPrecisions:
-    """Returns the widest range over all `precisions`, or those without a measured range."""
+    """Returns the widest range of run times over all `precisions`.
+
+    If a precision has no measured range, returns the precisions without one instead.
+    """
     both_ways = ((current_gpu, other_gpu), (other_gpu, current_gpu))
     rows = [row for row in ratios if (row.fast, row.slow) in both_ways]
     measured_precisions = {row.precision for row in rows if row.is_range}
@@ -164,9 +168,10 @@ def _ends(row: GpuRatio, *, slower: bool) -> tuple[Decimal, Decimal]:
 def fp32_peak_ratio(
     current_peaks: GpuPeaks, other_peaks: GpuPeaks, measured_range: RuntimeRange
 ) -> Decimal | None:
-    """Returns the current FP32 peak over the other GPU's; None if measured ranges cover it.
+    """Returns the current GPU's FP32 peak divided by the other GPU's, if it is a reason to check.
 
-    It is a reason to check, not a run-time ratio.
+    It is a reason if no ratio without TF32 was measured, and if it is above 1 and above the
+    measured range. Returns None otherwise. It is not a run-time ratio.
     """
     has_strict_range = any(row.precision is Precision.STRICT for row in measured_range.rows)
     if has_strict_range or not current_peaks.fp32_tflops or not other_peaks.fp32_tflops:
@@ -179,7 +184,7 @@ def fp32_peak_ratio(
 
 
 class Rate(NamedTuple):
-    """A price in USD per unit, with its date (ISO), source and the reason to doubt it.
+    """A price in USD per unit, with its date (ISO), its source and doubts about it (`note`).
 
     `as_of`: None without a date. `price_age`: how the date relates to the job's day. `other_usd`:
     the older of two prices if `price_age` is "ambiguous". `estimate_basis`: how an estimate was
@@ -215,8 +220,8 @@ class Rate(NamedTuple):
 def is_comparable(rate: Rate | None, other: Rate | None) -> bool:
     """Returns whether two rates are known and can be compared.
 
-    Both or neither must be negotiated, and both or neither past prices. An estimate can be compared
-    with a list price, but the caller must say so.
+    Either both or none of them must be negotiated, and either both or none must be past prices. An
+    estimate can be compared with a list price, but the caller must say so.
     """
     if rate is None or other is None:
         return False
@@ -256,7 +261,7 @@ class InstanceType(Struct, frozen=True):
 
 
 class Prices(Protocol):
-    """A price book. Each method returns a dated rate, or None if unknown."""
+    """A price book. The methods that read rates return None if a rate is unknown."""
 
     @property
     def version(self) -> str:
@@ -280,9 +285,9 @@ class Prices(Protocol):
 class Market(Struct, frozen=True, eq=False, dict=True):
     """Instance types and prices, from which a bill is computed.
 
-    `job_type`: the type of the job whose alternatives are priced. The jobs of one day, type and
-    policy share one market, which caches rates. Two markets are equal only if they are the same
-    object.
+    `job_type`: the instance type to which other types are compared; None without such a type. The
+    jobs of one day, type and policy share one market, which caches rates. Two markets are equal
+    only if they are the same object.
     """
 
     types: Mapping[str, InstanceType]

@@ -21,9 +21,9 @@ STORAGE = "VolumeUsage.gp2"
 ROLES = {
     kind.spec.component: role for kind in JobKind if (role := kind.spec.usage_role) is not None
 }
-"""By component, its role in usage types, such as `Train` in `EU-Train:ml.m5.large`."""
+"""The role of each component in usage types, such as `Train` in `EU-Train:ml.m5.large`."""
 SPOT_ROLE = "TrSpt"
-"""A role that one public note of 2026-09 mentions, billed at Spot rates. If a bill has the role, a
+"""A role billed at Spot rates, which one public text of 2026-09 mentions. If a bill has the role, a
 note says so, and no figure uses it."""
 _SERVICE = "AmazonSageMaker"
 _INSTANCES = "ML Instance"
@@ -72,7 +72,7 @@ class PriceListing(Struct, frozen=True):
 
 
 def read(documents: Iterable[object], region: str, component: Component) -> PriceListing:
-    """Reads the rates of a region and component from price-list documents, in any order."""
+    """Returns the rates of a region and component in price-list documents, in any order."""
     entries: dict[str, list[Entry]] = {}
     for document in documents:
         product = _matching_product(document, region, component)

@@ -87,10 +87,11 @@ def coverage(
     regions: Collection[str],
     accounts: Mapping[str, tuple[Decimal | None, Decimal]],
 ) -> Coverage:
-    """Compares AWS's usage with audited lines by usage type.
+    """Returns the comparison of AWS's usage with audited lines, by usage type.
 
-    `audited_usd` is the sum of the audits. `regions` are the scanned regions. `accounts` has the
-    bill (None if unknown) and the audited dollars of each account.
+    `days` are the first and last day. `audited_usd` is the sum of the audits. `regions` are the
+    scanned regions. `accounts` has the bill (None if unknown) and the audited dollars of each
+    account.
     """
     bill = sum((line.usd for line in spend.lines), _ZERO)
     jobs: dict[str, CoveredUsage] = {}

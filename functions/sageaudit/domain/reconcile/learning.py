@@ -37,13 +37,15 @@ MIN_USAGE = {"hours": Decimal("0.1"), "GB-months": Decimal("0.01")}
 """The minimum usage from which a rate is derived, by unit: 6 minutes, or at most a cent of storage.
 Our choice."""
 MAX_ROUNDING_ERROR = Decimal("0.005")
-"""The largest share of a rate that may be the rounding error of the report's costs. Our choice."""
+"""No rate is derived if the rounding of the report's costs may change it by more than this share.
+Our choice."""
 _JOB_AREAS = frozenset({JOBS, MANAGED_SPOT, OTHER})
 """The areas whose usage belongs, or may belong, to jobs."""
 _SAME_PRICE_TOLERANCE = Decimal("0.000001")
-"""Prices of two days count as equal up to this share of difference, beyond rounding."""
+"""Prices of two days count as equal if they differ by at most this share, beyond rounding
+errors."""
 _MIN_COMPARED_USAGE = Decimal("0.01")
-"""The price of usage below this quantity is not compared with the prices of other days."""
+"""If usage is below this quantity, its price is not compared with the prices of other days."""
 _QUANTITY_ERROR = Decimal("5e-11")
 """The rounding error of a quantity: AWS writes ten decimals."""
 _MIN_COST_DECIMALS = 2
@@ -138,7 +140,8 @@ def _product(usage: PaidUsage) -> Product | str:
 def _price_error(usage: PaidUsage, half_unit: Decimal) -> Decimal:
     """Returns the largest error of a price from the rounding of costs and quantities.
 
-    The worst case is that the rounding of all lines has the same sign.
+    `half_unit`: half of the last decimal of the costs. In the worst case, the rounding of all lines
+    has the same sign.
     """
     return usage.line_count * (half_unit + usage.price * _QUANTITY_ERROR) / usage.quantity
 
@@ -180,7 +183,7 @@ def _rate(
 def _average_notes(
     usages: Sequence[PaidUsage], usage_sum: PaidUsage, unit: str, half_unit: Decimal
 ) -> Iterator[str]:
-    """Yields nothing if all usage has one price."""
+    """Yields notes on an average rate; nothing if all usage has one price."""
     if usage_sum.covered_quantity:
         covered_percent = 100 * usage_sum.covered_quantity / usage_sum.quantity
         yield f"a Savings Plan covers {covered_percent:.0f}% of its {unit}"

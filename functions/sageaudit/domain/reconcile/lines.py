@@ -88,7 +88,7 @@ class ExcludedLines(Struct, frozen=True):
 
 
 class AwsSpend(Struct, frozen=True):
-    """The month's usage, and the excluded lines."""
+    """The usage that AWS reports, and the lines that are not usage."""
 
     lines: tuple[AwsLine, ...]
     excluded: tuple[ExcludedLines, ...] = ()
@@ -182,7 +182,7 @@ class UsageType(Struct, frozen=True):
 
 @lru_cache(maxsize=4_096)  # a bill of a million lines has a few hundred usage types
 def parse_usage_type(usage_type: str) -> UsageType:
-    """Splits a usage type. A text without a colon becomes a role with an empty `resource`."""
+    """Returns a usage type's parts. A text without a colon is a role with an empty `resource`."""
     prefix = _PREFIX.match(usage_type)
     role, _, resource = usage_type[prefix.end() if prefix else 0 :].partition(":")
     return UsageType(role, resource)
@@ -216,7 +216,11 @@ class AuditedLine(Struct, frozen=True):
 
 
 class AuditedMonth(Struct, frozen=True):
-    """The audited lines of a month, and the numbers of jobs and of lines that were left out."""
+    """The audited lines of a month, and numbers of jobs and lines.
+
+    `jobs`: the jobs with lines. `rollups`, `unauditable_jobs` and `running_jobs`: the jobs without
+    lines. `unpaid_lines`: the lines that are left out because AWS meters them elsewhere.
+    """
 
     lines: tuple[AuditedLine, ...]
     jobs: int = 0
@@ -227,7 +231,7 @@ class AuditedMonth(Struct, frozen=True):
 
     @property
     def estimated_lines(self) -> int:
-        """The number of lines at an estimated rate, which the history's sums include."""
+        """The number of lines at an estimated rate. The history's sums include these lines."""
         return sum(line.is_estimated for line in self.lines)
 
     @property

@@ -127,8 +127,8 @@ class UsageRow(Struct):
 class Reconciliation(Struct, frozen=True):
     """All rows, the largest first, and sums over them.
 
-    `usd_by_presence` has AWS's and the history's dollars. Its keys are a presence, and whether the
-    rows are of jobs.
+    `usd_by_presence` has AWS's and the history's dollars, by presence, and by whether the rows are
+    of jobs.
     """
 
     rows: tuple[UsageRow, ...]
@@ -138,9 +138,10 @@ class Reconciliation(Struct, frozen=True):
     audited: AuditedMonth
 
     def aws_usd(self, *presences: Presence, jobs_only: bool | None = None) -> Decimal:
-        """Returns AWS's dollars in rows with one of these presences, or in all.
+        """Returns AWS's dollars in rows with one of these presences.
 
-        `jobs_only` is True for rows of jobs only, and False for other rows only.
+        Without a presence, returns those in all rows. `jobs_only`: True for rows of jobs only,
+        False for other rows only, None for both.
         """
         amounts = (
             usd
@@ -150,7 +151,10 @@ class Reconciliation(Struct, frozen=True):
         return sum(amounts, _ZERO)
 
     def history_usd(self, *presences: Presence) -> Decimal:
-        """Returns the history's known dollars in rows with one of these presences, or in all."""
+        """Returns the history's known dollars in rows with one of these presences.
+
+        Without a presence, returns those in all rows.
+        """
         amounts = (
             usd
             for (presence, _), (_, usd) in self.usd_by_presence.items()
@@ -181,7 +185,7 @@ it."""
 
 
 def reconcile(spend: AwsSpend, audited: AuditedMonth) -> Reconciliation:
-    """Compares both sides by job and usage type."""
+    """Returns the comparison of both sides, by job and usage type."""
     rows = _aws_rows(spend.lines)
     unmatched: dict[_Key, UsageRow] = {}
     for line in audited.lines:

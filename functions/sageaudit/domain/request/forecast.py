@@ -37,7 +37,7 @@ _UNSET_VALUES = (None, False, "Off", 0, "")
 
 
 class DurationBasis(enum.StrEnum):
-    """The run time for which a request's dollars are computed."""
+    """The run time on which an amount of a request's cost is based."""
 
     HISTORY = "history"
     LIMIT = "limit"
@@ -152,9 +152,9 @@ class MaxCost(Struct, frozen=True):
 
 
 def max_cost(request: Request, job_at_limit: Job | None, job: Job, market: Market) -> MaxCost:
-    """Returns the maximum cost of one job.
+    """Returns the maximum cost of one requested job.
 
-    `job_at_limit` is the job as if it ran until its limit; None if it has no limit.
+    `job_at_limit` is `job` as if it ran until its limit; None if it has no limit.
     """
     limit = run_limit(request)
     if job.purchase is Purchase.TRAINING_PLAN:
@@ -186,10 +186,10 @@ _INSTANCES = (
 
 
 def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
-    """Returns the maximum cost of a tuning job: all its training jobs at the most expensive limit.
+    """Returns the maximum cost of a tuning job.
 
-    `trials` has the maximum cost of one training job for each definition. A limit on the search's
-    time may lower the sum.
+    This is the number of training jobs times the highest cost of one, or less if the search has a
+    time limit. `trials` has the maximum cost of one training job for each definition.
     """
     limit = run_limit(request)
     limits = f"{_SEARCH}.ResourceLimits"
@@ -230,7 +230,7 @@ def _grid_size(request: Request) -> int | None:
 
 
 def on_most_expensive_type(job: Job, request: Request, market: Market) -> Job:
-    """Returns the job on the most expensive of its preferred types: SageMaker may use any.
+    """Returns the job on its most expensive preferred type, since SageMaker may use any of them.
 
     The job is unchanged if it has no preferred types, or if a price is unknown.
     """

@@ -48,7 +48,8 @@ _CHECKED_KINDS = [kind for kind in JobKind if kind.value in {form.value for form
 _NOT_CHECKED_MESSAGE = ", which is not checked: it names no instances"
 _TOP_LEVEL = "the top level"
 _MIN_REQUEST_PARAMETERS = 2
-"""A file without a job's name needs at least this many parameters of a request to count as one."""
+"""A file without a job's name counts as a request if it has at least this many of a request's
+parameters."""
 _ARN_REGION_INDEX = 3
 """The index of the region among the parts of an ARN."""
 _ONE_PER_FILE_MESSAGE = ": give one request, pipeline definition or plan per file"
@@ -77,8 +78,9 @@ def recognise(
 ) -> ParsedFile:
     """Returns the requests in a parsed file.
 
-    `form` is the format; if it is None, the content decides. `pipeline` is the name of the pipeline
-    in the file. Raises MalformedData, with a message that says what to give instead.
+    `model` is AWS's service model. `form` is the file's format; if it is None, the content decides.
+    `pipeline` is the name of the pipeline in the file. Raises MalformedData, with a message that
+    says what to give instead.
     """
     if not isinstance(document, Mapping):
         reject_non_request(document)

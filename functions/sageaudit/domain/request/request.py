@@ -121,7 +121,7 @@ def without_paths(value: object, left_out: frozenset[Path], place: Path = ()) ->
 
 
 def matches(place: Path, pattern: str) -> bool:
-    """Returns whether a path matches a pattern, or contains a path that does.
+    """Returns whether `place` is the path of the pattern, or of an object around it.
 
     In a pattern, `[]` stands for any list index.
     """
@@ -153,9 +153,9 @@ _PLACEHOLDER_NAME = "job"
 class Origin(Struct, frozen=True):
     """Where a request is in its file.
 
-    `base_path` is the path of the request. `is_inline` is False if the request's parts have no path
-    of their own, because the request is a string or comes from a plan. `is_terraform` means that it
-    comes from a Terraform plan, which has snake-case names.
+    `base_path` is the path of the request. `is_inline` is True if the parts of the request have
+    paths in the file. They have none if the request is a string or comes from a plan.
+    `is_terraform` means that the request comes from a Terraform plan, which has snake-case names.
     """
 
     base_path: Path = ()
@@ -173,10 +173,10 @@ class Request(Struct, frozen=True, dict=True):
     `body` has the parameters as AWS's API takes them, with an UnknownValue for each unknown value.
     `label` names the request in its file, such as `step Train`. `name_source` says what names the
     job if the request does not: its pipeline, or AWS. `region` is the region in the file, or None.
-    `step` is the family's name in the history, from pipeline and step.
+    `step` is the family's name in the history, made of the names of pipeline and step.
 
     `tuning_request` is the tuning request that asks for this training job; None for other jobs.
-    `prefix` is the path inside that tuning request.
+    `prefix` is the path of this definition in `tuning_request`.
     """
 
     kind: JobKind
@@ -194,7 +194,8 @@ class Request(Struct, frozen=True, dict=True):
     parameters: Mapping[Path, str] = field(default_factory=dict)
     """The pipeline parameters whose default values are used, by path of the value."""
     invalid_paths: frozenset[Path] = frozenset()
-    """Paths that AWS refuses, and the right names of misspelled parameters. No rule judges them."""
+    """Paths that AWS refuses. A misspelled parameter adds the path of the right name, too. Rules
+    judge none of these paths."""
 
     @property
     def name_key(self) -> str:
@@ -225,7 +226,7 @@ class Request(Struct, frozen=True, dict=True):
         return self.value(path) not in (None, "", [], {})
 
     def unknown_reason(self, patterns: tuple[str, ...]) -> str | None:
-        """Returns why a value at one of these paths is unknown; None if all are known.
+        """Returns why a value at one of these paths is unknown or refused; None for known values.
 
         In a pattern, `[]` stands for any list index.
         """
@@ -294,9 +295,9 @@ class ParsedRequests(Struct, frozen=True):
 
 
 def make_job_planner(request: Request, region: str | None) -> Callable[[Decimal, datetime], Job]:
-    """Returns a function that makes the job as it would be after a run of this many seconds.
+    """Returns a function that makes the requested job as it would be after a run.
 
-    The function takes the seconds and the start time. `region` is the job's region. Raises
+    The function takes the run's seconds and the start time. `region` is the job's region. Raises
     MalformedData for an impossible value that no check of the request found.
     """
     prefix = request.kind.spec.prefix
@@ -331,7 +332,7 @@ def make_job_planner(request: Request, region: str | None) -> Callable[[Decimal,
 
 
 def _take_first_preference(body: dict[str, Any]) -> None:
-    """SageMaker uses the first preferred type if it has the capacity."""
+    """Sets the first preferred type, which SageMaker uses if it has the capacity."""
     for key in ("InstancePreferences", "InstanceConfigs"):
         config = body.get("ResourceConfig")
         if isinstance(config, Mapping) and not config.get("InstanceType"):

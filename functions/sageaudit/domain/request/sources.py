@@ -66,7 +66,8 @@ _KIND_BY_RESOURCE_TYPE = {
 }
 _PIPELINE_RESOURCE_TYPES = {"aws_sagemaker_pipeline", "awscc_sagemaker_pipeline"}
 TUNING_ARGUMENT_PREFIX = "hyper_parameter_tuning_job_"
-"""The prefix of AWS's names that arguments of aws_sagemaker_hyper_parameter_tuning_job omit."""
+"""Some of AWS's parameter names begin with this. The arguments of
+aws_sagemaker_hyper_parameter_tuning_job omit it."""
 _KNOWN_AFTER_APPLY = UnknownValue("known after apply")
 _UNCHANGING_ACTIONS = (["no-op"], ["read"], ["delete"], ["forget"])
 """The actions of a plan that neither create nor change a resource."""
@@ -82,8 +83,8 @@ def requests_in_definition(
 ) -> ParsedRequests:
     """Returns the requests of all steps of a pipeline, including those in branches of conditions.
 
-    `name` is the pipeline's name, which its definition does not contain. `label` is a prefix of
-    each step's label.
+    `name` is the pipeline's name, which its definition does not contain. `origin` says where the
+    definition is in its file. `label` is a prefix of each step's label.
     """
     defaults = _defaults(definition.get("Parameters"))
     requests, unchecked, remaining_characters = [], [], [_MAX_JOINED_CHARACTERS]
@@ -140,7 +141,10 @@ def _defaults(parameters: object) -> dict[str, Any]:
 def _steps(
     steps: object, place: Path, branch: str | None
 ) -> Iterator[tuple[Mapping[str, Any], Path, str | None]]:
-    """The last value is the branch of a condition that has the step; None outside conditions."""
+    """Yields each step, its path, and the branch of a condition that contains the step.
+
+    The branch is None outside conditions.
+    """
     if len(place) > 3 * _MAX_DEPTH or not isinstance(steps, list):
         return
     for index, step in enumerate(steps):
@@ -181,7 +185,7 @@ class _PipelineValues(Struct, frozen=True):
         return {key: self.resolve(item, (*place, key)) for key, item in value.items()}
 
     def _resolve_reference(self, reference: str, place: Path) -> Any:
-        """Anything but a parameter is an UnknownValue, which only a run has."""
+        """Returns an UnknownValue for anything but a parameter: only a run has its value."""
         name = reference.removeprefix(_PARAMETER_PREFIX)
         if name == reference:
             return UnknownValue(f"it is {reference} of the running pipeline")
@@ -388,7 +392,10 @@ def _aws_value(model: ApiModel, shape: str, value: Any, unknown: object) -> Any:
 
 
 def _unknown_part(unknown: object, key: str) -> object:
-    """Returns True if all of it is known only after apply, False if nothing is."""
+    """Returns what is unknown in the value under `key`.
+
+    True: the whole value is known only after apply. False: nothing is unknown.
+    """
     if unknown is True:
         return True
     return unknown.get(key, False) if isinstance(unknown, Mapping) else False

@@ -71,7 +71,10 @@ class Problem(Struct, frozen=True):
 
     @property
     def unjudged_paths(self) -> tuple[Path, ...]:
-        """The paths that no rule may judge: the refused path, and one that was probably meant."""
+        """The paths that no rule may judge.
+
+        These are the refused path and, for an unknown parameter, the path that was probably meant.
+        """
         if self.fault is not Fault.UNKNOWN or self.suggestion is None:
             return (self.path,)
         return self.path, (*self.path[:-1], self.suggestion)
@@ -218,7 +221,7 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 
 def _matches_pattern(pattern: str, value: str) -> bool:
-    """Returns True if the pattern cannot be tried."""
+    """Returns whether the value matches. True if the pattern cannot be tried."""
     compiled = _compiled(pattern)
     if compiled is None or len(value) > _MAX_MATCHED_LENGTH:
         return True

@@ -59,7 +59,7 @@ class Fit(NamedTuple):
     def size_refusal(self) -> TypeRefusal | None:
         """Returns why `other_type` does not fit the run, or None.
 
-        A certain reason comes before use that was not recorded.
+        A resource that is certainly too small comes before one whose use was not recorded.
         """
         unrecorded = None
         for resource in (
@@ -91,8 +91,10 @@ class Fit(NamedTuple):
         return TypeRefusal(Constraint.MEMORY, f"{Constraint.MEMORY.value}: {figures}")
 
     def _disk_refusal(self) -> TypeRefusal | None:
-        """A type without its own disk has the volume of the request. If the disk use was not
-        recorded, no type is refused, because most jobs use almost no disk.
+        """Returns a refusal if the other type has too little disk for the run, or None.
+
+        A type without its own disk has the volume of the request. If the disk use was not recorded,
+        no type is refused, because most jobs use almost no disk.
         """
         needed_gb, local_gb, current_gb = (
             self.demand.disk_gb.needed,
@@ -108,7 +110,7 @@ class Fit(NamedTuple):
         return TypeRefusal(Constraint.STORAGE, f"disk: {figures}")
 
     def _vcpu_refusal(self) -> TypeRefusal | None:
-        """The vCPUs are too few if a GPU would wait for them, or if the run would take too long."""
+        """Returns a refusal if a GPU would wait for the vCPUs, or the run would take too long."""
         need, offered = self.demand.vcpu, self.other_type.vcpu
         if offered >= self.current_type.vcpu:
             return None
@@ -132,10 +134,11 @@ class Fit(NamedTuple):
         return self.demand.vcpu_factor(self.other_type.vcpu / (1 + float(percent) / 100))
 
     def _gpu_memory_refusal(self) -> TypeRefusal | None:
-        """CloudWatch has only the sum of a host's GPUs, so one GPU may use all of it.
+        """Returns a refusal if the GPU memory may be too small, or None.
 
-        A sum that fits on one current GPU fits on any GPU of that size. A larger sum counts as
-        spread evenly, with headroom. Copies in data-parallel work do not add up.
+        CloudWatch has only the sum of a host's GPUs, so one GPU may use all of it. A sum that fits
+        on one current GPU fits on any GPU of that size. A larger sum counts as spread evenly, with
+        headroom. Copies in data-parallel work do not add up.
         """
         need, gpus = self.demand.gpu_memory_gib, self.current_type.gpus
         if not need.available:
@@ -217,10 +220,9 @@ def _generation(family: str) -> int:
 class TypeOffer(Struct, frozen=True):
     """A type other than the current type, with the checks that do not need the run.
 
-    `refusal` says why the type is not sold, or that its price cannot be compared.
-    `type_class_refusal` says why no run may move to it. `can_fit` means that only the price refuses
-    a type that is not larger than the current one. `is_cheaper_per_hour` is False for an estimated
-    price.
+    `refusal`: why the type is not sold, or that its price cannot be compared. `type_class_refusal`:
+    why no run may move to it. `can_fit`: the type is not larger, and only its price speaks against
+    it. `is_cheaper_per_hour`: False for an estimated price.
     """
 
     type: InstanceType

@@ -117,7 +117,11 @@ class RuntimeOnType(Fit):
         return max(math.ceil(self.current_type.gpus / self.other_type.gpus), 1)
 
     def _ratio(self) -> RuntimeRange | TypeRefusal | None:
-        """Returns None for the same GPU."""
+        """Returns the measured run-time range on the other GPU model; a refusal if none was
+        measured.
+
+        None for the same GPU.
+        """
         current_type, other_type = self.current_type, self.other_type
         if current_type.gpu_model == other_type.gpu_model:
             return self._same_model_refusal()
@@ -137,7 +141,11 @@ class RuntimeOnType(Fit):
         return frozenset({Precision.HALF}) if hints.mixed_precision else UNKNOWN_PRECISION
 
     def _same_model_refusal(self) -> TypeRefusal | None:
-        """A lower or unknown memory bandwidth is refused, since no work was measured on both."""
+        """Returns a refusal if the same GPU model has another memory size, or None.
+
+        The move is allowed if the other memory is known to be at least as fast. Otherwise no
+        measured work shows how long the run takes.
+        """
         current_type, other_type = self.current_type, self.other_type
         if current_type.gpu_memory_gib == other_type.gpu_memory_gib:
             return None
@@ -170,7 +178,9 @@ class RuntimeOnType(Fit):
         return f"{'; '.join(filter(None, sentences))}{self._data_sheets_text()}"
 
     def _data_sheets_text(self) -> str:
-        """The data sheets explain a refusal but do not decide it."""
+        """Returns the data sheets' figures of both GPUs, or "". They explain a refusal but do not
+        decide it.
+        """
         peaks = self.current_type.gpu_peaks, self.other_type.gpu_peaks
         if peaks[0] is None or peaks[1] is None:
             return ""
@@ -220,7 +230,10 @@ class RuntimeOnType(Fit):
         )
 
     def _has_one_busy_gpu(self, host: HostGpus) -> bool:
-        """False if a distribution is known: several GPUs that take turns look like one busy GPU."""
+        """True if one GPU of the host did all the work.
+
+        False if a distribution is known: several GPUs that take turns look like one busy GPU.
+        """
         return host.has_one_busy_gpu and self.job.hints.distribution is None
 
     def _explanation(self, ratio: RuntimeRange | None, busy_share: Decimal) -> str:

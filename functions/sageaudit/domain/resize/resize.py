@@ -110,7 +110,7 @@ class Resize(Struct, frozen=True, dict=True):
         return savings
 
     def _saving_candidates(self) -> Iterator[Candidate]:
-        """The saving must be larger than the rate's uncertainty."""
+        """The fitting candidates whose saving is unknown, or larger than the rate's uncertainty."""
         for candidate in self.fitting:
             saving_usd = self.saving_usd(candidate)
             if not self.is_cheaper_per_hour(candidate) and not candidate.was_cheaper_per_run:
@@ -187,12 +187,12 @@ def resize(
     type_names: Collection[str] | None = None,
     billed: Bill | None = None,
 ) -> Resize:
-    """Tries a run on each other type, or only on `type_names`. Call `resize_refusal` first.
+    """Returns the results of trying a run on each other type, or only on `type_names`.
 
-    `whole_run` has the metrics of the whole run; its active minutes decide the size. `other_usage`
-    has more measurements that must fit. `family_types` are the types that the family used. `billed`
-    is the job's bill, if it was computed. A training plan's capacity is for one type, so other
-    types are billed on demand.
+    Call `resize_refusal` first. `whole_run` has the metrics of the whole run; its active minutes
+    decide the size. `other_usage` has more measurements that must fit. `family_types` are the types
+    that the family used. `billed` is the job's bill, if it was computed. A training plan's capacity
+    is for one type, so other types are billed on demand.
     """
     current_type = market.types[job.groups[0].instance_type]
     billed = billed or bill(job, market)
@@ -236,7 +236,11 @@ def resize(
 
 
 class _TypeEvaluation(Struct, frozen=True):
-    """`moved_bill` computes the run's bill on another type quickly; None if it cannot."""
+    """Tries one run on other types.
+
+    `moved_bill`: computes the run's bill on another type quickly; None if only a complete bill can.
+    `too_few_gpus`: the refusals of types with too few GPUs, by the number of GPUs.
+    """
 
     job: Job
     current_type: InstanceType
@@ -279,7 +283,10 @@ class _TypeEvaluation(Struct, frozen=True):
         )
 
     def _total_usd(self, offer: TypeOffer, time_factor: Decimal) -> Decimal | TypeRefusal | None:
-        """A bill that lacks a line of the current bill is a refusal."""
+        """Returns the run's bill on the offered type in USD; None if unknown.
+
+        A refusal if that bill lacks a line of the current bill.
+        """
         if self.moved_bill is not None and offer.rate is not None:
             usd = self.moved_bill.total_usd(offer.type, offer.rate, time_factor)
             if usd is not None:
@@ -294,8 +301,10 @@ class _TypeEvaluation(Struct, frozen=True):
     def _break_even(
         self, factor: RuntimeFactor, usd: Decimal | None, best_usd: Decimal | None
     ) -> Decimal | None:
-        """The bill is linear in the run time, so the best and counted bills determine the factor.
-        None if a bill is unknown or the two are equal.
+        """Returns the run-time factor at which the bill on the type equals the current bill.
+
+        The bill is linear in the run time, so the best and counted bills determine the factor. None
+        if a bill is unknown or the two are equal.
         """
         current_usd = self.billed.total_usd
         if current_usd is None or usd is None or best_usd is None or usd == best_usd:

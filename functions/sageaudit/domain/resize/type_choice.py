@@ -31,8 +31,8 @@ _HEADROOM_FACTOR = 1 + float(HEADROOM_PERCENT) / 100
 def smallest_types(runs: Sequence[Resize]) -> dict[str, Decimal] | None:
     """Returns the smallest types that fit a run and save, by name, each with its run-time factor.
 
-    `runs` are the results of `resize` for the run, with the arguments of several rules. The result
-    is empty if nothing cheaper fits, and None if the use is unknown.
+    `runs`: the results of `resize` for this one run, as several rules called it. The result is
+    empty if nothing cheaper fits, and None if the use is unknown.
     """
     judged_results = [
         run for run in runs if run.rate is not None and not any(run.unrecorded_refusals)
@@ -79,6 +79,7 @@ def best_for_family(
 
     The best candidate saves most at its slowest run time. `recommended_type` stays first while it
     saves nearly as much. `family_smallest_types` has the smallest types of each of the newest runs.
+    `types`: the catalogue by name.
     """
     if not family_smallest_types and recommended_type is None:
         return list(candidates)  # already sorted by the saving of this run
@@ -115,7 +116,7 @@ def runtime_factors(
 ) -> list[Decimal]:
     """Returns the run-time factors on a type, one for each run that is known to fit on it.
 
-    `smallest_types_by_run` has the smallest types of each run.
+    `smallest_types_by_run` has the smallest types of each run. `types`: the catalogue by name.
     """
     factors = []
     for smallest in smallest_types_by_run:
@@ -132,7 +133,10 @@ def runtime_factors(
 def _family_saving_usd(
     run: Resize, candidate: Candidate, factors: Sequence[Decimal]
 ) -> Decimal | None:
-    """The slowest run decides, except for a factor that the family's runs measured."""
+    """Returns what the candidate saves in USD at the family's slowest run time; None if unknown.
+
+    A factor that the family's runs measured is kept.
+    """
     saving_usd, runtime_factor = run.saving_usd(candidate), candidate.runtime_factor
     if saving_usd is None or runtime_factor is None or candidate.usd is None:
         return None
@@ -188,7 +192,10 @@ def _priced_types(
 def seconds_saved_by_cpu_type(
     job: Job, market: Market, seconds: Decimal, cores: float, memory_gib: float
 ) -> Decimal:
-    """Returns the part of `seconds` whose cost current CPU types would save; 0 if unknown."""
+    """Returns `seconds` times the share of their cost that current CPU types save; 0 if unknown.
+
+    `cores` and `memory_gib`: what each host needs in these seconds.
+    """
     share = saving_share_of_cpu_type(job, market, cores, memory_gib) if seconds else None
     return (seconds * (share or 0)).quantize(Decimal(1), ROUND_DOWN)
 
@@ -198,7 +205,8 @@ def saving_share_of_cpu_type(
 ) -> Decimal | None:
     """Returns the share (0..1) of the hourly price that current CPU types save; None if unknown.
 
-    Each host is replaced by enough CPU instances for `cores` and `memory_gib` plus a fifth.
+    `cores` and `memory_gib`: what each host needs. Each host is replaced by enough CPU instances
+    for this plus a fifth.
     """
     current_usd = cluster_usd_per_hour(job, market)
     current_cpu = _priced_types(

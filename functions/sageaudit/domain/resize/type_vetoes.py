@@ -90,7 +90,7 @@ def type_refusal(job: Job, current_type: InstanceType, other_type: InstanceType)
 
 
 def image_refusal(job: Job, current_type: InstanceType, other_type: InstanceType) -> str | None:
-    """Returns why the run's image does not support the other type's GPU, or None."""
+    """Returns why the run's image or built-in algorithm rules out the other type, or None."""
     return _cuda_refusal(job, other_type) or algorithm_refusal(job, current_type, other_type)
 
 
@@ -132,8 +132,10 @@ def algorithm_refusal(job: Job, current_type: InstanceType, other_type: Instance
 
 
 def _network_refusal(job: Job) -> str | None:
-    """Transform instances never exchange data: SageMaker gives each its own objects. Nor do
-    processing instances that get parts of the data, unless a framework joins them.
+    """Returns why the instances may depend on their network, or None.
+
+    Transform instances never exchange data: SageMaker gives each its own objects. Nor do processing
+    instances that get parts of the data, unless a framework joins them.
     """
     if not job.kind.spec.can_hosts_communicate:
         return None

@@ -28,20 +28,20 @@ PEAK_PERCENTILE = 99.5
 _COARSEST_PERIOD_S = 300
 _PLACES = Decimal("0.0001")
 _ROUNDING_MARGIN = 1 - 1e-9
-"""A factor that lowers a threshold by more than any rounding error."""
+"""A factor that lowers a threshold slightly, so that no rounding error decides."""
 _CPU_LIMIT_SHARE = 0.9
 """vCPUs are at their limit from this busy share on, as in Debugger's CPUBottleneck and sageaudit's
 rule of that name."""
 _ONE_GPU_CEILING_MIN = 90.0
-"""One GPU did all the work only if the P95 of the sum of a host's GPUs is at least this (100: one
-GPU)."""
+"""If one GPU did all the work, the P95 of a host's summed GPU utilisation is at least this (100:
+one busy GPU)."""
 _ONE_GPU_CEILING_MAX = 101.0
-"""One GPU did all the work only if the sum of a host's GPUs never exceeds this: 100% of one GPU,
-and 1% that idle GPUs report."""
+"""If one GPU did all the work, a host's summed GPU utilisation is never above this: 100% of one
+GPU, and 1% that idle GPUs report."""
 
 
 class ResourceNeed(Struct, frozen=True):
-    """What a run needs of one resource of a host, and what the host has.
+    """What a run needs of one resource of a host, and what is `available` there.
 
     `needed`: None if the need is unknown; `unknown_because` says why.
     """
@@ -51,9 +51,9 @@ class ResourceNeed(Struct, frozen=True):
     unknown_because: str | None = None
 
     def is_met_by(self, offered: float) -> bool | None:
-        """Returns whether `offered` is enough; None if the use was not recorded.
+        """Returns whether `offered` is enough; None if the need is unknown.
 
-        What the current instance has is always enough.
+        An offer of at least what the current instance has is always enough.
         """
         if offered >= self.available:
             return True
@@ -63,8 +63,8 @@ class ResourceNeed(Struct, frozen=True):
 class HostGpus(Struct, frozen=True):
     """How busy the GPUs of one host were.
 
-    `mean_busy_share`: the mean over the GPUs (0..1), rounded up. `has_one_busy_gpu`: the sum of the
-    GPUs shows that one GPU did all the work.
+    `mean_busy_share`: the mean over the GPUs (0..1), rounded up to four decimals.
+    `has_one_busy_gpu`: the sum of the GPUs shows that one GPU did all the work.
     """
 
     mean_busy_share: Decimal
@@ -88,7 +88,7 @@ class BusyCores(Struct, frozen=True):
         return (len(points) - len(over) + more / vcpu) / len(points)
 
     def is_at_limit(self, vcpu: float) -> bool:
-        """Returns whether the host would be at its limit in half of the periods or more."""
+        """Returns whether `vcpu` vCPUs would be at their limit in at least half of the periods."""
         limit, points = _CPU_LIMIT_SHARE * vcpu, len(self.series.present)
         return (
             len([1 for cores in self._busy_at_least(limit) if cores >= limit])
@@ -105,10 +105,12 @@ class BusyCores(Struct, frozen=True):
 class Demand(Struct, frozen=True, dict=True):
     """The demand of a run: what the busiest host needs.
 
-    `vcpu` and `memory_gib`: P99.5 plus headroom. `gpus`: the mean work of the host's GPUs, in GPUs.
-    `gpu_memory_gib`: P99.5 over the host's GPUs, without headroom. `hosts`: the GPUs of each host;
-    if they were not recorded, one host whose GPUs were always busy. `cores`: the busy cores of each
-    host; empty if unknown. `disk_gb`: P99.5 plus headroom of the instance's own disk.
+    `vcpu` and `memory_gib`: P99.5 plus headroom. `gpus`: the mean GPU work of a host, as a number
+    of busy GPUs. `gpu_memory_gib`: P99.5 of the memory of a host's GPUs, without headroom.
+    `disk_gb`: P99.5 plus headroom of the instance's own disk.
+
+    `hosts`: the GPUs of each host. If their use was not recorded, it has one host with GPUs that
+    were always busy. `cores`: the busy cores of each host; empty if unknown.
     """
 
     vcpu: ResourceNeed
@@ -153,7 +155,8 @@ def demand(
 ) -> Demand:
     """Returns the demand of a run on `current_type`, in the active minutes of `whole_run`.
 
-    `other_usage`: more active minutes whose demand must be met, if `whole_run` is a pool of runs.
+    `headroom_percent`: is added to the peaks of vCPUs, memory and disk. `other_usage`: more active
+    minutes whose demand must be met, if `whole_run` is a pool of runs.
     """
     usages = (whole_run.active_part(), *other_usage)
     factor = 1 + float(headroom_percent) / 100
@@ -182,9 +185,10 @@ def _series_of_hosts(usages: Sequence[Measurements], metric: Metric) -> list[Ser
 
 
 def _without_quiet_edges(line: Series, vcpu: int) -> Series:
-    """Cuts the first and last minutes with at most one busy process, which may be idle.
+    """Returns the series without its first and last minutes of at most one busy process.
 
-    If the use of the GPUs is unknown, they would make fewer vCPUs look sufficient.
+    These minutes may be idle. If the use of the GPUs is unknown, idle minutes would make fewer
+    vCPUs look sufficient.
     """
     percent = 100 * ONE_PROCESS_MAX_CORES / vcpu
     busy = [minute for minute, value in enumerate(line.values) if (value or 0) > percent]
@@ -248,9 +252,10 @@ def _mean_unknown_reason(usage: Measurements, metric: Metric) -> str | None:
 
 
 def is_gpu_idle(usage: Measurements) -> bool:
-    """Returns whether no point shows GPU work: a host's GPUs together show at most 1% of one GPU.
+    """Returns whether no point shows GPU work. False without points.
 
-    Points of more than 5 minutes must be 0, because their mean may hide minutes of work.
+    A point shows no work if all GPUs of the host together show at most 1% of one GPU. A point of
+    more than 5 minutes must be 0, because its mean may hide minutes of work.
     """
     gpus, is_coarse = usage.gpus or 0, (usage.period_s or 0) > _COARSEST_PERIOD_S
     highest = [line.highest for line in usage.series.get(Metric.GPU, {}).values() if line.present]

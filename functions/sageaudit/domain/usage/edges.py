@@ -32,15 +32,18 @@ RECURS_FROM = 2
 """The fewest similar standstills that count as recurring. Our choice: a single standstill may be a
 hang, and a short training has two epochs."""
 _LENGTH_TIMES = 1.5
-"""How many times as long, or as short, as the median a similar standstill may be. Our choice: an
-evaluation varies with its data and the storage, and the first one also loads."""
+"""A standstill is similar if its length and the median length differ at most by this factor. Our
+choice: an evaluation varies with its data and the storage, and the first one also loads."""
 _AT_WORK_CORES = 0.5
-"""The mean busy cores from which one process works in a standstill. Our choice: the process waits
-for storage at times, and a sleeping host uses under 0.2 cores."""
+"""One process works in a standstill if the mean is at least this many busy cores. Our choice: the
+process waits for storage at times, and a sleeping host uses under 0.2 cores."""
 
 
 def gpu_recording_gap(usage: Measurements) -> Missing | None:
-    """Returns why GPU work may not have been recorded; None if it was, or without GPUs."""
+    """Returns why GPU work may not have been recorded.
+
+    Returns None if it was recorded, or if the hosts have no GPUs.
+    """
     missing = usage.missing.get(Metric.GPU)
     if missing is None or usage.gpus == 0:
         return None
@@ -80,9 +83,9 @@ class HostActivity(Struct, frozen=True):
     """When one host worked.
 
     `first_work_period`: the index of the first period in which the host may have worked.
-    `idle_tail_periods`: the number of idle periods at the end, or of the standstill there if it is
-    longer. `has_worked`: whether the host may have worked after the first minutes, in which every
-    host is active.
+    `idle_tail_periods`: the number of idle periods at the end; if the host ends in a longer
+    standstill, the number of the standstill's periods. `has_worked`: whether the host may have
+    worked after the opening periods, in which every host looks active.
     """
 
     host: str
@@ -142,9 +145,9 @@ def _final_standstill(usage: Measurements) -> range:
 
 
 def opening_periods(usage: Measurements) -> int:
-    """Returns the number of first periods that prove nothing.
+    """Returns the number of periods at the start that do not prove that a host works.
 
-    In them, points arrive late, and imports use the CPU.
+    In these periods, points arrive late, and imports use the CPU.
     """
     return min(MAX_FIRST_POINT_DELAY_S // (usage.period_s or MAX_FIRST_POINT_DELAY_S), usage.points)
 
@@ -152,17 +155,18 @@ def opening_periods(usage: Measurements) -> int:
 def idle_tail(usage: Measurements) -> range:
     """Returns the last periods in which every host is known to be idle.
 
-    If a standstill at the end is longer, returns the standstill. In it, a host may keep one core
-    busy.
+    If the run ends in a longer standstill, returns the standstill instead. In a standstill, each
+    host may keep one core busy.
     """
     length = sum(1 for _ in takewhile(usage.is_idle, reversed(range(usage.points))))
     return max(range(usage.points - length, usage.points), _final_standstill(usage), key=len)
 
 
 def trim_to_last_points(usage: Measurements) -> Measurements | None:
-    """Cuts measurements after the last period in which every host has points of CPU and GPU.
+    """Returns the measurements up to the last period in which every host has points.
 
-    The last minutes of a running job have no points yet. Returns None if there is no such period.
+    Points of both CPU and GPU are needed. The last minutes of a running job have no points yet.
+    Returns None if there is no such period.
     """
     metrics = [Metric.CPU, *([Metric.GPU] if usage.gpus else [])]
     if usage.gpus is None or any(usage.missing_hosts(metric) for metric in metrics):
@@ -179,23 +183,23 @@ def trim_to_last_points(usage: Measurements) -> Measurements | None:
 
 
 QUIET_SHARE = 0.01
-"""The share of a host's vCPUs that its agents may use, because agents use more on a large host. Our
-choice: all idle hosts in the recordings are small."""
+"""A host counts as idle if it uses less than this share of its vCPUs, because its agents use more
+on a large host. Our choice: all idle hosts in the recordings are small."""
 
 
 def quiet_cores(vcpu: int) -> float:
     """Returns the number of busy cores below which a host counts as idle.
 
-    It is at most 1, because a program that really works may use only one core.
+    The number is at most 1, because a program that really works may use only one core.
     """
     return min(max(IDLE_BELOW_CORES, QUIET_SHARE * vcpu), 1.0)
 
 
 def idle_tail_so_far(usage: Measurements) -> range:
-    """Returns the idle end of a running job.
+    """Returns the periods at the end of a running job in which it is idle.
 
-    It is the idle tail, or a longer end in which all hosts are below `quiet_cores` and no GPU is
-    busy.
+    These are the idle tail, or a longer stretch in which all hosts are below `quiet_cores` and no
+    GPU is busy.
     """
     vcpu = usage.vcpu or 1
     limit = quiet_cores(vcpu) * 100 / vcpu
@@ -250,7 +254,7 @@ def _is_alike(periods: int, median_length: float) -> bool:
 
 
 def idle_middle(usage: Measurements) -> tuple[range, ...]:
-    """Returns the standstills that ended before the run did and are no phases of the program."""
+    """Returns the standstills that ended before the run and are no phases of the program."""
     recurring = recurring_standstills(usage)
     middle = (standstill for standstill in usage.standstills() if standstill.stop < usage.points)
     return tuple(standstill for standstill in middle if standstill not in recurring)
@@ -298,9 +302,9 @@ def periods_after_gpu(usage: Measurements) -> range:
 
 
 def trim_to_gpu_work(usage: Measurements) -> Measurements:
-    """Cuts off the first and last stretch without GPU work, if it lasts half an hour or more.
+    """Returns the measurements without a long first and last stretch without GPU work.
 
-    Measurements without GPU work are not cut.
+    A stretch is long if it lasts half an hour or more. Measurements without GPU work are not cut.
     """
     period_s = usage.period_s or 0
     head, tail = periods_before_gpu(usage), periods_after_gpu(usage)

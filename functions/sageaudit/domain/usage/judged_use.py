@@ -45,12 +45,13 @@ class PooledRuns(Struct, frozen=True):
     """The active minutes of a short run (the judged run) and of earlier runs of its family.
 
     `names`: the earlier runs, newest first. `own`: the judged run's minutes. `usage`: the minutes
-    of all runs, the judged run's last. `usage_by_run`: the minutes of each run. All three omit the
-    minutes before the first point of CPU and GPU, because points come late.
+    of all runs, the judged run's last. `usage_by_run`: the minutes of each run, in the same order.
+    `own`, `usage` and `usage_by_run` omit the minutes before the first point of CPU and GPU,
+    because points come late.
 
-    `usage_for_peaks`: all active minutes of all runs, then the judged run's alone; the demand of
-    each must be met. `newest`: the pool of the newest runs that are enough; None if all runs are
-    needed.
+    `usage_for_peaks`: all active minutes of all runs, then those of the judged run alone. The
+    demand of each must be met. `newest`: a smaller pool, of the newest runs that have enough
+    minutes to be judged; None if no smaller pool has enough.
     """
 
     names: tuple[str, ...]
@@ -122,10 +123,10 @@ def usage_digest(usage: Measurements) -> str | None:
 
 
 def pool_runs(active: Measurements, earlier: Iterable[tuple[str, Measurements]]) -> PooledRuns:
-    """Pools a short run with earlier runs, newest first, until there are enough minutes.
+    """Returns a pool of a short run and earlier runs, which grows to `ENOUGH_MINUTES`.
 
-    `active`: the result of `short_run_usage`. Earlier runs with other hosts, metrics or periods, or
-    with gaps, are skipped.
+    `active`: the result of `short_run_usage`. `earlier`: the name and measurements of each earlier
+    run, newest first. Runs with other hosts, metrics or periods, or with gaps, are skipped.
     """
     own = _recorded_part(active) or active
     names: list[str] = []
@@ -154,7 +155,7 @@ def _pool(
     recorded_parts: list[Measurements],
     newest: PooledRuns | None = None,
 ) -> PooledRuns:
-    """Expects the oldest run first in `parts`, and the judged run last."""
+    """Both lists of parts have the oldest run first, and the judged run last."""
     peaks = (_join_usage(parts), parts[-1])
     return PooledRuns(
         tuple(names),
@@ -181,7 +182,7 @@ def _join_usage(parts: list[Measurements]) -> Measurements:
 
 
 def _join_series(parts: list[Measurements], metric: Metric) -> dict[str, Series]:
-    """Joins hosts with the same position in their runs: all first hosts, and so on."""
+    """Returns one series for the first hosts of all runs, one for the second hosts, and so on."""
     hosts = [[host for host in part.hosts if host in part.series[metric]] for part in parts]
     return {
         names[-1]: Series(
@@ -200,8 +201,8 @@ def unjudged_usage_sentences(
 ) -> Iterator[str]:
     """Yields sentences on what could not be judged.
 
-    `codes`: the codes of the rules' unknown outcomes. `pool`: the pool of a short run, if its
-    family's history was read.
+    `codes`: why rules could not judge, such as `too_short`. `pool`: the pool of a short run; None
+    if its family's history was not read.
     """
     yield from _missing_metric_sentences(usage)
     yield from _missing_host_sentences(usage)
@@ -276,7 +277,7 @@ def _gap_sentences(usage: Measurements) -> Iterator[str]:
 
 
 def _gap_lengths(line: Series) -> tuple[int, int]:
-    """Returns the longest gap before the last point, and the gap after it."""
+    """Returns the numbers of missing points in the longest gap and in the gap at the end."""
     if line.is_complete:
         return 0, 0
     runs = [(gap, len(list(points))) for gap, points in groupby(v is None for v in line.values)]

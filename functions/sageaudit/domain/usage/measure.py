@@ -40,8 +40,8 @@ _MAX_OVERSHOOT = 1.05
 _MAX_VALUE = 2.0**360
 """The largest value that CloudWatch accepts; sums of larger values would overflow."""
 _LARGE_GB = 60
-"""Volumes are large from this many GB on. Smaller volumes cost less than a fifth of a bill: 66 GB
-cost a quarter of ml.t3.medium ($0.05 an hour), the cheapest type."""
+"""Volumes are large from this many GB on. 66 GB cost a quarter as much as ml.t3.medium ($0.05 an
+hour), the cheapest type. So the cost of a smaller volume is less than a fifth of any bill."""
 NOT_REQUESTED = Missing("not_asked", "no rule judges it of this job")
 _MAX_POINTS = 100_000
 """The most points of a series: 69 days of minutes. Jobs end after 28 days, so only broken
@@ -57,10 +57,11 @@ def measure(
     missing_reason: Missing,
     notes: tuple[str, ...] = (),
 ) -> Measurements:
-    """Makes measurements from raw series, clipped to the time in which the job's own code ran.
+    """Returns measurements, clipped to the time in which the job's own code ran.
 
-    `missing_reason`: why a metric has no series. The points have the coarser period of CPU and GPU.
-    Finer series are averaged, and coarser series count as missing.
+    `missing_reason`: why a metric has no series. `notes`: what else was not read. If CPU and GPU
+    have different periods, the longer one is used. Series with shorter periods are averaged, and
+    series with longer periods count as missing.
     """
     raw_series = list(raw_series)
     series, note = _own_series(job, raw_series)
@@ -123,7 +124,7 @@ def _by_type(
     types: Mapping[str, InstanceType],
     missing_reason: Missing,
 ) -> tuple[dict[str, Measurements], Missing]:
-    """Returns measurements by type, and why there are none for all hosts together."""
+    """Returns the measurements of each type's hosts, and why all hosts together have none."""
     mapping = hosts_by_type(job, series, types, missing_reason)
     if isinstance(mapping, Missing):
         return {}, mapping
@@ -140,8 +141,8 @@ def _by_type(
 def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
     """Returns whether a rule may ask how full the disks were.
 
-    It may for a type with its own disk, a volume without copied data, or a large volume. It may for
-    all processing and transform jobs, because later runs are compared.
+    True for a type with its own disk, a volume without copied data, or a large volume. True for all
+    processing and transform jobs, because the rules of later runs compare the figure.
     """
     instance_types = (types.get(group.instance_type) for group in job.groups)
     own_disks = any(
@@ -152,7 +153,10 @@ def is_disk_judged(job: Job, types: Mapping[str, InstanceType]) -> bool:
 
 
 def _first_point(recorded: Mapping[Metric, Mapping[str, Series]], points: int) -> int:
-    """Returns the index of the first point, as downloads before it are not a phase of their own."""
+    """Returns the index of the first point; 0 if it is in the second half of the run.
+
+    Without transitions, a download before the first point is not a phase of its own.
+    """
     hosts = (recorded.get(metric, {}) for metric in (Metric.CPU, Metric.GPU))
     lines = [line.values for series_by_host in hosts for line in series_by_host.values()]
     first = min(
@@ -181,7 +185,7 @@ def _own_series(job: Job, raw: Iterable[RawSeries]) -> tuple[list[RawSeries], st
 
 
 def _curves(job: Job, raw: Iterable[RawSeries]) -> Iterator[tuple[str, Curve]]:
-    """Yields the algorithm metrics, without points outside the job's work.
+    """Yields name and curve of each algorithm metric, without points outside the job's work.
 
     A point has the time of its period's start, or of the work's start if that is later.
     """
@@ -219,7 +223,10 @@ def _missing_reason(
 def devices_per_host(
     job: Job, types: Mapping[str, InstanceType]
 ) -> tuple[int | None, int | None, Missing]:
-    """Returns the numbers of vCPUs and GPUs of each host, and why one of them is None."""
+    """Returns the numbers of vCPUs and GPUs of each host, and a reason.
+
+    A number is None if it is unknown, or if the hosts differ. Only then does the reason apply.
+    """
     names = {group.instance_type for group in job.groups}
     if job.groups_unknown:
         return None, None, Missing("type_unknown", job.groups_unknown[0])
@@ -257,7 +264,10 @@ def _grid(job: Job, period_s: int) -> Sequence[int]:
 
 
 def _resample(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int) -> Series:
-    """Averages finer points. A grid point needs at least half of them."""
+    """Returns the series on `grid`. A grid point is the mean of at least half of its finer points.
+
+    `divisor`: the number of cores or GPUs that CloudWatch sums up.
+    """
     first = math.floor(item.start.timestamp() / item.period_s)
     if item.period_s == period_s and isinstance(grid, range):
         stretch = _stretch(item.values, grid[0] // period_s - first, len(grid)) if grid else ()
@@ -280,7 +290,7 @@ def _stretch(values: Points, first: int, count: int) -> Points:
 
 
 def _normalise_all(raw: Points, divisor: int) -> Series:
-    """Normalises all points at once if all are utilisations of at most 100, as in most series."""
+    """Divides all points at once if all results are from 0 to 100, as in most series."""
     line = Series(raw)
     is_finite = line.present and math.isfinite(sum(line.present))
     if is_finite and line.lowest >= 0 and line.highest <= 100 * divisor:
@@ -289,7 +299,7 @@ def _normalise_all(raw: Points, divisor: int) -> Series:
 
 
 def _normalise(raw: float | None, divisor: int) -> float | None:
-    """Returns None for a value that is not a utilisation."""
+    """Returns the value divided by `divisor`; None if it is not a utilisation."""
     if raw is None or not math.isfinite(raw) or raw < 0:
         return None
     value = raw / divisor
@@ -297,10 +307,11 @@ def _normalise(raw: float | None, divisor: int) -> float | None:
 
 
 def pack(usage: Measurements, *, extreme_hosts_only: bool = False, curves: bool = True) -> bytes:
-    """Packs measurements as compressed JSON.
+    """Returns measurements as compressed JSON.
 
     Series become tenths of a percent (null: no point), and curves have six digits.
-    `extreme_hosts_only`: keeps only the hosts with the lowest and the highest median.
+    `extreme_hosts_only`: keeps only the hosts with the lowest and the highest median. `curves`:
+    whether curves are kept.
     """
     packed: dict[str, dict[str, list[int | None]]] = {}
     for metric, hosts in usage.series.items():
@@ -321,7 +332,7 @@ def pack(usage: Measurements, *, extreme_hosts_only: bool = False, curves: bool 
 
 
 def _packed_curve(curve: Curve) -> dict[str, object]:
-    """Stores seconds since the start, because pairs would be far longer."""
+    """Stores seconds since the start, because pairs of time and value would be far longer."""
     start = curve.points[0][0]
     return {
         "start": start.isoformat(),
@@ -344,7 +355,7 @@ def _extreme_hosts(usage: Measurements, metric: Metric) -> set[str]:
 
 
 def unpack(packed: bytes, job: Job, types: Mapping[str, InstanceType]) -> Measurements:
-    """Unpacks the measurements of the stored hosts, to a tenth of a percent."""
+    """Returns the measurements that `pack` stored, to a tenth of a percent."""
     document = json.loads(zlib.decompress(packed))
     vcpu, gpus, _ = devices_per_host(job, types)
     begins_at = document.get("begins_at")

@@ -43,8 +43,8 @@ comes 3 to 6 minutes late."""
 METRIC_ARRIVAL_TIMEOUT = timedelta(hours=24)
 """Metrics that are missing this long after a job's end are not expected any more: our choice."""
 MIN_ACTIVE_MINUTES = 15
-"""A run is judged alone only if it has this many active minutes: three times the 5 minutes of
-Jobstats, because a short run has few one-minute means."""
+"""A run is judged alone only if it has this many active minutes. Our choice: three times the 5
+minutes of Jobstats, because a short run has few one-minute means."""
 MIN_POINTS = 3
 """A metric of a host can be judged from this many points on, whatever their period."""
 GAP_LONG_CODE = "gap_long"
@@ -181,8 +181,9 @@ class Measurements(Struct, frozen=True, dict=True):
     def find_gap(self, metric: Metric, min_share: float = MIN_COVERAGE) -> Missing | None:
         """Returns why a recorded metric has too few points to judge the run, or None.
 
-        Every host needs points, because a host without points may be the busiest. A long gap could
-        hide something that reverses the judgement.
+        `min_share`: the share (0..1) of the expected points that is needed. Every host needs
+        points, because a host without points may be the busiest. A long gap could hide something
+        that reverses the judgement.
         """
         key = (metric, min_share)
         if key not in self._gaps:
@@ -224,8 +225,8 @@ class Measurements(Struct, frozen=True, dict=True):
         """Returns the measurements without the idle head, the idle tail and the standstills.
 
         Unchanged if no minute was active. A minute is idle if every host is known to use less than
-        0.2 cores and at most 1% of one GPU. A minute without data counts as active, except for late
-        first points before an idle head.
+        0.2 cores and at most 1% of one GPU. A minute without data counts as active. But if the
+        first points are idle, the few minutes before them are left out, too.
         """
         return self._active
 
@@ -332,7 +333,7 @@ def hosts_by_type(
     types: Mapping[str, InstanceType],
     missing_reason: Missing,
 ) -> Mapping[str, frozenset[str]] | Missing:
-    """Returns the hosts of each type of a job on several known types, or why they are unknown.
+    """Returns the hosts of each type, for a job on several known types, or why they are unknown.
 
     `missing_reason`: the result if there is no series at all.
     """

@@ -103,8 +103,10 @@ def find_objective_curve(
 ) -> ObjectiveCurve | Missing:
     """Returns the curve of the objective, or why there is none.
 
-    The objective is the tuning job's, else a metric of `declared_directions`, else a validation
-    metric, else a training metric. Of several curves, the one that improved last is returned.
+    `min_points`: the fewest points of a curve. `tolerance_percent`: smaller gains are no
+    improvement. The objective is the tuning job's, else a metric of `declared_directions`, else a
+    validation metric, else a training metric. Of several curves, the one that improved last is
+    returned.
     """
     if objective is not None and objective.metric in curves:
         curves = {objective.metric: curves[objective.metric]}
@@ -143,7 +145,8 @@ def find_objective_curve(
 def last_gain(values: Sequence[Decimal], direction: Direction, tolerance_percent: Decimal) -> int:
     """Returns the index of the last improvement.
 
-    A value improves if it beats the best earlier value by more than the tolerance.
+    A value improves if it beats the best earlier value by more than `tolerance_percent` of that
+    value.
     """
     sign = 1 if direction is Direction.MAXIMIZE else -1
     last_index, best = 0, values[0]

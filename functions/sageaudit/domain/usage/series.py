@@ -34,9 +34,10 @@ gpu-pruner's 30 minutes."""
 COARSEST_PERIOD_S = 300
 """The longest period in which standstills are found: a longer mean may hide minutes of work."""
 _BLIP_S = 60
-"""The length of a blip: one busy minute, such as a scheduled task of the host, that is not work."""
+"""The length of a blip: one busy minute that is not work, such as a scheduled task of the host."""
 _BLIP_MARGIN_S = 600
-"""The still seconds that a blip needs on each side. A standstill is then at most 5% too long."""
+"""A blip is part of a standstill only if this many still seconds come before it, and after it. A
+standstill is then at most 5% too long."""
 
 States = list[bool | None]
 """For each period: active (True), known to be idle (False), or unknown (None)."""
@@ -86,7 +87,7 @@ class Series(Struct, frozen=True, dict=True):
         return len(self.present) / len(self.values) if self.values else 0.0
 
     def over(self, divisor: int) -> Series:
-        """Divides each point by `divisor`. The series must have a point."""
+        """Returns the series with each point divided by `divisor`. The series must have a point."""
         if divisor == 1:
             return self
         if self.is_complete:
@@ -100,7 +101,11 @@ class Series(Struct, frozen=True, dict=True):
         return line
 
     def merged_where_equal(self, other: Series | None) -> Series:
-        """Merges two series of one host on one grid. Points that differ become unknown."""
+        """Returns the points of two series of one host on one grid.
+
+        A point that differs between the two becomes unknown. A point that only one series has is
+        kept.
+        """
         if other is None:
             return self
         pairs = zip(self.values, other.values, strict=True)
@@ -195,7 +200,10 @@ def _ranks(count: int, percent: float) -> tuple[int, int, float]:
 def pairs(
     hosts: Mapping[str, Series], others: Mapping[str, Series]
 ) -> tuple[list[float], list[float]]:
-    """Returns the points of two metrics in two columns, for each host and period that has both."""
+    """Returns the points of two metrics as two lists of the same length.
+
+    Only hosts and periods with a point of both metrics count.
+    """
     first: list[float] = []
     second: list[float] = []
     for host in hosts:
@@ -239,9 +247,9 @@ def states(
 ) -> States:
     """Returns whether a host is active in each period.
 
-    `find_states`: judges several points at once. A short gap (MAX_IDLE_GAP_S) between two idle
-    points, or before the end, is idle too. One lost point would otherwise make hours of idleness
-    look like work.
+    `find_states`: returns the states of points. A short gap (MAX_IDLE_GAP_S) between two idle
+    points, or between an idle point and the end, is idle too. One lost point would otherwise make
+    hours of idleness look like work.
     """
     if line.present:
         lowest, highest = find_states([line.lowest, line.highest])
@@ -275,7 +283,7 @@ def any_active(hosts: Sequence[bool | None]) -> bool | None:
 
 
 def combine_two(states: States, other_states: States) -> States:
-    """Applies `any_active` to two hosts in each period."""
+    """Returns the result of `any_active` for two hosts in each period."""
     return [
         True if state or other_state else None if state is None or other_state is None else False
         for state, other_state in zip(states, other_states, strict=True)
@@ -283,7 +291,7 @@ def combine_two(states: States, other_states: States) -> States:
 
 
 def combine_states(hosts: Sequence[States]) -> States:
-    """Applies `any_active` to all hosts in each period."""
+    """Returns the result of `any_active` for all hosts in each period."""
     always = next((host for host in hosts if False not in host and None not in host), None)
     if always is not None:
         return list(always)

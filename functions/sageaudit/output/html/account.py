@@ -51,7 +51,7 @@ from sageaudit.output.text.money import Figure
 from sageaudit.output.text.words import count_text
 
 _MAX_SUM_ROWS = 15
-"""A last row sums all other names."""
+"""The maximum number of names in a table. One more row sums all other names."""
 _MAX_STEPS = 8
 _ZERO = Decimal(0)
 _BEFORE_TITLE = "Before"
@@ -197,7 +197,7 @@ _DISPLAY_NAMES: dict[str, Callable[[str | None], str]] = {
     "Owner": owner_name,
     "Instance type": type_name,
 }
-"""Columns that are not listed show cost tags."""
+"""The functions that format a column's names. Any other column is a cost tag."""
 
 
 def _rename_keys(
@@ -224,7 +224,7 @@ def _detail(index: int, summary: AuditSummary, job: JobReport) -> Markup:
 
 
 def _spend_over_time(days: Mapping[date, Sums], since: date, until: date) -> Markup:
-    """The chart begins and ends with the first and last day on which a job ended."""
+    """Returns the chart of spend, from the first to the last day on which a job ended."""
     since, until = max(since, min(days, default=since)), min(until, max(days, default=until))
     step = _step(since, until)
     starts = list(_step_starts(since, until, step))

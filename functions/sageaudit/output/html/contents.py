@@ -62,7 +62,7 @@ class ColumnSums(Struct, frozen=True):
 class TopChange(Struct, frozen=True):
     """A recommended change in a family.
 
-    `summary_index`: the run that has the finding, in the report's `summaries`.
+    `summary_index`: the index, in the report's `summaries`, of the run that has the finding.
     """
 
     family: str
@@ -75,6 +75,8 @@ class AccountReport(Struct, frozen=True):
 
     `summaries` are sorted by `rank_key`. `details` maps an index in `summaries` to the report of
     that job. `omitted_jobs`: how many jobs are only in the sums.
+
+    `unreadable_items`: how many stored items all figures lack, as they cannot be read.
 
     `previous_period` is None if the history does not cover it.
     """
@@ -92,6 +94,7 @@ class AccountReport(Struct, frozen=True):
     previous_period: PreviousPeriod | None = None
     coverage: Coverage | None = None
     omitted_jobs: int = 0
+    unreadable_items: int = 0
 
 
 def rank_key(summary: AuditSummary) -> tuple[Decimal, Decimal, str, str]:

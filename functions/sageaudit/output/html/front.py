@@ -68,7 +68,11 @@ def first_screen(report: AccountReport) -> Markup:
 
 def _lead(report: AccountReport) -> Markup:
     dates = price_dates([job.document for job in report.details.values()])
-    notes = ["A job counts on the day (UTC) on which it ended", dates]
+    unreadable_text = None
+    if report.unreadable_items:
+        items_text = count_text(report.unreadable_items, "stored item")
+        unreadable_text = f"All figures lack {items_text} that cannot be read"
+    notes = ["A job counts on the day (UTC) on which it ended", dates, unreadable_text]
     days_text = period_text(report.since, report.until)
     coverage = report.coverage
     coverage_text = ""
@@ -164,7 +168,7 @@ def _tiles(report: AccountReport) -> Markup:
 
 
 def _change_text(current: Figure, previous: Figure | None) -> str | None:
-    """Returns None if the previous amount is unknown or under a cent."""
+    """Returns `$4.20 before (+12%)`, or None if the previous amount is unknown or under a cent."""
     if previous is None or (previous.usd or _ZERO) < _CENT:
         return None
     change_percent_text = percent_change_text(current, previous, places=0) if current.usd else None
@@ -273,8 +277,9 @@ def _recommendation_results(report: AccountReport) -> Markup | None:
 
 
 def _result_cells(recommendations: Sequence[FamilyRecommendation], end: datetime) -> Iterator[str]:
-    """The first cell sums recommendations that nobody has followed. The others sum those that were
-    followed.
+    """Yields the cells of one state's recommendations.
+
+    The first cell sums recommendations that nobody has followed. The others sum followed ones.
     """
     not_followed = [
         recommendation
@@ -300,6 +305,6 @@ def _measured_cells(comparisons: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _sum_of_known(amounts: Iterable[Decimal | None]) -> str:
-    """Returns "-" if no amount is known."""
+    """Returns the sum of the known amounts, or "-" if none is known."""
     known_amounts = [usd for usd in amounts if usd is not None]
     return str(Figure(sum(known_amounts, _ZERO))) if known_amounts else "-"

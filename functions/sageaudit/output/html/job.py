@@ -155,7 +155,7 @@ def _bullet_list(lines: Sequence[str], css_class: str | None = None) -> Markup |
 
 
 def _money(document: AuditDocument) -> Markup | None:
-    """Returns None if the cost is unknown or nothing was wasted."""
+    """Returns the chart of the needed cost; None if the cost is unknown or nothing was wasted."""
     estimated = bool(document["bill"]["estimated"])
     steps = [
         (
@@ -231,7 +231,7 @@ def _children(document: AuditDocument) -> Markup | None:
 
 
 def _timeline(document: AuditDocument, *, short: bool) -> Markup | None:
-    """Returns None if no duration is known. With `short` the phases have no table."""
+    """Returns the job's phases; None if no duration is known. With `short` they have no table."""
     phases = document["phases"]
     total_s = sum((phase["seconds"] or Decimal(0) for phase in phases), Decimal(0))
     if not total_s:

@@ -217,7 +217,7 @@ def waterfall(
     steps: Iterable[tuple[Child, Figure, str]],
     end_name: str,
 ) -> Markup:
-    """Returns a waterfall chart from `start` to what was needed.
+    """Returns a waterfall chart from `start` (name, dollars) down to the rest, named `end_name`.
 
     `steps`: tuples of name, dollars and CSS class. The dollars are negative if a fix costs more
     than it saves.

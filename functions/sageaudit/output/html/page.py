@@ -44,7 +44,7 @@ _SHAPES: Mapping[str, str] = {
 }
 """SVG paths of the icons."""
 _THEMES = (("moon", "Dark"), ("sun", "Light"))
-"""The style sheet shows the theme that is not in use."""
+"""Each theme's icon and label. The style sheet shows only those of the theme that is not in use."""
 
 
 def page(title: str, main: Child, *, generated_at: datetime, version: str) -> Iterator[str]:
@@ -219,7 +219,7 @@ def _fix(kind: str, heading: str, parameters: Sequence[FixDocument]) -> Markup:
 
 
 def code_blocks(kind: str, parameters: Sequence[FixDocument]) -> Markup:
-    """Returns the parameters as code to paste, in each dialect."""
+    """Returns the parameters as code to paste, in each dialect. `kind`: the value of a JobKind."""
     return join(
         tag(
             "pre",

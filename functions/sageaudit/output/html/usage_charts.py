@@ -150,7 +150,7 @@ def _downsample(values: Sequence[float | None], max_points: int) -> list[float |
 
 
 def _path(values: Sequence[float | None], css_class: str) -> Markup:
-    """A missing point leaves a gap. A single point becomes a short dash."""
+    """Returns a host's line. A missing point leaves a gap. A single point becomes a short dash."""
     commands: list[str] = []
     has_previous = False
     for x, value in enumerate(values):
@@ -192,7 +192,9 @@ def _shade(idle_period: _IdlePeriod, points: int, height: int) -> Markup:
 
 
 def _idle_below_percent(usage: Measurements, metric: Metric) -> float | None:
-    """Returns None if the metric has no such limit."""
+    """Returns the utilisation in percent below which a host is idle; None if the metric has no
+    limit.
+    """
     if metric is Metric.GPU:
         return IDLE_MAX_GPU_PERCENT / (usage.gpus or 1)
     return IDLE_BELOW_CORES * 100 / usage.vcpu if metric is Metric.CPU and usage.vcpu else None
@@ -241,7 +243,10 @@ def _host_table(hosts: Mapping[str, Series], metric: Metric) -> Markup:
 
 
 def _time_labels(usage: Measurements) -> tuple[str, ...]:
-    """The start is a clock time if it is known. The other labels are times since the start."""
+    """Returns the labels at the start, middle and end of the time axis.
+
+    The start is a clock time if it is known. The other labels are times since the start.
+    """
     seconds = usage.seconds
     if usage.begins_at is None:
         return ("start", duration_text(Decimal(seconds // 2)), duration_text(Decimal(seconds)))

@@ -177,7 +177,7 @@ def _fit_cell(cell: str | Text, width: int, column: FittedColumn) -> Text:
 
 
 def _shorten(text: str, width: int, column: FittedColumn) -> str:
-    """`width` is in columns of a terminal. A character may take two columns."""
+    """Returns the text cut to `width` columns of a terminal. A character may take two columns."""
     length, short_text = width, text
     while cell_len(short_text) > width:
         if column.is_sentence:

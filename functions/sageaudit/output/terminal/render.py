@@ -291,7 +291,10 @@ def _print_parameter(parameter: FixDocument, console: Console) -> None:
 
 
 def show_code(document: AuditDocument, console: Console, dialect: Dialect) -> None:
-    """Prints the fix of each standing finding as code, without added indents or line breaks."""
+    """Prints each fix as code, unless its finding is exempt or covered by another one.
+
+    No indents or line breaks are added to the code.
+    """
     findings = [
         finding for finding in document["findings"] if is_standing(finding) and finding["fix"]
     ]

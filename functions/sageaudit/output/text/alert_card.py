@@ -50,7 +50,7 @@ _REST_OF_PARENTHESES = re.compile(r"[:,;] [^()]*(?=\))")
 _MAX_REASON_LENGTH = 120
 _MAX_PARAMETERS = 3
 _MAX_FINDING_ROWS = 3
-"""A longer sentence loses its parentheses."""
+"""The maximum number of rows of the reason. A longer reason loses its parentheses."""
 _NOTHING_TO_CHANGE = "nothing to change"
 _CHANGE_PREFIX = "What changed: "
 """A cost spike's second sentence begins with this."""
@@ -62,7 +62,8 @@ def alert_card(
 ) -> MessageCard:
     """Returns the card for the recommendation of `decision`.
 
-    `decision` must come from `with_details`. `history`: the history that the card's commands read.
+    `with_details` must have added the card's fields to `decision`. `history`: the history that the
+    card's commands read.
     """
     job, findings = audit.job, _findings(audit, decision)
     top = findings[0] if findings else None
@@ -154,7 +155,7 @@ def _change_lines(
 
 
 def _short_assignment(parameter: FixDocument) -> str:
-    """A value with a placeholder, such as `s3://<bucket>/<prefix>`, is cut at the placeholder."""
+    """Returns the line to copy. A value like `s3://<bucket>/<prefix>` is cut at the placeholder."""
     if isinstance(parameter["new"], str):
         parameter = {**parameter, "new": _PLACEHOLDER.sub(ELLIPSIS, parameter["new"])}
     path = short_path(parameter["parameter"], len(assignment_line(parameter)))

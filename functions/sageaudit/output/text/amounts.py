@@ -26,7 +26,7 @@ from sageaudit.output.text.words import format_number
 from sageaudit.structs import replace
 
 COUNTED_IN_JOBS = Figure(None, absent="in its jobs")
-"""The spend of a roll-up in tables. Its jobs have rows of their own, so that rows add up."""
+"""The spend of a roll-up in tables. Only the rows of its jobs have dollars, so that rows add up."""
 IDLE_LABEL = "Idle capacity"
 UNIT_WORDS: dict[Unit, str] = {"gpu_hours": "GPU-hours", "vcpu_hours": "vCPU-hours"}
 _PLACES_TO_LOOK: dict[IdleCause, str] = {
@@ -90,7 +90,7 @@ def make_amounts(
     possible_usd: Decimal | None,
     idle_usd: Decimal | None,
 ) -> Amounts:
-    """Returns the amounts, with `doubts` applied. None means that an amount is unknown.
+    """Returns the amounts, marked as inexact by `doubts`. None means that an amount is unknown.
 
     `lost_up_to_usd`: the upper end of the lost amount.
     """
@@ -106,7 +106,7 @@ def make_amounts(
 
 
 def spend_figure(total_usd: Decimal | None, doubts: Uncertainty) -> Figure:
-    """Returns the spend, with `doubts` applied."""
+    """Returns the spend, marked as inexact by `doubts`."""
     return Figure(
         total_usd,
         estimated=doubts.estimated,
@@ -144,8 +144,8 @@ def summary_amounts(summary: AuditSummary) -> Amounts:
 def sums_amounts(sums: Sums) -> Amounts:
     """Returns the amounts of many jobs.
 
-    An amount that is unknown for some jobs becomes a lower bound. It is unknown only if it is
-    unknown for all jobs.
+    An amount that is unknown for some jobs becomes a lower bound. An amount that is unknown for all
+    jobs stays unknown.
     """
     return make_amounts(
         sums_doubts(sums),
@@ -260,8 +260,9 @@ def _price_label(document: AuditDocument) -> str:
 
 
 def _can_have_fix(document: AuditDocument) -> bool:
-    """True if a counted finding has a fix. Also True if not everything was judged, so that one may
-    be missing.
+    """Returns True if a counted finding has a fix, or if a fix may be missing.
+
+    A fix may be missing if not everything was judged.
     """
     has_fix = any(
         Bucket(finding["bucket"]).is_counted and finding["fix"] for finding in document["findings"]

@@ -254,7 +254,7 @@ def text_attributes(texts: Mapping[str, str | None]) -> dict[str, Attribute]:
 
 
 def _number(amount: Decimal) -> str:
-    """SNS filters numbers within ±1,000,000,000 that have at most five decimals."""
+    """Returns a number that SNS can filter: within ±1,000,000,000, with at most five decimals."""
     bounded = max(min(amount, _NUMBER_LIMIT), -_NUMBER_LIMIT)
     return f"{bounded.quantize(_NUMBER_PLACES, ROUND_HALF_UP).normalize():f}"
 

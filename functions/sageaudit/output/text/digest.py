@@ -95,6 +95,7 @@ def digest_card(
             *_recommendation_lines(listed[:_MAX_RECOMMENDATIONS], digest),
             *_outcome_lines(digest),
             *([CardLine(report.missing_reason, "Report")] if report.missing_reason else []),
+            *_unreadable_lines(digest, history),
         ),
         owner=_ROUTE_OWNER if digest.route else _ALL_JOBS_OWNER,
         account_region=period_text(digest.since, digest.until),
@@ -110,6 +111,13 @@ def digest_card(
         ),
     )
     return fit_card(card, DIGEST_ROWS)
+
+
+def _unreadable_lines(digest: Digest, history: HistoryLocation) -> list[CardLine]:
+    if not (count := len(digest.unreadable_items)):
+        return []
+    text = f"the figures lack {count_text(count, 'stored item')} that cannot be read"
+    return [CardLine(f"{text}: {history.command('doctor')} names them", "Missing")]
 
 
 def _open_recommendations(
@@ -135,7 +143,7 @@ def _headline_end(digest: Digest) -> str:
 
 
 def _growth_text(digest: Digest) -> str:
-    """Returns the family that has at least half of a large growth, or ""."""
+    """Returns the change of the family that caused at least half of a large growth, or ""."""
     previous_usd = digest.previous_total.total_usd if digest.previous_total else _ZERO
     growth_usd = digest.total.total_usd - previous_usd
     top = digest.changed_families[0] if digest.changed_families else None

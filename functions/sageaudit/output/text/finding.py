@@ -26,7 +26,7 @@ NO_STEP = "look at the audit"
 _LOSS_STEP = "find out why it left no result"
 """The step for a finding about lost cost."""
 _MAX_FIX_LENGTH = 400
-"""The length excludes the count of omitted parameters."""
+"""The maximum length of a fix's text, without the count of omitted parameters."""
 _MAX_STEP_LENGTH = 60
 _MAX_VALUE_LENGTH = 24
 _SAVING_UNKNOWN = "saving unknown"
@@ -38,7 +38,7 @@ _ASSUMED_TIMES = re.compile(
     r"\b(?:counted as|assumes that a run takes) (up to )?(\d+(?:\.\d+)?) times as long",
     re.IGNORECASE,
 )
-"""Old and new audits word the counted run time differently."""
+"""Matches the longer run time that a caveat names. Old and new audits word it differently."""
 _TENTH = Decimal("0.1")
 
 
@@ -48,8 +48,9 @@ class FindingParts(Struct, frozen=True):
     `dollars`: None if the finding has no amount or is not counted. `not_counted_because`: the
     finding is exempt, or another finding covers it. `saving_text`: what the fix saves.
 
-    `alternatives`: a title and the parameters that change together, the best first. A first step in
-    words has no parameters. `facts`: labels and values of the evidence.
+    `alternatives`: pairs of a title and the parameters that change together. A first step in words
+    comes first, without parameters. The fix and its alternatives follow, the best first. `facts`:
+    labels and values of the evidence.
     """
 
     rule: str
@@ -69,7 +70,7 @@ def finding_parts(document: AuditDocument) -> tuple[list[FindingParts], str | No
     """Returns the findings, and a sentence about findings that were reported for an earlier run.
 
     Counted findings come first, by saving. Findings in the sentence are not in the list. The
-    sentence is None if there are none.
+    sentence is None if no finding was reported earlier.
     """
     findings = sorted(document["findings"], key=_order)
     repeated = [finding for finding in findings if finding["reported_for_run"]]
@@ -153,7 +154,7 @@ def _cut_clause(text: str) -> str:
 
 
 def saving_figure(finding: FindingDocument) -> Figure:
-    """Returns the finding's dollars in the totals, with the upper end of its range."""
+    """Returns the finding's saving in USD, with the upper end of its range."""
     is_possible = Bucket(finding["bucket"]) is Bucket.POSSIBLE
     return Figure(
         finding["saving_usd"],

@@ -59,7 +59,8 @@ _VALUE_TRANSLATIONS: dict[str, dict[str | None, object]] = {
         "Disabled": False,
     },
 }
-"""The keys are SDK paths and request values. None is the key of a removed parameter."""
+"""The SDKs' values for a request's values, by SDK path. None is the value of a removed parameter.
+"""
 _NOTES = {
     "ModelTrainer > input_data_config[channel_name]:Channel > input_mode": (
         "use Channel instead of InputData, because InputData has no input mode"
@@ -87,8 +88,8 @@ class SdkPaths(NamedTuple):
 class PathStep(Struct, frozen=True):
     """One step of an SDK path.
 
-    `opener`: the name of a call, `_MAPPING` or `_LIST`; "" for the value itself. `label`: for an
-    element of a list, the argument whose value is `name`.
+    `opener`: the name of a call, `_MAPPING` or `_LIST`; "" for the value itself. `label`: the
+    argument that names an element of a list. Its value is `name`.
     """
 
     name: str
@@ -131,7 +132,9 @@ def fix_text(kind: str, fix: Sequence[FixDocument], dialect: Dialect) -> str:
 def _row(
     kind: JobKind, fix: FixDocument, dialect: Dialect
 ) -> tuple[ParameterRow | None, str | None]:
-    """Returns the row and a comment. The row is None if the SDK has no argument."""
+    """Returns the parameter's row, or None if the SDK has no argument. Also returns a comment or
+    None.
+    """
     mapped = mapped_parameter(kind, fix["parameter"])
     new = fix["new"]
     if mapped is None:
@@ -212,7 +215,7 @@ def _one_line(text: str) -> str:
 
 
 def _escape(char: str) -> str:
-    """Half of a surrogate pair becomes the replacement character."""
+    """Returns a Python escape. Half of a surrogate pair becomes the replacement character."""
     code = ord(_REPLACEMENT if "\ud800" <= char <= "\udfff" else char)
     return f"\\U{code:08x}" if code > _BEYOND_16_BITS else f"\\u{code:04x}"
 
@@ -236,7 +239,7 @@ def sdk_paths(kind: JobKind) -> Mapping[str, SdkPaths]:
 
 
 def mapped_parameter(kind: JobKind, path: str) -> MappedParameter | None:
-    """Returns the row for a request path, or None.
+    """Returns the row for a request path; None if `fix_names.json` has none.
 
     Tuning jobs also accept the paths of training jobs.
     """

@@ -27,7 +27,7 @@ _DOMAINS = {
 }
 _HEX = re.compile(r"%([0-9A-F]{2})")
 _MAX_HOSTS = 2
-"""A message limits the length of URLs."""
+"""The maximum number of hosts in a metrics link, since messages limit the length of URLs."""
 _MARGIN = timedelta(minutes=5)
 """The metrics link shows this time before and after the run."""
 
@@ -131,8 +131,10 @@ def _console_url(arn: str | None, region: str | None) -> str | None:
 
 
 def _log_streams(namespace: str, name: str) -> str:
-    """The console wants the name quoted twice, with `$` for `%`. The slash excludes jobs with a
-    longer name.
+    """Returns the part of a console URL that selects the job's log streams.
+
+    The console wants the name quoted twice, with `$` for `%`. The slash after the name excludes
+    jobs with a longer name.
     """
     group = quote(quote(namespace, safe=""), safe="").replace("%", "$")
     stream = quote(quote(f"{name}/", safe="", errors="replace"), safe="").replace("%", "$")
@@ -163,7 +165,7 @@ def _host_metrics(namespace: str, host: str) -> str:
 
 
 def _search_metrics(namespace: str, name: str, period_s: int) -> str:
-    """The hosts of a transform job are named by instance ids, so their metrics are searched."""
+    """Returns a search for a transform job's metrics, since its hosts are named by instance ids."""
     search_text = (
         f'SEARCH(\'{{{namespace},Host}} MetricName="CPUUtilization" "{name}/"\','
         f" 'Average', {period_s})"
@@ -178,7 +180,9 @@ def _time_argument(name: str, moment: datetime | None, margin: timedelta) -> str
 
 
 def _text(value: str) -> str:
-    """In the console's graph syntax, special characters are `*` and their hex code."""
+    """Returns the text in the console's graph syntax: special characters are `*` and their hex
+    code.
+    """
     return "~'" + _HEX.sub(
         lambda match: f"*{match[1].lower()}", quote(value, safe="", errors="replace")
     ).replace("~", "*7e")

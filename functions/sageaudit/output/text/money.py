@@ -71,7 +71,7 @@ class Figure(Struct, frozen=True):
 
     @property
     def qualifier(self) -> SpendQualifier:
-        """Tells if the amount is exact, a bound, estimated or unknown. A range counts as exact."""
+        """How exactly the amount is known. A range counts as exact."""
         return qualify_amount(
             known=self.usd is not None,
             lower_bound=self.at_least,
@@ -96,15 +96,16 @@ class Figure(Struct, frozen=True):
 
 
 def _with_bound(amount_text: str, *, at_least: bool, at_most: bool) -> str:
-    """Returns the text unchanged with both bounds or none."""
+    """Returns `$1 or more` or `up to $1`. With both bounds or none, the text is unchanged."""
     if at_least == at_most:
         return amount_text
     return f"{amount_text} or more" if at_least else f"up to {amount_text}"
 
 
 def sum_figures(figures: Iterable[Figure]) -> Figure:
-    """Returns the sum. It is a lower bound if a figure is unknown, and unknown if the others sum to
-    0.
+    """Returns the sum of the known figures.
+
+    If a figure is unknown, the sum is a lower bound. A lower bound of 0 becomes unknown.
     """
     summands = tuple(figures)
     known_figures = [figure for figure in summands if figure.usd is not None]
@@ -167,7 +168,9 @@ def about_text(amount_text: str, *, estimated: bool) -> str:
 
 
 def percent_text(part: Decimal, whole: Decimal) -> str:
-    """Returns `77%`. A share near 0% or 100% is "<1%" or ">99%"."""
+    """Returns `77%`. A share near 0% or 100% is "<1%" or ">99%", and a share of nothing unknown."""
+    if not whole:
+        return UNKNOWN
     ratio = part / whole
     if 0 < ratio < _ALMOST_NONE:
         return "<1%"

@@ -226,7 +226,8 @@ def pool_note(document: AuditDocument) -> str | None:
 def unchecked_rules(document: AuditDocument) -> list[tuple[str, str]]:
     """Returns (rule, reason) for rules that lacked data.
 
-    Omits reasons that a reader can do nothing about, or that `not_judged` gives.
+    Omits reasons that a reader can do nothing about. Also omits reasons that the audit's
+    `not_judged` already gives.
     """
     omitted_codes = _NOT_ACTIONABLE | (USE_CODES if document["not_judged"] else frozenset())
     return [

@@ -56,7 +56,7 @@ def _is_attribute(value: object) -> bool:
 
 
 def _fit_subject(text: str) -> str:
-    """The subject is in ASCII, which every mail reader shows."""
+    """Returns the text as a subject in ASCII, which every mail reader shows. A long text is cut."""
     return (
         cut_middle(text, MAX_SUBJECT_LENGTH)
         .replace(ELLIPSIS, "~")

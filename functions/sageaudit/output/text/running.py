@@ -79,7 +79,7 @@ def _run_to_link(job: Job) -> RunToLink:
 
 
 def _command_lines(running: RunningJob, *, is_idle: bool) -> Iterator[CardLine]:
-    """sageaudit runs none of these commands."""
+    """Yields the lines with commands to copy. sageaudit runs none of them."""
     job, region = running.job, shlex.quote(for_terminal(running.job.region or ""))
     name, kind, metrics = shlex.quote(for_terminal(job.name)), job.kind.value, job.kind.spec.metrics
     if metrics is not None:

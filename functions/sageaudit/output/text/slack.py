@@ -121,7 +121,9 @@ def _owner(card: MessageCard, owner_ids: Mapping[str, str]) -> str:
 
 
 def _links(card: MessageCard) -> str:
-    """URLs are quoted, so that no character in them ends a link early."""
+    """Returns the line with links and rule. URLs are quoted, so that no character ends a link
+    early.
+    """
     available, texts = _MAX_LINKS_LENGTH, []
     for link in card.links:
         text = f"<{link.url.replace('&', '&amp;')}|{link.label}>"

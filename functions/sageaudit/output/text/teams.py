@@ -75,7 +75,7 @@ def text_lines(payload: Payload) -> Iterator[str]:
 
 
 def _fit_payload(body: list[Element], buttons: list[Element]) -> Payload:
-    """Drops the last buttons first, then the last lines."""
+    """Returns a payload within the size limit. First the last buttons are dropped, then lines."""
     while _size(_payload(body, buttons)) > MAX_BYTES - len(REPEAT_PREFIX):
         (buttons or body).pop()
     return _payload(body, buttons)
@@ -132,5 +132,5 @@ def _code(text: str) -> str:
 
 
 def _inert(text: str) -> str:
-    """Adaptive Cards expand `{{`, and refuse an empty text."""
+    """Returns the text for an Adaptive Card, which expands `{{` and refuses an empty text."""
     return text.replace("{{", "{ {") or " "

@@ -162,7 +162,7 @@ def _escape_cluster(text: str) -> str:
 
 
 def _clusters(text: str) -> list[str]:
-    """A cut must not separate a character from its marks."""
+    """Returns each character with its marks, so that a cut does not separate them."""
     clusters: list[str] = []
     for char in text:
         if clusters and unicodedata.category(char) in _MARK_CATEGORIES:
@@ -192,5 +192,5 @@ def _first_pieces(pieces: list[str], max_length: int) -> list[str]:
 
 
 def without_paths(text: str) -> str:
-    """Removes S3 paths and role names, because outsiders may read a channel."""
+    """Returns the text without S3 paths and role names, because outsiders may read a channel."""
     return _PATHS.sub("[path]", text)

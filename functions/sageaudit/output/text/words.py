@@ -63,6 +63,9 @@ NO_TYPE_LABEL = "several or unknown"
 GUIDES_TITLE = "Guides: advice without dollars"
 NO_GUIDES_TEXT = "No guide applies to this job."
 
+_MAX_WRITTEN_EXPONENT = 15
+"""Larger numbers are written as `1.234e+30`."""
+
 
 def count_text(count: int, word: str) -> str:
     """Returns `1 run`, `2 runs`."""
@@ -77,6 +80,8 @@ def format_number(value: Decimal | float, places: int = 2) -> str:
     number = Decimal(str(value))
     if not number.is_finite():
         return "unknown"
+    if number.adjusted() > _MAX_WRITTEN_EXPONENT:  # such as a loss that has diverged
+        return f"{number:.3e}"
     if number and abs(number) < Decimal("0.1"):
         places = min(3 - number.adjusted(), 12)
     text = f"{number.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,f}"
@@ -117,7 +122,7 @@ def key_label(key: str) -> str:
 
 
 def value_text(key: str, value: object) -> str:
-    """Returns a value with its unit, which is the end of its key."""
+    """Returns a value as text, with the unit that ends its key: `42%` for `gpu_mean_percent`."""
     if value is None:
         return "unknown"
     if isinstance(value, bool):

@@ -46,7 +46,7 @@ _MIN_COMPARED_RUNS = 5
 _MIN_PHASE_GROWTH_S = 60
 _MIN_DISK_GROWTH_GB = Decimal(1)
 _CENT_USD = Decimal("0.01")
-"""A smaller rise would be shown as $0.00."""
+"""The smallest rise that is shown: a smaller one would read $0.00."""
 
 
 @api.rule(
@@ -104,8 +104,9 @@ def check(case: api.FamilyCase) -> api.Outcome:
 def _reported_for_run(case: api.FamilyCase, limit_usd: Decimal, percent: Decimal) -> str | None:
     """Returns the newest earlier run for which this rise was reported, or None.
 
-    Only the runs directly before this run count, while each cost at least `limit_usd`. Also None if
-    the cost has grown by `percent` since then.
+    Reads the completed runs directly before this run, up to one that cost less than `limit_usd`.
+    None if this run costs `percent` percent more than each reported run, because the rise has
+    grown.
     """
     costly_runs = takewhile(
         lambda run: (run.total_usd or 0) >= limit_usd, completed_runs(case.earlier_runs)

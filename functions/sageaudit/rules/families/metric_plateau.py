@@ -54,7 +54,8 @@ _EARLY_STOPPING = {
     "object-detection": ("HyperParameters.early_stopping", "True"),
     "semantic-segmentation": ("HyperParameters.early_stopping", "True"),
 }
-"""The keys are the last words of image repositories. The jobs must run no script of their own."""
+"""The parameter and value for early stopping, by the end of a built-in algorithm's image
+repository. Not for jobs that run a script of their own."""
 
 
 def _no_metric_reason(case: api.JobCase) -> str | None:
@@ -124,7 +125,11 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _fix(job: api.Job, saved_s: Decimal) -> tuple[api.Parameter, ...]:
-    """Without checkpoints a limit would leave nothing of the next run."""
+    """Returns the parameters that end the next run `saved_s` seconds earlier.
+
+    These are the algorithm's early stopping, or a limit. Without checkpoints a limit would leave no
+    result, so they are added.
+    """
     algorithm = (repository(job.image) or "").rpartition("/")[2].removeprefix("sagemaker-")
     if job.entry_point is None and algorithm in _EARLY_STOPPING:
         path, value = _EARLY_STOPPING[algorithm]

@@ -107,7 +107,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _resume_source(job: api.Job) -> str | None:
-    """Returns None for a trial, which is never resumed."""
+    """Returns what may hold work of the run, or None. A trial is never resumed."""
     return None if is_trial(job) else possible_resume_source(job)
 
 
@@ -124,7 +124,7 @@ def _summary(job: api.Job, memory: MemoryFailure | None, resume_source: str | No
 def _first_step(
     idle_run: IdleRun | None, memory: MemoryFailure | None, *, has_retry: bool
 ) -> str | None:
-    """Returns None if a retry is the fix and the run was not idle."""
+    """Returns what to do first; None if a retry is the fix and the run was not idle."""
     if idle_run is not None:
         return f"{idle_run.first_step}. {memory.first_step}" if memory else idle_run.first_step
     return None if has_retry else memory.first_step if memory else _READ_LOG_STEP

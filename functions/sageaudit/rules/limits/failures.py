@@ -38,11 +38,12 @@ POINTS_FROM = api.Threshold(
 )
 GROWTH_THRESHOLDS = (GROWS_BY, FULL_FROM, POINTS_FROM)
 _LAST_POINTS = 3
-"""The highest of the last points counts. The minute in which a process dies has a lower mean."""
+"""The highest of this many last points counts, because a dying process lowers the mean of its
+minute."""
 _PARTS = 5
-"""The medians of this many equal parts of the active minutes are compared."""
+"""The active minutes are cut into this many equal parts, whose medians are compared."""
 _MAX_STEP_SHARE = 0.75
-"""If two steps bring more than this share of the rise, it is a jump, not growth. Our choice."""
+"""A rise is a jump, not growth, if two steps bring more than this share of it. Our choice."""
 _MAX_FALL_SHARE = 0.5
 """A fall by this share of the rise or more is a sawtooth, not steady growth. Our choice."""
 _NEARLY_FULL_PERCENT = 80
@@ -83,14 +84,18 @@ def why_not_lost(job: api.Job) -> api.NotApplicable | api.Unknown | None:
 
 
 def retry_fix(job: api.Job) -> tuple[api.Parameter, ...]:
-    """Returns a RetryStrategy if an internal error of AWS ended a training job, else none."""
+    """Returns a RetryStrategy if an internal error of AWS ended a training job; otherwise empty."""
     if failure_class(job) != AWS_ERROR or job.kind is not api.JobKind.TRAINING:
         return ()
     return (api.Parameter("RetryStrategy.MaximumRetryAttempts", None, 2),)
 
 
 class MemoryFailure(Struct, frozen=True):
-    """How memory ran out. `larger_type_fix` is empty if no larger type is recommended."""
+    """How memory ran out.
+
+    `clause`: how full memory was, for a sentence. `first_step`: what to do first.
+    `larger_type_fix`: empty if no larger type is recommended.
+    """
 
     clause: str
     first_step: str
@@ -158,9 +163,10 @@ def _larger_type(case: api.JobCase, *, on_gpu: bool) -> str | None:
 
 
 def _has_more_memory(current_type: InstanceType, candidate: InstanceType, *, on_gpu: bool) -> bool:
-    """True if the candidate has more of the memory, and as many accelerators of the same kind.
+    """True if the candidate has more of the memory that ran out: the GPU's, or else the host's.
 
-    More host memory must come with as many vCPUs. Legacy types are excluded.
+    It also needs the same kind of accelerator, and at least as many of them. For host memory it
+    needs at least as many vCPUs. Legacy types are excluded.
     """
     if (
         candidate.accelerator != current_type.accelerator

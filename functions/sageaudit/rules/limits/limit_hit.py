@@ -108,7 +108,10 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _higher_limit_fix(job: api.Job, limit: str, limit_s: int | None) -> tuple[api.Parameter, ...]:
-    """MaxWaitTimeInSeconds must not be below MaxRuntimeInSeconds, so it may rise too."""
+    """Returns the parameters that raise the time limit named `limit`; empty if it cannot be raised.
+
+    MaxWaitTimeInSeconds must not be below MaxRuntimeInSeconds, so it may rise too.
+    """
     longest_s = _LONGEST_LIMIT_S[job.kind]
     if not limit_s or limit_s >= longest_s:
         return ()

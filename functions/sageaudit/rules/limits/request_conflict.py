@@ -122,7 +122,10 @@ def _unknown_group_conflicts(request: Request) -> _Conflicts:
 
 
 def _volume_conflicts(case: api.RequestCase) -> _Conflicts:
-    """Processing and transform requests always give a size."""
+    """Yields a conflict for a missing volume size, and one for an encryption key without a volume.
+
+    Only training requests can lack the size: processing and transform requests always give it.
+    """
     config = case.request.kind.spec.cluster_path
     has_volume = {
         None if instance_type is None else instance_type.is_ebs_billed

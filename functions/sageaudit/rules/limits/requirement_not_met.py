@@ -58,7 +58,7 @@ class _RequirementCheck(Struct, frozen=True):
 
     @property
     def is_met(self) -> bool:
-        """AWS's default stands for a missing value."""
+        """True if the value meets the requirement. AWS's default stands for a missing value."""
         tag, value = self.requirement.tag, self.value
         if value is None and tag is None and self.requirement.needs_value:
             value = SETTINGS[self.requirement.path].default
@@ -143,7 +143,7 @@ def check(case: api.Case) -> api.Outcome:
 
 
 def _max_wait_fix(unmet: Sequence[_RequirementCheck]) -> Iterator[api.Parameter]:
-    """AWS refuses managed spot without MaxWaitTimeInSeconds."""
+    """Yields a MaxWaitTimeInSeconds for each fix that turns on managed spot, as AWS requires it."""
     if any(check.path.endswith(_WAIT) for check in unmet):
         return
     for check in unmet:
@@ -153,7 +153,10 @@ def _max_wait_fix(unmet: Sequence[_RequirementCheck]) -> Iterator[api.Parameter]
 
 
 def _checks(case: api.Case, requirement: Requirement) -> Iterator[_RequirementCheck]:
-    """Some kinds of jobs have no path for the setting."""
+    """Yields the requirement once for each path at which the job has the setting.
+
+    Some kinds of jobs have no such path.
+    """
     if isinstance(case, api.RequestCase):
         yield from _checks_of_request(case.request, requirement)
     elif isinstance(case, api.JobCase | api.RollUpCase) and case.job is not None:

@@ -86,7 +86,10 @@ def check(case: api.FamilyCase) -> api.Outcome:
 def _failures_in_a_row(
     runs: Iterable[api.AuditSummary], reason: str, *, ended_at: datetime, max_age: timedelta
 ) -> list[api.AuditSummary]:
-    """`runs` are newest first. Runs that somebody stopped are skipped."""
+    """Returns the last failures in a row for `reason`, at most `max_age` before `ended_at`.
+
+    `runs`: newest first. Runs that somebody stopped are skipped.
+    """
     failures: list[api.AuditSummary] = []
     for run in runs:
         has_same_reason = run.status == "Failed" and run.reason == reason

@@ -125,7 +125,9 @@ def _slow_mount_steps(sources: Sequence[api.DataSource]) -> str:
 
 
 def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection:
-    """The phase is too long for an image pull, although no channel copied data."""
+    """Returns a finding on a phase that is too long for an image pull, although no channel is
+    copied.
+    """
     sources = _sources(case.job)
     mounts_text = " and ".join(_MOUNT_NAMES[source] for source in sources)
     cause_text = (
@@ -151,8 +153,10 @@ def _mount_finding(case: api.JobCase, share: phases.PhaseShare) -> api.Detection
 
 
 def _fix(job: api.Job, region: str | None, *, has_copied_data: bool) -> tuple[api.Parameter, ...]:
-    """Returns nothing if data was copied and the image is in the job's region. That image may be
-    small.
+    """Returns the parameter for the same image in the job's region, or for a smaller image.
+
+    `region`: where the image is. Empty if the image is in the job's region and data was copied,
+    because that image may be small.
     """
     if job.image is None or region is None:
         return ()

@@ -102,7 +102,10 @@ class PhaseShare(Struct, frozen=True):
 
 
 def range_caution(reason: str) -> str:
-    """Returns the caution for a range from $0. `reason`: a clause without a full stop."""
+    """Returns the caution of a saving between $0, which is counted, and the whole phase.
+
+    `reason`: why the phase cannot be saved completely, as a clause without a full stop.
+    """
     return (
         f"{reason}, so the saving is between nothing and the whole phase, and nothing is counted."
     )
@@ -149,8 +152,9 @@ def find_large_share(
 ) -> PhaseShare | api.Clear | api.Unknown:
     """Returns the share of the named phases if it is large, else Clear.
 
-    A share is large above `min_s` from `min_percent` on. It is also large above `EXPENSIVE_ABOVE_S`
-    from `EXPENSIVE_ABOVE_USD` on. Returns Unknown if the phases are not known.
+    A share is large if the phases took more than `min_s` seconds and at least `min_percent`
+    percent. It is also large if they took more than `EXPENSIVE_ABOVE_S` and cost at least
+    `EXPENSIVE_ABOVE_USD`. Returns Unknown if the phases are not known.
     """
     share = phase_share(case.job, *names)
     if share is None:

@@ -60,7 +60,7 @@ def check(case: api.RequestCase) -> api.Outcome:
 
 
 def _single_file_flags(case: api.RequestCase) -> Iterator[bool]:
-    """Skips inputs that are not split between the instances."""
+    """Yields whether an input is a single file, for each input that is split between instances."""
     value = case.request.value
     if case.job.kind is api.JobKind.TRANSFORM:
         yield _is_file(value(f"{_INPUT}.S3Uri"), value(f"{_INPUT}.S3DataType"))

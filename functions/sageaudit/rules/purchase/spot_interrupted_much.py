@@ -77,7 +77,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _wait_limit_finding(job: api.Job) -> api.Detection:
-    """Counts no lost dollars, because limit-hit counts them."""
+    """Returns a finding without lost dollars, because limit-hit counts them."""
     billed_s = job.billable_s
     billed_text = (
         "an unknown time was" if billed_s is None else f"{api.duration_text(billed_s)} was"

@@ -62,10 +62,11 @@ _PUBLISHED = {
 
 
 class _BilledShare(Struct, frozen=True):
-    """The share of its on-demand seconds that a run on spot is billed for.
+    """The share (0..1) of its on-demand seconds that AWS bills if a run uses spot.
 
-    `counted`: the share for the counted saving. `best`: the lowest share. `source`: a clause that
-    names the source. `own_runs`: the family's spot runs, newest first; empty for published figures.
+    `counted`: the share that gives the counted saving. `best`: the lowest share. `source`: a clause
+    that names the source. `own_runs`: the family's spot runs, newest first; empty for published
+    figures.
     """
 
     counted: Decimal
@@ -169,7 +170,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
 
 
 def _has_enough_spend(case: api.FamilyCase) -> bool:
-    """True also if the bill is unknown."""
+    """True if the family's known runs cost enough together, or if this run's bill is unknown."""
     own_usd = case.bill.total_usd
     earlier_usd = [run.total_usd for run in case.earlier_runs if run.total_usd is not None]
     return own_usd is None or float(sum(earlier_usd, own_usd)) >= case.threshold(MIN_SPEND)
@@ -187,7 +188,10 @@ def _benefit_text(share: _BilledShare | None, *, is_safe: bool) -> str:
 
 
 def _share_from_own_runs(case: api.FamilyCase) -> _BilledShare | None:
-    """The lowest share of the worst quartile is counted. With three runs this is the worst run."""
+    """Returns the billed share of the family's spot runs, or None without such runs.
+
+    The lowest share of the worst quartile is counted. With up to four runs this is the worst run.
+    """
     own_runs = [
         (run, share) for run in case.earlier_runs if (share := _billed_share(case, run)) is not None
     ]
@@ -206,10 +210,11 @@ def _share_from_own_runs(case: api.FamilyCase) -> _BilledShare | None:
 
 
 def _billed_share(case: api.FamilyCase, run: api.AuditSummary) -> Decimal | None:
-    """Returns None unless the run completed on managed spot and on this type.
+    """Returns a spot run's billed seconds, as a share (0..1) of the seconds it takes on demand.
 
-    An interrupted run takes longer than on demand, so its billed seconds are compared with this
-    job's duration. An interrupted run under half of that duration did less work and is left out.
+    None unless the run completed on managed spot and on this type, and its seconds are known. An
+    interrupted run takes longer than on demand, so its billed seconds are compared with this job's
+    duration. An interrupted run under half of that duration did less work and is left out.
     """
     own_s, needed_s = case.job.elapsed_s, run.elapsed_s
     if "Interrupted" in run.phase_s:
@@ -234,7 +239,10 @@ def _published_share(case: api.FamilyCase) -> _BilledShare | None:
 
 
 def _reported_for_run(case: api.FamilyCase, own_runs: tuple[api.AuditSummary, ...]) -> str | None:
-    """Returns the newest earlier run that reported this finding after enough spot runs, or None."""
+    """Returns the newest earlier run that has this finding, or None.
+
+    The run must have ended after the family had enough spot runs.
+    """
     since = own_runs[-max(int(case.threshold(MIN_OWN_RUNS)), 1)].ended_at
     runs_with_finding = (
         run for run in case.earlier_runs if "spot-not-used" in run.rules_with_findings

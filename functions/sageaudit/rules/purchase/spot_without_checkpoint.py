@@ -83,7 +83,10 @@ def _check_request(job: api.Job) -> api.Outcome:
 
 
 def _repeated_work_finding(job: api.Job, attempts: Attempts) -> api.Detection:
-    """The range is from the share that was certainly billed to all of the earlier attempts."""
+    """Returns a finding with the training that was repeated after interruptions.
+
+    Only the share that was certainly billed is counted. The range goes up to all earlier attempts.
+    """
     interrupted_text = (
         "Interrupted once" if job.interruptions == 1 else f"Interrupted {job.interruptions} times"
     )
@@ -107,5 +110,5 @@ def _repeated_work_finding(job: api.Job, attempts: Attempts) -> api.Detection:
 
 
 def _cut_share(job: api.Job, share: Decimal) -> api.CutPhase:
-    """`share` is between 0 and 1."""
+    """Returns the change that cuts Training by this share (0..1) of all billed phases."""
     return api.CutPhase("Training", share * (job.billed_phases_s or Decimal(0)))

@@ -55,7 +55,10 @@ _ZERO = Decimal(0)
 
 
 class _StartTimes(Struct, frozen=True):
-    """`pull_s`: the billed image pull; 0 if it is not known."""
+    """When a run was requested and ended, and the seconds of its image pull and of its work.
+
+    `pull_s`: the billed image pull; 0 if it is not known.
+    """
 
     times: RunTimes
     pull_s: Decimal
@@ -170,7 +173,10 @@ def _finding(
 
 
 def _starts(case: api.FamilyCase) -> list[_StartTimes]:
-    """The newest runs come first. Earlier runs with a warm pool are left out."""
+    """Returns the times of this run and of comparable earlier runs, newest first.
+
+    Earlier runs with a warm pool, or not on demand, are left out.
+    """
     is_pull_known = _is_pull_time_known(case)
     job = case.job
     own_phase_s: Mapping[str, Decimal] = {name: job.phase_s(name) or _ZERO for name in DOWNLOADS}

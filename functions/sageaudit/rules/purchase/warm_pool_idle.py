@@ -137,8 +137,9 @@ def _check_unused_pool(case: api.FamilyCase, retained_s: Decimal) -> api.Outcome
 
 
 def _fix(case: api.FamilyCase, keep_s: int) -> tuple[api.Parameter, ...]:
-    """Returns nothing if the keep-alive is already short enough. It can change while the pool
-    waits.
+    """Returns the parameter that sets the keep-alive to `keep_s` seconds, or removes it for 0.
+
+    Empty if the keep-alive is already short enough: it can be changed while the pool waits.
     """
     pool = case.job.warm_pool
     if pool is None or pool.keep_alive_s is None or pool.keep_alive_s <= keep_s:
@@ -147,15 +148,16 @@ def _fix(case: api.FamilyCase, keep_s: int) -> tuple[api.Parameter, ...]:
 
 
 def _download_s(job: api.Job) -> Decimal | None:
-    """Returns None if the run's phases are not known."""
+    """Returns the seconds of the download, or None if the run's phases are not known."""
     names = {phase.name for phase in job.phases}
     return job.phase_s("Downloading") if names & {"Training", "Downloading"} else None
 
 
 def _best_keep_alive(case: api.FamilyCase, gap_s: Decimal | None) -> tuple[Decimal, int | None]:
-    """Returns the seconds of a start, and the cheapest keep-alive; None if too few gaps are known.
+    """Returns the seconds of a start, and the seconds of the cheapest keep-alive.
 
-    `gap_s`: the seconds until this run's pool was reused, or None.
+    The keep-alive is None if too few gaps are known. `gap_s`: the seconds until a job reused this
+    run's pool; None if no job did.
     """
     runs = case.comparable_runs  # only such a run can reuse the pool
     times_of_runs = (run_times(case.job), *map(run_times_from_summary, runs))

@@ -37,7 +37,10 @@ def run_times(job: Job) -> RunTimes | None:
 
 
 def run_times_from_summary(run: AuditSummary) -> RunTimes | None:
-    """Returns an earlier run's times, computed back from its end, or None."""
+    """Returns an earlier run's times, computed back from its end.
+
+    None if its duration or its start phases are not known.
+    """
     worked_s, phase_s = run.elapsed_s, run.phase_s
     if not worked_s or not any(name in phase_s for name in START_PHASES):
         return None
@@ -47,9 +50,10 @@ def run_times_from_summary(run: AuditSummary) -> RunTimes | None:
 
 
 def gaps_between(runs: Sequence[RunTimes]) -> list[Decimal | None]:
-    """Returns the seconds from the end of each run to the request of the next run, newest first.
+    """Returns the seconds from the end of each run to the request of the next run.
 
-    None stands for a run that was requested before the previous run had ended.
+    Runs and gaps are in the same order, newest first. None stands for a run that was requested
+    before the previous run had ended.
     """
     return [
         seconds_between(before.ended_at, after.requested_at) for after, before in pairwise(runs)

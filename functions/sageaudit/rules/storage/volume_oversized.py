@@ -67,7 +67,7 @@ def _volumes_usd(case: api.JobCase) -> Decimal | None:
 
 
 def _is_too_cheap(case: api.JobCase, unused_gb: int) -> bool:
-    """False if the price is not known."""
+    """True if the unused GB cost too little for a finding. False if the price is not known."""
     usd, size = _volumes_usd(case), case.job.volume_gb
     if usd is None or not size:
         return False
@@ -140,7 +140,10 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _max_copied_gb(case: api.JobCase) -> int | None:
-    """SageMaker copies File-mode data only in Downloading, and does not unpack it."""
+    """Returns the most GB that the download can have copied to a host; None if that is not known.
+
+    SageMaker copies File-mode data only in Downloading, and does not unpack it.
+    """
     seconds = [phase.seconds for phase in case.job.phases if phase.name == "Downloading"]
     rates = [
         None if instance_type is None else instance_type.network_gbps

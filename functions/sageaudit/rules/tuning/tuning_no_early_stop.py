@@ -73,7 +73,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _check_request(case: api.RollUpCase, tuning: TuningSettings) -> api.Outcome:
-    """A missing value counts as Off, AWS's default."""
+    """Returns a finding on a request without early stopping. A missing value counts as Off."""
     if tuning.early_stopping not in {None, _OFF} or (tuning.max_jobs or 0) < case.threshold(TRIALS):
         return api.Clear()
     return api.recommendation(

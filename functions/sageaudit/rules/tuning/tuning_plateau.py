@@ -79,7 +79,10 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _criteria(not_improving: int) -> tuple[tuple[api.Parameter, ...], ...]:
-    """Either of the two criteria ends the search. `not_improving` is at least 3."""
+    """Returns two alternative completion criteria: either of them ends the search.
+
+    `not_improving`: the trials in a row without an improvement, at least 3.
+    """
     criteria_path = f"{trials.CONFIG}.TuningJobCompletionCriteria"
     not_improving_path = (
         f"{criteria_path}.BestObjectiveNotImproving.MaxNumberOfTrainingJobsNotImproving"

@@ -77,7 +77,7 @@ def check(case: api.RollUpCase) -> api.Outcome:
 
 
 def _trial_count(case: api.RollUpCase) -> int:
-    """For a request this is the largest number."""
+    """Returns the number of trials; for a request, the most that it allows."""
     if case.duration_basis is None:
         return len(case.trials)
     return (case.tuning.max_jobs if case.tuning else None) or 0

@@ -56,7 +56,8 @@ class TypeRecommendation(Struct, frozen=True):
     def details(self, case: api.JobCase, hint: str = "") -> api.DetectionDetails:
         """Returns the parts of a finding: the fix, its savings, and the second best type.
 
-        Without a type to recommend there is only a caution.
+        `hint`: a sentence to add to the caution. Without a type to recommend there is only a
+        caution.
         """
         if self.first is None:
             return {"caution": f"Nothing is counted: {self.reason}. {hint}".strip()}
@@ -72,9 +73,10 @@ class TypeRecommendation(Struct, frozen=True):
 
 
 def best_type(case: api.JobCase, *, include_legacy: bool = True) -> TypeRecommendation:
-    """Returns the best of all types: with the same GPU, fewer GPUs, another GPU or no GPU.
+    """Returns the types that save most: with the same GPU, fewer GPUs, another GPU or no GPU.
 
-    `include_legacy=False` leaves out types of an old generation.
+    If there is none, the result has the reason. `include_legacy=False` leaves out types of an old
+    generation.
     """
     if reason := _move_refusal(case):
         return TypeRecommendation(None, None, reason)
@@ -114,7 +116,7 @@ def best_type(case: api.JobCase, *, include_legacy: bool = True) -> TypeRecommen
 
 
 def _former_type_sentence(resize: Resize, candidate: Candidate) -> str:
-    """The type's rate is higher, but the family's runs cost less on it."""
+    """Returns a sentence on a type with a higher rate, on which the family's runs cost less."""
     saving_usd = resize.saving_usd(candidate)
     amount_text = "" if saving_usd is None else f" (about {api.format_usd(saving_usd)} per run)"
     return (
@@ -135,7 +137,10 @@ def type_fixed_reason(case: api.JobCase) -> str | None:
 
 
 def _is_smaller(resize: Resize, candidate: Candidate) -> bool:
-    """True if hidden peaks may not fit. False for a type with a measured run time."""
+    """True if the type has fewer vCPUs or less memory, so that hidden peaks may not fit.
+
+    False for a type with a measured run time.
+    """
     current, new = resize.current_type, candidate.type
     if candidate.runtime_factor is not None and candidate.runtime_factor.is_measured:
         return False
@@ -143,7 +148,10 @@ def _is_smaller(resize: Resize, candidate: Candidate) -> bool:
 
 
 def _no_type_reason(resize: Resize, *, legacy: bool) -> str:
-    """A type with the same GPU is preferred."""
+    """Returns why no type saves anything, if possible about a type with the same GPU.
+
+    `legacy`: types of an old generation are considered too.
+    """
     if resize.rate is None:
         return f"no price of {resize.current_type.name} is known here"
     uses_gpu = resize.current_type.gpus > 0 and not resize.demand.is_gpu_idle
@@ -198,9 +206,10 @@ def _refusal_text(instance_type: InstanceType, refusal: TypeRefusal) -> str:
 
 
 def next_size_by_vcpu(case: api.JobCase) -> InstanceType | None:
-    """Returns the smallest type with the same GPUs and more vCPUs, or None.
+    """Returns the smallest type with the same GPUs and more vCPUs.
 
-    Types with a known price come first. A type without a price may not be sold in the region.
+    Types with a known price come first. A type without a price may not be sold in the region. None
+    if there is no such type, or if the job is prepaid or has several groups.
     """
     current_type = case.market.types.get(case.job.groups[0].instance_type)
     is_prepaid = case.job.purchase is api.Purchase.TRAINING_PLAN

@@ -91,7 +91,10 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _gpu_use_text(current_type: InstanceType, gib_each: float) -> str:
-    """CloudWatch does not split memory by GPU, so the text has a host's sum."""
+    """Returns a text with the GPU memory of a host, because CloudWatch does not split it by GPU.
+
+    `gib_each`: the peak GiB of each GPU's memory.
+    """
     if current_type.gpus == 1:
         return f"the GPU and {gib_each:.1f} GiB of its memory"
     return (

@@ -99,7 +99,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _short_run_text(case: api.JobCase, recommendation: TypeRecommendation) -> str:
-    """Returns "" unless the run is too short to choose a smaller type."""
+    """Returns a sentence if the run is too short to choose a smaller type, else ""."""
     lines = case.active_usage.series.get(api.Metric.GPU, {}).values()
     points = [value for line in lines for value in line.present]
     if (

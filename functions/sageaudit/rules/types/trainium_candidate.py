@@ -38,7 +38,10 @@ def _other_family_reason(case: api.JobCase) -> str | None:
 
 
 def _other_image_reason(case: api.JobCase) -> str | None:
-    """An image in the registry of the job's own account may be a changed copy of AWS's image."""
+    """Returns why the rule does not apply to other images than AWS's, else None.
+
+    An image in the registry of the job's own account may be a changed copy of AWS's image.
+    """
     job = case.job
     is_own_image = job.account is not None and (job.image or "").startswith(f"{job.account}.")
     if job.hints.deep_learning and repository(job.image) in _CONTAINERS and not is_own_image:

@@ -79,7 +79,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _host_waits(case: api.JobCase, host: str) -> GpuWaits | None:
-    """Returns None if the waits are rare, or if the CPU may cause them."""
+    """Returns the waits of a host's GPU; None if they are rare, or if the CPU may cause them."""
     gpu = case.active_usage.series[api.Metric.GPU][host]
     cpu = case.active_usage.series[api.Metric.CPU].get(host)
     waits = _gpu_waits(gpu, cpu, low=case.threshold(P5_BELOW), high=case.threshold(MIN_P95))
@@ -94,7 +94,9 @@ def _host_waits(case: api.JobCase, host: str) -> GpuWaits | None:
 class GpuWaits(Struct, frozen=True):
     """The waits of one host's GPU.
 
-    `waiting_percent`: the percent of points in a wait. `cpu_percent`: the mean CPU in those points.
+    `p95`: the P95 of the GPU's use in percent. `waiting_percent`: the percent of points in a wait.
+    `count`: how often the GPU fell into a wait and worked again. `cpu_percent`: the mean CPU in
+    waiting points.
     """
 
     p95: float
@@ -104,9 +106,10 @@ class GpuWaits(Struct, frozen=True):
 
 
 def _gpu_waits(gpu: Series, cpu: Series | None, *, low: float, high: float) -> GpuWaits | None:
-    """A wait begins under `low`, and ends when the GPU is above `high` again.
+    """Returns the waits of one host's GPU, which are minutes under `low` percent.
 
-    None if the GPU's use is steadily low or high, or if no CPU point was recorded in a wait.
+    The GPU works above `high` percent. None if its use is steadily low or high, or if no CPU point
+    was recorded in a wait.
     """
     points = gpu.present
     if gpu.highest <= high:

@@ -13,9 +13,11 @@ CPU_LIMIT = api.Threshold(
     "min_cpu_percent", 90, "percent of all vCPUs", "at its limit", "Debugger CPUBottleneck"
 )
 _MIN_WORKERS_PER_CORE = 0.7
-"""Source: min_threshold (70%) of Debugger's Dataloader rule."""
+"""Fewer data-loader workers per vCPU are too few. Source: min_threshold (70%) of Debugger's
+Dataloader rule."""
 _MAX_WORKERS_PER_CORE = 2.0
-"""Source: max_threshold (200%) of Debugger's Dataloader rule."""
+"""More data-loader workers per vCPU are too many. Source: max_threshold (200%) of Debugger's
+Dataloader rule."""
 _GPU_IDLE = "gpu-idle"
 _CPU_BOTTLENECK_PERCENT = 50
 """From this percent of minutes with the CPU at its limit, cpu-bottleneck has a finding."""
@@ -58,7 +60,7 @@ def is_gpu_hardly_used(case: api.JobCase) -> bool:
 
 
 def _gpu_idle_threshold(case: api.JobCase, threshold: api.Threshold) -> float:
-    """Returns the value for gpu-idle, even if another rule is judged."""
+    """Returns the policy's value of a threshold of gpu-idle, also while another rule is judged."""
     return case.policy.thresholds.get(_GPU_IDLE, {}).get(threshold.key, threshold.value)
 
 
@@ -107,7 +109,7 @@ def cpu_limited_percent(usage: api.Measurements, cpu_from: float, gpu_to: float 
 def loader_fix(case: api.JobCase) -> tuple[api.Parameter, ...]:
     """Returns the parameters for one data-loader worker per vCPU.
 
-    Returns none if the job's number of workers is unknown or already near that.
+    Empty if the job's number of workers is unknown or already near that.
     """
     workers, job = case.job.hints.loader_workers, case.job
     if workers is None or not case.active_usage.vcpu or job.kind is not api.JobKind.TRAINING:

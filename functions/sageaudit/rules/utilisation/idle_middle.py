@@ -124,7 +124,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _recurring_finding(case: api.JobCase, recurring: tuple[range, ...]) -> api.Outcome:
-    """The saving is only possible, because the program may need these waits."""
+    """Returns a finding of possible dollars, because the program may need these waits."""
     usage, period_s = case.whole_run, case.whole_run.period_s or 0
     recurring_s = sum(map(len, recurring)) * period_s
     first, second, *_ = recurring
@@ -167,7 +167,7 @@ def _summary(case: api.JobCase, stretches: tuple[range, ...], standstill_s: int)
 
 
 def _unpriced_fact(case: api.JobCase, pauses: GpuPauses) -> api.Outcome:
-    """The finding has no dollars, because a CPU or another host's GPU worked."""
+    """Returns a finding without dollars, because a CPU or another host's GPU worked."""
     hosts = len(case.whole_run.series[api.Metric.GPU])
     gpus_text = (
         "GPUs" if pauses.host_count == hosts else f"GPUs of {pauses.host_count} of {hosts} hosts"
@@ -212,7 +212,10 @@ class GpuPauses(Struct, frozen=True):
 
 
 def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
-    """Returns None without pauses or GPUs, or if the type of the hosts is not known."""
+    """Returns the pauses of GPUs, except when the GPUs of all hosts stood still.
+
+    None without pauses or GPUs, or if the type of the hosts is not known.
+    """
     states, period_s = list(usage.gpu_states.values()), usage.period_s or 0
     if not usage.gpus or not period_s or not states:
         return None
@@ -239,7 +242,11 @@ def _gpu_pauses(usage: api.Measurements) -> GpuPauses | None:
 def _paused_periods(
     states: Sequence[bool | None], standstill_periods: Collection[int], min_periods: int
 ) -> list[int]:
-    """Leaves out periods in which all hosts stood still."""
+    """Returns the periods in which one host's GPUs paused between its first and its last work.
+
+    `states`: whether the GPUs worked, by period; None if unknown. `standstill_periods`: left out,
+    because all hosts stood still. `min_periods`: the length of the shortest pause.
+    """
     active = [period for period, works in enumerate(states) if works] if False in states else []
     if not active:
         return []

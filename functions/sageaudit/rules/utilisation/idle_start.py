@@ -77,7 +77,8 @@ _RISE_INTERVAL_S = 120
 _MIN_RISE_POINTS = 0.3
 """The smallest rise of memory, in percentage points. Idle hosts vary less."""
 _MIN_RISES = 2
-"""A single rise does not mean that weights are loaded."""
+"""Memory fills up if it rises this many times in a row: a single rise does not mean that weights
+are loaded."""
 
 
 @api.rule(
@@ -147,14 +148,21 @@ class IdleStart(Struct, frozen=True):
 
 
 def _idle_start(case: api.JobCase, wait: range) -> IdleStart | None:
-    """Returns None if the saving is too small. `wait`: the periods before the first GPU work."""
+    """Returns the idle start; None if the saving is too small.
+
+    `wait`: the periods before the first GPU work.
+    """
     start = _start_before_gpu(case, wait) if wait else _start_without_gpu_work(case)
     is_small = 100 * float(start.max_saving_s) < case.threshold(MIN_SHARE) * case.whole_run.seconds
     return None if is_small or not start.max_saving_s else start
 
 
 def _start_without_gpu_work(case: api.JobCase) -> IdleStart:
-    """START_ALLOWANCE is only for runs whose GPUs work later."""
+    """Returns the idle time before the first work, for a run that did not wait for its first GPU
+    work.
+
+    START_ALLOWANCE is subtracted only if a GPU works later.
+    """
     has_gpu_work = any(True in host for host in case.whole_run.gpu_states.values())
     seconds = len(idle_head(case.whole_run)) * (case.whole_run.period_s or 0)
     allowance_s = int(case.threshold(START_ALLOWANCE)) if has_gpu_work else 0
@@ -198,11 +206,11 @@ class GpuWaitPeriods(Struct, frozen=True):
 
 
 _PERIOD_KIND_BY_FILLING = {False: "calm", True: "loading", None: "busy"}
-"""The key tells whether memory fills up. None means that this is not known."""
+"""The kind of a period with few busy cores, by whether memory fills up. None: not known."""
 
 
 def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) -> GpuWaitPeriods:
-    """Counts the periods in `wait` by kind.
+    """Returns the number of periods in `wait`, by kind.
 
     `calm_cores`: the most cores that one process keeps busy.
     """
@@ -222,7 +230,7 @@ def count_wait_periods(usage: api.Measurements, wait: range, calm_cores: float) 
 
 
 def _is_memory_filling(usage: api.Measurements, period: int) -> bool | None:
-    """Returns None if it is not known whether memory gets fuller."""
+    """Returns whether the memory of a host or GPU gets fuller; None if that is not known."""
     interval = max(_RISE_INTERVAL_S // (usage.period_s or _RISE_INTERVAL_S), 1)
     lines = [usage.series.get(metric, {}) for metric in (api.Metric.MEMORY, api.Metric.GPU_MEMORY)]
     hosts = len(usage.series.get(api.Metric.CPU, {}))

@@ -165,7 +165,7 @@ def _cpu_work_sentence(tail: IdleEnds) -> str:
 
 
 def _unpriced_fact(case: api.JobCase, tail: IdleEnds) -> api.Outcome:
-    """The finding has no dollars, because the CPU worked."""
+    """Returns a finding without dollars, because the CPU worked."""
     usage = case.whole_run
     hours = tail.without_gpu_s * len(usage.series[api.Metric.GPU]) * (usage.gpus or 0) / 3600
     return api.measured_fact(

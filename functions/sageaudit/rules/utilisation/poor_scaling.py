@@ -194,7 +194,7 @@ def _use_of_hosts(usage: api.Measurements, count: int) -> HostUse | api.Missing:
 
 
 def _has_worked(usage: api.Measurements, metric: api.Metric) -> bool:
-    """Idle GPUs and idle runs are left to other rules."""
+    """True if the run has used its GPUs, or its CPUs. Other rules judge idle GPUs and idle runs."""
     if metric is api.Metric.CPU:
         return any(usage.is_active(minute) for minute in range(usage.points))
     return not is_gpu_idle(usage)
@@ -239,10 +239,10 @@ class CheaperInstanceCount(Struct, frozen=True):
 
 
 def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCount | None:
-    """Returns None if this run did not complete.
+    """Returns the runs on the current number of instances, and on the cheapest smaller number.
 
-    Also None if fewer than `min_runs` runs are known for the current number of instances, or for
-    every smaller number.
+    None if this run did not complete. Also None if fewer than `min_runs` runs are known for the
+    current number, or for every smaller number.
     """
     job, count = case.job, case.job.groups[0].count
     if job.status != "Completed" or not job.elapsed_s:
@@ -273,7 +273,11 @@ def _cheaper_count(case: api.FamilyCase, min_runs: float) -> CheaperInstanceCoun
 def _by_count(
     samples: Iterable[tuple[int, Decimal, Decimal]], min_runs: float
 ) -> list[RunsOnCount]:
-    """The cheapest count comes first. Counts with too few samples are left out."""
+    """Returns the medians for each number of instances, the cheapest first.
+
+    `samples`: the number of instances, USD and seconds of each run. Numbers with fewer than
+    `min_runs` runs are left out.
+    """
     runs = defaultdict[int, list[tuple[Decimal, Decimal]]](list)
     for count, usd, seconds in samples:
         runs[count].append((usd, seconds))

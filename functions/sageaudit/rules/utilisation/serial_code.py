@@ -102,7 +102,10 @@ def _is_serial(case: api.JobCase, cores: list[float]) -> bool:
 
 
 def _check_long_step(case: api.JobCase) -> api.Outcome:
-    """The range is from a smaller type for the whole run to a small type for the step alone."""
+    """Returns a finding if one core was enough for long steps.
+
+    The range is from a smaller type for the whole run to a small type for these steps alone.
+    """
     usage, current_type = case.active_usage, case.current_type
     step_s = Decimal(sum(map(len, _serial_steps(case))) * (usage.period_s or 0))
     if not case.threshold(MIN_STEP_SHARE) <= 100 * step_s / usage.seconds < _NEARLY_ALL_PERCENT:
@@ -132,7 +135,11 @@ def _check_long_step(case: api.JobCase) -> api.Outcome:
 
 
 def _serial_steps(case: api.JobCase) -> list[range]:
-    """Each step lasts at least half an hour. A host worked, and none used more than one core."""
+    """Returns the periods of each long step in which one core was enough.
+
+    Each step lasts at least half an hour. In each of its minutes a host worked, and none used more
+    than one core.
+    """
     usage, period_s = case.active_usage, case.active_usage.period_s or 0
     hosts, cores_per_percent = usage.series[api.Metric.CPU].values(), case.current_type.vcpu / 100
     if any(line.lowest * cores_per_percent > case.threshold(MAX_CORES) for line in hosts):

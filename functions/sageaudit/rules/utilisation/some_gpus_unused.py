@@ -108,9 +108,9 @@ def _gpus_text(needed: float) -> str:
 
 
 def _distribution_fix(job: api.Job, current_type: InstanceType) -> tuple[api.Parameter, ...]:
-    """Starts one process per GPU in AWS's PyTorch containers.
+    """Returns the parameters that start one process per GPU in AWS's PyTorch containers.
 
-    Returns nothing if the job already distributes its work.
+    Empty for other images, or if the job already distributes its work.
     """
     is_pytorch = "pytorch" in (repository(job.image) or "")
     if job.kind is not api.JobKind.TRAINING or job.hints.distribution or not is_pytorch:

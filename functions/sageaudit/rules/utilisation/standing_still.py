@@ -104,7 +104,7 @@ class IdleEnds(Struct, frozen=True):
 
 
 def idle_ends(case: api.JobCase, min_s: float) -> IdleEnds:
-    """Returns the idle ends.
+    """Returns how long hosts were idle at the end of the run.
 
     A host is early if it ends at least `min_s` seconds before the last host. If the hosts are of
     several types, no host counts as early.

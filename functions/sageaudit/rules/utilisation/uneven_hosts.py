@@ -106,7 +106,7 @@ def check(case: api.JobCase) -> api.Outcome:
 
 
 def _driver(job: api.Job, load: HostLoad) -> str | None:
-    """Returns the first processing host if it may be a driver.
+    """Returns the first host of a processing job if it may be a driver, else None.
 
     It may be one if a framework such as Spark splits the work, or if there are more than
     `_MIN_OTHER_HOSTS` hosts.
@@ -212,7 +212,7 @@ class HostLoad(Struct, frozen=True):
     def idle_while_others_work(self, vcpu: int | None) -> tuple[str, ...]:
         """Returns the idle hosts if the busiest host works, else none.
 
-        A host works if it uses at least one core, or 5% of its GPUs.
+        A host works if it uses at least one core, or 5% of its GPUs. `vcpu`: the vCPUs of a host.
         """
         min_percent = 100 / (vcpu or 1) if self.metric is api.Metric.CPU else 5.0
         return self.idle_hosts if self.busiest[1] >= min_percent else ()
@@ -226,9 +226,9 @@ class HostLoad(Struct, frozen=True):
 
 
 def _host_load(usage: api.Measurements, metric: api.Metric) -> HostLoad | api.Missing | None:
-    """Returns None if no host worked.
+    """Returns the use of each host while all working hosts were between their first and last work.
 
-    Covers the periods in which all working hosts were between their first and their last work.
+    None if no host worked. Missing if a host has no points, or if this time is too short.
     """
     if missing := usage.missing_hosts(metric):
         return missing
@@ -275,7 +275,7 @@ def _idle_percent(usage: api.Measurements, hosts: Collection[str]) -> float | No
 
 
 def _tenths(values: Sequence[float]) -> list[float]:
-    """Returns shares (0..1) of the values in each tenth of 0..100."""
+    """Returns for each tenth of 0..100 the share (0..1) of the values in it."""
     counts = [0] * 10
     for value in values:
         counts[min(int(value // 10), 9)] += 1

@@ -123,7 +123,8 @@ class Attempt(Struct, frozen=True):
     def is_already_audited(self, modified_at: datetime | None) -> bool:
         """Returns True if the stored audit is of this state of the run and need not be repeated.
 
-        An audit that is not final is repeated when it is due, or earlier if a person requests it.
+        `modified_at`: the time of the run's last change, from Describe. An audit that is not final
+        is repeated when it is due, or earlier if a person requests it.
         """
         summary = self.latest_summary
         if summary is None or summary.last_modified_at != modified_at or self.is_reaudit:

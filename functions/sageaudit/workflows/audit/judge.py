@@ -50,7 +50,7 @@ def audit_job(
     earlier_runs: tuple[AuditSummary, ...] | None = None,
     pool: PooledRuns | None = None,
 ) -> Audit:
-    """Bills one job, applies the rules and computes the savings.
+    """Returns the audit of one job: its bill, findings and savings.
 
     `market` has AWS's list prices; the policy's discounts are applied here. `earlier_runs` are the
     family's, newest first; None if no history was read. `pool` adds earlier runs' minutes to a
@@ -205,7 +205,7 @@ def audit_roll_up(
     now: datetime,
     launched_count: int | None = None,
 ) -> Audit:
-    """Sums the audits of a roll-up's children and applies the rules for roll-ups.
+    """Returns the audit of a roll-up: its children's sums, and findings of the rules for roll-ups.
 
     `job` is None for a recording without the roll-up's Describe answer. Then the children supply
     its name and family. `launched_count` is None if unknown.
@@ -257,7 +257,9 @@ class AccountAudit(Struct, frozen=True):
 def audit_account(
     runs: Sequence[AuditSummary], days: int, policy: Policy, ruleset: Ruleset
 ) -> AccountAudit:
-    """Applies the account rules to `runs`: the runs of the last `days` days, newest first."""
+    """Returns what the account rules found in `runs`: the runs of the last `days` days, newest
+    first.
+    """
     outcomes = judge(AccountCase(tuple(runs), days, policy=policy), ruleset.rules)
     severities = _severities(policy)
     is_estimated = any(run.estimated for run in runs)
@@ -301,7 +303,7 @@ def _rule_infos(ruleset: Ruleset) -> list[RuleInfo]:
 
 
 def _warm_pool_ends_at(job: Job, now: datetime) -> datetime | None:
-    """Returns None if the warm pool's billed seconds cannot grow any more.
+    """Returns when the warm pool should end; None if its billed seconds cannot grow any more.
 
     A requested pool that has no status after its keep-alive never existed (a quota of 0).
     """

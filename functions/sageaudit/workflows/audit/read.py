@@ -37,7 +37,9 @@ from sageaudit.workflows.audit.stored import RunUsage, stored_usage
 _DETAILED_METRICS_KEPT = timedelta(days=15)
 """CloudWatch keeps one-minute points for this long, then only five-minute averages."""
 _SHORT_CODE_S = 120
-"""Code that runs for less has only one or two points, so its metrics are read only once more."""
+"""A job whose code ran for less has only one or two points. It gets only one further audit for late
+metrics.
+"""
 _LATE_METRICS_WITHIN = timedelta(minutes=20)
 """Metrics are expected within this time after a job's end. A later event does not wait for them."""
 
@@ -75,7 +77,7 @@ class Tags(Struct, frozen=True):
 
 
 def describe(end_event: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
-    """Asks Describe for the run that ended.
+    """Returns the run that ended from Describe, or why it cannot be audited.
 
     Raises RejectedEvent if the answer is about another job; AccessDenied, Throttled or Unavailable.
     """
@@ -182,8 +184,9 @@ def count_launched(
 ) -> int | None:
     """Returns how many jobs a roll-up launched; None if unknown.
 
-    Some kinds have a count in Describe. Otherwise listed and audited jobs are counted: a list may
-    lack deleted jobs, and an AutoML job's jobs that are not candidate steps.
+    Describe has the number for some kinds. For others, the listed and the `audited` jobs are
+    counted together. The list alone may lack deleted jobs. It also lacks jobs of an AutoML job that
+    are not candidate steps.
     """
     if rollup.has_child_count:
         return job.tuning.launched_count if job.tuning else None
@@ -214,9 +217,9 @@ def read_usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) ->
 def _usage(job: Job, types: Mapping[str, InstanceType], attempt: Attempt) -> RunUsage:
     """Returns the stored usage if CloudWatch cannot add to it, else CloudWatch's usage.
 
-    CloudWatch cannot add to complete main metrics, or if it has only averages by now. The same
-    applies if the code ran briefly and the audit is final. If CloudWatch's answer is incomplete,
-    stored usage of all hosts is kept. Usage from before the run's end is ignored.
+    CloudWatch cannot add to complete main metrics. It also cannot if it has only averages by now,
+    or if the code ran briefly and the audit is final. If CloudWatch's answer is incomplete, stored
+    usage of all hosts is kept. Usage that was stored before the run's end is ignored.
     """
     summary, ended_at, now = attempt.latest_summary, job.ended_at, attempt.now
     stored: RunUsage | None = None

@@ -49,7 +49,7 @@ Series are stored to a tenth of a percent.
 def schedule_recheck(
     audit: Audit, now: datetime, *, is_reaudit: bool, metrics_error: str | None = None
 ) -> Audit:
-    """Sets the time of the next reaudit, or makes the audit final.
+    """Returns the audit with the time of its next reaudit, or as final if no reaudit follows.
 
     `metrics_error` says why a reaudit could not read metrics. The pauses grow with the time since
     the job's end. A job that has not ended is audited each hour, for up to 31 days.
@@ -75,7 +75,7 @@ def schedule_recheck(
 
 
 def finalize(audit: Audit, reason: str) -> Audit:
-    """Makes an audit final, and adds the reason to its notes."""
+    """Returns the audit as final, with the reason in its notes."""
     return replace(
         audit, is_settled=True, due_at=None, notes=(*audit.notes, f"{_FINALIZED_PREFIX}{reason}")
     )
@@ -89,9 +89,7 @@ def _finalize_document(document: AuditDocument, *notes: str) -> AuditDocument:
 
 
 def finalize_stored(document: AuditDocument, reason: str) -> AuditDocument:
-    """Makes a stored audit final, and adds the reason to its notes. A final audit
-    stays unchanged.
-    """
+    """Returns a stored audit as final, with the reason in its notes. A final one is unchanged."""
     is_final = document["audit"]["settled"]
     return document if is_final else _finalize_document(document, f"{_FINALIZED_PREFIX}{reason}")
 
@@ -171,13 +169,15 @@ def recheck_dependents(
 ) -> None:
     """Schedules a new audit of each run whose result this recorded run changes.
 
-    These are runs of the family that were judged without this run, and this run if it missed an
-    earlier one. A new version also reschedules its final roll-up, unless it is a first audit within
-    an hour of the job's end. A final roll-up is itself rescheduled, since its jobs may have been
-    audited meanwhile.
+    Schedules the runs of the family that were judged without this run. Schedules this run itself if
+    it was judged without an earlier run. A final roll-up is also scheduled itself, since its jobs
+    may have been audited meanwhile.
 
-    A second call changes nothing. A redelivered message repeats it, since the process may have
-    stopped before the call.
+    If this is a new version, schedules the final roll-up that launched this run. A first audit
+    within an hour of the job's end does not schedule the roll-up.
+
+    A second call changes nothing. A redelivered message calls this function again, since the
+    process may have stopped before the first call.
     """
     if run.stamp is not None and not run.rollup:  # otherwise no run is compared with it
         history.recheck_family(

@@ -101,9 +101,9 @@ def audit_finished_job(
 ) -> AuditOutcome:
     """Audits one ended job and records the audit. A second delivery changes nothing.
 
-    `wait_counts` says how often the event has waited. `force` records the audit even if nothing
-    about the job changed. Raises RejectedEvent if Describe answers with another job; AccessDenied,
-    Throttled or Unavailable if AWS does not answer.
+    `caller` is what triggered the audit. `wait_counts` says how often the event has waited. `force`
+    records the audit even if nothing about the job changed. Raises RejectedEvent if Describe
+    answers with another job; AccessDenied, Throttled or Unavailable if AWS does not answer.
     """
     described = describe(end_event, deps.jobs)
     latest_summary = None if force else _newest_audit(described.event, deps.history)
@@ -271,7 +271,10 @@ def _write(entry: AuditEntry, attempt: Attempt, *, should_recheck: bool) -> Reco
 
 
 def _audit_roll_up(job: Job, rollup: RollUp, attempt: Attempt) -> AuditRecorded | AuditDeferred:
-    """Waits until the jobs that a roll-up launched are audited, then sums their audits."""
+    """Records the sum of the audits of the jobs that a roll-up launched.
+
+    Returns AuditDeferred if the audit must wait until these jobs are audited.
+    """
     deps, history, now = attempt.deps, attempt.deps.history, attempt.now
     children_summaries = read_children(job, history)
     launched_count = count_launched(job, rollup, children_summaries, attempt)
@@ -369,7 +372,10 @@ def _finalize_missing_run(
 def _judge_stored_run(
     summary: AuditSummary, attempt: Attempt
 ) -> tuple[Audit, tuple[AuditSummary, ...] | None] | None:
-    """Returns None for a roll-up or an unfinished run, or if the details have expired."""
+    """Judges a run by its stored details, and returns the same as `_judge_run`.
+
+    Returns None for a roll-up or an unfinished run, or if the details have expired.
+    """
     deps, now = attempt.deps, attempt.now
     if summary.rollup or (stored_job := stored_run(summary, deps.history)) is None:
         return None

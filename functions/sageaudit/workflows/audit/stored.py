@@ -256,7 +256,7 @@ def read_guides(
 
 
 def _described_job(summary: AuditSummary, history: History) -> Job | None:
-    """Returns None if the job's details have expired (after 90 days) or cannot be read."""
+    """Returns a run's job; None if its details have expired (after 90 days) or cannot be read."""
     try:
         detail = history.detail(summary.key)
         if detail is None:

@@ -59,7 +59,9 @@ class CheckFinding(Struct, frozen=True, kw_only=True):
 
     @property
     def sort_key(self) -> tuple[bool, bool, Decimal, int, int, str]:
-        """Sorts counted findings first, then rejected ones, then by saving, severity and line."""
+        """A key that sorts counted findings first, then rejected ones, then by saving, severity and
+        line.
+        """
         severity = -Severity(self.severity).rank
         usd = -(self.saving_usd or Decimal(0))
         is_not_counted = self.not_counted is not None
@@ -212,8 +214,9 @@ def _findings(checked: CheckedRequest, lines: LineNumbers) -> Iterator[CheckFind
 
 
 def sort_findings(findings: Iterable[CheckFinding]) -> list[CheckFinding]:
-    """Sorts findings. If several name different types for a parameter, only the first
-    one counts.
+    """Returns the findings sorted by `sort_key`.
+
+    If several set a parameter to different instance types, only the first of them counts.
     """
     type_and_rule_by_path: dict[str, tuple[Any, str]] = {}
     sorted_findings = []
@@ -280,14 +283,17 @@ def _rule_finding(finding: Finding, checked: CheckedRequest, lines: LineNumbers)
 
 
 def _basis(finding: Finding, checked: CheckedRequest) -> str | None:
-    """Returns EARLIER if no change of the request was billed; None without dollars."""
+    """Returns which run time the finding's dollars are based on; None without dollars.
+
+    The run time is EARLIER if no change of the request was billed.
+    """
     if finding.alone_usd is None:
         return None
     return (DurationBasis.EARLIER if finding.detection.change is None else checked.basis).value
 
 
 def _read_path(finding: Finding, request: Request) -> str:
-    """Returns "" if the request has none of the parameters that the rule reads."""
+    """Returns the first parameter that the rule reads and the request has; "" if there is none."""
     required_parameters = next(
         (rule.required_parameters for rule in catalogue.load() if rule.info == finding.rule), ()
     )

@@ -131,7 +131,7 @@ def check_request(
     history: FamilyHistory | None,
     trial_costs: Sequence[MaxCost] = (),
 ) -> CheckedRequest:
-    """Judges one request.
+    """Judges one request, and returns its findings and forecast.
 
     `market` has the list prices. `trial_costs` are the costs of a tuning job's training job
     definitions.
@@ -196,7 +196,10 @@ def request_guides(
 
 
 def _is_network_isolated(request: Request) -> bool | None:
-    """Returns None if the value is not known yet. AWS's default is false."""
+    """Returns True if the request isolates the job's network; None if that is not known yet.
+
+    AWS's default is false.
+    """
     path = setting_path(request.kind, "EnableNetworkIsolation")
     value = request.value(path) if path else None
     return None if isinstance(value, UnknownValue) else bool(value)
@@ -298,7 +301,7 @@ def is_rejected_by_aws(finding: Finding) -> bool:
 
 
 def _severity_by_exposure(finding: Finding) -> Severity | None:
-    """Returns None if the finding has no amount that a hung job could cost."""
+    """Returns the severity by what a hung job could cost; None if there is no such amount."""
     usd = finding.detection.evidence.get("exposed_usd")
     if not isinstance(usd, Decimal):
         return None

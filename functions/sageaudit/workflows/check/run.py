@@ -134,7 +134,9 @@ class RequestChecker(Struct, frozen=True):
         return replace(checked_request, notes=(*checked_request.notes, *notes), guides=guides)
 
     def _history(self, planned_job: PlannedJob) -> tuple[FamilyHistory | None, tuple[str, ...]]:
-        """Returns None and a note if the history cannot be read."""
+        """Returns the family's history, or None if it cannot be read. Also returns notes that say
+        why.
+        """
         request, job = planned_job.request, planned_job.job
         if self.read_family is None or request.tuning_request is not None:
             return None, ()

@@ -7,6 +7,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import partial
 from importlib.metadata import version
@@ -33,7 +34,9 @@ from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.sweep_notes import DynamoSweepStore
 from sageaudit.adapters.prices import packaged
 from sageaudit.domain.audit.record import RunQuery
-from sageaudit.domain.audit.summary import JobKey
+from sageaudit.domain.audit.summary import AuditSummary, JobKey
+from sageaudit.domain.audit.sums import Scope
+from sageaudit.domain.moments import FIRST_DAY, LAST_DAY
 from sageaudit.domain.policy.routes import OWN_TOPIC
 from sageaudit.domain.sweep import MAX_UNTRIED_TIME, drop_abandoned_lists
 from sageaudit.errors import (
@@ -43,13 +46,16 @@ from sageaudit.errors import (
     SageauditError,
     TableNotFound,
     Unavailable,
+    UnreadableItem,
 )
 from sageaudit.exits import Exit, exit_for
 from sageaudit.output.text.words import count_text
+from sageaudit.ports import Decisions, History
 from sageaudit.workflows.doctor import permissions
 from sageaudit.workflows.redrive import DEAD_LETTER_OUTPUTS
 
 _OLD_PRICES_DAYS = 180
+_MAX_NAMED_ITEMS = 20
 _ABSENT_RUN = JobKey("doctor", datetime(2017, 11, 1, tzinfo=UTC))
 _COSTS = "ce:GetCostAndUsage"
 _SQS_PREFIX = "sqs:"
@@ -113,22 +119,56 @@ def check_prices(today: date) -> Check:
     return Check("prices", CheckState.OK, age_text, remedy)
 
 
-def check_file(path: Path | None, warn: Callable[[str], None]) -> Check:
-    """Checks that the history's file is of this version, readable and writable."""
+def check_file(path: Path | None, warn: Callable[[str], None]) -> Iterator[Check]:
+    """Yields the checks that the history's file is of this version, readable and writable."""
     name = f"history {path or histories.default_path()}"
     try:
         with histories.open_history(path, None, None, None, warn=warn) as opened:
-            file_path = Path(opened.name)
+            yield _check_writable(name, Path(opened.name))
+            yield _check_stored_items(name, opened.history, opened.decisions, with_documents=True)
     except NoHistory as error:
         if path is None:
-            return Check(name, CheckState.OK, "not there yet", "`sageaudit scan` makes it")
-        return failed(name, error, "make it with `sageaudit scan --history FILE`")
+            yield Check(name, CheckState.OK, "not there yet", "`sageaudit scan` makes it")
+        else:
+            yield failed(name, error, "make it with `sageaudit scan --history FILE`")
     except SageauditError as error:
-        return failed(name, error)
-    if not (os.access(file_path, os.W_OK) and os.access(file_path.absolute().parent, os.W_OK)):
+        yield failed(name, error)
+
+
+def _check_writable(name: str, path: Path) -> Check:
+    if not (os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)):
         remedy = "`scan` and `audit` cannot add to it: change its mode, or its folder's"
         return failed(name, "it can be read, but not written", remedy, Exit.DENIED)
     return passed(name, "readable and writable, of this version")
+
+
+def _check_stored_items(
+    name: str, history: History, decisions: Decisions, *, with_documents: bool
+) -> Check:
+    """Reads every decision, sum and row, and names those that cannot be read.
+
+    `with_documents`: also reads every audit's document, which in a table costs a request each.
+    """
+    name, item_count, unreadable = f"{name}, stored items", len(decisions.decisions()), []
+    sums = [row for scope in Scope for row in history.daily_sums(scope, FIRST_DAY, LAST_DAY)]
+    rules = {rule for row in sums for rule in row.sums.rules}
+    queries: list[RunQuery[Any]] = [
+        *map(RunQuery.for_day, sorted({row.day for row in sums})),
+        *map(RunQuery.for_rule, sorted(rules)),
+    ]
+    for row in (row for query in queries for row in history.runs(query)):
+        item_count += 1
+        if with_documents and isinstance(row, AuditSummary):
+            try:
+                history.audit(row.key)
+            except UnreadableItem as error:
+                unreadable.append(error)
+    unreadable += history.take_unreadable()
+    if not unreadable:
+        return passed(name, f"all {item_count + len(sums):,} can be read")
+    named = "; ".join(str(item) for item in unreadable[:_MAX_NAMED_ITEMS])
+    more_count = len(unreadable) - _MAX_NAMED_ITEMS
+    return failed(name, named + (f"; and {more_count} more" if more_count > 0 else ""))
 
 
 def region(name: str | None) -> Check:
@@ -157,7 +197,7 @@ def check_credentials(session: Any, region_name: str) -> tuple[Check, Identity |
 def check_actions(
     names: Sequence[str], session: Any, region_name: str, own_identity: Identity
 ) -> Iterator[Check]:
-    """Yields a check of each IAM action. It makes a harmless call if the action has one."""
+    """Yields a check of each IAM action. The check is a harmless call, if the action has one."""
     for name in names:
         if name == _COSTS:
             yield not_checked(
@@ -230,6 +270,8 @@ def table(name: str, session: Any, region: str) -> Iterator[Check]:
             yield failed(f"{check_name}, {action}", error, _next_step(error))
         else:
             yield passed(f"{check_name}, {action}", "permitted")
+    with suppress(AwsError):  # reported above
+        yield _check_stored_items(check_name, history, history, with_documents=False)
 
 
 _DEAD_LETTER_QUEUES = {
@@ -313,7 +355,10 @@ def _subscribers(session: Any, region: str, topic: str) -> tuple[str, bool]:
 
 
 def _check_channel(session: Any, region: str, name: str, service_and_address: str) -> Check:
-    """Checks that a channel's secret is valid, or that its topic has a subscriber."""
+    """Checks that a channel's secret is valid, or that its topic has a subscriber.
+
+    `service_and_address`: a service's name and an address, with a space between them.
+    """
     check_name, (service_name, _, address) = f"channel {name}", service_and_address.partition(" ")
     service = next((value for key, value in SERVICES.items() if key == service_name), None)
     if service is None:

@@ -138,7 +138,7 @@ _DECISION_ACTIONS = frozenset(dynamo_history.SAVE_DECISION_PERMISSIONS)
 _DECISIONS_CONDITION = {
     "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [keys.RECOMMENDATIONS_PK]}}
 }
-"""Limits a user who decides about recommendations to these items of the table."""
+"""Limits a user who decides about recommendations to the table's items about recommendations."""
 ACCOUNT_ACTIONS = MEMBER_ACTIONS
 """The actions of the role of `scan --role`. Prices are read with the user's own credentials."""
 

@@ -31,7 +31,9 @@ from sageaudit.workflows.doctor import checks
 from sageaudit.workflows.doctor.checks import Check, CheckState, failed, not_checked, passed
 
 _CONFIG = CONFIG.merge(Config(read_timeout=150, retries={"total_max_attempts": 1}))
-"""The sweep function answers within 40 seconds, plus the timeout of its last member."""
+"""Settings of the Lambda client. The sweep function answers within 40 seconds, plus the timeout of
+its last member.
+"""
 _EVENTS_LOOK_BACK = timedelta(days=20)
 """Runs up to this age are read. The history stores sent events for longer: 30 days."""
 _MAX_RUNS = 20
@@ -59,7 +61,7 @@ def check_all(scope: DoctorScope, now: datetime, warn: Callable[[str], None]) ->
     yield checks.check_versions()
     yield checks.check_prices(now.date())
     if scope.history is not None or not scope.table:
-        yield checks.check_file(scope.history, warn)
+        yield from checks.check_file(scope.history, warn)
     yield from _check_aws(scope)
     if scope.stack is not None:
         yield from _check_stack(scope, scope.stack, now)
@@ -145,7 +147,7 @@ def check_members(name: str, session: Any, region: str, now: datetime) -> Iterat
 
 
 def _member_rows(aws_lambda: Any, function: str) -> Iterator[dict[str, Any]]:
-    """Asks the sweep function `function`. Raises AwsError."""
+    """Yields the rows about members that the sweep function returns. Raises AwsError."""
     continue_after: str | None = ""
     while continue_after is not None:
         with aws_errors("lambda", f"on {function}"):

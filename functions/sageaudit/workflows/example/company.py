@@ -306,7 +306,7 @@ def _run(workload: Workload, day: int, number: int, last_day: date) -> WorkRun:
 
 
 def _name(workload: Workload, begin: datetime, number: int, milliseconds: int) -> str:
-    """Returns a numbered name, or a name with the time as SageMaker's Python SDK makes."""
+    """Returns a numbered name, or a name that ends in a time, as the SageMaker Python SDK makes."""
     if workload.has_numbered_names:
         return f"{workload.name}-{number}"
     if workload.kind is JobKind.TUNING:

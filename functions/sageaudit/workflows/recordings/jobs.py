@@ -137,7 +137,7 @@ def recorded_jobs(path: Path) -> list[RecordedJob]:
 
 
 def _recording(path: Path, index: int) -> Recording:
-    """Raises JobNotFound if the file has changed or vanished."""
+    """Returns a job's recording. Raises JobNotFound if the file has changed or vanished."""
     try:
         return all_recordings(read_recording(path))[index]
     except (BadRecording, IndexError) as error:

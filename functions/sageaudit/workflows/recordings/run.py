@@ -47,7 +47,10 @@ class _RecordedFile(Struct):
     def audit(
         self, index: int, policy: Policy, history: History, *, is_history_persistent: bool
     ) -> None:
-        """Raises HistoryFileError. Any other error is stored as the result of this job."""
+        """Audits one job, and stores the result in `audits`.
+
+        Raises HistoryFileError. Any other error is stored as the job's result.
+        """
         job, reason = self.jobs[index], "it cannot be audited"
         try:
             recorded_audit = audit_recorded_job(
@@ -118,7 +121,8 @@ def audit_recordings(
     """Yields each file's audit, or why there is none, in the order of the files.
 
     Audits are made only when they are needed. Each run is judged by its family's earlier runs.
-    Without `is_history_persistent`, only short runs are, and rules on a family answer Unknown.
+    Without `is_history_persistent`, only short runs are judged by them. Rules on a family then
+    answer Unknown.
     """
     is_history_persistent = is_history_persistent and history is not None
     file_by_path = {
@@ -188,7 +192,7 @@ def _audits(
 def _document(
     file: _RecordedFile | BadRecording, audits: Iterator[None], policy: Policy
 ) -> AuditDocument | BadRecording:
-    """Continues `audits` until all jobs of the file have an audit."""
+    """Returns the file's audit. Continues `audits` until all jobs of the file have one."""
     if isinstance(file, BadRecording):
         return file
     while len(file.audits) < len(file.jobs):

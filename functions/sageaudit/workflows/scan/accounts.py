@@ -154,8 +154,8 @@ class ScannedAccounts:
     ) -> Iterator[tuple[AccountStatus, Sequence[ListedJob]]]:
         """Yields each account with its jobs, in the order of the list.
 
-        Threads call `list_account_jobs` for several accounts at a time. Its AwsError becomes the
-        account's error. Raises ScanStopped as soon as `is_stopped()` is true.
+        Threads call `list_account_jobs` for several accounts at a time. An AwsError of this call
+        becomes the account's error. Raises ScanStopped as soon as `is_stopped()` is true.
         """
 
         def list_account(status: AccountStatus) -> tuple[AccountStatus, Sequence[ListedJob]]:
@@ -193,7 +193,7 @@ class ScannedAccounts:
         }
 
     def _open_account(self, account: str) -> ScannedAccount:
-        """Raises AwsError if the account's role cannot be assumed."""
+        """Opens an account of the list. Raises AwsError if the account's role cannot be assumed."""
         if account not in self.opened_accounts:
             self.clients.client_factory("sagemaker", _CONFIG)(account, self._region)
             self.opened_accounts.add(account)

@@ -264,7 +264,7 @@ def _stored_summary(lane: Lane, job: ListedJob) -> AuditSummary | None:
 
 
 def _audit(prefetched: PrefetchedJob, lane: Lane) -> AuditDocument | None:
-    """Audits like Lambda. Returns None if the job is running again."""
+    """Audits a job like Lambda, and returns the audit; None if the job is running again."""
     deps = replace(prefetched.deps, jobs=prefetched, metrics=prefetched)
     job = prefetched.job
     event = JobEndEvent(job.ref, job.status, job.created_at, job.ended_at, {})
@@ -294,7 +294,7 @@ def _read_job(
 
 
 def _parse_job(answer: Mapping[str, Any], ref: JobRef, now: datetime) -> Job | None:
-    """Returns None if the answer is malformed."""
+    """Returns the job of a Describe answer; None if the answer is malformed."""
     try:
         return as_of(parse(answer, {}, account=ref.account, region=ref.region), now)
     except MalformedData:

@@ -41,7 +41,9 @@ from sageaudit.workflows.sweep.watch import (
 )
 
 QUEUE_DELAY_S = 1
-"""The shortest delay of a message. 0 means the queue's own delay, which waits for metrics."""
+"""The delay of a sent message, in seconds. With 0, SQS uses the queue's own delay, in which metrics
+arrive.
+"""
 DUE_PAGE_SIZE = 100
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 RESEND_DUE_AFTER = timedelta(days=4)
@@ -80,14 +82,14 @@ class DueAuditsSent(Struct, frozen=True):
 class ListSweepResult(Struct, frozen=True):
     """The result of reading one list of jobs.
 
-    `ended_count` counts jobs that should be audited by now and that no earlier sweep has counted.
-    `missing_count` counts jobs without an audit that ended in the same time or in the OVERLAP
-    before. Several sweeps count the same missing job.
+    `ended_count`: jobs that should be audited by now and that no earlier sweep has counted.
+    `missing_count`: jobs without an audit that ended in the same time, or in the OVERLAP before.
+    Several sweeps count the same missing job.
 
-    Three fields count the jobs that were sent. For `lost_events`, their event was lost. For
-    `sent_without_event`, AWS has no event for their kind. For `sent_from_before`, they ended before
-    the list's first sweep. `unreadable` has a sentence for each job whose stored summary cannot be
-    read.
+    Three fields count the sent jobs by reason. `lost_events`: the job's event was lost.
+    `sent_without_event`: AWS has no event for the job's kind. `sent_from_before`: the job ended
+    before the list's first sweep. `unreadable`: a sentence for each job whose stored summary cannot
+    be read.
     """
 
     job_list: JobList
@@ -227,7 +229,7 @@ class _ListSweep:
         )
 
     def _send(self, row: ListedJob, key: JobKey) -> bool:
-        """Returns False if the run's event was sent before or has arrived."""
+        """Sends the run's event. Returns False if the event was sent before or has arrived."""
         if self._deps.sweep_store.event_record(key) is not None:
             return False
         body = make_event(row.ref, row.status, row.created_at, row.last_changed_at)
@@ -254,8 +256,9 @@ def _take_unreadable(history: History) -> tuple[str, ...]:
 
 
 def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> bool:
-    """Returns False if the event was sent recently, or if this deployment does not
-    audit the run.
+    """Sends the event of a due run.
+
+    Returns False if the event was sent recently, or if this deployment does not audit the run.
     """
     ref = JobRef.from_arn(run.key.arn, run.job)
     if ref is None or ref.account not in deps.accounts or ref.region not in deps.regions:

@@ -183,7 +183,7 @@ class _RunningJobCheck(Struct):
         return self.settings.should_watch(state.usd_per_hour, state.gpus)
 
     def _read_job(self) -> Job | None:
-        """Returns None if the job is gone, or its name now belongs to another run."""
+        """Returns the job; None if it is gone, or if its name now belongs to another run."""
         ref = self.row.ref
         try:
             answer = self.deps.jobs.describe(ref)
@@ -248,7 +248,7 @@ class _RunningJobCheck(Struct):
         return self._write_message(kinds, running, state) if kinds else None
 
     def _idleness(self, job: Job, state: WatchState) -> Idleness | None:
-        """Returns None if the idleness of the current phase is unknown."""
+        """Returns the idleness of the job's current phase; None if it is unknown."""
         work_began_at = working_since(job)
         if work_began_at is None:
             return None
@@ -292,7 +292,9 @@ class _RunningJobCheck(Struct):
     def _write_message(
         self, kinds: tuple[RunningKind, ...], running: RunningJob, state: WatchState
     ) -> WatchMessage | None:
-        """Returns None if another sweep has changed the state since it was read."""
+        """Returns the written message; None if another sweep has changed the state since it was
+        read.
+        """
         severity = Severity.HIGH if RunningKind.IDLE in kinds else Severity.MEDIUM
         destinations = [self._destination(kind, running, state, severity) for kind in kinds]
         destination = Destination(

@@ -39,6 +39,7 @@ from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.moments import parse_moment
 from sageaudit.domain.running import RunningKind, WatchState
+from sageaudit.errors import UnreadableItem
 from sageaudit.structs import replace
 
 PERMISSIONS = ("dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:PutItem")
@@ -86,8 +87,14 @@ class DynamoAlertLedger:
         return self._items.read(partial(_read_subject, subject), item)
 
     def alerts(self, subject: str) -> Sequence[Alert]:
-        """Returns the alerts of a subject. Raises UnreadableItem or AwsError."""
-        return self._alerts_of_subject(subject).subject_alerts
+        """Returns the alerts of a subject; none if they cannot be read. Raises AwsError."""
+        item = self._table.get(keys.family_alerts_pk(subject), _ALERTS_SK)
+        subjects = self._items.read_each(partial(_read_subject, subject), [item] if item else [])
+        return next((past_alerts.subject_alerts for past_alerts in subjects), ())
+
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        """Returns the alerts that `alerts` has left out."""
+        return self._items.left_out
 
     def has_digest(self, last_day: date) -> bool:
         """Returns True if the week's digest was already written. Raises AwsError."""

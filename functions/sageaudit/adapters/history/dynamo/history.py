@@ -258,8 +258,12 @@ class DynamoHistory:
         key = {PARTITION_KEY: keys.RECOMMENDATIONS_PK, SORT_KEY: keys.decision_sk(decision)}
         self._table.put({**key, **to_item(decision)})
 
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        """Returns the items that were left out since they were last taken."""
+        return self._items.left_out
+
     def take_unreadable(self) -> tuple[UnreadableItem, ...]:
-        """Returns the items that lists and sums have left out since the last call."""
+        """Returns `unreadable_items`, and forgets them."""
         return self._items.take_left_out()
 
 

@@ -310,6 +310,10 @@ class SqliteHistory:
         with self._file.write_transaction() as connection:
             connection.execute(schema.PUT_DECISION, rows.to_columns(decision))
 
+    def unreadable_items(self) -> tuple[UnreadableItem, ...]:
+        """Returns the rows that were left out since they were last taken."""
+        return self._rows.left_out
+
     def take_unreadable(self) -> tuple[UnreadableItem, ...]:
-        """Returns the rows that lists and sums have left out since the last call."""
+        """Returns `unreadable_items`, and forgets them."""
         return self._rows.take_left_out()

@@ -1,0 +1,81 @@
+"""A stored document with one odd leaf is refused where it is read, or every reader can use it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sageaudit.adapters.files.exact_json import gzip_json
+from sageaudit.adapters.history.record_steps import read_stored_bytes
+from sageaudit.adapters.history.rows import finding_rows, make_summary
+from sageaudit.domain.alert.audit_figures import MessageAudit
+from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.audit.sums import sums_from_document
+from sageaudit.domain.reconcile.lines import lines_from_audit
+from sageaudit.output.html.contents import JobReport
+from sageaudit.output.text import plain, slack, teams
+from sageaudit.output.text.alert_card import job_line_card
+from sageaudit.output.text.headline import headline
+from tests.fakes import reports, sample_documents
+from tests.fakes.entries import entry_of
+from tests.fakes.messages import document_card
+from tests.golden.regenerate import on_terminal
+from tests.properties.odd_values import ODD_VALUES, Path, paths, replaced, without
+
+DOCUMENTS: dict[str, Callable[[], AuditDocument]] = {
+    name.removesuffix("_document"): make
+    for name, make in vars(sample_documents).items()
+    if name.endswith("_document")
+}
+
+
+def read_everywhere(document: AuditDocument) -> None:
+    """Uses a document as every message, page and list does."""
+    audit = MessageAudit.parse(document)
+    card = document_card(document)
+    for channel in (plain, slack, teams):
+        channel.make_payload(card)
+        channel.make_payload(job_line_card(audit, 2))
+    headline(document)
+    on_terminal(document, 80)
+    reports.page_of(JobReport(document, None))
+    sums_from_document(document)
+    [*lines_from_audit(document, None)]
+    entry = entry_of(document)
+    make_summary(entry, 1, "")
+    finding_rows(entry)
+
+
+def stored(document: Any) -> AuditDocument | None:
+    """Returns the document as it is read from a history; None if it is refused."""
+    try:
+        return read_stored_bytes(gzip_json(document))
+    except ValueError:
+        return None
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_sample_is_read(name: str) -> None:
+    """The border refuses nothing that is written."""
+    document = stored(DOCUMENTS[name]())
+    assert document is not None
+    read_everywhere(document)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_an_odd_leaf_is_refused_or_read_by_everything(name: str) -> None:
+    """Each part in turn is each odd value, or absent; nothing else fails than the border."""
+    whole = stored(DOCUMENTS[name]())
+    failed = list[tuple[Path, object, str]]()
+    for path in paths(whole):
+        odd_documents = [(value, replaced(whole, path, value)) for value in ODD_VALUES]
+        odd_documents.append(("absent", without(whole, path)))
+        for value, odd in odd_documents:
+            document = stored(odd)
+            if document is None:
+                continue
+            try:
+                read_everywhere(document)
+            except Exception as error:  # noqa: BLE001 - each is a finding
+                failed.append((path, value, f"{type(error).__name__}: {error}"))
+    assert failed == []
