@@ -37,6 +37,7 @@ others, which a person alone starts, may use adapters."""
 ORDER = {
     "domain": (
         *(
+            "money",
             "nearest",
             "token_shapes",
             "job",

@@ -117,8 +117,8 @@ def show(instance_type: str, region: str | None, component: str | None, output: 
 @prices.command(epilog=_LEARN_EPILOG)
 @click.option(
     "--cur", "reports", multiple=True, required=True, type=click.Path(path_type=Path),
-    help="Cost and usage report (legacy or CUR 2.0) or FOCUS export: CSV, CSV.gz or Parquet, or a"
-    " folder with them. May be repeated for the parts of one report.",
+    help="Cost and usage report (legacy or CUR 2.0) or FOCUS export: CSV (also in gzip or ZIP) or"
+    " Parquet, or a folder with them. May be repeated for the parts of one report.",
 )  # fmt: skip
 @click.option("--account", help="Learn from this account (12 digits); by default from all.")
 @click.option(

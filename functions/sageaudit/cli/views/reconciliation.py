@@ -152,6 +152,11 @@ def note_sentences(reconciled: ReconciledMonth) -> Iterator[str]:
     ):
         if count:
             yield f"left out of the history's side: {count} x {description}"
+    if result.unnamed_usd:
+        yield (
+            f"{format_usd(result.unnamed_usd)} of AWS's usage of jobs names no job: it is compared"
+            " with none, and counts as missing in the history"
+        )
     if result.unpriced_lines:
         unknown = count_text(result.unpriced_lines, "line")
         yield f"{unknown} of the history without quantity or price: not in any sum"
