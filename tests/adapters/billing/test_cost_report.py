@@ -336,7 +336,10 @@ def test_another_column_may_serve_but_a_comparison_needs_resource_ids(write: Wri
             "Savings Plan cost that is not a number",
         ),
         ({"line_item_usage_start_date": "2026-02-30"}, "has no valid start date: 2026-02-30"),
-        ({"line_item_usage_start_date": "yesterday"}, "has the date yesterday, as spreadsheets"),
+        (
+            {"line_item_usage_start_date": "yesterday"},
+            "has the date yesterday, but AWS writes 2026-10-31",
+        ),
     ],
 )
 def test_a_line_that_cannot_be_read_is_refused(

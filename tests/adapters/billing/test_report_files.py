@@ -161,21 +161,21 @@ _REFUSED: dict[str, tuple[bytes, str]] = {
     ),
     "a date of a spreadsheet": (
         cur2([changed(bill_billing_period_start_date="10/1/20")]).encode(),
-        "line 2 has the date 10/1/20, as spreadsheets write it: give the report as AWS wrote it",
+        "line 2 has the date 10/1/20, but AWS writes 2026-10-31T00:00:00Z: give AWS's own file",
     ),
     "a date of a spreadsheet, day first": (
         cur2([changed(line_item_usage_start_date="1.10.2026 00:00")]).encode(),
-        "line 2 has the date 1.10.2026 00:00, as spreadsheets write it",
+        "line 2 has the date 1.10.2026 00:00, but AWS writes",
     ),
     "an account of a spreadsheet": (
         cur2([changed(line_item_usage_account_id="1.11122E+11")]).encode(),
-        "line 2 has the account 1.11122E+11, as spreadsheets write it",
+        "line 2 has the account 1.11122E+11, but AWS writes",
     ),
     "a spreadsheet's report of other services": (
         cur2(
             [changed(line_item_product_code="AmazonS3", bill_billing_period_start_date="10/1/20")]
         ).encode(),
-        "line 2 has the date 10/1/20, as spreadsheets write it",
+        "line 2 has the date 10/1/20, but AWS writes",
     ),
 }
 
@@ -196,9 +196,9 @@ def test_what_cannot_be_read_is_named_in_one_sentence(tmp_path: Path, form: str)
 def test_a_spreadsheets_report_is_refused_for_rates_too() -> None:
     """Neither day nor month is guessed."""
     path = _CASES / "57-excel.csv"
-    with pytest.raises(BadUsage, match=r"line 2 has the date 10/1/2026 0:00, as spreadsheets"):
+    with pytest.raises(BadUsage, match=r"line 2 has the date 10/1/2026 0:00, but AWS writes 2026"):
         read_spend(path, MONTH, ACCOUNT)
-    with pytest.raises(BadUsage, match=r"line 2 has the date 10/1/2026 0:00, as spreadsheets"):
+    with pytest.raises(BadUsage, match=r"line 2 has the date 10/1/2026 0:00, but AWS writes 2026"):
         read_paid_usage([path], None, RateBasis.NET)
 
 

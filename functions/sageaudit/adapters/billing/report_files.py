@@ -12,6 +12,7 @@ import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from msgspec import Struct
@@ -83,13 +84,14 @@ def _in_utf8(file: ReportFile, first_bytes: bytes, temporary_folder: Path) -> Re
     """Returns a copy in UTF-8 of a file in UTF-16, and any other file unchanged."""
     if not first_bytes.startswith(_UTF16_MARKS):
         return file
-    copy = _new_path(temporary_folder)
     with (
         file.path.open(encoding="utf-16", newline="") as source,
-        copy.open("w", encoding="utf-8", newline="") as target,
+        NamedTemporaryFile(
+            "w", encoding="utf-8", newline="", dir=temporary_folder, delete=False
+        ) as copy,
     ):
-        shutil.copyfileobj(source, target, _CHUNK)
-    return ReportFile(file.name, copy)
+        shutil.copyfileobj(source, copy, _CHUNK)
+    return ReportFile(file.name, Path(copy.name))
 
 
 def _unzipped(path: Path, temporary_folder: Path) -> Iterator[ReportFile]:
@@ -97,15 +99,18 @@ def _unzipped(path: Path, temporary_folder: Path) -> Iterator[ReportFile]:
         with ZipFile(path) as archive:
             members = _report_members(path, archive)
             for member in members:
-                copy = _new_path(temporary_folder)
-                with archive.open(member) as source, copy.open("wb") as target:
-                    shutil.copyfileobj(source, target, _CHUNK)
+                with (
+                    archive.open(member) as source,
+                    NamedTemporaryFile(dir=temporary_folder, delete=False) as copy,
+                ):
+                    shutil.copyfileobj(source, copy, _CHUNK)
                 name = f"{path}: {member.filename}" if len(members) > 1 else str(path)
-                with copy.open("rb") as file:
+                unpacked = Path(copy.name)
+                with unpacked.open("rb") as file:
                     first_bytes = file.read(4)
                 if first_bytes.startswith(_ZIP_MAGICS):
                     raise BadUsage(f"{name}: has a ZIP file inside a ZIP file: unzip it first")
-                yield _in_utf8(ReportFile(name, copy), first_bytes, temporary_folder)
+                yield _in_utf8(ReportFile(name, unpacked), first_bytes, temporary_folder)
     except NotImplementedError as error:
         raise BadUsage(f"{path}: is packed in a way that Python cannot read: unzip it") from error
     except (BadZipFile, EOFError, zlib.error) as error:
@@ -126,7 +131,3 @@ def _report_members(path: Path, archive: ZipFile) -> list[ZipInfo]:
     # zipfile unpacks no more than the size that the archive names
     _check_size(path, sum(member.file_size for member in members))
     return members
-
-
-def _new_path(temporary_folder: Path) -> Path:
-    return temporary_folder / str(len(list(temporary_folder.iterdir())))

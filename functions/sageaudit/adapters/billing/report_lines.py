@@ -105,9 +105,11 @@ Equal lines in one file may be of two hosts. Lines without a resource may be of 
 """
 _CHANGED = """
 SELECT file, number, fault FROM (SELECT file, number, CASE
-    WHEN NOT is_time(period) THEN 'has the date ' || left(period, 40)
-    WHEN NOT is_time(start) THEN 'has the date ' || left(start, 40)
-    WHEN regexp_matches(account, '^[0-9.,]+[eE][+]') THEN 'has the account ' || left(account, 40)
+    WHEN NOT (is_time(period) AND is_time(start))
+        THEN 'has the date ' || left(if(NOT is_time(period), period, start), 40)
+            || ', but AWS writes 2026-10-31T00:00:00Z'
+    WHEN regexp_matches(account, '^[0-9.,]+[eE][+]')
+        THEN 'has the account ' || left(account, 40) || ', but AWS writes 12 digits'
     END AS fault FROM {table}) WHERE fault IS NOT NULL ORDER BY file, number LIMIT 1
 """
 """Selects the first line with a date or account that AWS does not write. No date is guessed."""
@@ -175,8 +177,8 @@ class ReportLines(Struct, frozen=True):
         for table in ["line"] if self.count() else sources:
             for file, number, fault in self.query(_CHANGED.format(table=table)):
                 raise BadUsage(
-                    f"{self.files[file]}: line {number} {fault}, as spreadsheets write it: give the"
-                    " report as AWS wrote it (2026-10-31T00:00:00Z, 12 digits)"
+                    f"{self.files[file]}: line {number} {fault}: give AWS's own file, not one that"
+                    " a spreadsheet saved"
                 )
 
     def check_readable(self, *, amortised: bool) -> None:
