@@ -30,6 +30,7 @@ from sageaudit.cli.main import cli
 from sageaudit.domain.audit.record import RuleFinding, RunQuery
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.money import format_usd
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.sweep import Period
 from sageaudit.output.html.account import account_body, account_title
@@ -37,7 +38,6 @@ from sageaudit.output.html.page import page
 from sageaudit.output.text.amounts import summary_amounts
 from sageaudit.output.text.finding import saving_figure
 from sageaudit.output.text.headline import account_headline
-from sageaudit.output.text.money import format_usd
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.workflows import report as report_contents
 

@@ -1,5 +1,6 @@
 """`sageaudit advice` and `sageaudit savings`, on a file and on a table."""
 
+import getpass
 import json
 import re
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from sageaudit.adapters.history import opened as histories
 from sageaudit.adapters.history.sqlite.history import SqliteHistory
 from sageaudit.domain.advice import totals
 from sageaudit.domain.audit.record import AuditEntry
+from sageaudit.domain.moments import LAST_DAY
 from sageaudit.ports import History
 from tests.fakes.command_line import Result, Run
 from tests.fakes.documents import document, finding
@@ -91,6 +93,46 @@ def test_a_decision_about_an_open_recommendation_is_stored(ask: Asked) -> None:
     assert [listed_row["state"] for listed_row in rows(ask("advice", "--output", "json"))] == [
         "open"
     ]
+
+
+def test_the_last_day_that_is_accepted_can_be_reopened(ask: Asked) -> None:
+    """Every command reads the recommendation with its exemption."""
+    [row] = rows(ask("advice", "--output", "json"))
+    words = ("--until", str(LAST_DAY), "--reason", "two GPUs", "--by", "ana")
+    assert f"exempt until {LAST_DAY}: " in ask("advice", "exempt", row["id"], *words).stderr
+    [stored_row] = rows(ask("advice", "list", "--all", "--output", "json"))
+    assert (stored_row["silenced"], stored_row["until"]) == ("exempt", str(LAST_DAY))
+    for command in (("savings",), ("report", "-o", "-"), ("history",)):
+        assert ask(*command).exit_code == 0
+    assert ask("advice", "reopen", row["id"], "--by", "ana").exit_code == 0
+    assert [row["state"] for row in rows(ask("advice", "--output", "json"))] == ["open"]
+
+
+@pytest.mark.parametrize("text", ["20270131", "2027-W04-7", "2027-1-31", "31.1.2027", "30d"])
+def test_other_forms_of_a_day_are_refused_with_the_accepted_one(ask: Asked, text: str) -> None:
+    """A day has one form, which is also that of lists."""
+    done = ask("advice", "snooze", "abcdefgh", "--until", text)
+    sentence = (
+        f"--until {text} is not a day: write YYYY-MM-DD, such as 2027-01-31, up to {LAST_DAY}"
+    )
+    assert (done.exit_code, done.stderr) == (2, f"sageaudit: {sentence}\n")
+
+
+@pytest.mark.parametrize("error", [KeyError, OSError, ImportError])
+def test_a_user_without_a_name_is_asked_for_one(
+    ask: Asked, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """A container may have a bare user id; Python's error depends on its version."""
+
+    def no_name() -> str:
+        raise error("uid not found: 1234")
+
+    monkeypatch.setattr(getpass, "getuser", no_name)
+    [row] = rows(ask("advice", "--output", "json"))
+    done = ask("advice", "accept", row["id"])
+    sentence = "your user has no name on this computer: say who decides with --by NAME"
+    assert (done.exit_code, done.stderr) == (2, f"sageaudit: {sentence}\n")
+    assert ask("advice", "accept", row["id"], "--by", "ana").exit_code == 0
 
 
 def test_the_page_leaves_out_silenced_recommendations(ask: Asked) -> None:
@@ -209,10 +251,10 @@ def test_savings_are_kept_after_the_change_is_undone(ask: Asked) -> None:
     ("words", "expected"),
     [
         (("advice", "snooze", "abcdefgh"), "there is no recommendation abcdefgh"),
-        (("advice", "exempt", "abcdefgh", "--until", "2999-01-01"), "needs a reason"),
+        (("advice", "exempt", "abcdefgh", "--until", "2099-01-01"), "needs a reason"),
         (("advice", "exempt", "abcdefgh", "--reason", "x"), "needs an end"),
         (("advice", "snooze", "abcdefgh", "--until", "2025-01-01"), "is in the past"),
-        (("advice", "reopen", "abcdefgh", "--until", "2999-01-01"), "takes no --until"),
+        (("advice", "reopen", "abcdefgh", "--until", "2099-01-01"), "takes no --until"),
     ],
 )
 def test_a_decision_that_makes_no_sense_is_refused(

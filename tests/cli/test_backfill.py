@@ -192,7 +192,7 @@ def test_jobs_cost_and_hours_are_printed_before_anything_is_sent(
     ("words", "code", "expected"),
     [
         ((), 2, "give --since, such as"),
-        (("--since", "2999-01-01"), 2, "is in the future"),
+        (("--since", "2099-01-01"), 2, "is in the future"),
         (("--since", "500d"), 2, "are kept for 455 days"),
         (("--since", "soon"), 2, "is not a time"),
         (("--since", "9d", "--per-minute", "0"), 2, "0 is not in the range"),

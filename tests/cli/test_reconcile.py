@@ -176,6 +176,17 @@ def test_a_report_is_compared_job_by_job(reconcile: Run, tmp_path: Path) -> None
     assert f"1 x {ROLL_UPS}, whose jobs" in " ".join(message.split())
 
 
+def test_usage_of_jobs_that_names_no_job_is_told(reconcile: Run, tmp_path: Path) -> None:
+    """It counts as missing in the history, though a job there may have it."""
+    named = list(metered_lines(recorded_audits()[0]))
+    unnamed = named[0] | {"line_item_resource_id": "", "line_item_unblended_cost": "0.46"}
+    shown = reconcile("--cur", str(report(tmp_path / "cur.csv", *named, unnamed))).stdout
+    sentence = "$0.46 of AWS's usage of jobs names no job: it is compared with none, and counts as"
+    assert sentence in " ".join(shown.split())
+    shown = reconcile("--cur", str(report(tmp_path / "cur.csv", *named))).stdout
+    assert "names no job" not in " ".join(shown.split())
+
+
 def month_audit(name: str, start: str, end: str, **changes: Any) -> AuditDocument:
     """Returns an audit of a job with a compute line, and a volume in each month of its run."""
     started = job(name=name, created_at=start, started_at=start, ended_at=end)

@@ -38,6 +38,7 @@ others, which a person alone starts, may use adapters."""
 ORDER = {
     "domain": (
         *(
+            "money",
             "nearest",
             "moments",
             "job",

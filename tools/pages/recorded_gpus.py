@@ -15,10 +15,11 @@ from sageaudit.adapters.files import recording
 from sageaudit.domain.audit.document import AuditDocument, IdleCapacityDocument, document
 from sageaudit.domain.audit.finding_document import FindingDocument, is_standing
 from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.money import format_usd
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.usage.judged_use import PooledRuns, pool_runs, short_run_usage
 from sageaudit.domain.usage.measurements import Metric
-from sageaudit.output.text.money import about_text, format_usd, percent_text
+from sageaudit.output.text.money import about_text, percent_text
 from sageaudit.output.text.words import count_text
 from sageaudit.rules import catalogue
 from sageaudit.workflows.audit.judge import audit_job

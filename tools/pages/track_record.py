@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from sageaudit.adapters.files.exact_json import from_json, to_json
-from sageaudit.output.text.money import format_usd
+from sageaudit.domain.money import format_usd
 from tools.pages import DOCS
 
 FILE = DOCS / "rules" / "track_records.json"

@@ -62,6 +62,7 @@ from sageaudit.domain.job.job import Job, Purchase, duration_text, minutes_text,
 from sageaudit.domain.job.kinds import COUNT_PATHS, IMAGE_PATHS, TYPE_PATHS, VOLUME_PATHS, JobKind
 from sageaudit.domain.job.parts import DataSource, InputChannel
 from sageaudit.domain.job.settings import RUN_LIMIT, setting_path
+from sageaudit.domain.money import format_rate, format_usd
 from sageaudit.domain.request.forecast import DurationBasis
 from sageaudit.domain.request.request import UnknownValue
 from sageaudit.domain.usage import measurements

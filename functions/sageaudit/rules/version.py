@@ -15,6 +15,7 @@ from sageaudit import __version__
 
 RULESET_PATHS = (
     "workflows/audit/judge.py",
+    "domain/money.py",
     "domain/job",
     "domain/prices",
     "domain/usage",

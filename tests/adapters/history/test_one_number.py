@@ -25,8 +25,8 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import is_standing
 from sageaudit.domain.audit.record import AuditEntry
 from sageaudit.domain.audit.sums import Scope, Sums, sum_rows
+from sageaudit.domain.money import format_usd
 from sageaudit.domain.sweep import Period
-from sageaudit.output.text.money import format_usd
 from sageaudit.ports import History
 from sageaudit.structs import replace
 from sageaudit.workflows.scan.run import ScanRun

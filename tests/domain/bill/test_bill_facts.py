@@ -66,7 +66,7 @@ def test_a_spot_run_that_restarted_shows_both_figures_and_no_saving() -> None:
     parts = (("Training", 3600), ("Interrupted", -600), ("Training", 3600))
     run = ran(7800, purchase=Purchase.SPOT, billable_s=Decimal(5400), phases=phases(*parts))
     both = (
-        "interrupted without checkpoints: spot cost $0.34, and one uninterrupted run on demand "
+        "interrupted without checkpoints: spot cost $0.35, and one uninterrupted run on demand "
         "would have cost about $0.23"
     )
     noted, with_checkpoints = (

@@ -14,7 +14,7 @@ ROUNDED = DatedRate.from_observation(Decimal("25.251"), "2026-11-20", "Price Lis
 SUSPECT = DatedRate.from_observation(Decimal(1), "2026-05-20", "a table", "suspect")
 BOTH = [OLD, NEW]
 BETWEEN = (
-    "ambiguous: {} lies between two known prices, $37.688 (2025-01) and $25.2512883 (2026-05-20)"
+    "ambiguous: {} lies between two known prices, $37.688 (2025-01) and $25.251288 (2026-05-20)"
 )
 
 

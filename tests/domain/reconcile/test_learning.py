@@ -116,13 +116,13 @@ MIXED = [
         pytest.param(
             MIXED,
             RateBasis.NET,
-            ["1.25 of 32 from 10-01 to 10-08: the average of prices from $1 to $2"],
+            ["1.25 of 32 from 10-01 to 10-08: the average of prices from $1.00 to $2.00"],
             id="3 hours at $1 and 1 hour at $2 on each day",
         ),
         pytest.param(
             [line(str(1 + day / 10), "1", day) for day in range(1, 11)],
             RateBasis.NET,
-            ["1.55 of 10 from 10-01 to 10-10: the average of prices from $1.1 to $2"],
+            ["1.55 of 10 from 10-01 to 10-10: the average of prices from $1.10 to $2.00"],
             id="a price that changes",
         ),
         pytest.param(
@@ -148,7 +148,7 @@ MIXED = [
             RateBasis.NET,
             [
                 (
-                    "1.5 of 2 from 10-01 to 10-05: the average of prices from $1 to $2; of "
+                    "1.5 of 2 from 10-01 to 10-05: the average of prices from $1.00 to $2.00; of "
                     "2 accounts:"
                     " --account learns those of one"
                 )

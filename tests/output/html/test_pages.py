@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 
 from sageaudit.domain.audit.document import AuditDocument
+from sageaudit.domain.money import format_usd as dollars
 from sageaudit.domain.usage.measurements import Measurements, Metric
 from sageaudit.output.html.account import account_body
 from sageaudit.output.html.contents import AccountReport, JobReport
 from sageaudit.output.html.job import job_body
 from sageaudit.output.html.markup import join
-from sageaudit.output.text.money import format_usd as dollars
 from tests.fakes import documents, jobs, reports, sample_documents
 from tests.fakes.hostile import documents as hostile_documents
 from tests.fakes.hostile import whole_documents

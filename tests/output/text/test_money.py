@@ -5,14 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sageaudit.domain.money import format_rate, format_usd
 from sageaudit.output.text.money import (
     ROUND_DOWN,
     ROUND_NEAREST,
     Figure,
     difference_text,
-    format_rate,
     format_signed_usd,
-    format_usd,
     percent_change_text,
     percent_text,
     sum_figures,

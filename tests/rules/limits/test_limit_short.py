@@ -20,7 +20,7 @@ def test_a_limit_of_3600_s_is_found_if_a_run_took_4000_s() -> None:
             earlier_run(day, elapsed_s=Decimal(seconds)) for day, seconds in ((1, 4000), (2, 3500))
         ],
     )
-    assert result == finds("…1 h 6 min…", fix=[6000])
+    assert result == finds("…1 h 7 min…", fix=[6000])
 
 
 def test_a_limit_of_3600_s_is_enough_if_the_longest_run_took_3600_s() -> None:

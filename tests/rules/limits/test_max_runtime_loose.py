@@ -31,7 +31,7 @@ def test_a_limit_that_could_cost_hundreds_is_found() -> None:
     # Five days of $4.89 for a run of one hour; three hours would do.
     result = verdict(LOOSE)
     assert result == finds(
-        "A hung run would be billed up to $587: the limit is 5 d, this run took 1 h.",
+        "A hung run would be billed up to $586.80: the limit is 5 d, this run took 1 h.",
         fix=[("StoppingCondition.MaxRuntimeInSeconds", FIVE_DAYS_S, 10_800)],
     )
 
@@ -99,7 +99,8 @@ def test_the_longest_of_five_runs_is_what_is_learnt() -> None:
     # Four earlier ones and this one: the longest took 6 h, three times that is 18 h.
     result = verdict(LOOSE, earlier=family(4, 21_600))
     assert result == finds(
-        "A hung run would be billed up to $587: the limit is 5 d, the longest of 5 runs took 6 h.",
+        "A hung run would be billed up to $586.80: the limit is 5 d, the longest of 5 runs took "
+        "6 h.",
         fix=[18 * 3600],
     )
 

@@ -66,8 +66,7 @@ def test_a_published_managed_spot_run_of_the_family_is_the_counted_end() -> None
 def test_of_other_families_and_of_scarce_types_nothing_is_published_that_would_hold() -> None:
     for name in ("ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.odd.xlarge"):
         assert verdict(ran(86_399, name, checkpointed=True)) == finds(
-            "The run took 23 h 59 min on demand with checkpoints, so managed spot is worth a "
-            "trial.",
+            "The run took 1 d on demand with checkpoints, so managed spot is worth a trial.",
             usd=None,
             caution="No figure:…",
         )

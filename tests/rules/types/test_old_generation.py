@@ -78,7 +78,7 @@ def test_a_cpu_type_is_moved_to_its_successor() -> None:
     # $0.24 less $0.23, for the same hour; the dearer m7i is not named.
     assert verdict(hour("ml.m4.xlarge")) == finds(
         "It ran on 1 x ml.m4.xlarge, an old generation: "
-        "ml.m5.xlarge costs $0.230 an hour instead of $0.240.",
+        "ml.m5.xlarge costs $0.23 an hour instead of $0.24.",
         usd="0.010000",
         builder="derived",
         fix=[("ResourceConfig.InstanceType", "ml.m4.xlarge", "ml.m5.xlarge")],

@@ -14,7 +14,7 @@ verdict = partial(request_answer, RULE)
 def test_xgboost_without_dask_uses_one_gpu() -> None:
     # The cheapest type with one such GPU is named with both rates.
     assert verdict(FOUR) == finds(
-        "…ml.g4dn.xlarge has one for $0.74 instead of $4.89…", fix=["ml.g4dn.xlarge"]
+        "…ml.g4dn.xlarge has one for $0.736 instead of $4.89…", fix=["ml.g4dn.xlarge"]
     )
 
 

@@ -17,10 +17,10 @@ from sageaudit.domain.alert.alert import AlertKind, FollowUpReason, no_alert
 from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.summary import JobKey
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.money import format_usd
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.policy.routes import ChannelConfig, Route, Routes
 from sageaudit.errors import MalformedData
-from sageaudit.output.text.money import format_usd
 from sageaudit.structs import replace
 from sageaudit.workflows.notify import NotifyDependencies, notify
 from tests.fakes.calls import NOON

@@ -12,7 +12,15 @@ from typing import Any
 
 from sageaudit.adapters.billing.report_lines import ReportLines, open_report_lines
 from sageaudit.domain.prices.known_prices import RateBasis
-from sageaudit.domain.reconcile.lines import AwsLine, AwsSpend, ExcludedLines, PaidReport, PaidUsage
+from sageaudit.domain.reconcile.lines import (
+    JOBS,
+    AwsLine,
+    AwsSpend,
+    ExcludedLines,
+    PaidReport,
+    PaidUsage,
+    parse_usage_type,
+)
 from sageaudit.errors import BadUsage
 from sageaudit.structs import replace
 
@@ -72,23 +80,30 @@ A net cost would include them, but the payer's usage has none.
 def read_spend(path: Path, month: str, account: str) -> AwsSpend:
     """Returns an account's SageMaker usage in a month (YYYY-MM) at on-demand cost, by resource.
 
-    `path` is a cost report, or a folder with its files. Raises BadUsage that names the file.
+    `path` is a cost report, or a folder or ZIP file with its files. Raises BadUsage that names the
+    file, also if the report names no jobs.
     """
-    with open_report_lines([path], ["resource"]) as report:
+    with open_report_lines([path]) as report:
+        report.check_unchanged()
         report.keep_only(account, month)
         report.drop_duplicates()
         report.check_readable(amortised=False)
         if not report.count():
             _check_month_and_account(report, path, month, account)
-        return AwsSpend(
-            tuple(
-                AwsLine(usage_type, region, unit, Decimal(quantity), Decimal(usd), resource)
-                for usage_type, region, unit, quantity, usd, resource in report.connection.execute(
-                    _SPEND
-                ).fetchall()
-            ),
-            tuple(ExcludedLines(*row) for row in report.query(_EXCLUDED)),
+        lines = tuple(
+            AwsLine(usage_type, region, unit, Decimal(quantity), Decimal(usd), resource)
+            for usage_type, region, unit, quantity, usd, resource in report.connection.execute(
+                _SPEND
+            ).fetchall()
         )
+        excluded = tuple(ExcludedLines(*row) for row in report.query(_EXCLUDED))
+    job_lines = [line for line in lines if parse_usage_type(line.usage_type).area == JOBS]
+    if job_lines and not any(line.resource for line in job_lines):
+        raise BadUsage(
+            f"{path}: the report names no jobs: only usage types can be compared, as `sageaudit"
+            " report --coverage` does; to compare jobs, export it with resource ids"
+        )
+    return AwsSpend(lines, excluded)
 
 
 def _check_month_and_account(report: ReportLines, path: Path, month: str, account: str) -> None:
@@ -106,11 +121,12 @@ def _check_month_and_account(report: ReportLines, path: Path, month: str, accoun
 def read_paid_usage(paths: Sequence[Path], account: str | None, basis: RateBasis) -> PaidReport:
     """Returns what was paid for SageMaker usage, by account and period.
 
-    `paths` are the files of one report, or folders with them. `account` (12 digits) limits the
-    report to its lines. Raises BadUsage for an unreadable file, which it names. Also raises
-    BadUsage for discounts that are in no usage's cost.
+    `paths` are the files of one report, or folders or ZIP files with them. `account` (12 digits)
+    limits the report to its lines. Raises BadUsage for an unreadable file, which it names. Also
+    raises BadUsage for discounts that are in no usage's cost.
     """
     with open_report_lines(paths) as report:
+        report.check_unchanged()
         if account is not None:
             report.keep_only(account)
         amortised = basis is RateBasis.AMORTISED
@@ -133,6 +149,6 @@ def read_paid_usage(paths: Sequence[Path], account: str | None, basis: RateBasis
         )
 
 
-def _usage(row: Sequence[Any], files: Sequence[Path]) -> PaidUsage:
+def _usage(row: Sequence[Any], files: Sequence[str]) -> PaidUsage:
     [file, number] = row[-1]
     return replace(PaidUsage(*row[:-1]), largest_line=f"{files[file]}: line {number}")

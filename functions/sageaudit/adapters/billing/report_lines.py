@@ -1,8 +1,9 @@
 """Reads SageMaker's lines of AWS cost reports (legacy CUR, CUR 2.0, FOCUS) into DuckDB.
 
-It recognizes CSV, gzipped CSV and Parquet by their content. Amounts stay text until they are
-summed. DuckDB converts binary numbers in Parquet to decimal text. FOCUS 1.0 has the usage type in
-x_UsageType, FOCUS 1.2 in SkuMeter (see real exports in DigitalPebble/spruce#250).
+It recognizes CSV, gzipped CSV and Parquet by their content, and the separator of CSV by its header.
+Amounts stay text until they are summed. DuckDB converts binary numbers in Parquet to decimal text.
+FOCUS 1.0 has the usage type in x_UsageType, FOCUS 1.2 in SkuMeter (see real exports in
+DigitalPebble/spruce#250).
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from msgspec import Struct
 
+from sageaudit.adapters.billing.report_files import GZIP_MAGIC, ReportFile, find_report_files
 from sageaudit.adapters.files.duckdb_engine import duckdb_connection, duckdb_errors
 from sageaudit.domain.reconcile.lines import USAGE_TYPES
 from sageaudit.errors import BadUsage
@@ -56,6 +59,8 @@ FOCUS's BilledCost is net, and 0 under a Savings Plan.
 """
 _REQUIRED_COLUMNS = ("service", "kind", "usage_type", "quantity", "cost", "start")
 _CAMEL_CASE_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SEPARATORS = (",", ";", "\t")
+"""The separators of CSV. AWS writes commas; spreadsheets also write the others."""
 _MAX_HEADER_LENGTH = 1_000_000
 _SETUP = f"""
 CREATE MACRO is_usage(kind) AS kind IN {USAGE_TYPES};
@@ -89,7 +94,8 @@ WHERE starts_with(replace(lower(service), ' ', ''), 'amazonsagemaker')
 """
 _DISTINCT_LINES_SQL = """
 CREATE TABLE once AS FROM line QUALIFY resource IS NULL OR NOT is_usage(kind) OR file = min(file)
-    OVER (PARTITION BY account, payer, kind, usage_type, resource, start, quantity, cost, net_cost);
+    OVER (PARTITION BY account, payer, kind, usage_type, resource, start, quantity, cost, net_cost,
+        currency);
 DROP TABLE line;
 ALTER TABLE once RENAME TO line;
 """
@@ -97,6 +103,16 @@ ALTER TABLE once RENAME TO line;
 
 Equal lines in one file may be of two hosts. Lines without a resource may be of two jobs.
 """
+_CHANGED = """
+SELECT file, number, fault FROM (SELECT file, number, CASE
+    WHEN NOT (is_time(period) AND is_time(start))
+        THEN 'has the date ' || left(if(NOT is_time(period), period, start), 40)
+            || ', but AWS writes 2026-10-31T00:00:00Z'
+    WHEN regexp_matches(account, '^[0-9.,]+[eE][+]')
+        THEN 'has the account ' || left(account, 40) || ', but AWS writes 12 digits'
+    END AS fault FROM {table}) WHERE fault IS NOT NULL ORDER BY file, number LIMIT 1
+"""
+"""Selects the first line with a date or account that AWS does not write. No date is guessed."""
 _FAULT = """
 SELECT file, number, fault FROM (SELECT file, number, CASE
     WHEN currency <> 'USD' THEN 'is in ' || left(currency, 10) || ': only USD can be read'
@@ -119,14 +135,14 @@ SELECT file, number, fault FROM (SELECT file, number, CASE
 
 
 class ReportLines(Struct, frozen=True):
-    """A database whose table `line` has SageMaker's lines of `files`.
+    """A database whose table `line` has SageMaker's lines of `files`, which are names for people.
 
     Each line has the fields of `_COLUMNS` as text or NULL, its `file` (an index) and `number`. The
     database also has a view of each file's lines of all services.
     """
 
     connection: Any
-    files: Sequence[Path]
+    files: Sequence[str]
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """Returns a statement's rows. Decimals have no trailing zeros."""
@@ -152,6 +168,19 @@ class ReportLines(Struct, frozen=True):
             self.connection.execute(_DISTINCT_LINES_SQL)
         return count_before - self.count()
 
+    def check_unchanged(self) -> None:
+        """Raises BadUsage for the first line that a spreadsheet has changed.
+
+        It reads SageMaker's lines, or those of all services if there are none.
+        """
+        sources = [f"source_{file}" for file in range(len(self.files))]
+        for table in ["line"] if self.count() else sources:
+            for file, number, fault in self.query(_CHANGED.format(table=table)):
+                raise BadUsage(
+                    f"{self.files[file]}: line {number} {fault}: give AWS's own file, not one that"
+                    " a spreadsheet saved"
+                )
+
     def check_readable(self, *, amortised: bool) -> None:
         """Raises BadUsage for the first unreadable line. Otherwise it would count as 0."""
         for file, number, fault in self.query(_FAULT.format(amortised=amortised)):
@@ -172,78 +201,78 @@ def _trim_decimal(value: object) -> object:
 
 
 @contextmanager
-def open_report_lines(
-    paths: Sequence[Path], required_columns: Sequence[str] = ()
-) -> Iterator[ReportLines]:
-    """Opens cost reports, or all reports in folders. Each file must have the `required_columns`.
+def open_report_lines(paths: Sequence[Path]) -> Iterator[ReportLines]:
+    """Opens cost reports, or all reports in folders and ZIP files.
 
     Raises BadUsage that names the unreadable file or the missing column.
     """
-    files = [file for path in paths for file in _files(path)]
-    with duckdb_connection("reading a cost report") as connection:
+    files: list[str] = []
+    with (
+        TemporaryDirectory(prefix="sageaudit-") as folder,
+        duckdb_connection("reading a cost report") as connection,
+    ):
         connection.execute(_SETUP)
-        for file, path in enumerate(files):
-            with _file_errors(path):
-                connection.execute(
-                    _source(connection, path, file, (*_REQUIRED_COLUMNS, *required_columns))
-                )
-                statement = "INSERT INTO line" if file else "CREATE TABLE line AS"
-                connection.execute(statement + _LINES.format(file=file))
+        for path in paths:
+            with _file_errors(str(path)):
+                for file in find_report_files(path, Path(folder)):
+                    with _file_errors(file.name):
+                        _add_file(connection, file, len(files))
+                    files.append(file.name)
         yield ReportLines(connection, files)
 
 
-def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    endings = (".csv", ".csv.gz", ".parquet")
-    files = sorted(file for file in path.rglob("*") if file.name.endswith(endings))
-    if not files:
-        raise BadUsage(f"{path}: has no file that ends in {', '.join(endings)}")
-    return files
-
-
 @contextmanager
-def _file_errors(path: Path) -> Iterator[None]:
+def _file_errors(name: str) -> Iterator[None]:
     try:
-        with duckdb_errors(f"{path}: is not a cost report that can be read"):
+        with duckdb_errors(f"{name}: is not a cost report that can be read"):
             yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise BadUsage(f"{path}: is a broken gzip file") from error
+        raise BadUsage(f"{name}: is a broken gzip file") from error
     except OSError as error:
-        raise BadUsage(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise BadUsage(f"{path}: is not a cost report: it is not text in UTF-8") from error
+        raise BadUsage(f"{name}: cannot be read ({error.strerror or error})") from error
+    except (UnicodeError, csv.Error) as error:
+        raise BadUsage(
+            f"{name}: is not a cost report: it is not text in UTF-8, so save it as CSV in UTF-8"
+        ) from error
 
 
-def _source(connection: Any, path: Path, file: int, required_columns: Sequence[str]) -> str:
-    """Returns the statement that creates a file's view, with a column for each field."""
-    with path.open("rb") as file_object:
+def _add_file(connection: Any, file: ReportFile, index: int) -> None:
+    """Creates a file's view with a column for each field, and adds SageMaker's lines to `line`."""
+    with file.path.open("rb") as file_object:
         first_bytes = file_object.read(4)
-    name, is_parquet = glob.escape(str(path)), first_bytes == b"PAR1"
+    path, is_parquet = glob.escape(str(file.path)), first_bytes == b"PAR1"
     if is_parquet:
-        rows = connection.read_parquet(name)
-        cells = _cells(path, [(column, f'"{column}"') for column in rows.columns], required_columns)
+        rows = connection.read_parquet(path)
+        cells = _cells(file.name, [(column, f'"{column}"') for column in rows.columns])
     else:
-        is_gzipped = first_bytes[:2] == b"\x1f\x8b"
-        header = _header(path, is_gzipped=is_gzipped)
-        columns = [f"c{index}" for index in range(len(header))]
-        cells = _cells(path, zip(header, columns, strict=True), required_columns)
+        is_gzipped = first_bytes.startswith(GZIP_MAGIC)
+        header, separator = _header(file.path, is_gzipped=is_gzipped)
+        columns = [f"c{number}" for number in range(len(header))]
+        cells = _cells(file.name, zip(header, columns, strict=True))
         rows = connection.read_csv(
-            name, columns=dict.fromkeys(columns, "VARCHAR"), header=True, auto_detect=False,
-            delimiter=",", quotechar='"', escapechar='"', strict_mode=True,
+            path, columns=dict.fromkeys(columns, "VARCHAR"), header=True, auto_detect=False,
+            delimiter=separator, quotechar='"', escapechar='"', strict_mode=True,
             compression="gzip" if is_gzipped else "none",
         )  # fmt: skip
-    rows.create_view(f"rows_{file}")
-    return _SOURCE.format(file=file, cells=cells, above=0 if is_parquet else 1)
+    rows.create_view(f"rows_{index}")
+    connection.execute(_SOURCE.format(file=index, cells=cells, above=0 if is_parquet else 1))
+    statement = "INSERT INTO line" if index else "CREATE TABLE line AS"
+    connection.execute(statement + _LINES.format(file=index))
 
 
-def _header(path: Path, *, is_gzipped: bool) -> list[str]:
+def _header(path: Path, *, is_gzipped: bool) -> tuple[list[str], str]:
+    """Returns the titles of the columns, and their separator."""
     with gzip.open(path) if is_gzipped else path.open("rb") as file:
-        line = file.readline(_MAX_HEADER_LENGTH)
-    return next(csv.reader([line.decode("utf-8-sig")], strict=True), [])
+        line = file.readline(_MAX_HEADER_LENGTH).decode("utf-8-sig")
+    if "\0" in line:
+        raise csv.Error("it has the character NUL")
+    separator = max(
+        _SEPARATORS, key=lambda candidate: len(next(csv.reader([line], delimiter=candidate), []))
+    )
+    return next(csv.reader([line], delimiter=separator, strict=True), []), separator
 
 
-def _cells(path: Path, columns: Iterable[tuple[str, str]], required_columns: Sequence[str]) -> str:
+def _cells(name: str, columns: Iterable[tuple[str, str]]) -> str:
     """Returns the select list, with a cell for each field. `columns` are pairs of title and SQL
     name.
 
@@ -258,15 +287,12 @@ def _cells(path: Path, columns: Iterable[tuple[str, str]], required_columns: Seq
     cells = []
     for field, formats in _COLUMNS.items():
         names = formats[is_focus].split()
-        present_columns = [by_name[name] for name in names if name in by_name]
+        present_columns = [by_name[column] for column in names if column in by_name]
         if not present_columns and (
-            field in required_columns or (is_focus and field == "plan_cost")
+            field in _REQUIRED_COLUMNS or (is_focus and field == "plan_cost")
         ):
             kind = "FOCUS export" if is_focus else "cost report"
-            hint = " (export it with resource ids)" if field == "resource" else ""
-            raise BadUsage(
-                f"{path}: is not a {kind}: the column {' or '.join(names)} is missing{hint}"
-            )
+            raise BadUsage(f"{name}: is not a {kind}: the column {' or '.join(names)} is missing")
         texts = [f"nullif(trim(CAST({column} AS VARCHAR)), '')" for column in present_columns]
         cells.append(f"coalesce({', '.join([*texts, 'CAST(NULL AS VARCHAR)'])}) AS {field}")
     return ", ".join(cells)

@@ -20,7 +20,7 @@ from sageaudit.domain.audit.record import UNKNOWN_NAME, AuditEntry, FindingRow, 
 from sageaudit.domain.audit.summary import RUN_FIELDS, AuditSummary, JobKey, comparison_stamp
 from sageaudit.domain.audit.sums import storable_usd, sums_from_document
 from sageaudit.domain.bill.finding import Bucket, Confidence, Severity
-from sageaudit.domain.job.job import seconds_between, sum_if_complete
+from sageaudit.domain.job.job import round_half_up, seconds_between, sum_if_complete
 from sageaudit.domain.job.ref import JobRef
 from sageaudit.domain.moments import as_utc, parse_moment
 from sageaudit.domain.reconcile.lines import full_usage_type, lines_from_audit
@@ -89,7 +89,7 @@ def _seconds(begin: str | None, end: str | None) -> int | None:
     if begin is None or end is None:
         return None
     seconds = seconds_between(parse_moment(begin), parse_moment(end))
-    return None if seconds is None else round(seconds)
+    return None if seconds is None else round_half_up(seconds)
 
 
 def _parts(document: AuditDocument) -> dict[str, Any]:

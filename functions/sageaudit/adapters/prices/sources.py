@@ -29,6 +29,7 @@ from sageaudit.adapters.prices import packaged
 from sageaudit.adapters.prices.price_list import PriceCache, PriceList, PriceListSource
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.money import format_rate
 from sageaudit.domain.prices.known_prices import (
     DatedRate,
     PriceSource,
@@ -123,7 +124,7 @@ class EstimatedPrices(Struct, frozen=True, dict=True):
         pairs_text = "1 pair of rates" if pair_count == 1 else f"{pair_count} pairs of rates"
         range_text = f"{Decimal(row['lowest']):f} to {Decimal(row['highest']):f}"
         source = f"{factor:.2f} times EC2's on-demand rate in {region}: {provenance['source']}"
-        note = f"EC2's ${usd:f} {factor_text}; {pairs_text} of its family: {range_text}"
+        note = f"EC2's {format_rate(usd)} {factor_text}; {pairs_text} of its family: {range_text}"
         explanation = (
             f"SageMaker's rate for {product} is not known here; estimated from EC2's rate"
             f" {factor_text}"

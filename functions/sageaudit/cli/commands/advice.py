@@ -13,6 +13,7 @@ from sageaudit.cli.query_options import HistoryChoice, OutputOptions
 from sageaudit.cli.recommendations import RECOMMENDATION_FILTER_OPTIONS, RecommendationFilters
 from sageaudit.domain.advice.advice import Decision, DecisionAction, FamilyRecommendation, State
 from sageaudit.domain.advice.totals import LOOK_BACK_DAYS
+from sageaudit.domain.moments import LAST_DAY, parse_day
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.errors import BadUsage
 
@@ -104,18 +105,13 @@ def _add_decision_command(action: DecisionAction) -> None:
     )
     @click.argument("recommendation_id", metavar="ID")
     @click.option("--by", help="Who decides; by default your user name on this computer.")
-    @click.option(
-        "--until",
-        type=click.DateTime(["%Y-%m-%d"]),
-        metavar="DATE",
-        help=_UNTIL_HELP[action],
-    )
+    @click.option("--until", metavar="DATE", help=_UNTIL_HELP[action])
     @click.option("--reason", help="Reason for the decision, for later readers.")
     @query_options.HISTORY_OPTIONS
     def decide(
         recommendation_id: str,
         by: str | None,
-        until: datetime | None,
+        until: str | None,
         reason: str | None,
         history_choice: HistoryChoice,
     ) -> None:
@@ -128,7 +124,7 @@ def _add_decision_command(action: DecisionAction) -> None:
         decision = Decision(
             recommendation_id,
             action,
-            (by or getpass.getuser())[:_MAX_REASON_LENGTH],
+            (by or _user_name())[:_MAX_REASON_LENGTH],
             now,
             last_day,
             (reason or "")[:_MAX_REASON_LENGTH],
@@ -146,9 +142,19 @@ def _add_decision_command(action: DecisionAction) -> None:
         )
 
 
-def _last_day(action: DecisionAction, until: datetime | None, now: datetime) -> date | None:
-    # By default, the last day is the action's own. Raises BadUsage for a day in the past, and for
-    # an action that takes no day.
+def _user_name() -> str:
+    """Raises BadUsage if the user has no name, as in a container with a bare user id."""
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError) as error:
+        raise BadUsage(
+            "your user has no name on this computer: say who decides with --by NAME"
+        ) from error
+
+
+def _last_day(action: DecisionAction, until: str | None, now: datetime) -> date | None:
+    # By default, the last day is the action's own. Raises BadUsage for a text that is not a day,
+    # for a day in the past, and for an action that takes no day.
     if until is None:
         return (
             (now + _DEFAULT_DURATION).date()
@@ -157,9 +163,22 @@ def _last_day(action: DecisionAction, until: datetime | None, now: datetime) -> 
         )
     if action is DecisionAction.REOPEN:
         raise BadUsage("reopen takes no --until: it has no end")
-    if until.date() < now.date():
-        raise BadUsage(f"--until {until.date()} is in the past")
-    return until.date()
+    last_day = _parse_day(until)
+    if last_day < now.date():
+        raise BadUsage(f"--until {last_day} is in the past")
+    return last_day
+
+
+def _parse_day(text: str) -> date:
+    try:
+        day = parse_day(text)
+    except ValueError:
+        day = None
+    if day is None or day.isoformat() != text:  # ISO 8601 has other forms, such as 2027-W04
+        raise BadUsage(
+            f"--until {text} is not a day: write YYYY-MM-DD, such as 2027-01-31, up to {LAST_DAY}"
+        )
+    return day
 
 
 def _find_by_id(

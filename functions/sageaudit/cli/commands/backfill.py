@@ -110,7 +110,7 @@ def backfill(
         raise BadUsage("--from-history reads no account: leave out --account and --organization")
     now = datetime.now(UTC)
     period = Period(FIRST_MOMENT.date(), now.date())
-    if since:
+    if since is not None:
         retention = None if file else METRIC_RETENTION
         period = parse_whole_days(since, None, now, retention).period(now.date())
     session = open_session(profile, region)

@@ -18,10 +18,11 @@ from sageaudit.cli.query_options import (
     filter_options,
 )
 from sageaudit.cli.views import cells, lists
+from sageaudit.domain.money import format_usd
 from sageaudit.output.terminal.layout import make_console
 from sageaudit.output.text.amounts import UNKNOWN_AMOUNTS
 from sageaudit.output.text.headline import judged_text
-from sageaudit.output.text.money import Figure, format_usd, percent_change_text
+from sageaudit.output.text.money import Figure, percent_change_text
 from sageaudit.output.text.words import capitalised, count_text
 from sageaudit.queries import by as sums
 from sageaudit.queries.columns import parse_columns

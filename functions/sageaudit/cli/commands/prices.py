@@ -22,6 +22,7 @@ from sageaudit.adapters.prices import packaged, sources
 from sageaudit.cli import options
 from sageaudit.cli.messages import print_json, print_message
 from sageaudit.domain.job.kinds import BILLED_KINDS, Component
+from sageaudit.domain.money import format_rate, format_usd
 from sageaudit.domain.nearest import did_you_mean
 from sageaudit.domain.prices.known_prices import (
     OwnRates,
@@ -35,7 +36,7 @@ from sageaudit.domain.reconcile.learning import DerivedRate, UsageWithoutRate, d
 from sageaudit.errors import BadUsage
 from sageaudit.exits import Exit
 from sageaudit.output.terminal.layout import make_console, plain_table, signed_percent
-from sageaudit.output.text.money import about_text, format_rate, format_usd
+from sageaudit.output.text.money import about_text
 from sageaudit.output.text.untrusted import for_terminal
 from sageaudit.output.text.words import count_text
 from sageaudit.structs import replace
@@ -116,8 +117,8 @@ def show(instance_type: str, region: str | None, component: str | None, output: 
 @prices.command(epilog=_LEARN_EPILOG)
 @click.option(
     "--cur", "reports", multiple=True, required=True, type=click.Path(path_type=Path),
-    help="Cost and usage report (legacy or CUR 2.0) or FOCUS export: CSV, CSV.gz or Parquet, or a"
-    " folder with them. May be repeated for the parts of one report.",
+    help="Cost and usage report (legacy or CUR 2.0) or FOCUS export: CSV (also in gzip or ZIP) or"
+    " Parquet, or a folder with them. May be repeated for the parts of one report.",
 )  # fmt: skip
 @click.option("--account", help="Learn from this account (12 digits); by default from all.")
 @click.option(

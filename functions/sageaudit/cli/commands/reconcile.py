@@ -40,8 +40,8 @@ Examples:
     "report",
     type=click.Path(path_type=Path),
     required=True,
-    help="Cost and usage report to compare with: CSV, CSV.gz or Parquet, or a folder with its"
-    " files.",
+    help="Cost and usage report to compare with: CSV (also in gzip or ZIP) or Parquet, or a folder"
+    " with its files.",
 )
 @options.TABLE_REGION_OPTION
 @options.PROFILE_OPTION

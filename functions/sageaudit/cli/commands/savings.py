@@ -10,7 +10,8 @@ from sageaudit.cli.messages import print_message
 from sageaudit.cli.query_options import HistoryChoice, OutputOptions
 from sageaudit.cli.recommendations import RECOMMENDATION_FILTER_OPTIONS, RecommendationFilters
 from sageaudit.domain.advice.advice import MEASURED
-from sageaudit.output.text.money import ROUND_NEAREST, Figure, format_usd
+from sageaudit.domain.money import format_usd
+from sageaudit.output.text.money import ROUND_NEAREST, Figure
 from sageaudit.output.text.words import count_text
 
 _EPILOG = """\b

@@ -10,6 +10,7 @@ from sageaudit.domain.audit.record import FindingRow
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums
 from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.money import UNKNOWN
 from sageaudit.output.text.amounts import (
     COUNTED_IN_JOBS,
     UNKNOWN_AMOUNTS,
@@ -19,13 +20,7 @@ from sageaudit.output.text.amounts import (
     rule_amounts,
     sums_doubts,
 )
-from sageaudit.output.text.money import (
-    ROUND_DOWN,
-    UNKNOWN,
-    Figure,
-    difference_text,
-    percent_change_text,
-)
+from sageaudit.output.text.money import ROUND_DOWN, Figure, difference_text, percent_change_text
 from sageaudit.queries.changes import SpendChange
 from sageaudit.queries.total import SumsRow
 from sageaudit.structs import replace

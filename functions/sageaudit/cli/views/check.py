@@ -15,9 +15,9 @@ from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.finding import Bucket, Severity
 from sageaudit.domain.guides import GuideDocument
 from sageaudit.domain.job.job import duration_text
+from sageaudit.domain.money import format_rate, format_usd
 from sageaudit.domain.request.forecast import DurationBasis
 from sageaudit.output.terminal.layout import SEVERITY_STYLES, indented
-from sageaudit.output.text.money import format_usd
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import GUIDES_TITLE, NO_GUIDES_TEXT, assignment_line, count_text
 from sageaudit.workflows.check.document import CheckedFile
@@ -148,7 +148,7 @@ def _summary(document: CheckedFile) -> str:
 
 def _cost(cost: dict[str, Any], kind: str) -> str:
     hourly_text = (
-        f"{format_usd(cost['hourly_usd'])} an hour" if cost["hourly_usd"] is not None else ""
+        f"{format_rate(cost['hourly_usd'])} an hour" if cost["hourly_usd"] is not None else ""
     )
     if cost["at_most_usd"] is None:
         rate = f" It costs {hourly_text}." if hourly_text else ""

@@ -10,11 +10,11 @@ from rich.console import Console
 
 from sageaudit.adapters.billing.cost_explorer import USD_PER_REQUEST
 from sageaudit.cli.messages import print_message
+from sageaudit.domain.money import format_usd
 from sageaudit.domain.reconcile.coverage import Coverage
 from sageaudit.exits import Exit, exit_for
 from sageaudit.output.terminal.layout import plain_table, print_line
 from sageaudit.output.text.headline import coverage_headline
-from sageaudit.output.text.money import format_usd
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import count_text
 from sageaudit.workflows.scan.coverage import BilledAccounts, CoverageResult

@@ -28,9 +28,9 @@ from rich.console import Console
 from sageaudit.adapters.files.duckdb_engine import ColumnType
 from sageaudit.cli.messages import json_line
 from sageaudit.domain.job.job import duration_text
+from sageaudit.domain.money import format_usd
 from sageaudit.errors import BadUsage
 from sageaudit.output.terminal.layout import FittedColumn, fit_table, print_line
-from sageaudit.output.text.money import format_usd
 from sageaudit.output.text.untrusted import for_markdown, for_terminal
 from sageaudit.queries.columns import TAG_PREFIX
 from sageaudit.structs import replace

@@ -10,8 +10,8 @@ from operator import attrgetter
 
 from sageaudit.cli.views import cells
 from sageaudit.cli.views.formats import Field, FieldKind, ListLayout, tag_field
+from sageaudit.domain.money import UNKNOWN
 from sageaudit.output.text.headline import judged_figure
-from sageaudit.output.text.money import UNKNOWN
 from sageaudit.output.text.notes import family_text
 from sageaudit.output.text.words import NO_OWNER_LABEL, NO_TYPE_LABEL
 from sageaudit.queries.by import period_length

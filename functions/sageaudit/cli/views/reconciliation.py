@@ -14,6 +14,7 @@ from rich.text import Text
 
 from sageaudit.domain.audit.finding_document import round_usd
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.money import format_usd
 from sageaudit.domain.prices.price_list import spot_note
 from sageaudit.domain.reconcile.lines import JOBS
 from sageaudit.domain.reconcile.reconcile import (
@@ -24,7 +25,7 @@ from sageaudit.domain.reconcile.reconcile import (
     percent,
 )
 from sageaudit.output.terminal.layout import plain_table, signed_percent
-from sageaudit.output.text.money import about_text, format_usd
+from sageaudit.output.text.money import about_text
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import capitalised, count_text, format_number
 
@@ -151,6 +152,11 @@ def note_sentences(reconciled: ReconciledMonth) -> Iterator[str]:
     ):
         if count:
             yield f"left out of the history's side: {count} x {description}"
+    if result.unnamed_usd:
+        yield (
+            f"{format_usd(result.unnamed_usd)} of AWS's usage of jobs names no job: it is compared"
+            " with none, and counts as missing in the history"
+        )
     if result.unpriced_lines:
         unknown = count_text(result.unpriced_lines, "line")
         yield f"{unknown} of the history without quantity or price: not in any sum"

@@ -17,6 +17,7 @@ from msgspec import Struct, field
 from sageaudit.domain.audit.family_runs import completed_runs, instances_of, newest_level
 from sageaudit.domain.audit.finding_document import Recommendation
 from sageaudit.domain.audit.summary import AuditSummary
+from sageaudit.domain.money import format_usd
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
@@ -176,7 +177,7 @@ def _effect(
             else (Effect.TOO_FEW, "fewer than 3 comparable runs")
         )
     before_usd, after_usd = _median_usd(before), _median_usd(after)
-    bills_text = f"${before_usd:,.2f} before, ${after_usd:,.2f} after"
+    bills_text = f"{format_usd(before_usd)} before, {format_usd(after_usd)} after"
     is_worse = after_usd >= before_usd
     return (
         (Effect.WORSE, f"{bills_text}: not cheaper") if is_worse else (Effect.CHEAPER, bills_text)

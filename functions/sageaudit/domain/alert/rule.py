@@ -41,6 +41,7 @@ from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.bill.finding import Severity
+from sageaudit.domain.money import format_usd
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.structs import replace
 
@@ -272,7 +273,7 @@ def _reopened_text(recommendation: FamilyRecommendation) -> str:
     nth = _ORDINALS.get(recommendation.appearances, f"{recommendation.appearances}th")
     wasted = known_sum(recommendation.all_amounts)
     verb = "has cost" if recommendation.amount_kind is AmountKind.COUNTED else "may have cost"
-    so_far = f"; it {verb} ${wasted:,.2f} so far" if wasted else ""
+    so_far = f"; it {verb} {format_usd(wasted)} so far" if wasted else ""
     return f"it is back after a fix, found for the {nth} time{so_far}"
 
 
@@ -341,7 +342,8 @@ def _suppression_reason(case: AlertCase) -> str:
     floor = message_floor(amount_kind, case.policy)
     if month.total < floor:
         return (
-            f"the family's ${month.total:,.2f} in the last 30 days is below the ${floor:,.2f} floor"
+            f"the family's {format_usd(month.total)} in the last 30 days is below the"
+            f" {format_usd(floor)} floor"
         )
     return "the family already had a message about this, and nothing is new"
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from sageaudit.domain.bill.bill import Bill, bill
 from sageaudit.domain.job.job import Job, Phase, Purchase, sum_if_complete
+from sageaudit.domain.money import format_rate, format_usd
 from sageaudit.domain.prices.market import Market, PriceKind
 from sageaudit.structs import replace
 
@@ -167,8 +168,8 @@ def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]
     usd = bill(uninterrupted_job, market).compute_usd if last_s else None
     if spot_usd is not None and usd is not None:
         yield (
-            f"interrupted without checkpoints: spot cost ${spot_usd:,.2f}, and one uninterrupted "
-            f"run on demand would have cost about ${usd:,.2f}"
+            f"interrupted without checkpoints: spot cost {format_usd(spot_usd)}, and one "
+            f"uninterrupted run on demand would have cost about {format_usd(usd)}"
         )
 
 
@@ -195,7 +196,8 @@ def _notes(
         item = line.item.replace("_", " ")
         if line.rate is not None and line.rate.other_usd is not None:
             low, high = sorted((line.rate.usd, line.rate.other_usd))
-            yield f"{item}: between two known prices, ${low:f} and ${high:f} an hour"
+            ends_text = f"{format_rate(low)} and {format_rate(high)}"
+            yield f"{item}: between two known prices, {ends_text} an hour"
         elif line.rate is not None and line.rate.price_age == "before_known":
             age_note = f"the earliest known price is of {line.rate.as_of}"
             yield f"{item}: {age_note}, after the job"

@@ -298,25 +298,35 @@ def sum_if_complete(parts: Iterable[Decimal | None]) -> Decimal | None:
 
 
 def duration_text(seconds: Decimal | None) -> str:
-    """Returns seconds as `45 s`, `12 min 4 s`, `3 h 2 min` or `2 d 4 h`; `unknown` for None."""
+    """Returns seconds as `45 s`, `12 min 4 s`, `3 h 2 min` or `2 d 4 h`; `unknown` for None.
+
+    It rounds to seconds, then to the smaller unit, so that rounded seconds give the same text.
+    """
     if seconds is None:
         return "unknown"
-    whole_s = int(seconds.to_integral_value(ROUND_HALF_UP))
+    whole_s = round_half_up(seconds)
     if whole_s < 0:
         return f"-{duration_text(-seconds)}"
-    for size, unit, smaller_size, smaller_unit in (
-        (_DAY_S, "d", _HOUR_S, "h"),
-        (_HOUR_S, "h", _MINUTE_S, "min"),
-        (_MINUTE_S, "min", 1, "s"),
-    ):
-        if whole_s >= size:
-            remainder = whole_s % size // smaller_size
-            return f"{whole_s // size} {unit}" + (
-                f" {remainder} {smaller_unit}" if remainder else ""
-            )
-    return f"{whole_s} s"
+    if whole_s < _MINUTE_S:
+        return f"{whole_s} s"
+    if whole_s < _HOUR_S:
+        return _two_units(whole_s, 60, "min", "s")
+    minutes = round_half_up(Decimal(whole_s) / _MINUTE_S)
+    if minutes < _DAY_S // _MINUTE_S:
+        return _two_units(minutes, 60, "h", "min")
+    return _two_units(round_half_up(Decimal(minutes) / 60), 24, "d", "h")
 
 
-def minutes_text(minutes: float) -> str:
+def _two_units(count: int, per_larger_unit: int, larger_unit: str, unit: str) -> str:
+    larger_count, rest = divmod(count, per_larger_unit)
+    return f"{larger_count} {larger_unit}" + (f" {rest} {unit}" if rest else "")
+
+
+def round_half_up(value: Decimal) -> int:
+    """Returns the nearest whole number; of two, the one farther from 0."""
+    return int(value.to_integral_value(ROUND_HALF_UP))
+
+
+def minutes_text(minutes: float | Decimal) -> str:
     """Returns minutes as text, rounded to whole minutes, such as `8 h 59 min`."""
-    return duration_text(Decimal(round(minutes)) * _MINUTE_S)
+    return duration_text(Decimal(round_half_up(Decimal(minutes))) * _MINUTE_S)

@@ -18,6 +18,7 @@ from decimal import Decimal
 from msgspec import Struct, field
 
 from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.money import format_rate
 from sageaudit.domain.policy.table_reader import TableReader
 from sageaudit.domain.prices.known_prices import SAME_PRICE_TOLERANCE, OwnRates, RateBasis
 from sageaudit.domain.prices.market import Market, Prices, Rate
@@ -132,7 +133,7 @@ class OwnPrices(Struct, frozen=True):
             )
         note = None
         if report_rate and abs(own_usd - report_rate.usd) > SAME_PRICE_TOLERANCE * own_usd:
-            note = f"the cost report of {report_rate.as_of} says ${report_rate.usd:f}"
+            note = f"the cost report of {report_rate.as_of} says {format_rate(report_rate.usd)}"
         return Rate(own_usd, None, "policy: rate of this type and region", note, kind="own")
 
     def _discounted_rate(

@@ -19,6 +19,7 @@ from msgspec import Struct, field
 
 from sageaudit.domain.job.job import Job
 from sageaudit.domain.job.kinds import Component
+from sageaudit.domain.money import format_rate
 from sageaudit.domain.prices.market import Era, Rate
 
 SAME_PRICE_TOLERANCE = Decimal("0.002")
@@ -131,7 +132,9 @@ def rate_on(rates: Sequence[DatedRate], day: date | None) -> Rate | None:
     usd, older_usd = rate_after.rate.usd, rate_before.rate.usd
     if abs(usd - older_usd) <= SAME_PRICE_TOLERANCE * usd:
         return rate_after.rate._replace(price_age="today" if rate_after is newest else "past")
-    both_rates = f"${older_usd} ({rate_before.rate.as_of}) and ${usd} ({rate_after.rate.as_of})"
+    both_rates = " and ".join(
+        f"{format_rate(known.rate.usd)} ({known.rate.as_of})" for known in (rate_before, rate_after)
+    )
     note = f"ambiguous: {day} lies between two known prices, {both_rates}"
     era: Era = "ambiguous" if rate_after is newest else "past"
     return _doubtful(rate_after.rate, note, era)._replace(other_usd=older_usd)

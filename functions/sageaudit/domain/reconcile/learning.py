@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from sageaudit.domain.job.kinds import Component
 from sageaudit.domain.job.ref import REGION
+from sageaudit.domain.money import format_rate
 from sageaudit.domain.prices.known_prices import MAX_RATE_USD, TYPE, OwnRate, RateBasis
 from sageaudit.domain.prices.price_list import ROLES, STORAGE
 from sageaudit.domain.reconcile.lines import (
@@ -195,9 +196,7 @@ def _average_notes(
     )
     allowed_difference = 2 * (_price_error(lowest, half_unit) + _price_error(highest, half_unit))
     if highest.price - lowest.price > allowed_difference + _SAME_PRICE_TOLERANCE * lowest.price:
-        price_texts = (
-            f"${_round_within_error(end.price, _SHOWN_PRECISION):f}" for end in (lowest, highest)
-        )
+        price_texts = (format_rate(end.price) for end in (lowest, highest))
         yield f"the average of prices from {' to '.join(price_texts)}"
         if accounts := len({usage.account for usage in usages}) - 1:
             yield f"of {accounts + 1} accounts: --account learns those of one"

@@ -167,6 +167,12 @@ class Reconciliation(Struct, frozen=True):
         """The number of history lines without dollars. They are in no sum."""
         return sum(line.usd is None for line in self.audited.lines)
 
+    @property
+    def unnamed_usd(self) -> Decimal:
+        """AWS's dollars of usage of jobs whose lines name no job."""
+        unnamed = (row for row in self.rows if row.area == JOBS and row.job is None)
+        return sum((row.aws.known_usd for row in unnamed), _ZERO)
+
     def count_jobs(self) -> dict[Presence, int]:
         """Returns the number of jobs by presence."""
         history_jobs = {line.job.lower() for line in self.audited.lines}

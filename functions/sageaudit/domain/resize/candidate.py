@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from sageaudit.domain.bill.change import SetType
 from sageaudit.domain.job.job import Purchase
+from sageaudit.domain.money import format_usd
 from sageaudit.domain.prices.market import InstanceType, Rate
 
 MAX_RUNTIME_FACTOR = Decimal(2)
@@ -189,7 +190,10 @@ class CostlierStep(Struct, frozen=True):
     @property
     def reason(self) -> str:
         """Why no run is moved to `to_type` or to a smaller type."""
-        cost = f"${self.to_usd:,.2f} on {self.to_type}, ${self.from_usd:,.2f} on {self.from_type}"
+        cost = (
+            f"{format_usd(self.to_usd)} on {self.to_type},"
+            f" {format_usd(self.from_usd)} on {self.from_type}"
+        )
         return f"a step to a smaller type already made the family's runs more expensive: {cost}"
 
 
@@ -260,7 +264,8 @@ def factor_from_family(
         and other_runs.usd / other_runs.seconds > current_runs.usd / current_runs.seconds
     ):
         cost = (
-            f"They cost ${other_runs.usd:,.2f}, not ${current_runs.usd:,.2f}; the data may differ."
+            f"They cost {format_usd(other_runs.usd)}, not {format_usd(current_runs.usd)};"
+            " the data may differ."
         )
         return RuntimeFactor(factor, factor, f"{reason} {cost}", is_measured=True, needs_trial=True)
     return RuntimeFactor(max(factor, Decimal(1)), factor, reason, is_measured=True)

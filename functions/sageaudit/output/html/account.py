@@ -11,6 +11,7 @@ from sageaudit.domain.audit.ranking import ranked_rules
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import RuleSums, Sums, add_sums
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.money import format_usd
 from sageaudit.output.html.contents import AccountReport, ColumnSums, JobReport
 from sageaudit.output.html.front import first_screen
 from sageaudit.output.html.job import short_job
@@ -46,7 +47,7 @@ from sageaudit.output.text.amounts import (
     sums_amounts,
 )
 from sageaudit.output.text.headline import account_headline, period_text
-from sageaudit.output.text.money import Figure, format_usd
+from sageaudit.output.text.money import Figure
 from sageaudit.output.text.words import count_text
 
 _MAX_SUM_ROWS = 15

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from itertools import islice
 
@@ -12,6 +13,7 @@ from msgspec import Struct
 from sageaudit.domain.audit.audit import Judged
 from sageaudit.domain.audit.summary import AuditSummary
 from sageaudit.domain.audit.sums import Sums
+from sageaudit.domain.job.job import round_half_up
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.output.html.contents import AccountReport
 from sageaudit.output.html.markup import Child, Markup, scroll_box, tag, tag_pieces
@@ -69,7 +71,7 @@ def _minutes_text(name: str) -> Callable[[AuditSummary], str]:
 
     def text(summary: AuditSummary) -> str:
         seconds = getattr(summary, name)
-        return "-" if seconds is None else f"{seconds / 60:,.0f}"
+        return "-" if seconds is None else f"{round_half_up(Decimal(seconds) / 60):,}"
 
     return text
 

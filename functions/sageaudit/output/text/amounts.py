@@ -20,14 +20,8 @@ from sageaudit.domain.audit.sums import RuleSums, Sums, unused_capacity_usd
 from sageaudit.domain.bill.bill_facts import PREPAID_ESTIMATE_PREFIX
 from sageaudit.domain.bill.finding import Bucket
 from sageaudit.domain.bill.idle_capacity import IdleCause, Unit
-from sageaudit.output.text.money import (
-    ROUND_DOWN,
-    ROUND_NEAREST,
-    UNKNOWN,
-    Figure,
-    percent_text,
-    sum_figures,
-)
+from sageaudit.domain.money import UNKNOWN
+from sageaudit.output.text.money import ROUND_DOWN, ROUND_NEAREST, Figure, percent_text, sum_figures
 from sageaudit.output.text.words import format_number
 from sageaudit.structs import replace
 

@@ -14,6 +14,7 @@ from sageaudit.domain.advice.totals import LOOK_BACK_DAYS, MONTH_DAYS, Digest
 from sageaudit.domain.audit.bill_document import SpendQualifier
 from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.audit.sums import ChangedFamily, Sums
+from sageaudit.domain.money import format_usd
 from sageaudit.domain.policy.scope import WEEK_DAYS
 from sageaudit.output.text.amounts import sums_amounts
 from sageaudit.output.text.card import (
@@ -31,7 +32,6 @@ from sageaudit.output.text.money import (
     Figure,
     about_text,
     format_signed_usd,
-    format_usd,
     percent_text,
     sum_figures,
 )

@@ -12,6 +12,7 @@ from sageaudit.domain.audit.document import AuditDocument
 from sageaudit.domain.audit.finding_document import is_standing
 from sageaudit.domain.audit.sums import Sums
 from sageaudit.domain.bill.finding import Bucket
+from sageaudit.domain.money import format_usd
 from sageaudit.output.text.amounts import (
     Amounts,
     document_amounts,
@@ -20,7 +21,7 @@ from sageaudit.output.text.amounts import (
     sums_doubts,
 )
 from sageaudit.output.text.finding import saving_figure
-from sageaudit.output.text.money import Figure, format_usd, percent_text
+from sageaudit.output.text.money import Figure, percent_text
 from sageaudit.output.text.words import count_text
 from sageaudit.structs import replace
 

@@ -26,17 +26,12 @@ from sageaudit.domain.audit.bill_document import (
     qualify_amount,
     qualify_change,
 )
+from sageaudit.domain.money import CENT, LESS_THAN_CENT, UNKNOWN, format_usd
 
-UNKNOWN = "unknown"
 ROUND_DOWN = ROUND_FLOOR
 """The rounding of possible savings, so that they never promise more than was found."""
 ROUND_NEAREST = ROUND_HALF_UP
 """The rounding of all other approximate amounts."""
-_MAX_EXPONENT = 20
-"""No amount of a job has more digits."""
-_CENT = Decimal("0.01")
-_LESS_THAN_CENT = f"<${_CENT}"
-_MICRO = Decimal("0.000001")
 _ALMOST_NONE = Decimal("0.01")
 _ALMOST_ALL = Decimal("0.99")
 
@@ -64,7 +59,7 @@ class Figure(Struct, frozen=True):
             return self.absent
         low = self._format(self.usd, self.rounding)
         high = self._format(self.upper_end or self.usd, ROUND_NEAREST) if self._is_range else low
-        if high in {low, _LESS_THAN_CENT}:
+        if high in {low, LESS_THAN_CENT}:
             return _with_bound(self._about(high), at_least=self.at_least, at_most=self.at_most)
         range_text = f"{self._about(low)} to {high}" if self.usd else f"up to {self._about(high)}"
         return _with_bound(range_text, at_least=self.at_least, at_most=False)
@@ -89,9 +84,9 @@ class Figure(Struct, frozen=True):
         return self.usd is not None and self.upper_usd is not None and self.upper_usd > self.usd
 
     def _format(self, amount: Decimal, rounding: str | None) -> str:
-        if not self.rounding or amount < _CENT:
+        if not self.rounding or amount < CENT:
             return format_usd(amount)
-        step = max(Decimal(1).scaleb(amount.adjusted() - 1), _CENT)
+        step = max(Decimal(1).scaleb(amount.adjusted() - 1), CENT)
         return f"${amount.quantize(step, rounding):,.{0 if step >= 1 else 2}f}"
 
     def _about(self, amount_text: str) -> str:
@@ -126,22 +121,12 @@ def sum_figures(figures: Iterable[Figure]) -> Figure:
     )
 
 
-def format_usd(amount: Decimal | None) -> str:
-    """Returns `$1,234.56`, `-$2.00`, `<$0.01` or `unknown`."""
-    if amount is None or amount.adjusted() > _MAX_EXPONENT:
-        return UNKNOWN
-    size = abs(amount)
-    if 0 < size < _CENT:
-        return _LESS_THAN_CENT
-    return f"{'-' if amount < 0 else ''}${size.quantize(_CENT, ROUND_HALF_UP):,}"
-
-
 def format_signed_usd(amount: Decimal, qualifier: SpendQualifier = SpendQualifier.EXACT) -> str:
     """Returns a difference with its sign: `+$2.00`, `-$2.00 or more`, `$0.00`.
 
     `qualifier`: how exactly the size of the difference is known.
     """
-    signed_text = f"+{format_usd(amount)}" if amount >= _CENT else format_usd(amount)
+    signed_text = f"+{format_usd(amount)}" if amount >= CENT else format_usd(amount)
     return _with_bound(
         about_text(signed_text, estimated=qualifier is SpendQualifier.ABOUT and bool(amount)),
         at_least=qualifier is SpendQualifier.AT_LEAST,
@@ -180,14 +165,6 @@ def about_text(amount_text: str, *, estimated: bool) -> str:
     """Returns `about $0.66` if the amount is estimated. A bound such as "<$0.01" is unchanged."""
     is_about = estimated and not amount_text.startswith("<")
     return f"about {amount_text}" if is_about else amount_text
-
-
-def format_rate(amount: Decimal | None) -> str:
-    """Returns a price with two to six decimals: `$1.408`."""
-    if amount is None:
-        return UNKNOWN
-    integer, _, decimals = f"{amount.quantize(_MICRO, ROUND_HALF_UP):,f}".partition(".")
-    return f"${integer}.{decimals.rstrip('0'):0<2}"
 
 
 def percent_text(part: Decimal, whole: Decimal) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from decimal import Decimal
 
 from sageaudit.domain.advice.advice import STATUS_LABELS, FamilyRecommendation
 from sageaudit.domain.audit.audit import USE_CODES
@@ -18,14 +17,15 @@ from sageaudit.domain.audit.document import AuditDocument, JobDocument, PhaseDoc
 from sageaudit.domain.audit.finding_document import NotApplicableDocument
 from sageaudit.domain.bill.bill import UPPER_BOUND
 from sageaudit.domain.bill.bill_facts import NOT_INCLUDED_NOTE
-from sageaudit.domain.job.job import FINISHED, duration_text
+from sageaudit.domain.job.job import FINISHED, duration_text, seconds_between
 from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import rollup_from_arn
+from sageaudit.domain.money import UNKNOWN, format_rate
 from sageaudit.domain.prices.known_prices import OWN_RATE_SOURCE_PREFIX
 from sageaudit.domain.prices.market import PriceKind
 from sageaudit.output.text.amounts import is_value_estimated
 from sageaudit.output.text.headline import is_running
-from sageaudit.output.text.money import UNKNOWN, Figure, about_text, format_rate
+from sageaudit.output.text.money import Figure, about_text
 from sageaudit.output.text.words import (
     BASIS_NOTES,
     PRICE_LABELS,
@@ -94,7 +94,7 @@ def times_text(document: AuditDocument) -> str | None:
         return f"started {start:%Y-%m-%d %H:%M} UTC, {missing_text}"
     if end < start:
         return f"started {start:%Y-%m-%d %H:%M} UTC, ended before that ({end:%Y-%m-%d %H:%M} UTC)"
-    seconds = Decimal(int((end - start).total_seconds()))
+    seconds = seconds_between(start, end)
     end_day_text = "" if end.date() == start.date() else f"{end:%Y-%m-%d} "
     return f"{start:%Y-%m-%d %H:%M} to {end_day_text}{end:%H:%M} UTC ({duration_text(seconds)})"
 

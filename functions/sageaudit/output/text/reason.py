@@ -14,10 +14,11 @@ from sageaudit.domain.alert.alert import AlertDecision, AlertKind, FollowUpReaso
 from sageaudit.domain.alert.audit_figures import AlertFigures, MessageAudit
 from sageaudit.domain.audit.finding_document import AmountKind
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.money import format_usd
 from sageaudit.output.text.amounts import document_amounts
 from sageaudit.output.text.card import short_name
 from sageaudit.output.text.finding import saving_figure
-from sageaudit.output.text.money import ROUND_NEAREST, Figure, format_usd
+from sageaudit.output.text.money import ROUND_NEAREST, Figure
 from sageaudit.output.text.words import count_text
 from sageaudit.structs import replace
 

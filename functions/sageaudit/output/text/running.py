@@ -9,7 +9,8 @@ from decimal import Decimal
 
 from sageaudit.domain.bill.finding import Severity
 from sageaudit.domain.job.course import possible_resume_source
-from sageaudit.domain.job.job import Job, Purchase, duration_text, seconds_between
+from sageaudit.domain.job.job import Job, Purchase, duration_text, minutes_text, seconds_between
+from sageaudit.domain.money import format_rate
 from sageaudit.domain.running import (
     EQUIVALENT_RULES,
     RunningJob,
@@ -20,14 +21,13 @@ from sageaudit.domain.running import (
 )
 from sageaudit.output.text.card import CardLine, MessageCard, fit_card, text_attributes
 from sageaudit.output.text.links import RunToLink, run_links
-from sageaudit.output.text.money import Figure
+from sageaudit.output.text.money import Figure, about_text
 from sageaudit.output.text.untrusted import cut_middle, for_terminal
 from sageaudit.output.text.words import MAX_ACCOUNT_LENGTH, count_text, place_words
 
 RUNNING_ROWS = 20
 """The rows fill one and a half screens of a phone, because commands are not cut."""
 _MAX_NAME_LENGTH = 30
-_TWO_HOURS_S = 7200
 _LOG_MARGIN = timedelta(minutes=30)
 """The command shows the log from this long before the idle time."""
 _IDLE_CAVEAT = "A run that waits for a query or for another job looks the same."
@@ -110,7 +110,9 @@ def _rate_text(running: RunningJob) -> str:
             " of prepaid capacity" if running.job.purchase is Purchase.TRAINING_PLAN else ""
         )
         return f"it occupies {count_text(running.gpus, 'GPU')}{prepaid_text}"
-    return f"it costs {_usd_text(running, running.usd_per_hour)} an hour"
+    bound_text = "up to " if running.is_upper_bound else ""
+    rate_text = about_text(format_rate(running.usd_per_hour), estimated=running.estimated)
+    return f"it costs {bound_text}{rate_text} an hour"
 
 
 def _idle_cost_text(running: RunningJob, state: WatchState) -> str:
@@ -133,8 +135,8 @@ def _usd_text(running: RunningJob, amount: Decimal | None) -> str:
     return str(Figure(amount, estimated=running.estimated, at_most=running.is_upper_bound))
 
 
-def _duration_text(seconds: Decimal) -> str:
-    return f"{seconds / 60:.0f} min" if seconds < _TWO_HOURS_S else duration_text(seconds)
+def _minutes_text(seconds: Decimal) -> str:
+    return minutes_text(seconds / 60)
 
 
 def _time_text(moment: datetime | None) -> str:
@@ -146,12 +148,12 @@ def _idle_headline(running: RunningJob, state: WatchState) -> str:
     bound_text = "at least " if running.idleness and running.idleness.is_at_least else ""
     minutes = Decimal(running.idleness.idle_minutes if running.idleness else 0)
     work_text = "no GPU work" if running.gpus else "nothing"
-    return f"has{again_word} done {work_text} for {bound_text}{_duration_text(60 * minutes)}"
+    return f"has{again_word} done {work_text} for {bound_text}{_minutes_text(60 * minutes)}"
 
 
 def _at_work_headline(running: RunningJob, state: WatchState) -> str:
     seconds = _idle_seconds(running, state)
-    idle_text = "" if seconds is None else f" after {_duration_text(seconds)} without work"
+    idle_text = "" if seconds is None else f" after {_minutes_text(seconds)} without work"
     return f"is at work again{idle_text}"
 
 
@@ -165,7 +167,7 @@ def _long_headline(running: RunningJob, _: WatchState) -> str:
 
 def _limit_headline(running: RunningJob, _: WatchState) -> str:
     limit = running.limit
-    time_left_text = _duration_text(limit.left_s) if limit else "an unknown time"
+    time_left_text = _minutes_text(limit.left_s) if limit else "an unknown time"
     if limit and limit.is_unlikely_to_finish:
         return f"will probably be stopped by its limit in {time_left_text}"
     return f"has {time_left_text} left {_limit_text(limit)}"
@@ -207,8 +209,8 @@ def _long_lines(running: RunningJob) -> Iterator[CardLine]:
         if runs.all_s[1:]
         else "the only finished run"
     )
-    ran_text = _duration_text(running.ran_s or Decimal(0))
-    text = f"{longest_run_text} took {_duration_text(longest_s)}; this one has run for {ran_text}"
+    ran_text = _minutes_text(running.ran_s or Decimal(0))
+    text = f"{longest_run_text} took {_minutes_text(longest_s)}; this one has run for {ran_text}"
     yield CardLine(text, "Seen")
 
 
@@ -243,12 +245,12 @@ def _cost_lines(running: RunningJob) -> Iterator[CardLine]:
     ran_s, limit = running.ran_s, running.limit
     has_price = running.usd_per_hour is not None
     spent_text = f"{_usd_text(running, running.spent_usd)} " if has_price else ""
-    time_text = f"in {_duration_text(ran_s)}" if ran_s is not None else "in an unknown time"
+    time_text = f"in {_minutes_text(ran_s)}" if ran_s is not None else "in an unknown time"
     yield CardLine(f"{spent_text}{time_text}", "So far")
     if limit is None:
         yield CardLine("no known time limit", "Remaining")
         return
     remaining = Figure(running.remaining_cost_usd, estimated=running.estimated)
     cost_text = f"up to {remaining} more, " if has_price else ""
-    text = f"{cost_text}{_duration_text(limit.left_s)} {_limit_text(limit)}"
+    text = f"{cost_text}{_minutes_text(limit.left_s)} {_limit_text(limit)}"
     yield CardLine(text, "Remaining")

@@ -11,8 +11,8 @@ from sageaudit.domain.audit.finding_document import FixDocument
 from sageaudit.domain.bill.bill import Basis
 from sageaudit.domain.job.job import duration_text
 from sageaudit.domain.moments import parse_moment
+from sageaudit.domain.money import format_rate, format_usd
 from sageaudit.domain.prices.market import PriceKind
-from sageaudit.output.text.money import format_rate, format_usd
 from sageaudit.output.text.untrusted import cut_middle
 
 PURCHASE_LABELS = {

@@ -82,8 +82,9 @@ def check(case: api.FamilyCase) -> api.Outcome:
     *first_changes, last_change = changes.values() or ["nothing known"]
     others = f"{'; '.join(first_changes)}; and " if first_changes else ""
     return api.measured_fact(
-        f"The run cost ${total_usd:,.2f}, but about ${usual_usd:,.2f} was expected (the median of "
-        f"{len(level.runs)} earlier runs). What changed: {others}{last_change}.",
+        f"The run cost {api.format_usd(total_usd)}, but about {api.format_usd(usual_usd)} was "
+        f"expected (the median of {len(level.runs)} earlier runs). What changed: "
+        f"{others}{last_change}.",
         {
             "total_usd": total_usd,
             "median_usd": usual_usd,

@@ -75,7 +75,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
             ),
             reported_for_run=newest.job if _cadence_h(ended_at, min_runs) is not None else None,
         )
-    cost_text = "" if newest.total_usd is None else f"; it cost ${newest.total_usd:,.2f}"
+    cost_text = "" if newest.total_usd is None else f"; it cost {api.format_usd(newest.total_usd)}"
     return api.possible_saving(
         f"{newest.job} had already completed with the same image, data, entry point and "
         f"hyperparameters{cost_text}.",

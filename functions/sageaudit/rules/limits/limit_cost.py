@@ -69,8 +69,8 @@ def check(case: api.RequestCase) -> api.Outcome:
         else f"MaxRuntimeInSeconds allows {api.duration_text(limit.seconds)}"
     )
     return api.measured_fact(
-        f"{limit_text}: a hung run would be billed up to ${usd:,.0f}.",
-        {"max_runtime_s": limit.seconds, "exposed_usd": round(usd, 2)},
+        f"{limit_text}: a hung run would be billed up to {api.format_usd(usd)}.",
+        {"max_runtime_s": limit.seconds, "exposed_usd": round(usd, 6)},
         fix=(api.Parameter(_LIMIT, case.request.value(_LIMIT), "<3 x the run time you expect>"),),
         caution=(
             "A precaution: nothing is counted, because a job that ends by itself does not reach "

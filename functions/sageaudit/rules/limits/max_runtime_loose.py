@@ -81,14 +81,14 @@ def check(case: api.FamilyCase) -> api.Outcome:
         return api.Clear()
     run_text = f"the longest of {len(elapsed_s)} runs" if len(elapsed_s) > 1 else "this run"
     return api.measured_fact(
-        f"A hung run would be billed up to ${exposed_usd:,.0f}: the limit is "
+        f"A hung run would be billed up to {api.format_usd(exposed_usd)}: the limit is "
         f"{api.duration_text(Decimal(limit_s))}, {run_text} took {api.duration_text(longest_s)}.",
         {
             "max_runtime_s": limit_s,
             "elapsed_s": job.elapsed_s,
             "longest_s": longest_s,
             "runs": len(elapsed_s),
-            "exposed_usd": round(exposed_usd, 2),
+            "exposed_usd": round(exposed_usd, 6),
         },
         fix=(api.Parameter(api.RUN_LIMIT, limit_s, suggested_s),),
         caution="A precaution: the limit has cost nothing so far, so nothing is counted.",

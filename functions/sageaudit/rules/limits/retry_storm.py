@@ -68,7 +68,7 @@ def check(case: api.FamilyCase) -> api.Outcome:
     bound = "at least " if len(known_usd) < count else ""
     return api.measured_fact(
         f"{count} runs in a row have failed since {since:%Y-%m-%d %H:%M} UTC ({reason}). They have "
-        f"cost {bound}${so_far_usd:,.2f} so far.",
+        f"cost {bound}{api.format_usd(so_far_usd)} so far.",
         {
             "failed_in_a_row": count,
             "first_ended_at": since.isoformat(),

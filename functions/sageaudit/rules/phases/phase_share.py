@@ -97,7 +97,7 @@ class PhaseShare(Struct, frozen=True):
         text = f"{phase_time} of {'up to' if self.is_upper_bound else 'the'} {billed_time} billed"
         if phase_billed_time != phase_time:
             text = f"{phase_time}, billed as {phase_billed_time} of {billed_time}"
-        dollars = "" if self.expensive_usd is None else f", or ${self.expensive_usd:,.2f}"
+        dollars = "" if self.expensive_usd is None else f", or {api.format_usd(self.expensive_usd)}"
         return f"{text} ({self.percent:.0f}%{dollars})"
 
 

@@ -96,17 +96,17 @@ def check(case: api.AccountCase) -> api.Outcome:
     unknown_cost = [run for run in case.runs if _is_on_demand(run) and _remaining_usd(run) is None]
     spot_caution = (
         f"Without the runs that managed spot may suit, the steady spend is "
-        f"${steady_without_spot_usd:,.2f} an hour: decide on spot first. "
+        f"{api.format_rate(steady_without_spot_usd)} an hour: decide on spot first. "
     )
     return api.possible_saving(
         f"In {case.threshold(HOURS):.0f}% of the hours of {case.days} days, on-demand jobs cost at "
-        f"least ${steady_usd:,.2f} an hour after all other fixes: compare a Savings Plan of "
-        f"${plan_usd:,.2f} an hour.",
+        f"least {api.format_rate(steady_usd)} an hour after all other fixes: compare a Savings "
+        f"Plan of {api.format_rate(plan_usd)} an hour.",
         {
             "days": case.days,
             "hours_percent": case.threshold(HOURS),
-            "steady_usd_per_hour": round(steady_usd, 4),
-            "steady_without_spot_candidates_usd_per_hour": round(steady_without_spot_usd, 4),
+            "steady_usd_per_hour": round(steady_usd, 6),
+            "steady_without_spot_candidates_usd_per_hour": round(steady_without_spot_usd, 6),
             "commitment_usd_per_hour": plan_usd,
             "runs_counted": len(runs),
             "runs_of_unknown_cost": len(unknown_cost),

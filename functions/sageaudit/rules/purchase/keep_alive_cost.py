@@ -44,8 +44,8 @@ def check(case: api.RequestCase) -> api.Outcome:
         return api.Clear()
     return api.measured_fact(
         f"The warm pool is kept for {api.duration_text(Decimal(keep_s))} after the job: up to "
-        f"${usd:,.2f} if no other job uses it.",
-        {"keep_alive_s": keep_s, "exposed_usd": round(usd, 2)},
+        f"{api.format_usd(usd)} if no other job uses it.",
+        {"keep_alive_s": keep_s, "exposed_usd": round(usd, 6)},
         fix=(api.Parameter(_KEEP, keep_s, "<the pause before the next job>"),),
         caution="Only a job with the same instances, role and network can use it.",
     )

@@ -208,4 +208,4 @@ def _cost_text(case: api.FamilyCase, seconds: Decimal) -> str:
     rates = [line.rate for line in case.bill.lines if line.item == "compute"]
     if not rates or rates[0] is None:
         return ""
-    return f" (${seconds * group.count * rates[0].usd / 3600:,.2f})"
+    return f" ({api.format_usd(seconds * group.count * rates[0].usd / 3600)})"

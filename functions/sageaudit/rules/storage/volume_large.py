@@ -41,9 +41,9 @@ def check(case: api.RequestCase) -> api.Outcome:
         return api.Clear()
     path = api.VOLUME_PATHS[case.job.kind]
     return api.measured_fact(
-        f"{case.job.volume_gb} GB per instance cost up to ${total_usd:,.2f}, more than the "
-        f"instances themselves (${bill.compute_usd:,.2f}).",
-        {"volume_gb": case.job.volume_gb, "volumes_usd": round(total_usd, 2)},
+        f"{case.job.volume_gb} GB per instance cost up to {api.format_usd(total_usd)}, more than "
+        f"the instances themselves ({api.format_usd(bill.compute_usd)}).",
+        {"volume_gb": case.job.volume_gb, "volumes_usd": round(total_usd, 6)},
         fix=(api.Parameter(path, case.job.volume_gb, "<twice the input>"),),
         caution="How much space the job needs is not known before the run.",
     )

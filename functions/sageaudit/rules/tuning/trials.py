@@ -24,7 +24,7 @@ def total_usd(trials: Sequence[Trial]) -> Decimal | None:
 
 def cost_text(usd: Decimal | None) -> str:
     """Returns `$12.30`, or `an unknown sum` for None."""
-    return "an unknown sum" if usd is None else f"${usd:,.2f}"
+    return "an unknown sum" if usd is None else f"{api.format_usd(usd)}"
 
 
 def last_improving_trial(

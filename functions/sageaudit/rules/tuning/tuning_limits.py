@@ -47,8 +47,8 @@ def check(case: api.RequestCase) -> api.Outcome:
     if usd <= Decimal(str(case.threshold(MIN_EXPOSURE))):
         return api.Clear()
     return api.measured_fact(
-        f"Its {case.cost.job_count} training jobs may cost up to ${usd:,.0f} together.",
-        {"max_trials": case.cost.job_count, "at_most_usd": round(usd, 2)},
+        f"Its {case.cost.job_count} training jobs may cost up to {api.format_usd(usd)} together.",
+        {"max_trials": case.cost.job_count, "at_most_usd": round(usd, 6)},
         fix=(api.Parameter(_TIME, time_s, "<seconds for the whole search>"),),
         caution="A precaution: they cost this only if each one runs until its limit.",
     )

@@ -118,7 +118,7 @@ def best_type(case: api.JobCase, *, include_legacy: bool = True) -> TypeRecommen
 def _former_type_sentence(resize: Resize, candidate: Candidate) -> str:
     """Returns a sentence on a type with a higher rate, on which the family's runs cost less."""
     saving_usd = resize.saving_usd(candidate)
-    amount_text = "" if saving_usd is None else f" (about ${saving_usd:,.2f} per run)"
+    amount_text = "" if saving_usd is None else f" (about {api.format_usd(saving_usd)} per run)"
     return (
         f"Going back to {candidate.type.name} is worth a trial{amount_text}. "
         f"{candidate.explanation}"
@@ -262,8 +262,9 @@ def hourly_rate(case: api.JobCase | api.RequestCase, instance_type: InstanceType
 
 
 def rate_text(rate: Rate) -> str:
-    """Returns `$0.230`, or `about $0.230 (estimated)` for an estimated rate."""
-    return f"about ${rate.usd:.3f} (estimated)" if rate.is_estimate else f"${rate.usd:.3f}"
+    """Returns `$0.23`, or `about $0.23 (estimated)` for an estimated rate."""
+    usd_text = api.format_rate(rate.usd)
+    return f"about {usd_text} (estimated)" if rate.is_estimate else usd_text
 
 
 def successors_sentence(

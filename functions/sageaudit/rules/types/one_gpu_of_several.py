@@ -57,8 +57,10 @@ def check(case: api.RequestCase) -> api.Outcome:
     if one_gpu:
         usd, smaller = one_gpu
         rate = hourly_rate(case, current_type)
-        rate_text = "an unknown rate" if rate is None else f"${rate.usd:,.2f}"
-        price_sentence = f" {smaller} has one for ${usd:,.2f} instead of {rate_text} an hour."
+        rate_text = "an unknown rate" if rate is None else api.format_rate(rate.usd)
+        price_sentence = (
+            f" {smaller} has one for {api.format_rate(usd)} instead of {rate_text} an hour."
+        )
     return api.measured_fact(
         f"{algorithm.name} uses one GPU, and {current_type.name} has "
         f"{current_type.gpus}.{price_sentence}",

@@ -94,9 +94,9 @@ def _finding_from_family(case: api.FamilyCase) -> api.Detection | None:
         slowest_factor = usual_factor = fewer.seconds / current.seconds
         build_finding = api.possible_saving_by_runs
     return build_finding(
-        f"The same job costs ${current.usd:.2f} on {current.count} x "
-        f"{job.groups[0].instance_type} and ${fewer.usd:.2f} on {fewer.count} (medians of "
-        f"{current.run_count} and {fewer.run_count} runs).",
+        f"The same job costs {api.format_usd(current.usd)} on {current.count} x "
+        f"{job.groups[0].instance_type} and {api.format_usd(fewer.usd)} on {fewer.count} (medians "
+        f"of {current.run_count} and {fewer.run_count} runs).",
         {
             "median_usd": round(current.usd, 6),
             "median_usd_on_fewer": round(fewer.usd, 6),
