@@ -65,8 +65,10 @@ class HistoryLists(Struct, frozen=True):
         return replace(self, window=window)
 
     def audits(self, question: Question) -> Iterator[AuditSummary]:
-        """Yields the audits of the list that answers the question. Other filters are not applied
-        yet.
+        """Yields the window's audits, newest first.
+
+        `question`: its `index` selects the list of a family, an owner or an account; all other
+        filters are not applied.
         """
         before = self.window.until
         if question.index is RunIndex.FAMILY and question.family is not None:

@@ -147,8 +147,8 @@ class LiveAccount:
     def measure(self, job: str, kind: JobKind | None, policy: Policy) -> MeasuredJob:
         """Returns one job by ARN or name, with its measurements and list prices.
 
-        Raises BadUsage, also for a roll-up, with the names of its jobs. Raises JobNotFound,
-        AmbiguousName or AwsError.
+        Raises BadUsage for text that is not a job. Raises BadUsage for a roll-up too; that error
+        names the roll-up's jobs. Raises JobNotFound, AmbiguousName or AwsError.
         """
         ref, now = self._ref(job, kind), datetime.now(UTC)
         deps = self._deps(policy)

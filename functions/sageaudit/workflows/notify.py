@@ -330,10 +330,10 @@ class Notification(Struct, frozen=True):
     def write(
         self, past_alerts: PastAlerts, version: int, deps: NotifyDependencies, now: datetime
     ) -> Notification | None:
-        """Writes everything in one transaction, if there is anything to write. Returns what was
-        written.
+        """Writes the alerts and notices in one transaction. Returns the written notification.
 
-        Returns None if `past_alerts` has changed since it was read.
+        Returns this notification unchanged if there is nothing to write. Returns None if
+        `past_alerts` has changed since it was read; then nothing was written.
         """
         new_alerts = self.new_alerts or past_alerts
         posts: list[Post] = [post for post in (self.alert, self.job_line) if post]

@@ -53,7 +53,8 @@ def display_name(path: str) -> str:
 def read_text(path: str, hint: str, *, may_be_empty: bool = False) -> str:
     """Returns the text of a file, or of standard input for "-".
 
-    `hint` says what to give instead. Raises BadUsage with one sentence that names the file.
+    `hint`: what to give instead; it ends the error's text. Raises BadUsage with one sentence
+    that names the file.
     """
     name = display_name(path)
     try:
@@ -70,7 +71,7 @@ def read_text(path: str, hint: str, *, may_be_empty: bool = False) -> str:
 
 
 def parse_json(text: str, name: str, hint: str) -> Any:
-    """Returns a text's only JSON or YAML document. Raises BadUsage that names the file."""
+    """Returns a text's only JSON or YAML document. `name` and `hint`: see `parse_documents`."""
     documents = parse_documents(text, name, hint)
     if len(documents) > 1:
         count_reason = f"has {len(documents)} JSON documents: give one of them"
@@ -79,9 +80,10 @@ def parse_json(text: str, name: str, hint: str) -> Any:
 
 
 def parse_documents(text: str, name: str, hint: str) -> list[Any]:
-    """Returns a text's documents: one, or several as in JSON lines.
+    """Returns a text's documents: one, or several as in JSON lines. The text is JSON or YAML.
 
-    Raises BadUsage that names the file, and the line and column if it is JSON.
+    `name`: the file's name in errors. `hint`: what to do about a wrong file; it ends the error's
+    text. Raises BadUsage that names the file, and for a JSON error also its line and column.
     """
     try:
         documents = list(_json_documents(text))

@@ -1,9 +1,9 @@
 """Decides what recording an audit changes, for every kind of history.
 
 It decides which version to write, which runs to judge again, and how the daily sums change. Audits
-are stored as gzipped JSON: a typical audit of 5 to 15 KB takes about 2 KB. The stream passes the
-bytes to `notify` unchanged. A document over the limit is trimmed, with a note about what is
-missing.
+are stored as gzipped JSON: a typical audit of 5 to 15 KB takes about 2 KB. The stream of the
+DynamoDB table passes these bytes to `notify` unchanged. A document larger than MAX_DOCUMENT_BYTES
+is trimmed, with a note about what is missing.
 """
 
 from __future__ import annotations

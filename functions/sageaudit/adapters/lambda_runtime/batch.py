@@ -188,7 +188,11 @@ class QueueRetries:
         return record.age_s(self._clock()) >= GIVE_UP_AFTER.total_seconds()
 
     def retry_later(self, record: SqsMessage, reason: str, wait_s: int | None = None) -> str | None:
-        """Hides the message. A message that is too old becomes a dead letter."""
+        """Hides the message, so that SQS delivers it again after `wait_s` seconds.
+
+        Without `wait_s`, the delay grows with each delivery. A message that is too old becomes a
+        dead letter; then the metric to count is returned, otherwise None.
+        """
         if self.is_too_old(record):
             self.reject(record, "abandoned", reason)
             return ABANDONED

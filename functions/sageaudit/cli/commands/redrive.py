@@ -125,7 +125,11 @@ def redrive(
 
 
 def _confirm(letters: Sequence[DeadLetter], *, yes: bool) -> None:
-    """Asks for confirmation if somebody can answer. Raises Abort for a no."""
+    """Asks whether to send the letters again. Raises Abort for a no.
+
+    Returns without a question if `yes` is set, if no letter would be sent, or if there is no
+    terminal.
+    """
     count = sum(letter.status is LetterStatus.MOVES for letter in letters)
     if count and not yes and can_ask():
         click.confirm(f"Send {count_text(count, 'letter')} again?", abort=True, err=True)

@@ -109,9 +109,10 @@ def compare_runs(
 ) -> Comparison:
     """Returns a comparison of the last runs before a fix with the first runs that have it.
 
-    `runs`: the family's runs by their start, oldest first. `recommended_runs`: those with the
-    recommendation. `runs_with_fix`: those that followed it. `paths`: the parameters that the
-    family's recommendations change; their values may differ.
+    `runs`: the family's runs by their start, oldest first. `recommended_runs`: the
+    runs with the finding that made the recommendation. `runs_with_fix`: the later runs that already
+    used the recommended value. `paths`: the parameters that the family's recommendations change;
+    their values may differ.
     """
     fixed_since, fixed_keys = started_at(runs_with_fix[0]), {run.key for run in runs_with_fix}
     before = [run for run in runs if started_at(run) < fixed_since and run.key not in fixed_keys]

@@ -201,7 +201,8 @@ def tried_types(
 ) -> tuple[TriedType, ...]:
     """Returns the types on which the family has comparable runs, including this run.
 
-    If the runs with the same settings are enough for two types, only these runs are used.
+    If at least two types have enough runs with the same settings, only these runs are used.
+    Otherwise all comparable runs are used. `total_usd`: the bill of this run.
     """
     comparable = comparable_runs(job, runs, except_field="instance_type")
     by_settings, by_all = (

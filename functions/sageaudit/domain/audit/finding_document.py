@@ -118,7 +118,10 @@ def is_standing(finding: FindingDocument) -> bool:
 
 
 def has_open_trial(findings: Iterable[FindingDocument]) -> bool:
-    """Returns whether a standing finding has possible dollars of unknown amount."""
+    """Returns whether a standing finding has possible dollars of unknown amount.
+
+    Only a trial run can show this amount.
+    """
     return any(
         is_standing(finding)
         and finding["bucket"] == Bucket.POSSIBLE

@@ -78,8 +78,9 @@ def ranking(
 ) -> Ranking:
     """Returns the names and rules of a period with their sums, the most wasteful first.
 
-    `read_rows`: returns the daily sums of a scope. `find_fix`: returns a family's finding to check
-    first; called for each shown family. `shown`: the number of names to show.
+    `read_rows`: returns the daily sums of a scope from `since` to `until`, both included. The two
+    days are only copied to the ranking. `find_fix`: returns a family's finding to check first;
+    called for each shown family. `shown_count`: the number of names to show.
     """
     families = _rank_names(read_rows(Scope.FAMILY))
     total = sum((family.sums for family in families), Sums())

@@ -173,9 +173,10 @@ def _spot_restart_notes(job: Job, billed: Bill, market: Market) -> Iterator[str]
 
 
 def _billed_seconds_note(job: Job) -> str:
-    """Returns why there are more billable than training seconds.
+    """Returns why a job has more billable seconds than training seconds.
 
-    AWS documents neither figure for several attempts. In one attempt, billable is at most training.
+    In one attempt, the billable seconds are at most the training seconds. AWS does not document how
+    it counts either figure over several attempts.
     """
     attempts_known = bool(job.phases) or job.purchase is not Purchase.SPOT
     if attempts_known and not job.has_restarted:

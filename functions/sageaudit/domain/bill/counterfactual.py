@@ -34,7 +34,7 @@ _EXCLUSIVE_STAGES = (Stage.COUNT, Stage.TYPE, Stage.PURCHASE)
 """A job can have only one fix of each of these stages."""
 
 _MIN_SHOWN_USD = Decimal("0.005")
-"""The smallest amount in USD that is worth a change."""
+"""A finding that can save less than this many USD has severity info: it would read $0.00."""
 
 
 class SeverityLimits(Struct, frozen=True):

@@ -278,7 +278,10 @@ def _distribution(settings: tuple[UserSetting, ...]) -> str | None:
 
 
 def _is_half_precision(setting: UserSetting) -> bool:
-    """A configuration file of DeepSpeed or Accelerate counts, since it usually sets 16 bits."""
+    """Returns whether a setting selects 16-bit numbers.
+
+    A configuration file of DeepSpeed or Accelerate counts, since it usually sets 16 bits.
+    """
     if (
         not setting.is_enabled
         or setting.words & _REVERSING_WORDS

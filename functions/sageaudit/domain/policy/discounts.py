@@ -138,7 +138,10 @@ class OwnPrices(Struct, frozen=True):
     def _discounted_rate(
         self, rate: Rate | None, component: Component, instance_type: str | None
     ) -> Rate | None:
-        """The percentage of the type's family comes before the component's."""
+        """Returns the rate less the policy's percentage; unchanged if there is none.
+
+        The percentage of the type's instance family comes before the component's.
+        """
         percents, part = self.discounts.percent, component.value
         family = instance_type.split(".")[1] if instance_type else part
         percent = percents.get(family, percents.get(part))

@@ -189,7 +189,10 @@ def parse_usage_type(usage_type: str) -> UsageType:
 
 
 def job_usage_type(kind: str, resource: str) -> UsageType | None:
-    """Returns the usage type of a job's instance type or volume; None for kinds without a bill."""
+    """Returns the usage type of a line of a job's bill; None for kinds of job without a bill.
+
+    `kind`: the value of a JobKind. `resource`: an instance type, or STORAGE for a volume.
+    """
     role = _ROLE_OF_KIND.get(kind)
     return None if role is None else UsageType(role, resource)
 

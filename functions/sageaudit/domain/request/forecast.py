@@ -303,7 +303,10 @@ def find_unfollowed(
 
 
 def _has_old_values(request: Request, fix: Iterable[FixDocument]) -> bool:
-    """A parameter whose value is unknown counts as changed."""
+    """Returns whether the request has the old value of each parameter of the fix.
+
+    A parameter whose value is unknown counts as changed.
+    """
     for parameter in fix:
         value, old = request.value(parameter["parameter"]), parameter["old"]
         if isinstance(value, UnknownValue):

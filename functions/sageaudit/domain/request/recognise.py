@@ -112,7 +112,10 @@ def reject_non_request(document: object) -> None:
 
 
 def _detect_format(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
-    """Raises MalformedData if the keys of the top level do not show the format."""
+    """Returns the format that the keys of the top level show.
+
+    Raises MalformedData if they do not show it, or for a format that is not checked.
+    """
     reject_non_request(document)
     if "resource_changes" in document:
         return FileFormat.TERRAFORM
@@ -161,7 +164,11 @@ def _reject_describe_answer(document: Mapping[str, Any]) -> None:
 
 
 def _parse_pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
-    """The definition may also be a string in a pipeline's request or Describe answer."""
+    """Returns the requests of a pipeline's steps.
+
+    `document`: the definition, or a request or Describe answer with the definition as text. `name`:
+    the pipeline's name, if known.
+    """
     origin = Origin()
     definition: object = document
     if "PipelineDefinition" in document:

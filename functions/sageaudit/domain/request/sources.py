@@ -124,7 +124,10 @@ def requests_in_definition(
 
 
 def _defaults(parameters: object) -> dict[str, Any]:
-    """A parameter without a plain default value gets an UnknownValue."""
+    """Returns the default values of a pipeline's parameters, by name.
+
+    A parameter without a plain default value gets an UnknownValue.
+    """
     defaults: dict[str, Any] = {}
     for item in parameters if isinstance(parameters, list) else []:
         name = item.get("Name") if isinstance(item, Mapping) else None
@@ -327,8 +330,9 @@ def _pipeline_requests(
 def _aws_structure(
     model: ApiModel, shape: str, values: Mapping[str, Any], unknown: object
 ) -> dict[str, Any]:
-    """Arguments that only the provider has are left out.
+    """Returns the AWS request that a Terraform resource makes.
 
+    Arguments that AWS's request lacks are left out. `shape`: the request's shape in `model`.
     `unknown` has the same structure as `values`, with True for what is known only after apply.
     """
     members = model.members(shape)

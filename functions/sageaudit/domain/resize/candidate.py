@@ -1,8 +1,8 @@
-"""Candidates: the other instance types that a run is tried on, each with a cost or a refusal.
+"""Candidates: the other instance types for a run, each with a computed bill or a refusal.
 
-The family's own runs on two types replace the assumptions about a move between them. Each run
-stores the earlier steps to a smaller type that cost more. So a step is remembered as long as the
-family has runs.
+If a family has runs on two types, their times and bills are used instead of assumptions. Each run
+stores the family's earlier changes to a smaller type that raised the cost. So these changes are
+known as long as the family has runs.
 """
 
 from __future__ import annotations
@@ -76,10 +76,11 @@ class RuntimeFactor(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A type that a run is tried on: a refusal, or the run's time and bill (USD) on it.
+    """Another instance type with a refusal, or with a run's computed time and bill on it.
 
-    None means unknown. `feasible_unpriced` means that the type fits and is not larger than the
-    current type, but its price cannot be compared.
+    `usd`: the bill in USD at the counted run time. `best_usd`: the bill at the shortest run time.
+    None means unknown. `feasible_unpriced`: the type fits and is not larger than the current type,
+    but its price cannot be compared.
     """
 
     type: InstanceType

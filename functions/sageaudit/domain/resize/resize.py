@@ -285,7 +285,7 @@ class _TypeEvaluation(Struct, frozen=True):
     def _total_usd(self, offer: TypeOffer, time_factor: Decimal) -> Decimal | TypeRefusal | None:
         """Returns the run's bill on the offered type in USD; None if unknown.
 
-        A refusal if that bill lacks a line of the current bill.
+        Returns a refusal if that bill would lack an amount that the current bill has.
         """
         if self.moved_bill is not None and offer.rate is not None:
             usd = self.moved_bill.total_usd(offer.type, offer.rate, time_factor)

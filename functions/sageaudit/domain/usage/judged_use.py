@@ -155,7 +155,11 @@ def _pool(
     recorded_parts: list[Measurements],
     newest: PooledRuns | None = None,
 ) -> PooledRuns:
-    """Both lists of parts have the oldest run first, and the judged run last."""
+    """Returns the pool of these runs.
+
+    `names`: the earlier runs, newest first. `parts` and `recorded_parts`: one item for each run,
+    the oldest first and the judged run last. `newest`: the smaller pool of the newest runs.
+    """
     peaks = (_join_usage(parts), parts[-1])
     return PooledRuns(
         tuple(names),

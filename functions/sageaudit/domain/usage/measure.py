@@ -264,8 +264,10 @@ def _grid(job: Job, period_s: int) -> Sequence[int]:
 
 
 def _resample(item: RawSeries, grid: Sequence[int], period_s: int, divisor: int) -> Series:
-    """Returns the series on `grid`. A grid point is the mean of at least half of its finer points.
+    """Returns a series with one value from 0 to 100 for each period of the grid.
 
+    The value is the mean of the item's points in that period; None if more than half of them are
+    missing. `grid`: the start of each period in epoch seconds. `period_s`: the length of a period.
     `divisor`: the number of cores or GPUs that CloudWatch sums up.
     """
     first = math.floor(item.start.timestamp() / item.period_s)
@@ -290,7 +292,10 @@ def _stretch(values: Points, first: int, count: int) -> Points:
 
 
 def _normalise_all(raw: Points, divisor: int) -> Series:
-    """Divides all points at once if all results are from 0 to 100, as in most series."""
+    """Returns the points divided by `divisor`, in percent. None is a missing or impossible point.
+
+    All points are divided at once if all results are from 0 to 100, as in most series.
+    """
     line = Series(raw)
     is_finite = line.present and math.isfinite(sum(line.present))
     if is_finite and line.lowest >= 0 and line.highest <= 100 * divisor:
@@ -299,7 +304,7 @@ def _normalise_all(raw: Points, divisor: int) -> Series:
 
 
 def _normalise(raw: float | None, divisor: int) -> float | None:
-    """Returns the value divided by `divisor`; None if it is not a utilisation."""
+    """Returns the value divided by `divisor`, at most 100; None if it is not a utilisation."""
     if raw is None or not math.isfinite(raw) or raw < 0:
         return None
     value = raw / divisor

@@ -77,9 +77,11 @@ class Tags(Struct, frozen=True):
 
 
 def describe(end_event: JobEndEvent, jobs: Jobs) -> DescribedJob | DescribeFailure:
-    """Returns the run that ended from Describe, or why it cannot be audited.
+    """Returns the run that ended, as Describe answers, or why it cannot be audited.
 
-    Raises RejectedEvent if the answer is about another job; AccessDenied, Throttled or Unavailable.
+    Returns DescribeFailure if the run is not found, if another run has its name, or if the answer
+    cannot be read. Raises RejectedEvent if the answer is about another job. Raises AccessDenied,
+    Throttled or Unavailable.
     """
     is_from_aws = not end_event.is_replayed
     try:

@@ -32,15 +32,17 @@ MAX_DETAIL_BYTES = 200 * 1024
 _POOL_RUNS = 9
 """How many earlier runs are read to judge a short run (our choice). Each has about 3 KB."""
 _POOL_WITHIN = timedelta(days=30)
-"""Only earlier runs within this time are pooled, as older ones may have run other code (our
-choice).
-"""
+"""The measurements of a short run are judged together with those of earlier runs. Runs that are
+older than this are not used, as they may have run other code (our choice)."""
 _POOLED_STATUSES = frozenset({"Completed", "Stopped"})
-"""Failed runs are not pooled, since they say little about a working run."""
+"""The statuses of the earlier runs that are used. A failed run says little about a working run."""
 
 
 def read_audit(history: History, key: JobKey, version: int | None = None) -> AuditDocument | None:
-    """Returns an audit's document, by default of the newest version; None if it cannot be read."""
+    """Returns an audit's document, by default of the newest version.
+
+    Returns None if it does not exist, is damaged, or has the schema of another release.
+    """
     try:
         document = history.audit(key, version)
     except UnreadableItem:

@@ -296,7 +296,10 @@ def _with_earlier_run(finding: Finding, unfollowed: UnfollowedFinding | None) ->
 
 
 def is_rejected_by_aws(finding: Finding) -> bool:
-    """Returns True if AWS would reject the request because of this finding, as its summary says."""
+    """Returns True if the finding is about a value for which AWS would reject the request.
+
+    The summary of such a finding contains REJECTED_PREFIX.
+    """
     return finding.severity is Severity.HIGH and REJECTED_PREFIX in finding.detection.summary
 
 

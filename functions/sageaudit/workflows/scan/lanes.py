@@ -336,7 +336,10 @@ class PrefetchedJob(Struct):
         return _value_or_raise(self.tag_answer)
 
     def children(self, _: JobRef) -> tuple[JobRef, ...] | None:
-        """Returns a roll-up's jobs, which are listed only if Describe does not count them."""
+        """Returns the jobs that a roll-up launched; None if they were not listed.
+
+        They are listed only if Describe does not give their number.
+        """
         return _value_or_raise(self.children_answer)
 
     def read(self, job: Job, now: datetime) -> Measurements:

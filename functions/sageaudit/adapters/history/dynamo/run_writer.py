@@ -130,7 +130,10 @@ class RunWriter:
         return RecordResult(RecordOutcome.RECORDED, summary.version, summary)
 
     def _register_account(self, summary: AuditSummary) -> None:
-        """Adds the account to its month's directory of accounts with sums, once in a process."""
+        """Adds the account to the directory of accounts that have sums in the run's month.
+
+        A process does this once for each account and month.
+        """
         month = keys.month_text(as_utc(summary.ended_at).date())
         if (summary.account, month) in self._registered_accounts:
             return
