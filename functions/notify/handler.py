@@ -134,7 +134,7 @@ class Notifier(Struct, frozen=True):
         self.report.info(
             "notified",
             kind=decision.kind,
-            why=decision.why,
+            why=decision.news_text,
             recommendation=recommendation,
             **labels,
         )
@@ -236,7 +236,7 @@ def assemble(
         return Batch(
             record,
             work,
-            failed="NotDecided",
+            failure_metric="NotDecided",
             stop_before_ms=_STOP_BEFORE_MS,
             retries=retries,
             report=report,

@@ -191,7 +191,7 @@ class ListProgress(Struct, frozen=True):
     oldest_open_created_at: datetime | None
     edge: frozenset[str] = frozenset()
 
-    def after(self, page: Sequence[ListedJob]) -> ListProgress:
+    def advance(self, page: Sequence[ListedJob]) -> ListProgress:
         """Returns the progress after a page.
 
         Jobs with the same creation time may be on two pages, so `edge` remembers their ARNs.

@@ -76,7 +76,7 @@ def first_page(
     Every row is read for an order by duration or waiting time, and for findings by an amount. Other
     reads do not grow with the history, unless a filter without an index matches few rows.
     """
-    _check(question)
+    _check_sort_order(question)
     lists = replace(lists, page_size=min(limit + 1, _MAX_PAGE_SIZE))
     if question.sort is SortOrder.NEWEST:
         rows = _matching_rows(lists, question, with_summaries=with_summaries)
@@ -106,7 +106,7 @@ def iterate_rows(
 
 def iterate_audits(lists: HistoryLists, question: Question) -> Iterator[AuditSummary]:
     """Yields every audit of a question without a rule."""
-    _check(question)
+    _check_sort_order(question)
     return _sorted_rows(_matching_audits(lists, question), question)
 
 
@@ -118,7 +118,7 @@ def iterate_findings(
     `with_summaries`: adds the whole summary of the run to each finding. Otherwise a summary is read
     only if a filter needs it.
     """
-    _check(question)
+    _check_sort_order(question)
     return _sorted_rows(
         _matching_findings(lists, question, rule, with_summaries=with_summaries), question
     )
@@ -128,7 +128,7 @@ def _sorted_rows(rows: Iterator[Row], question: Question) -> Iterator[Row]:
     return rows if question.sort is SortOrder.NEWEST else iter(_sort_by_amount(rows, question))
 
 
-def _check(question: Question) -> None:
+def _check_sort_order(question: Question) -> None:
     """Raises BadUsage for an order that audits or findings do not have."""
     if question.sort in COUNT_SORTS:
         raise BadUsage(f"only sums are sorted by {question.sort}: `sageaudit by`")

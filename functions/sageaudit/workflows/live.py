@@ -25,7 +25,7 @@ from sageaudit.domain.job.kinds import JobKind
 from sageaudit.domain.job.ref import JOB_NAME, JobEndEvent, JobRef
 from sageaudit.domain.policy.policy import Policy
 from sageaudit.domain.prices.market import InstanceType, Market
-from sageaudit.domain.usage.measurements import Missing, RawUsage
+from sageaudit.domain.usage.measurements import MissingMetrics, RawUsage
 from sageaudit.errors import (
     AccessDenied,
     AmbiguousName,
@@ -49,7 +49,9 @@ from sageaudit.workflows.recordings.jobs import MeasuredJob
 
 T = TypeVar("T")
 _MAX_NAMED = 10
-_METRICS_NOT_REQUESTED = RawUsage((), Missing("metric_missing", "the metrics were not requested"))
+_METRICS_NOT_REQUESTED = RawUsage(
+    (), MissingMetrics("metric_missing", "the metrics were not requested")
+)
 
 
 def live_dependencies(

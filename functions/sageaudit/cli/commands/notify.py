@@ -124,7 +124,7 @@ def _explain(notification: Notification, policy: Policy, channel: str) -> None:
         month = decision.month
         runs_text = f", {_counted_runs_text(month.runs)}" if month else ""
         print_message(
-            f"a message: {decision.kind}{f', {decision.why}' if decision.why else ''}{runs_text}"
+            f"a message: {decision.kind}{f', {decision.news_text}' if decision.news_text else ''}{runs_text}"
         )
         print_message(_destination_text(notification.alert.destination, policy, channel))
     if notification.job_line:

@@ -178,8 +178,8 @@ class Policy(Struct, frozen=True):
                 rules = rules.overridden_by(section.rules)
         return replace(
             self,
-            disabled_rules=rules.off,
-            enabled_rules=rules.on,
+            disabled_rules=rules.disabled_rules,
+            enabled_rules=rules.enabled_rules,
             thresholds=rules.thresholds,
             severities=rules.severities,
             require=rules.require,
@@ -213,8 +213,8 @@ def parse(
         family_tag=reader.read("family_tag", str, None),
         mentions=_mentions(reader.subtable("mentions")),
         severity=_limits(reader.subtable("severity")),
-        disabled_rules=rules.off,
-        enabled_rules=rules.on,
+        disabled_rules=rules.disabled_rules,
+        enabled_rules=rules.enabled_rules,
         severities=rules.severities,
         require=parse_requirements(reader.subtable("require")),
         thresholds=rules.thresholds,

@@ -205,13 +205,13 @@ class FamilyTypes(Struct, frozen=True):
 
 
 def find_costlier_steps(
-    tried: Collection[TriedType], instance_count: int, purchase: Purchase
+    tried_types: Collection[TriedType], instance_count: int, purchase: Purchase
 ) -> Iterator[CostlierStep]:
     """Yields the steps to a smaller type that made comparable runs cost more.
 
     The larger type needs enough runs for a median. One run on the smaller type is enough.
     """
-    for larger, smaller in permutations(tried, 2):
+    for larger, smaller in permutations(tried_types, 2):
         if (
             larger.has_enough_runs
             and _is_smaller(smaller.type, larger.type)
@@ -221,9 +221,9 @@ def find_costlier_steps(
             yield CostlierStep(*names, larger.usd, smaller.usd, instance_count, purchase)
 
 
-def is_disproved(step: CostlierStep, tried: Collection[TriedType]) -> bool:
+def is_disproved(step: CostlierStep, tried_types: Collection[TriedType]) -> bool:
     """Returns whether enough runs on both types show that the step does not cost more."""
-    usd = {row.type.name: row.usd for row in tried if row.has_enough_runs}
+    usd = {row.type.name: row.usd for row in tried_types if row.has_enough_runs}
     from_usd, to_usd = usd.get(step.from_type), usd.get(step.to_type)
     return from_usd is not None and to_usd is not None and to_usd <= from_usd
 

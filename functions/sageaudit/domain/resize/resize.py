@@ -185,17 +185,17 @@ def resize(
     other_usage: tuple[Measurements, ...] = (),
     family_types: FamilyTypes = _NO_FAMILY_TYPES,
     type_names: Collection[str] | None = None,
-    billed: Bill | None = None,
+    job_bill: Bill | None = None,
 ) -> Resize:
     """Returns the results of trying a run on each other type, or only on `type_names`.
 
     Call `resize_refusal` first. `whole_run` has the metrics of the whole run; its active minutes
     decide the size. `other_usage` has more measurements that must fit. `family_types` are the types
-    that the family used. `billed` is the job's bill, if it was computed. A training plan's capacity
-    is for one type, so other types are billed on demand.
+    that the family used. `job_bill` is the job's bill, if it was computed. A training plan's
+    capacity is for one type, so other types are billed on demand.
     """
     current_type = market.types[job.groups[0].instance_type]
-    billed = billed or bill(job, market)
+    job_bill = job_bill or bill(job, market)
     need = demand(whole_run, current_type, headroom_percent, other_usage)
     moved_job = job
     if job.purchase is Purchase.TRAINING_PLAN:
@@ -214,7 +214,7 @@ def resize(
         current_type,
         need,
         market,
-        billed,
+        job_bill,
         type_bill,
         headroom_percent,
         family_types,
@@ -231,7 +231,7 @@ def resize(
             feasible_unpriced.append(offer.type)
     fitting.sort(key=_by_cost)
     return Resize(
-        current_type, rate, billed, need, tuple(fitting), tuple(refused), tuple(feasible_unpriced)
+        current_type, rate, job_bill, need, tuple(fitting), tuple(refused), tuple(feasible_unpriced)
     )
 
 
@@ -339,11 +339,11 @@ class ResizeCache(Struct, frozen=True):
         headroom_percent: Decimal,
         other_usage: tuple[Measurements, ...] = (),
         read_family_types: Callable[[], FamilyTypes] = FamilyTypes,
-        billed: Bill | None = None,
+        job_bill: Bill | None = None,
     ) -> Resize:
         """Returns the cached result for equal arguments, or calls `resize`.
 
-        `read_family_types` is called only if no result is cached. `billed` is not compared.
+        `read_family_types` is called only if no result is cached. `job_bill` is not compared.
         """
         arguments = (job, whole_run, market, headroom_percent, other_usage)
         for cached_arguments, result in self._entries:
@@ -362,7 +362,7 @@ class ResizeCache(Struct, frozen=True):
             type_names=cheaper.union(row.type.name for row in family_types.tried_types)
             if family_types.tried_types
             else cheaper,
-            billed=billed,
+            job_bill=job_bill,
         )
         self._entries.append((arguments, result))
         return result

@@ -138,7 +138,7 @@ def runs_before(
 ) -> tuple[AuditSummary, ...]:
     """Returns a family's last runs that ended before `moment`, newest first."""
     runs = iterate_family_runs(
-        history, account, region, family, before=moment, page_size=MAX_EARLIER_RUNS
+        history, account, region, family, ended_before=moment, page_size=MAX_EARLIER_RUNS
     )
     return tuple(islice(runs, MAX_EARLIER_RUNS))
 
@@ -149,12 +149,12 @@ def iterate_family_runs(
     region: str,
     family: str,
     *,
-    before: datetime | None = None,
+    ended_before: datetime | None = None,
     page_size: int | None = None,
 ) -> Iterator[AuditSummary]:
     """Yields a family's runs, newest first. One query reads `page_size` runs."""
     query = RunQuery.for_family(account, region, family)
-    return history.runs(query, before=before, page_size=page_size)
+    return history.runs(query, ended_before=ended_before, page_size=page_size)
 
 
 def comparable_runs(summaries: Sequence[AuditSummary]) -> tuple[AuditSummary, ...]:

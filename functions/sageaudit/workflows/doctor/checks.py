@@ -218,14 +218,14 @@ def _next_step(error: AwsError) -> str:
     return _ALLOW_NEXT_STEP if exit_for(error) is Exit.DENIED else "try again later"
 
 
-def check_roles(listed: AccountList, session: Any, region_name: str) -> Iterator[Check]:
+def check_roles(account_list: AccountList, session: Any, region_name: str) -> Iterator[Check]:
     """Yields a check of each other account: its role can be assumed and allows a scan."""
-    clients = listed.make_clients(session, region_name)
-    if listed.role is None:
+    clients = account_list.make_clients(session, region_name)
+    if account_list.role is None:
         return
-    for account in listed.account_names:
-        name = f"{listed.role.name} in {account}"
-        if account == listed.own_identity.account:
+    for account in account_list.account_names:
+        name = f"{account_list.role.name} in {account}"
+        if account == account_list.own_identity.account:
             yield passed(f"account {account}", "your own: it needs no role")
             continue
         try:

@@ -199,7 +199,7 @@ class PolicyScope(Struct, frozen=True):
 
 
 def make_policy(
-    allowed: Iterable[str], scope: PolicyScope, writes: Iterable[TableWrites] = ()
+    allowed_actions: Iterable[str], scope: PolicyScope, writes: Iterable[TableWrites] = ()
 ) -> dict[str, Any]:
     """Returns the smallest identity policy that allows these actions, as an IAM document.
 
@@ -208,7 +208,7 @@ def make_policy(
     grants = [*write_grants(writes)]
     written = {action for actions, _ in grants for action in actions}
     actions_by_resources: dict[tuple[str, ...], list[str]] = {}
-    for action in sorted({*allowed} - written):
+    for action in sorted({*allowed_actions} - written):
         actions_by_resources.setdefault(scope.resources(action), []).append(action)
     statements = [
         _statement(actions, *resources) for resources, actions in actions_by_resources.items()

@@ -147,11 +147,11 @@ def audit_recording(path: Path, policy: Policy) -> AuditDocument:
     return audit
 
 
-def audit_parsed_recording(recorded: Recording | RecordedSet, policy: Policy) -> AuditDocument:
+def audit_parsed_recording(recording: Recording | RecordedSet, policy: Policy) -> AuditDocument:
     """Returns the audit of a file's parsed content. Raises MalformedData or BadRecording."""
-    recordings = all_recordings(recorded)
-    jobs = make_recorded_jobs(recorded, lambda index: partial(recordings.__getitem__, index))
-    file = _RecordedFile("the recording", jobs, isinstance(recorded, RecordedSet))
+    recordings = all_recordings(recording)
+    jobs = make_recorded_jobs(recording, lambda index: partial(recordings.__getitem__, index))
+    file = _RecordedFile("the recording", jobs, isinstance(recording, RecordedSet))
     audit = _document(
         file, _audits([file], policy, SqliteHistory(), is_history_persistent=False), policy
     )

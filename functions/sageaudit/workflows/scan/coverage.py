@@ -66,7 +66,7 @@ class CoverageResult(Struct, frozen=True):
 
 
 def read_coverage(
-    billed: BilledAccounts,
+    billed_accounts: BilledAccounts,
     history: History,
     account_regions: Collection[tuple[str, str]],
     regions: Sequence[str],
@@ -78,12 +78,12 @@ def read_coverage(
     stays in the list of accounts.
     """
     endpoint = _CHINA if region_partition(regions[0]) == "aws-cn" else REGION
-    explorer = CostExplorer(client(billed.session, "ce", endpoint))
+    explorer = CostExplorer(client(billed_accounts.session, "ce", endpoint))
     try:
-        lines, bills = _read_bills(explorer, billed.accounts, period)
+        lines, bills = _read_bills(explorer, billed_accounts.accounts, period)
     except (AwsError, MalformedData) as error:
         return CoverageResult(None, explorer.requests, error)
-    audited_usd_by_account = dict.fromkeys(billed.accounts, Decimal(0))
+    audited_usd_by_account = dict.fromkeys(billed_accounts.accounts, Decimal(0))
     for row in history.daily_sums(Scope.ACCOUNT, period.since, period.until):
         if (row.account, row.region) in account_regions:
             audited_usd_by_account[row.account] = (

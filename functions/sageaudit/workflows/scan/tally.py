@@ -133,7 +133,7 @@ class AccountStatus(Struct):
     account: str
     name: str | None = None
     error: AwsError | None = None
-    listed: int = 0
+    listed_job_count: int = 0
     tally: ScanTally = field(default_factory=ScanTally)
     sums: Sums = field(default_factory=Sums)
     """The sums of the account's audits in the history, for the scanned days and regions."""
@@ -141,7 +141,7 @@ class AccountStatus(Struct):
     @property
     def unread_job_count(self) -> int:
         """The number of the account's jobs that the scan did not reach."""
-        return self.listed - self.tally.job_count
+        return self.listed_job_count - self.tally.job_count
 
     @property
     def word(self) -> str:
@@ -150,7 +150,7 @@ class AccountStatus(Struct):
             return _status_of_error(self.error)
         if self.unread_job_count or self.tally.refused or self.tally.results[ScanResult.NOT_ASKED]:
             return "partly"
-        return "audited" if self.listed else "no_jobs"
+        return "audited" if self.listed_job_count else "no_jobs"
 
     @property
     def reasons(self) -> list[str]:

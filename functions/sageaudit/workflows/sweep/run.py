@@ -189,7 +189,7 @@ class _ListSweep:
                     progress.oldest_open_created_at or row.created_at, row.created_at
                 )
                 progress = replace(progress, oldest_open_created_at=oldest_open_created_at)
-        return progress.after(page)
+        return progress.advance(page)
 
     def _check_row(self, row: ListedJob, state: ListState, progress: ListProgress) -> bool:
         """Returns True if later sweeps must check the row again.

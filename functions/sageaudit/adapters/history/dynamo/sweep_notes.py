@@ -183,12 +183,12 @@ class DynamoSweepStore:
         """Stores that a run's event was sent. Raises AwsError."""
         self._put(keys.sent_event_sk(key), _event_record_item(event_record))
 
-    def record_event_arrival(self, key: JobKey, at: datetime) -> None:
+    def record_event_arrival(self, key: JobKey, arrived_at: datetime) -> None:
         """Stores that a run's event arrived, unless the run has an event record.
 
         Raises AwsError.
         """
-        item = _event_record_item(SentEvent(at, None))
+        item = _event_record_item(SentEvent(arrived_at, None))
         with suppress(ConditionFailed):
             self._put(keys.sent_event_sk(key), item, _IS_ABSENT)
 

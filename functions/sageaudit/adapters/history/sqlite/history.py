@@ -244,21 +244,21 @@ class SqliteHistory:
         self,
         query: RunQuery[Row],
         *,
-        before: datetime | None = None,
+        ended_before: datetime | None = None,
         page_size: int | None = None,
     ) -> Iterator[Row]:
         """Yields the rows of a list, a page at a time."""
         read = rows.read_finding if query.index is RunIndex.RULE else rows.read_summary
-        values = self._rows.read_each(read, self._walk(query, before, page_size))
+        values = self._rows.read_each(read, self._walk(query, ended_before, page_size))
         return cast("Iterator[Row]", values)
 
     def _walk(
-        self, query: RunQuery[Any], before: datetime | None, page_size: int | None
+        self, query: RunQuery[Any], ended_before: datetime | None, page_size: int | None
     ) -> Iterator[sqlite3.Row]:
         # The first page has `page_size` rows, further pages have 500.
         parameter_names, statement = schema.LISTS[query.index]
         parameters = dict(zip(parameter_names, map(clip_text, query.values), strict=True))
-        sort_column, page_start = "ended_at", sk_before(before)
+        sort_column, page_start = "ended_at", sk_before(ended_before)
         if query.index is RunIndex.DUE:
             sort_column, page_start = "due_at", ""
             parameters["until"] = moment_text(parse_moment(parameters["until"]))
