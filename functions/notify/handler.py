@@ -118,7 +118,7 @@ class Notifier(Struct, frozen=True):
     def notify_about(self, key: JobKey, version: int, document: AuditDocument) -> None:
         """Decides whether to send a message about an audit. Raises MalformedData or AwsError."""
         notification = notify(key, version, document, self.deps, now=self.clock())
-        decision = notification.decision
+        decision = notification.alert_decision
         for channel in notification.held_channels:
             self.report.count("MessagesHeld", channel=channel)
         if notification.job_line:

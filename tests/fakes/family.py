@@ -220,7 +220,7 @@ class FamilyStory:
         except AwsError as error:
             return error
         else:
-            return self.notification.decision
+            return self.notification.alert_decision
         finally:
             self.queue_notices(now)
 

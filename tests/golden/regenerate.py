@@ -117,7 +117,8 @@ def messages() -> dict[str, tuple[AuditDocument, AlertDecision]]:
                 follow_up,
                 kind=AlertKind.FOLLOW_UP,
                 follow_up_reason=FollowUpReason.CAME_BACK,
-                news_text="it is back after a fix, found for the third time; it cost $1,236.00 so far",
+                news_text="it is back after a fix, found for the third time; "
+                "it cost $1,236.00 so far",
             ),
         ),
         "cost-spike": (

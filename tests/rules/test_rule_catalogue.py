@@ -158,7 +158,8 @@ def test_rules_on_request_wait_for_the_policy() -> None:
     """For teams that would port to Neuron."""
     off = {rule.info.name for rule in catalogue.load() if not rule.is_on_by_default}
     assert off == OFF, (
-        f"add the rule to OFF of this file, or take `is_on_by_default=False` from its card: {off ^ OFF}"
+        "add the rule to OFF of this file, or take `is_on_by_default=False` from its card: "
+        f"{off ^ OFF}"
     )
 
 

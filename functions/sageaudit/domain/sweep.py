@@ -236,11 +236,12 @@ def drop_abandoned_lists(states: Mapping[JobList, ListState]) -> dict[JobList, L
 class SentEvent(Struct, frozen=True):
     """The record of the last event of a run.
 
-    `at`: when sageaudit sent the event, or when an event arrived whose audit failed or has to wait.
-    `due_at`: when the run was due to be audited again; None if the event has another reason.
+    `last_event_at`: when sageaudit sent the event, or when an event arrived whose audit failed or
+    has to wait. `due_at`: when the run was due to be audited again; None if the event has another
+    reason.
     """
 
-    at: datetime
+    last_event_at: datetime
     due_at: datetime | None
 
 

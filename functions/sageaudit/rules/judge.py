@@ -166,8 +166,8 @@ def _judge_pool(rule: Rule, case: FamilyCase, pool: PooledRuns) -> Outcome:
     """
     outcome = _judge_pooled_runs(pool, rule, case, (pool.own_usage,))
     differs = isinstance(outcome, Unknown) and outcome.code == DIFFERS_FROM_FAMILY
-    if differs and pool.newest:
-        return _judge_pooled_runs(pool.newest, rule, case, pool.newest.usage_by_run)
+    if differs and pool.newest_pool:
+        return _judge_pooled_runs(pool.newest_pool, rule, case, pool.newest_pool.usage_by_run)
     return outcome
 
 

@@ -323,7 +323,7 @@ class Notification(Struct, frozen=True):
     `job_line` the line about the job. `write` sets `held_channels`: those at their hourly limit.
     """
 
-    decision: AlertDecision
+    alert_decision: AlertDecision
     new_alerts: PastAlerts | None = None
     alert: Post | None = None
     job_line: Post | None = None

@@ -154,7 +154,7 @@ def _show(letters: Sequence[DeadLetter], kind: LetterKind, console: Console) -> 
     console.print(Text(f"{count_text(len(letters), 'dead letter')}: {_NAMES[kind]}", "bold"))
     for reason, count in Counter(letter.reason for letter in letters).most_common():
         console.print(Text(f"{count:,} {for_terminal(reason)}"))
-        explanations = Counter(letter.why for letter in letters if letter.reason == reason)
+        explanations = Counter(letter.explanation for letter in letters if letter.reason == reason)
         for explanation, times in explanations.most_common(_MAX_EXPLANATIONS):
             console.print(Text(f"  {times:,}: {for_terminal(explanation) or 'no explanation'}"))
     if letters:
@@ -217,7 +217,7 @@ def _letter(letter: DeadLetter) -> dict[str, Any]:
         "version": letter.version,
         "channel": letter.channel or None,
         "reason": letter.reason,
-        "why": letter.why,
+        "why": letter.explanation,
         "first_sent_at": moment_text(letter.first_sent_at),
         "deleted_at": moment_text(letter.deleted_at),
         "status": letter.status.value,

@@ -89,13 +89,13 @@ STATUS_LABELS = (
 class Silence(Struct, frozen=True):
     """Why no message includes a recommendation.
 
-    `label`: accepted, snoozed or exempt. `by`: the person; None if a policy or tag accepts the
-    recommendation, and `reason` says more. `until`: the last day; None without an end.
+    `label`: accepted, snoozed or exempt. `decided_by`: the person; None if a policy or tag accepts
+    the recommendation, and `reason` says more. `last_day`: the last day; None without an end.
     """
 
     label: str
-    by: str | None
-    until: date | None
+    decided_by: str | None
+    last_day: date | None
     reason: str | None
 
     @property

@@ -92,7 +92,7 @@ class SpendQualifier(enum.StrEnum):
 def qualify_amount(
     *, is_known: bool, lower_bound: bool, upper_bound: bool, estimated: bool
 ) -> SpendQualifier:
-    """Returns how exactly an amount is known. `is_known`: False if nothing is known of the amount."""
+    """Returns how exactly an amount is known. `is_known`: False if nothing of it is known."""
     if not is_known:
         return SpendQualifier.UNKNOWN
     if estimated or (lower_bound and upper_bound):

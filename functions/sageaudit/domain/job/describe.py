@@ -84,11 +84,12 @@ def sanitize_answer(answer: Mapping[str, Any], key: bytes | None = None) -> dict
 class TagNames(Struct, frozen=True):
     """The names of the tags that audits read.
 
-    `values` are the tags whose values are stored. `required` are the tags that a policy requires.
+    `values` are the tags whose values are stored. `required_names` are the tags that a policy
+    requires.
     """
 
     values: frozenset[str]
-    required: frozenset[str] = frozenset()
+    required_names: frozenset[str] = frozenset()
 
 
 def filter_tags(tags: Mapping[str, str], names: frozenset[str] | None = None) -> dict[str, str]:
@@ -110,7 +111,7 @@ def tags_to_store(tags: Mapping[str, str], names: TagNames, *, is_complete: bool
     as not set.
     """
     stored = filter_tags(tags, names.values)
-    for name in sorted(names.required - stored.keys()):
+    for name in sorted(names.required_names - stored.keys()):
         if name in tags:
             stored[name] = _presence_mark(tags[name])
         elif is_complete:

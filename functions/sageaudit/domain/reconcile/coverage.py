@@ -98,16 +98,18 @@ def coverage(
     uncovered: dict[str, Decimal] = {}
 
     def add_usage(
-        usage: UsageType | None, *, billed: Decimal = _ZERO, audited: Decimal = _ZERO
+        usage: UsageType | None, *, billed_usd: Decimal = _ZERO, audited: Decimal = _ZERO
     ) -> None:
         key, name = (usage.key, usage.text) if usage else (UNKNOWN_USAGE_TYPE, UNKNOWN_USAGE_TYPE)
         row = jobs.get(key, CoveredUsage(name, _ZERO, _ZERO))
-        jobs[key] = CoveredUsage(row.usage_type, row.bill_usd + billed, row.audited_usd + audited)
+        jobs[key] = CoveredUsage(
+            row.usage_type, row.bill_usd + billed_usd, row.audited_usd + audited
+        )
 
     for line in spend.lines:
         usage = parse_usage_type(line.usage_type)
         if usage.area == JOBS and line.region in {None, *regions}:
-            add_usage(usage, billed=line.usd)
+            add_usage(usage, billed_usd=line.usd)
         else:
             uncovered[_uncovered_name(usage)] = (
                 uncovered.get(_uncovered_name(usage), _ZERO) + line.usd

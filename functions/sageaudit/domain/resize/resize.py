@@ -246,7 +246,7 @@ class _TypeEvaluation(Struct, frozen=True):
     current_type: InstanceType
     demand: Demand
     market: Market
-    billed: Bill
+    job_bill: Bill
     moved_bill: BillOnType | None
     headroom_percent: Decimal
     family_types: FamilyTypes
@@ -292,7 +292,7 @@ class _TypeEvaluation(Struct, frozen=True):
             if usd is not None:
                 return usd
         new_bill = bill(SetType(offer.type.name, time_factor).apply(self.job), self.market)
-        new_gaps = [gap for gap in new_bill.gaps if gap not in self.billed.gaps]
+        new_gaps = [gap for gap in new_bill.gaps if gap not in self.job_bill.gaps]
         if not new_gaps:
             return new_bill.total_usd
         reason = f"the bill on {offer.type.name} would not be complete: {', '.join(new_gaps)}"
@@ -306,7 +306,7 @@ class _TypeEvaluation(Struct, frozen=True):
         The bill is linear in the run time, so the best and counted bills determine the factor. None
         if a bill is unknown or the two are equal.
         """
-        current_usd = self.billed.total_usd
+        current_usd = self.job_bill.total_usd
         if current_usd is None or usd is None or best_usd is None or usd == best_usd:
             return None
         slope = (usd - best_usd) / (factor.counted - factor.best)

@@ -50,7 +50,7 @@ class PooledRuns(Struct, frozen=True):
     and GPU, because points come late.
 
     `usage_for_peaks`: all active minutes of all runs, then those of the judged run alone. The
-    demand of each must be met. `newest`: a smaller pool, of the newest runs that have enough
+    demand of each must be met. `newest_pool`: a smaller pool, of the newest runs that have enough
     minutes to be judged; None if no smaller pool has enough.
     """
 
@@ -59,7 +59,7 @@ class PooledRuns(Struct, frozen=True):
     own_usage: Measurements
     usage_for_peaks: tuple[Measurements, ...]
     usage_by_run: tuple[Measurements, ...]
-    newest: PooledRuns | None = None
+    newest_pool: PooledRuns | None = None
 
     @property
     def runs(self) -> int:
@@ -153,12 +153,12 @@ def _pool(
     names: list[str],
     parts: list[Measurements],
     recorded_parts: list[Measurements],
-    newest: PooledRuns | None = None,
+    newest_pool: PooledRuns | None = None,
 ) -> PooledRuns:
     """Returns the pool of these runs.
 
     `names`: the earlier runs, newest first. `parts` and `recorded_parts`: one item for each run,
-    the oldest first and the judged run last. `newest`: the smaller pool of the newest runs.
+    the oldest first and the judged run last. `newest_pool`: the smaller pool of the newest runs.
     """
     peaks = (_join_usage(parts), parts[-1])
     return PooledRuns(
@@ -167,7 +167,7 @@ def _pool(
         recorded_parts[-1],
         peaks,
         tuple(recorded_parts),
-        newest,
+        newest_pool,
     )
 
 

@@ -267,7 +267,7 @@ def _send_due_run(deps: SweepDependencies, run: AuditSummary, now: datetime) -> 
     if (
         last_record is not None
         and last_record.due_at == run.due_at
-        and now - last_record.at < RESEND_DUE_AFTER
+        and now - last_record.last_event_at < RESEND_DUE_AFTER
     ):
         return False
     body = make_event(ref, run.status, run.key.created_at, run.ended_at)

@@ -183,7 +183,7 @@ class DynamoSendLedger:
     def replace_circuit(
         self, channel: str, expected_circuit: Circuit, new_circuit: Circuit, now: datetime
     ) -> bool:
-        """Stores `new_circuit`. Returns False if another delivery has replaced `expected_circuit`."""
+        """Stores `new_circuit`. Returns False if `expected_circuit` is no longer the stored one."""
         item = {
             PARTITION_KEY: keys.channel_pk(channel),
             SORT_KEY: _CIRCUIT_SK,

@@ -199,8 +199,10 @@ class DynamoSweepStore:
 
 def _event_record_item(event_record: SentEvent) -> Item:
     item: Item = {
-        "sent_at": moment_text(event_record.at),
-        TTL_ATTRIBUTE: epoch_s(as_utc(event_record.at) + timedelta(days=EVENT_RECORD_DAYS)),
+        "sent_at": moment_text(event_record.last_event_at),
+        TTL_ATTRIBUTE: epoch_s(
+            as_utc(event_record.last_event_at) + timedelta(days=EVENT_RECORD_DAYS)
+        ),
     }
     return (
         item if event_record.due_at is None else item | {"due_at": moment_text(event_record.due_at)}

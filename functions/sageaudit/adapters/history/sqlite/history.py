@@ -116,12 +116,12 @@ class SqliteHistory:
         connection: sqlite3.Connection,
         entry: AuditEntry,
         digest: str,
-        newest: AuditSummary | None,
+        newest_summary: AuditSummary | None,
     ) -> RecordResult:
-        version = 1 if newest is None else newest.version + 1
+        version = 1 if newest_summary is None else newest_summary.version + 1
         summary = make_summary(entry, version, digest)
         run_values = {"run_key": run_key(entry.key)}
-        self._put_summary(connection, entry, summary, newest)
+        self._put_summary(connection, entry, summary, newest_summary)
         document = to_stored_bytes(entry.document, version)
         connection.execute(
             schema.PUT_AUDIT, run_values | {"version": version, "document": document}
@@ -140,7 +140,7 @@ class SqliteHistory:
         connection: sqlite3.Connection,
         entry: AuditEntry,
         summary: AuditSummary,
-        newest: AuditSummary | None,
+        newest_summary: AuditSummary | None,
     ) -> None:
         run_values = {"run_key": run_key(summary.key)}
         connection.execute(schema.PUT_SUMMARY, run_values | rows.summary_columns(summary))
@@ -150,7 +150,7 @@ class SqliteHistory:
         else:
             values = run_values | rows.family_row_columns(family_place) | self._expiry()
             connection.execute(schema.PUT_FAMILY_ROW, values)
-        for change in sum_differences(newest, summary):
+        for change in sum_differences(newest_summary, summary):
             connection.execute(schema.ADD_SUMS, rows.sum_columns(change))
             connection.executemany(schema.ADD_RULE_SUMS, rows.rule_sum_columns(change))
 
