@@ -136,8 +136,8 @@ def _function_alarms(functions: Mapping[str, str]) -> Iterator[AlarmSpec]:
         (MetricSource("Throttles", {"FunctionName": functions["audit"]}, LAMBDA),),
         "Lambda has refused to start audits for most of two hours",
         "in an account with ten concurrent executions, a burst of jobs is throttled for an hour; "
-        "a longer time means that other functions use up the account's concurrency, of which "
-        "audits need the most",
+        "a longer time means that other functions use up the account's concurrency; of sageaudit's "
+        "own functions, audits need the most of it",
         period_s=15 * MINUTE_S,
         periods=8,
         datapoints=6,

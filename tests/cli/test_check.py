@@ -31,6 +31,7 @@ from tests.fakes.command_line import Result, Run
 from tests.fakes.planned import body
 from tests.labelled.before_run.cases import CASES
 
+HERE = Path(__file__).parent
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "local" / "recordings" / "composed-g4dn-12xlarge.json"
 HOSTILE = "\x1b[31mx\u202e::error::a`|<b>@all"
@@ -455,6 +456,9 @@ ANYTHING: list[Any] = [
     {"a": 1},
     {"Get": "Parameters.X"},
     {"Std:Join": {"Values": [1, None]}},
+    {"Fn::Join": []},
+    {"Fn::Sub": [[], {}]},
+    "${later}",
 ]
 
 
@@ -470,9 +474,12 @@ def paths(value: Any, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 
 
 def damaged_request(seed: int) -> Any:
-    """Returns one of the expert's requests, with up to four values replaced or removed."""
+    """Returns a request of an expert or of another tool, with up to four values replaced or
+    removed.
+    """
     chance = random.Random(seed)
-    request_document = json.loads(chance.choice(CASES).file.read_text("utf-8"))
+    files = [*(case.file for case in CASES), *sorted((HERE / "requests").glob("*.json")) * 4]
+    request_document = json.loads(chance.choice(files).read_text("utf-8"))
     for _ in range(chance.randint(1, 4)):
         result = list(paths(request_document))
         if not result:

@@ -9,13 +9,14 @@ import tests.conftest  # noqa: F401 - no test reaches AWS
 from tests.faults.channels import channel_cells
 from tests.faults.crashes import crash_cells
 from tests.faults.matrix import cells
+from tests.faults.poison import poisoned_cells
 from tests.faults.verdict import judge
 
 
 def main(part: str) -> int:
     """Returns exit code 1 if something is wrong."""
     failed = 0
-    for cell in (*cells(), *channel_cells(), *crash_cells()):
+    for cell in (*cells(), *channel_cells(), *crash_cells(), *poisoned_cells()):
         if part in cell.name:
             verdict = judge(cell)
             failed += bool(verdict.wrong)

@@ -8,6 +8,7 @@ from tests.faults.channels import channel_cells
 from tests.faults.conftest import CELLS, EMPTY
 from tests.faults.crashes import crash_cells, crash_cells_of
 from tests.faults.matrix import cells, cells_of
+from tests.faults.poison import poisoned_cells, poisoned_cells_of
 from tests.faults.stories import stories
 from tests.faults.verdict import Case, judge
 
@@ -45,6 +46,9 @@ SAMPLE = (
     "hangs/sweep/cloudwatch.GetMetricData#1/denied",
     "hangs/killed after TransactWriteItems#1/1",
     "hangs/killed before TransactWriteItems#2/1",
+    "hangs/beside a decision at the end of time",
+    "notified/beside a decision of an unknown verb",
+    "digest/beside a head with a text for a total",
 )
 """One or two cells of each kind, run in every test run."""
 
@@ -83,12 +87,19 @@ def test_a_crash_at_each_step(part: int, record_property: Record) -> None:
     run(crash_cells()[part::24], record_property)
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("part", range(12))
+def test_each_item_that_cannot_be_read(part: int, record_property: Record) -> None:
+    """Beside such an item every job ends as if it were not there, and it is counted."""
+    run(poisoned_cells()[part::12], record_property)
+
+
 def test_a_sample_of_the_matrix(record_property: Record) -> None:
     """A sample of one or two cells of each kind; `make faults` runs all."""
     cases = list(channel_cells())
     for story in stories():
         if any(name.startswith(f"{story.name}/") for name in SAMPLE):
-            cases += [*cells_of(story), *crash_cells_of(story, set())]
+            cases += [*cells_of(story), *crash_cells_of(story, set()), *poisoned_cells_of(story)]
     by_name = {case.name: case for case in cases}
     run([by_name[name] for name in SAMPLE], record_property)
 
@@ -108,5 +119,5 @@ def test_a_crash_after_each_step_of_one_job(part: int, record_property: Record) 
 @pytest.mark.faults
 def test_the_matrix_is_large() -> None:
     """There are at least 500 cells, each with its own name."""
-    names = [case.name for case in (*cells(), *channel_cells(), *crash_cells())]
+    names = [case.name for case in (*cells(), *channel_cells(), *crash_cells(), *poisoned_cells())]
     assert len(names) == len(set(names)) >= 500

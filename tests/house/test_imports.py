@@ -39,6 +39,7 @@ ORDER = {
     "domain": (
         *(
             "nearest",
+            "moments",
             "job",
             "prices",
             "usage",

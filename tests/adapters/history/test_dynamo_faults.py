@@ -11,6 +11,7 @@ from sageaudit.adapters.history.dynamo.history import DynamoHistory
 from sageaudit.adapters.history.dynamo.keys import SUMS_ACCOUNTS_PK
 from sageaudit.adapters.history.dynamo.run_writer import RETRY_DELAYS_S
 from sageaudit.domain.audit.record import RecordOutcome, RecordResult, RunQuery
+from sageaudit.domain.audit.sums import Scope
 from sageaudit.errors import (
     AccessDenied,
     AwsError,
@@ -267,3 +268,18 @@ def test_an_answer_that_lacks_its_items_is_one_of_our_errors(
         pytest.raises(Unavailable, match="has no Items, perhaps because of a proxy"),
     ):
         list(dynamo.runs(TODAY))
+
+
+def test_a_sum_that_somebody_changed_stops_no_audit(
+    client: Any, table: str, dynamo: DynamoHistory
+) -> None:
+    """The next audits of the day are added to another shard; the changed one is named."""
+    dynamo.record(entry("first"))
+    for item in everything(client, table):
+        if item["sk"]["S"].startswith("family#"):
+            client.put_item(TableName=table, Item=item | {"total_usd": {"S": "much"}})
+    assert dynamo.record(entry("second")).outcome is RecordOutcome.RECORDED
+    [row] = dynamo.daily_sums(Scope.FAMILY, NOON.date(), NOON.date())
+    assert row.sums.jobs == 1
+    [left_out] = dynamo.take_unreadable()
+    assert "family#" in left_out.key

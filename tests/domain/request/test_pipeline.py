@@ -1,8 +1,8 @@
 from typing import Any
 
 from sageaudit.domain.job.kinds import JobKind
+from sageaudit.domain.request.pipeline import requests_in_definition
 from sageaudit.domain.request.request import UnknownValue
-from sageaudit.domain.request.sources import requests_in_definition
 
 PARAMETERS = [
     {"Name": "Type", "Type": "String", "DefaultValue": "ml.m5.xlarge"},

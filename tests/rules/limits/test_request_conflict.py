@@ -25,7 +25,7 @@ def test_an_image_or_a_name_but_not_both() -> None:
     assert verdict({IMAGE: None, NAME: "mine"}) == CLEAR
 
 
-def test_a_value_that_is_known_later_counts_as_set() -> None:
+def test_a_value_that_is_known_later_is_in_no_conflict() -> None:
     """The image of a plan that builds it."""
     assert verdict({IMAGE: LATER}) == CLEAR
 

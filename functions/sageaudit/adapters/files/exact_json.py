@@ -19,7 +19,7 @@ _quote = json.encoder.encode_basestring
 _SCALARS = frozenset({str, int, bool, Decimal, type(None)})
 """The types of most values. They are checked first, since audits have thousands of values."""
 _read = json.JSONDecoder(parse_float=Decimal).decode
-_MAX_BYTES = 64 * 2**20
+_MAX_BYTES = 16 * 2**20
 """The maximum size of one unpacked value. It protects the memory from files of other people."""
 GZIP_WBITS = zlib.MAX_WBITS | 16
 """Makes zlib read gzip's header and its checksum."""
@@ -98,5 +98,5 @@ def read_gzip_text(packed: bytes) -> str:
     unpacker = zlib.decompressobj(wbits=GZIP_WBITS)
     data = unpacker.decompress(packed, _MAX_BYTES)
     if not unpacker.eof or unpacker.unused_data:
-        raise ValueError("it is not one complete gzip file of at most 64 MiB")
+        raise ValueError("it is not one complete gzip file of at most 16 MiB")
     return data.decode()

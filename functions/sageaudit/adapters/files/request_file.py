@@ -11,17 +11,31 @@ from msgspec import Struct
 
 from sageaudit.adapters.files import text_file
 from sageaudit.domain.request.request import Path as Place
+from sageaudit.errors import BadUsage
 
 _LARGE = 2**20
 """Above this number of characters, a file's keys are checked before it is parsed."""
+_MAX_CHARACTERS = 4 * 2**20
+"""The most characters of a file that is not a Terraform plan. AWS takes 1 MB of a template or
+definition; the rest is indentation."""
+_PLAN_KEYS = {"format_version", "terraform_version", "planned_values", "configuration"}
+"""Keys at the beginning of a Terraform plan, which may be as large as any file."""
 _FIRST_PART = 2**16
 """How many characters at a large file's beginning are searched for keys."""
-_HINT = "give the JSON of one request, of a pipeline definition, or of `terraform show -json`"
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+_HINT = "give one request, definition or template, or the output of `terraform show -json`"
+# A string that is cut off ends where the text ends. Else each quote in it is tried as a beginning.
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+_TERRAFORM_CODE = re.compile(
+    r"(?:\s|#[^\n]*\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*"
+    r"(?:terraform|locals|(?:provider|module|variable|output)\s+\S+|(?:resource|data)\s+\S+\s+\S+)\s*\{"
+)
 
 
 class RequestFile(Struct, frozen=True):
-    """A parsed file. `text` is empty if it is YAML, since only JSON has line numbers."""
+    """A parsed file.
+
+    `text` is empty if it has no line numbers: YAML, and large plans, which nobody edits.
+    """
 
     name: str
     document: Any
@@ -72,11 +86,18 @@ def read(path: str, check_keys: Callable[[Any], None]) -> RequestFile:
     """
     name = text_file.display_name(path)
     text = text_file.read_text(path, _HINT)
+    if _TERRAFORM_CODE.match(text, 0, _FIRST_PART):
+        raise BadUsage(f"{name}: is Terraform code: plan it, and give `terraform show -json PLAN`")
+    is_plan = False
     if len(text) > _LARGE:
-        check_keys([] if text.lstrip().startswith("[") else dict.fromkeys(_first_keys(text)))
+        keys = dict.fromkeys(_first_keys(text))
+        check_keys([] if text.lstrip().startswith("[") else keys)
+        is_plan = not _PLAN_KEYS.isdisjoint(keys)
+        if len(text) > _MAX_CHARACTERS and not is_plan:
+            raise BadUsage(f"{name}: is larger than {_MAX_CHARACTERS // 2**20} MB: {_HINT}")
     document = text_file.parse_json(text, name, _HINT)
     is_json = text.lstrip().startswith(("{", "["))
-    return RequestFile(name, document, text if is_json else "")
+    return RequestFile(name, document, text if is_json and not is_plan else "")
 
 
 def _first_keys(text: str) -> Iterator[str]:

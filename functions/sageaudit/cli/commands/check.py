@@ -86,9 +86,10 @@ def check(
     """Checks a request, pipeline or plan before it costs anything.
 
     FILE is the request of a training, processing, transform or tuning job (as `aws sagemaker
-    create-training-job --cli-input-json` takes it), a SageMaker pipeline definition, or a Terraform
-    plan (`terraform show -json`); "-" reads standard input. It calls AWS only for the history's
-    table, if you name one.
+    create-training-job --cli-input-json` takes it), a SageMaker pipeline definition, a Step
+    Functions state machine, a CloudFormation template (also of `cdk synth`), or a Terraform plan
+    (`terraform show -json`); "-" reads standard input. It calls AWS only for the history's table,
+    if you name one.
     """
     if guides and output == "github":
         raise BadUsage("--guides cannot be used with --output github, which has only findings")

@@ -31,6 +31,7 @@ DEFAULT_LIMIT_S = 86_400
 """AWS's default for MaxRuntimeInSeconds of training and processing: one day (API reference)."""
 HOUR_S = Decimal(3600)
 _SEARCH = "HyperParameterTuningJobConfig"
+_DEFINITIONS = ("TrainingJobDefinition", "TrainingJobDefinitions[]")
 
 _UNSET_VALUES = (None, False, "Off", 0, "")
 """Values that mean the same as a missing parameter."""
@@ -164,6 +165,8 @@ def max_cost(request: Request, job_at_limit: Job | None, job: Job, market: Marke
     if not job.groups:
         reason = next(iter(job.groups_unknown), "the instance type or count is not known")
         return MaxCost(limit, unknown_because=request.unknown_reason(_INSTANCES) or reason)
+    if (unknown_because := _unknown_alternative(request)) is not None:
+        return MaxCost(limit, unknown_because=unknown_because)
     hourly_usd = cluster_usd_per_hour(job, market)
     if job_at_limit is None:
         return MaxCost(limit, unknown_because=limit.no_limit_reason, hourly_usd=hourly_usd)
@@ -172,17 +175,33 @@ def max_cost(request: Request, job_at_limit: Job | None, job: Job, market: Marke
     return MaxCost(limit, bill_at_limit.total_usd, missing_text, hourly_usd, bill_at_limit)
 
 
+_LISTED_INSTANCES = tuple(
+    f"ResourceConfig.{instances}[].{key}"
+    for instances in ("InstanceGroups", "InstancePreferences")
+    for key in ("InstanceType", "InstanceCount")
+)
 _INSTANCES = (
     "ResourceConfig.InstanceType",
     "ResourceConfig.InstanceCount",
-    "ResourceConfig.InstanceGroups[].InstanceType",
-    "ResourceConfig.InstanceGroups[].InstanceCount",
+    *_LISTED_INSTANCES,
     "ProcessingResources.ClusterConfig.InstanceType",
     "ProcessingResources.ClusterConfig.InstanceCount",
     "TransformResources.InstanceType",
     "TransformResources.InstanceCount",
 )
 """The paths of instance types and counts. If one of them is unknown, so is the request's cost."""
+
+
+def _unknown_alternative(request: Request) -> str | None:
+    """Returns why the type or count of an item of InstanceGroups or InstancePreferences is unknown;
+    None if all are known, or if the request does not have these lists.
+    """
+    patterns = (
+        pattern
+        for pattern in _LISTED_INSTANCES
+        if isinstance(request.value(pattern.partition("[")[0]), list)
+    )
+    return request.unknown_reason(tuple(patterns))
 
 
 def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
@@ -198,12 +217,21 @@ def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
     parallel = request.value(f"{limits}.MaxParallelTrainingJobs")
     search_s = request.value(f"{limits}.MaxRuntimeInSeconds")
     costs = [cost.usd for cost in trials if cost.usd is not None]
+    if reason := request.unknown_reason(_DEFINITIONS):
+        return MaxCost(limit, unknown_because=reason)
     if not trials or len(costs) < len(trials):
         reason = next(
             (cost.unknown_because for cost in trials if cost.unknown_because),
             "its training jobs are not known",
         )
         return MaxCost(limit, unknown_because=reason)
+    unknown = next(
+        (value for value in (count, parallel, search_s) if isinstance(value, UnknownValue)), None
+    )
+    if unknown is not None:
+        return MaxCost(
+            limit, unknown_because=f"a limit on its training jobs is not known ({unknown.reason})"
+        )
     job_count = count if isinstance(count, int) else 1
     bounds = [max(costs) * count] if isinstance(count, int) else []
     rates = [cost.hourly_usd for cost in trials if cost.hourly_usd is not None]
@@ -211,12 +239,7 @@ def max_search_cost(request: Request, trials: Sequence[MaxCost]) -> MaxCost:
         bounds.append(max(rates) * parallel * search_s / HOUR_S)
     if bounds:
         return MaxCost(limit, min(bounds), job_count=job_count)
-    unknown = next((value for value in (count, search_s) if isinstance(value, UnknownValue)), None)
-    if unknown is None:
-        return MaxCost(limit, unknown_because="nothing limits the number of its training jobs")
-    return MaxCost(
-        limit, unknown_because=f"the number of its training jobs is not known ({unknown.reason})"
-    )
+    return MaxCost(limit, unknown_because="nothing limits the number of its training jobs")
 
 
 def _grid_size(request: Request) -> int | None:

@@ -1,24 +1,35 @@
-"""Recognises a file: a job's request, a pipeline definition or a Terraform plan."""
+"""Recognises a file: a job's request, or a document of another tool that contains requests."""
 
 from __future__ import annotations
 
 import enum
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from sageaudit.domain.job.kinds import JobKind, kind_from_answer
+from sageaudit.domain.request.aws_names import AwsNames, plain_name
+from sageaudit.domain.request.cloudformation import is_template, requests_in_template
+from sageaudit.domain.request.pipeline import (
+    has_definition,
+    open_definition,
+    requests_in_definition,
+)
+from sageaudit.domain.request.placeholders import mark_unknown
 from sageaudit.domain.request.request import (
+    MAX_REQUESTS,
     REQUEST_SHAPES,
     TRIAL_SHAPE,
     Origin,
     ParsedRequests,
     Request,
     UnknownValue,
+    text,
 )
-from sageaudit.domain.request.sources import requests_in_definition, requests_in_plan
+from sageaudit.domain.request.state_machine import is_job_state, requests_in_state_machine
+from sageaudit.domain.request.terraform import requests_in_plan
+from sageaudit.domain.request.unwrapped import unwrap
 from sageaudit.domain.request.validity import ApiModel
 from sageaudit.errors import MalformedData
 from sageaudit.structs import replace
@@ -33,17 +44,21 @@ class FileFormat(enum.StrEnum):
     TUNING = "tuning"
     PIPELINE = "pipeline"
     TERRAFORM = "terraform"
+    CLOUDFORMATION = "cloudformation"
+    STATE_MACHINE = "state-machine"
 
     @property
     def label(self) -> str:
         """The name of the format, for people."""
-        if self is FileFormat.PIPELINE:
-            return "SageMaker pipeline definition"
-        if self is FileFormat.TERRAFORM:
-            return "Terraform plan"
-        return f"Create{JobKind(self.value).spec.prefix}Job request"
+        return _LABELS.get(self) or f"Create{JobKind(self.value).spec.prefix}Job request"
 
 
+_LABELS = {
+    FileFormat.PIPELINE: "SageMaker pipeline definition",
+    FileFormat.TERRAFORM: "Terraform plan",
+    FileFormat.CLOUDFORMATION: "CloudFormation template",
+    FileFormat.STATE_MACHINE: "Step Functions state machine",
+}
 _CHECKED_KINDS = [kind for kind in JobKind if kind.value in {form.value for form in FileFormat}]
 _NOT_CHECKED_MESSAGE = ", which is not checked: it names no instances"
 _TOP_LEVEL = "the top level"
@@ -52,8 +67,11 @@ _MIN_REQUEST_PARAMETERS = 2
 parameters."""
 _ARN_REGION_INDEX = 3
 """The index of the region among the parts of an ARN."""
+_FORMS = "a request of a SageMaker job, a pipeline, a state machine, a template or a Terraform plan"
 _ONE_PER_FILE_MESSAGE = ": give one request, pipeline definition or plan per file"
 _STATE_MESSAGE = "is a Terraform state: give a plan (terraform show -json PLANFILE)"
+_TERRAFORM_CODE_MESSAGE = "is Terraform code: plan it, and give `terraform show -json PLANFILE`"
+_CDK_MESSAGE = "is a manifest of the AWS CDK: give cdk.out/STACK.template.json"
 _USE_AUDIT_MESSAGE = "audit it with `sageaudit audit --recording` instead"
 
 
@@ -82,20 +100,31 @@ def recognise(
     `pipeline` is the name of the pipeline in the file. Raises MalformedData, with a message that
     says what to give instead.
     """
-    if not isinstance(document, Mapping):
-        reject_non_request(document)
+    unwrapped = unwrap(document)
+    if not isinstance(unwrapped.document, Mapping):
+        reject_non_request(unwrapped.document)
         raise MalformedData(_TOP_LEVEL, f"is not an object{_ONE_PER_FILE_MESSAGE}")
-    form = form or _detect_format(document, model)
+    form = form or _detect_format(unwrapped.document, model)
+    parsed = _parse(unwrapped.document, form, model, pipeline)
+    requests, unchecked = parsed.requests, parsed.unchecked_sentences
+    if len(requests) > MAX_REQUESTS:
+        unchecked = (*unchecked, f"only the first {MAX_REQUESTS:,} of its jobs are checked")
+    finished = tuple(unwrapped.finish(request) for request in requests[:MAX_REQUESTS])
+    return ParsedFile(form, with_trials(finished), unchecked)
+
+
+def _parse(
+    document: Mapping[str, Any], form: FileFormat, model: ApiModel, pipeline: str | None
+) -> ParsedRequests:
     if form is FileFormat.TERRAFORM:
-        parsed = requests_in_plan(document, model)
-    elif form is FileFormat.PIPELINE:
-        parsed = _parse_pipeline(document, pipeline)
-    else:
-        kind = JobKind(form.value)
-        parsed = ParsedRequests(
-            (Request(kind, document, f"{kind.value} job", REQUEST_SHAPES[kind]),)
-        )
-    return ParsedFile(form, with_trials(parsed.requests), parsed.unchecked_sentences)
+        return requests_in_plan(document, model)
+    if form is FileFormat.CLOUDFORMATION:
+        return requests_in_template(document, model)
+    if form is FileFormat.STATE_MACHINE:
+        return _parse_state_machine(document)
+    if form is FileFormat.PIPELINE:
+        return _parse_pipeline(document, pipeline)
+    return _parse_request(document, JobKind(form.value), model)
 
 
 def reject_non_request(document: object) -> None:
@@ -109,6 +138,8 @@ def reject_non_request(document: object) -> None:
         _reject_describe_answer(document)
         if "lineage" in document and "terraform_version" in document:
             raise MalformedData(_TOP_LEVEL, _STATE_MESSAGE)
+        if "artifacts" in document and "version" in document:
+            raise MalformedData(_TOP_LEVEL, _CDK_MESSAGE)
 
 
 def _detect_format(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
@@ -117,18 +148,11 @@ def _detect_format(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
     Raises MalformedData if they do not show it, or for a format that is not checked.
     """
     reject_non_request(document)
-    if "resource_changes" in document:
-        return FileFormat.TERRAFORM
-    if "terraform_version" in document:
-        raise MalformedData(_TOP_LEVEL, _STATE_MESSAGE)
-    if "Resources" in document and "AWSTemplateFormatVersion" in document:
-        raise MalformedData(
-            _TOP_LEVEL, "is a CloudFormation template, which is not checked: give the request"
-        )
-    if isinstance(document.get("Steps"), list) or "PipelineDefinition" in document:
-        return FileFormat.PIPELINE
+    if (form := _container_format(document)) is not None:
+        return form
+    names = {plain_name(key) for key in document}
     for kind in JobKind:
-        if kind.spec.name_key in document:
+        if plain_name(kind.spec.name_key) in names:
             if kind not in _CHECKED_KINDS:
                 raise MalformedData(
                     _TOP_LEVEL,
@@ -136,21 +160,38 @@ def _detect_format(document: Mapping[str, Any], model: ApiModel) -> FileFormat:
                 )
             return FileFormat(kind.value)
     counts = {
-        kind: sum(_is_similar_key(key, model.members(REQUEST_SHAPES[kind])) for key in document)
+        kind: len(names.intersection(map(plain_name, model.members(REQUEST_SHAPES[kind]))))
         for kind in _CHECKED_KINDS
     }
     kind = max(counts, key=lambda kind: counts[kind])
     if counts[kind] < _MIN_REQUEST_PARAMETERS or list(counts.values()).count(counts[kind]) > 1:
         raise MalformedData(
             _TOP_LEVEL,
-            "has no ...JobName, Steps or resource_changes: it is not recognised as a request of a"
-            " SageMaker job, pipeline definition or Terraform plan (--as names the format)",
+            "has no ...JobName, Steps, States, Resources or resource_changes: it is not recognised"
+            f" as {_FORMS} (--as names the format)",
         )
     return FileFormat(kind.value)
 
 
-def _is_similar_key(key: object, members: Mapping[str, Any]) -> bool:
-    return isinstance(key, str) and (key in members or key.lower() in map(str.lower, members))
+def _container_format(document: Mapping[str, Any]) -> FileFormat | None:
+    """Returns the format of a document that contains requests; None for any other document.
+
+    Raises MalformedData for Terraform's other files.
+    """
+    if "resource_changes" in document:
+        return FileFormat.TERRAFORM
+    if "terraform_version" in document:
+        raise MalformedData(_TOP_LEVEL, _STATE_MESSAGE)
+    if isinstance(document.get("resource"), Mapping):
+        raise MalformedData(_TOP_LEVEL, _TERRAFORM_CODE_MESSAGE)
+    if "AWSTemplateFormatVersion" in document or is_template(document):
+        return FileFormat.CLOUDFORMATION
+    if isinstance(document.get("States"), Mapping) or any(
+        map(is_job_state, (document, *document.values()))
+    ):
+        return FileFormat.STATE_MACHINE
+    is_pipeline = isinstance(document.get("Steps"), list) or has_definition(document)
+    return FileFormat.PIPELINE if is_pipeline else None
 
 
 def _reject_describe_answer(document: Mapping[str, Any]) -> None:
@@ -163,25 +204,36 @@ def _reject_describe_answer(document: Mapping[str, Any]) -> None:
         )
 
 
+def _parse_request(document: Mapping[str, Any], kind: JobKind, model: ApiModel) -> ParsedRequests:
+    """Reads a request. If no key of its top level is AWS's name, the names are another tool's."""
+    shape = REQUEST_SHAPES[kind]
+    body, origin, names = mark_unknown(document), Origin(), AwsNames(model, left_out=[])
+    if model.members(shape).keys().isdisjoint(body):
+        body, origin = names.structure(shape, body), Origin(is_inline=False)
+    request = Request(kind, body, f"{kind.value} job", shape, origin)
+    return ParsedRequests((request,), tuple(names.left_out or ()))
+
+
+def _parse_state_machine(document: Mapping[str, Any]) -> ParsedRequests:
+    """Reads a state machine, one of its states, or a map of states."""
+    definition = document
+    if is_job_state(document):
+        definition = {"States": {"Task": document}}
+    elif "States" not in document:
+        definition = {"States": document}
+    return requests_in_state_machine(definition)
+
+
 def _parse_pipeline(document: Mapping[str, Any], name: str | None) -> ParsedRequests:
     """Returns the requests of a pipeline's steps.
 
-    `document`: the definition, or a request or Describe answer with the definition as text. `name`:
-    the pipeline's name, if known.
+    `document`: the definition, or a request or Describe answer that contains it, also as text.
+    `name`: the pipeline's name, if known.
     """
-    origin = Origin()
-    definition: object = document
-    if "PipelineDefinition" in document:
-        body, given_name = document["PipelineDefinition"], document.get("PipelineName")
-        name = name or (given_name if isinstance(given_name, str) else None)
-        origin = Origin(("PipelineDefinition",), is_inline=False)
-        try:
-            definition = json.loads(body) if isinstance(body, str) else body
-        except (ValueError, RecursionError) as error:
-            raise MalformedData("PipelineDefinition", "is not JSON") from error
-        if definition is body:
-            origin = Origin(("PipelineDefinition",))
-    if not isinstance(definition, Mapping) or not isinstance(definition.get("Steps"), list):
+    given_names = (text(document[key]) for key in document if plain_name(key) == "pipelinename")
+    name = name or next(given_names, "") or None
+    definition, origin = open_definition(document)
+    if not isinstance(definition.get("Steps"), list):
         raise MalformedData("Steps", "is not a list of steps: this is not a pipeline definition")
     arn = document.get("PipelineArn")
     region = (

@@ -27,8 +27,13 @@ Path = tuple[str | int, ...]
 _NAMES = ("ChannelName", "InputName", "OutputName", "RuleConfigurationName", "InstanceGroupName",
           "DefinitionName", "Key", "Name")  # fmt: skip
 """The keys that name an item of a list."""
+_EMPTY_VALUES: tuple[Any, ...] = (None, "", [], {})
+"""Values that AWS takes as if the parameter were left out."""
 _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 
+MAX_REQUESTS = 500
+"""The most requests of a file that are checked, in a few seconds. A template has at most 500
+resources, and a pipeline fewer steps."""
 REQUEST_SHAPES = {kind: f"Create{kind.spec.prefix}JobRequest" for kind in JobKind}
 """The name of the request's shape in AWS's service model, by kind of job."""
 TRIAL_SHAPE = "HyperParameterTrainingJobDefinition"
@@ -38,7 +43,10 @@ _REGISTRY = re.compile(r"\d{12}\.dkr\.ecr\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\
 
 
 class UnknownValue(Struct, frozen=True):
-    """Stands for a value that is set but known only later. `reason` is a part of a sentence."""
+    """Stands for a value that is known only later, and may then be absent.
+
+    `reason` is part of a sentence.
+    """
 
     reason: str
 
@@ -71,7 +79,7 @@ def _walk(body: object, path: str) -> tuple[Any, Path]:
         if not key and isinstance(value, list):
             step = _index(value, item)
         if step is None:
-            return None, place
+            return _unknown_item(value), place
         value, place = value[step], (*place, step)
     return value, place
 
@@ -145,9 +153,17 @@ def _index(items: list[Any], item: str) -> int | None:
     return int(item) if item.isdecimal() and int(item) < len(items) else None
 
 
+def _unknown_item(items: object) -> UnknownValue | None:
+    """Returns an unknown item of a list, which may be any item that was not found."""
+    candidates = items if isinstance(items, list) else []
+    return next((item for item in candidates if isinstance(item, UnknownValue)), None)
+
+
 _REFUSED_BY_AWS = UnknownValue("AWS refuses it")
 _PLACEHOLDER_NAME = "job"
 """Stands for the name of a job that its pipeline or stack will set."""
+_UNKNOWN_PLAN = "plan"
+"""Stands for a training plan that is known later: whichever it is, the job is prepaid."""
 
 
 class Origin(Struct, frozen=True):
@@ -222,8 +238,15 @@ class Request(Struct, frozen=True, dict=True):
         return _REFUSED_BY_AWS if refused else value_at(self.body, path)
 
     def is_set(self, path: str) -> bool:
-        """Returns whether there is a value at a path, even an unknown or wrong one."""
-        return self.value(path) not in (None, "", [], {})
+        """Returns whether a path has a known value. Not the opposite of `is_missing`: an unknown
+        value is neither.
+        """
+        value = self.value(path)
+        return not isinstance(value, UnknownValue) and value not in _EMPTY_VALUES
+
+    def is_missing(self, path: str) -> bool:
+        """Returns whether a path certainly has no value."""
+        return self.value(path) in _EMPTY_VALUES
 
     def unknown_reason(self, path_patterns: tuple[str, ...]) -> str | None:
         """Returns why a value at one of these paths is unknown or refused; None for known values.
@@ -308,6 +331,9 @@ def make_job_planner(request: Request, region: str | None) -> Callable[[Decimal,
         body["HyperParameters"] = body["StaticHyperParameters"]
     if request.is_set("ServerlessJobConfig"):  # its values do not matter, and may be refused
         body["ServerlessJobConfig"] = {"JobType": "FineTuning"}
+    config = body.get("ResourceConfig")
+    if config and isinstance(request.value("ResourceConfig.TrainingPlanArn"), UnknownValue):
+        body["ResourceConfig"] = config | {"TrainingPlanArn": _UNKNOWN_PLAN}
     _take_first_preference(body)
     answer = {
         **body,

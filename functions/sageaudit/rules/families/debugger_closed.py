@@ -45,7 +45,7 @@ def check(case: api.RequestCase) -> api.Outcome:
     parameters = [
         path
         for path in _PARAMETERS
-        if request.value(path) and not (path == "ProfilerConfig" and is_disabled)
+        if request.is_set(path) and not (path == "ProfilerConfig" and is_disabled)
     ]
     if not parameters:
         return api.Clear()

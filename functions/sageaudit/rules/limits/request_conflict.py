@@ -48,6 +48,7 @@ _IMAGE, _NAME = "AlgorithmSpecification.TrainingImage", "AlgorithmSpecification.
 _TYPE, _GROUPS = "ResourceConfig.InstanceType", "ResourceConfig.InstanceGroups"
 _PREFERRED = "ResourceConfig.InstancePreferences"
 _TUNING = "HyperParameterTuningResourceConfig"
+_SERVERLESS = "ServerlessJobConfig"
 _KEEP = "ResourceConfig.KeepAlivePeriodInSeconds"
 _SINGLE_DEFINITION, _DEFINITION_LIST = "TrainingJobDefinition", "TrainingJobDefinitions"
 
@@ -63,7 +64,7 @@ _Conflicts = Iterator[tuple[str, api.Parameter]]
     request_severity=api.Severity.HIGH,
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Reports all conflicts together. A value that is not known yet counts as set."""
+    """Reports all conflicts together. A value that is not known yet is in no conflict."""
     conflicts = [*_conflicts_by_kind(case.request), *_volume_conflicts(case)]
     if not conflicts:
         return api.Clear()
@@ -87,14 +88,14 @@ def _conflicts_by_kind(request: Request) -> _Conflicts:
 
 
 def _training_conflicts(request: Request) -> _Conflicts:
-    is_set = request.is_set
+    is_set, is_missing = request.is_set, request.is_missing
     if is_set(_IMAGE) and is_set(_NAME):
         yield "it has both TrainingImage and AlgorithmName", api.Parameter(_NAME, "set", None)
-    if not is_set(_IMAGE) and not is_set(_NAME):
+    if all(map(is_missing, (_IMAGE, _NAME, _SERVERLESS))):
         fix = api.Parameter(_IMAGE, None, "<image>")
         yield "it has neither TrainingImage nor AlgorithmName", fix
     chosen = [path for path in (_TYPE, _GROUPS, _PREFERRED) if is_set(path)]
-    if not chosen and not is_set(_TUNING):
+    if all(map(is_missing, (_TYPE, _GROUPS, _PREFERRED, _TUNING, _SERVERLESS))):
         yield "it has no instance type", api.Parameter(_TYPE, None, "<instance type>")
     if len(chosen) > 1:
         names_text = " and ".join(path.rpartition(".")[2] for path in chosen)
@@ -108,8 +109,10 @@ def _unknown_group_conflicts(request: Request) -> _Conflicts:
     groups, channels = request.value(_GROUPS), request.value("InputDataConfig")
     if not isinstance(groups, list) or not isinstance(channels, list):
         return
-    names = [group.get("InstanceGroupName") for group in groups if isinstance(group, dict)]
-    if any(isinstance(name, api.UnknownValue) for name in names):
+    names = [
+        group.get("InstanceGroupName") if isinstance(group, dict) else group for group in groups
+    ]
+    if not all(isinstance(name, str) for name in names):
         return
     for position, channel in enumerate(channels):
         path = f"InputDataConfig[{position}].DataSource.S3DataSource.InstanceGroupNames"
@@ -133,10 +136,10 @@ def _volume_conflicts(case: api.RequestCase) -> _Conflicts:
     }
     size_path, key = f"{config}.VolumeSizeInGB", f"{config}.VolumeKmsKeyId"
     size_gb, is_training = case.request.value(size_path), case.request.kind is api.JobKind.TRAINING
-    if has_volume == {True} and is_training and not size_gb:
+    if has_volume == {True} and is_training and size_gb in {None, 0}:
         reason = f"{case.job.instances} needs an EBS volume and VolumeSizeInGB is missing"
         yield reason, api.Parameter(size_path, size_gb, 30)
-    if has_volume == {False} and case.request.value(key):
+    if has_volume == {False} and case.request.is_set(key):
         reason = f"{case.job.instances} has local storage, which takes no VolumeKmsKeyId"
         yield reason, api.Parameter(key, "set", None)
 
@@ -162,11 +165,10 @@ def _tuning_conflicts(request: Request) -> _Conflicts:
     if refusal and stopping == "Auto":
         fix = api.Parameter(EARLY_STOPPING, stopping, "Off")
         yield f"{refusal}, so TrainingJobEarlyStoppingType must be Off", fix
-    single, definitions = request.value(_SINGLE_DEFINITION), request.value(_DEFINITION_LIST)
-    if not single and not definitions:
+    if request.is_missing(_SINGLE_DEFINITION) and request.is_missing(_DEFINITION_LIST):
         fix = api.Parameter(_SINGLE_DEFINITION, None, "<definition>")
         yield "it has no training job definition", fix
-    if single and definitions:
+    if request.is_set(_SINGLE_DEFINITION) and request.is_set(_DEFINITION_LIST):
         yield (
             f"it has both {_SINGLE_DEFINITION} and {_DEFINITION_LIST}",
             api.Parameter(_SINGLE_DEFINITION, "set", None),

@@ -30,7 +30,7 @@ MIN_COST = api.Threshold(
     kinds={api.JobKind.TRAINING},
     thresholds=(MIN_COST,),
     request_severity=api.Severity.LOW,
-    required_parameters=(_KEEP, *api.TYPE_PARAMETERS),
+    required_parameters=(_KEEP, "EnableManagedSpotTraining", *api.TYPE_PARAMETERS),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Multiplies the keep-alive period by the rate of the instances."""

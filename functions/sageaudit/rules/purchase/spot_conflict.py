@@ -35,11 +35,15 @@ _CONFLICTING_SETTINGS = {
     required_parameters=(_SPOT,),
 )
 def check(case: api.RequestCase) -> api.Outcome:
-    """Looks for settings that exclude managed spot. A value that is not known yet counts as set."""
+    """Looks for settings that exclude managed spot. A value that is not known yet is none."""
     request = case.request
     if request.value(_SPOT) is not True:
         return api.Clear()
-    conflicts = {path: value for path in _CONFLICTING_SETTINGS if (value := request.value(path))}
+    conflicts = {
+        path: value
+        for path in _CONFLICTING_SETTINGS
+        if request.is_set(path) and (value := request.value(path))
+    }
     if not conflicts:
         return api.Clear()
     settings_text = " and ".join(_CONFLICTING_SETTINGS[path] for path in conflicts)

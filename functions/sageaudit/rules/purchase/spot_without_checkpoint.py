@@ -46,7 +46,14 @@ MIN_DURATION = api.Threshold(
     thresholds=(MIN_DURATION,),
     not_applicable=(api.not_on_spot_reason, api.never_started_reason),
     request_severity=api.Severity.MEDIUM,
-    required_parameters=("EnableManagedSpotTraining", "CheckpointConfig", "CheckpointConfig.S3Uri"),
+    required_parameters=(
+        "EnableManagedSpotTraining",
+        "CheckpointConfig.S3Uri",
+        "StoppingCondition.MaxWaitTimeInSeconds",
+        "AlgorithmSpecification.TrainingImage",
+        "HyperParameters",
+        "Environment",
+    ),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Clears a run with CheckpointConfig, or with signs of its own checkpoints."""

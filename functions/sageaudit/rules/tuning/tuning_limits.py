@@ -28,7 +28,7 @@ MIN_EXPOSURE = api.Threshold("min_exposed_usd", 1000, "USD for all trials", "a l
     kinds={api.JobKind.TUNING},
     thresholds=(MIN_EXPOSURE,),
     request_severity=api.Severity.MEDIUM,
-    required_parameters=(MAX_TRIALS, _TIME),
+    required_parameters=(MAX_TRIALS, _TIME, f"{CONFIG}.Strategy"),
 )
 def check(case: api.RequestCase) -> api.Outcome:
     """Judges the most that the trials can cost, by the request's definitions."""

@@ -45,7 +45,7 @@ from sageaudit.rules.types.another_type import (
     can_pool_runs=True,
     not_applicable=(type_fixed_reason, api.never_started_reason, api.free_reason),
     request_severity=api.Severity.MEDIUM,
-    required_parameters=api.TYPE_PARAMETERS,
+    required_parameters=(*api.TYPE_PARAMETERS, *api.IMAGE_PATHS.values()),
 )
 def check(case: api.JobCase) -> api.Outcome:
     """Finds old types in the catalogue. Judges their successors by prices and recorded use."""

@@ -22,8 +22,8 @@ What to do: Try these in this order:
 Sources: SageMaker Debugger, CPUBottleneck: threshold 50%, cpu_threshold 90 (its gpu_threshold of 10
     misses a GPU at a third of its capacity); Dataloader: workers between 70% and 200% of the cores.
     Jobstats: a mean GPU use of 50% is the target. cloud-finops-skills: CPU over 60% with GPU under
-    10% is a near-certain bottleneck. ICSE 2024 (10.1145/3597503.3639232): 46% of jobs with low GPU
-    use wait for data.
+    10% is a near-certain bottleneck. ICSE 2024 (10.1145/3597503.3639232): 46% of the causes
+    of low GPU use are in operations on data.
 """
 
 from __future__ import annotations

@@ -9,15 +9,16 @@ Why it costs: A waiting GPU is billed like a busy one.
 Saving: None: only a run shows what the GPU waits for, and how much of the wait can overlap with
     work.
 When it is wrong: Evaluation, checkpoints and code on one core between epochs look the same, because
-    CloudWatch does not show I/O waits. One-minute means hide shorter waits.
+    CloudWatch does not show I/O waits. A wait of less than a minute is hidden in the mean of its
+    minute.
 What to do: Let the GPU wait less:
     - Read data ahead: prefetch, more data-loader workers, larger shards (WebDataset, RecordIO).
     - Use FastFile for few large files. For many small ones, use FSx for Lustre, which adds its own
       cost.
     - Write checkpoints and evaluate in parallel with the training loop.
-Sources: SageMaker Debugger, LowGPUUtilization, its second half: p95 above threshold_p95 70 and p5
-    below threshold_p5 10 is a fluctuation. ICSE 2024 (10.1145/3597503.3639232): 46% of jobs with
-    low GPU use wait for data.
+Sources: The second check of SageMaker Debugger's rule LowGPUUtilization: the use fluctuates if its
+    P95 is above 70% (threshold_p95) and its P5 is below 10% (threshold_p5). ICSE 2024
+    (10.1145/3597503.3639232): 46% of the causes of low GPU use are in operations on data.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ What to do: Feed the GPU faster (data-loader workers, prefetch, FastFile), or ta
 Sources: SageMaker Debugger, LowGPUUtilization: threshold_p95 70; BatchSize: 70 for CPU, GPU and GPU
     memory (cpu_threshold_p95, gpu_threshold_p95, gpu_memory_threshold_p95). Jobstats: a job's mean
     is red at 15% or less and amber under 25%; the target is 50%. ICSE 2024
-    (10.1145/3597503.3639232): of 400 jobs at 50% or less, 46% wait for data.
+    (10.1145/3597503.3639232): in 400 jobs at 50% or less, 46% of the causes are in
+    operations on data.
 """
 
 from __future__ import annotations

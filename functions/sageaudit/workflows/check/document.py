@@ -19,7 +19,7 @@ from sageaudit.domain.bill.finding import Bucket, Confidence, Finding, Parameter
 from sageaudit.domain.request.forecast import DurationBasis, FamilyForecast, MaxCost
 from sageaudit.domain.request.recognise import ParsedFile
 from sageaudit.domain.request.request import Path, Request, resolve_path
-from sageaudit.domain.request.sources import TUNING_ARGUMENT_PREFIX
+from sageaudit.domain.request.terraform import TUNING_ARGUMENT_PREFIX
 from sageaudit.domain.request.validity import Fault, Problem
 from sageaudit.rules import catalogue
 from sageaudit.structs import replace

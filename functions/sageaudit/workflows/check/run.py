@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
@@ -81,6 +82,7 @@ class RequestChecker(Struct, frozen=True):
         # its cost.
         problems = {id(request): find_problems(request, self.model) for request in requests}
         checked_by_id: dict[int, CheckedRequest] = {}
+        trial_costs_by_id: defaultdict[int, list[MaxCost]] = defaultdict(list)
         regions = {request.image_region for request in requests} - {None}
         file_region = regions.pop() if len(regions) == 1 else None
         for request in reversed(requests):
@@ -90,15 +92,13 @@ class RequestChecker(Struct, frozen=True):
                 if request.tuning_request is None
                 else problems[id(request.tuning_request)]
             )
-            trial_costs = [
-                cost
-                for definition in requests
-                if definition.tuning_request is request
-                and (cost := checked_by_id[id(definition)].cost) is not None
-            ]
-            checked_by_id[id(request)] = self._check_one(
+            trial_costs = trial_costs_by_id[id(request)][::-1]
+            checked = self._check_one(
                 request, own_problems, problems_to_remove, trial_costs, file_region
             )
+            checked_by_id[id(request)] = checked
+            if request.tuning_request is not None and checked.cost is not None:
+                trial_costs_by_id[id(request.tuning_request)].append(checked.cost)
         return [checked_by_id[id(request)] for request in requests]
 
     def _check_one(

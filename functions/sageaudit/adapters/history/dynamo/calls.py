@@ -31,9 +31,16 @@ _BUSY_CODES = frozenset(
         "TransactionConflict",
         "TransactionConflictException",
         "TransactionInProgressException",
+        "ValidationError",
     }
 )
-"""Error codes and cancellation reasons after which a later attempt may succeed."""
+"""Error codes and cancellation reasons after which a later attempt may succeed.
+
+ValidationError is the reason of a transaction for `_ODD_OPERAND`.
+"""
+_ODD_OPERAND = "operand in the update expression has an incorrect data type"
+"""A part of DynamoDB's message about an addition to a number that somebody made a text. The next
+attempt adds to another shard of the sum."""
 _KEY_MISMATCH_MESSAGES = (
     "key schema element",
     "key element does not match",
@@ -225,7 +232,7 @@ def _aws_errors(table: str) -> Iterator[None]:
                 raise ConditionFailed(
                     _from_dynamo(answer["Item"]) if "Item" in answer else None
                 ) from error
-            if codes & _BUSY_CODES:
+            if codes & _BUSY_CODES or _ODD_OPERAND in error_message(error):
                 message = f"The table {table} is busy: try again later."
                 raise Throttled(message) from error
             if "ResourceNotFoundException" in codes:

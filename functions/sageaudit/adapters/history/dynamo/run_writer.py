@@ -14,6 +14,7 @@ from itertools import groupby
 
 from sageaudit.adapters.history.codec import (
     Item,
+    make_row,
     moment_sk,
     moment_text,
     non_zero_numbers,
@@ -140,8 +141,6 @@ class RunWriter:
         item = {
             PARTITION_KEY: keys.SUMS_ACCOUNTS_PK,
             SORT_KEY: keys.sums_account_sk(month, summary.account),
-            "account": summary.account,
-            "month": month,
         }
         with suppress(ConditionFailed):  # another process has added it
             self._table.put(item, _IS_ABSENT)
@@ -261,14 +260,15 @@ def read_sum_row(item: Item) -> SumRow:
         for rule, numbers in numbers_by_rule.items()
     }
     non_zero = {rule: numbers for rule, numbers in rules.items() if numbers != RuleSums()}
-    return SumRow(
-        scope=Scope(item["scope"]),
-        account=item["account"],
-        region=item["region"],
-        name=item.get("name"),
-        day=parse_day(item["day"]),
-        sums=Sums(**parse_numbers(Sums, item), rules=non_zero),
-    )
+    values = {
+        "scope": Scope(item["scope"]),
+        "account": item["account"],
+        "region": item["region"],
+        "name": item.get("name"),
+        "day": parse_day(item["day"]),
+        "sums": Sums(**parse_numbers(Sums, item), rules=non_zero),
+    }
+    return make_row(SumRow, values)
 
 
 def read_sums(
@@ -313,7 +313,8 @@ def _months(since: date, until: date) -> Iterator[str]:
 
 
 def _registered_partition(item: Item) -> str:
-    return keys.sums_pk(item["account"], item["month"])
+    month, _, account = item[SORT_KEY].partition("#")
+    return keys.sums_pk(account, month)
 
 
 def _query(table: DynamoTable, partition: str, first: str, last: str) -> Iterator[Item]:

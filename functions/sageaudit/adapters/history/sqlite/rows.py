@@ -246,6 +246,8 @@ def _value(value: object) -> object:
 
 @lru_cache(1_000)
 def _from_micro_usd(amount: int) -> Decimal:
+    if type(amount) is not int:
+        raise TypeError(f"{amount!r} is no amount")
     return Decimal(amount).scaleb(-_DIGITS)
 
 
