@@ -62,6 +62,7 @@ class AuditSummary(Struct, frozen=True, kw_only=True):
     lost_usd: Decimal | None = None
     costliest_rule: str | None = None
     unauditable: str | None = None
+    """Why the job could not be audited at all; None for an audited job."""
     digest: str = ""
     """A digest that is equal for two audits with the same content."""
     ruleset: str = ""
